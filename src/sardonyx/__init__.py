@@ -1,0 +1,1 @@
+"""sardonyx: an ONNX inference engine in Python."""

@@ -1,0 +1,70 @@
+"""Every environment variable that sardonyx reads, and the limits that guard against hostile files.
+
+No other module reads `os.environ`. Variables are read when asked for, so a test may set one.
+
+    SARDONYX_ISA           a lower instruction set than the machine's: portable, avx2, avx512, amx, neon
+    SARDONYX_NUM_THREADS   threads of the process-wide pool, where the session options leave the number open
+    SARDONYX_CACHE_DIR     folder of the object cache; empty switches the cache off
+    SARDONYX_CACHE_BYTES   its size limit in bytes (default 1 GiB)
+    SARDONYX_TRACE         a file that trace events are appended to as JSON lines
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+__all__ = ["LIMITS", "Limits", "cache_dir", "cache_limit_bytes", "isa", "num_threads", "trace_file"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """What a small file may ask for at most."""
+
+    tensor_bytes: int = 64 << 30
+    """Largest tensor that a node may ask to make; also the largest initializer."""
+    function_depth: int = 64
+    """Deepest nesting of function calls and subgraphs."""
+    nodes: int = 2_000_000
+    """Most nodes after functions are inlined."""
+    fold_bytes: int = 16 << 20
+    """Largest constant that folding may create."""
+    rank: int = 64
+    """Most dimensions of a tensor, as in NumPy."""
+
+
+LIMITS = Limits()
+"""The limits in force."""
+
+
+def isa() -> str | None:
+    """The instruction set that `SARDONYX_ISA` forces, or None."""
+    return os.environ.get("SARDONYX_ISA") or None
+
+
+def num_threads() -> int | None:
+    """`SARDONYX_NUM_THREADS` as a positive number, or None where unset or no number."""
+    text = os.environ.get("SARDONYX_NUM_THREADS", "")
+    return int(text) if text.isdigit() and int(text) > 0 else None
+
+
+def cache_dir() -> Path | None:
+    """The folder of the object cache, or None where `SARDONYX_CACHE_DIR` is set and empty."""
+    text = os.environ.get("SARDONYX_CACHE_DIR")
+    if text is not None:
+        return Path(text) if text else None
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "sardonyx"
+
+
+def cache_limit_bytes() -> int:
+    """The size limit of the object cache in bytes."""
+    text = os.environ.get("SARDONYX_CACHE_BYTES", "")
+    return int(text) if text.isdigit() else 1 << 30
+
+
+def trace_file() -> Path | None:
+    """The file that trace events go to, or None."""
+    text = os.environ.get("SARDONYX_TRACE")
+    return Path(text) if text else None

@@ -1,0 +1,32 @@
+"""The intermediate representation: pure data, no behaviour of any operator."""
+
+from sardonyx.ir.attribute import Attribute, AttributeKind, SparseTensor
+from sardonyx.ir.graph import Graph, Node, Use, Value
+from sardonyx.ir.model import Function, FunctionId, Model
+from sardonyx.ir.shape import Dim, Expr, Shape, symbol
+from sardonyx.ir.tensor import Tensor
+from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, ValueType
+
+__all__ = [
+    "Attribute",
+    "AttributeKind",
+    "Dim",
+    "Expr",
+    "Function",
+    "FunctionId",
+    "Graph",
+    "MapType",
+    "Model",
+    "Node",
+    "OptionalType",
+    "SequenceType",
+    "Shape",
+    "SparseTensor",
+    "SparseTensorType",
+    "Tensor",
+    "TensorType",
+    "Use",
+    "Value",
+    "ValueType",
+    "symbol",
+]

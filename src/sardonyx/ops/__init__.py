@@ -1,0 +1,1 @@
+"""What operators mean, running none: families, schemas and shape functions."""

@@ -1,0 +1,1 @@
+"""Execution providers: each claims the part of a model that it runs best."""

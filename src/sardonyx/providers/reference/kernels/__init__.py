@@ -1,0 +1,1 @@
+"""Reference kernels by family; importing this package registers them all."""

@@ -1,0 +1,59 @@
+"""Axes, shapes and counts as operators receive them: checked once, here, with messages that name the values.
+
+    normalize_axis(-1, rank=3)  ->  2
+    as_ints(axes_tensor)        ->  (0, 2)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+
+__all__ = ["OUTPUT_LIMIT_BYTES", "as_int", "as_ints", "check_output_size", "normalize_axes", "normalize_axis"]
+
+OUTPUT_LIMIT_BYTES = 1 << 38
+"""The largest output that a kernel allocates because an input asks for it: 256 GiB."""
+
+
+def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
+    """The axis counted from the front; raises InvalidArgument outside [-rank, rank)."""
+    if not -rank <= axis < rank:
+        raise InvalidArgument(
+            f"{name}={axis} is outside [{-rank}, {rank - 1}] for a tensor of rank {rank}; name an axis that it has"
+        )
+    return axis + rank if axis < 0 else axis
+
+
+def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:
+    """The axes counted from the front, in their order; raises InvalidArgument for one out of range or named twice."""
+    result = tuple(normalize_axis(axis, rank, name) for axis in axes)
+    if len(set(result)) != len(result):
+        raise InvalidArgument(f"{name}={list(result)} names an axis twice; name each axis once")
+    return result
+
+
+def as_ints(values: Array, name: str) -> tuple[int, ...]:
+    """The elements of a 1-D (or 0-D) integer tensor as Python integers."""
+    if values.ndim > 1:
+        raise InvalidArgument(f"{name} has shape {values.shape}; expected a 1-D tensor of integers")
+    return tuple(values.reshape(-1).tolist())
+
+
+def as_int(value: Array, name: str) -> int:
+    """The one element of a tensor, as a Python integer."""
+    if value.size != 1:
+        raise InvalidArgument(f"{name} has shape {value.shape}; expected a tensor of exactly one element")
+    return int(value.reshape(-1)[0])
+
+
+def check_output_size(shape: Sequence[int], item_bytes: int) -> None:
+    """Raise InvalidArgument for a shape that no machine can hold, before anything is allocated for it."""
+    size_bytes = math.prod(shape) * item_bytes
+    if size_bytes > OUTPUT_LIMIT_BYTES:
+        raise InvalidArgument(
+            f"the output would have shape {tuple(shape)}, that is {size_bytes} bytes; "
+            f"at most {OUTPUT_LIMIT_BYTES} are allowed: check the inputs that set the shape"
+        )

@@ -1,0 +1,113 @@
+"""Registration of reference kernels: one function per semantic version range of an operator.
+
+    @kernel("Softmax", since=13)
+    def softmax(node, x, *, axis=-1): ...
+
+`since` is the opset version at which this meaning begins; it lasts until the next registered version of the same name, so a
+schema bump that changes no meaning needs no line here. A kernel takes the call (`Call`), the inputs in order (None for one
+left out) and the attributes by keyword, and returns an array, or a tuple where the operator has several outputs.
+
+What arrives as an attribute: int, float, str, a tuple of these, an array for a tensor, a `Body` for a graph. Attributes that
+the signature does not name (`consumed_inputs` of opset 1) are dropped. Tensors are NumPy arrays (strings: object arrays of
+str), sequences are lists, maps are dicts, an empty optional is None. Inputs are read-only by convention: a kernel may return a
+view of an input, and never writes to one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from sardonyx.dtypes import DataType
+
+__all__ = ["Body", "Call", "Kernel", "KernelFunction", "find_kernel", "kernel", "registered_operators"]
+
+KernelFunction = Callable[..., Any]
+"""A kernel takes and returns arrays, lists, dicts and None by operator: only the schema knows which."""
+
+
+class Body(Protocol):
+    """A subgraph attribute (of If, Loop, Scan, SequenceMap) as a kernel sees it."""
+
+    input_count: int
+    """How many inputs the graph has."""
+    output_count: int
+    """How many outputs the graph has."""
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        """Run the graph on `inputs` (outer values are captured) and return its outputs in order."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """What a kernel may know about the node that it serves."""
+
+    name: str
+    """The node's name, for messages."""
+    op_type: str
+    """The operator."""
+    version: int
+    """The opset version of the operator's domain that the node is read under."""
+    present: tuple[bool, ...]
+    """For each output, whether anything uses it."""
+    output_types: tuple[DataType | None, ...]
+    """For each output, its element type where inference or the model states it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kernel:
+    """A registered kernel."""
+
+    function: KernelFunction
+    """The function itself."""
+    op_type: str
+    """The operator."""
+    domain: str
+    """The operator's domain; "" is ai.onnx."""
+    since: int
+    """The first opset version of this meaning."""
+    attributes: frozenset[str]
+    """The attributes that the function takes by keyword."""
+    needs_outer_run: bool
+    """Whether any attribute is a graph."""
+
+
+_KERNELS: dict[tuple[str, str], list[Kernel]] = {}
+_GRAPH_ATTRIBUTES = {"body", "then_branch", "else_branch"}
+
+
+def kernel(op_type: str, *, since: int = 1, domain: str = "") -> Callable[[KernelFunction], KernelFunction]:
+    """Register the decorated function as the meaning of `op_type` from opset `since` of `domain` on."""
+
+    def register(function: KernelFunction) -> KernelFunction:
+        names = frozenset(
+            name
+            for name, parameter in inspect.signature(function).parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        )
+        entry = Kernel(function, op_type, domain, since, names, bool(names & _GRAPH_ATTRIBUTES))
+        versions = _KERNELS.setdefault((domain, op_type), [])
+        if any(other.since == since for other in versions):
+            raise ValueError(f"two reference kernels for {domain or 'ai.onnx'}.{op_type} since {since}")
+        versions.append(entry)
+        versions.sort(key=lambda item: item.since)
+        return function
+
+    return register
+
+
+def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:
+    """The kernel whose range holds `version`, or None; O(versions of the operator)."""
+    found = None
+    for entry in _KERNELS.get((domain, op_type), ()):
+        if entry.since > version:
+            break
+        found = entry
+    return found
+
+
+def registered_operators() -> Sequence[tuple[str, str]]:
+    """Every (domain, operator) with a kernel, sorted."""
+    return sorted(_KERNELS)

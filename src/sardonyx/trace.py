@@ -1,0 +1,91 @@
+"""Spans and events: the only way in which the library says what it does.
+
+    with span("optimize", model="resnet50"): ...
+    event("cache.corrupt", file="3fa2.o", fallback="compile")
+
+An observer is any callable that takes an `Event`. With `SARDONYX_TRACE=FILE` each event is also appended to that file as a line of
+JSON. Without an observer a span costs one truth test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sardonyx import config
+
+__all__ = ["Event", "Observer", "event", "observe", "span"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened."""
+
+    name: str
+    """What, such as "session.build"."""
+    start_ns: int
+    """When, by `time.perf_counter_ns`."""
+    duration_ns: int
+    """How long it took; 0 for an event that is no span."""
+    details: dict[str, Any]
+    """Anything else; values are such that JSON, or `str`, can print them."""
+
+
+Observer = Callable[[Event], None]
+"""What is told of events; called in the thread where they happen."""
+
+_LOCK = threading.Lock()
+_OBSERVERS: tuple[Observer, ...] = ()
+
+
+@contextlib.contextmanager
+def observe(observer: Observer) -> Iterator[None]:
+    """Tell `observer` of every event of the process while the block runs."""
+    global _OBSERVERS
+    with _LOCK:
+        _OBSERVERS = (*_OBSERVERS, observer)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            kept = list(_OBSERVERS)
+            kept.remove(observer)
+            _OBSERVERS = tuple(kept)
+
+
+def event(name: str, **details: Any) -> None:
+    """Tell the observers that `name` happened now; `details` are Any because an event may say anything."""
+    if _active():
+        _tell(Event(name, time.perf_counter_ns(), 0, details))
+
+
+@contextlib.contextmanager
+def span(name: str, **details: Any) -> Iterator[dict[str, Any]]:
+    """Tell the observers how long the block took; the block may add to the dict that it is given."""
+    if not _active():
+        yield details
+        return
+    start = time.perf_counter_ns()
+    try:
+        yield details
+    finally:
+        _tell(Event(name, start, time.perf_counter_ns() - start, details))
+
+
+def _active() -> bool:
+    return bool(_OBSERVERS) or config.trace_file() is not None
+
+
+def _tell(what: Event) -> None:
+    for observer in _OBSERVERS:
+        observer(what)
+    path = config.trace_file()
+    if path is not None:
+        line = json.dumps(dataclasses.asdict(what), default=str)
+        with _LOCK, path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
