@@ -1,0 +1,130 @@
+"""Assignment of nodes to providers, in the user's order of priority.
+
+Each provider is asked in turn what it can run of the nodes that no provider before it took. A fused claim is all or nothing. A
+provider that prefers NHWC has its claim converted by the layout step and is asked again, so that it can take the transposes
+that were added; a node that was converted and then not claimed is an error that names it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from sardonyx.errors import EPFail, InvalidGraph, SardonyxError, located
+from sardonyx.ir import Graph, Node
+from sardonyx.partition.layout import lay_out
+from sardonyx.provider import Capability, Claims, GraphView, Layout, Provider
+
+__all__ = ["Assignment", "Unit", "assign"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """Nodes that stay together: a fused claim, or one node."""
+
+    provider: Provider
+    """Who runs it."""
+    capability: Capability
+    """The claim that it comes from, cut down to its own nodes."""
+
+
+@dataclasses.dataclass(slots=True)
+class Assignment:
+    """Who runs each node of one graph, and why others do not."""
+
+    units: dict[Node, Unit] = dataclasses.field(default_factory=dict)
+    """Node -> the unit that it is part of."""
+    declined: dict[Node, dict[str, str]] = dataclasses.field(default_factory=dict)
+    """Node -> provider name -> why that provider, asked earlier, does not run it."""
+    orphans: list[Node] = dataclasses.field(default_factory=list)
+    """Nodes that no provider claims."""
+
+
+def assign(graph: Graph, providers: Sequence[Provider]) -> Assignment:
+    """Assign each node of `graph` (not of its subgraphs) to the first provider that claims it.
+
+    Raises:
+        EPFail: a provider raised, claimed what it was not offered, or dropped a node that was converted for it.
+    """
+    result = Assignment()
+    for provider in providers:
+        claims = _ask(provider, graph, _free(graph, result), after_layout=False)
+        if provider.preferred_layout is Layout.NHWC and claims.capabilities:
+            claims = _ask_after_layout(provider, graph, claims, result)
+        _take(provider, claims, result)
+        for node in _free(graph, result):
+            reason = claims.declined.get(node) or result.declined.get(node, {}).get(provider.name) or "not claimed"
+            result.declined.setdefault(node, {})[provider.name] = reason
+    result.orphans = list(_free(graph, result))
+    return result
+
+
+def _free(graph: Graph, assignment: Assignment) -> tuple[Node, ...]:
+    return tuple(node for node in graph if node not in assignment.units)
+
+
+def _ask(provider: Provider, graph: Graph, nodes: tuple[Node, ...], *, after_layout: bool) -> Claims:
+    try:
+        claims = provider.capabilities(GraphView(graph, nodes, after_layout))
+    except SardonyxError as error:
+        raise located(error, f"{provider.name} was asked for its capabilities") from error
+    except Exception as error:
+        raise EPFail(f"{provider.name} raised {type(error).__name__} when asked for its capabilities: {error}") from error
+    offered = set(nodes)
+    for capability in claims.capabilities:
+        strange = [node for node in capability.nodes if node not in offered]
+        if strange:
+            raise EPFail(f"{provider.name} claims {strange[0]!r}, which it was not offered; claim only nodes of view.nodes")
+    return claims
+
+
+def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignment: Assignment) -> Claims:
+    converted = lay_out(graph, _claimed(claims))
+    if not converted:
+        return claims
+    again = _ask(provider, graph, _free(graph, assignment), after_layout=True)
+    kept = set(_claimed(again))
+    for node in converted:
+        if node not in kept:
+            raise EPFail(
+                f"{provider.name} prefers NHWC and claimed {node.op_type} node {node.name!r}, which was converted for it, but does "
+                "not claim it now; a provider must claim the same operators in its preferred layout"
+            )
+    return again
+
+
+def _claimed(claims: Claims) -> Iterable[Node]:
+    return (node for capability in claims.capabilities for node in capability.nodes)
+
+
+def _take(provider: Provider, claims: Claims, assignment: Assignment) -> None:
+    for capability in claims.capabilities:
+        if capability.fused:
+            _take_fused(provider, capability, assignment)
+            continue
+        for node in capability.nodes:
+            if node not in assignment.units:
+                single = dataclasses.replace(capability, nodes=(node,))
+                assignment.units[node] = Unit(provider, single)
+
+
+def _take_fused(provider: Provider, capability: Capability, assignment: Assignment) -> None:
+    problem = _problem_of(capability, assignment)
+    if problem is not None:
+        for node in capability.nodes:
+            if node not in assignment.units:
+                assignment.declined.setdefault(node, {})[provider.name] = problem
+        return
+    unit = Unit(provider, capability)
+    for node in capability.nodes:
+        assignment.units[node] = unit
+
+
+def _problem_of(capability: Capability, assignment: Assignment) -> str | None:
+    name = capability.name or "a fused claim"
+    if not capability.nodes:
+        raise InvalidGraph(f"{name} names no node; a fused claim needs at least one")
+    for node in capability.nodes:
+        if node in assignment.units:
+            return f"{name} overlaps an earlier claim at {node.op_type} node {node.name!r}"
+    return None

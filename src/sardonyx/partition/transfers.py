@@ -1,0 +1,68 @@
+"""Copies at the seams between memories: each value is copied once to each memory that needs it.
+
+    A (host) -> B (device) -> C (host)      becomes      A, copy to device, B, copy to host, C
+
+A value goes from one device to another by way of the host.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from sardonyx.ir import Graph, Value
+from sardonyx.partition.cut import Cut
+from sardonyx.provider import HOST, Memory
+
+__all__ = ["Place", "Stage", "Transfer", "insert_transfers"]
+
+Place: TypeAlias = tuple[Value, str]
+"""A value in the memory of a name."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Transfer:
+    """Copy a value from one memory to another; one of the two is the host's."""
+
+    value: Value
+    """What is copied."""
+    source: Memory
+    """Where it is."""
+    target: Memory
+    """Where it is needed too."""
+
+
+Stage: TypeAlias = Cut | Transfer
+"""One step of a run before it is planned."""
+
+
+def insert_transfers(graph: Graph, cuts: Sequence[Cut]) -> list[Stage]:
+    """Put the copies that `cuts` need between them; inputs of `graph`, captures and outputs are on the host.
+
+    Constants are not copied here: a program gets them when compiled.
+    """
+    stages: list[Stage] = []
+    home: dict[Value, Memory] = {}
+    present: set[Place] = set()
+
+    def bring(value: Value, target: Memory) -> None:
+        source = home.get(value, HOST)
+        present.add((value, source.name))
+        if (value, target.name) in present:
+            return
+        if source.name != HOST.name and (value, HOST.name) not in present:
+            stages.append(Transfer(value, source, HOST))
+            present.add((value, HOST.name))
+        if target.name != HOST.name:
+            stages.append(Transfer(value, HOST, target))
+        present.add((value, target.name))
+
+    for part in cuts:
+        for value in part.partition.inputs:
+            bring(value, part.provider.memory)
+        stages.append(part)
+        home.update((value, part.provider.memory) for value in part.partition.outputs)
+    for value in graph.outputs:
+        bring(value, HOST)
+    return stages

@@ -1,0 +1,249 @@
+"""The contract of an execution provider: all that a plug-in needs to see.
+
+A provider claims nodes (`capabilities`), is given maximal convex parts of the graph made of its claims (`Partition`), and turns
+each into a `Program` once per session (`compile`). At run time a program is bound to input shapes (`bind`, cheap) and run, from any
+number of threads at once.
+
+    class Mine:
+        name, preferred_layout, memory = "MyExecutionProvider", Layout.NCHW, HOST
+        def capabilities(self, view): return Claims([Capability((node,)) for node in view.nodes if node.op_type == "Relu"])
+        def compile(self, partition, bodies): return MyProgram(partition)
+
+A package makes its provider known by an entry point of the group "sardonyx.providers": its name is the provider's, its object is
+a callable that takes the provider options (a mapping of str to str) and returns the provider.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from sardonyx.dtypes import Array, DataType
+from sardonyx.errors import Fail
+from sardonyx.ir import Graph, Node, Value
+
+__all__ = [
+    "HOST",
+    "Body",
+    "Bound",
+    "Capability",
+    "Claims",
+    "GraphView",
+    "HostMemory",
+    "Layout",
+    "Memory",
+    "Partition",
+    "Program",
+    "Provider",
+    "TensorSpec",
+    "check_cancelled",
+    "reset_cancellation",
+    "set_cancellation",
+]
+
+
+class Layout(enum.Enum):
+    """The order of the dimensions that layout-sensitive operators run in."""
+
+    NCHW = "NCHW"
+    NHWC = "NHWC"
+
+
+class Memory(Protocol):
+    """Where tensors of a provider live. Tensors and buffers are opaque to the runtime, hence Any, except those of the host."""
+
+    name: str
+    """Two memories of one name are the same place; "cpu" is the host's."""
+
+    def allocate(self, size_bytes: int) -> Any:
+        """Make a buffer, aligned to 64 bytes, freed when nobody refers to it any more."""
+
+    def view(self, buffer: Any, offset_bytes: int, dtype: DataType, shape: tuple[int, ...]) -> Any:
+        """The tensor that lies in `buffer` from `offset_bytes` on: dense, row-major."""
+
+    def to_host(self, tensor: Any) -> Array:
+        """Copy a tensor of this memory to an array of the host."""
+
+    def from_host(self, array: Array) -> Any:
+        """Copy an array of the host to a new tensor of this memory."""
+
+
+class HostMemory:
+    """The host's memory: buffers are byte arrays, tensors NumPy arrays."""
+
+    name = "cpu"
+
+    def allocate(self, size_bytes: int) -> Array:
+        """Make a byte array whose first element is aligned to 64 bytes."""
+        raw = np.empty(size_bytes + 63, np.uint8)
+        skip = -raw.ctypes.data % 64
+        return raw[skip : skip + size_bytes]
+
+    def view(self, buffer: Array, offset_bytes: int, dtype: DataType, shape: tuple[int, ...]) -> Array:
+        """The array of `dtype` and `shape` at `offset_bytes` of `buffer`, sharing its bytes."""
+        return np.ndarray(shape, dtype.numpy, buffer, offset_bytes)
+
+    def to_host(self, tensor: Array) -> Array:
+        """`tensor` itself."""
+        return tensor
+
+    def from_host(self, array: Array) -> Array:
+        """`array` itself."""
+        return array
+
+
+HOST = HostMemory()
+"""The memory of the host."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Capability:
+    """Nodes that a provider can run."""
+
+    nodes: tuple[Node, ...]
+    """The nodes, in topological order."""
+    fused: bool = False
+    """Whether they are one unit: all of them are assigned, or none. Single nodes may be split up."""
+    name: str = ""
+    """What reports call a fused unit."""
+    owns_bodies: bool = False
+    """Whether the provider runs the subgraphs of these nodes itself; else they are planned for it and come as `Body`."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claims:
+    """The answer to a capability query."""
+
+    capabilities: Sequence[Capability] = ()
+    """What the provider can run; where two overlap the earlier wins."""
+    declined: Mapping[Node, str] = dataclasses.field(default_factory=dict)
+    """For nodes that it cannot run: why, in a few words."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GraphView:
+    """A graph as a provider sees it when asked for its capabilities."""
+
+    graph: Graph
+    """The whole graph; not to be changed."""
+    nodes: tuple[Node, ...]
+    """The nodes that are still to be had, in topological order."""
+    after_layout: bool = False
+    """Whether the layout step has run, so that layout-sensitive nodes claimed before are now in the preferred layout."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Partition:
+    """A convex part of a graph that one provider runs as one step."""
+
+    name: str
+    """A name for reports, unique in the session."""
+    graph: Graph
+    """The graph that it is part of."""
+    nodes: tuple[Node, ...]
+    """Its nodes, in topological order."""
+    units: tuple[Capability, ...]
+    """The claims that it is made of."""
+    inputs: tuple[Value, ...]
+    """Values that it reads and others make, what its subgraphs capture included; constants are not among them."""
+    constants: tuple[Value, ...]
+    """Values with a `constant` that its nodes read."""
+    outputs: tuple[Value, ...]
+    """Values that it makes and others read."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """Type and size of a tensor to be allocated."""
+
+    dtype: DataType
+    """Its element type."""
+    shape: tuple[int, ...]
+    """Its dimensions."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bound:
+    """A program bound to the shapes of its inputs."""
+
+    outputs: tuple[TensorSpec | None, ...]
+    """What the runtime allocates for each output; None where the program makes the output itself."""
+    scratch_bytes: int = 0
+    """Bytes of scratch memory that one run needs."""
+    data: Any = None
+    """Whatever the program wants to find again in `run`: its own business, hence Any."""
+
+
+class Program(Protocol):
+    """A compiled partition. It is immutable: any number of threads may bind and run it at a time."""
+
+    makes_outputs: bool
+    """Whether `run` returns values of its own making, whose shapes are only known then."""
+
+    def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
+        """Fix sizes for inputs of these shapes (None for what is no tensor); no code generation; raises InvalidArgument."""
+
+    def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
+        """Compute.
+
+        Args:
+            bound: what `bind` returned for the shapes of `inputs`.
+            inputs: for each input of the partition its value, in the provider's memory; not to be written to.
+            outputs: for each output the tensor to fill, or None where `bound.outputs` has None.
+            scratch: a buffer of `bound.scratch_bytes`, or None for 0.
+
+        Returns:
+            For each output its value: the tensor filled, or one that the program made.
+        """
+
+
+class Body(Protocol):
+    """A planned subgraph (of If, Loop, Scan …), run by the program of the node that holds it."""
+
+    captures: tuple[Value, ...]
+    """Values of outer graphs that it reads; the partition lists them among its inputs."""
+
+    def run(self, inputs: Sequence[Any], captures: Sequence[Any]) -> list[Any]:
+        """Run it on host values: the graph's inputs in order, and the captured values in the order of `captures`."""
+
+
+class Provider(Protocol):
+    """An execution provider."""
+
+    name: str
+    """Its name, such as "CPUExecutionProvider"."""
+    preferred_layout: Layout
+    """The layout that its claims are converted to before it compiles them."""
+    memory: Memory
+    """Where the inputs and outputs of its programs live."""
+
+    def capabilities(self, view: GraphView) -> Claims:
+        """Say which of `view.nodes` it can run. A provider that prefers NHWC is asked a second time after the layout step."""
+
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> Program:
+        """Do all expensive work for `partition`; `bodies` gives the planned subgraphs of its nodes."""
+
+
+_CANCELLED: contextvars.ContextVar[Callable[[], bool] | None] = contextvars.ContextVar("cancelled", default=None)
+
+
+def check_cancelled() -> None:
+    """Raise Fail where the run that this thread is in has been terminated; programs call it between long pieces of work."""
+    cancelled = _CANCELLED.get()
+    if cancelled is not None and cancelled():
+        raise Fail("the run was terminated: RunOptions.terminate is set")
+
+
+def set_cancellation(cancelled: Callable[[], bool] | None) -> contextvars.Token[Callable[[], bool] | None]:
+    """Make `check_cancelled` of this thread ask `cancelled`; the runtime resets the token after the run."""
+    return _CANCELLED.set(cancelled)
+
+
+def reset_cancellation(token: contextvars.Token[Callable[[], bool] | None]) -> None:
+    """Undo `set_cancellation`."""
+    _CANCELLED.reset(token)

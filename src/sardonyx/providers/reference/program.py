@@ -1,0 +1,234 @@
+"""A partition compiled for the reference provider: a list of kernel calls over a frame of slots.
+
+A frame is a list with one slot for each input, constant and result. A call reads its arguments from slots, writes its results to
+slots, and empties the slots that nothing reads after it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sardonyx import errors
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, located
+from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, Value
+from sardonyx.provider import Body, Bound, check_cancelled
+from sardonyx.providers.reference.registry import Call, KernelFunction, find_kernel
+
+__all__ = ["ReferenceProgram", "dense"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Graph:
+    """A graph attribute: the planned body, and the slots of what it captures."""
+
+    body: Body
+    graph: Graph
+    captures: tuple[int, ...]
+
+
+class _BodyCall:
+    """A graph attribute as the kernel sees it during one run: the body with its captured values."""
+
+    __slots__ = ("_body", "_captured", "graph", "input_count", "output_count")
+
+    def __init__(self, spec: _Graph, frame: list[Any]) -> None:
+        self._body = spec.body
+        self._captured = [frame[slot] for slot in spec.captures]
+        self.graph = spec.graph
+        self.input_count = len(spec.graph.inputs)
+        self.output_count = len(spec.graph.outputs)
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        return self._body.run(inputs, self._captured)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Step:
+    """One kernel call."""
+
+    function: KernelFunction
+    call: Call
+    arguments: tuple[int, ...]
+    attributes: dict[str, Any]
+    graphs: dict[str, _Graph]
+    results: tuple[int, ...]
+    frees: tuple[int, ...]
+
+
+class ReferenceProgram:
+    """Runs nodes by their kernels; immutable, so any number of threads may run it at a time."""
+
+    makes_outputs = True
+
+    def __init__(self, nodes: Sequence[Node], inputs: Sequence[Value], constants: Sequence[Value], outputs: Sequence[Value],
+                 bodies: Callable[[Graph], Body]) -> None:  # fmt: skip
+        """Compile `nodes`, in topological order, to read `inputs` and `constants` and to give out `outputs`."""
+        slots: dict[Value, int] = {}
+        for value in [*inputs, *constants, *(value for node in nodes for value in node.outputs)]:
+            slots.setdefault(value, len(slots))
+        self._input_count = len(inputs)
+        self._template: list[Any] = [None] * (len(slots) + 1)
+        for value in constants:
+            if value.constant is not None:
+                self._template[slots[value]] = value.constant.numpy()
+        self._outputs = tuple(slots[value] for value in outputs)
+        self._bound = Bound((None,) * len(outputs))
+        last_reader = _last_readers(nodes, slots)
+        kept = {*self._outputs, *(slots[value] for value in constants)}
+        self._steps = [_compile(node, slots, len(slots), last_reader, kept, bodies) for node in nodes]
+
+    def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
+        """Return the one binding there is: kernels look at the shapes when they run."""
+        return self._bound
+
+    def run(self, bound: Bound | None, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> list[Any]:
+        """Call the kernels in order and return arrays (lists, dicts, None) of their making."""
+        frame = self._template.copy()
+        frame[: self._input_count] = inputs
+        with np.errstate(all="ignore"):
+            for step in self._steps:
+                check_cancelled()
+                _run(step, frame)
+        return [frame[slot] for slot in self._outputs]
+
+
+def dense(sparse: SparseTensor) -> Array:
+    """The dense array of a sparse tensor; raises InvalidArgument where an index lies outside its shape."""
+    values, indices = sparse.values.numpy(), sparse.indices.numpy()
+    flat = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), sparse.shape, mode="wrap")
+    array: Array = np.zeros(sparse.shape, values.dtype)
+    limit = np.asarray([array.size] if indices.ndim == 1 else sparse.shape)
+    if ((indices < 0) | (indices >= limit)).any():
+        raise InvalidArgument(f"a sparse tensor of shape {sparse.shape} has an index outside it: {indices.tolist()[:8]}")
+    array.reshape(-1)[flat] = values
+    return array
+
+
+def _last_readers(nodes: Sequence[Node], slots: Mapping[Value, int]) -> dict[int, Node]:
+    """For each slot the last node that reads it; for one that nobody reads, the node that makes it."""
+    last: dict[int, Node] = {}
+    for node in nodes:
+        for value in _reads(node, slots):
+            last[slots[value]] = node
+        for value in node.outputs:
+            last.setdefault(slots[value], node)
+    return last
+
+
+def _reads(node: Node, slots: Mapping[Value, int]) -> Iterable[Value]:
+    yield from (value for value in node.inputs if value is not None)
+    stack = list(node.subgraphs)
+    while stack:
+        graph = stack.pop()
+        yield from (value for value in graph.outputs if value in slots)
+        for inner in graph:
+            yield from (value for value in inner.inputs if value is not None and value in slots)
+            stack.extend(inner.subgraphs)
+
+
+def _compile(node: Node, slots: Mapping[Value, int], empty: int, last: Mapping[int, Node], kept: set[int],
+             bodies: Callable[[Graph], Body]) -> _Step:  # fmt: skip
+    found = find_kernel(node.domain, node.op_type, node.version)
+    if found is None:
+        raise errors.NotImplemented(f"{place_of(node)}: there is no reference kernel for this operator at this version")
+    attributes, graphs = {}, {}
+    for name, attribute in node.attributes.items():
+        if name not in found.attributes:
+            continue
+        if isinstance(attribute.value, Graph):
+            body = bodies(attribute.value)
+            graphs[name] = _Graph(body, attribute.value, tuple(slots[value] for value in body.captures))
+        else:
+            attributes[name] = _decode(node, name, attribute)
+    call = Call(
+        name=node.name,
+        op_type=node.op_type,
+        version=node.version,
+        present=tuple(bool(value.name) or value.use_count > 0 for value in node.outputs),
+        output_types=tuple(value.dtype for value in node.outputs),
+    )
+    touched = {slots[value] for value in _reads(node, slots)} | {slots[value] for value in node.outputs}
+    return _Step(
+        function=found.function,
+        call=call,
+        arguments=tuple(empty if value is None else slots[value] for value in node.inputs),
+        attributes=attributes,
+        graphs=graphs,
+        results=tuple(slots[value] for value in node.outputs),
+        frees=tuple(slot for slot in touched if last.get(slot) is node and slot not in kept),
+    )
+
+
+def _decode(node: Node, name: str, attribute: Attribute) -> Any:
+    value = attribute.value
+    if attribute.reference is not None:
+        raise InvalidArgument(
+            f"{place_of(node)}: attribute {name} refers to a function's attribute {attribute.reference}, but is in no function"
+        )
+    if isinstance(value, Tensor):
+        return value.numpy()
+    if isinstance(value, SparseTensor):
+        return dense(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], Tensor):
+        return tuple(item.numpy() for item in value)
+    return value
+
+
+def place_of(node: Node) -> str:
+    """How messages name a node: operator, version, name, and what it makes."""
+    outputs = ", ".join(value.name for value in node.outputs if value.name)
+    prefix = f"{node.domain}." if node.domain else ""
+    return f"node {node.name!r} ({prefix}{node.op_type}-{node.version}{f' -> {outputs}' if outputs else ''})"
+
+
+_KERNEL_FAILURES = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OverflowError, RecursionError, TypeError, ValueError
+)  # fmt: skip
+
+
+def _run(step: _Step, frame: list[Any]) -> None:
+    arguments = [frame[slot] for slot in step.arguments]
+    attributes = step.attributes
+    if step.graphs:
+        attributes = attributes | {name: _BodyCall(spec, frame) for name, spec in step.graphs.items()}
+    try:
+        result = step.function(step.call, *arguments, **attributes)
+    except SardonyxError as error:
+        raise located(error, _place(step, arguments)) from error
+    except _KERNEL_FAILURES as error:
+        raise _explained(error, step, arguments) from error
+    if len(step.results) == 1:
+        if isinstance(result, tuple):
+            result = result[0]
+        frame[step.results[0]] = result if type(result) is np.ndarray else _value(result)
+    else:
+        for slot, item in zip(step.results, result if isinstance(result, tuple) else (result,), strict=False):
+            frame[slot] = _value(item)
+    for slot in step.frees:
+        frame[slot] = None
+
+
+def _value(result: Any) -> Any:
+    return np.asarray(result) if isinstance(result, (np.generic, bool, int, float, str)) else result
+
+
+def _explained(error: Exception, step: _Step, arguments: Iterable[Any]) -> SardonyxError:
+    kind = RuntimeException if isinstance(error, (MemoryError, RecursionError, AssertionError, AttributeError)) else InvalidArgument
+    return kind(f"{_place(step, arguments)}: the kernel failed on these inputs ({type(error).__name__}: {error}); "
+                "check them against the operator's documentation")  # fmt: skip
+
+
+def _place(step: _Step, arguments: Iterable[Any]) -> str:
+    call = step.call
+    return f"node {call.name!r} ({call.op_type}-{call.version}) on ({', '.join(map(_described, arguments))})"
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+    return "none" if value is None else type(value).__name__

@@ -1,0 +1,62 @@
+"""The reference provider: claims every node that has a NumPy kernel, and is asked last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
+from sardonyx.dtypes import Array
+from sardonyx.ir import Graph, Node
+from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
+from sardonyx.providers.reference.program import ReferenceProgram
+from sardonyx.providers.reference.registry import find_kernel
+
+__all__ = ["NAME", "ReferenceProvider", "create", "evaluate"]
+
+NAME = "ReferenceExecutionProvider"
+"""The provider's name."""
+
+
+class ReferenceProvider:
+    """Runs each node by its NumPy kernel, in order, on the host."""
+
+    name = NAME
+    preferred_layout = Layout.NCHW
+    memory: Memory = HOST
+
+    def capabilities(self, view: GraphView) -> Claims:
+        """Claim every node with a kernel for its version."""
+        claims, declined = [], {}
+        for node in view.nodes:
+            if find_kernel(node.domain, node.op_type, node.version) is None:
+                declined[node] = f"no kernel for {node.domain or 'ai.onnx'}.{node.op_type} at version {node.version}"
+            else:
+                claims.append(Capability((node,)))
+        return Claims(claims, declined)
+
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> ReferenceProgram:
+        """Look up the kernels and decode the attributes of `partition`."""
+        return ReferenceProgram(partition.nodes, partition.inputs, partition.constants, partition.outputs, bodies)
+
+
+def create(options: Mapping[str, str]) -> ReferenceProvider:
+    """Make the provider; it has no options."""
+    return ReferenceProvider()
+
+
+def evaluate(node: Node, inputs: list[Array | None]) -> list[Any]:
+    """Compute the outputs of one node without subgraphs, as constant folding does; Any because a value may be no tensor.
+
+    Raises:
+        NotImplemented: there is no kernel for the node.
+        SardonyxError: the kernel refuses the inputs.
+    """
+    reads = {value: None for value in node.inputs if value is not None}
+    given = {value: array for value, array in zip(node.inputs, inputs, strict=True) if value is not None}
+    program = ReferenceProgram((node,), tuple(reads), (), node.outputs, _no_bodies)
+    return program.run(None, [given[value] for value in reads], (), None)
+
+
+def _no_bodies(graph: Graph) -> Body:
+    raise ValueError(f"a node with the subgraph {graph.name!r} cannot be evaluated by itself")

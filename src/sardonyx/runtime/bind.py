@@ -1,0 +1,134 @@
+"""Binding: for one set of shapes, the sizes and arena offsets of a segment, kept in a bounded least-recently-used table.
+
+A new set of shapes costs one `bind` per step and one placement; a known one costs a look-up. No code is generated here.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+import threading
+from typing import Any, TypeAlias
+
+from sardonyx.dtypes import DataType, bit_width
+from sardonyx.provider import Bound, Memory, TensorSpec
+from sardonyx.runtime.memory import Lifetime, place
+from sardonyx.runtime.plan import Plan, ProgramStep, Segment
+
+__all__ = ["Binder", "Binding", "BoundStep", "Shapes", "own_tensor", "size_bytes"]
+
+Shapes: TypeAlias = tuple[tuple[int, ...] | None, ...]
+"""The shapes of values in order; None for what is no tensor."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BoundStep:
+    """A program's step with its sizes."""
+
+    bound: Bound
+    """What the program's `bind` returned."""
+    offsets: tuple[int | None, ...]
+    """For each output its offset in the arena; None where it gets memory of its own or the program makes it."""
+    scratch_offset: int
+    """Where its scratch memory lies in the arena."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Binding:
+    """A segment bound to shapes."""
+
+    steps: tuple[BoundStep | None, ...]
+    """For each step of the segment its sizes; None for a copy."""
+    arena_bytes: dict[str, int]
+    """How much memory one run of the segment needs, by the memory's name."""
+
+
+class Binder:
+    """The bindings of one plan, at most `capacity` of them. Safe for threads."""
+
+    def __init__(self, plan: Plan, capacity: int = 64) -> None:
+        """Make an empty table."""
+        self._plan = plan
+        self._capacity = capacity
+        self._table: collections.OrderedDict[tuple[int, Shapes], Binding] = collections.OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def find(self, segment: Segment, shapes: Shapes) -> Binding:
+        """Return the binding of `segment` for `shapes` of its entries, making it where it is new."""
+        key = segment.start, shapes
+        with self._lock:
+            found = self._table.get(key)
+            if found is not None:
+                self._table.move_to_end(key)
+                return found
+        made = _bind(self._plan, segment, shapes)
+        with self._lock:
+            self._table[key] = made
+            if len(self._table) > self._capacity:
+                self._table.popitem(last=False)
+        return made
+
+    def clear(self) -> None:
+        """Forget all bindings."""
+        with self._lock:
+            self._table.clear()
+
+
+def size_bytes(spec: TensorSpec) -> int:
+    """Bytes of a dense tensor in memory, where sub-byte elements take a byte each."""
+    width = 64 if spec.dtype is DataType.STRING else max(8, bit_width(spec.dtype))
+    return math.prod(spec.shape) * width // 8
+
+
+def _bind(plan: Plan, segment: Segment, shapes: Shapes) -> Binding:
+    known: dict[int, tuple[int, ...] | None] = dict(zip(segment.entries, shapes, strict=True))
+    bounds: list[Bound | None] = []
+    requests: dict[str, list[tuple[Any, Lifetime]]] = {}
+    may_escape = _may_escape(plan, segment)
+    for index in range(segment.start, segment.stop):
+        step = plan.steps[index]
+        if not isinstance(step, ProgramStep):
+            known[step.target] = known[step.source]
+            bounds.append(None)
+            continue
+        bound = step.program.bind(tuple(known[slot] for slot in step.inputs))
+        bounds.append(bound)
+        wanted = requests.setdefault(step.memory.name, [])
+        for slot, spec in zip(step.outputs, bound.outputs, strict=True):
+            known[slot] = None if spec is None else spec.shape
+            if spec is not None and plan.last_use[slot] < segment.stop and slot not in may_escape:
+                wanted.append(((index, slot), Lifetime(size_bytes(spec), index, plan.last_use[slot])))
+        if bound.scratch_bytes:
+            wanted.append(((index, "scratch"), Lifetime(bound.scratch_bytes, index, index)))
+    offsets: dict[Any, int] = {}
+    arena_bytes: dict[str, int] = {}
+    for name, wanted in requests.items():
+        placed, total = place([lifetime for _, lifetime in wanted])
+        offsets.update(zip((key for key, _ in wanted), placed, strict=True))
+        if total:
+            arena_bytes[name] = total
+    steps = tuple(
+        None if bound is None else _bound_step(plan, segment.start + index, bound, offsets) for index, bound in enumerate(bounds)
+    )
+    return Binding(steps, arena_bytes)
+
+
+def _may_escape(plan: Plan, segment: Segment) -> set[int]:
+    """Slots read by programs that make their outputs, which may be views of what they read and outlive the arena."""
+    steps = plan.steps[segment.start : segment.stop]
+    return {slot for step in steps if isinstance(step, ProgramStep) and step.program.makes_outputs for slot in step.inputs}
+
+
+def _bound_step(plan: Plan, index: int, bound: Bound, offsets: dict[Any, int]) -> BoundStep:
+    step = plan.steps[index]
+    outputs = step.outputs if isinstance(step, ProgramStep) else ()
+    return BoundStep(bound, tuple(offsets.get((index, slot)) for slot in outputs), offsets.get((index, "scratch"), 0))
+
+
+def own_tensor(memory: Memory, spec: TensorSpec) -> Any:
+    """A tensor of `memory` with a buffer of its own; opaque to the runtime, hence Any."""
+    return memory.view(memory.allocate(size_bytes(spec)), 0, spec.dtype, spec.shape)

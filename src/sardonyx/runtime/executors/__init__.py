@@ -1,0 +1,1 @@
+"""Executors: ways to walk a plan, all with the same results."""

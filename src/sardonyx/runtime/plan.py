@@ -1,0 +1,191 @@
+"""The plan: programs and copies in their final order, over numbered slots.
+
+Every (value, memory) that a run touches has a slot. A step reads slots, fills slots, and names the slots that nobody reads after
+it. The plan is cut into segments at steps whose outputs have shapes that only the run shows: within a segment all
+shapes follow from the shapes that enter it, so a segment is bound as a whole.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from sardonyx.dtypes import Array
+from sardonyx.ir import Graph, Value
+from sardonyx.partition.cut import Cut
+from sardonyx.partition.transfers import Place, Stage
+from sardonyx.provider import HOST, Memory, Program
+
+__all__ = ["CopyStep", "Plan", "ProgramStep", "Segment", "Step", "make_plan"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProgramStep:
+    """Run a program."""
+
+    program: Program
+    """What to run."""
+    name: str
+    """The partition's name, for messages and reports."""
+    provider: str
+    """Who compiled it."""
+    memory: Memory
+    """Where its inputs and outputs live."""
+    inputs: tuple[int, ...]
+    """Slots that it reads."""
+    outputs: tuple[int, ...]
+    """Slots that it fills."""
+    frees: tuple[int, ...]
+    """Slots that nothing reads afterwards."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CopyStep:
+    """Copy a tensor between the host and a device."""
+
+    source: int
+    """Slot to read."""
+    target: int
+    """Slot to fill."""
+    source_memory: Memory
+    """Where the tensor is."""
+    target_memory: Memory
+    """Where it goes; one of the two is the host's."""
+    frees: tuple[int, ...]
+    """Slots that nothing reads afterwards."""
+
+
+Step: TypeAlias = ProgramStep | CopyStep
+"""One step of a run."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Segment:
+    """Steps whose shapes all follow from the shapes that enter."""
+
+    start: int
+    """Index of the first step."""
+    stop: int
+    """Index after the last step."""
+    entries: tuple[int, ...]
+    """Slots whose shapes decide all shapes of the segment."""
+    trivial: bool
+    """Whether it is one program that makes its own outputs, so that shapes need not be looked at."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """All that an executor needs; immutable."""
+
+    steps: tuple[Step, ...]
+    """The steps in their order."""
+    segments: tuple[Segment, ...]
+    """The steps' segments in their order, covering all."""
+    slot_count: int
+    """How many slots a frame has."""
+    inputs: tuple[int, ...]
+    """Slots of the graph's inputs."""
+    captures: tuple[int, ...]
+    """Slots of the captured values; empty for the main graph."""
+    constants: tuple[tuple[int, Array], ...]
+    """Slots that hold constants: those that the graph gives out as they are."""
+    outputs: tuple[int, ...]
+    """Slots of the graph's outputs, on the host."""
+    last_use: tuple[int, ...]
+    """For each slot the last step that reads it; the number of steps for the graph's outputs, -1 where none does."""
+    memories: tuple[Memory, ...]
+    """Every memory that a step uses."""
+
+
+def make_plan(graph: Graph, captures: Sequence[Value], stages: Sequence[Stage], compile_part: Callable[[Cut], Program]) -> Plan:
+    """Compile the parts among `stages`, in their order, and lay them out over slots.
+
+    Args:
+        graph: the graph that the stages compute.
+        captures: values of outer graphs that it reads.
+        stages: partitions and transfers in the order in which they run.
+        compile_part: makes a part's program.
+    """
+    slots: dict[Place, int] = {}
+
+    def slot(value: Value, memory: Memory = HOST) -> int:
+        return slots.setdefault((value, memory.name), len(slots))
+
+    inputs = tuple(slot(value) for value in graph.inputs)
+    captured = tuple(slot(value) for value in captures)
+    constants = tuple((slot(value), value.constant.numpy()) for value in dict.fromkeys(graph.outputs) if value.constant is not None)
+    drafts = [_draft(stage, slot, compile_part) for stage in stages]
+    outputs = tuple(slot(value) for value in graph.outputs)
+    last = _last_uses(drafts, len(slots), outputs)
+    kept = {*inputs, *captured, *(index for index, _ in constants)}
+    steps = tuple(dataclasses.replace(step, frees=_frees(step, index, last, kept)) for index, step in enumerate(drafts))
+    memories = {step.memory.name: step.memory for step in steps if isinstance(step, ProgramStep)}
+    return Plan(
+        steps=steps,
+        segments=tuple(_segments(steps)),
+        slot_count=len(slots),
+        inputs=inputs,
+        captures=captured,
+        constants=constants,
+        outputs=outputs,
+        last_use=tuple(last.get(index, -1) for index in range(len(slots))),
+        memories=tuple(memories.values()),
+    )
+
+
+def _draft(stage: Stage, slot: Callable[[Value, Memory], int], compile_part: Callable[[Cut], Program]) -> Step:
+    if not isinstance(stage, Cut):
+        source, target = slot(stage.value, stage.source), slot(stage.value, stage.target)
+        return CopyStep(source, target, stage.source, stage.target, ())
+    part, memory = stage.partition, stage.provider.memory
+    return ProgramStep(
+        program=compile_part(stage),
+        name=part.name,
+        provider=stage.provider.name,
+        memory=memory,
+        inputs=tuple(slot(value, memory) for value in part.inputs),
+        outputs=tuple(slot(value, memory) for value in part.outputs),
+        frees=(),
+    )
+
+
+def _reads(step: Step) -> tuple[int, ...]:
+    return step.inputs if isinstance(step, ProgramStep) else (step.source,)
+
+
+def _writes(step: Step) -> tuple[int, ...]:
+    return step.outputs if isinstance(step, ProgramStep) else (step.target,)
+
+
+def _last_uses(steps: Sequence[Step], slot_count: int, outputs: Sequence[int]) -> dict[int, int]:
+    last: dict[int, int] = {}
+    for index, step in enumerate(steps):
+        last.update((slot, index) for slot in (*_reads(step), *_writes(step)))
+    last.update((slot, len(steps)) for slot in outputs)
+    return last
+
+
+def _frees(step: Step, index: int, last: Mapping[int, int], kept: set[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(slot for slot in (*_reads(step), *_writes(step)) if last[slot] == index and slot not in kept))
+
+
+def _segments(steps: Sequence[Step]) -> list[Segment]:
+    segments: list[Segment] = []
+    start = 0
+    for index, step in enumerate(steps):
+        if index == len(steps) - 1 or (isinstance(step, ProgramStep) and step.program.makes_outputs):
+            segments.append(_segment(steps, start, index + 1))
+            start = index + 1
+    return segments
+
+
+def _segment(steps: Sequence[Step], start: int, stop: int) -> Segment:
+    made: set[int] = set()
+    entries: dict[int, None] = {}
+    for step in steps[start:stop]:
+        entries.update((slot, None) for slot in _reads(step) if slot not in made)
+        made.update(_writes(step))
+    only = steps[start]
+    trivial = stop - start == 1 and isinstance(only, ProgramStep) and only.program.makes_outputs
+    return Segment(start, stop, tuple(entries), trivial)
