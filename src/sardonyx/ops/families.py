@@ -1,6 +1,8 @@
 """Which family an operator belongs to: the stem of the files that define it in every room.
 
     family_of("Conv")  ->  "conv":  ops/shapes/conv.py, providers/<provider>/kernels/conv.py and their tests.
+
+An operator of a custom domain has no family.
 """
 
 from __future__ import annotations

@@ -1,0 +1,201 @@
+"""The schemas of operators, read from the `onnx` package on first use, and the check of a node against its schema.
+
+    find_schema("", "Conv", 13)      the schema in force at opset 13 (Conv-11), or None
+    check_node(node, schema)         raises InvalidGraph where the node breaks it
+
+An opset newer than the installed `onnx` knows is read under its newest schemas. Operators of com.microsoft come from a table of
+our own (`schemas_contrib`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from typing import Any
+
+from sardonyx.errors import InvalidGraph
+from sardonyx.ir import Attribute, AttributeKind, Node
+from sardonyx.ops.schema import (
+    AttributeSchema,
+    OpSchema,
+    ParameterOption,
+    ParameterSchema,
+    TypeConstraint,
+    place_of,
+)
+from sardonyx.ops.schemas_contrib import CONTRIB_SCHEMAS
+
+__all__ = [
+    "AttributeSchema",
+    "OpSchema",
+    "ParameterOption",
+    "ParameterSchema",
+    "TypeConstraint",
+    "check_node",
+    "find_schema",
+    "known_domains",
+    "unknown_operator",
+]
+
+
+@functools.lru_cache(maxsize=4096)
+def find_schema(domain: str, op_type: str, version: int) -> OpSchema | None:
+    """The schema of `op_type` in force at opset `version` of `domain`, or None where there is none."""
+    import onnx.defs
+
+    domain = "" if domain == "ai.onnx" else domain
+    contrib = CONTRIB_SCHEMAS.get((domain, op_type))
+    if contrib is not None:
+        return contrib
+    try:
+        found = onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+    return _converted(domain, op_type, found.since_version)
+
+
+@functools.cache
+def known_domains() -> tuple[str, ...]:
+    """The domains that have schemas, sorted; "" is ai.onnx."""
+    import onnx.defs
+
+    standard = {schema.domain for schema in onnx.defs.get_all_schemas()}
+    return tuple(sorted(standard | {domain for domain, _ in CONTRIB_SCHEMAS}))
+
+
+def unknown_operator(domain: str, op_type: str, version: int) -> str:
+    """The message for an operator without schema: what the nearest known ones are and which domains there are."""
+    label = f"{domain + '.' if domain else ''}{op_type}"
+    domains = ", ".join(name or "ai.onnx" for name in known_domains())
+    if domain not in known_domains():
+        return f"operator {label}: the domain {domain!r} is unknown, known are {domains}; register the library of a custom operator"
+    names = _operator_names(domain)
+    if op_type in names:
+        return f"operator {label} exists only from opset {names[op_type]} of {domain or 'ai.onnx'} on, the model imports {version}"
+    close = difflib.get_close_matches(op_type, names, n=3)
+    others = [name for name in known_domains() if name != domain and op_type in _operator_names(name)]
+    hints = [f"did you mean {' or '.join(close)}?"] if close else []
+    hints += [f"the domain {name or 'ai.onnx'} has an operator of that name" for name in others]
+    return "; ".join([f"operator {label} is unknown at opset {version}", *hints, f"known domains are {domains}"])
+
+
+@functools.cache
+def _operator_names(domain: str) -> dict[str, int]:
+    """Every operator of a domain, with the version that it appeared in."""
+    import onnx.defs
+
+    names: dict[str, int] = {name: schema.since_version for (where, name), schema in CONTRIB_SCHEMAS.items() if where == domain}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == domain:
+            names[schema.name] = min(schema.since_version, names.get(schema.name, schema.since_version))
+    return names
+
+
+@functools.lru_cache(maxsize=2048)
+def _converted(domain: str, op_type: str, since_version: int) -> OpSchema:
+    import onnx.defs
+
+    schema = onnx.defs.get_schema(op_type, since_version, domain)
+    constraints = {item.type_param_str: frozenset(item.allowed_type_strs) for item in schema.type_constraints}
+    return OpSchema(
+        domain,
+        op_type,
+        since_version,
+        tuple(_parameter(item) for item in schema.inputs),
+        tuple(_parameter(item) for item in schema.outputs),
+        {name: _attribute(item) for name, item in schema.attributes.items()},
+        {name: TypeConstraint(name, types) for name, types in constraints.items()},
+        schema.min_input,
+        schema.max_input,
+        schema.min_output,
+        schema.max_output,
+        schema.deprecated,
+        schema.has_function or schema.has_context_dependent_function,
+    )
+
+
+def _parameter(item: Any) -> ParameterSchema:
+    """Our form of onnx's formal parameter, Any because its bindings carry no types; so below."""
+    option = ParameterOption(item.option.name.lower())
+    return ParameterSchema(item.name, item.type_str, option, item.is_homogeneous, item.min_arity)
+
+
+def _attribute(item: Any) -> AttributeSchema:
+    kind = AttributeKind[item.type.name.removesuffix("_PROTO")]
+    return AttributeSchema(item.name, kind, item.required, _default(item.default_value))
+
+
+def _default(proto: Any) -> Any:
+    if proto.type == 0:
+        return None
+    import onnx.helper
+
+    value = onnx.helper.get_attribute_value(proto)
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, list):
+        return tuple(item.decode() if isinstance(item, bytes) else item for item in value)
+    return value
+
+
+def check_node(node: Node, schema: OpSchema) -> None:
+    """Raise InvalidGraph where `node` breaks `schema` in the number of its inputs and outputs or in its attributes.
+
+    As lenient as ONNX Runtime: attributes whose names begin with "__" pass; more lenient: deprecated operators do.
+    """
+    if schema.is_deprecated and not schema.inputs:
+        return
+    _check_inputs(node, schema)
+    _check_count(node, schema, "outputs", len(node.outputs), schema.min_outputs, schema.max_outputs, schema.outputs)
+    for attribute in schema.attributes.values():
+        if attribute.is_required and attribute.name not in node.attributes:
+            raise InvalidGraph(
+                f"{place_of(node)}: the required attribute {attribute.name!r} ({attribute.kind.name}) is missing; "
+                f"{schema.label} takes {_signature(schema)}"
+            )
+    for name, value in node.attributes.items():
+        _check_attribute(node, schema, name, value)
+
+
+def _check_inputs(node: Node, schema: OpSchema) -> None:
+    count = len(node.inputs)
+    while count and node.inputs[count - 1] is None and count > schema.max_inputs:
+        count -= 1
+    _check_count(node, schema, "inputs", count, schema.min_inputs, schema.max_inputs, schema.inputs)
+    for index, value in enumerate(node.inputs[:count]):
+        formal = schema.input(index)
+        if value is None and formal is not None and formal.option is ParameterOption.SINGLE:
+            raise InvalidGraph(f"{place_of(node)}: input {index} ({formal.name!r}) is left out, but {schema.label} needs it")
+
+
+def _check_count(node: Node, schema: OpSchema, what: str, count: int, least: int, most: int,
+                 formals: tuple[ParameterSchema, ...]) -> None:  # fmt: skip
+    if least <= count <= most:
+        return
+    expected = str(least) if least == most else f"at least {least}" if most >= 1 << 30 else f"{least} to {most}"
+    names = ", ".join(_MARKS[formal.option].format(formal.name) for formal in formals)
+    raise InvalidGraph(f"{place_of(node)} has {count} {what}, expected {expected}: {schema.label} takes ({names})")
+
+
+_MARKS = {ParameterOption.SINGLE: "{}", ParameterOption.OPTIONAL: "{}?", ParameterOption.VARIADIC: "{}..."}
+
+
+def _check_attribute(node: Node, schema: OpSchema, name: str, attribute: Attribute) -> None:
+    formal = schema.attributes.get(name)
+    if formal is None:
+        if schema.is_open or name.startswith("__"):
+            return
+        close = difflib.get_close_matches(name, schema.attributes, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"{schema.label} takes {_signature(schema)}"
+        raise InvalidGraph(f"{place_of(node)}: unknown attribute {name!r}; {hint}")
+    if attribute.kind is not formal.kind and attribute.reference is None:
+        raise InvalidGraph(
+            f"{place_of(node)}: attribute {name!r} has type {attribute.kind.name} ({attribute!r:.60}), expected {formal.kind.name}"
+        )
+
+
+def _signature(schema: OpSchema) -> str:
+    return ", ".join(
+        f"{item.name}{'' if item.is_required else '?' if item.default is None else f'={item.default!r}'}"
+        for item in sorted(schema.attributes.values(), key=lambda item: item.name)
+    ) or "no attributes"  # fmt: skip

@@ -1,0 +1,133 @@
+"""Schemas of operators outside the standard that real models contain: com.microsoft, and one that ONNX Runtime puts in ai.onnx.
+
+Each line of the table is a signature:
+
+    MatMulNBits(A:T1 B:T2 scales:T1 zero_points:T3?) -> Y:T1 | K:INT! N:INT! bits:INT=4
+
+`?` marks an optional parameter, `*` a variadic one, `!` a required attribute. A type with brackets is a type
+string; any other is a type variable. Nodes may carry further attributes: newer ONNX Runtimes add some.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from sardonyx.ir import AttributeKind
+from sardonyx.ops.schema import AttributeSchema, OpSchema, ParameterOption, ParameterSchema, TypeConstraint
+
+__all__ = ["CONTRIB_SCHEMAS"]
+
+_UNBOUNDED = 2**31 - 1
+
+_AI_ONNX = """
+SimplifiedLayerNormalization(X:T scale:V) -> Y:V inv_std_var:U? | axis:INT=-1 epsilon:FLOAT=1e-05 stash_type:INT=1
+"""
+
+
+_MICROSOFT = """
+Attention(input:T weights:T bias:T? mask_index:M? past:T? attention_bias:T? past_sequence_length:M?) -> output:T present:T?
+  | num_heads:INT! unidirectional:INT=0 qkv_hidden_sizes:INTS do_rotary:INT=0 rotary_embedding_dim:INT=0
+  mask_filter_value:FLOAT=-10000.0 scale:FLOAT past_present_share_buffer:INT=0
+BiasAdd(X:T bias:T skip:T) -> Y:T |
+BiasGelu(A:T B:T) -> C:T |
+BiasSplitGelu(X:T bias:T) -> Y:T |
+DequantizeLinear(x:T1 x_scale:T2 x_zero_point:T1?) -> y:T2 | axis:INT=1
+DynamicQuantizeMatMul(A:T1 B:T2 b_scale:T1 b_zero_point:T2? bias:T1?) -> Y:T1 |
+EmbedLayerNormalization(input_ids:T1 segment_ids:T1? word_embedding:T position_embedding:T segment_embedding:T? gamma:T beta:T
+  mask:T1? position_ids:T1?) -> output:T mask_index:T1? embedding_sum:T? | epsilon:FLOAT=1e-12 mask_index_type:INT=0
+FastGelu(X:T bias:T?) -> Y:T |
+FusedConv(X:T W:T B:T? Z:T?) -> Y:T | auto_pad:STRING='NOTSET' kernel_shape:INTS dilations:INTS strides:INTS pads:INTS group:INT=1
+  activation:STRING activation_params:FLOATS
+FusedGemm(A:T B:T C:T?) -> Y:T | transA:INT=0 transB:INT=0 alpha:FLOAT=1.0 beta:FLOAT=1.0 activation:STRING activation_alpha:FLOAT
+  activation_beta:FLOAT activation_gamma:FLOAT
+FusedMatMul(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0 transBatchA:INT=0 transBatchB:INT=0
+GatherBlockQuantized(data:T1 indices:Tind scales:T2 zero_points:T1?) -> output:T2 | gather_axis:INT=0 quantize_axis:INT=1
+  block_size:INT=128 bits:INT=4
+Gelu(X:T) -> Y:T |
+GroupQueryAttention(query:T key:T? value:T? past_key:T_CACHE? past_value:T_CACHE? seqlens_k:M total_sequence_length:M cos_cache:T?
+  sin_cache:T? position_ids:tensor(int64)? attention_bias:T? head_sink:T? k_scale:T_KV_SCALE? v_scale:T_KV_SCALE? q_norm_weight:T?
+  k_norm_weight:T?) -> output:T present_key:T_CACHE? present_value:T_CACHE? output_qk:T? | num_heads:INT! kv_num_heads:INT!
+  scale:FLOAT softcap:FLOAT=0.0 local_window_size:INT=-1 do_rotary:INT=0 rotary_interleaved:INT=0 smooth_softmax:INT=-1
+  qk_output:INT=0 k_quant_type:STRING='NONE' v_quant_type:STRING='NONE' kv_cache_bit_width:INT=0 causal:INT=1
+  qk_norm_epsilon:FLOAT=1e-06 sliding_window_cache:INT=0
+MatMulIntegerToFloat(A:T1 B:T2 a_scale:T3 b_scale:T3 a_zero_point:T1? b_zero_point:T2? bias:T3?) -> Y:T3 |
+MatMulNBits(A:T1 B:T2 scales:T1 zero_points:T3? g_idx:T4? bias:T1?) -> Y:T1 | K:INT! N:INT! bits:INT=4 block_size:INT!
+  accuracy_level:INT=0 weight_prepacked:INT=0
+MultiHeadAttention(query:T key:T? value:T? bias:T? key_padding_mask:M? attention_bias:T? past_key:T? past_value:T?
+  past_sequence_length:M? cache_indirection:M?) -> output:T present_key:T? present_value:T? qk:QK? | num_heads:INT! scale:FLOAT
+  mask_filter_value:FLOAT=-10000.0 unidirectional:INT=0
+QAttention(input:T1 weight:T2 bias:T3 input_scale:T3 weight_scale:T3 mask_index:T4? input_zero_point:T1? weight_zero_point:T2?
+  past:T3?) -> output:T3 present:T3? | num_heads:INT! unidirectional:INT=0 do_rotary:INT=0 scale:FLOAT
+  mask_filter_value:FLOAT=-10000.0 past_present_share_buffer:INT=0
+QGemm(A:TA a_scale:T a_zero_point:TA B:TB b_scale:T b_zero_point:TB C:TC? y_scale:T? y_zero_point:TYZ?) -> Y:TY
+  | transA:INT=0 transB:INT=0 alpha:FLOAT=1.0
+QLinearAdd(A:T A_scale:tensor(float) A_zero_point:T? B:T B_scale:tensor(float) B_zero_point:T? C_scale:tensor(float)
+  C_zero_point:T?) -> C:T |
+QLinearAveragePool(X:T x_scale:tensor(float) x_zero_point:T? y_scale:tensor(float) y_zero_point:T?) -> Y:T |
+  auto_pad:STRING='NOTSET' kernel_shape:INTS! strides:INTS pads:INTS ceil_mode:INT=0 count_include_pad:INT=0 channels_last:INT=0
+QLinearConcat(Y_scale:TF Y_zero_point:T8 inputs:TV*) -> Y:T8 | axis:INT!
+QLinearGlobalAveragePool(X:T x_scale:tensor(float) x_zero_point:T y_scale:tensor(float) y_zero_point:T) -> Y:T | channels_last:INT=0
+QLinearLeakyRelu(X:T X_scale:tensor(float) X_zero_point:T? Y_scale:tensor(float) Y_zero_point:T?) -> Y:T | alpha:FLOAT=0.01
+QLinearMul(A:T A_scale:tensor(float) A_zero_point:T? B:T B_scale:tensor(float) B_zero_point:T? C_scale:tensor(float)
+  C_zero_point:T?) -> C:T |
+QLinearSigmoid(X:T X_scale:tensor(float) X_zero_point:T? Y_scale:tensor(float) Y_zero_point:T?) -> Y:T |
+QLinearSoftmax(X:T X_scale:tensor(float) x_zero_point:T? y_scale:tensor(float) y_zero_point:T) -> Y:T | axis:INT=-1 opset:INT!
+QLinearWhere(condition:B X:T x_scale:TF x_zero_point:T Y:T y_scale:TF y_zero_point:T z_scale:TF z_zero_point:T) -> Z:T |
+QuantizeLinear(x:T1 y_scale:T1 y_zero_point:T2?) -> y:T2 | axis:INT=1
+QuickGelu(X:T) -> Y:T | alpha:FLOAT=1.702
+RotaryEmbedding(input:T position_ids:M cos_cache:T sin_cache:T) -> output:T | scale:FLOAT=1.0 interleaved:INT=0
+  rotary_embedding_dim:INT=0 num_heads:INT=0 is_packed_batching:INT=0
+SkipLayerNormalization(input:T skip:T gamma:T beta:T? bias:T?) -> output:T mean:U? inv_std_var:U? input_skip_bias_sum:T?
+  | epsilon:FLOAT=1e-12
+SkipSimplifiedLayerNormalization(input:T skip:T gamma:T bias:T?) -> output:T mean:U? inv_std_var:U? input_skip_bias_sum:T?
+  | epsilon:FLOAT=1e-12
+TransposeMatMul(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0
+"""
+
+_OPTIONS = {"?": ParameterOption.OPTIONAL, "*": ParameterOption.VARIADIC}
+
+
+def _parameters(text: str) -> tuple[ParameterSchema, ...]:
+    found = []
+    for word in text.split():
+        name, _, type = word.partition(":")
+        option = _OPTIONS.get(word[-1], ParameterOption.SINGLE)
+        found.append(ParameterSchema(name, type.rstrip("?*"), option))
+    return tuple(found)
+
+
+def _attributes(text: str) -> dict[str, AttributeSchema]:
+    found = {}
+    for word in text.split():
+        name, _, rest = word.partition(":")
+        kind, _, default = rest.partition("=")
+        value: Any = ast.literal_eval(default) if default else None
+        found[name] = AttributeSchema(name, AttributeKind[kind.rstrip("!")], kind.endswith("!"), value)
+    return found
+
+
+def _limits(formals: tuple[ParameterSchema, ...]) -> tuple[int, int]:
+    needed = [index + 1 for index, formal in enumerate(formals) if formal.option is not ParameterOption.OPTIONAL]
+    is_variadic = bool(formals) and formals[-1].option is ParameterOption.VARIADIC
+    return max(needed, default=0), _UNBOUNDED if is_variadic else len(formals)
+
+
+def _schema(domain: str, line: str) -> OpSchema:
+    name, _, rest = line.partition("(")
+    inputs_text, _, rest = rest.partition(") -> ")
+    outputs_text, _, attributes_text = rest.partition("|")
+    inputs, outputs = _parameters(inputs_text), _parameters(outputs_text)
+    variables = {formal.type for formal in inputs + outputs if "(" not in formal.type}
+    constraints = {variable: TypeConstraint(variable, frozenset()) for variable in variables}
+    attributes = _attributes(attributes_text)
+    return OpSchema(domain, name, 1, inputs, outputs, attributes, constraints, *_limits(inputs), *_limits(outputs), is_open=True)
+
+
+def _table(domain: str, text: str) -> dict[tuple[str, str], OpSchema]:
+    lines = text.strip().replace("\n  ", " ").splitlines()
+    return {(domain, line.partition("(")[0]): _schema(domain, line) for line in lines}
+
+
+CONTRIB_SCHEMAS: dict[tuple[str, str], OpSchema] = {**_table("", _AI_ONNX), **_table("com.microsoft", _MICROSOFT)}
+"""(domain, operator) -> schema. Type constraints list no types: which of them a kernel takes is the provider's to say."""

@@ -1,0 +1,126 @@
+"""Facts about finding schemas and checking nodes."""
+
+from __future__ import annotations
+
+import pytest
+
+from sardonyx.errors import InvalidGraph
+from sardonyx.ir import AttributeKind, Node, Value
+from sardonyx.ops.schemas import ParameterOption, check_node, find_schema, unknown_operator
+
+
+def test_schema_in_force_is_the_newest_not_after_the_version() -> None:
+    """At opset 13 Conv is still Conv-11."""
+    schema = find_schema("", "Conv", 13)
+    assert schema is not None
+    assert schema.since_version == 11
+    assert schema.label == "Conv-11"
+
+
+def test_newer_opset_than_known_uses_the_newest_schema() -> None:
+    """An opset from the future finds the newest schema."""
+    newest, future = find_schema("", "Conv", 22), find_schema("", "Conv", 9999)
+    assert newest is future
+
+
+def test_operator_before_its_first_version_is_unknown() -> None:
+    """Gelu does not exist at opset 13."""
+    assert find_schema("", "Gelu", 13) is None
+    assert "exists only from opset 20" in unknown_operator("", "Gelu", 13)
+
+
+def test_both_names_of_the_standard_domain_find_the_schema() -> None:
+    """The domain ai.onnx is the empty domain."""
+    assert find_schema("ai.onnx", "Relu", 14) is find_schema("", "Relu", 14)
+
+
+def test_defaults_are_python_values() -> None:
+    """Defaults arrive as int, float, str or None."""
+    schema = find_schema("", "Conv", 11)
+    assert schema is not None
+    assert schema.attributes["group"].default == 1
+    assert schema.attributes["auto_pad"].default == "NOTSET"
+    assert schema.attributes["pads"].default is None
+    assert schema.attributes["pads"].kind is AttributeKind.INTS
+
+
+def test_type_constraints_are_sets_of_type_strings() -> None:
+    """A type variable knows the types that it may stand for."""
+    schema = find_schema("", "Conv", 11)
+    assert schema is not None
+    assert schema.type_constraints["T"].types == {"tensor(float)", "tensor(float16)", "tensor(double)"}
+
+
+def test_every_schema_of_the_standard_converts() -> None:
+    """All versions of all operators have a schema."""
+    import onnx.defs
+
+    for known in onnx.defs.get_all_schemas_with_history():
+        schema = find_schema(known.domain, known.name, known.since_version)
+        assert schema is not None
+        assert schema.since_version == known.since_version
+
+
+def test_contributed_operator_has_a_schema() -> None:
+    """Operators of com.microsoft are found although onnx lacks them."""
+    schema = find_schema("com.microsoft", "MatMulNBits", 1)
+    assert schema is not None
+    assert schema.min_inputs == 3
+    assert schema.inputs[3].option is ParameterOption.OPTIONAL
+    assert schema.attributes["K"].is_required
+
+
+def test_unknown_operator_message_lists_close_names_and_domains() -> None:
+    """A misspelt operator gets a suggestion, an unknown domain the list of domains."""
+    assert "did you mean Conv?" in unknown_operator("", "Cnv", 13)
+    assert "com.microsoft has an operator of that name" in unknown_operator("", "BiasGelu", 13)
+    assert "known are ai.onnx, ai.onnx.ml" in unknown_operator("my.domain", "Thing", 1)
+
+
+def _check(op_type: str, inputs: list[Value | None], version: int, outputs: int = 1, **attributes: object) -> None:
+    schema = find_schema("", op_type, version)
+    assert schema is not None
+    check_node(Node(op_type, inputs, outputs, attributes, version=version, name="n"), schema)
+
+
+X = Value("x")
+
+
+def test_valid_nodes_pass() -> None:
+    """Nodes that follow the standard raise nothing, with optional inputs left out too."""
+    _check("Conv", [X, X], 11, strides=(1, 1))
+    _check("Clip", [X, None, X], 13)
+    _check("Concat", [X] * 40, 13, axis=0)
+    _check("Split", [X], 13, outputs=5)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "outputs", "attributes", "message"),
+    [
+        ("Conv", [X], 1, {}, r"has 1 inputs, expected 2 to 3: Conv-11 takes \(X, W, B\?\)"),
+        ("Conv", [X] * 4, 1, {}, "has 4 inputs, expected 2 to 3"),
+        ("Conv", [None, X], 1, {}, r"input 0 \('X'\) is left out"),
+        ("Concat", [], 1, {"axis": 0}, r"has 0 inputs, expected at least 1: Concat-13 takes \(inputs...\)"),
+        ("Relu", [X], 2, {}, "has 2 outputs, expected 1"),
+        ("Cast", [X], 1, {}, r"required attribute 'to' \(INT\) is missing"),
+        ("Conv", [X, X], 1, {"stride": (1, 1)}, "unknown attribute 'stride'; did you mean 'strides'?"),
+        ("Conv", [X, X], 1, {"strides": 1}, r"'strides' has type INT \(1\), expected INTS"),
+    ],
+)
+def test_broken_node_is_refused_with_a_teaching_message(
+    op_type: str, inputs: list[Value | None], outputs: int, attributes: dict[str, object], message: str
+) -> None:
+    """The message names the node, what was found and what was expected."""
+    with pytest.raises(InvalidGraph, match=message) as caught:
+        _check(op_type, inputs, 13, outputs, **attributes)
+    assert str(caught.value).startswith('node "n" (')
+
+
+def test_internal_attributes_pass() -> None:
+    """Attributes whose names begin with two underscores are ignored, as in ONNX Runtime."""
+    _check("Relu", [X], 13, __hint=1)
+
+
+def test_deprecated_operator_passes() -> None:
+    """An operator that the standard dropped is still accepted."""
+    _check("Upsample", [X, X], 13)
