@@ -164,7 +164,7 @@ class Node:
         for attribute in self.attributes.values():
             if attribute.kind is AttributeKind.GRAPH and attribute.value is not None:
                 found.append(attribute.value)
-            elif attribute.kind is AttributeKind.GRAPHS:
+            elif attribute.kind is AttributeKind.GRAPHS and attribute.value is not None:
                 found.extend(attribute.value)
         return tuple(found)
 
