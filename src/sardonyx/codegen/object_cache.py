@@ -1,0 +1,140 @@
+"""Compiled objects on disk, so that a session that was compiled once runs no LLVM again.
+
+One file per object, `<key>.sxo`, in a folder that only its owner may enter:
+
+    "SARDONYX" | sha256 of the rest (32 bytes) | key (64 bytes) | object
+
+Files are written under another name and renamed, so readers see all or nothing and the last of several writers wins. A read
+marks its file as used; when the folder outgrows its bound, the files used longest ago go first. Nothing that happens to the
+folder is an error: whatever cannot be read or written is compiled, and the event is reported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["ObjectCache", "Report"]
+
+Report = Callable[[str, str], None]
+"""Is told the name of an event, such as `object_cache.corrupt`, and its detail."""
+
+_MAGIC = b"SARDONYX"
+_HEADER_BYTES = len(_MAGIC) + 32 + 64
+_SUFFIX = ".sxo"
+
+
+def _silent(event: str, detail: str) -> None:
+    """Tell nobody."""
+
+
+class ObjectCache:
+    """A folder of compiled objects. May be used from many threads and processes at once."""
+
+    def __init__(self, folder: Path, *, limit_bytes: int = 256 << 20, report: Report = _silent) -> None:
+        """Use `folder`, which is made on the first write.
+
+        Args:
+            folder: where the files are; must belong to this user alone, or it is not used.
+            limit_bytes: the size of all files together that a write keeps to.
+            report: is told of hits, misses and of everything that went wrong.
+        """
+        self.folder = folder
+        self._limit_bytes = limit_bytes
+        self._report = report
+
+    def load(self, key: str) -> bytes | None:
+        """The object kept under `key`, or None if there is none that can be trusted."""
+        path = self._path(key)
+        try:
+            if not self._is_private():
+                return None
+            content = path.read_bytes()
+        except FileNotFoundError:
+            self._report("object_cache.miss", key)
+            return None
+        except OSError as error:
+            self._report("object_cache.unreadable", str(error))
+            return None
+        found = _unpack(key, content)
+        if found is None:
+            self._report("object_cache.corrupt", str(path))
+            self._remove(path)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        self._report("object_cache.hit", key)
+        return found
+
+    def store(self, key: str, machine_code: bytes) -> None:
+        """Keep an object under `key`; if that is not possible, report it and go on."""
+        content = _pack(key, machine_code)
+        if len(content) > self._limit_bytes:
+            self._report("object_cache.too_large", f"{len(content)} of {self._limit_bytes} bytes")
+            return
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._is_private():
+                return
+            self._write(self._path(key), content)
+            self._trim()
+        except OSError as error:
+            self._report("object_cache.unwritable", str(error))
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}{_SUFFIX}"
+
+    def _is_private(self) -> bool:
+        """Whether nobody else can put code into the folder."""
+        if not hasattr(os, "getuid"):
+            return True
+        status = self.folder.stat()
+        if status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return True
+        self._report("object_cache.not_private", f"{self.folder} can be written by others: it is not used")
+        return False
+
+    def _write(self, path: Path, content: bytes) -> None:
+        handle, draft = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            Path(draft).replace(path)
+        except OSError:
+            self._remove(Path(draft))
+            raise
+
+    def _trim(self) -> None:
+        """Delete the files used longest ago, drafts of dead writers among them, until what is left is within the bound."""
+        files = []
+        for path in self.folder.iterdir():
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                files.append((status.st_mtime_ns, status.st_size, path))
+        total = sum(size for _, size, _ in files)
+        for _, size, path in sorted(files):
+            if total <= self._limit_bytes:
+                return
+            self._remove(path)
+            total -= size
+
+    def _remove(self, path: Path) -> None:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _pack(key: str, machine_code: bytes) -> bytes:
+    rest = key.encode() + machine_code
+    return _MAGIC + hashlib.sha256(rest).digest() + rest
+
+
+def _unpack(key: str, content: bytes) -> bytes | None:
+    rest = content[len(_MAGIC) + 32 :]
+    if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : len(_MAGIC) + 32] != hashlib.sha256(rest).digest():
+        return None
+    return content[_HEADER_BYTES:] if rest[:64] == key.encode() else None

@@ -1,0 +1,134 @@
+"""The machine that kernels are compiled for: instruction set level, vector width, LLVM's names for both.
+
+    level      vectors   registers   needs
+    portable   128 bit   16          any x86-64 (SSE up to 4.2 where the host has it)
+    avx2       256 bit   16          AVX2, FMA, F16C
+    avx512     512 bit   32          AVX-512 F, BW, CD, DQ, VL
+    amx        512 bit   32          avx512, and AMX tiles of int8 and bfloat16
+    neon       128 bit   32          any aarch64
+
+A level is chosen by the features that the processor reports, never by its name, which can be wrong in a virtual machine.
+A lower level switches the features of the higher ones off, so that code for it can be tested on any machine.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sardonyx.codegen.llvm import binding
+from sardonyx.errors import InvalidArgument
+
+__all__ = ["Target", "available_levels", "host_target"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a kernel generator must know of the machine, and what LLVM must be told."""
+
+    isa: str
+    """Name of the level: portable, avx2, avx512, amx or neon."""
+    vector_bytes: int
+    """Width of one vector register."""
+    registers: int
+    """Number of vector registers."""
+    has_fma: bool
+    """Whether a fused multiply-add is one instruction."""
+    has_masks: bool
+    """Whether any vector load, store or select takes a mask at no cost."""
+    features: str
+    """LLVM's feature string: every feature of the host, those above the level switched off."""
+    triple: str
+    """LLVM's name of architecture and system, such as x86_64-unknown-linux-gnu."""
+    data_layout: str
+    """LLVM's description of sizes and alignments."""
+
+    def lanes(self, bits: int) -> int:
+        """How many elements of `bits` bits one register holds."""
+        return self.vector_bytes * 8 // bits
+
+    @property
+    def key(self) -> str:
+        """All that compiled code depends on, as text: equal keys can share objects."""
+        return f"{self.isa}|{self.triple}|{self.features}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    vector_bytes: int
+    registers: int
+    has_fma: bool
+    has_masks: bool
+    needs: tuple[str, ...]
+    """Features without which the level is not available."""
+    drops: tuple[str, ...]
+    """Prefixes of the features that belong to a higher level."""
+
+
+_AMX = ("amx",)
+_AVX512 = (*_AMX, "avx512", "avx10", "egpr", "push2pop2", "ppx", "ndd", "ccmp", "nf", "cf", "zu")
+_AVX = (*_AVX512, "avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq", "gfni", "sha512", "sm3", "sm4")
+_NEEDS_AVX2 = ("avx2", "fma", "f16c")
+_NEEDS_AVX512 = (*_NEEDS_AVX2, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+
+_X86: Mapping[str, _Level] = {
+    "portable": _Level(16, 16, False, False, (), _AVX),
+    "avx2": _Level(32, 16, True, False, _NEEDS_AVX2, _AVX512),
+    "avx512": _Level(64, 32, True, True, _NEEDS_AVX512, _AMX),
+    "amx": _Level(64, 32, True, True, (*_NEEDS_AVX512, "amx-tile", "amx-int8", "amx-bf16"), ()),
+}
+_ARM: Mapping[str, _Level] = {"neon": _Level(16, 32, True, False, (), ("sve", "sme"))}
+_OTHER: Mapping[str, _Level] = {"portable": _Level(16, 16, False, False, (), ())}
+
+
+@functools.cache
+def available_levels() -> tuple[str, ...]:
+    """The levels that this machine can run, lowest first."""
+    features = _host_features()
+    return tuple(name for name, level in _levels().items() if all(features.get(need) for need in level.needs))
+
+
+@functools.cache
+def host_target(isa: str | None = None) -> Target:
+    """The target of this machine at level `isa`, or at its highest level below amx if None.
+
+    Raises:
+        InvalidArgument: the machine does not have the level.
+    """
+    available = available_levels()
+    chosen = isa or [name for name in available if name != "amx"][-1]
+    if chosen not in available:
+        raise InvalidArgument(f"isa is {isa!r}, this machine has {', '.join(available)}: choose one of these")
+    level = _levels()[chosen]
+    llvm = binding()
+    features = _feature_string(level)
+    machine = llvm.Target.from_default_triple().create_target_machine(features=features, jit=True)
+    return Target(
+        isa=chosen,
+        vector_bytes=level.vector_bytes,
+        registers=level.registers,
+        has_fma=level.has_fma,
+        has_masks=level.has_masks,
+        features=features,
+        triple=llvm.get_process_triple(),
+        data_layout=str(machine.target_data),
+    )
+
+
+def _levels() -> Mapping[str, _Level]:
+    architecture = binding().get_process_triple().partition("-")[0]
+    return {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(architecture, _OTHER)
+
+
+@functools.cache
+def _host_features() -> Mapping[str, bool]:
+    return dict(binding().get_host_cpu_features())
+
+
+def _feature_string(level: _Level) -> str:
+    """Features in the order of their names, then those of higher levels as off: LLVM obeys the last mention."""
+    kept = [(name, has and not name.startswith(level.drops)) for name, has in sorted(_host_features().items())]
+    on = [f"+{name}" for name, has in kept if has]
+    off = [f"-{name}" for name, has in kept if not has]
+    return ",".join(on + off)

@@ -1,0 +1,149 @@
+"""The types of values in a kernel: a scalar, a vector of lanes, or a pointer.
+
+`F32` is LLVM's `float`, `F32.vector(16)` its `<16 x float>`. LLVM's integers have no sign; ours do, and operators obey it:
+`I8` and `U8` are both `i8`, but are divided, compared, shifted and widened by different instructions.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["BF16", "BOOL", "F16", "F32", "F64", "I8", "I16", "I32", "I64", "PTR", "U8", "U16", "U32", "U64", "VOID",
+           "Kind", "Type", "literal", "of_dtype"]  # fmt: skip
+
+
+class Kind(enum.Enum):
+    """What a type's bits mean: which instruction an operator becomes."""
+
+    FLOAT = "float"
+    SIGNED = "signed"
+    UNSIGNED = "unsigned"
+    BOOL = "bool"
+    POINTER = "pointer"
+    VOID = "void"
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type of LLVM, with the sign that LLVM's integers lack."""
+
+    element: str
+    """LLVM's name of one lane."""
+    bits: int
+    """Width of one lane; 1 for a bool, which takes a byte in memory."""
+    kind: Kind
+    """What the bits mean."""
+    lanes: int = 1
+    """Number of lanes; 1 is a scalar."""
+    text: str = field(init=False, compare=False)
+    """LLVM's name of the whole type."""
+
+    def __post_init__(self) -> None:
+        """Spell the type once: its text is written into every instruction."""
+        text = self.element if self.lanes == 1 else f"<{self.lanes} x {self.element}>"
+        object.__setattr__(self, "text", text)
+
+    def __str__(self) -> str:
+        """LLVM's name of the type."""
+        return self.text
+
+    def vector(self, lanes: int) -> Type:
+        """This type with `lanes` lanes; 1 gives the scalar."""
+        return self if lanes == self.lanes else _vector(self.element, self.bits, self.kind, lanes)
+
+    @property
+    def scalar(self) -> Type:
+        """The type of one lane."""
+        return self if self.lanes == 1 else self.vector(1)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that one lane takes in memory."""
+        return (self.bits + 7) // 8
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the lanes are floating-point numbers."""
+        return self.kind is Kind.FLOAT
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether the lanes are integers; bools are not."""
+        return self.kind is Kind.SIGNED or self.kind is Kind.UNSIGNED
+
+
+@functools.cache
+def _vector(element: str, bits: int, kind: Kind, lanes: int) -> Type:
+    return Type(element, bits, kind, lanes)
+
+
+VOID = Type("void", 0, Kind.VOID)
+PTR = Type("ptr", 64, Kind.POINTER)
+BOOL = Type("i1", 1, Kind.BOOL)
+F16 = Type("half", 16, Kind.FLOAT)
+BF16 = Type("bfloat", 16, Kind.FLOAT)
+F32 = Type("float", 32, Kind.FLOAT)
+F64 = Type("double", 64, Kind.FLOAT)
+I8 = Type("i8", 8, Kind.SIGNED)
+I16 = Type("i16", 16, Kind.SIGNED)
+I32 = Type("i32", 32, Kind.SIGNED)
+I64 = Type("i64", 64, Kind.SIGNED)
+U8 = Type("i8", 8, Kind.UNSIGNED)
+U16 = Type("i16", 16, Kind.UNSIGNED)
+U32 = Type("i32", 32, Kind.UNSIGNED)
+U64 = Type("i64", 64, Kind.UNSIGNED)
+
+_BY_DTYPE = {"float16": F16, "bfloat16": BF16, "float32": F32, "float64": F64, "bool": BOOL, "int8": I8, "int16": I16,
+             "int32": I32, "int64": I64, "uint8": U8, "uint16": U16, "uint32": U32, "uint64": U64}  # fmt: skip
+
+
+def of_dtype(dtype: np.dtype[Any] | type) -> Type:
+    """The type of one element of an array of `dtype`; raises KeyError for one that kernels do not compute with."""
+    return _BY_DTYPE[np.dtype(dtype).name]
+
+
+def literal(kind: Type, number: float) -> str:
+    """`number` as LLVM writes a constant of type `kind`, in every lane."""
+    text = _scalar_literal(kind, number)
+    return text if kind.lanes == 1 else f"splat ({kind.element} {text})"
+
+
+def _scalar_literal(kind: Type, number: float) -> str:
+    if kind.kind is Kind.BOOL:
+        return "true" if number else "false"
+    if kind.kind is Kind.POINTER:
+        return "null"
+    if not kind.is_float:
+        return str(int(number))
+    return _FLOAT_LITERALS[kind.element](number)
+
+
+def _double_text(number: float) -> str:
+    return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+
+
+def _float_text(number: float) -> str:
+    with np.errstate(over="ignore"):
+        return _double_text(float(np.float32(number)))
+
+
+def _half_text(number: float) -> str:
+    with np.errstate(over="ignore"):
+        return f"0xH{int(np.float16(number).view(np.uint16)):04X}"
+
+
+def _bfloat_text(number: float) -> str:
+    """The bfloat16 nearest to `number`, ties to even."""
+    bits = int(np.float32(number).view(np.uint32))
+    if np.isnan(number):
+        return f"0xR{bits >> 16 | 0x40:04X}"
+    return f"0xR{(bits + 0x7FFF + (bits >> 16 & 1)) >> 16:04X}"
+
+
+_FLOAT_LITERALS = {"double": _double_text, "float": _float_text, "half": _half_text, "bfloat": _bfloat_text}

@@ -1,0 +1,126 @@
+"""What can happen to a folder of compiled objects, and that none of it is an error."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from sardonyx.codegen.object_cache import ObjectCache
+
+KEY = "ab" * 32
+OTHER = "cd" * 32
+
+
+@pytest.fixture
+def events() -> list[str]:
+    """The names of the events that the cache reports."""
+    return []
+
+
+@pytest.fixture
+def cache(tmp_path: Path, events: list[str]) -> ObjectCache:
+    """An empty cache of at most 10,000 bytes."""
+    return ObjectCache(tmp_path / "objects", limit_bytes=10_000, report=lambda event, _: events.append(event))
+
+
+def _file(cache: ObjectCache) -> Path:
+    return cache.folder / f"{KEY}.sxo"
+
+
+def test_what_was_stored_is_loaded(cache: ObjectCache, events: list[str]) -> None:
+    """A second cache on the same folder finds the object."""
+    assert cache.load(KEY) is None
+    cache.store(KEY, b"code")
+    assert ObjectCache(cache.folder).load(KEY) == b"code"
+    assert events == ["object_cache.miss"]
+
+
+def test_the_folder_is_private(cache: ObjectCache) -> None:
+    """Only its owner may enter the folder."""
+    cache.store(KEY, b"code")
+    assert cache.folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("damage", [b"", b"SARDONYX", b"foreign file", None])
+def test_a_damaged_file_is_a_miss_and_goes(cache: ObjectCache, events: list[str], damage: bytes | None) -> None:
+    """A truncated, foreign or altered file is reported, deleted and never loaded."""
+    cache.store(KEY, b"code" * 100)
+    content = _file(cache).read_bytes()
+    _file(cache).write_bytes(content[:-1] + b"!" if damage is None else damage)
+    assert cache.load(KEY) is None
+    assert events[-1] == "object_cache.corrupt"
+    assert not _file(cache).exists()
+
+
+def test_a_file_under_another_name_is_not_trusted(cache: ObjectCache, events: list[str]) -> None:
+    """The key is part of what the checksum covers."""
+    cache.store(OTHER, b"code")
+    (cache.folder / f"{OTHER}.sxo").rename(_file(cache))
+    assert cache.load(KEY) is None
+    assert events[-1] == "object_cache.corrupt"
+
+
+def test_a_folder_that_others_can_write_is_not_used(cache: ObjectCache, events: list[str]) -> None:
+    """Nobody else can make us run his code."""
+    cache.store(KEY, b"code")
+    cache.folder.chmod(0o777)
+    assert cache.load(KEY) is None
+    cache.store(OTHER, b"code")
+    assert events == ["object_cache.not_private"] * 2
+
+
+def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path, events: list[str]) -> None:
+    """A read-only or full disk costs the cache, not the session."""
+    blocked = tmp_path / "file"
+    blocked.write_bytes(b"")
+    cache = ObjectCache(blocked / "objects", report=lambda event, _: events.append(event))
+    cache.store(KEY, b"code")
+    assert cache.load(KEY) is None
+    assert events == ["object_cache.unwritable", "object_cache.unreadable"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
+def test_a_full_disk_leaves_no_file(cache: ObjectCache, events: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write that fails in the middle is undone and reported."""
+    monkeypatch.setattr(os, "fdopen", lambda handle, mode: (os.close(handle), open("/dev/full", mode))[1])  # noqa: SIM115 - is returned
+    cache.store(KEY, b"code" * 1000)
+    assert events == ["object_cache.unwritable"]
+    assert list(cache.folder.iterdir()) == []
+
+
+def test_the_objects_used_longest_ago_go_first(cache: ObjectCache) -> None:
+    """A load counts as use; the bound holds after every write."""
+    keys = [f"{number:064x}" for number in range(4)]
+    for age, key in enumerate(keys[:3]):
+        cache.store(key, bytes(3000))
+        os.utime(cache.folder / f"{key}.sxo", (age, age))
+    assert cache.load(keys[0]) is not None
+    cache.store(keys[3], bytes(3000))
+    assert [cache.load(key) is not None for key in keys] == [True, False, True, True]
+
+
+def test_an_object_beyond_the_bound_is_not_kept(cache: ObjectCache, events: list[str]) -> None:
+    """One object never evicts all others."""
+    cache.store(KEY, bytes(20_000))
+    assert events == ["object_cache.too_large"]
+    assert not cache.folder.exists()
+
+
+def test_many_writers_of_one_key_leave_a_whole_file(cache: ObjectCache) -> None:
+    """A reader among concurrent writers sees one whole object or none."""
+    seen: list[bytes | None] = []
+
+    def work(letter: bytes) -> None:
+        for _ in range(30):
+            cache.store(KEY, letter * 5000)
+            seen.append(cache.load(KEY))
+
+    threads = [threading.Thread(target=work, args=(letter,)) for letter in (b"a", b"b", b"c")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    whole = [letter * 5000 for letter in (b"a", b"b", b"c")]
+    assert all(content in whole for content in seen if content is not None)
+    assert cache.load(KEY) in whole

@@ -1,0 +1,45 @@
+"""The level decides which features LLVM may use."""
+
+import pytest
+
+from sardonyx.codegen.target import Target, available_levels, host_target
+from sardonyx.errors import InvalidArgument
+
+
+def _features(target: Target) -> dict[str, bool]:
+    return {word[1:]: word[0] == "+" for word in target.features.split(",")}
+
+
+def test_some_level_is_available_everywhere() -> None:
+    """Every machine has at least its lowest level."""
+    assert available_levels()
+
+
+def test_the_highest_level_without_tiles_is_the_default() -> None:
+    """AMX is used on request only."""
+    assert host_target().isa == [level for level in available_levels() if level != "amx"][-1]
+
+
+def test_an_unknown_level_is_refused_with_the_choices() -> None:
+    """The message lists what the machine has."""
+    with pytest.raises(InvalidArgument, match=available_levels()[0]):
+        host_target("sse9")
+
+
+def test_a_lower_level_switches_the_higher_features_off(target: Target) -> None:
+    """No feature of a level above the chosen one stays on."""
+    on = {name for name, has in _features(target).items() if has}
+    forbidden = {"portable": ("avx", "fma", "f16c"), "avx2": ("avx512", "amx"), "avx512": ("amx",)}.get(target.isa, ())
+    assert not [name for name in on if name.startswith(forbidden)]
+
+
+def test_lanes_follow_the_vector_width(target: Target) -> None:
+    """A register holds vector_bytes of elements of any width."""
+    assert target.lanes(32) == target.vector_bytes // 4
+    assert target.lanes(8) == target.vector_bytes
+
+
+def test_levels_have_different_keys() -> None:
+    """Objects of one level are never taken for another's."""
+    keys = {host_target(level).key for level in available_levels()}
+    assert len(keys) == len(available_levels())
