@@ -186,7 +186,7 @@ class Graph:
 
     def __init__(self, name: str = "", inputs: Iterable[Value] = (), outputs: Iterable[Value] = (),
                  initializers: Iterable[Value] = (), nodes: Iterable[Node] = ()) -> None:  # fmt: skip
-        """Make a graph; initializers are values with a `constant`, keyed by name, and may also be among the inputs (IR version 3)."""
+        """Make a graph; initializers are values with a `constant`, and may also be among the inputs (IR version 3)."""
         self.name = name
         self.inputs: list[Value] = list(inputs)
         self.initializers: dict[str, Value] = {value.name: value for value in initializers}
@@ -256,6 +256,27 @@ class Graph:
     def append(self, node: Node) -> Node:
         """Put `node` last and return it."""
         return self._link(node, self._tail, None)
+
+    def append_new(self, op_type: str, inputs: tuple[Value | None, ...], outputs: tuple[Value, ...],
+                   attributes: dict[str, Attribute], domain: str, version: int, name: str, overload: str) -> Node:  # fmt: skip
+        """Make a node and put it last: `append(Node(...))` without the conversions, for readers of large files."""
+        node = Node.__new__(Node)
+        node.op_type, node.inputs, node.outputs, node.attributes = op_type, inputs, outputs, attributes
+        node.domain, node.version, node.name, node.overload = domain, version, name, overload
+        node.doc, node.metadata, node.graph, node._next = "", None, self, None
+        for index, value in enumerate(inputs):
+            if value is not None:
+                value._uses[node, index] = None
+        for index, output in enumerate(outputs):
+            output.producer, output.index = node, index
+        node._previous = tail = self._tail
+        if tail is None:
+            self._head = node
+        else:
+            tail._next = node
+        self._tail = node
+        self._count += 1
+        return node
 
     def insert_before(self, place: Node, node: Node) -> Node:
         """Put `node` just before `place`, a node of this graph, and return it."""

@@ -1,0 +1,1 @@
+"""Bytes to the intermediate representation and back: one file per format."""

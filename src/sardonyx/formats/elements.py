@@ -1,0 +1,74 @@
+"""Elements of tensors as files hold them: packed, little-endian bytes, and arrays of one element per place.
+
+    int4, uint4, float4     2 per byte, the first in the low half
+    int2, uint2             4 per byte, the first in the lowest bits
+    float6                  4 in 3 bytes, a stream of bits from the lowest
+    all others              as in memory on a little-endian machine
+
+Strings are no elements of this kind: each is a field of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import cast
+
+import numpy as np
+
+from sardonyx.dtypes import Array, DataType, bit_width
+
+__all__ = ["pack", "packed_size_bytes", "unpack"]
+
+
+def packed_size_bytes(dtype: DataType, count: int) -> int:
+    """Bytes that `count` elements of `dtype` take in a file."""
+    return (count * bit_width(dtype) + 7) // 8
+
+
+def unpack(data: bytes | memoryview, dtype: DataType, shape: tuple[int, ...]) -> Array:
+    """The array of `shape` whose elements `data` holds; a view of `data` where elements take whole bytes and any byte is valid.
+
+    A view is read-only where `data` is, and aligned only as `data` is.
+    """
+    bits = bit_width(dtype)
+    if bits < 8:
+        codes = _unpack_bits(np.frombuffer(data, np.uint8), bits, math.prod(shape))
+        return cast(Array, codes.view(dtype.numpy)).reshape(shape)
+    if dtype is DataType.BOOL:  # a byte that is neither 0 nor 1 would make a bool that compares unequal to True
+        return (np.frombuffer(data, np.uint8) != 0).reshape(shape)
+    return _little_endian(np.frombuffer(data, dtype.numpy)).reshape(shape)
+
+
+def pack(array: Array, dtype: DataType) -> bytes:
+    """The bytes that a file holds for `array`, whose elements are `dtype.numpy`."""
+    bits = bit_width(dtype)
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if bits < 8:
+        return _pack_bits(flat.view(np.uint8), bits).tobytes()
+    return _little_endian(flat).tobytes()
+
+
+def _little_endian(array: Array) -> Array:
+    swapped: Array = array.byteswap() if sys.byteorder == "big" else array
+    return swapped
+
+
+def _unpack_bits(data: Array, bits: int, count: int) -> Array:
+    if bits == 6:
+        stream = np.unpackbits(data, bitorder="little")[: 6 * count].reshape(count, 6)
+        return np.packbits(stream, axis=1, bitorder="little").reshape(-1)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    mask = np.uint8((1 << bits) - 1)
+    return np.ascontiguousarray(((data[:, None] >> shifts) & mask).reshape(-1)[:count])
+
+
+def _pack_bits(codes: Array, bits: int) -> Array:
+    if bits == 6:
+        return np.packbits(np.unpackbits(codes[:, None], axis=1, bitorder="little")[:, :6].reshape(-1), bitorder="little")
+    per_byte = 8 // bits
+    padded = np.zeros(-(-len(codes) // per_byte) * per_byte, np.uint8)
+    padded[: len(codes)] = codes & np.uint8((1 << bits) - 1)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    packed: Array = np.bitwise_or.reduce(padded.reshape(-1, per_byte) << shifts, axis=1)
+    return packed.astype(np.uint8)

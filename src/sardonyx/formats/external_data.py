@@ -1,0 +1,111 @@
+"""Tensor data in files beside the model: mapped once per file, and confined to the model's folder.
+
+A tensor names its data by `location` (a path below the folder), `offset` and `length`. All of it is checked when the model is
+loaded, so that a run can never meet a missing byte:
+
+    location    relative, no "..", no link that leads out of the folder (or, where the model file is itself a link, out of
+                the folder of its target), a regular file
+    offset      a number of bytes, 0 where left out
+    length      a number of bytes, the rest that the tensor needs where left out; must equal what dtype and shape ask for
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from sardonyx.errors import InvalidArgument, InvalidGraph
+from sardonyx.formats.files import map_file
+
+__all__ = ["ExternalData"]
+
+_MAX_DIGITS = 19
+
+
+class ExternalData:
+    """The data files of one model while it is loaded; views that it gave out stay valid afterwards."""
+
+    def __init__(self, folder: Path | None, model_path: Path | None = None) -> None:
+        """Prepare to read data files, touching none yet.
+
+        Args:
+            folder: where data files are looked for; None if the model has no place, which makes external data an error.
+            model_path: the model's file; if it is a link into another folder, data may lie there too.
+        """
+        self._folder, self._model_path = folder, model_path
+        self._files: dict[str, memoryview] = {}
+        self._roots: tuple[Path, ...] | None = None
+
+    def read(self, entries: Mapping[str, str], expected_bytes: int, what: str) -> memoryview:
+        """The bytes of one tensor.
+
+        Args:
+            entries: `external_data` of the tensor.
+            expected_bytes: what its dtype and shape ask for.
+            what: how messages call the tensor.
+
+        Raises:
+            NoSuchFile: the data file is missing.
+            InvalidArgument: no folder was given, or the location is no regular file inside it.
+            InvalidGraph: the entries are malformed, or the file is too short.
+        """
+        location = entries.get("location", "")
+        offset = _number(entries, "offset", what)
+        length = _number(entries, "length", what)
+        if length is not None and length != expected_bytes:
+            raise InvalidGraph(
+                f"{what}: its external data in {location!r} has length {length}, but its type and shape need {expected_bytes} bytes"
+            )
+        data = self._files.get(location)
+        if data is None:
+            data = self._files[location] = self._open(location, what)
+        start = offset or 0
+        if start + expected_bytes > len(data):
+            raise InvalidGraph(
+                f"{what}: its external data ends at byte {start + expected_bytes} of {location!r} (offset {start}, "
+                f"{expected_bytes} bytes), but that file has {len(data)} bytes; it was cut short or belongs to another model"
+            )
+        return data[start : start + expected_bytes]
+
+    def _open(self, location: str, what: str) -> memoryview:
+        if self._folder is None:
+            raise InvalidArgument(
+                f"{what}: its data is in the external file {location!r}, but the model was not loaded from a path; "
+                f"pass external_dir=FOLDER, the folder that holds {location!r}"
+            )
+        _check_location(location, what)
+        path = Path(os.path.realpath(self._folder / location))
+        if not any(path.is_relative_to(root) for root in self._allowed(self._folder)):
+            raise InvalidArgument(
+                f"{what}: its external data {location!r} leads by a link to {str(path)!r}, outside the model's folder "
+                f"{str(self._folder)!r}; put the file itself into that folder"
+            )
+        return map_file(path, f"{what}: external data file", follow_links=False)
+
+    def _allowed(self, folder: Path) -> tuple[Path, ...]:
+        if self._roots is None:
+            places = [folder] if self._model_path is None else [folder, Path(os.path.realpath(self._model_path)).parent]
+            self._roots = tuple(Path(os.path.realpath(place)) for place in places)
+        return self._roots
+
+
+def _check_location(location: str, what: str) -> None:
+    """Refuse a location that could mean anything but a file below the folder, on any operating system."""
+    if not location or "\0" in location:
+        raise InvalidGraph(f"{what}: its external data has the location {location!r}; expected a file in the model's folder")
+    windows = PureWindowsPath(location)
+    if PurePosixPath(location).is_absolute() or windows.drive or windows.root or ".." in windows.parts:
+        raise InvalidArgument(
+            f"{what}: its external data {location!r} lies outside the model's folder; "
+            f"expected a relative path without '..' (save the model with its data beside it)"
+        )
+
+
+def _number(entries: Mapping[str, str], key: str, what: str) -> int | None:
+    text = entries.get(key, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
+        raise InvalidGraph(f"{what}: its external data has {key} {text[:40]!r}; expected a number of bytes, 0 or more")
+    return int(text)

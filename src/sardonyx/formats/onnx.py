@@ -1,0 +1,138 @@
+"""ONNX files: load and save.
+
+    model = load("resnet50.onnx")       also bytes, an open file, or an onnx.ModelProto
+    save(model, "copy.onnx")            data beside it in copy.onnx.data where the file would grow too large
+
+The version of the file format and of operator sets never makes a model unreadable. Weights of a file stay mapped: the time to load
+depends on the number of nodes, not of weights, and the arrays of weights may be unaligned views of the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+from sardonyx.errors import InvalidArgument, InvalidProtobuf, SardonyxError, located
+from sardonyx.formats.external_data import ExternalData
+from sardonyx.formats.files import map_file
+from sardonyx.formats.onnx_read import read_model
+from sardonyx.formats.onnx_tensor import TensorReader
+from sardonyx.formats.wire import Blob, strip
+from sardonyx.ir import Model
+
+__all__ = ["Source", "load"]
+
+Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | Any"
+"""What `load` takes; Any stands for onnx.ModelProto, so that naming the type does not import onnx."""
+
+_STRIP_BYTES = 4 << 20
+_PROTOBUF_BYTES = 2**31 - 1
+_FOREIGN = (
+    (0, b"version https://git-lfs", "a Git LFS pointer; fetch the file itself with `git lfs pull`"),
+    (0, b"PK\x03\x04", "a ZIP archive; unpack the .onnx file that it holds"),
+    (0, b"\x1f\x8b", "gzip data; unpack it"),
+    (4, b"ORTM", "a model in ORT format; load the .onnx file that it was made from"),
+    (4, b"TFL3", "a TensorFlow Lite model; convert it to ONNX"),
+    (0, b"\x89HDF", "an HDF5 file; export the model to ONNX"),
+    (0, b"<", "HTML or XML, perhaps the error page of a download"),
+    (0, b"{", "JSON text"),
+)
+
+
+def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None) -> Model:
+    """Read a model.
+
+    Args:
+        source: a path, the bytes of a file, an open binary file, or an onnx.ModelProto. Weights are views of `bytes`; of
+            a mutable buffer one copy is made.
+        external_dir: the folder of external data; by default the one that the model file is in.
+
+    Raises:
+        NoSuchFile: the file, or its external data, does not exist.
+        InvalidProtobuf: the bytes are no ONNX model.
+        InvalidGraph: the model contradicts itself or the standard.
+        InvalidArgument: `source` is no file or no model, or external data lies outside the folder.
+        NotImplemented: an element type that is unknown, or opaque.
+        Fail: the system does not let us read the file.
+    """
+    path = Path(os.fsdecode(source)) if isinstance(source, (str, os.PathLike)) else None
+    folder = Path(external_dir) if external_dir is not None else path.parent if path is not None else None
+    external = ExternalData(folder, path if external_dir is None else None)
+    with _collector_paused():
+        try:
+            proto, data, blobs = _proto(source, path)
+            return read_model(proto, TensorReader(data, blobs, external), path)
+        except SardonyxError as error:
+            raise located(error, repr(str(path)) if path is not None else "model") from error
+
+
+def _proto(source: Source, path: Path | None) -> tuple[Any, memoryview, dict[bytes, Blob]]:
+    """The message, the bytes that the data of large tensors lies in, and where it lies there."""
+    descriptor = getattr(source, "DESCRIPTOR", None)
+    if descriptor is None:
+        data = map_file(path, "model file") if path is not None else _bytes(source)
+        proto, blobs = _parse(data)
+        return proto, data, blobs
+    if descriptor.full_name != "onnx.ModelProto":
+        raise InvalidArgument(f"expected an onnx.ModelProto, got {descriptor.full_name}; wrap a graph with onnx.helper.make_model")
+    return source, memoryview(b""), {}
+
+
+def _bytes(source: Source) -> memoryview:
+    content = source.read() if hasattr(source, "read") else source
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        if hasattr(source, "read"):
+            raise InvalidArgument(f"the file gave {type(content).__name__} when read; open it in binary mode, with 'rb'")
+        raise InvalidArgument(
+            f"a model cannot be loaded from {type(content).__name__}; "
+            f"expected a path, bytes, an open binary file or an onnx.ModelProto"
+        )
+    view = memoryview(content)
+    return view.cast("B") if view.readonly and view.c_contiguous else memoryview(bytes(view))
+
+
+def _parse(data: memoryview) -> tuple[Any, dict[bytes, Blob]]:
+    from google.protobuf.message import DecodeError
+    from onnx import ModelProto
+
+    if not data:
+        raise InvalidProtobuf("it is empty (0 bytes); expected an ONNX model")
+    stripped = strip(data) if len(data) >= _STRIP_BYTES else None
+    content = bytes(data) if stripped is None else stripped.data
+    if len(content) > _PROTOBUF_BYTES:
+        raise InvalidProtobuf(f"it has {len(data)} bytes, more than protobuf's 2 GiB, and no large tensors that would explain them")
+    proto = ModelProto()
+    try:
+        proto.ParseFromString(content)
+    except DecodeError as error:
+        raise InvalidProtobuf(f"its {len(data)} bytes are no ONNX model, or a part of one only ({error}){_guess(data)}") from error
+    if not proto.HasField("graph"):
+        raise InvalidProtobuf(f"its {len(data)} bytes hold no graph, so they are not an ONNX model{_guess(data)}")
+    return proto, {} if stripped is None else stripped.blobs
+
+
+def _guess(data: memoryview) -> str:
+    """What the bytes seem to be instead."""
+    start = bytes(data[:512])
+    for offset, magic, meaning in _FOREIGN:
+        if start[offset:].startswith(magic):
+            return f"; this looks like {meaning}"
+    if start.isascii() and start.decode("ascii").replace("\n", "").replace("\r", "").replace("\t", "").isprintable():
+        return f"; this looks like text, beginning with {start[:40].decode('ascii')!r}"
+    return "; if it was copied or downloaded, compare its size with the original's"
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the cyclic garbage collector from walking the growing graph again and again; all objects made here stay."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,317 @@
+"""ModelProto to a model: names become links.
+
+Names are resolved while the nodes are read, in one pass. A name that nothing has defined yet is looked for among the outputs of
+later nodes and in the graphs around; a graph that needed the former is sorted afterwards. What cannot be linked (a value with two
+producers or with none, a cycle) is an InvalidGraph. Protobuf messages are Any: protobuf is untyped here.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+from sardonyx import trace
+from sardonyx.config import LIMITS
+from sardonyx.errors import InvalidGraph, InvalidProtobuf, SardonyxError, located
+from sardonyx.formats.onnx_attribute import AttributeReader
+from sardonyx.formats.onnx_tensor import TensorReader, densified
+from sardonyx.formats.onnx_types import read_type
+from sardonyx.ir import Attribute, Function, Graph, Model, Tensor, TensorType, Value
+from sardonyx.ir.verify import describe_cycle, describe_node
+
+__all__ = ["read_model"]
+
+_FIRST_IR_WITH_OPSETS = 3
+
+
+def read_model(proto: Any, tensors: TensorReader, path: Path | None) -> Model:
+    """The model that a ModelProto states.
+
+    Args:
+        proto: the message; not kept.
+        tensors: reads its tensors.
+        path: where it came from.
+
+    Raises:
+        InvalidGraph: names do not link, or a tensor or attribute contradicts itself.
+        InvalidProtobuf: a name is no UTF-8 text.
+        SardonyxError: what `TensorReader.read` and `read_type` raise.
+    """
+    reader = _ModelReader(proto, tensors)
+    imports = {_domain(entry.domain): entry.version for entry in proto.opset_import}
+    scope = _Scope(proto.graph.node, imports, None)
+    model = Model(reader.graph(proto.graph, scope), imports, ir_version=proto.ir_version, path=path)
+    model.producer_name, model.producer_version, model.domain = proto.producer_name, proto.producer_version, proto.domain
+    model.version, model.doc = proto.model_version, proto.doc_string
+    model.metadata = _metadata(proto) or {}
+    for value in model.graph.inputs:
+        if value.type is None:
+            raise InvalidGraph(f"input {value.name!r} of the main graph has no type; expected an element type at least")
+    for function_proto in proto.functions:
+        function = reader.function(function_proto, imports)
+        if function.id in model.functions:
+            raise InvalidGraph(f"function {_function_name(function)} is defined twice; expected one, or different overloads")
+        model.functions[function.id] = function
+    if proto.training_info:
+        trace.event("load.ignored", what="training_info", count=len(proto.training_info))
+    return model
+
+
+class _Scope:
+    """The names that the nodes of one graph see."""
+
+    __slots__ = ("depth", "imports", "nodes", "outer", "pending", "produced", "unsorted", "values")
+
+    def __init__(self, nodes: Any, imports: dict[str, int], outer: _Scope | None) -> None:
+        self.nodes, self.imports, self.outer = nodes, imports, outer
+        self.depth: int = 0 if outer is None else outer.depth + 1
+        self.values: dict[str, Value] = {}
+        self.pending: set[str] = set()
+        self.produced: set[str] | None = None
+        self.unsorted = False
+
+    def produces(self, name: str) -> bool:
+        """Whether any node of the graph, read or not, has an output called `name`."""
+        if self.produced is None:
+            self.produced = {output for node in self.nodes for output in node.output}
+        return name in self.produced
+
+    def find(self, name: str) -> Value:
+        """The value called `name` in this graph, of a node that is yet to come if need be, or in a graph around it."""
+        scope: _Scope | None = self
+        while scope is not None:
+            value = scope.values.get(name)
+            if value is not None:
+                return value
+            if scope.produces(name):
+                scope.pending.add(name)
+                scope.values[name] = value = Value(name)
+                return value
+            scope = scope.outer
+        raise InvalidGraph(
+            f"the value {name!r} is produced by nothing: no node, input or initializer of this graph, or of one around it, "
+            f"has that name{self._hint(name)}"
+        )
+
+    def redefine(self, name: str) -> Value:
+        """The value called `name`, which has been read before a node produced it; any other redefinition is an error."""
+        value = self.values[name]
+        if name not in self.pending:
+            first = "an input or initializer of the graph" if value.producer is None else describe_node(value.producer)
+            raise InvalidGraph(f"the value {name!r} has two producers, the other is {first}; expected one per name")
+        self.pending.remove(name)
+        self.unsorted = True
+        return value
+
+    def _hint(self, name: str) -> str:
+        names: set[str] = set()
+        scope: _Scope | None = self
+        while scope is not None:
+            names.update(list(scope.values)[:10_000])
+            scope = scope.outer
+        close = difflib.get_close_matches(name[:200], sorted(names), 1)
+        return f"; did you mean {close[0]!r}?" if close else ""
+
+
+class _ModelReader:
+    def __init__(self, proto: Any, tensors: TensorReader) -> None:
+        self._tensors = tensors
+        self._attributes = AttributeReader(tensors)
+        self._ir_version: int = proto.ir_version
+
+    def graph(self, proto: Any, scope: _Scope) -> Graph:
+        """The graph in a GraphProto, whose names `scope` holds."""
+        if scope.depth > LIMITS.function_depth:
+            raise InvalidGraph(f"subgraphs are nested more than {LIMITS.function_depth} levels deep")
+        graph = Graph(proto.name)
+        graph.doc, graph.metadata = proto.doc_string, _metadata(proto)
+        self._inputs(proto, graph, scope)
+        self._initializers(proto, graph, scope)
+        self._nodes(proto.node, graph, scope)
+        _types(proto.value_info, scope)
+        for info in proto.output:
+            _output(info.name, graph, scope)
+        _types(proto.output, scope)
+        _finish(graph, scope)
+        if proto.quantization_annotation:
+            trace.event("load.ignored", what="quantization_annotation", count=len(proto.quantization_annotation))
+        return graph
+
+    def function(self, proto: Any, model_imports: dict[str, int]) -> Function:
+        """The function in a FunctionProto; domains that it does not import are read as the model imports them."""
+        imports = model_imports | {_domain(entry.domain): entry.version for entry in proto.opset_import}
+        scope = _Scope(proto.node, imports, None)
+        graph = Graph(proto.name)
+        function = Function(_domain(proto.domain), proto.name, graph, imports, overload=proto.overload)
+        try:
+            for name in proto.input:
+                graph.inputs.append(_input(name, scope))
+            self._nodes(proto.node, graph, scope)
+            _types(proto.value_info, scope)
+            for name in proto.output:
+                _output(name, graph, scope)
+            _finish(graph, scope)
+            defaults = self._attributes.read(proto.attribute_proto, lambda body: self.graph(body, _Scope(body.node, imports, None)))
+        except SardonyxError as error:
+            raise located(error, f"function {_function_name(function)}") from error
+        attributes: dict[str, Attribute | None] = dict.fromkeys(proto.attribute)
+        attributes.update(defaults)
+        function.attributes = attributes
+        function.doc, function.metadata = proto.doc_string, _metadata(proto)
+        return function
+
+    def _inputs(self, proto: Any, graph: Graph, scope: _Scope) -> None:
+        for info in proto.input:
+            value = _input(info.name, scope)
+            _describe(value, info)
+            graph.inputs.append(value)
+
+    def _initializers(self, proto: Any, graph: Graph, scope: _Scope) -> None:
+        read = self._tensors.read
+        for tensor_proto in proto.initializer:
+            self._initializer(read(tensor_proto), graph, scope)
+        for sparse_proto in proto.sparse_initializer:
+            self._initializer(densified(self._tensors.read_sparse(sparse_proto)), graph, scope)
+
+    def _initializer(self, tensor: Tensor, graph: Graph, scope: _Scope) -> None:
+        name = tensor.name
+        if not name:
+            trace.event("load.ignored", what="initializer without a name", tensor=repr(tensor))
+            return
+        value = scope.values.get(name)
+        if value is None:
+            value = scope.values[name] = Value(name, TensorType(tensor.dtype, tensor.shape))
+        elif value.constant is not None:
+            trace.event("load.duplicate_initializer", tensor=name, fallback="the last one counts")
+            value.type = TensorType(tensor.dtype, tensor.shape)
+        elif value.dtype is not None and value.dtype is not tensor.dtype:
+            raise InvalidGraph(f"initializer {name!r} holds {tensor.dtype}, but the input of that name is declared as {value.type}")
+        value.constant = tensor
+        graph.initializers[name] = value
+
+    def _nodes(self, protos: Any, graph: Graph, scope: _Scope) -> None:
+        """Read the nodes; written for speed, since the time to load a large model is spent here."""
+        values, imports, find = scope.values, scope.imports, scope.find
+        append, read_attributes = graph.append_new, self._attributes.read
+        proto: Any = None
+
+        def read_graph(subgraph: Any) -> Graph:
+            return self.graph(subgraph, _Scope(subgraph.node, imports, scope))
+
+        try:
+            for proto in protos:
+                inputs = [(values.get(name) or find(name)) if name else None for name in proto.input]
+                attributes = proto.attribute
+                attributes = read_attributes(attributes, read_graph) if attributes else {}
+                outputs = []
+                for name in proto.output:
+                    if name in values:
+                        outputs.append(scope.redefine(name))
+                        continue
+                    value = Value(name)
+                    outputs.append(value)
+                    if name:
+                        values[name] = value
+                op_type, domain = proto.op_type, proto.domain
+                if not op_type:
+                    raise InvalidGraph("it has no op_type; expected the name of an operator")
+                if domain == "ai.onnx":
+                    domain = ""
+                version = imports.get(domain)
+                if version is None:
+                    version = self._missing_version(domain, imports)
+                node = append(op_type, tuple(inputs), tuple(outputs), attributes, domain, version, proto.name, proto.overload)
+                doc, metadata = proto.doc_string, proto.metadata_props
+                if doc:
+                    node.doc = doc
+                if metadata:
+                    node.metadata = {entry.key: entry.value for entry in metadata}
+        except SardonyxError as error:
+            raise located(error, _node_place(proto)) from error
+
+    def _missing_version(self, domain: str, imports: dict[str, int]) -> int:
+        """The version of a domain that the model does not import: the latest known, as in ONNX Runtime; 1 for a custom domain."""
+        if not imports and self._ir_version >= _FIRST_IR_WITH_OPSETS:
+            raise InvalidGraph(
+                f"the model imports no operator set, which leaves the meaning of its operators open "
+                f"(its ir_version is {self._ir_version}); expected an opset_import for domain {domain!r}"
+            )
+        version = 1 if self._ir_version < _FIRST_IR_WITH_OPSETS else _latest_version(domain)
+        trace.event("load.missing_opset_import", domain=domain, fallback=version)
+        imports[domain] = version
+        return version
+
+
+def _latest_version(domain: str) -> int:
+    import onnx.defs
+
+    known = {"": onnx.defs.onnx_opset_version, "ai.onnx.ml": onnx.defs.onnx_ml_opset_version}
+    return int(known[domain]()) if domain in known else 1
+
+
+def _domain(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
+
+
+def _metadata(proto: Any) -> dict[str, str] | None:
+    return {entry.key: entry.value for entry in proto.metadata_props} or None
+
+
+def _input(name: str, scope: _Scope) -> Value:
+    if name in scope.values:
+        raise InvalidGraph(f"two inputs of the graph are called {name!r}; expected different names")
+    value = Value(name)
+    if name:
+        scope.values[name] = value
+    return value
+
+
+def _describe(value: Value, info: Any) -> None:
+    try:
+        value.type = read_type(info.type) if info.HasField("type") else value.type
+    except SardonyxError as error:
+        raise located(error, f"value {value.name!r}") from error
+    value.doc = info.doc_string
+    if info.metadata_props:
+        value.metadata = _metadata(info)
+
+
+def _types(infos: Any, scope: _Scope) -> None:
+    values = scope.values
+    for info in infos:
+        value = values.get(info.name)
+        if value is not None and value.constant is None:
+            _describe(value, info)
+
+
+def _output(name: str, graph: Graph, scope: _Scope) -> None:
+    try:
+        graph.add_output(scope.find(name))
+    except InvalidGraph as error:
+        raise located(error, f"output {name!r} of graph {graph.name!r}") from error
+
+
+def _finish(graph: Graph, scope: _Scope) -> None:
+    try:
+        "".join(scope.values)
+        "".join([node.op_type + node.name for node in graph])
+    except TypeError as error:
+        raise InvalidProtobuf(f"graph {graph.name!r} has a name that is no UTF-8 text") from error
+    if not scope.unsorted:
+        return
+    stuck = graph.sort()
+    if stuck:
+        raise InvalidGraph(f"graph {graph.name!r} has a cycle: {describe_cycle(stuck)}")
+    trace.event("load.sorted", graph=graph.name, nodes=len(graph))
+
+
+def _node_place(proto: Any) -> str:
+    """How messages call a node that is being read, as `describe_node` does one that has been."""
+    operator = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
+    return f"node {proto.name!r} ({operator})" if proto.name else f"node ({operator}) -> {list(proto.output)}"
+
+
+def _function_name(function: Function) -> str:
+    overload = f":{function.overload}" if function.overload else ""
+    return repr(f"{function.domain}.{function.name}{overload}")

@@ -1,0 +1,179 @@
+"""A scanner for the protobuf wire format that takes large tensor data out of a model without reading it.
+
+Protobuf copies every byte that it parses. `strip` walks the messages of a serialised ModelProto only so far that it finds the large
+`raw_data`, `float_data` and `double_data` of its tensors, and returns the model with each of them replaced by a short
+key in `raw_data`, and where the data lies:
+
+    ModelProto ─ graph ─┬─ initializer ─ raw_data  1.2 GB   ->   raw_data  24 bytes: key       blobs[key] = (offset, size, field)
+                        └─ node ─ attribute ─ t ─ raw_data      likewise
+
+Keys begin with random bytes drawn per call, so that no file can contain one. What the scanner does not expect (a group, a length
+that leaves its message, two payloads in one tensor) makes it return None: the caller then lets protobuf judge the whole.
+
+Field numbers are those of onnx.proto; the wire format is https://protobuf.dev/programming-guides/encoding.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+
+__all__ = ["DOUBLE_DATA", "FLOAT_DATA", "RAW_DATA", "Blob", "Stripped", "strip"]
+
+BLOB_BYTES = 1024
+"""Data of fewer bytes stays in the message."""
+FLOAT_DATA, RAW_DATA, DOUBLE_DATA = 4, 9, 10
+"""The fields of TensorProto whose payload is the elements themselves, little-endian."""
+
+_PAYLOADS = (FLOAT_DATA, 5, 6, 7, RAW_DATA, DOUBLE_DATA, 11)
+_RAW_DATA_TAG = b"\x4a"
+_MAX_DEPTH = 100
+_TENSOR, _SPARSE, _ATTRIBUTE, _NODE, _GRAPH, _FUNCTION, _MODEL = range(7)
+_CHILDREN: tuple[dict[int, int], ...] = (
+    {},
+    {1: _TENSOR, 2: _TENSOR},
+    {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH, 22: _SPARSE, 23: _SPARSE},
+    {5: _ATTRIBUTE},
+    {1: _NODE, 5: _TENSOR, 15: _SPARSE},
+    {7: _NODE, 11: _ATTRIBUTE},
+    {7: _GRAPH, 25: _FUNCTION},
+)
+"""Message -> number of a field that may hold large tensors -> message in that field."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Blob:
+    """Where the data of one tensor lies."""
+
+    offset: int
+    """Its first byte, from the start of the model."""
+    size_bytes: int
+    """Its length."""
+    field: int
+    """The field of TensorProto that it was taken from."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stripped:
+    """A serialised model without its large data."""
+
+    data: bytes
+    """The model; protobuf can parse it."""
+    blobs: dict[bytes, Blob]
+    """What stands in `raw_data` of a tensor -> where its data lies."""
+
+
+def strip(data: memoryview) -> Stripped | None:
+    """Take the large tensor data out of a serialised ModelProto; None where anything about it is unexpected.
+
+    Args:
+        data: the bytes of the model; only those between the large data are touched.
+    """
+    scanner = _Scanner(data)
+    try:
+        stripped = scanner.message(_MODEL, 0, len(data), 0)
+    except (_UnexpectedError, IndexError):
+        return None
+    return Stripped(bytes(data) if stripped is None else stripped, scanner.blobs)
+
+
+class _UnexpectedError(Exception):
+    """The bytes are not what a plain ModelProto looks like."""
+
+
+class _Scanner:
+    def __init__(self, data: memoryview) -> None:
+        self.data = data
+        self.blobs: dict[bytes, Blob] = {}
+        self._nonce = secrets.token_bytes(16)
+
+    def message(self, kind: int, start: int, end: int, depth: int) -> bytes | None:
+        """The message in [start, end) without large data, or None where it has none."""
+        if depth > _MAX_DEPTH:
+            raise _UnexpectedError
+        data, children = self.data, _CHILDREN[kind]
+        pieces: list[bytes | memoryview] = []
+        copied = position = start
+        while position < end:
+            field_start = position
+            tag = data[position]
+            position += 1
+            if tag >= 0x80:
+                tag, position = self._varint(field_start)
+            wire_type = tag & 7
+            if wire_type != 2:
+                position = self._skip(wire_type, position)
+                continue
+            size = data[position]
+            position += 1
+            if size >= 0x80:
+                size, position = self._varint(position - 1)
+            body = position
+            position += size
+            if size < BLOB_BYTES or position > end:
+                continue
+            child = children.get(tag >> 3)
+            if child is None:
+                continue
+            replaced = self._tensor(body, position) if child == _TENSOR else self.message(child, body, position, depth + 1)
+            if replaced is not None:
+                pieces += (data[copied:field_start], _encode(tag), _encode(len(replaced)), replaced)
+                copied = position
+        if position != end:
+            raise _UnexpectedError
+        return b"".join([*pieces, data[copied:end]]) if pieces else None
+
+    def _tensor(self, start: int, end: int) -> bytes | None:
+        data, position = self.data, start
+        payloads: list[tuple[int, int, int, int]] = []
+        while position < end:
+            field_start = position
+            tag, position = self._varint(position)
+            if tag & 7 == 2:
+                size, body = self._varint(position)
+                position = body + size
+            else:
+                body = position
+                position = self._skip(tag & 7, position)
+            if tag >> 3 in _PAYLOADS:
+                payloads.append((tag, field_start, body, position))
+        if position != end:
+            raise _UnexpectedError
+        if not payloads or payloads[0][3] - payloads[0][2] < BLOB_BYTES:
+            return None
+        tag, field_start, body, after = payloads[0]
+        if tag >> 3 not in (FLOAT_DATA, RAW_DATA, DOUBLE_DATA):
+            return None
+        if len(payloads) > 1 or tag & 7 != 2:
+            raise _UnexpectedError
+        key = self._nonce + len(self.blobs).to_bytes(8, "little")
+        self.blobs[key] = Blob(body, after - body, tag >> 3)
+        return b"".join((data[start:field_start], _RAW_DATA_TAG, _encode(len(key)), key, data[after:end]))
+
+    def _skip(self, wire_type: int, position: int) -> int:
+        if wire_type == 0:
+            return self._varint(position)[1]
+        if wire_type == 1:
+            return position + 8
+        if wire_type == 5:
+            return position + 4
+        raise _UnexpectedError
+
+    def _varint(self, position: int) -> tuple[int, int]:
+        value = 0
+        for shift in range(0, 70, 7):
+            byte = self.data[position]
+            position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, position
+        raise _UnexpectedError
+
+
+def _encode(value: int) -> bytes:
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
