@@ -159,7 +159,7 @@ def test_a_tail_mask_holds_for_the_first_lanes(target: Target, run: Run, lanes: 
 
 
 def test_choices_take_the_second_operand_when_unordered(target: Target, run: Run) -> None:
-    """Min and max are single instructions and so prefer their right side for NaN and for zeros."""
+    """Minimum and maximum are single instructions and so prefer their right side for NaN and for zeros."""
     x, out = np.array([np.nan, 1.0, 2.0], np.float32), np.zeros(4, np.float32)
     module = Module(target)
     with module.kernel("k") as b:
@@ -176,7 +176,8 @@ def test_numbers_have_their_functions(target: Target, run: Run) -> None:
     module = Module(target)
     with module.kernel("k") as b:
         vector, result = b.buffer(0, F32).load(0, 4), b.buffer(1, F32)
-        for row, value in enumerate((b.fma(vector, 2, 1), b.abs(vector), b.is_nan(vector).to(F32), b.call_math("floor", vector / 5))):
+        floor = b.call_math("floor", vector / 5)
+        for row, value in enumerate((b.fma(vector, 2, 1), b.abs(vector), b.is_nan(vector).to(F32), floor)):
             result.store(value, row * 4)
     run(module, "k", [x, out])
     np.testing.assert_array_equal(out, [[-7, 19, np.nan, 33], [4, 9, np.nan, 16], [0, 0, 1, 0], [-1, 1, np.nan, 3]])

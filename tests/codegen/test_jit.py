@@ -30,7 +30,7 @@ def _adder(target: Target, symbol: str, number: int, repeats: int = 1) -> Module
 
 
 def _call(engine: Engine, symbol: str, number: int) -> int:
-    return _CALL(engine.address(symbol))(number)
+    return int(_CALL(engine.address(symbol))(number))
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])

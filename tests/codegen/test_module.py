@@ -48,9 +48,9 @@ def test_addresses_are_arguments(target: Target, run: Run) -> None:
     out = np.zeros(2, np.float32)
     module = Module(target)
     with module.function("put", Address(F32), Address(F32, unique=False), I64, inline=True) as put:
-        first, second, number = put.arguments
-        put.pointer(first.ref, F32).store(number.to(F32))
-        put.pointer(second.ref, F32).store(-number.to(F32))
+        first, second = put.addresses
+        first.store(put.arguments[0].to(F32))
+        second.store(-put.arguments[0].to(F32))
     with module.kernel("k") as b:
         array = b.buffer(0, F32)
         b.call(put, array, array.at(1), b.param(0))

@@ -83,10 +83,13 @@ def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path, events: list[
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
 def test_a_full_disk_leaves_no_file(cache: ObjectCache, events: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A write that fails in the middle is undone and reported."""
-    monkeypatch.setattr(os, "fdopen", lambda handle, mode: (os.close(handle), open("/dev/full", mode))[1])  # noqa: SIM115 - is returned
+    full = os.open("/dev/full", os.O_WRONLY)
+    opened = os.fdopen
+    monkeypatch.setattr(os, "fdopen", lambda handle, mode: opened(os.dup2(full, handle), mode))
     cache.store(KEY, b"code" * 1000)
     assert events == ["object_cache.unwritable"]
     assert list(cache.folder.iterdir()) == []
+    os.close(full)
 
 
 def test_the_objects_used_longest_ago_go_first(cache: ObjectCache) -> None:

@@ -52,7 +52,10 @@ class Variable:
 
 
 class Function(Emitter):
-    """The body of one function: where instructions are written in order, and control flow is shaped."""
+    """The body of one function: where instructions are written in order, and control flow is shaped.
+
+    `arguments` are its numbers and `addresses` its pointers, each in the order of declaration.
+    """
 
     def __init__(self, target: Target, symbol: str, returns: Type = VOID) -> None:
         super().__init__()
@@ -60,6 +63,7 @@ class Function(Emitter):
         self.symbol = symbol
         self.returns = returns
         self.arguments: list[Value] = []
+        self.addresses: list[Pointer] = []
         self._slots: list[str] = []
         self._block = "entry"
 

@@ -11,7 +11,7 @@ A kernel has the signature that the native driver calls: `void (void **buffers, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -35,7 +35,11 @@ class Address:
 
 
 class Kernel(Function):
-    """A function that the native driver calls: `buffers`, `params` and the range of tasks [begin, end)."""
+    """A function that the native driver calls with `buffers`, `params` and a range of tasks [begin, end), or a part of one.
+
+    A part is a function that a kernel calls with its own buffers and params, and arguments besides: large kernels are compiled
+    much faster in parts than in one piece.
+    """
 
     def __init__(self, target: Target, symbol: str) -> None:
         super().__init__(target, symbol)
@@ -43,6 +47,10 @@ class Kernel(Function):
         self._params = Pointer(self, "%params", I64)
         self.begin = Value(self, I64, "%begin")
         self.end = Value(self, I64, "%end")
+
+    def call_part(self, part: Kernel, *arguments: Value) -> None:
+        """Call a part of this kernel."""
+        self.call(part, self._buffers, self._params, *arguments)
 
     def buffer(self, index: int, element: Type) -> Pointer:
         """The address of buffer `index`, of elements of type `element`."""
@@ -71,23 +79,23 @@ class Module:
         """Write the body of the kernel named `symbol`."""
         kernel = Kernel(self.target, symbol)
         yield kernel
-        self._add(kernel, "ptr noalias %buffers, ptr noalias %params, i64 %begin, i64 %end", export=True, inline=False)
+        self._add(kernel, f"{_KERNEL_ARGUMENTS}, i64 %begin, i64 %end", export=True, inline=False)
+
+    @contextmanager
+    def part(self, symbol: str, *arguments: Type | Address) -> Iterator[Kernel]:
+        """Write the body of a part, for `Kernel.call_part`."""
+        part = Kernel(self.target, symbol)
+        words = _declare_arguments(part, arguments)
+        yield part
+        self._add(part, ", ".join([_KERNEL_ARGUMENTS, *words]), export=False, inline=False)
 
     @contextmanager
     def function(
         self, symbol: str, *arguments: Type | Address, returns: Type = VOID, inline: bool = False, export: bool = False
     ) -> Iterator[Function]:
-        """Write the body of a function, whose arguments are `.arguments`; local to the module unless `export`."""
+        """Write the body of a function, which is local to the module unless `export`."""
         function = Function(self.target, symbol, returns)
-        words = []
-        for position, argument in enumerate(arguments):
-            ref = f"%a{position}"
-            if isinstance(argument, Address):
-                function.arguments.append(Pointer(function, ref, argument.element))
-                words.append(f"ptr {'noalias ' if argument.unique else ''}{ref}")
-            else:
-                function.arguments.append(Value(function, argument, ref))
-                words.append(f"{argument} {ref}")
+        words = _declare_arguments(function, arguments)
         yield function
         self._add(function, ", ".join(words), export=export, inline=inline)
 
@@ -109,3 +117,20 @@ class Module:
         self._declarations |= function.declarations
         linkage = "" if export else "internal "
         self._parts.append(function.definition(linkage, arguments, "alwaysinline nounwind" if inline else "nounwind"))
+
+
+_KERNEL_ARGUMENTS = "ptr noalias %buffers, ptr noalias %params"
+
+
+def _declare_arguments(function: Function, arguments: Sequence[Type | Address]) -> list[str]:
+    """Give `function` its arguments and return how LLVM declares each."""
+    words = []
+    for position, argument in enumerate(arguments):
+        ref = f"%a{position}"
+        if isinstance(argument, Address):
+            function.addresses.append(Pointer(function, ref, argument.element))
+            words.append(f"ptr {'noalias ' if argument.unique else ''}{ref}")
+        else:
+            function.arguments.append(Value(function, argument, ref))
+            words.append(f"{argument} {ref}")
+    return words

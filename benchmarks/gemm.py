@@ -1,0 +1,123 @@
+"""What fraction of a core's peak do the fp32 products reach?
+
+    taskset -c 0 python benchmarks/gemm.py [LEVEL ...]
+
+For each instruction set level: the multiply-adds that the core does on registers alone, then the kernel on a list of shapes,
+in GFLOP/s and as a share of that peak. Medians over rounds in which peak and shapes take turns; others may use the machine.
+"""
+
+import ctypes
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from sardonyx.codegen.gemm import GemmParams, gemm_symbol, pack_columns, tiling, write_gemm
+from sardonyx.codegen.jit import Engine
+from sardonyx.codegen.module import Module
+from sardonyx.codegen.target import Target, available_levels, host_target
+from sardonyx.codegen.types import F32
+from sardonyx.dtypes import Array
+
+SHAPES = [(128, 768, 768), (128, 3072, 768), (128, 768, 3072), (197, 768, 768), (1024, 1024, 1024), (3136, 64, 64),
+          (3136, 256, 64), (784, 512, 128), (196, 1024, 256), (49, 2048, 512), (3136, 64, 576), (1, 768, 768)]  # fmt: skip
+ROUNDS = 15
+KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+def write_peak(module: Module, symbol: str) -> int:
+    """Write a kernel that does nothing but multiply-adds on registers; returns how many operations one task is."""
+    chains, lanes = module.target.registers - 4, module.target.lanes(32)
+    with module.kernel(symbol) as b:
+        x = b.buffer(0, F32).load(0, lanes)
+        sums = [b.variable(x) for _ in range(chains)]
+        with b.loop(b.begin, b.end):
+            for total in sums:
+                total.set(b.fma(total.value, x, x))
+        for place, total in enumerate(sums):
+            b.buffer(1, F32).store(total.value, place * lanes)
+    return 2 * chains * lanes
+
+
+def aligned(array: Array) -> Array:
+    """A copy that begins at a cache line."""
+    raw = np.empty(array.nbytes + 64, np.uint8)
+    skip = -raw.ctypes.data % 64
+    copy = raw[skip : skip + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def seconds(call: Callable[[], None]) -> float:
+    """Time per call, over enough calls to last 5 ms."""
+    call()
+    calls, elapsed = 1, 0.0
+    while elapsed < 5e-3:
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        elapsed = time.perf_counter() - start
+        calls *= 2
+    return elapsed / (calls // 2)
+
+
+def peak_run(target: Target) -> Callable[[], float]:
+    """A function that measures the peak in GFLOP/s."""
+    module, engine = Module(target), Engine(target)
+    operations = write_peak(module, "peak")
+    engine.add(module)
+    kernel, data = KERNEL(engine.address("peak")), aligned(np.zeros(16 * 64, np.float32))
+    buffers = np.array([data.ctypes.data, data.ctypes.data], np.int64)
+
+    def measure() -> float:
+        assert engine.symbols
+        return operations * 10_000 / seconds(lambda: kernel(buffers.ctypes.data, 0, 0, 10_000)) / 1e9
+
+    return measure
+
+
+def gemm_run(engine: Engine, M: int, N: int, K: int) -> Callable[[], float]:
+    """A function that measures one shape in GFLOP/s."""
+    rng = np.random.default_rng(0)
+    target = engine.target
+    kernel = KERNEL(engine.address(gemm_symbol(target)))
+    a, c = aligned(rng.standard_normal((M, K)).astype(np.float32)), aligned(np.zeros((M, N), np.float32))
+    b = aligned(pack_columns(rng.standard_normal((K, N)).astype(np.float32), tiling(target).panel))
+    params = GemmParams.blocked(target, M, N, K)
+    arrays = [a, b, c]
+    words, buffers = np.array(params.words(), np.int64), np.array([array.ctypes.data for array in arrays], np.int64)
+
+    def measure() -> float:
+        assert arrays
+        return 2 * M * N * K / seconds(lambda: kernel(buffers.ctypes.data, words.ctypes.data, 0, params.tasks())) / 1e9
+
+    return measure
+
+
+def report(level: str) -> None:
+    """Print the table of one level."""
+    target = host_target(level)
+    module, engine = Module(target), Engine(target)
+    write_gemm(module, gemm_symbol(target))
+    start = time.perf_counter()
+    engine.add(module)
+    print(f"{gemm_symbol(target)}: compiled in {(time.perf_counter() - start) * 1e3:.0f} ms")
+    peak, runs = peak_run(target), [gemm_run(engine, *shape) for shape in SHAPES]
+    peaks: list[float] = []
+    speeds: list[list[float]] = [[] for _ in SHAPES]
+    for _ in range(ROUNDS):
+        peaks.append(peak())
+        for speed, run in zip(speeds, runs, strict=True):
+            speed.append(run())
+    top = statistics.median(peaks)
+    print(f"  {'multiply-adds on registers':>26} {top:7.0f} GFLOP/s (best {max(peaks):.0f})")
+    for shape, speed in zip(SHAPES, speeds, strict=True):
+        middle = statistics.median(speed)
+        print(f"  {'x'.join(map(str, shape)):>26} {middle:7.0f} GFLOP/s {middle / top:7.1%} (best {max(speed):.0f})")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or available_levels():
+        report(name)

@@ -1,0 +1,305 @@
+"""C[M, N] = A[M, K] @ B[K, N] in fp32, at the speed of the multiply-add units.
+
+B is packed into panels as wide as a tile (zeros fill the last one), so that the inner loop reads it in order; A is read in
+place, one broadcast per row and step:
+
+                     panel of B: K x 64                  tile: 6 rows of A times one panel,
+                    ┌──┬──┬──┬──┐                        24 accumulators in registers
+                    │b0│b1│b2│b3│  one row, one load each
+    6 rows of A     └──┴──┴──┴──┘
+     a0 · · ·       ┌──┬──┬──┬──┐
+     a1 · · ·       │  │  │  │  │  sums[i][j] += a[i] * b[j]
+     …              └──┴──┴──┴──┘
+
+Around it: blocks of K, so that a panel's block stays in the second-level cache, then panels, then rows. One task is one block of
+C. A sum over K is one chain of multiply-adds in the order of K, whatever the blocks, the tile and the position of its row: equal
+rows give equal bits in a batch or alone and with any number of threads.
+
+Tails: what is left of M and N after whole tiles is covered by smaller ones, the last columns under a mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sardonyx.codegen.builder import Function, Variable
+from sardonyx.codegen.module import Address, Kernel, Module
+from sardonyx.codegen.target import Target
+from sardonyx.codegen.types import F32, I64
+from sardonyx.codegen.values import Pointer, Span, Value
+from sardonyx.dtypes import Array
+
+__all__ = ["Epilogue", "GemmParams", "Tiling", "gemm_symbol", "multiply", "pack_columns", "tiling", "write_gemm"]
+
+Epilogue = Callable[[Kernel, Value, Value, Value, Span], Value]
+"""`epilogue(b, sums, row, column, span)`: what to store in C[row, column …] instead of the sums of one vector."""
+
+BLOCK_K = 768
+"""Rows of a panel that stay in the second-level cache, with room for the rows of A that pass."""
+
+BLOCK_A = 1 << 18
+"""Elements of A in one block: they are gone through once for each panel."""
+
+TASKS_PER_THREAD = 4
+"""How finely a product is cut, so that no thread waits long for the last."""
+
+A, B, C = range(3)
+"""The first buffers of the kernel; those after them belong to the epilogue."""
+
+
+@dataclass(frozen=True, slots=True)
+class GemmParams:
+    """The integer parameters of the kernel, in their order. Strides count elements."""
+
+    M: int
+    """Rows of A and C."""
+    N: int
+    """Columns of B and C."""
+    K: int
+    """Columns of A, rows of B."""
+    lda: int
+    """From one row of A to the next."""
+    ldc: int
+    """From one row of C to the next."""
+    block_m: int
+    """Rows of C in one task."""
+    block_n: int
+    """Columns of C in one task: a multiple of the panel's width."""
+    block_k: int
+    """Rows of B that are gone through before the next panel."""
+    stride_a: int = 0
+    """From one matrix A of a batch to the next; 0 takes the same one."""
+    stride_b: int = 0
+    """From one packed matrix B of a batch to the next."""
+    stride_c: int = 0
+    """From one matrix C of a batch to the next."""
+
+    @staticmethod
+    def blocked(target: Target, M: int, N: int, K: int, *, threads: int = 1, **strides: int) -> GemmParams:
+        """The parameters of a product, with blocks that suit the caches and `threads`; `strides` says what is not dense."""
+        shape = tiling(target)
+        height = shape.tiles[0][1][0]
+        block_k = min(K, BLOCK_K) or 1
+        pieces_m = min(max(-(-M * block_k // BLOCK_A), TASKS_PER_THREAD * threads if threads > 1 else 1), -(-M // height) or 1)
+        pieces_n = -(-TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
+        dense = {"lda": K, "ldc": N}
+        return GemmParams(
+            M=M,
+            N=N,
+            K=K,
+            block_m=_round_up(-(-M // pieces_m), height),
+            block_n=_round_up(-(-N // pieces_n), shape.panel),
+            block_k=block_k,
+            **(dense | strides),
+        )
+
+    def words(self) -> list[int]:
+        """The parameters as the kernel reads them; those of an epilogue follow."""
+        return [getattr(self, name) for name in _PARAMS]
+
+    def tasks(self, batch: int = 1) -> int:
+        """How many tasks a batch of `batch` products is."""
+        return batch * -(-self.M // self.block_m) * -(-self.N // self.block_n)
+
+
+_PARAMS = tuple(GemmParams.__dataclass_fields__)
+PARAMS_COUNT = len(_PARAMS)
+"""Where the parameters of an epilogue begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How a target covers C: the number of vectors in a panel, and which tiles there are for a given width."""
+
+    lanes: int
+    """Elements of one vector."""
+    tiles: tuple[tuple[int, tuple[int, ...]], ...]
+    """(vectors, (rows, rows, …)), widest and tallest first; both end with 1."""
+
+    @property
+    def panel(self) -> int:
+        """Columns of one panel of B."""
+        return self.tiles[0][0] * self.lanes
+
+    @property
+    def name(self) -> str:
+        """Rows and columns of the largest tile, as in 6x64."""
+        return f"{self.tiles[0][1][0]}x{self.panel}"
+
+
+def tiling(target: Target) -> Tiling:
+    """The tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
+    lanes = target.lanes(32)
+    if target.registers >= 32:
+        return Tiling(lanes, ((4, (6, 4, 2, 1)), (2, (8, 4, 1)), (1, (8, 4, 1))))
+    if target.has_fma:
+        return Tiling(lanes, ((2, (6, 4, 2, 1)), (1, (6, 3, 1))))
+    return Tiling(lanes, ((2, (4, 2, 1)), (1, (4, 1))))
+
+
+def gemm_symbol(target: Target, name: str = "") -> str:
+    """The symbol of the kernel: gemm_f32_6x64_avx512, with the name of its epilogue if it has one."""
+    return "_".join(part for part in ("gemm", name, "f32", tiling(target).name, target.isa) if part)
+
+
+def pack_columns(matrix: Array, width: int) -> Array:
+    """B[K, N] as panels [N / width][K][width] of float32, the last one filled with zeros; a copy."""
+    K, N = matrix.shape
+    panels = -(-N // width)
+    packed = np.zeros((panels, K, width), np.float32)
+    whole = N // width
+    packed[:whole] = matrix[:, : whole * width].reshape(K, whole, width).transpose(1, 0, 2)
+    if whole < panels:
+        packed[whole, :, : N - whole * width] = matrix[:, whole * width :]
+    return packed
+
+
+def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None) -> None:
+    """Write the kernel `symbol`: buffers A, packed B, C and those of the epilogue; parameters as in GemmParams."""
+    shape = tiling(module.target)
+    tiles = {
+        (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", shape, vectors, height, epilogue)
+        for vectors, heights in shape.tiles
+        for height in heights
+    }
+    with module.kernel(symbol) as b:
+        p = _params(b)
+        blocks_m, blocks_n = _blocks(p["M"], p["block_m"]), _blocks(p["N"], p["block_n"])
+        with b.loop(b.begin, b.end) as task:
+            batch, block = task // (blocks_m * blocks_n), task % (blocks_m * blocks_n)
+            m = block // blocks_n * p["block_m"]
+            n = block % blocks_n * p["block_n"]
+            rows = (m, _least(b, m + p["block_m"], p["M"]))
+            columns = (n, _least(b, n + p["block_n"], p["N"]))
+            with b.loop(0, b.max(p["K"], 1), p["block_k"]) as k:
+                _write_block(b, shape, tiles, batch, rows, columns, k)
+
+
+Range = tuple[Value, Value]
+"""First index, and the one after the last."""
+
+
+def _write_block(
+    b: Kernel, shape: Tiling, tiles: Mapping[tuple[int, int], Kernel], batch: Value, rows: Range, columns: Range, k: Value
+) -> None:
+    """One block of C and of K: panel by panel, the rows within."""
+    p = _params(b)
+    first_a = b.buffer(A, F32).at(batch * p["stride_a"] + k)
+    first_b = b.buffer(B, F32).at(batch * p["stride_b"] + k * shape.panel)
+    first_c = b.buffer(C, F32).at(batch * p["stride_c"])
+    for vectors, heights, (left, right) in _cover_columns(shape, columns):
+        with b.loop(left, right, vectors * shape.lanes) as n:
+            panel = first_b.at(n // shape.panel * (p["K"] * shape.panel) + n % shape.panel)
+            for height, (top, bottom) in _cover_rows(heights, rows):
+                with b.loop(top, bottom, height) as m:
+                    a, c = first_a.at(m * p["lda"]), first_c.at(m * p["ldc"] + n)
+                    b.call_part(tiles[vectors, height], a, panel, c, m, n, k)
+
+
+def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height: int, epilogue: Epilogue | None) -> Kernel:
+    """One tile of C and one block of K: take up the sums where the last block left them, go on, put them down."""
+    with module.part(symbol, Address(F32), Address(F32), Address(F32), I64, I64, I64) as b:
+        a, panel, c = b.addresses
+        m, n, k = b.arguments
+        p = _params(b)
+        spans = _spans(b, shape.lanes, vectors, p["N"] - n)
+        tile = [(i, j * shape.lanes, spans[j]) for i in range(height) for j in range(vectors)]
+        places = [(c.at(i * p["ldc"] + j), i, j, span) for i, j, span in tile]
+        sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in places]
+        with b.when(k > 0):
+            for total, (place, _, _, span) in zip(sums, places, strict=True):
+                total.set(place.load(0, span))
+        depth = _least(b, p["block_k"], p["K"] - k)
+        multiply(b, [a.at(i * p["lda"]) for i in range(height)], panel, shape.panel, depth, sums)
+
+        def put_down() -> None:
+            for total, (place, _, _, span) in zip(sums, places, strict=True):
+                place.store(total.value, 0, span)
+
+        def finish() -> None:
+            for total, (place, i, j, span) in zip(sums, places, strict=True):
+                place.store(epilogue(b, total.value, m + i, n + j, span) if epilogue else total.value, 0, span)
+
+        if epilogue is None:
+            put_down()
+        else:
+            b.branch((k + depth).eq(p["K"]), finish, put_down)
+    return b
+
+
+UNROLL = 4
+"""Steps of K in one turn of the inner loop."""
+
+
+def multiply(b: Function, rows: Sequence[Pointer], panel: Pointer, width: int, depth: Value, sums: Sequence[Variable]) -> None:
+    """Add `depth` steps of K to the sums of one tile: sums[i, j] += rows[i][k] * panel[k, j].
+
+    Args:
+        b: the function to write into.
+        rows: the address of each row of A, at the first k.
+        panel: the address of the panel's first row.
+        width: elements from one row of the panel to the next.
+        depth: how many steps.
+        sums: the accumulators, row by row.
+    """
+    lanes, vectors = sums[0].type.lanes, len(sums) // len(rows)
+
+    def step(k: Value, values: Sequence[Value]) -> list[Value]:
+        columns = [panel.load(k * width + j * lanes, lanes) for j in range(vectors)]
+        factors = [row.load(k).splat(lanes) for row in rows]
+        return [b.fma(factors[i // vectors], columns[i % vectors], value) for i, value in enumerate(values)]
+
+    whole = depth & -UNROLL
+    for first, last, unroll in ((b.const(I64, 0), whole, UNROLL), (whole, depth, 1)):
+        with b.loop(first, last, unroll) as k:
+            values = [total.value for total in sums]
+            for u in range(unroll):
+                values = step(k + u, values)
+            for total, value in zip(sums, values, strict=True):
+                total.set(value)
+
+
+def _round_up(number: int, unit: int) -> int:
+    """The multiple of `unit` that is at least `number`, and at least one."""
+    return max(-(-number // unit), 1) * unit
+
+
+def _params(b: Kernel) -> dict[str, Value]:
+    return {name: b.param(place) for place, name in enumerate(_PARAMS)}
+
+
+def _cover_columns(shape: Tiling, columns: Range) -> Iterator[tuple[int, tuple[int, ...], Range]]:
+    """Ranges of columns for tiles of falling width; the last takes what is less than a vector too."""
+    first, end = columns
+    for vectors, heights in shape.tiles:
+        width = vectors * shape.lanes
+        last = end if vectors == 1 else first + (end - first) // width * width
+        yield vectors, heights, (first, last)
+        first = last
+
+
+def _cover_rows(heights: Sequence[int], rows: Range) -> Iterator[tuple[int, Range]]:
+    """Ranges of rows for tiles of falling height."""
+    first, end = rows
+    for height in heights:
+        last = first + (end - first) // height * height
+        yield height, (first, last)
+        first = last
+
+
+def _spans(b: Function, lanes: int, vectors: int, remaining: Value) -> list[Span]:
+    """How the vectors of a tile touch C: whole, but for the only one of the narrowest tile, which ends with the columns."""
+    if vectors > 1:
+        return [Span(lanes)] * vectors
+    return [Span(lanes, b.tail_mask(_least(b, remaining, b.const(remaining.type, lanes)), lanes))]
+
+
+def _least(b: Function, left: Value, right: Value) -> Value:
+    return b.select(left < right, left, right)
+
+
+def _blocks(length: Value, block: Value) -> Value:
+    return (length + block - 1) // block
