@@ -1,1 +1,34 @@
 """Reference kernels by family; importing this package registers them all."""
+
+from sardonyx.providers.reference.kernels import activation as activation
+from sardonyx.providers.reference.kernels import attention as attention
+from sardonyx.providers.reference.kernels import binary as binary
+from sardonyx.providers.reference.kernels import cast as cast
+from sardonyx.providers.reference.kernels import constant as constant
+from sardonyx.providers.reference.kernels import contrib_attention as contrib_attention
+from sardonyx.providers.reference.kernels import control_flow as control_flow
+from sardonyx.providers.reference.kernels import conv as conv
+from sardonyx.providers.reference.kernels import conv_transpose as conv_transpose
+from sardonyx.providers.reference.kernels import deform_conv as deform_conv
+from sardonyx.providers.reference.kernels import gather as gather
+from sardonyx.providers.reference.kernels import group_query_attention as group_query_attention
+from sardonyx.providers.reference.kernels import image as image
+from sardonyx.providers.reference.kernels import linear_attention as linear_attention
+from sardonyx.providers.reference.kernels import loss as loss
+from sardonyx.providers.reference.kernels import matmul as matmul
+from sardonyx.providers.reference.kernels import ml_feature as ml_feature
+from sardonyx.providers.reference.kernels import ml_linear as ml_linear
+from sardonyx.providers.reference.kernels import ml_tree as ml_tree
+from sardonyx.providers.reference.kernels import normalize as normalize
+from sardonyx.providers.reference.kernels import pool as pool
+from sardonyx.providers.reference.kernels import quantize as quantize
+from sardonyx.providers.reference.kernels import random as random
+from sardonyx.providers.reference.kernels import reduce as reduce
+from sardonyx.providers.reference.kernels import reshape as reshape
+from sardonyx.providers.reference.kernels import rnn as rnn
+from sardonyx.providers.reference.kernels import sequence as sequence
+from sardonyx.providers.reference.kernels import slice as slice
+from sardonyx.providers.reference.kernels import softmax as softmax
+from sardonyx.providers.reference.kernels import sort as sort
+from sardonyx.providers.reference.kernels import training as training
+from sardonyx.providers.reference.kernels import unary as unary

@@ -1,0 +1,202 @@
+"""Reductions over axes, positions of extremes, and running sums and products.
+
+The axes are an attribute before opset 18 (ReduceSum: 13) and an input since. No axes mean all of them, unless
+`noop_with_empty_axes` says none; squares, logarithms and absolute values are taken in either case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sardonyx.dtypes import Array, DataType, is_float, is_integer
+from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.dimensions import as_int, as_ints, normalize_axes, normalize_axis
+from sardonyx.providers.reference.kernels.precision import compute_type, quiet, widen
+from sardonyx.providers.reference.registry import Call, KernelFunction, kernel
+
+__all__ = ["ReduceFunction", "arg_extreme", "cumulate"]
+
+ReduceFunction = Callable[[Array, tuple[int, ...]], Array]
+"""Reduces an array in its compute type over axes, which it keeps with size 1; of an integer it may return float64."""
+
+
+def _total(x: Array, axes: tuple[int, ...]) -> Array:
+    return np.asarray(np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=True))
+
+
+def _mean(x: Array, axes: tuple[int, ...]) -> Array:
+    total = _total(x, axes)
+    count = math.prod(x.shape[axis] for axis in axes)
+    if x.dtype.kind in "iu":
+        whole = total.dtype.type(count)
+        return np.asarray((total - np.fmod(total, whole)) // whole)
+    return np.asarray(np.divide(total, x.dtype.type(count)))
+
+
+def _product(x: Array, axes: tuple[int, ...]) -> Array:
+    return np.asarray(np.multiply.reduce(x, axis=axes, dtype=x.dtype, keepdims=True))
+
+
+def _sum_of_squares(x: Array, axes: tuple[int, ...]) -> Array:
+    return _total(np.square(x), axes)
+
+
+def _norm_1(x: Array, axes: tuple[int, ...]) -> Array:
+    return _total(np.absolute(x), axes)
+
+
+def _norm_2(x: Array, axes: tuple[int, ...]) -> Array:
+    return np.asarray(np.sqrt(_sum_of_squares(_as_float(x), axes)))
+
+
+def _log_sum(x: Array, axes: tuple[int, ...]) -> Array:
+    return np.asarray(np.log(_total(_as_float(x), axes)))
+
+
+def _log_sum_exp(x: Array, axes: tuple[int, ...]) -> Array:
+    """log(sum(exp(x))) with the largest finite element taken out, so that nothing overflows."""
+    exact = _as_float(x)
+    largest = np.maximum.reduce(exact, axis=axes, keepdims=True, initial=-np.inf)
+    largest = np.where(np.isfinite(largest), largest, exact.dtype.type(0))
+    return np.asarray(np.log(_total(np.exp(exact - largest), axes)) + largest)
+
+
+def _largest(x: Array, axes: tuple[int, ...]) -> Array:
+    if x.size == 0:
+        return np.asarray(np.maximum.reduce(x, axis=axes, keepdims=True, initial=_extremes(x.dtype)[0]))
+    return np.asarray(np.maximum.reduce(x, axis=axes, keepdims=True))
+
+
+def _smallest(x: Array, axes: tuple[int, ...]) -> Array:
+    if x.size == 0:
+        return np.asarray(np.minimum.reduce(x, axis=axes, keepdims=True, initial=_extremes(x.dtype)[1]))
+    return np.asarray(np.minimum.reduce(x, axis=axes, keepdims=True))
+
+
+def _extremes(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """What is no greater, and no less, than any value of `dtype`."""
+    data_type = DataType.from_numpy(dtype)
+    if is_float(data_type):
+        return -np.inf, np.inf
+    if is_integer(data_type):
+        limits = np.iinfo(dtype)
+        return limits.min, limits.max
+    return False, True
+
+
+def _as_float(x: Array) -> Array:
+    return x.astype(np.float64) if x.dtype.kind in "iu" else x
+
+
+_FUNCTIONS: dict[str, ReduceFunction] = {
+    "ReduceL1": _norm_1,
+    "ReduceL2": _norm_2,
+    "ReduceLogSum": _log_sum,
+    "ReduceLogSumExp": _log_sum_exp,
+    "ReduceMax": _largest,
+    "ReduceMean": _mean,
+    "ReduceMin": _smallest,
+    "ReduceProd": _product,
+    "ReduceSum": _total,
+    "ReduceSumSquare": _sum_of_squares,
+}
+
+
+def _reduce(function: ReduceFunction, x: Array, axes: tuple[int, ...], keepdims: int) -> Array:
+    """`function` over `axes` (all where empty) in the compute type of `x`, in the type of `x`."""
+    over = normalize_axes(axes, x.ndim) if axes else tuple(range(x.ndim))
+    return _finish(function(widen(x), over), x, over, keepdims)
+
+
+def _finish(result: Array, x: Array, over: tuple[int, ...], keepdims: int) -> Array:
+    result = result.astype(x.dtype, copy=False)
+    return result if keepdims else result.reshape([size for axis, size in enumerate(x.shape) if axis not in over])
+
+
+def _with_attribute(function: ReduceFunction) -> KernelFunction:
+    """The kernel with axes as an attribute: x of any shape; its type out; `keepdims` leaves axes of size 1."""
+
+    @quiet
+    def apply(_node: Call, x: Array, *, axes: tuple[int, ...] = (), keepdims: int = 1) -> Array:
+        return _reduce(function, x, axes, keepdims)
+
+    return apply
+
+
+def _with_input(function: ReduceFunction) -> KernelFunction:
+    """The kernel with axes as an optional input (1-D int64): otherwise as with the attribute."""
+
+    @quiet
+    def apply(_node: Call, x: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Array:
+        wanted = () if axes is None else as_ints(axes, "axes")
+        if not wanted and noop_with_empty_axes:
+            return _finish(function(widen(x), ()), x, (), keepdims)
+        return _reduce(function, x, wanted, keepdims)
+
+    return apply
+
+
+for _name, _function in _FUNCTIONS.items():
+    kernel(_name, since=1)(_with_attribute(_function))
+    kernel(_name, since=13 if _name == "ReduceSum" else 18)(_with_input(_function))
+
+
+def arg_extreme(find: Callable[..., Any]) -> KernelFunction:
+    """The kernel that finds the first (or last) extreme along `axis`: x not empty there; int64 out. ONNX ArgMax, ArgMin."""
+
+    def apply(_node: Call, x: Array, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Array:
+        axis = normalize_axis(axis, max(x.ndim, 1))
+        values = widen(x) if x.ndim else widen(x).reshape(1)
+        if values.shape[axis] == 0:
+            raise InvalidArgument(f"axis {axis} of shape {x.shape} has no element to choose from")
+        if select_last_index:
+            found = values.shape[axis] - 1 - find(np.flip(values, axis), axis=axis, keepdims=True)
+        else:
+            found = find(values, axis=axis, keepdims=True)
+        if x.ndim == 0:
+            return np.asarray(found, np.int64).reshape(())
+        return np.asarray(found if keepdims else found.squeeze(axis), np.int64)
+
+    return apply
+
+
+kernel("ArgMax")(arg_extreme(np.argmax))
+kernel("ArgMin")(arg_extreme(np.argmin))
+
+
+def cumulate(ufunc: np.ufunc, neutral: int) -> KernelFunction:
+    """The kernel that accumulates along `axis` (a scalar input): same shape and type out. ONNX CumSum-11, -14, CumProd-26.
+
+    `exclusive` leaves out the element itself, starting from `neutral`; `reverse` goes from the end.
+    """
+
+    @quiet
+    def apply(_node: Call, x: Array, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Array:
+        along = normalize_axis(as_int(axis, "axis"), x.ndim)
+        source = np.flip(x, along) if reverse else x
+        wide = compute_type(x.dtype)
+        if exclusive:
+            result = np.full(x.shape, neutral, wide)
+            later, earlier = _slices(x.ndim, along)
+            ufunc.accumulate(source[earlier], axis=along, dtype=wide, out=result[later])
+        else:
+            result = ufunc.accumulate(source, axis=along, dtype=wide)
+        result = result.astype(x.dtype, copy=False)
+        return np.flip(result, along) if reverse else result
+
+    return apply
+
+
+def _slices(rank: int, axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """All but the first, and all but the last, along `axis`."""
+    before = (slice(None),) * axis
+    after = (slice(None),) * (rank - axis - 1)
+    return (*before, slice(1, None), *after), (*before, slice(None, -1), *after)
+
+
+kernel("CumProd")(cumulate(np.multiply, 1))
+kernel("CumSum")(cumulate(np.add, 0))
