@@ -1,0 +1,280 @@
+"""Attention, MultiHeadAttention and RotaryEmbedding of com.microsoft.
+
+Dimension letters: B batch, N heads, S queries, T keys, P past keys, D head size. Half types compute in float32 and are rounded
+once. Sources: the operator schemas of ONNX Runtime 1.31.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.padding_mask import read_padding_mask
+from sardonyx.providers.reference.kernels.rotary import look_up, rotate
+from sardonyx.providers.reference.kernels.scaled_dot_product import ScoreOutput, Scoring, attend, block_outside_window
+from sardonyx.providers.reference.registry import Call, kernel
+
+__all__ = ["merge_heads", "microsoft_attention", "microsoft_rotary_embedding", "multi_head_attention", "split_heads"]
+
+_MICROSOFT = "com.microsoft"
+
+
+@kernel("Attention", domain=_MICROSOFT)
+def microsoft_attention(
+    call: Call,
+    x: Array,
+    weights: Array,
+    bias: Array | None = None,
+    mask_index: Array | None = None,
+    past: Array | None = None,
+    attention_bias: Array | None = None,
+    past_sequence_length: Array | None = None,
+    *,
+    do_rotary: int = 0,
+    mask_filter_value: float = -10000.0,
+    num_heads: int,
+    past_present_share_buffer: int = 0,
+    qkv_hidden_sizes: Sequence[int] = (),
+    rotary_embedding_dim: int = 0,
+    scale: float = 0.0,
+    unidirectional: int = 0,
+) -> tuple[Array, ...]:
+    """Project X (B, S, I) by weights (I, 3 x hidden), attend, and return Y (B, S, hidden) and present (2, B, N, P + S, D).
+
+    `past` (2, B, N, P, D), or P up to a maximum of which `past_sequence_length` holds the used part. `mask_index` as in
+    padding_mask.py. Source: com.microsoft Attention.
+    """
+    if x.ndim != 3 or weights.ndim != 2 or weights.shape[0] != x.shape[2]:
+        raise InvalidArgument(f"input has shape {x.shape} and weights {weights.shape}; expected (B, S, I) and (I, Q + K + V)")
+    sizes = tuple(qkv_hidden_sizes) or (weights.shape[1] // 3,) * 3
+    if len(sizes) != 3 or sum(sizes) != weights.shape[1] or sizes[0] != sizes[1] or any(size % num_heads for size in sizes):
+        raise InvalidArgument(
+            f"hidden sizes {sizes} of Q, K and V do not fit weights {weights.shape} and {num_heads} heads: they must sum to the "
+            "last dimension, be multiples of the head count, and be equal for Q and K"
+        )
+    dtype = _computing_type(x)
+    B, S, features = x.shape
+    projected = np.matmul(x.reshape(B * S, features).astype(dtype, copy=False), weights.astype(dtype, copy=False))
+    if bias is not None:
+        projected += bias.astype(dtype, copy=False)
+    projected = projected.reshape(B, S, -1)
+    q, k, v = (split_heads(part, num_heads) for part in np.split(projected, np.cumsum(sizes)[:2], axis=2))
+    used = _used_past(past, past_sequence_length, past_present_share_buffer)
+    if do_rotary:
+        q, k = (_rotate_by_step(part, used, rotary_embedding_dim) for part in (q, k))
+    keys, values = k, v
+    if past is not None:
+        _check_past("past", past, (2, B, num_heads, past.shape[3] if past.ndim == 5 else 0, k.shape[3]))
+        keys, values = (
+            np.concatenate([old[:, :, :used].astype(dtype, copy=False), new], axis=2) for old, new in zip(past, (k, v), strict=True)
+        )
+    scoring = _score(q, keys, mask_index, attention_bias, mask_filter_value, scale, used if unidirectional else None)
+    output = merge_heads(attend(q, keys, values, scoring).values).astype(x.dtype, copy=False)
+    if not (len(call.present) > 1 and call.present[1]):
+        return (output,)
+    return output, _present(keys, values, past, past_present_share_buffer).astype(x.dtype, copy=False)
+
+
+@kernel("MultiHeadAttention", domain=_MICROSOFT)
+def multi_head_attention(
+    call: Call,
+    query: Array,
+    key: Array | None = None,
+    value: Array | None = None,
+    bias: Array | None = None,
+    key_padding_mask: Array | None = None,
+    attention_bias: Array | None = None,
+    past_key: Array | None = None,
+    past_value: Array | None = None,
+    past_sequence_length: Array | None = None,
+    cache_indirection: Array | None = None,
+    *,
+    mask_filter_value: float = -10000.0,
+    num_heads: int,
+    scale: float = 0.0,
+    unidirectional: int = 0,
+) -> tuple[Array, ...]:
+    """Attend; return Y (B, S, hidden of V), present_key, present_value (B, N, P + T, D) and the scores (B, N, S, P + T).
+
+    Query (B, S, hidden), or (B, S, N, 3, D) with key and value packed in; key (B, T, hidden), (B, T, N, 2, D) with
+    the value packed in, or (B, N, T, D). `bias` (Q + K + V) is added before heads are split. The scores are those that enter the
+    softmax, as ONNX Runtime gives them; its documentation calls them normalized. Source: com.microsoft MultiHeadAttention.
+    """
+    if cache_indirection is not None:
+        raise InvalidArgument("cache_indirection is given; beam search over a shared cache is not what this kernel does")
+    dtype = _computing_type(query)
+    q, k, v = (part.astype(dtype, copy=False) for part in _unpack(query, key, value, bias, num_heads))
+    used = 0
+    if past_key is not None and past_value is not None:
+        used = past_key.shape[2] if past_sequence_length is None else int(past_sequence_length.reshape(-1)[0])
+        _check_past("past_key", past_key, (*k.shape[:2], past_key.shape[2] if past_key.ndim == 4 else 0, k.shape[3]))
+        k, v = (
+            np.concatenate([old[:, :, :used].astype(dtype, copy=False), new], axis=2)
+            for old, new in ((past_key, k), (past_value, v))
+        )
+    scoring = _score(q, k, key_padding_mask, attention_bias, mask_filter_value, scale, used if unidirectional else None)
+    if len(call.present) > 3 and call.present[3]:
+        scoring = dataclasses.replace(scoring, output=ScoreOutput.BIASED)
+    result = attend(q, k, v, scoring)
+    outputs = [merge_heads(result.values), k, v]
+    if result.scores is not None:
+        outputs.append(result.scores)
+    return tuple(output.astype(query.dtype, copy=False) for output in outputs)
+
+
+@kernel("RotaryEmbedding", domain=_MICROSOFT)
+def microsoft_rotary_embedding(
+    call: Call,
+    x: Array,
+    position_ids: Array,
+    cos_cache: Array,
+    sin_cache: Array,
+    *,
+    interleaved: int = 0,
+    is_packed_batching: int = 0,
+    num_heads: int = 0,
+    rotary_embedding_dim: int = 0,
+    scale: float = 1.0,
+) -> Array:
+    """Rotate X, (B, S, N x D) or (B, N, S, D), by position; the result has its shape and type.
+
+    `position_ids` (1,) is the position of the first step, or (B, S). The caches are (positions, rotated / 2). Source:
+    com.microsoft RotaryEmbedding, whose `scale` and `is_packed_batching` change nothing on a CPU.
+    """
+    if x.ndim not in (3, 4) or cos_cache.ndim != 2 or cos_cache.shape != sin_cache.shape:
+        raise InvalidArgument(
+            f"input has shape {x.shape} and the caches {cos_cache.shape} and {sin_cache.shape}; expected rank 3 or 4 "
+            "and (positions, half)"
+        )
+    half = cos_cache.shape[1]
+    tokens = x.swapaxes(1, 2) if x.ndim == 4 else x
+    if x.ndim == 3:
+        heads = num_heads if rotary_embedding_dim else x.shape[2] // max(2 * half, 1)
+        if heads < 1 or x.shape[2] % heads:
+            raise InvalidArgument(f"input has shape {x.shape}; its last dimension does not split into {heads} heads")
+        tokens = x.reshape(*x.shape[:2], heads, x.shape[2] // heads)
+    if 2 * half > tokens.shape[3] or rotary_embedding_dim not in (0, 2 * half):
+        raise InvalidArgument(
+            f"the caches hold {half} angles, for {2 * half} elements; the head size is {tokens.shape[3]} and rotary_embedding_dim "
+            f"{rotary_embedding_dim}"
+        )
+    positions = _read_positions(position_ids, *tokens.shape[:2])
+    dtype = _computing_type(x)
+    cos, sin = (look_up(cache, positions, dtype)[:, :, None] for cache in (cos_cache, sin_cache))
+    result: Array = rotate(tokens.astype(dtype, copy=False), cos, sin, interleaved=bool(interleaved)).astype(x.dtype, copy=False)
+    return result.swapaxes(1, 2) if x.ndim == 4 else result.reshape(x.shape)
+
+
+def split_heads(x: Array, heads: int) -> Array:
+    """A view (B, heads, S, D) of `x` (B, S, heads x D)."""
+    if x.ndim != 3 or heads < 1 or x.shape[2] % heads:
+        raise InvalidArgument(
+            f"an input of shape {x.shape} does not split into {heads} heads; expected (B, S, {heads} x head size)"
+        )
+    return x.reshape(*x.shape[:2], heads, x.shape[2] // heads).swapaxes(1, 2)
+
+
+def merge_heads(values: Array) -> Array:
+    """(B, S, N, D) as (B, S, N x D)."""
+    return values.reshape(*values.shape[:2], values.shape[2] * values.shape[3])
+
+
+def _computing_type(x: Array) -> np.dtype[np.generic]:
+    return np.dtype(np.float64 if x.dtype == np.float64 else np.float32)
+
+
+def _used_past(past: Array | None, past_sequence_length: Array | None, is_shared: int) -> int:
+    if past is None:
+        return 0
+    if is_shared and past_sequence_length is not None:
+        return int(past_sequence_length.reshape(-1)[0])
+    return int(past.shape[3]) if past.ndim == 5 else 0
+
+
+def _check_past(name: str, past: Array, shape: tuple[int, ...]) -> None:
+    if past.shape != shape:
+        raise InvalidArgument(f"{name} has shape {past.shape}; expected {shape}")
+
+
+def _rotate_by_step(x: Array, first: int, rotated: int) -> Array:
+    """Rotate (B, N, S, D) by the angles that positions from `first` on have for base 10000."""
+    D = rotated or x.shape[3]
+    frequencies = 10000.0 ** (-np.arange(0, D, 2) / D)
+    angles = (first + np.arange(x.shape[2]))[:, None] * frequencies
+    return rotate(x, np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype), interleaved=False)
+
+
+def _score(
+    q: Array,
+    k: Array,
+    mask: Array | None,
+    attention_bias: Array | None,
+    filter_value: float,
+    scale: float,
+    causal_offset: int | None,
+) -> Scoring:
+    B, _, S, D = q.shape
+    T = k.shape[2]
+    biases = [x for x in (read_padding_mask(mask, (B, S, T), filter_value, q.dtype), attention_bias) if x is not None]
+    return Scoring(
+        scale=scale or 1 / math.sqrt(max(D, 1)),
+        bias=sum(biases[1:], biases[0]) if biases else None,
+        blocked=None if causal_offset is None or S == 1 else block_outside_window(causal_offset, S, T, -1, 0),
+    )
+
+
+def _present(keys: Array, values: Array, past: Array | None, is_shared: int) -> Array:
+    """(2, B, N, P + S, D), or as long as `past` where the two share a buffer, with what the buffer held behind the new keys."""
+    stacked = np.stack([keys, values])
+    if past is None or not is_shared or past.shape[3] <= stacked.shape[3]:
+        return stacked
+    present = past.astype(stacked.dtype)
+    present[:, :, :, : stacked.shape[3]] = stacked
+    return present
+
+
+def _unpack(query: Array, key: Array | None, value: Array | None, bias: Array | None, heads: int) -> tuple[Array, Array, Array]:
+    """Q, K and V (B, N, S or T, D) with their parts of the bias added."""
+    if query.ndim == 5:
+        q, k, v = (query[:, :, :, part].swapaxes(1, 2) for part in range(3))
+    else:
+        q = split_heads(query, heads)
+        k, v = _unpack_key_value(key, value, heads)
+    if bias is None:
+        return q, k, v
+    if bias.shape != (heads * (2 * q.shape[3] + v.shape[3]),):
+        raise InvalidArgument(f"bias has shape {bias.shape}; expected ({heads * (2 * q.shape[3] + v.shape[3])},)")
+    hidden = heads * q.shape[3]
+    parts = (bias[:hidden], bias[hidden : 2 * hidden], bias[2 * hidden :])
+    is_added = (True, key is None or key.ndim != 4, key is None or key.ndim != 4)
+    q, k, v = (
+        x + part.reshape(heads, 1, -1).astype(x.dtype, copy=False) if added else x
+        for x, part, added in zip((q, k, v), parts, is_added, strict=True)
+    )
+    return q, k, v
+
+
+def _unpack_key_value(key: Array | None, value: Array | None, heads: int) -> tuple[Array, Array]:
+    if key is None:
+        raise InvalidArgument("key is not given; only a query of rank 5, with key and value packed in, does without")
+    if key.ndim == 5:
+        return key[:, :, :, 0].swapaxes(1, 2), key[:, :, :, 1].swapaxes(1, 2)
+    if value is None:
+        raise InvalidArgument("value is not given; only a key or query of rank 5, with the value packed in, does without")
+    if key.ndim == 4:
+        return key, value
+    return split_heads(key, heads), split_heads(value, heads)
+
+
+def _read_positions(position_ids: Array, B: int, S: int) -> Array:
+    """Positions (B, S), or (1, S) where they are the same for the whole batch."""
+    if position_ids.size == 1 and position_ids.shape != (B, S):
+        return position_ids.reshape(1, 1) + np.arange(S)
+    if position_ids.shape != (B, S):
+        raise InvalidArgument(f"position_ids has shape {position_ids.shape}; expected (1,) or {(B, S)}")
+    return position_ids
