@@ -124,11 +124,17 @@ def test_range_refuses_infinite_bounds():
 
 @pytest.mark.parametrize(
     ("attributes", "expected"),
-    [({}, [2, 3, 4]), ({"start": -1}, [4]), ({"end": -1}, [2, 3]), ({"start": 1, "end": 2}, [3]), ({"start": -9, "end": 9}, [2, 3, 4]),
-     ({"start": 2, "end": 1}, [])],
-)  # fmt: skip
+    [
+        ({}, [2, 3, 4]),
+        ({"start": -1}, [4]),
+        ({"end": -1}, [2, 3]),
+        ({"start": 1, "end": 2}, [3]),
+        ({"start": -9, "end": 9}, [2, 3, 4]),
+        ({"start": 2, "end": 1}, []),
+    ],
+)
 def test_shape_takes_a_slice(attributes, expected):
-    """start and end clamp as in a slice."""
+    """Both ends clamp as in a slice."""
     y = run_op("Shape", np.zeros((2, 3, 4)), **attributes)
     assert y.dtype == np.int64
     assert y.tolist() == expected
