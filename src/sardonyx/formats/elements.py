@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import cast
 
 import numpy as np
 
@@ -34,9 +33,9 @@ def unpack(data: bytes | memoryview, dtype: DataType, shape: tuple[int, ...]) ->
     bits = bit_width(dtype)
     if bits < 8:
         codes = _unpack_bits(np.frombuffer(data, np.uint8), bits, math.prod(shape))
-        return cast(Array, codes.view(dtype.numpy)).reshape(shape)
+        return codes.view(dtype.numpy).reshape(shape)
     if dtype is DataType.BOOL:  # a byte that is neither 0 nor 1 would make a bool that compares unequal to True
-        return (np.frombuffer(data, np.uint8) != 0).reshape(shape)
+        return np.frombuffer(data, np.uint8).astype(np.bool_).reshape(shape)
     return _little_endian(np.frombuffer(data, dtype.numpy)).reshape(shape)
 
 

@@ -128,11 +128,17 @@ def _guess(data: memoryview) -> str:
 
 @contextlib.contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Keep the cyclic garbage collector from walking the growing graph again and again; all objects made here stay."""
+    """Keep the cyclic garbage collector from walking the growing graph again and again: nearly all objects made here stay.
+
+    Freezing and unfreezing moves them to the oldest generation unseen; it is left out where the program has frozen objects itself.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

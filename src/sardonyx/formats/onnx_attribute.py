@@ -12,6 +12,7 @@ from sardonyx.ir import Attribute, AttributeKind, Graph, SparseTensor
 
 __all__ = ["AttributeReader", "write_attribute", "write_sparse"]
 
+_INT, _TENSOR, _GRAPH, _GRAPHS = 2, 4, 5, 10
 _KINDS: tuple[AttributeKind | None, ...] = (None, *(AttributeKind(number) for number in range(1, 15)))
 _FIELDS = {
     AttributeKind.FLOAT: "f",
@@ -38,15 +39,16 @@ class AttributeReader:
 
     def __init__(self, tensors: TensorReader) -> None:
         """Prepare to read; `tensors` reads the tensors among them."""
+        self._read_tensor = tensors.read
         self._readers: tuple[Callable[[Any], Any], ...] = (
             self._no_kind,
             lambda proto: proto.f,
             lambda proto: proto.i,
             lambda proto: proto.s.decode("utf-8", "surrogateescape"),
-            lambda proto: tensors.read(proto.t, "attribute") if proto.HasField("t") else None,
             self._no_kind,
-            lambda proto: tuple(proto.floats),
-            lambda proto: tuple(proto.ints),
+            self._no_kind,
+            lambda proto: tuple(proto.floats[:]),
+            lambda proto: tuple(proto.ints[:]),
             lambda proto: tuple([text.decode("utf-8", "surrogateescape") for text in proto.strings]),
             lambda proto: tuple([tensors.read(tensor, "attribute") for tensor in proto.tensors]),
             self._no_kind,
@@ -67,19 +69,21 @@ class AttributeReader:
             InvalidGraph: a payload contradicts its type, or two attributes have one name; and whatever a tensor or graph raises.
         """
         found: dict[str, Attribute] = {}
-        kinds, readers = _KINDS, self._readers
+        kinds, readers, read_tensor = _KINDS, self._readers, self._read_tensor
         for proto in protos:
             number = proto.type
             kind = kinds[number]
             value: Any
-            if kind is AttributeKind.GRAPH:
+            if number == _TENSOR:
+                value = read_tensor(proto.t, "attribute") if proto.HasField("t") else None
+            elif number == _GRAPH:
                 value = read_graph(proto.g) if proto.HasField("g") else None
-            elif kind is AttributeKind.GRAPHS:
+            elif number == _GRAPHS:
                 value = tuple([read_graph(graph) for graph in proto.graphs])
             else:
                 value = readers[number](proto)
             name = proto.name
-            if value:
+            if value or (number == _INT and proto.HasField("i")):
                 found[name] = Attribute(kind, value)
             else:
                 found[name] = self._empty(proto, kind, value, read_graph)
@@ -88,7 +92,7 @@ class AttributeReader:
         return found
 
     def _no_kind(self, proto: Any) -> None:
-        """Stands for a kind that `read` or `_empty` handles."""
+        """Stands for a kind that `read` handles itself, and for a missing one."""
 
     def _empty(self, proto: Any, kind: AttributeKind | None, value: Any, read_graph: _ReadGraph) -> Attribute:
         """An attribute whose payload is 0, empty, absent or a reference, which may mean that it lies in another field."""

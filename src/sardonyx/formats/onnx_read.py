@@ -2,27 +2,32 @@
 
 Names are resolved while the nodes are read, in one pass. A name that nothing has defined yet is looked for among the outputs of
 later nodes and in the graphs around; a graph that needed the former is sorted afterwards. What cannot be linked (a value with two
-producers or with none, a cycle) is an InvalidGraph. Protobuf messages are Any: protobuf is untyped here.
+producers or with none, a cycle) is an InvalidGraph. Constant nodes become initializers, but in functions, which have none.
+
+Protobuf messages are Any: protobuf is untyped here.
 """
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from sardonyx import trace
 from sardonyx.config import LIMITS
+from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph, InvalidProtobuf, SardonyxError, located
 from sardonyx.formats.onnx_attribute import AttributeReader
 from sardonyx.formats.onnx_tensor import TensorReader, densified
 from sardonyx.formats.onnx_types import read_type
-from sardonyx.ir import Attribute, Function, Graph, Model, Tensor, TensorType, Value
+from sardonyx.ir import Attribute, AttributeKind, Function, Graph, Model, Tensor, TensorType, Value
 from sardonyx.ir.verify import describe_cycle, describe_node
 
 __all__ = ["read_model"]
 
 _FIRST_IR_WITH_OPSETS = 3
+_FIRST_IR_WITH_NODE_METADATA = 10
 
 
 def read_model(proto: Any, tensors: TensorReader, path: Path | None) -> Model:
@@ -119,6 +124,8 @@ class _ModelReader:
         self._tensors = tensors
         self._attributes = AttributeReader(tensors)
         self._ir_version: int = proto.ir_version
+        self._tensor_types: dict[tuple[DataType, tuple[int, ...]], TensorType] = {}
+        self._has_functions = len(proto.functions) > 0
 
     def graph(self, proto: Any, scope: _Scope) -> Graph:
         """The graph in a GraphProto, whose names `scope` holds."""
@@ -128,7 +135,7 @@ class _ModelReader:
         graph.doc, graph.metadata = proto.doc_string, _metadata(proto)
         self._inputs(proto, graph, scope)
         self._initializers(proto, graph, scope)
-        self._nodes(proto.node, graph, scope)
+        self._nodes(proto.node, graph, scope, initializers_allowed=True)
         _types(proto.value_info, scope)
         for info in proto.output:
             _output(info.name, graph, scope)
@@ -147,7 +154,7 @@ class _ModelReader:
         try:
             for name in proto.input:
                 graph.inputs.append(_input(name, scope))
-            self._nodes(proto.node, graph, scope)
+            self._nodes(proto.node, graph, scope, initializers_allowed=False)
             _types(proto.value_info, scope)
             for name in proto.output:
                 _output(name, graph, scope)
@@ -181,19 +188,43 @@ class _ModelReader:
             return
         value = scope.values.get(name)
         if value is None:
-            value = scope.values[name] = Value(name, TensorType(tensor.dtype, tensor.shape))
+            value = scope.values[name] = Value(name, self._tensor_type(tensor))
         elif value.constant is not None:
             trace.event("load.duplicate_initializer", tensor=name, fallback="the last one counts")
-            value.type = TensorType(tensor.dtype, tensor.shape)
+            value.type = self._tensor_type(tensor)
         elif value.dtype is not None and value.dtype is not tensor.dtype:
             raise InvalidGraph(f"initializer {name!r} holds {tensor.dtype}, but the input of that name is declared as {value.type}")
         value.constant = tensor
         graph.initializers[name] = value
 
-    def _nodes(self, protos: Any, graph: Graph, scope: _Scope) -> None:
-        """Read the nodes; written for speed, since the time to load a large model is spent here."""
-        values, imports, find = scope.values, scope.imports, scope.find
+    def _constant(self, proto: Any, graph: Graph, scope: _Scope) -> bool:
+        """Make an initializer of a Constant node; False where it holds no plain tensor."""
+        names, attributes = proto.output[:], proto.attribute
+        if len(names) != 1 or len(attributes) != 1 or proto.domain not in ("", "ai.onnx"):
+            return False
+        (name,), attribute = names, attributes[0]
+        if not name or attribute.type != AttributeKind.TENSOR or attribute.name != "value" or not attribute.HasField("t"):
+            return False
+        value = scope.redefine(name) if name in scope.values else Value(name)
+        value.constant = tensor = self._tensors.read(attribute.t, "constant")
+        value.type = self._tensor_type(tensor)
+        scope.values[name] = graph.initializers[name] = value
+        return True
+
+    def _tensor_type(self, tensor: Tensor) -> TensorType:
+        """The type of `tensor`, one object for all tensors alike."""
+        key = tensor.dtype, tensor.shape
+        found = self._tensor_types.get(key)
+        if found is None:
+            found = self._tensor_types[key] = TensorType(*key)
+        return found
+
+    def _nodes(self, protos: Any, graph: Graph, scope: _Scope, *, initializers_allowed: bool) -> None:
+        """Read the nodes; the time to load a large model is spent here, so fields are read once and as slices, which is fastest."""
+        values, get, find, imports = scope.values, scope.values.get, scope.find, scope.imports
         append, read_attributes = graph.append_new, self._attributes.read
+        overloads, metadata_exists = self._has_functions, self._ir_version >= _FIRST_IR_WITH_NODE_METADATA
+        texts: list[str] = []
         proto: Any = None
 
         def read_graph(subgraph: Any) -> Graph:
@@ -201,11 +232,16 @@ class _ModelReader:
 
         try:
             for proto in protos:
-                inputs = [(values.get(name) or find(name)) if name else None for name in proto.input]
+                op_type = proto.op_type
+                if op_type == "Constant" and initializers_allowed and self._constant(proto, graph, scope):
+                    continue
+                inputs = tuple(map(get, proto.input[:]))
+                if None in inputs:
+                    inputs = tuple([find(name) if name else None for name in proto.input])
                 attributes = proto.attribute
                 attributes = read_attributes(attributes, read_graph) if attributes else {}
                 outputs = []
-                for name in proto.output:
+                for name in proto.output[:]:
                     if name in values:
                         outputs.append(scope.redefine(name))
                         continue
@@ -213,7 +249,7 @@ class _ModelReader:
                     outputs.append(value)
                     if name:
                         values[name] = value
-                op_type, domain = proto.op_type, proto.domain
+                domain = proto.domain
                 if not op_type:
                     raise InvalidGraph("it has no op_type; expected the name of an operator")
                 if domain == "ai.onnx":
@@ -221,14 +257,18 @@ class _ModelReader:
                 version = imports.get(domain)
                 if version is None:
                     version = self._missing_version(domain, imports)
-                node = append(op_type, tuple(inputs), tuple(outputs), attributes, domain, version, proto.name, proto.overload)
-                doc, metadata = proto.doc_string, proto.metadata_props
+                name = proto.name
+                texts += (op_type, name)
+                overload = proto.overload if overloads else ""
+                node = append(op_type, inputs, tuple(outputs), attributes, domain, version, name, overload)
+                doc = proto.doc_string
                 if doc:
                     node.doc = doc
-                if metadata:
-                    node.metadata = {entry.key: entry.value for entry in metadata}
+                if metadata_exists and proto.metadata_props:
+                    node.metadata = _metadata(proto)
         except SardonyxError as error:
             raise located(error, _node_place(proto)) from error
+        _check_text(texts, graph)
 
     def _missing_version(self, domain: str, imports: dict[str, int]) -> int:
         """The version of a domain that the model does not import: the latest known, as in ONNX Runtime; 1 for a custom domain."""
@@ -293,17 +333,21 @@ def _output(name: str, graph: Graph, scope: _Scope) -> None:
 
 
 def _finish(graph: Graph, scope: _Scope) -> None:
-    try:
-        "".join(scope.values)
-        "".join([node.op_type + node.name for node in graph])
-    except TypeError as error:
-        raise InvalidProtobuf(f"graph {graph.name!r} has a name that is no UTF-8 text") from error
+    _check_text(scope.values, graph)
     if not scope.unsorted:
         return
     stuck = graph.sort()
     if stuck:
         raise InvalidGraph(f"graph {graph.name!r} has a cycle: {describe_cycle(stuck)}")
     trace.event("load.sorted", graph=graph.name, nodes=len(graph))
+
+
+def _check_text(names: Iterable[str], graph: Graph) -> None:
+    """Refuse names that protobuf gives as bytes because they are no UTF-8; joining finds one faster than a loop."""
+    try:
+        "".join(names)
+    except TypeError as error:
+        raise InvalidProtobuf(f"graph {graph.name!r} has a node or value whose name is no UTF-8 text") from error
 
 
 def _node_place(proto: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -56,6 +56,7 @@ class TensorReader:
             external: the data files of the model.
         """
         self._data, self._blobs, self._external = data, blobs, external
+        self._widths = {int(dtype): bit_width(dtype) for dtype in _DATA_TYPES.values() if dtype is not DataType.STRING}
 
     def read(self, proto: Any, owner: str = "initializer") -> Tensor:
         """The tensor that a TensorProto states.
@@ -66,7 +67,7 @@ class TensorReader:
             NoSuchFile: its external data is missing.
             InvalidArgument: its external data may not be read.
         """
-        number, shape, name = proto.data_type, tuple(proto.dims), proto.name
+        number, shape, name, raw = proto.data_type, tuple(proto.dims[:]), proto.name, proto.raw_data
         dtype = _DATA_TYPES.get(number)
         if dtype is None:
             raise self._unknown_type(number, f"{owner} {name!r}")
@@ -75,8 +76,7 @@ class TensorReader:
             raise InvalidGraph(
                 f"{owner} {name!r} has the shape {list(shape)}; expected at most {LIMITS.rank} dimensions, none negative"
             )
-        raw = proto.raw_data
-        if raw and raw not in self._blobs and len(raw) == (packed_size_bytes(dtype, count) if dtype is not DataType.STRING else -1):
+        if raw and len(raw) * 8 == count * self._widths.get(number, 0) and raw not in self._blobs:  # what most tensors are like
             return Tensor(dtype, shape, functools.partial(unpack, raw, dtype, shape), name)
         return Tensor(dtype, shape, self._source(proto, dtype, shape, count, raw, f"{owner} {name!r} ({dtype}{list(shape)})"), name)
 
@@ -207,9 +207,9 @@ def _from_numbers(numbers: Any, dtype: DataType, count: int) -> Array | None:
     if dtype is DataType.INT32:
         return codes
     if dtype is DataType.BOOL:
-        return codes != 0
+        return codes.astype(np.bool_)
     if dtype in (DataType.FLOAT6E2M3, DataType.FLOAT6E3M2):
         return codes.astype(np.uint8).view(target)
     if bit_width(dtype) < 8:
         return unpack(codes.astype(np.uint8).tobytes(), dtype, (count,)) if len(codes) == packed_size_bytes(dtype, count) else None
-    return cast(Array, codes.astype(f"u{target.itemsize}").view(target))
+    return codes.astype(f"u{target.itemsize}").view(target)

@@ -261,14 +261,24 @@ class Graph:
                    attributes: dict[str, Attribute], domain: str, version: int, name: str, overload: str) -> Node:  # fmt: skip
         """Make a node and put it last: `append(Node(...))` without the conversions, for readers of large files."""
         node = Node.__new__(Node)
-        node.op_type, node.inputs, node.outputs, node.attributes = op_type, inputs, outputs, attributes
-        node.domain, node.version, node.name, node.overload = domain, version, name, overload
-        node.doc, node.metadata, node.graph, node._next = "", None, self, None
+        node.op_type = op_type
+        node.inputs = inputs
+        node.outputs = outputs
+        node.attributes = attributes
+        node.domain = domain
+        node.version = version
+        node.name = name
+        node.overload = overload
+        node.doc = ""
+        node.metadata = None
+        node.graph = self
+        node._next = None
         for index, value in enumerate(inputs):
             if value is not None:
                 value._uses[node, index] = None
         for index, output in enumerate(outputs):
-            output.producer, output.index = node, index
+            output.producer = node
+            output.index = index
         node._previous = tail = self._tail
         if tail is None:
             self._head = node
@@ -318,8 +328,9 @@ class Graph:
             subgraph.release()
 
     def move_before(self, place: Node, node: Node) -> None:
-        """Take `node` from where it is in this graph to just before `place`; uses stay."""
-        self._unlink(node)
+        """Take `node` from where it is, in this graph or another, to just before `place` of this graph; uses stay."""
+        if node.graph is not None:
+            node.graph._unlink(node)
         self.insert_before(place, node)
 
     def _unlink(self, node: Node) -> None:
