@@ -1,1 +1,58 @@
-"""sardonyx: an ONNX inference engine in Python."""
+"""sardonyx: an ONNX inference engine in Python, from the file to the kernel.
+
+    import sardonyx as ort
+    session = ort.InferenceSession("model.onnx")
+    outputs = session.run(None, {"x": x})
+"""
+
+from sardonyx.errors import (
+    EPFail,
+    Fail,
+    InvalidArgument,
+    InvalidGraph,
+    InvalidProtobuf,
+    NoSuchFile,
+    NotImplemented,  # noqa: A004  the name that onnxruntime gives it
+    RuntimeException,
+    SardonyxError,
+)
+from sardonyx.session.inference_session import InferenceSession
+from sardonyx.session.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
+from sardonyx.session.providers import get_all_providers, get_available_providers
+from sardonyx.session.values import ModelMetadata, NodeArg
+from sardonyx.version import __version__
+
+__all__ = [
+    "EPFail",
+    "ExecutionMode",
+    "ExecutionOrder",
+    "Fail",
+    "GraphOptimizationLevel",
+    "InferenceSession",
+    "InvalidArgument",
+    "InvalidGraph",
+    "InvalidProtobuf",
+    "ModelMetadata",
+    "NoSuchFile",
+    "NodeArg",
+    "NotImplemented",
+    "RunOptions",
+    "RuntimeException",
+    "SardonyxError",
+    "SessionOptions",
+    "__version__",
+    "get_all_providers",
+    "get_available_providers",
+    "get_device",
+    "get_version_string",
+]
+
+
+def get_device() -> str:
+    """The kind of device that the build is for, as onnxruntime names it."""
+    return "CPU"
+
+
+def get_version_string() -> str:
+    """The version of sardonyx."""
+    return __version__

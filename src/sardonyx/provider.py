@@ -205,8 +205,9 @@ class Program(Protocol):
 class Body(Protocol):
     """A planned subgraph (of If, Loop, Scan …), run by the program of the node that holds it."""
 
-    captures: tuple[Value, ...]
-    """Values of outer graphs that it reads; the partition lists them among its inputs."""
+    @property
+    def captures(self) -> tuple[Value, ...]:
+        """Values of outer graphs that it reads; the partition lists them among its inputs."""
 
     def run(self, inputs: Sequence[Any], captures: Sequence[Any]) -> list[Any]:
         """Run it on host values: the graph's inputs in order, and the captured values in the order of `captures`."""

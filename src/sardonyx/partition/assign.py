@@ -15,7 +15,7 @@ from sardonyx.ir import Graph, Node
 from sardonyx.partition.layout import lay_out
 from sardonyx.provider import Capability, Claims, GraphView, Layout, Provider
 
-__all__ = ["Assignment", "Unit", "assign"]
+__all__ = ["Assignment", "Unit", "assign", "dissolve"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +47,20 @@ def assign(graph: Graph, providers: Sequence[Provider]) -> Assignment:
         EPFail: a provider raised, claimed what it was not offered, or dropped a node that was converted for it.
     """
     result = Assignment()
+    _offer(graph, providers, result)
+    return result
+
+
+def dissolve(graph: Graph, unit: Unit, providers: Sequence[Provider], assignment: Assignment) -> None:
+    """Take a fused unit apart and offer its nodes to the providers after the one that claimed it."""
+    for node in unit.capability.nodes:
+        del assignment.units[node]
+        reason = f"{unit.capability.name or 'a fused claim'} cannot run as one: a path leaves it and comes back"
+        assignment.declined.setdefault(node, {})[unit.provider.name] = reason
+    _offer(graph, providers[providers.index(unit.provider) + 1 :], assignment)
+
+
+def _offer(graph: Graph, providers: Sequence[Provider], result: Assignment) -> None:
     for provider in providers:
         claims = _ask(provider, graph, _free(graph, result), after_layout=False)
         if provider.preferred_layout is Layout.NHWC and claims.capabilities:
@@ -56,7 +70,6 @@ def assign(graph: Graph, providers: Sequence[Provider]) -> Assignment:
             reason = claims.declined.get(node) or result.declined.get(node, {}).get(provider.name) or "not claimed"
             result.declined.setdefault(node, {})[provider.name] = reason
     result.orphans = list(_free(graph, result))
-    return result
 
 
 def _free(graph: Graph, assignment: Assignment) -> tuple[Node, ...]:

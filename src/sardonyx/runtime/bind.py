@@ -11,9 +11,9 @@ import math
 import threading
 from typing import Any, TypeAlias
 
+from sardonyx.arena import Lifetime, place
 from sardonyx.dtypes import DataType, bit_width
 from sardonyx.provider import Bound, Memory, TensorSpec
-from sardonyx.runtime.memory import Lifetime, place
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 
 __all__ = ["Binder", "Binding", "BoundStep", "Shapes", "own_tensor", "size_bytes"]

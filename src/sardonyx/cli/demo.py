@@ -1,0 +1,89 @@
+"""`sardonyx demo`: real handwritten digits, classified by a small trained network that ships inside the package.
+
+The digits are 450 held-out images of the UCI "Optical Recognition of Handwritten Digits" test set (Alpaydin and Kaynak, 1998), 8 x 8
+pixels, as scikit-learn distributes them. The network has four convolutions and two dense layers.
+"""
+
+from __future__ import annotations
+
+import collections
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from sardonyx.cli.console import json_option, open_session, print_json, progress, provider_option, readable_errors
+from sardonyx.dtypes import Array
+
+_DATA = Path(__file__).parent / "demo_data"
+_SHADES = " .:-=+*#%@"
+_SHOWN = 6
+_RUNS = 200
+
+
+@click.command()
+@provider_option
+@json_option
+def demo(provider_names: Sequence[str], as_json: bool) -> None:
+    """Classify handwritten digits with a small trained network."""
+    with readable_errors():
+        facts, pictures = _classify(provider_names)
+    if as_json:
+        print_json(facts)
+        return
+    _print(facts, pictures)
+
+
+def _classify(provider_names: Sequence[str]) -> tuple[dict[str, Any], list[Array]]:
+    with np.load(_DATA / "digits.npz") as data:
+        images, labels = data["images"], data["labels"]
+    session = open_session(str(_DATA / "digits_cnn.onnx"), provider_names)
+    (logits,) = session.run(None, {"image": images})
+    answers = logits.argmax(axis=1)
+    times_ms = []
+    with progress("timing", _RUNS) as advance:
+        for index in range(_RUNS):
+            image = images[index : index + 1]
+            start = time.perf_counter()
+            session.run(None, {"image": image})
+            times_ms.append(1e3 * (time.perf_counter() - start))
+            advance("timing")
+    wrong = np.flatnonzero(answers != labels)[:1]
+    chosen = [*range(_SHOWN - len(wrong)), *wrong.tolist()]
+    facts = {
+        "images": len(images),
+        "accuracy": float((answers == labels).mean()),
+        "examples": [{"label": int(labels[index]), "answer": int(answers[index])} for index in chosen],
+        "nodes_by_provider": dict(collections.Counter(placement.provider for placement in session.explain())),
+        "operators": [placement.op_type for placement in session.explain()],
+        "median_latency_ms": statistics.median(times_ms),
+    }
+    return facts, [images[index, 0] for index in chosen]
+
+
+def _print(facts: dict[str, Any], pictures: Sequence[Array]) -> None:
+    drawn = [_draw(picture) for picture in pictures]
+    for lines in zip(*drawn, strict=True):
+        click.echo("   ".join(lines))
+    click.echo("   ".join(_caption(example).center(len(drawn[0][0])) for example in facts["examples"]))
+    click.echo()
+    click.echo(f"accuracy   {facts['accuracy']:.2%} of {facts['images']} held-out digits")
+    click.echo("runs on    " + ", ".join(f"{name}: {count} nodes" for name, count in facts["nodes_by_provider"].items()))
+    click.echo(f"nodes      {' '.join(facts['operators'])}")
+    click.echo(f"latency    {facts['median_latency_ms']:.3f} ms a digit (median of {_RUNS} runs)")
+
+
+def _draw(picture: Array) -> list[str]:
+    """A picture of (H, W) as H lines of 2 W characters, dark where the pen was."""
+    low, high = float(picture.min()), float(picture.max())
+    levels = ((picture - low) / (high - low or 1.0) * (len(_SHADES) - 1)).round().astype(int)
+    return ["".join(_SHADES[level] * 2 for level in row) for row in levels]
+
+
+def _caption(example: dict[str, int]) -> str:
+    right = example["answer"] == example["label"]
+    return f"{example['answer']}" if right else f"{example['answer']} (is {example['label']})"

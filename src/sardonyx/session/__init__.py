@@ -1,0 +1,1 @@
+"""The face: sessions, options and values, named as in the onnxruntime package."""

@@ -1,0 +1,208 @@
+"""The chain from bytes to something that runs, written once, top to bottom.
+
+    load -> check -> optimize -> assign and cut -> compile -> plan
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sardonyx import errors
+from sardonyx.dtypes import Array
+from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, located
+from sardonyx.formats import onnx as onnx_format
+from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
+from sardonyx.ir.shape import substitute
+from sardonyx.ir.verify import verify
+from sardonyx.ir.walk import captured_values, nested_graphs
+from sardonyx.ops.schemas import check_node, find_schema
+from sardonyx.partition.assign import assign, dissolve
+from sardonyx.partition.cut import Cut, cut
+from sardonyx.partition.explain import Placement, explain
+from sardonyx.partition.transfers import insert_transfers
+from sardonyx.provider import Body, Program, Provider
+from sardonyx.providers.reference.provider import evaluate
+from sardonyx.runtime.executors.sequential import SequentialExecutor
+from sardonyx.runtime.plan import make_plan
+from sardonyx.session.options import SessionOptions
+from sardonyx.trace import span
+
+__all__ = ["Built", "build"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Built:
+    """A model ready to run."""
+
+    model: Model
+    """The optimized model."""
+    inputs: tuple[Value, ...]
+    """The inputs that a feed may name, with those that have a default."""
+    defaults: dict[str, Array]
+    """Input -> what it is where the feed leaves it out: initializers that a feed may override."""
+    outputs: tuple[str, ...]
+    """The names of the outputs."""
+    executor: SequentialExecutor
+    """What runs it."""
+    placements: tuple[Placement, ...]
+    """Who runs each node, and why others do not."""
+
+
+def build(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str]) -> Built:
+    """Take a model from its file to a plan.
+
+    Args:
+        source: what `formats.onnx.load` takes (a path, bytes, a file object or a ModelProto), or an ir.Model, which is changed.
+        options: the session's options.
+        providers: in the order in which they are asked.
+        disabled: rules and passes that are not to run.
+
+    Raises:
+        SardonyxError: the model is invalid, or no provider runs a node of it; the message begins with the model's name.
+    """
+    with span("session.load"):
+        model = source if isinstance(source, Model) else onnx_format.load(source)
+    try:
+        return _build(model, options, providers, disabled)
+    except SardonyxError as error:
+        raise located(error, f"model {model.label}") from error
+
+
+def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str]) -> Built:
+    _replace_initializers(model, options.initializers)
+    _fix_dimensions(model, options.dimension_overrides)
+    defaults = _take_defaults(model)
+    outputs = tuple(value.name for value in model.graph.outputs)
+    with span("session.check"):
+        verify(model)
+        _check_operators(model, providers)
+    with span("session.optimize"):
+        from sardonyx.optimize.pipeline import optimize
+        optimize(
+            model, int(options.graph_optimization_level), evaluate=evaluate, disabled=disabled,
+            extra_rules=options.rules, extra_passes=options.passes,
+        )  # fmt: skip
+    if options.optimized_model_filepath:
+        onnx_format.save(model, options.optimized_model_filepath)
+    with span("session.compile"):
+        placements: list[Placement] = []
+        executor = _Compiler(model, providers, placements).compile_graph(model.graph, (), model.graph.name or "graph")
+    return Built(model, tuple(model.graph.inputs), defaults, outputs, executor, tuple(placements))
+
+
+def _replace_initializers(model: Model, given: Mapping[str, Array]) -> None:
+    for name, array in given.items():
+        value = model.graph.initializers.get(name)
+        if value is None or value.constant is None:
+            raise InvalidArgument(f"add_initializer names {name!r}, which is no initializer of the model")
+        tensor = Tensor.from_array(array, name)
+        if (tensor.dtype, tensor.shape) != (value.constant.dtype, value.constant.shape):
+            raise InvalidArgument(f"add_initializer gives {tensor!r} for {name!r}, which the model has as {value.constant!r}")
+        value.constant = tensor
+
+
+def _fix_dimensions(model: Model, sizes: Mapping[str, int]) -> None:
+    if not sizes:
+        return
+    for graph in nested_graphs(model.graph):
+        for value in (*graph.inputs, *graph.outputs, *(value for node in graph for value in node.outputs)):
+            if isinstance(value.type, TensorType) and value.shape is not None:
+                value.type = TensorType(value.type.dtype, tuple(substitute(dim, sizes) for dim in value.shape))
+
+
+def _take_defaults(model: Model) -> dict[str, Array]:
+    """Turn initializers that a feed may override (IR version 4 and later) into inputs with a default.
+
+    Before IR version 4 every initializer had to be an input as well, and none could be overridden: there the input goes.
+    """
+    both = [value for value in model.graph.inputs if value.constant is not None]
+    if model.ir_version < 4:
+        model.graph.inputs = [value for value in model.graph.inputs if value.constant is None]
+        return {}
+    defaults = {value.name: value.constant.numpy() for value in both if value.constant is not None}
+    for value in both:
+        del model.graph.initializers[value.name]
+        value.constant = None
+    return defaults
+
+
+def _check_operators(model: Model, providers: Sequence[Provider]) -> None:
+    for graph in (inner for top in (model.graph, *(f.graph for f in model.functions.values())) for inner in nested_graphs(top)):
+        for node in graph:
+            if (node.domain, node.op_type, node.overload) in model.functions:
+                continue
+            schema = find_schema(node.domain, node.op_type, node.version)
+            if schema is not None:
+                check_node(node, schema)
+
+
+class _Compiler:
+    """Compiles graphs bottom-up: bodies before the nodes that hold them."""
+
+    def __init__(self, model: Model, providers: Sequence[Provider], placements: list[Placement]) -> None:
+        self._model = model
+        self._providers = providers
+        self._placements = placements
+        self._bodies: dict[Graph, Body] = {}
+
+    def compile_graph(self, graph: Graph, captures: Sequence[Value], label: str) -> SequentialExecutor:
+        """Assign, cut, compile and plan `graph` and all graphs inside it."""
+        cuts, declined = self._partition(graph, label)
+        self._placements.extend(explain(graph, label, cuts, declined))
+        for part in cuts:
+            for unit in part.partition.units:
+                for node in () if unit.owns_bodies else unit.nodes:
+                    self._compile_bodies(node, label)
+        stages = insert_transfers(graph, cuts)
+        return SequentialExecutor(make_plan(graph, captures, stages, self._compile_part))
+
+    def _partition(self, graph: Graph, label: str) -> tuple[list[Cut], Mapping[Node, Mapping[str, str]]]:
+        assignment = assign(graph, self._providers)
+        if assignment.orphans:
+            raise _no_provider(assignment.orphans[0], assignment.declined.get(assignment.orphans[0], {}))
+        cuts, broken = cut(graph, assignment.units, f"{label}_")
+        while broken:
+            for unit in broken:
+                dissolve(graph, unit, self._providers, assignment)
+            cuts, broken = cut(graph, assignment.units, f"{label}_")
+        return cuts, assignment.declined
+
+    def _compile_bodies(self, node: Node, label: str) -> None:
+        for name, attribute in node.attributes.items():
+            if not isinstance(attribute.value, Graph):
+                continue
+            body = attribute.value
+            captures = tuple(value for value in captured_values(body) if value.constant is None)
+            executor = self.compile_graph(body, captures, f"{label}/{node.name or node.op_type}/{name}")
+            self._bodies[body] = _PlannedBody(captures, executor)
+
+    def _compile_part(self, part: Cut) -> Program:
+        try:
+            return part.provider.compile(part.partition, self._bodies.__getitem__)
+        except SardonyxError as error:
+            raise located(error, f"{part.provider.name} compiling {part.partition.name}") from error
+        except Exception as error:
+            raise EPFail(
+                f"{part.provider.name} claimed {len(part.partition.nodes)} nodes, beginning with {part.partition.nodes[0]!r}, but "
+                f"failed to compile them as {part.partition.name}: {type(error).__name__}: {error}"
+            ) from error
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _PlannedBody:
+    """A body as providers see it."""
+
+    captures: tuple[Value, ...]
+    executor: SequentialExecutor
+
+    def run(self, inputs: Sequence[Any], captures: Sequence[Any]) -> list[Any]:
+        return self.executor.run(inputs, captures)
+
+
+def _no_provider(node: Node, declined: Mapping[str, str]) -> errors.NotImplemented:
+    reasons = "; ".join(f"{name}: {reason}" for name, reason in declined.items())
+    return errors.NotImplemented(f"no provider runs {node!r} ({reasons}); give a provider that does, or register a kernel")
+
+

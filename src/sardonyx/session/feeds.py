@@ -1,0 +1,165 @@
+"""Checking and converting what a user feeds, and making results the user's own."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sardonyx.dtypes import Array, DataType
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Value, ValueType
+from sardonyx.ir.shape import Expr
+
+__all__ = ["check_feeds", "own_results", "select_outputs"]
+
+
+def check_feeds(inputs: Sequence[Value], defaults: Mapping[str, Array], feed: Mapping[str, Any], label: str) -> list[Any]:
+    """Return a value for each of `inputs`, in order; values are Any by their ONNX type.
+
+    Arrays pass as they are; lists and numbers become arrays of the input's type where no value changes.
+
+    Raises:
+        InvalidArgument: an input is missing, unknown, or of another type, rank or size than the model declares.
+    """
+    if not isinstance(feed, Mapping):
+        raise InvalidArgument(f"model {label}: the feed must be a mapping of input names to values, got {type(feed).__name__}")
+    known = [value.name for value in inputs]
+    missing = [name for name in known if name not in feed and name not in defaults]
+    if missing:
+        raise InvalidArgument(f"model {label}: required inputs {missing} are missing from the feed {sorted(feed)}")
+    for name in feed:
+        if name not in known:
+            close = difflib.get_close_matches(str(name), known, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise InvalidArgument(f"model {label}: there is no input {name!r}; its inputs are {known}{hint}")
+    return [_checked(value, feed[value.name], label) if value.name in feed else defaults[value.name] for value in inputs]
+
+
+def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str) -> list[int]:
+    """The indices of the outputs called `names`, all for None; raises InvalidArgument for an unknown one."""
+    if not names:
+        return list(range(len(known)))
+    place = {name: index for index, name in reversed(list(enumerate(known)))}
+    for name in names:
+        if name not in place:
+            close = difflib.get_close_matches(str(name), known, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise InvalidArgument(f"model {label}: there is no output {name!r}; its outputs are {list(known)}{hint}")
+    return [place[name] for name in names]
+
+
+def own_results(results: Sequence[Any], given: Iterable[Any]) -> list[Any]:
+    """Make results that the user may keep and write to: dense, and sharing memory with nothing that was given or is constant.
+
+    Args:
+        results: what the plan returned.
+        given: the values that were fed.
+    """
+    taken = {id(_root(value)) for value in given if isinstance(value, np.ndarray)}
+    return [_own(value, taken) for value in results]
+
+
+def _own(value: Any, taken: set[int]) -> Any:
+    if isinstance(value, np.ndarray):
+        root = _root(value)
+        shared = id(root) in taken or not root.flags.owndata or not value.flags.writeable
+        if shared or not value.flags.c_contiguous:
+            value = value.copy(order="C")
+            root = value
+        taken.add(id(root))
+        return value
+    if isinstance(value, list):
+        return [_own(item, taken) for item in value]
+    if isinstance(value, dict):
+        return {key: _own(item, taken) for key, item in value.items()}
+    return value
+
+
+def _root(array: Array) -> Array:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _checked(value: Value, given: Any, label: str) -> Any:
+    return _convert(value.type, given, f"model {label}, input {value.name!r}")
+
+
+def _convert(kind: ValueType | None, given: Any, place: str) -> Any:
+    if isinstance(kind, TensorType):
+        return _tensor(kind, given, place)
+    if isinstance(kind, SequenceType):
+        if not isinstance(given, (list, tuple)):
+            raise InvalidArgument(f"{place}: expected a list for {kind}, got {type(given).__name__}")
+        return [_convert(kind.element, item, f"{place}[{index}]") for index, item in enumerate(given)]
+    if isinstance(kind, OptionalType):
+        return None if given is None else _convert(kind.element, given, place)
+    if isinstance(kind, MapType):
+        if not isinstance(given, Mapping):
+            raise InvalidArgument(f"{place}: expected a dict for {kind}, got {type(given).__name__}")
+        return {key: _convert(kind.value, item, f"{place}[{key!r}]") for key, item in given.items()}
+    if isinstance(kind, SparseTensorType):
+        return _tensor(TensorType(kind.dtype, kind.shape), given, place)
+    return np.asarray(given) if isinstance(given, (int, float, np.generic)) else given
+
+
+def _tensor(kind: TensorType, given: Any, place: str) -> Array:
+    array = given if isinstance(given, np.ndarray) else _array(kind, given, place)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype != kind.dtype.numpy:
+        array = _retyped(kind, array, isinstance(given, np.ndarray), place)
+    if kind.shape is not None and array.shape != kind.shape:
+        _check_shape(kind, array, place)
+    return array
+
+
+def _array(kind: TensorType, given: Any, place: str) -> Array:
+    numpy = getattr(given, "numpy", None)
+    if callable(numpy):
+        return np.asarray(numpy())
+    if given is None:
+        raise InvalidArgument(f"{place}: expected {kind}, got None")
+    try:
+        return np.asarray(given, dtype=object if kind.dtype is DataType.STRING else None)
+    except ValueError as error:
+        raise InvalidArgument(f"{place}: expected {kind}, got a {type(given).__name__} that is no array: {error}") from error
+
+
+def _retyped(kind: TensorType, array: Array, is_array: bool, place: str) -> Array:
+    if kind.dtype is DataType.STRING and array.dtype.kind in "OUST":
+        return np.array([_text(item) for item in array.ravel().tolist()], dtype=object).reshape(array.shape)
+    if not is_array and array.dtype.kind in "biuf" and kind.dtype is not DataType.STRING:
+        return _cast_exactly(kind, array, place)
+    try:
+        found = f"tensor({DataType.from_numpy(array.dtype)})"
+    except KeyError:
+        found = f"an array of {array.dtype}"
+    raise InvalidArgument(f"{place}: expected {kind}, got {found} of shape {array.shape}; convert it with astype")
+
+
+def _text(item: Any) -> str:
+    return item.decode("utf-8") if isinstance(item, bytes) else str(item)
+
+
+def _cast_exactly(kind: TensorType, array: Array, place: str) -> Array:
+    with np.errstate(all="ignore"):
+        cast = array.astype(kind.dtype.numpy)
+        exact = array.dtype.kind == "f" and kind.dtype.numpy.kind not in "biu"
+        if exact or array.size == 0 or bool((cast.astype(array.dtype) == array).all()):
+            return cast
+    raise InvalidArgument(f"{place}: expected {kind}, got numbers that do not fit it: {array.ravel()[:5].tolist()}")
+
+
+def _check_shape(kind: TensorType, array: Array, place: str) -> None:
+    shape = kind.shape or ()
+    declared = f"({', '.join('?' if str(dim).startswith('?') else str(dim) for dim in shape)})"
+    if len(shape) != array.ndim:
+        raise InvalidArgument(f"{place}: expected rank {len(shape)}, shape {declared}, got rank {array.ndim}, shape {array.shape}")
+    for axis, (dim, size) in enumerate(zip(shape, array.shape, strict=True)):
+        if isinstance(dim, Expr) or dim == size:
+            continue
+        raise InvalidArgument(f"{place}: expected shape {declared}, got {array.shape}: axis {axis} must be {dim}, not {size}")

@@ -1,0 +1,137 @@
+"""`InferenceSession`: a model, built once, run from any number of threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sardonyx.errors import InvalidArgument, SardonyxError, located
+from sardonyx.partition.explain import Placement
+from sardonyx.provider import reset_cancellation, set_cancellation
+from sardonyx.session.build import build
+from sardonyx.session.feeds import check_feeds, own_results, select_outputs
+from sardonyx.session.options import RunOptions, SessionOptions
+from sardonyx.session.providers import ProviderRequest, make_providers, requested
+from sardonyx.session.values import ModelMetadata, NodeArg, metadata_of, node_arg
+from sardonyx.trace import span
+
+__all__ = ["InferenceSession"]
+
+
+class InferenceSession:
+    """A model ready to run; the interface of onnxruntime's InferenceSession."""
+
+    def __init__(self, path_or_bytes: str | bytes | os.PathLike[str] | Any, sess_options: SessionOptions | None = None,
+                 providers: Sequence[ProviderRequest] | None = None,
+                 provider_options: Sequence[Mapping[str, Any]] | None = None, *,
+                 disabled_optimizers: Iterable[str] | None = None, **unknown: Any) -> None:  # fmt: skip
+        """Load, optimize, partition and compile a model.
+
+        Args:
+            path_or_bytes: a path, the bytes of a file, a file object, or a ModelProto (Any: `onnx` is not imported here).
+            sess_options: how to build and run; defaults where None. They are copied: later changes have no effect.
+            providers: names, (name, options) pairs or provider objects, in the order of priority; the built-in ones where None.
+            provider_options: options for each of `providers`.
+            disabled_optimizers: names of rules and passes that are not to run.
+            unknown: arguments that this class does not have are refused by name.
+
+        Raises:
+            NoSuchFile, InvalidProtobuf, InvalidGraph: the model cannot be loaded.
+            NotImplemented: no provider runs a node of it.
+            InvalidArgument: an option is wrong.
+            EPFail: a provider failed to compile its part.
+        """
+        for name in unknown:
+            if name not in ("enable_fallback", "read_config_from_model"):
+                raise InvalidArgument(f"InferenceSession takes no argument {name!r}")
+        self._options = sess_options if sess_options is not None else SessionOptions()
+        requests = requested(providers, provider_options, self._options.providers)
+        made = make_providers(requests)
+        disabled = frozenset(disabled_optimizers or ()) | _disabled_by_config(self._options)
+        with span("session.build"):
+            built = build(path_or_bytes, self._options, made, disabled)
+        self._label = built.model.label
+        self._executor = built.executor
+        self._defaults = built.defaults
+        self._input_values = built.inputs
+        self._output_names = built.outputs
+        self._inputs = [node_arg(value) for value in built.inputs if value.name not in built.defaults]
+        self._overridable = [node_arg(value) for value in built.inputs if value.name in built.defaults]
+        self._outputs = [node_arg(value) for value in built.model.graph.outputs]
+        self._metadata = metadata_of(built.model)
+        self._placements = built.placements
+        options_by_name = {name: options for name, options, _ in requests}
+        self._provider_options = {provider.name: options_by_name.get(provider.name, {}) for provider in made}
+
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
+        """Compute outputs.
+
+        Args:
+            output_names: which outputs, in which order; all for None or an empty list.
+            input_feed: input name -> array (or list, dict, None by the input's type).
+            run_options: `terminate` ends the run from another thread.
+
+        Returns:
+            For each output an array (a list for a sequence, a dict for a map, None for an empty optional), the caller's own.
+
+        Raises:
+            InvalidArgument: the feed or the names do not fit the model, or a value met on the way is wrong for its operator.
+            RuntimeException, EPFail: a kernel or a provider failed.
+            Fail: the run was terminated.
+        """
+        wanted = select_outputs(output_names, self._output_names, self._label)
+        values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
+        token = set_cancellation(lambda: run_options.terminate) if run_options is not None else None
+        try:
+            results = self._executor.run(values)
+        except SardonyxError as error:
+            raise located(error, f"model {self._label}") from error
+        finally:
+            if token is not None:
+                reset_cancellation(token)
+        return own_results([results[index] for index in wanted], values)
+
+    def get_inputs(self) -> list[NodeArg]:
+        """The inputs that a feed must have."""
+        return list(self._inputs)
+
+    def get_outputs(self) -> list[NodeArg]:
+        """The outputs, in order."""
+        return list(self._outputs)
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """The initializers that a feed may override."""
+        return list(self._overridable)
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """What the model's file says about itself."""
+        return self._metadata
+
+    def get_providers(self) -> list[str]:
+        """The session's providers, in the order in which they are asked."""
+        return list(self._provider_options)
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Provider -> its options."""
+        return {name: dict(options) for name, options in self._provider_options.items()}
+
+    def get_session_options(self) -> SessionOptions:
+        """The options that the session was made with."""
+        return self._options
+
+    def explain(self) -> list[Placement]:
+        """For each node of the optimized model who runs it, and why those asked before do not."""
+        return list(self._placements)
+
+    def trim(self) -> int:
+        """Give back memory that idle runs hold: arenas and bindings; returns the bytes of the arenas."""
+        return self._executor.trim()
+
+    def __repr__(self) -> str:
+        return f"<InferenceSession {self._label}: {len(self._placements)} nodes on {', '.join(self.get_providers())}>"
+
+
+def _disabled_by_config(options: SessionOptions) -> frozenset[str]:
+    text = options.session_config_entries.get("optimization.disable_specified_optimizers", "")
+    return frozenset(name for name in text.split(";") if name)

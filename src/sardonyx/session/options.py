@@ -1,0 +1,189 @@
+"""Options of sessions and runs, with the names and defaults of onnxruntime's."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import Any
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+
+__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
+
+
+class GraphOptimizationLevel(enum.IntEnum):
+    """How much the optimizer does; the numbers are onnxruntime's."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(enum.IntEnum):
+    """Which executor walks the plan."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(enum.IntEnum):
+    """In which of the topological orders nodes run."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
+
+
+class _ConfigEntries:
+    """Named text options."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, str] = {}
+
+    def _add(self, key: str, value: str) -> None:
+        if not key or len(key) > 1024 or len(value) > 4096:
+            raise InvalidArgument(f"a config entry needs a key of 1 to 1024 characters and a value of at most 4096, got {key!r}")
+        self._entries[key] = str(value)
+
+    def _get(self, key: str) -> str:
+        if key not in self._entries:
+            known = ", ".join(sorted(self._entries)) or "none"
+            raise InvalidArgument(f"no config entry {key!r} was added; added so far: {known}")
+        return self._entries[key]
+
+
+class SessionOptions(_ConfigEntries):
+    """How a session is built and run."""
+
+    def __init__(self) -> None:
+        """Make options with onnxruntime's defaults."""
+        super().__init__()
+        self.enable_cpu_mem_arena = True
+        self.enable_mem_pattern = True
+        self.enable_mem_reuse = True
+        self.enable_profiling = False
+        self.execution_mode = ExecutionMode.ORT_SEQUENTIAL
+        self.execution_order = ExecutionOrder.DEFAULT
+        self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.inter_op_num_threads = 0
+        self.intra_op_num_threads = 0
+        self.log_severity_level = -1
+        self.log_verbosity_level = 0
+        self.logid = ""
+        self.optimized_model_filepath = ""
+        self.profile_file_prefix = "sardonyx_profile_"
+        self.use_deterministic_compute = False
+        self.use_per_session_threads = True
+        self._dimensions_by_name: dict[str, int] = {}
+        self._dimensions_by_denotation: dict[str, int] = {}
+        self._initializers: dict[str, Any] = {}
+        self._rules: list[Any] = []
+        self._passes: list[Any] = []
+        self._providers: list[tuple[str, dict[str, str]]] = []
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Set a named text option; raises InvalidArgument for a key of no or over 1024 characters."""
+        self._add(key, value)
+
+    def get_session_config_entry(self, key: str) -> str:
+        """The text set under `key`; raises InvalidArgument where none was."""
+        return self._get(key)
+
+    @property
+    def session_config_entries(self) -> dict[str, str]:
+        """A copy of all named text options."""
+        return dict(self._entries)
+
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
+        """Fix the symbolic dimension `name` to `size` in all inputs."""
+        self._dimensions_by_name[name] = _checked_size(name, size)
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
+        """Fix dimensions with this denotation, such as "DATA_BATCH", to `size` in all inputs."""
+        self._dimensions_by_denotation[denotation] = _checked_size(denotation, size)
+
+    @property
+    def dimension_overrides(self) -> dict[str, int]:
+        """Symbol name -> the size that it is fixed to."""
+        return dict(self._dimensions_by_name)
+
+    @property
+    def denotation_overrides(self) -> dict[str, int]:
+        """Denotation -> the size that it is fixed to."""
+        return dict(self._dimensions_by_denotation)
+
+    def add_initializer(self, name: str, value: Any) -> None:
+        """Use `value` (an array, or anything with a `numpy` method) for the initializer `name` instead of the model's."""
+        self._initializers[name] = value
+
+    def add_external_initializers(self, names: Iterable[str], values: Iterable[Any]) -> None:
+        """Use `values` for the initializers `names`, one each."""
+        for name, value in zip(list(names), list(values), strict=True):
+            self.add_initializer(name, value)
+
+    @property
+    def initializers(self) -> dict[str, Array]:
+        """Name -> the array that takes the place of the model's initializer."""
+        return {name: value.numpy() if hasattr(value, "numpy") else value for name, value in self._initializers.items()}
+
+    def add_rule(self, rule: Any) -> None:
+        """Run a rewrite rule of your own with the built-in ones; see `docs/how-to/write-a-rule.md`."""
+        self._rules.append(rule)
+
+    def add_pass(self, graph_pass: Any) -> None:
+        """Run a pass of your own after the built-in ones."""
+        self._passes.append(graph_pass)
+
+    @property
+    def rules(self) -> tuple[Any, ...]:
+        """The rules added, in order."""
+        return tuple(self._rules)
+
+    @property
+    def passes(self) -> tuple[Any, ...]:
+        """The passes added, in order."""
+        return tuple(self._passes)
+
+    def add_provider(self, name: str, options: dict[str, str] | None = None) -> None:
+        """Add a provider after those added before; used where the session is given none."""
+        self._providers.append((name, {key: str(value) for key, value in (options or {}).items()}))
+
+    def has_providers(self) -> bool:
+        """Whether `add_provider` was called."""
+        return bool(self._providers)
+
+    @property
+    def providers(self) -> tuple[tuple[str, dict[str, str]], ...]:
+        """The providers added, each with its options, in order."""
+        return tuple(self._providers)
+
+
+class RunOptions(_ConfigEntries):
+    """How one run behaves."""
+
+    def __init__(self) -> None:
+        """Make options with onnxruntime's defaults."""
+        super().__init__()
+        self.log_severity_level = -1
+        self.log_verbosity_level = 0
+        self.logid = ""
+        self.only_execute_path_to_fetches = False
+        self.terminate = False
+        """Set it, from any thread, to end the runs that were given these options; they raise Fail."""
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        """Set a named text option; raises InvalidArgument for a key of no or over 1024 characters."""
+        self._add(key, value)
+
+    def get_run_config_entry(self, key: str) -> str:
+        """The text set under `key`; raises InvalidArgument where none was."""
+        return self._get(key)
+
+
+def _checked_size(name: str, size: int) -> int:
+    if size < 0:
+        raise InvalidArgument(f"the dimension {name!r} can be fixed to an integer of at least 0, got {size!r}")
+    return size

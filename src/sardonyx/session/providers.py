@@ -1,0 +1,147 @@
+"""Which providers there are: the built-in ones and those of other packages, by entry point."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, TypeAlias
+
+from sardonyx.errors import EPFail, InvalidArgument, SardonyxError
+from sardonyx.provider import Provider
+from sardonyx.trace import event
+
+__all__ = ["REFERENCE", "ProviderRequest", "describe_providers", "get_all_providers", "get_available_providers", "make_providers", "requested"]
+
+GROUP = "sardonyx.providers"
+"""The entry-point group that other packages name their providers in."""
+REFERENCE = "ReferenceExecutionProvider"
+"""The provider that is asked last in every session."""
+
+_BUILT_IN = {REFERENCE: "sardonyx.providers.reference.provider:create"}
+"""Name -> module and function that makes the provider from its options; in the order of priority."""
+
+_ELSEWHERE = frozenset(
+    f"{name}ExecutionProvider"
+    for name in (
+        "ACL", "ArmNN", "Azure", "CANN", "CPU", "CUDA", "CoreML", "Dml", "Dnnl", "JS", "MIGraphX", "Nnapi", "NvTensorRTRTX",
+        "OpenVINO", "QNN", "ROCM", "Rknpu", "SNPE", "Tensorrt", "VSINPU", "VitisAI", "WebGpu", "WebNN", "Xnnpack",
+    )
+)  # fmt: skip
+"""Providers of onnxruntime: asked for where they are not available, they are passed over with a warning, as there."""
+
+ProviderRequest: TypeAlias = str | tuple[str, Mapping[str, Any]] | Provider
+"""A provider's name, its name and options, or a provider made by the caller."""
+Wanted: TypeAlias = tuple[str, dict[str, str], Provider | None]
+"""A provider's name and options, and the provider itself where the caller made it."""
+
+
+def _installed() -> dict[str, EntryPoint]:
+    return _entry_points(tuple(sys.path))
+
+
+@functools.lru_cache(maxsize=8)
+def _entry_points(path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """The providers of the packages on `path`, which is sys.path: a change of it is a new search."""
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def get_available_providers() -> list[str]:
+    """Names of the providers that a session can use, in the order of priority; those of other packages come first."""
+    return [*(name for name in sorted(_installed()) if name not in _BUILT_IN), *_BUILT_IN]
+
+
+def describe_providers() -> list[tuple[str, str]]:
+    """For each available provider its name and the package, or module, that it comes from."""
+    return [(name, _BUILT_IN.get(name) or _source(_installed()[name])) for name in get_available_providers()]
+
+
+def _source(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}: {point.value}" if point.dist is not None else point.value
+
+
+def get_all_providers() -> list[str]:
+    """Names of all providers known to this build, in the order of priority."""
+    return get_available_providers()
+
+
+def requested(providers: Sequence[ProviderRequest] | None, options: Sequence[Mapping[str, Any]] | None,
+              added: Sequence[tuple[str, Mapping[str, str]]]) -> list[Wanted]:  # fmt: skip
+    """Put the ways of naming providers into one list.
+
+    Args:
+        providers: the session's `providers`; None for those of the options, else all built-in ones.
+        options: the session's `provider_options`, one for each of `providers`.
+        added: the providers of the session options.
+
+    Raises:
+        InvalidArgument: a request is malformed, the lists differ in length, or a name is unknown. A provider that onnxruntime
+            has and this machine lacks is passed over with a UserWarning.
+    """
+    if providers is None:
+        if options:
+            raise InvalidArgument("provider_options are given without providers; name the providers that they belong to")
+        chosen: Sequence[ProviderRequest] = list(added) or list(_BUILT_IN)
+    else:
+        chosen = providers
+    if options is not None and providers is not None and len(options) != len(providers):
+        raise InvalidArgument(f"provider_options has {len(options)} entries for {len(providers)} providers; give one for each")
+    result: list[Wanted] = []
+    for index, request in enumerate(chosen):
+        name, own, made = _split(request)
+        if name in (earlier for earlier, _, _ in result):
+            continue
+        if made is None and name not in get_available_providers():
+            _pass_over(name)
+            continue
+        extra = options[index] if options is not None and providers is not None else {}
+        result.append((name, {key: str(value) for key, value in {**own, **extra}.items()}, made))
+    return result
+
+
+def make_providers(wanted: Sequence[Wanted]) -> list[Provider]:
+    """Make the providers, and the reference provider after them where it is not among them.
+
+    Raises:
+        EPFail: a provider's package cannot be imported, or its factory raised.
+    """
+    last: list[Wanted] = [] if REFERENCE in (name for name, _, _ in wanted) else [(REFERENCE, {}, None)]
+    return [_make(name, options) if made is None else made for name, options, made in (*wanted, *last)]
+
+
+def _split(request: ProviderRequest) -> tuple[str, Mapping[str, Any], Provider | None]:
+    if isinstance(request, str):
+        return request, {}, None
+    if not isinstance(request, tuple) and hasattr(request, "capabilities"):
+        return request.name, {}, request
+    if isinstance(request, tuple) and len(request) == 2:
+        return str(request[0]), dict(request[1]), None
+    raise InvalidArgument(f"a provider is a name, a (name, options) pair or a provider object, got {request!r}")
+
+
+def _pass_over(name: str) -> None:
+    if name not in _ELSEWHERE:
+        raise InvalidArgument(f"there is no provider {name!r}; available are {get_available_providers()}")
+    warnings.warn(f"provider {name!r} is not available here, the next one takes its place; available are "
+                  f"{get_available_providers()}", UserWarning, stacklevel=4)  # fmt: skip
+
+
+def _make(name: str, options: Mapping[str, str]) -> Provider:
+    try:
+        if name in _BUILT_IN:
+            module, function = _BUILT_IN[name].split(":")
+            factory = getattr(importlib.import_module(module), function)
+        else:
+            factory = _installed()[name].load()
+        provider: Provider = factory(options)
+    except SardonyxError:
+        raise
+    except Exception as error:
+        event("provider.failed", provider=name, error=str(error))
+        raise EPFail(f"provider {name} could not be made with options {dict(options)}: {type(error).__name__}: {error}") from error
+    if provider.name != name:
+        raise EPFail(f"provider {name!r} calls itself {provider.name!r}; its entry point must have its own name")
+    return provider

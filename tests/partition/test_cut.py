@@ -1,0 +1,128 @@
+"""Convex partitions."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.models import graph
+from support.providers import FusingProvider
+
+from sardonyx.ir import Graph, Node, Value
+from sardonyx.partition.assign import Unit, assign
+from sardonyx.partition.cut import cut
+from sardonyx.provider import Capability
+
+
+def _cut(held: Graph, *providers: FusingProvider) -> list[tuple[str, list[str]]]:
+    parts, broken = cut(held, assign(held, providers).units)
+    assert not broken
+    return [(part.provider.name, [node.name for node in part.partition.nodes]) for part in parts]
+
+
+def test_neighbours_of_one_provider_are_one_partition() -> None:
+    """A chain A A B A A has three partitions."""
+    held = graph("""graph(x: float[2]) -> (y: float[2]) {
+        a = Relu(x) @n1
+        b = Neg(a) @n2
+        c = Exp(b) @n3
+        d = Relu(c) @n4
+        y = Neg(d) @n5
+    }""")
+    assert _cut(held, FusingProvider({"Relu", "Neg"}, "A", fuse=False), FusingProvider({"Exp"}, "B", fuse=False)) == [
+        ("A", ["n1", "n2"]),
+        ("B", ["n3"]),
+        ("A", ["n4", "n5"]),
+    ]
+
+
+def test_a_diamond_makes_no_cycle_between_partitions() -> None:
+    """x -> A -> (B, A) -> A: the last A waits for B, so it cannot join the first."""
+    held = graph("""graph(x: float[2]) -> (y: float[2]) {
+        a = Relu(x) @top
+        b = Exp(a) @left
+        c = Relu(a) @right
+        y = Add(b, c) @bottom
+    }""")
+    assert _cut(held, FusingProvider({"Relu", "Add"}, "A", fuse=False), FusingProvider({"Exp"}, "B", fuse=False)) == [
+        ("A", ["top", "right"]),
+        ("B", ["left"]),
+        ("A", ["bottom"]),
+    ]
+
+
+def test_the_order_begins_with_the_provider_that_gives_fewer_partitions() -> None:
+    """Two sources of different providers: starting with B lets all of A's nodes run together."""
+    held = graph("""graph(x: float[2], z: float[2]) -> (y: float[2]) {
+        a = Relu(x) @n1
+        b = Exp(z) @n2
+        y = Add(a, b) @n3
+    }""")
+    assert _cut(held, FusingProvider({"Relu", "Add"}, "A", fuse=False), FusingProvider({"Exp"}, "B", fuse=False)) == [
+        ("B", ["n2"]),
+        ("A", ["n1", "n3"]),
+    ]
+
+
+def test_a_unit_that_a_path_leaves_and_enters_again_is_reported() -> None:
+    """A fused claim around another provider's node cannot run as one."""
+    held = graph("""graph(x: float[2]) -> (y: float[2]) {
+        a = Relu(x)
+        b = Exp(a)
+        y = Neg(b)
+    }""")
+    relu, exp, neg = held
+    outer, inner = FusingProvider((), "A"), FusingProvider((), "B")
+    around = Unit(outer, Capability((relu, neg), True, "around"))
+    parts, broken = cut(held, {relu: around, neg: around, exp: Unit(inner, Capability((exp,)))})
+    assert (parts, broken) == ([], [around])
+
+
+def test_a_partition_lists_what_enters_and_leaves_it() -> None:
+    """Inputs, constants and outputs of a partition are told apart; an inner value is none of them."""
+    held = graph("""graph(x: float[2]) -> (y: float[2], n: float[2]) {
+        k: float[2] = [1, 2]
+        a = Add(x, k)
+        n = Neg(a)
+        y = Exp(n)
+    }""")
+    parts, _ = cut(held, assign(held, [FusingProvider({"Add", "Neg"}, "A", fuse=False), FusingProvider({"Exp"}, fuse=False)]).units)
+    first = parts[0].partition
+    names = [[value.name for value in values] for values in (first.inputs, first.constants, first.outputs)]
+    assert names == [["x"], ["k"], ["n"]]
+
+
+def test_what_a_subgraph_captures_enters_the_partition() -> None:
+    """A value read only inside a body is an input of the partition that holds the node."""
+    held = graph("""graph(c: bool[], x: float[2]) -> (y: float[2]) {
+        a = Relu(x)
+        y = If(c) {then_branch = graph() -> (t) {
+            t = Neg(a)
+        }, else_branch = graph() -> (e) {
+            e = Exp(a)
+        }}
+    }""")
+    parts, _ = cut(held, assign(held, [FusingProvider({"Relu"}, "A", fuse=False), FusingProvider({"If"}, "B", fuse=False)]).units)
+    assert [value.name for value in parts[1].partition.inputs] == ["c", "a"]
+    assert [value.name for value in parts[0].partition.outputs] == ["a"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.lists(st.integers(0, 30), max_size=3)), min_size=1, max_size=25))
+def test_partitions_cover_all_nodes_and_depend_on_earlier_ones_only(shape: list[tuple[int, list[int]]]) -> None:
+    """Whatever the graph and the assignment, each node is in one partition, and its inputs come from that or an earlier one."""
+    source = Value("x")
+    held = Graph("random", [source])
+    values, nodes = [source], []
+    for _, picks in shape:
+        node = held.append(Node("Sum", [values[pick % len(values)] for pick in picks], 1, version=21))
+        nodes.append(node)
+        values.append(node.output)
+    providers = [FusingProvider((), name) for name in "ABC"]
+    units = {node: Unit(providers[kind], Capability((node,))) for node, (kind, _) in zip(nodes, shape, strict=True)}
+    parts, broken = cut(held, units)
+    place = {node: index for index, part in enumerate(parts) for node in part.partition.nodes}
+    assert not broken
+    assert set(place) == set(nodes)
+    assert all(
+        value is None or value.producer is None or place[value.producer] <= place[node] for node in nodes for value in node.inputs
+    )

@@ -1,0 +1,64 @@
+"""Partitions compiled for the reference provider."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.models import graph
+
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Graph, SparseTensor, Tensor
+from sardonyx.provider import Body
+from sardonyx.providers.reference.program import ReferenceProgram, dense
+
+
+def _no_body(body: Graph) -> Body:
+    raise KeyError(body)
+
+
+def _program(text: str) -> ReferenceProgram:
+    held = graph(text)
+    return ReferenceProgram(tuple(held), held.inputs, tuple(held.initializers.values()), held.outputs, _no_body)
+
+
+def test_calls_run_in_order_over_slots() -> None:
+    """Inputs, constants and results meet in the frame."""
+    program = _program("graph(x: float[2]) -> (y: float[2]) {\nk: float[2] = [1, 2]\na = Add(x, k)\ny = Mul(a, a)\n}")
+    (y,) = program.run(None, [np.float32([1, 1])], (), None)
+    assert y.tolist() == [4, 9]
+
+
+def test_a_program_keeps_nothing_between_runs() -> None:
+    """The frame of one run is not the next one's."""
+    program = _program("graph(x: float[2]) -> (y: float[2]) {\na = Neg(x)\ny = Neg(a)\n}")
+    first = program.run(None, [np.float32([1, 2])], (), None)
+    second = program.run(None, [np.float32([3, 4])], (), None)
+    assert (first[0].tolist(), second[0].tolist()) == ([1, 2], [3, 4])
+
+
+def test_an_optional_input_that_is_left_out_arrives_as_none() -> None:
+    """Clip without a minimum."""
+    program = _program("graph(x: float[3]) -> (y: float[3]) {\nhigh: float[] = 1.0\ny = Clip(x, _, high)\n}")
+    assert program.run(None, [np.float32([-5, 0, 5])], (), None)[0].tolist() == [-5, 0, 1]
+
+
+def test_a_kernels_refusal_names_the_node_and_its_inputs() -> None:
+    """The kernel knows no names; the program adds them."""
+    program = _program("graph(x: float[2], y: float[3]) -> (z: float[2]) {\nz = Add(x, y) @sum\n}")
+    with pytest.raises(InvalidArgument, match=r"node 'sum' \(Add-21\) on \(float32\[2\], float32\[3\]\)"):
+        program.run(None, [np.zeros(2, np.float32), np.zeros(3, np.float32)], (), None)
+
+
+def test_a_sparse_tensor_becomes_dense() -> None:
+    """Indices are flat, or one row per element."""
+    values = Tensor.from_array(np.float32([5, 6]))
+    flat = SparseTensor(values, Tensor.from_array(np.int64([1, 3])), (2, 2))
+    rows = SparseTensor(values, Tensor.from_array(np.int64([[0, 1], [1, 1]])), (2, 2))
+    assert dense(flat).tolist() == dense(rows).tolist() == [[0, 5], [0, 6]]
+
+
+def test_a_sparse_index_outside_the_shape_is_refused() -> None:
+    """A hostile index writes nowhere."""
+    bad = SparseTensor(Tensor.from_array(np.float32([5])), Tensor.from_array(np.int64([4])), (2, 2))
+    with pytest.raises(InvalidArgument, match="index outside"):
+        dense(bad)

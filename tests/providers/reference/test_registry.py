@@ -1,0 +1,34 @@
+"""Registration of reference kernels."""
+
+from __future__ import annotations
+
+import pytest
+
+import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
+from sardonyx.ops.families import family_of
+from sardonyx.providers.reference.registry import find_kernel, kernel, kernels_of, registered_operators
+
+
+def test_the_newest_meaning_not_above_the_version_is_found() -> None:
+    """A schema bump without a new meaning needs no registration."""
+    newest = find_kernel("", "Softmax", 13)
+    assert newest is not None
+    assert find_kernel("", "Softmax", 99) is newest
+    assert find_kernel("", "Softmax", 12) is not newest
+
+
+def test_an_unknown_operator_or_domain_has_no_kernel() -> None:
+    """The domain is part of the name."""
+    assert find_kernel("", "Nonsense", 1) is None
+    assert find_kernel("some.domain", "Relu", 1) is None
+
+
+def test_registering_one_version_twice_is_an_error() -> None:
+    """Two meanings of one version would depend on the order of imports."""
+    with pytest.raises(ValueError, match="two reference kernels for ai.onnx.Relu since 1"):
+        kernel("Relu", since=kernels_of("Relu")[0].since)(lambda call, x: x)
+
+
+def test_every_kernel_belongs_to_a_family() -> None:
+    """`sardonyx where` finds the files of each operator."""
+    assert not [name for _, name in registered_operators() if family_of(name) is None]

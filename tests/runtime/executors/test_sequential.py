@@ -1,0 +1,82 @@
+"""The sequential executor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from runtime.test_plan import MIXED, make
+
+from sardonyx.errors import EPFail, Fail
+from sardonyx.provider import HOST, Bound, reset_cancellation, set_cancellation
+from sardonyx.runtime.executors.sequential import SequentialExecutor
+from sardonyx.runtime.plan import Plan, ProgramStep, Segment
+
+
+def test_a_plan_over_two_memories_computes_what_numpy_does() -> None:
+    """Programs, copies and arenas together give the right numbers, twice."""
+    executor = SequentialExecutor(make(MIXED, {"Relu", "Neg"}, {"Exp"}))
+    x = np.float32([-1.0, 2.0])
+    for _ in range(2):
+        (y,) = executor.run([x])
+        np.testing.assert_allclose(y, -np.exp(np.maximum(np.exp(x), 0)), rtol=1e-6)
+
+
+def test_a_new_shape_is_bound_while_running() -> None:
+    """One executor serves every size."""
+    executor = SequentialExecutor(make(MIXED, {"Relu", "Neg"}, {"Exp"}))
+    for size in (1, 3, 0, 1000):
+        assert executor.run([np.zeros(size, np.float32)])[0].shape == (size,)
+
+
+def test_trim_gives_back_the_arenas() -> None:
+    """After a run the arena is idle; trim returns its bytes."""
+    executor = SequentialExecutor(make(MIXED, {"Relu", "Neg"}, {"Exp"}))
+    executor.run([np.zeros(1000, np.float32)])
+    assert executor.trim() > 0
+    assert executor.trim() == 0
+
+
+def test_a_cancelled_run_stops() -> None:
+    """The executor asks between steps."""
+    executor = SequentialExecutor(make(MIXED, {"Relu", "Neg"}, {"Exp"}))
+    token = set_cancellation(lambda: True)
+    try:
+        with pytest.raises(Fail, match="terminated"):
+            executor.run([np.zeros(2, np.float32)])
+    finally:
+        reset_cancellation(token)
+
+
+class _Program:
+    makes_outputs = True
+
+    def __init__(self, result: Any) -> None:
+        self._result = result
+
+    def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
+        return Bound((None,))
+
+    def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
+        if isinstance(self._result, Exception):
+            raise self._result
+        return self._result  # type: ignore[no-any-return]  # whatever the test wants a bad program to return
+
+
+def _plan(program: _Program) -> Plan:
+    step = ProgramStep(program, "part_0", "Odd", HOST, (0,), (1,), ())
+    return Plan((step,), (Segment(0, 1, (0,), True),), 2, (0,), (), (), (1,), (0, 1), (HOST,))
+
+
+def test_a_program_that_raises_is_named() -> None:
+    """Whatever a plug-in raises becomes an EPFail with provider and partition."""
+    with pytest.raises(EPFail, match="Odd failed to run its partition part_0: RuntimeError: broken"):
+        SequentialExecutor(_plan(_Program(RuntimeError("broken")))).run([0])
+
+
+def test_a_program_with_the_wrong_number_of_results_is_named() -> None:
+    """A plug-in's mistake does not become a wrong result."""
+    with pytest.raises(EPFail, match="Odd returned 2 values for partition part_0, expected 1"):
+        SequentialExecutor(_plan(_Program([1, 2]))).run([0])

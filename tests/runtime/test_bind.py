@@ -1,0 +1,54 @@
+"""Bindings of segments to shapes."""
+
+from __future__ import annotations
+
+import pytest
+from runtime.test_plan import MIXED, make
+
+from sardonyx.dtypes import DataType
+from sardonyx.provider import TensorSpec
+from sardonyx.runtime.bind import Binder, size_bytes
+
+CHAIN = "graph(x: float[n]) -> (y: float[n]) {\na = Relu(x)\nb = Neg(a)\nc = Add(b, x)\ny = Mul(c, c)\n}"
+
+
+def test_a_known_shape_is_found_again() -> None:
+    """The second look-up returns the first binding."""
+    plan = make(MIXED, {"Relu", "Neg"}, {"Exp"})
+    binder = Binder(plan)
+    assert binder.find(plan.segments[1], ((2,),)) is binder.find(plan.segments[1], ((2,),))
+
+
+def test_shapes_follow_through_copies_and_programs() -> None:
+    """The device's output is as large as what was copied to it."""
+    plan = make(MIXED, {"Relu", "Neg"}, {"Exp"})
+    binding = Binder(plan).find(plan.segments[1], ((7,),))
+    step = binding.steps[1]
+    assert step is not None
+    assert step.bound.outputs == (TensorSpec(DataType.FLOAT, (7,)),)
+
+
+def test_the_table_is_bounded() -> None:
+    """The least recently used binding goes first."""
+    plan = make(MIXED, {"Relu", "Neg"}, {"Exp"})
+    binder = Binder(plan, capacity=2)
+    first = binder.find(plan.segments[1], ((1,),))
+    for size in (2, 1, 3):
+        binder.find(plan.segments[1], ((size,),))
+    assert len(binder) == 2
+    assert binder.find(plan.segments[1], ((1,),)) is first
+    binder.clear()
+    assert len(binder) == 0
+
+
+def test_a_tensor_that_is_only_copied_out_lies_in_the_arena() -> None:
+    """The device's output of 4,000 bytes is dead after its copy; beside it lie 256 bytes of scratch."""
+    plan = make(CHAIN, {"Relu", "Neg", "Add", "Mul"}, set())
+    binding = Binder(plan).find(plan.segments[0], ((1000,),))
+    assert binding.arena_bytes == {"pretended:0": 4032 + 256}
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(DataType.FLOAT, 24), (DataType.INT4, 6), (DataType.BOOL, 6), (DataType.STRING, 48)])
+def test_sizes_in_memory(dtype: DataType, size: int) -> None:
+    """Sub-byte elements take a byte each, strings a reference."""
+    assert size_bytes(TensorSpec(dtype, (2, 3))) == size

@@ -1,0 +1,34 @@
+"""The pool of arenas."""
+
+from __future__ import annotations
+
+from sardonyx.provider import HOST
+from sardonyx.runtime.memory import ArenaPool
+
+
+def test_the_pool_lends_an_idle_buffer_again() -> None:
+    """What was given back and fits is lent instead of a new buffer."""
+    pool = ArenaPool(HOST)
+    entry = pool.borrow(1000)
+    pool.give_back(entry)
+    assert pool.borrow(500)[1] is entry[1]
+
+
+def test_the_pool_never_lends_one_buffer_twice_at_a_time() -> None:
+    """Two borrowers have two buffers."""
+    pool = ArenaPool(HOST)
+    assert pool.borrow(100)[1] is not pool.borrow(100)[1]
+
+
+def test_the_pool_keeps_a_bounded_number_of_buffers() -> None:
+    """Beyond the bound the smallest goes, and trim gives back the rest."""
+    pool = ArenaPool(HOST, keep=2)
+    for entry in [pool.borrow(size) for size in (100, 200, 300)]:
+        pool.give_back(entry)
+    assert pool.trim() == 500
+    assert pool.trim() == 0
+
+
+def test_host_buffers_are_aligned() -> None:
+    """Each buffer begins on a cache line."""
+    assert HOST.allocate(100).ctypes.data % 64 == 0

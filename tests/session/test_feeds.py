@@ -1,0 +1,133 @@
+"""Feeds are checked, results belong to the user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.models import model
+
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Value
+from sardonyx.session.feeds import check_feeds, own_results, select_outputs
+
+
+def _inputs(text: str) -> list[Value]:
+    return model(f"graph({text}) -> (y: float[]) {{\ny = Constant() {{value_float = 1.0}}\n}}").graph.inputs
+
+
+def _check(text: str, feed: Any) -> list[Any]:
+    return check_feeds(_inputs(text), {}, feed, "m.onnx")
+
+
+def test_an_array_of_the_declared_type_passes_as_it_is() -> None:
+    """Nothing is copied."""
+    x = np.zeros((2, 3), np.float32)
+    assert _check("x: float[n, 3]", {"x": x})[0] is x
+
+
+def test_lists_and_numbers_become_arrays() -> None:
+    """Where no value changes."""
+    assert _check("x: float[2]", {"x": [1, 2]})[0].dtype == np.float32
+    assert _check("x: int64[]", {"x": 3})[0].shape == ()
+
+
+def test_strings_come_as_any_string_array() -> None:
+    """Fixed-width, bytes and object arrays become object arrays of str."""
+    for array in (np.array(["a", "b"]), np.array([b"a", b"b"]), np.array(["a", "b"], object)):
+        assert _check("x: string[2]", {"x": array})[0].tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "feed", "message"),
+    [
+        ("x: float[2]", {}, r"required inputs \['x'\] are missing"),
+        ("pixels: float[2]", {"pixels": np.zeros(2, np.float32), "pixel": 1}, "no input 'pixel'.*did you mean 'pixels'"),
+        ("x: float[2]", {"x": np.zeros(2)}, r"input 'x': expected tensor\(float\), got tensor\(double\) of shape \(2,\)"),
+        ("x: float[2]", {"x": np.zeros((2, 1), np.float32)}, r"expected rank 1, shape \(2\), got rank 2, shape \(2, 1\)"),
+        ("x: float[n, 3]", {"x": np.zeros((2, 4), np.float32)}, r"expected shape \(n, 3\), got \(2, 4\): axis 1 must be 3, not 4"),
+        ("x: int64[2]", {"x": [1.5, 2]}, "numbers that do not fit"),
+        ("x: float[2]", {"x": None}, r"expected tensor\(float\), got None"),
+        ("x: float[2]", {"x": [[1], [1, 2]]}, "that is no array"),
+        ("x: float[2]", {"x": np.array(["2020-01-01"], "datetime64[D]")}, "an array of datetime64"),
+        ("x: seq(float[2])", {"x": np.zeros(2)}, r"expected a list for seq\(tensor\(float\)\), got ndarray"),
+        ("x: seq(float[2])", {"x": [np.zeros(3, np.float32)]}, r"input 'x'\[0\]: expected shape"),
+        ("x: map(int64, float[])", {"x": 3}, "expected a dict"),
+        ("x: float[2]", [1], "must be a mapping"),
+    ],
+)
+def test_a_wrong_feed_is_told_what_was_expected(text: str, feed: Any, message: str) -> None:
+    """Each message names the model and the input, what was found and what was expected."""
+    with pytest.raises(InvalidArgument, match=f"model m.onnx.*{message}"):
+        _check(text, feed)
+
+
+def test_a_default_takes_the_place_of_a_missing_input() -> None:
+    """Overridable initializers need not be fed."""
+    default = np.zeros(2, np.float32)
+    assert check_feeds(_inputs("x: float[2]"), {"x": default}, {}, "m")[0] is default
+
+
+def test_optionals_sequences_and_maps_pass() -> None:
+    """None, lists and dicts are values."""
+    values = _check("o: optional(float[2]), s: seq(int64[]), m: map(string, float[])", {"o": None, "s": [1, 2], "m": {"a": 1.0}})
+    assert values[0] is None
+    assert [item.dtype for item in values[1]] == [np.int64] * 2
+    assert values[2]["a"].dtype == np.float32
+
+
+def test_swapped_bytes_are_brought_to_native_order() -> None:
+    """Kernels see native arrays only."""
+    (x,) = _check("x: float[2]", {"x": np.array([1, 2], ">f4")})
+    assert x.dtype.isnative
+    assert x.tolist() == [1, 2]
+
+
+def test_outputs_are_selected_by_name_in_the_wanted_order() -> None:
+    """None and an empty list mean all."""
+    assert select_outputs(["b", "a"], ["a", "b"], "m") == [1, 0]
+    assert select_outputs(None, ["a", "b"], "m") == select_outputs([], ["a", "b"], "m") == [0, 1]
+
+
+def test_an_unknown_output_is_refused() -> None:
+    """With the known ones and the nearest."""
+    with pytest.raises(InvalidArgument, match=r"no output 'logit'; its outputs are \['logits'\]; did you mean 'logits'"):
+        select_outputs(["logit"], ["logits"], "m")
+
+
+def test_a_result_that_is_the_feed_is_copied() -> None:
+    """The user may write to a result without changing what he fed."""
+    x = np.zeros(4, np.float32)
+    (y,) = own_results([x[:2]], [x])
+    assert not np.shares_memory(x, y)
+
+
+def test_a_result_of_its_own_memory_is_not_copied() -> None:
+    """A view of a temporary that nobody else has stays."""
+    y = np.zeros((2, 2), np.float32).reshape(4)
+    assert own_results([y], [])[0] is y
+
+
+def test_one_array_given_out_twice_is_copied_once() -> None:
+    """Two results never share memory."""
+    y = np.zeros(4, np.float32)
+    first, second = own_results([y, y], [])
+    assert first is y
+    assert not np.shares_memory(first, second)
+
+
+def test_read_only_and_transposed_results_are_copied() -> None:
+    """Results are writeable and dense."""
+    constant = np.zeros(3)
+    constant.flags.writeable = False
+    results = own_results([constant, np.zeros((2, 3)).T], [])
+    assert all(result.flags.writeable and result.flags.c_contiguous for result in results)
+
+
+def test_results_inside_sequences_and_maps_are_owned_too() -> None:
+    """At every depth."""
+    x = np.zeros(2)
+    listed, mapped = own_results([[x], {"a": x}], [x])
+    assert not np.shares_memory(listed[0], x)
+    assert not np.shares_memory(mapped["a"], listed[0])

@@ -1,0 +1,290 @@
+"""InferenceSession, end to end."""
+
+from __future__ import annotations
+
+import gc
+import io
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.models import model
+from support.providers import DeviceProvider, FusingProvider, NhwcProvider
+
+import sardonyx as ort
+from sardonyx.formats.onnx import save, to_bytes
+
+MLP = """graph(x: float[batch, 4]) -> (y: float[batch, 3]) {
+    w: float[4, 3] = ... 1
+    b: float[3] = [0.5, -0.5, 0.0]
+    h = MatMul(x, w)
+    s = Add(h, b)
+    y = Softmax(s)
+}"""
+BRANCH = """graph(c: bool[], x: float[n]) -> (y: float[n]) {
+    d = Mul(x, x)
+    y = If(c) {then_branch = graph() -> (t) {
+        t = Add(d, x)
+    }, else_branch = graph() -> (e) {
+        e = Sub(d, x)
+    }}
+}"""
+VISION = """graph(x: float[n, 3, 8, 6]) -> (y: float[n, 4, 1, 1]) {
+    w: float[5, 3, 3, 3] = ... 1
+    v: float[4, 5, 3, 3] = ... 2
+    a = Conv(x, w) {pads = [1, 1, 1, 1]}
+    r = Relu(a)
+    p = MaxPool(r) {kernel_shape = [2, 2], strides = [2, 2]}
+    c = Conv(p, v) {pads = [1, 1, 1, 1]}
+    e = Exp(c)
+    y = GlobalAveragePool(e)
+}"""
+
+
+def session(text: str, **options: Any) -> ort.InferenceSession:
+    """A session of a model in text form."""
+    return ort.InferenceSession(to_bytes(model(text)), **options)
+
+
+def _rows(size: int) -> dict[str, Any]:
+    return {"x": np.random.default_rng(size).standard_normal((size, 4)).astype(np.float32)}
+
+
+def test_a_model_comes_from_a_path_bytes_or_a_file_object(tmp_path: Path) -> None:
+    """All give the same results."""
+    path = tmp_path / "m.onnx"
+    save(model(MLP), path)
+    sources: list[Any] = [path, str(path), path.read_bytes(), io.BytesIO(path.read_bytes())]
+    results = [ort.InferenceSession(source).run(None, _rows(3))[0] for source in sources]
+    assert all((result == results[0]).all() for result in results)
+
+
+def test_rows_of_a_softmax_sum_to_one() -> None:
+    """The session computes what the operators mean."""
+    (y,) = session(MLP).run(None, _rows(5))
+    np.testing.assert_allclose(y.sum(axis=1), 1, rtol=1e-6)
+
+
+def test_inputs_outputs_and_providers_are_told() -> None:
+    """As onnxruntime's getters do."""
+    held = session(MLP)
+    assert [(item.name, item.type, item.shape) for item in held.get_inputs()] == [("x", "tensor(float)", ["batch", 4])]
+    assert [(item.name, item.shape) for item in held.get_outputs()] == [("y", ["batch", 3])]
+    assert held.get_providers()[-1] == "ReferenceExecutionProvider"
+    assert held.get_provider_options()["ReferenceExecutionProvider"] == {}
+    assert held.get_modelmeta().graph_name == "main"
+
+
+def test_outputs_can_be_chosen() -> None:
+    """By name, in any order."""
+    text = "graph(x: float[2]) -> (a: float[2], b: float[2]) {\na = Neg(x)\nb = Abs(x)\n}"
+    b, a = session(text).run(["b", "a"], {"x": np.float32([-1, 2])})
+    assert (b.tolist(), a.tolist()) == ([1, 2], [1, -2])
+
+
+def test_results_are_the_users_own() -> None:
+    """An output that is an input, and one that is a constant, can be written to."""
+    text = "graph(x: float[2]) -> (y: float[2], k: float[2]) {\nk: float[2] = [1, 2]\ny = Identity(x)\n}"
+    held = session(text)
+    x = np.zeros(2, np.float32)
+    y, k = held.run(None, {"x": x})
+    y[...] = 9
+    k[...] = 9
+    assert x.tolist() == [0, 0]
+    assert held.run(["k"], {"x": x})[0].tolist() == [1, 2]
+
+
+def test_an_initializer_that_is_an_input_has_a_default() -> None:
+    """From IR version 4 on a feed may override it."""
+    held = model("graph(x: float[2]) -> (y: float[2]) {\nk: float[2] = [1, 2]\ny = Add(x, k)\n}")
+    held.graph.inputs.append(held.graph.initializers["k"])
+    found = ort.InferenceSession(to_bytes(held))
+    assert [item.name for item in found.get_overridable_initializers()] == ["k"]
+    assert [item.name for item in found.get_inputs()] == ["x"]
+    zeros = np.zeros(2, np.float32)
+    assert found.run(None, {"x": zeros})[0].tolist() == [1, 2]
+    assert found.run(None, {"x": zeros, "k": zeros})[0].tolist() == [0, 0]
+
+
+def test_before_ir_version_4_an_initializer_among_the_inputs_is_a_constant() -> None:
+    """It is no input of the session."""
+    held = model("graph(x: float[2]) -> (y: float[2]) {\nk: float[2] = [1, 2]\ny = Add(x, k)\n}", opset=8)
+    held.ir_version = 3
+    held.graph.inputs.append(held.graph.initializers["k"])
+    found = ort.InferenceSession(to_bytes(held))
+    assert [item.name for item in found.get_inputs()] == ["x"]
+    assert found.get_overridable_initializers() == []
+
+
+def test_a_free_dimension_can_be_fixed() -> None:
+    """The input then has that size."""
+    options = ort.SessionOptions()
+    options.add_free_dimension_override_by_name("batch", 2)
+    held = session(MLP, sess_options=options)
+    assert held.get_inputs()[0].shape == [2, 4]
+    with pytest.raises(ort.InvalidArgument, match="axis 0 must be 2, not 3"):
+        held.run(None, _rows(3))
+
+
+def test_an_initializer_can_be_replaced() -> None:
+    """By another of the same type and shape."""
+    options = ort.SessionOptions()
+    options.add_initializer("k", np.float32([10, 20]))
+    text = "graph(x: float[2]) -> (y: float[2]) {\nk: float[2] = [1, 2]\ny = Add(x, k)\n}"
+    assert session(text, sess_options=options).run(None, {"x": np.zeros(2, np.float32)})[0].tolist() == [10, 20]
+    options.add_initializer("k", np.zeros(3))
+    with pytest.raises(ort.InvalidArgument, match="which the model has as"):
+        session(text, sess_options=options)
+
+
+def test_the_optimized_model_can_be_written(tmp_path: Path) -> None:
+    """It runs like the original."""
+    options = ort.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    first = session(MLP, sess_options=options).run(None, _rows(3))[0]
+    second = ort.InferenceSession(tmp_path / "optimized.onnx").run(None, _rows(3))[0]
+    np.testing.assert_allclose(first, second, rtol=1e-6)
+
+
+@pytest.mark.parametrize("level", list(ort.GraphOptimizationLevel))
+def test_every_level_gives_the_same_results(level: ort.GraphOptimizationLevel) -> None:
+    """Optimization changes no numbers beyond rounding."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = level
+    x = np.random.default_rng(0).standard_normal((2, 3, 8, 6)).astype(np.float32)
+    np.testing.assert_allclose(
+        session(VISION, sess_options=options).run(None, {"x": x})[0], session(VISION).run(None, {"x": x})[0], rtol=1e-5
+    )
+
+
+def test_branches_capture_outer_values() -> None:
+    """Both bodies read a value of the main graph."""
+    held = session(BRANCH)
+    x = np.float32([1, 2, 3])
+    assert held.run(None, {"c": np.array(True), "x": x})[0].tolist() == [2, 6, 12]
+    assert held.run(None, {"c": np.array(False), "x": x})[0].tolist() == [0, 2, 6]
+
+
+def test_a_body_is_partitioned_like_the_main_graph() -> None:
+    """A provider that claims Add gets the one inside the branch, on its device."""
+    held = session(BRANCH, providers=[DeviceProvider({"Add"})])
+    inner = [placement for placement in held.explain() if placement.op_type == "Add"]
+    assert [placement.provider for placement in inner] == ["DeviceProvider"]
+    assert inner[0].graph.endswith("/then_branch")
+    assert held.run(None, {"c": np.array(True), "x": np.float32([1, 2])})[0].tolist() == [2, 6]
+
+
+@pytest.mark.parametrize(
+    "provider", [FusingProvider({"Conv", "Relu", "Exp"}), NhwcProvider(), DeviceProvider({"Relu"})], ids=lambda item: item.name
+)
+def test_any_provider_before_the_reference_gives_the_same_results(provider: Any) -> None:
+    """Fusing, NHWC and device providers, each with the reference provider behind it."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 8, 6)).astype(np.float32)
+    held = session(VISION, providers=[provider])
+    np.testing.assert_allclose(held.run(None, {"x": x})[0], session(VISION).run(None, {"x": x})[0], rtol=1e-5)
+    assert provider.name in {placement.provider for placement in held.explain()}
+
+
+def test_copies_are_made_only_at_the_seams() -> None:
+    """One tensor goes to the device and one comes back in a run."""
+    provider = DeviceProvider({"Relu"})
+    held = session("graph(x: float[n]) -> (y: float[n]) {\na = Exp(x)\nb = Relu(a)\nc = Relu(b)\ny = Exp(c)\n}", providers=[provider])
+    held.run(None, {"x": np.float32([1])})
+    assert (provider.memory.from_host_count, provider.memory.to_host_count) == (1, 1)
+
+
+def test_explain_tells_why_a_provider_declined() -> None:
+    """For every node, with the providers asked before."""
+    placements = session(MLP, providers=[FusingProvider({"Softmax"})]).explain()
+    assert placements[-1].provider == "FusingProvider"
+    assert placements[0].declined["FusingProvider"].endswith("is not among its operators")
+
+
+def test_a_session_serves_many_threads() -> None:
+    """8 threads, different shapes, 10,000 runs: every result equals the serial one."""
+    held = session(MLP)
+    feeds = [_rows(size) for size in range(1, 9)]
+    expected = [held.run(None, feed)[0] for feed in feeds]
+
+    def work(thread: int) -> bool:
+        return all((held.run(None, feeds[(thread + step) % 8])[0] == expected[(thread + step) % 8]).all() for step in range(1250))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_threads_share_a_device_plan_too() -> None:
+    """Bindings and arenas are safe for threads."""
+    held = session("graph(x: float[n]) -> (y: float[n]) {\na = Relu(x)\nb = Neg(a)\ny = Add(b, x)\n}", providers=[DeviceProvider()])
+    arrays = [np.random.default_rng(size).standard_normal(size * 50).astype(np.float32) for size in range(1, 9)]
+
+    def work(thread: int) -> bool:
+        x = arrays[thread]
+        expected = x - np.maximum(x, 0)
+        return all(np.array_equal(held.run(None, {"x": x})[0], expected) for _ in range(100))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_a_failed_run_leaves_the_session_working() -> None:
+    """A run that fails half-way is followed by one that succeeds."""
+    held = session("graph(x: float[n], i: int64[m]) -> (y: float[m]) {\na = Exp(x)\ny = Gather(a, i) @pick\n}")
+    x = np.zeros(3, np.float32)
+    with pytest.raises(ort.InvalidArgument, match="node 'pick'"):
+        held.run(None, {"x": x, "i": np.int64([7])})
+    assert held.run(None, {"x": x, "i": np.int64([2])})[0].tolist() == [1]
+
+
+def test_sessions_made_and_dropped_leave_nothing() -> None:
+    """A thousand of them; nothing that the garbage collector sees is left over."""
+    content = to_bytes(model(MLP))
+    feed = _rows(2)
+    ort.InferenceSession(content).run(None, feed)
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(1000):
+        ort.InferenceSession(content).run(None, feed)
+    gc.collect()
+    assert len(gc.get_objects()) - before < 1000
+
+
+def test_a_run_can_be_terminated_from_another_thread() -> None:
+    """A loop that would take forever ends soon after `terminate` is set."""
+    held = session("""graph(x: float[2]) -> (y: float[2]) {
+        n: int64[] = 1000000000
+        t: bool[] = true
+        y = Loop(n, t, x) {body = graph(i: int64[], c: bool[], v: float[2]) -> (c, w) {
+            w = Neg(v)
+        }}
+    }""")
+    options = ort.RunOptions()
+    timer = threading.Timer(0.2, lambda: setattr(options, "terminate", True))
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(ort.Fail, match="terminated"):
+        held.run(None, {"x": np.zeros(2, np.float32)}, options)
+    assert time.monotonic() - start < 30
+    timer.join()
+
+
+def test_an_unknown_argument_is_refused() -> None:
+    """A misspelt option does not pass unseen."""
+    with pytest.raises(ort.InvalidArgument, match="no argument 'optimise'"):
+        session(MLP, optimise=True)
+
+
+def test_an_unknown_operator_is_refused_when_the_session_is_made() -> None:
+    """The message names model, node and operator."""
+    with pytest.raises((ort.NotImplemented, ort.InvalidGraph), match="Frobnicate"):
+        session("graph(x: float[2]) -> (y: float[2]) {\ny = Frobnicate(x) @odd\n}")
+
+
+def test_an_unknown_optimizer_name_is_refused() -> None:
+    """A misspelt rule does not pass unseen."""
+    with pytest.raises(ort.InvalidArgument, match="no_such_rule"):
+        session(MLP, disabled_optimizers=["no_such_rule"])

@@ -1,0 +1,60 @@
+"""Options with onnxruntime's names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sardonyx.errors import InvalidArgument
+from sardonyx.session.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
+
+
+def test_defaults_are_onnxruntimes() -> None:
+    """All optimizations, sequential, as many threads as it likes."""
+    options = SessionOptions()
+    assert options.graph_optimization_level == GraphOptimizationLevel.ORT_ENABLE_ALL
+    assert options.execution_mode == ExecutionMode.ORT_SEQUENTIAL
+    assert options.intra_op_num_threads == 0
+
+
+def test_config_entries_are_kept_by_name() -> None:
+    """What is added can be got."""
+    options = SessionOptions()
+    options.add_session_config_entry("session.x", "1")
+    assert options.get_session_config_entry("session.x") == "1"
+    assert options.session_config_entries == {"session.x": "1"}
+
+
+def test_an_unknown_config_entry_lists_the_known() -> None:
+    """The message says what was added."""
+    options = RunOptions()
+    options.add_run_config_entry("a", "1")
+    with pytest.raises(InvalidArgument, match="no config entry 'b' was added; added so far: a"):
+        options.get_run_config_entry("b")
+
+
+def test_an_empty_key_is_refused() -> None:
+    """As onnxruntime does."""
+    with pytest.raises(InvalidArgument, match="key of 1 to 1024"):
+        SessionOptions().add_session_config_entry("", "1")
+
+
+def test_a_negative_dimension_is_refused() -> None:
+    """A free dimension can be fixed to a size only."""
+    with pytest.raises(InvalidArgument, match="'batch'"):
+        SessionOptions().add_free_dimension_override_by_name("batch", -1)
+
+
+def test_external_initializers_pair_names_with_values() -> None:
+    """One value each."""
+    options = SessionOptions()
+    options.add_external_initializers(["a", "b"], [np.zeros(1), np.ones(1)])
+    assert {name: array.tolist() for name, array in options.initializers.items()} == {"a": [0.0], "b": [1.0]}
+
+
+def test_providers_are_added_in_order() -> None:
+    """Option values become text."""
+    options = SessionOptions()
+    assert not options.has_providers()
+    options.add_provider("ReferenceExecutionProvider", {"x": "1"})
+    assert options.providers == (("ReferenceExecutionProvider", {"x": "1"}),)

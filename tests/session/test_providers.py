@@ -1,0 +1,100 @@
+"""Which providers there are, and how they are asked for."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from support.providers import FusingProvider
+
+from sardonyx.errors import EPFail, InvalidArgument
+from sardonyx.session.providers import (
+    REFERENCE,
+    describe_providers,
+    get_all_providers,
+    get_available_providers,
+    make_providers,
+    requested,
+)
+
+
+def test_the_reference_provider_is_available() -> None:
+    """It is last, and comes with sardonyx."""
+    assert get_available_providers()[-1] == REFERENCE
+    assert get_all_providers() == get_available_providers()
+    assert dict(describe_providers())[REFERENCE].startswith("sardonyx.providers.reference")
+
+
+def test_the_reference_provider_is_always_asked_last() -> None:
+    """Also where nobody asked for it."""
+    names = [provider.name for provider in make_providers(requested([FusingProvider((), "A")], None, ()))]
+    assert names == ["A", REFERENCE]
+
+
+def test_options_come_with_the_name_or_beside_it() -> None:
+    """Both ways give text."""
+    assert requested([(REFERENCE, {"a": 1})], None, ()) == [(REFERENCE, {"a": "1"}, None)]
+    assert requested([REFERENCE], [{"a": 1}], ()) == [(REFERENCE, {"a": "1"}, None)]
+
+
+def test_a_provider_named_twice_counts_once() -> None:
+    """The first mention decides."""
+    assert len(requested([REFERENCE, (REFERENCE, {"a": "1"})], None, ())) == 1
+
+
+def test_session_options_name_providers_too() -> None:
+    """They count where the session is given none."""
+    assert requested(None, None, [(REFERENCE, {"a": "1"})]) == [(REFERENCE, {"a": "1"}, None)]
+
+
+def test_a_provider_of_onnxruntime_that_is_not_here_is_passed_over_with_a_warning() -> None:
+    """Code that asks for CUDA first keeps running."""
+    with pytest.warns(UserWarning, match="'CUDAExecutionProvider' is not available here"):
+        assert requested(["CUDAExecutionProvider", REFERENCE], None, ()) == [(REFERENCE, {}, None)]
+
+
+@pytest.mark.parametrize(
+    ("providers", "options", "message"),
+    [
+        (["NonsenseProvider"], None, "no provider 'NonsenseProvider'; available are"),
+        ([REFERENCE], [{}, {}], "2 entries for 1 providers"),
+        (None, [{}], "without providers"),
+        ([3], None, "a name, a .name, options. pair or a provider object, got 3"),
+    ],
+)
+def test_a_malformed_request_is_refused(providers: list[str] | None, options: list[dict[str, str]] | None, message: str) -> None:
+    """Each message says what was found."""
+    with pytest.raises(InvalidArgument, match=message):
+        requested(providers, options, ())
+
+
+PLUGIN = '''
+from sardonyx.provider import HOST, Claims, Layout
+class Plugged:
+    name, preferred_layout, memory = "PluggedProvider", Layout.NCHW, HOST
+    def capabilities(self, view): return Claims()
+    def compile(self, partition, bodies): raise AssertionError
+def create(options): return Plugged()
+def broken(options): raise OSError("no such chip")
+'''
+
+
+def test_an_entry_point_of_another_package_makes_its_provider_available(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A distribution with the entry-point group is found, listed first, made, and named where it cannot be made."""
+    (tmp_path / "plugged_package.py").write_text(PLUGIN)
+    info = tmp_path / "plugged-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plugged\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[sardonyx.providers]\nPluggedProvider = plugged_package:create\nBrokenProvider = plugged_package:broken\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    try:
+        assert get_available_providers() [:2] == ["BrokenProvider", "PluggedProvider"]
+        assert make_providers(requested(["PluggedProvider"], None, ()))[0].name == "PluggedProvider"
+        assert ("PluggedProvider", "plugged 1.0: plugged_package:create") in describe_providers()
+        with pytest.raises(EPFail, match="BrokenProvider could not be made .* OSError: no such chip"):
+            make_providers(requested(["BrokenProvider"], None, ()))
+    finally:
+        sys.modules.pop("plugged_package", None)

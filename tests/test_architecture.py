@@ -1,0 +1,52 @@
+"""The shape of the house: what import contracts cannot see."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "src" / "sardonyx").rglob("*.py"))
+MODULES = [path for path in SOURCES if path.name not in ("__init__.py", "__main__.py")]
+LIMIT = 500
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_shown)
+def test_every_module_has_its_test_twin(path: Path) -> None:
+    """A module src/sardonyx/a/b.py is tested by tests/a/test_b.py."""
+    inner = path.relative_to(ROOT / "src" / "sardonyx")
+    twin = ROOT / "tests" / inner.parent / f"test_{inner.name}"
+    assert twin.is_file(), f"write {_shown(twin)}"
+
+
+def test_no_file_is_over_the_limit() -> None:
+    """No source or test file has more than 500 lines."""
+    files = [*SOURCES, *(ROOT / "tests").rglob("*.py")]
+    assert not [_shown(path) for path in files if len(path.read_text(encoding="utf-8").splitlines()) > LIMIT]
+
+
+def test_the_environment_is_read_in_config_only() -> None:
+    """`os.environ` and `os.getenv` occur in config.py and nowhere else."""
+    readers = {_shown(path) for path in SOURCES if "os.environ" in (text := path.read_text(encoding="utf-8")) or "os.getenv" in text}
+    assert readers == {"src/sardonyx/config.py"}
+
+
+def test_every_module_says_what_it_is() -> None:
+    """Each module begins with a docstring."""
+    assert not [_shown(path) for path in SOURCES if ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) is None]
+
+
+def test_families_name_the_files_of_every_room() -> None:
+    """The operators' families are the stems of the reference kernels and the shape functions."""
+    from sardonyx.ops.families import FAMILIES
+
+    kernels = {path.stem for path in (ROOT / "src/sardonyx/providers/reference/kernels").glob("*.py")}
+    shapes = {path.stem for path in (ROOT / "src/sardonyx/ops/shapes").glob("*.py")}
+    assert not set(FAMILIES) - kernels
+    assert not set(FAMILIES) - shapes
