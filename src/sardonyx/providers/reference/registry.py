@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from sardonyx.dtypes import DataType
 
-__all__ = ["Body", "Call", "Kernel", "KernelFunction", "find_kernel", "kernel", "registered_operators"]
+__all__ = ["Body", "Call", "Kernel", "KernelFunction", "find_kernel", "kernel", "kernels_of", "registered_operators"]
 
 KernelFunction = Callable[..., Any]
 """A kernel takes and returns arrays, lists, dicts and None by operator: only the schema knows which."""
@@ -111,3 +111,8 @@ def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:
 def registered_operators() -> Sequence[tuple[str, str]]:
     """Every (domain, operator) with a kernel, sorted."""
     return sorted(_KERNELS)
+
+
+def kernels_of(op_type: str) -> list[Kernel]:
+    """Every kernel of the operator, of all domains and versions, by domain and version."""
+    return [entry for (_, name), versions in sorted(_KERNELS.items()) if name == op_type for entry in versions]
