@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from sardonyx.providers.reference.kernels.blocks import BLOCK_ELEMENTS, map_blocks
+from sardonyx.providers.reference.kernels.blocks import BLOCK_ELEMENTS, map_blocks, row_blocks
 
 
 def _double(x, out):
@@ -44,3 +44,16 @@ def test_narrow_floats_round_once():
         np.subtract(out, 1.0, out=out)
 
     assert float(map_blocks(body, np.ones(1, ml_dtypes.bfloat16))[0]) == 2.0**-10
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (7, 20_000), (3, 100_000), (70_000, 1), (5, 30, 1000)])
+def test_row_blocks_cover_every_row_once(shape):
+    """Rows come in order, whatever their length."""
+    x = np.zeros(shape, np.int8)
+    rows = [row for block in row_blocks(x) for row in range(len(x))[block]]
+    assert rows == list(range(shape[0]))
+
+
+def test_row_blocks_of_nothing():
+    """Without elements there is no block."""
+    assert row_blocks(np.zeros((0, 3))) == row_blocks(np.zeros((3, 0))) == []

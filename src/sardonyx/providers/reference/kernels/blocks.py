@@ -9,10 +9,21 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.providers.reference.kernels.precision import compute_type
 
-__all__ = ["BLOCK_ELEMENTS", "map_blocks"]
+__all__ = ["BLOCK_ELEMENTS", "ROW_BLOCK_ELEMENTS", "map_blocks", "row_blocks"]
 
 BLOCK_ELEMENTS = 16_384
 """Elements per block: three float32 buffers of this length (192 KiB) fit a second-level cache."""
+
+ROW_BLOCK_ELEMENTS = 65_536
+"""Elements per block of whole rows, where some passes cost time per row: two float32 buffers take 512 KiB."""
+
+
+def row_blocks(x: Array) -> list[slice]:
+    """Slices of the first axis of `x` that hold about a row block each; none where `x` has no element."""
+    if x.size == 0:
+        return []
+    step = max(1, ROW_BLOCK_ELEMENTS // (x.size // len(x)))
+    return [slice(start, start + step) for start in range(0, len(x), step)]
 
 
 def map_blocks(body: Callable[[Array, Array], None], x: Array) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels import batch_norm as batch_norm
-from sardonyx.providers.reference.kernels.blocks import BLOCK_ELEMENTS
+from sardonyx.providers.reference.kernels.blocks import row_blocks
 from sardonyx.providers.reference.kernels.dimensions import normalize_axes, normalize_axis
 from sardonyx.providers.reference.kernels.precision import compute_type, quiet, widen
 from sardonyx.providers.reference.registry import Call, kernel
@@ -50,7 +50,7 @@ def layer_normalization(
     mean = np.empty((len(rows), 1), rows.dtype)
     inverse = np.empty((len(rows), 1), rows.dtype)
     along, across = _split_affine(x, axis, scale, bias)
-    for block in _row_blocks(rows):
+    for block in row_blocks(rows):
         mean[block], inverse[block] = _standardize(rows[block], out[block], epsilon)
         _apply_affine(out[block], along)
     y = _finish_affine(out.reshape(x.shape), across, x)
@@ -71,7 +71,7 @@ def rms_normalization(_node: Call, x: Array, scale: Array, *, axis: int = -1, ep
     rows = _as_rows(x, axis)
     out = np.empty(rows.shape, rows.dtype)
     along, across = _split_affine(x, axis, scale, None)
-    for block in _row_blocks(rows):
+    for block in row_blocks(rows):
         np.multiply(rows[block], _inverse_root_mean_square(rows[block], epsilon), out=out[block])
         _apply_affine(out[block], along)
     return _finish_affine(out.reshape(x.shape), across, x).astype(scale.dtype, copy=False)
@@ -114,7 +114,7 @@ def _normalize_groups(x: Array, groups: int, scale: Array, bias: Array, epsilon:
     out = np.empty(rows.shape, rows.dtype)
     factors = np.tile(widen(scale).astype(rows.dtype), batch).reshape(len(rows), -1, 1)
     offsets = np.tile(widen(bias).astype(rows.dtype), batch).reshape(len(rows), -1, 1)
-    for block in _row_blocks(rows):
+    for block in row_blocks(rows):
         _, inverse = _centre(rows[block], out[block], epsilon)
         by_channel = out[block].reshape(len(inverse), channels // groups, -1)
         np.multiply(by_channel, factors[block] * inverse[:, :, None], out=by_channel)
@@ -147,14 +147,6 @@ def _inverse_root_mean_square(rows: Array, epsilon: float) -> Array:
 
 def _as_rows(x: Array, axis: int) -> Array:
     return widen(x).reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
-
-
-def _row_blocks(rows: Array) -> list[slice]:
-    """Slices of `rows` that fit the cache; none where there is nothing to do."""
-    if rows.size == 0:
-        return []
-    step = max(1, BLOCK_ELEMENTS // rows.shape[1])
-    return [slice(start, start + step) for start in range(0, len(rows), step)]
 
 
 _Affine = tuple[Array | None, Array | None]

@@ -25,7 +25,28 @@ ReduceFunction = Callable[[Array, tuple[int, ...]], Array]
 
 
 def _total(x: Array, axes: tuple[int, ...]) -> Array:
+    if len(axes) == 1 and x.dtype.kind == "f" and axes[0] < x.ndim - 1 and x.shape[axes[0]] >= _LONG_AXIS:
+        return _total_in_chunks(x, axes[0])
     return np.asarray(np.add.reduce(x, axis=axes, dtype=x.dtype, keepdims=True))
+
+
+_LONG_AXIS = 128
+"""From this length on, a sum along an axis that is not the last is taken in chunks."""
+
+
+def _total_in_chunks(x: Array, axis: int) -> Array:
+    """The sum along `axis` as a sum of about √n partial sums, whose rounding error grows with √n rather than n.
+
+    NumPy sums pairwise along the last axis only.
+    """
+    length = x.shape[axis]
+    chunk = math.isqrt(length)
+    head, tail = np.split(x, [length - length % chunk], axis=axis)
+    parts = np.add.reduce(head.reshape(*x.shape[:axis], -1, chunk, *x.shape[axis + 1 :]), axis=axis + 1)
+    total = np.add.reduce(parts, axis=axis, keepdims=True)
+    if tail.shape[axis]:
+        np.add(total, np.add.reduce(tail, axis=axis, keepdims=True), out=total)
+    return np.asarray(total)
 
 
 def _mean(x: Array, axes: tuple[int, ...]) -> Array:

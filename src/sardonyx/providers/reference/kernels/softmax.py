@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sardonyx.dtypes import Array
-from sardonyx.providers.reference.kernels.blocks import BLOCK_ELEMENTS
+from sardonyx.providers.reference.kernels.blocks import row_blocks
 from sardonyx.providers.reference.kernels.dimensions import normalize_axis
 from sardonyx.providers.reference.kernels.precision import compute_type, quiet
 from sardonyx.providers.reference.registry import Call, KernelFunction, kernel
@@ -42,18 +42,14 @@ def hardmax_into(x: Array, out: Array) -> None:
 def softmax_rows(function: RowFunction, x: Array) -> Array:
     """`function` along axis 1 of `x`, some rows (axis 0) at a time so that they stay in cache; the type of `x`, dense."""
     out = np.empty(x.shape, x.dtype)
-    if x.size == 0:
-        return out
     wide = compute_type(x.dtype)
-    rows = max(1, BLOCK_ELEMENTS // math.prod(x.shape[1:]))
-    for start in range(0, len(x), rows):
-        stop = start + rows
+    for block in row_blocks(x):
         if wide == x.dtype:
-            function(x[start:stop], out[start:stop])
+            function(x[block], out[block])
             continue
-        block = x[start:stop].astype(wide)
-        function(block, block)
-        out[start:stop] = block
+        exact = x[block].astype(wide)
+        function(exact, exact)
+        out[block] = exact
     return out
 
 
