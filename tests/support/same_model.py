@@ -17,6 +17,9 @@ def assert_same_model(left: Model, right: Model) -> None:
     assert left.opset_imports == right.opset_imports
     assert left.metadata == right.metadata
     assert left.functions.keys() == right.functions.keys()
+    assert [value.name for value in left.graph.inputs] == [value.name for value in right.graph.inputs]
+    assert [value.name for value in left.graph.outputs] == [value.name for value in right.graph.outputs]
+    assert list(left.graph.initializers) == list(right.graph.initializers)
     _Pairs().graphs(left.graph, right.graph)
     for key, function in left.functions.items():
         other = right.functions[key]
@@ -39,8 +42,6 @@ class _Pairs:
         self._partners: dict[Value, Value] = {}
 
     def graphs(self, left: Graph, right: Graph) -> None:
-        assert [value.name for value in left.inputs] == [value.name for value in right.inputs]
-        assert list(left.initializers) == list(right.initializers)
         sources = [(left.inputs, right.inputs), (left.initializers.values(), right.initializers.values())]
         for mine, others in sources:
             for value, other in zip(mine, others, strict=True):
@@ -56,7 +57,6 @@ class _Pairs:
             for value, other in zip(node.outputs, twin.outputs, strict=True):
                 self._pair(value, other)
         self._same_values(left.outputs, right.outputs)
-        assert [value.name for value in left.outputs] == [value.name for value in right.outputs]
 
     def _same_values(self, left: tuple[Value | None, ...], right: tuple[Value | None, ...]) -> None:
         assert [None if value is None else self._partners[value] for value in left] == list(right)

@@ -12,25 +12,30 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-from sardonyx.errors import InvalidArgument, InvalidProtobuf, SardonyxError, located
+from sardonyx.errors import Fail, InvalidArgument, InvalidProtobuf, SardonyxError, located
 from sardonyx.formats.external_data import ExternalData
+from sardonyx.formats.external_write import DataFile
 from sardonyx.formats.files import map_file
 from sardonyx.formats.onnx_read import read_model
-from sardonyx.formats.onnx_tensor import TensorReader
+from sardonyx.formats.onnx_tensor import TensorReader, write_tensor
+from sardonyx.formats.onnx_write import write_model
 from sardonyx.formats.wire import Blob, strip
 from sardonyx.ir import Model
+from sardonyx.ir.walk import all_graphs
 
-__all__ = ["Source", "load"]
+__all__ = ["Source", "load", "save", "to_bytes", "to_proto"]
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | Any"
 """What `load` takes; Any stands for onnx.ModelProto, so that naming the type does not import onnx."""
 
 _STRIP_BYTES = 4 << 20
 _PROTOBUF_BYTES = 2**31 - 1
+_INLINE_BYTES = 3 << 29
 _FOREIGN = (
     (0, b"version https://git-lfs", "a Git LFS pointer; fetch the file itself with `git lfs pull`"),
     (0, b"PK\x03\x04", "a ZIP archive; unpack the .onnx file that it holds"),
@@ -68,6 +73,103 @@ def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None) 
             return read_model(proto, TensorReader(data, blobs, external), path)
         except SardonyxError as error:
             raise located(error, repr(str(path)) if path is not None else "model") from error
+
+
+def to_proto(model: Model) -> Any:
+    """The onnx.ModelProto for `model`, with all data inside; Any, so that naming the type does not import onnx."""
+    from onnx import ModelProto
+
+    proto = ModelProto()
+    write_model(proto, model, write_tensor)
+    return proto
+
+
+def to_bytes(model: Model) -> bytes:
+    """The bytes of an ONNX file that holds `model` with all its data.
+
+    Raises:
+        InvalidArgument: they would be more than protobuf's 2 GiB.
+    """
+    size_bytes = _data_bytes(model)
+    if size_bytes > _INLINE_BYTES:
+        raise InvalidArgument(
+            f"{model.label}: its tensors take {size_bytes} bytes, too many for one protobuf message (2 GiB); save it to a path"
+        )
+    return _serialized(to_proto(model), model)
+
+
+def save(model: Model, target: str | os.PathLike[str] | IO[bytes], *, external_data: bool | None = None) -> None:
+    """Write `model` to an ONNX file.
+
+    A path gets its new content at once, when all is written: until then, and after a failure, what stood there before stands.
+
+    Args:
+        model: the model; its data may come from the very file that is written.
+        target: a path or an open binary file.
+        external_data: whether data goes to a file of its own, named as the model with `.data` behind; by default where
+            the model would otherwise exceed what protobuf can hold.
+
+    Raises:
+        InvalidArgument: external data for an open file, or a model too large without.
+        Fail: the system does not let us write.
+    """
+    external = _data_bytes(model) > _INLINE_BYTES if external_data is None else external_data
+    if not isinstance(target, (str, os.PathLike)):
+        if external and external_data:
+            raise InvalidArgument("external data needs a path to lie beside, but the target is an open file; pass a path")
+        target.write(to_bytes(model))
+        return
+    path = Path(os.fsdecode(target))
+    try:
+        if external:
+            _save_with_data(model, path)
+        else:
+            _replace(path, to_bytes(model))
+    except OSError as error:
+        raise Fail(f"the model cannot be saved as {str(path)!r}: {error.strerror or error}") from error
+
+
+def _save_with_data(model: Model, path: Path) -> None:
+    from onnx import ModelProto
+
+    data_path = path.with_name(f"{path.name}.data")
+    proto = ModelProto()
+    with _replaced(data_path) as stream:
+        write_model(proto, model, DataFile(stream, data_path.name).store)
+    _replace(path, _serialized(proto, model))
+
+
+def _serialized(proto: Any, model: Model) -> bytes:
+    from google.protobuf.message import EncodeError
+
+    try:
+        serialized: bytes = proto.SerializeToString()
+    except (EncodeError, ValueError) as error:
+        raise InvalidArgument(f"{model.label}: protobuf cannot hold the model ({error}); are its attributes too large?") from error
+    return serialized
+
+
+def _replace(path: Path, content: bytes) -> None:
+    with _replaced(path) as stream:
+        stream.write(content)
+
+
+@contextlib.contextmanager
+def _replaced(path: Path) -> Iterator[IO[bytes]]:
+    """A new file that takes the place of `path` when the block succeeds, and vanishes when it fails."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _data_bytes(model: Model) -> int:
+    initializers = [value for graph in all_graphs(model) for value in graph.initializers.values()]
+    return sum(value.constant.size_bytes for value in initializers if value.constant is not None)
 
 
 def _proto(source: Source, path: Path | None) -> tuple[Any, memoryview, dict[bytes, Blob]]:

@@ -1,0 +1,41 @@
+"""Tensor data written to a file beside the model, in the layout that readers can map."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+from sardonyx.dtypes import DataType
+from sardonyx.formats.elements import pack
+from sardonyx.formats.onnx_tensor import write_tensor
+from sardonyx.ir import Tensor
+
+__all__ = ["DataFile"]
+
+_ALIGNMENT_BYTES = 4096
+"""onnx.proto: offsets should be multiples of 4096, to enable mmap."""
+_EXTERNAL = 1
+
+
+class DataFile:
+    """An external data file while it is written; whoever opened the stream closes it."""
+
+    def __init__(self, stream: IO[bytes], location: str) -> None:
+        """Write to `stream`, an empty file that will be found as `location`, relative to the model."""
+        self._stream, self._location, self._position = stream, location, 0
+
+    def store(self, proto: Any, tensor: Tensor, name: str) -> None:
+        """State `tensor` in an empty TensorProto, with its data in the file where it is a page or more. `proto` is Any: untyped."""
+        if tensor.dtype is DataType.STRING or tensor.size_bytes < _ALIGNMENT_BYTES:
+            write_tensor(proto, tensor, name)
+            return
+        data = pack(tensor.numpy(), tensor.dtype)
+        padding = -self._position % _ALIGNMENT_BYTES
+        self._stream.write(bytes(padding))
+        self._stream.write(data)
+        offset = self._position + padding
+        self._position = offset + len(data)
+        proto.name, proto.data_type, proto.data_location = name, int(tensor.dtype), _EXTERNAL
+        proto.dims.extend(tensor.shape)
+        for key, text in (("location", self._location), ("offset", str(offset)), ("length", str(len(data)))):
+            entry = proto.external_data.add()
+            entry.key, entry.value = key, text
