@@ -1,0 +1,57 @@
+"""Run an operator of ai.onnx from the kernel of another: many com.microsoft operators are fusions of standard ones.
+
+y = run_standard("Gelu", x, approximate="tanh")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.registry import Call, find_kernel
+
+__all__ = ["activate", "run_standard"]
+
+_NEWEST = 2**31 - 1
+
+_ACTIVATIONS: dict[str, tuple[str, ...]] = {
+    "": (),
+    "Elu": ("alpha",),
+    "Gelu": (),
+    "HardSigmoid": ("alpha", "beta"),
+    "HardSwish": (),
+    "LeakyRelu": ("alpha",),
+    "Relu": (),
+    "Sigmoid": (),
+    "Softplus": (),
+    "Softsign": (),
+    "Tanh": (),
+    "ThresholdedRelu": ("alpha",),
+}
+"""Activation that a fused operator may name -> the attributes that its parameters stand for, in order."""
+
+
+def run_standard(op_type: str, *inputs: Any, version: int = _NEWEST, outputs: int = 1, **attributes: Any) -> Any:
+    """What `op_type` of ai.onnx, read at opset `version`, gives for `inputs`: an array, or a tuple for several outputs."""
+    found = find_kernel("", op_type, version)
+    assert found is not None, f"ai.onnx.{op_type} has no reference kernel"
+    call = Call("", op_type, version, (True,) * outputs, (None,) * outputs)
+    return found.function(call, *inputs, **attributes)
+
+
+def activate(x: Array, name: str, parameters: Sequence[float]) -> Array:
+    """Apply the activation of a fused operator; Clip takes its limits as parameters, "" changes nothing."""
+    if name == "Clip":
+        low, high = parameters
+        clipped: Array = run_standard("Clip", x, version=6, min=low, max=high)
+        return clipped
+    takes = _ACTIVATIONS.get(name)
+    if takes is None:
+        raise InvalidArgument(f"activation is {name!r}; expected Clip or one of {', '.join(filter(None, _ACTIVATIONS))}")
+    if not name:
+        return x
+    attributes: dict[str, Any] = dict(zip(takes, parameters, strict=False))
+    activated: Array = run_standard(name, x, **attributes)
+    return activated

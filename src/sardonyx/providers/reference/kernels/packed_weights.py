@@ -1,0 +1,38 @@
+"""Weights of 2, 4 or 8 bits, packed along their last axis with the low bits first, as numbers of float32.
+
+A byte holds 8 / bits numbers; a table turns each byte into all of them at once, so that unpacking is one look-up.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+
+__all__ = ["BITS", "unpack"]
+
+BITS = (2, 4, 8)
+"""The widths that `unpack` takes."""
+
+
+def unpack(packed: Array, bits: int, offset: int = 0) -> Array:
+    """The numbers of uint8 `packed`, minus `offset`, as a new float32 array whose last axis is 8 / bits times as long."""
+    if bits not in BITS:
+        raise InvalidArgument(f"bits is {bits}; expected one of {BITS}")
+    table = _table(bits, offset)
+    per_byte = 8 // bits
+    if packed.size == 0:
+        return np.zeros((*packed.shape[:-1], packed.shape[-1] * per_byte), np.float32)
+    return np.take(table, packed, mode="clip").view(np.float32)
+
+
+@functools.cache
+def _table(bits: int, offset: int) -> Array:
+    """Byte -> its numbers, as one element of 4, 8 or 16 bytes."""
+    shifts = np.arange(0, 8, bits)
+    numbers = (np.arange(256)[:, None] >> shifts) & ((1 << bits) - 1)
+    element = {1: np.float32, 2: np.complex64, 4: np.complex128}[len(shifts)]
+    return (numbers - offset).astype(np.float32).view(element).reshape(256)
