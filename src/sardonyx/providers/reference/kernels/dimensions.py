@@ -1,8 +1,4 @@
-"""Axes, shapes and counts as operators receive them: checked once, here, with messages that name the values.
-
-    normalize_axis(-1, rank=3)  ->  2
-    as_ints(axes_tensor)        ->  (0, 2)
-"""
+"""Axes, shapes and counts as operators receive them: checked once, here, with messages that name the values."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["OUTPUT_LIMIT_BYTES", "as_int", "as_ints", "check_output_size", "normalize_axes", "normalize_axis"]
+__all__ = ["OUTPUT_LIMIT_BYTES", "as_int", "as_ints", "check_output_size", "normalize_axes", "normalize_axis", "normalize_position"]
 
 OUTPUT_LIMIT_BYTES = 1 << 38
 """The largest output that a kernel allocates because an input asks for it: 256 GiB."""
@@ -25,6 +21,13 @@ def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
             f"{name}={axis} is outside [{-rank}, {rank - 1}] for a tensor of rank {rank}; name an axis that it has"
         )
     return axis + rank if axis < 0 else axis
+
+
+def normalize_position(position: int, length: int, name: str = "position") -> int:
+    """The position counted from the front; raises InvalidArgument outside [-length, length)."""
+    if not -length <= position < length:
+        raise InvalidArgument(f"{name}={position} is outside [{-length}, {length - 1}]; there are {length} entries")
+    return position + length if position < 0 else position
 
 
 def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:

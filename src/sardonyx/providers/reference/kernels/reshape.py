@@ -29,9 +29,7 @@ def _target_shape(shape: Sequence[int], data: Array, *, copies_zero: bool) -> tu
             raise InvalidArgument(f"shape {list(shape)} has {length} at {axis}; expected lengths >= 0 and at most one -1")
         if length == 0 and copies_zero:
             if axis >= data.ndim:
-                raise InvalidArgument(
-                    f"shape {list(shape)} has 0 (keep the length) at {axis}, but the data has shape {data.shape}"
-                )
+                raise InvalidArgument(f"shape {list(shape)} has 0 (keep the length) at {axis}, but the data has shape {data.shape}")
             target[axis] = data.shape[axis]
     if target.count(-1) > 1:
         raise InvalidArgument(f"shape {list(shape)} has more than one -1; at most one length can be inferred")
@@ -41,12 +39,9 @@ def _target_shape(shape: Sequence[int], data: Array, *, copies_zero: bool) -> tu
             raise InvalidArgument(f"shape {list(shape)} has both 0 and -1 with allowzero=1; give the length in place of -1")
         if known and data.size % known == 0:
             target[target.index(-1)] = data.size // known
-        elif known == 0 and data.size == 0:
-            target[target.index(-1)] = 0
     if -1 in target or math.prod(target) != data.size:
         raise InvalidArgument(
-            f"data of shape {data.shape} ({data.size} elements) cannot take shape {list(shape)}; "
-            "the numbers of elements must agree"
+            f"data of shape {data.shape} ({data.size} elements) cannot take shape {list(shape)}; the numbers of elements must agree"
         )
     return tuple(target)
 
@@ -95,8 +90,11 @@ def squeeze_1(_node: Call, data: Array, *, axes: Sequence[int] | None = None) ->
 
 @kernel("Squeeze", since=13)
 def squeeze(_node: Call, data: Array, axes: Array | None = None) -> Array:
-    """Drop the axes of length 1 named by the second input, or all of them. A view. ONNX Squeeze-13."""
-    return _squeezed(data, None if axes is None else as_ints(axes, "axes"))
+    """Drop the axes of length 1 named by the second input, or all of them. A view. ONNX Squeeze-13.
+
+    An empty `axes` counts as none given, as in ONNX Runtime.
+    """
+    return _squeezed(data, None if axes is None or axes.size == 0 else as_ints(axes, "axes"))
 
 
 def _unsqueezed(data: Array, axes: Sequence[int]) -> Array:
@@ -157,9 +155,7 @@ def tile(_node: Call, data: Array, repeats: Array) -> Array:
 
 def _tiled(data: Array, repeats: Sequence[int]) -> Array:
     if len(repeats) != data.ndim or any(count < 0 for count in repeats):
-        raise InvalidArgument(
-            f"repeats={list(repeats)} for data of shape {data.shape}; expected one count >= 0 for each axis"
-        )
+        raise InvalidArgument(f"repeats={list(repeats)} for data of shape {data.shape}; expected one count >= 0 for each axis")
     if all(count == 1 for count in repeats):
         return data
     target = tuple(length * count for length, count in zip(data.shape, repeats, strict=True))
