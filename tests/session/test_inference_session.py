@@ -115,7 +115,7 @@ def test_before_ir_version_4_an_initializer_among_the_inputs_is_a_constant() -> 
     held = model("graph(x: float[2]) -> (y: float[2]) {\nk: float[2] = [1, 2]\ny = Add(x, k)\n}", opset=8)
     held.ir_version = 3
     held.graph.inputs.append(held.graph.initializers["k"])
-    found = ort.InferenceSession(to_bytes(held))
+    found = ort.InferenceSession(held)
     assert [item.name for item in found.get_inputs()] == ["x"]
     assert found.get_overridable_initializers() == []
 

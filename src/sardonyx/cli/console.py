@@ -58,7 +58,8 @@ def progress(description: str, total: int) -> Iterator[Callable[[str], None]]:
     finally:
         timer.cancel()
         timer.join()
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()
 
 
 def open_session(model: str, provider_names: Sequence[str]) -> InferenceSession:

@@ -62,6 +62,7 @@ def _functions(operator: str) -> Iterator[tuple[str, str]]:
 
 
 def _place(function: Callable[..., Any]) -> str:
+    function = python_inspect.unwrap(function)
     path = Path(python_inspect.getsourcefile(function) or "?")
     return f"{_shown(path)}:{python_inspect.getsourcelines(function)[1]}"
 

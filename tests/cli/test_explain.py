@@ -1,0 +1,28 @@
+"""`sardonyx explain`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from click.testing import Result
+
+
+def test_the_table_has_a_line_for_each_node(invoke: Callable[..., Result], model_file: Path) -> None:
+    """And counts at its end."""
+    output = invoke("explain", model_file, "--provider", "ReferenceExecutionProvider").output
+    assert "Relu-21" in output
+    assert "2 nodes in 1 partitions: 2 on ReferenceExecutionProvider" in output
+
+
+def test_json_has_all_of_a_placement(invoke: Callable[..., Result], model_file: Path) -> None:
+    """Provider, partition and the reasons of others."""
+    first = json.loads(invoke("explain", model_file, "--provider", "ReferenceExecutionProvider", "--json").stdout)[0]
+    assert (first["node"], first["op_type"], first["provider"]) == ("first", "Relu", "ReferenceExecutionProvider")
+    assert first["declined"] == {}
+
+
+def test_an_unknown_provider_is_told(invoke: Callable[..., Result], model_file: Path) -> None:
+    """With those that are available."""
+    assert "available are" in invoke("explain", model_file, "--provider", "Nonsense").stderr
