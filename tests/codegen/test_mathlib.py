@@ -177,7 +177,7 @@ def test_power_follows_c(engine: Engine) -> None:
     for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
         x, y = (grid.ravel().astype(dtype) for grid in np.meshgrid(numbers, numbers))
         with np.errstate(all="ignore"):
-            expected = np.asarray(np.power(x.astype(np.float64), y.astype(np.float64)), dtype)
+            expected: Array = np.power(x.astype(np.float64), y.astype(np.float64)).astype(dtype)
         result = _apply(engine, "power", x, y)
         np.testing.assert_allclose(result, expected, rtol=1e-7)
         numeric = ~np.isnan(expected)

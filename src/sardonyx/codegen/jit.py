@@ -53,7 +53,7 @@ class Engine:
         self._lock = threading.Lock()
         self._addresses: dict[str, int] = {}
         self._libraries: list[Any] = []  # llvmlite's resource trackers: while they live, so does the code
-        self._linker = binding().create_lljit_compiler(_machine(target), use_jit_link=_has_jit_link(target))
+        self._linker = binding().create_lljit_compiler(_machine(target), use_jit_link=_has_jit_link(target), suppress_errors=True)
 
     def add(self, *modules: Module) -> None:
         """Compile modules, or take them from the cache, and make their symbols known.

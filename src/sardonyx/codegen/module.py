@@ -60,6 +60,10 @@ class Kernel(Function):
         """The integer parameter `index`."""
         return self._params.load(index)
 
+    def param_at(self, index: Value) -> Value:
+        """The integer parameter whose number is computed."""
+        return self._params.load(index)
+
     def param_float(self, index: int, kind: Type = F32) -> Value:
         """The parameter `index`, whose 64 bits are those of a float64, as a number of type `kind`."""
         return self._params.of(F64).load(index).to(kind)

@@ -49,6 +49,11 @@ class Target:
         return self.vector_bytes * 8 // bits
 
     @property
+    def has_half(self) -> bool:
+        """Whether float16 is converted to float32 and back by instructions."""
+        return "+f16c" in self.features or self.isa == "neon"
+
+    @property
     def key(self) -> str:
         """All that compiled code depends on, as text: equal keys can share objects."""
         return f"{self.isa}|{self.triple}|{self.features}"

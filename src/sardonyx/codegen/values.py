@@ -69,6 +69,11 @@ class Value:
         self.type = kind
         self.ref = ref
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether this is a number in the text, not computed by the kernel."""
+        return not self.ref.startswith("%")
+
     def __repr__(self) -> str:
         """Type and name, as in the text of the kernel."""
         return f"<{self.type} {self.ref}>"
@@ -309,6 +314,8 @@ class Pointer(Value):
 
     def gather(self, indices: Value, mask: Value | None = None) -> Value:
         """The elements at the integer vector `indices`; 0 where `mask` is false."""
+        if self.element is BOOL:
+            return self.of(U8).gather(indices, mask).ne(0)
         lanes = indices.type.lanes
         addresses = self._addresses(indices)
         kind = self.element.vector(lanes)
@@ -322,6 +329,9 @@ class Pointer(Value):
 
     def scatter(self, value: Value, indices: Value, mask: Value | None = None) -> None:
         """Write the lanes of `value` at the integer vector `indices`, in order, where `mask` is true."""
+        if self.element is BOOL:
+            self.of(U8).scatter(value.to(U8), indices, mask)
+            return
         lanes = indices.type.lanes
         addresses = self._addresses(indices)
         mask = mask or self.emitter.constant(BOOL.vector(lanes), True)
