@@ -2,8 +2,8 @@
 
     python benchmarks/reference.py [--zoo FOLDER] [MODEL ...]
 
-Both engines run in processes of their own and take turns; a ratio is the median over rounds of ours / theirs. The zoo is a folder with
-`materialize.py`, which makes models and inputs. Bars: bert_base 3x, resnet50 8x.
+Both engines run in processes of their own and take turns; a ratio is the median over rounds of ours / theirs. The zoo is a
+folder with `materialize.py`, which makes models and inputs. Bars: bert_base 3x, resnet50 8x.
 """
 
 from __future__ import annotations

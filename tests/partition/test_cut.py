@@ -36,7 +36,7 @@ def test_neighbours_of_one_provider_are_one_partition() -> None:
 
 
 def test_a_diamond_makes_no_cycle_between_partitions() -> None:
-    """x -> A -> (B, A) -> A: the last A waits for B, so it cannot join the first."""
+    """X -> A -> (B, A) -> A: the last A waits for B, so it cannot join the first."""
     held = graph("""graph(x: float[2]) -> (y: float[2]) {
         a = Relu(x) @top
         b = Exp(a) @left

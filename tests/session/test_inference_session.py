@@ -192,7 +192,8 @@ def test_any_provider_before_the_reference_gives_the_same_results(provider: Any)
 def test_copies_are_made_only_at_the_seams() -> None:
     """One tensor goes to the device and one comes back in a run."""
     provider = DeviceProvider({"Relu"})
-    held = session("graph(x: float[n]) -> (y: float[n]) {\na = Exp(x)\nb = Relu(a)\nc = Relu(b)\ny = Exp(c)\n}", providers=[provider])
+    text = "graph(x: float[n]) -> (y: float[n]) {\na = Exp(x)\nb = Relu(a)\nc = Relu(b)\ny = Exp(c)\n}"
+    held = session(text, providers=[provider])
     held.run(None, {"x": np.float32([1])})
     assert (provider.memory.from_host_count, provider.memory.to_host_count) == (1, 1)
 

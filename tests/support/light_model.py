@@ -30,8 +30,9 @@ def read_light(path: Path | str) -> Any:
 
 
 def _size_bytes(tensor: Any) -> int:
-    bits = _BITS.get(tensor.data_type) or 8 * onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
-    return (math.prod(tensor.dims) * bits + 7) // 8
+    bits: int = _BITS.get(tensor.data_type) or 8 * onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+    count: int = math.prod(tensor.dims)
+    return (count * bits + 7) // 8
 
 
 def _lacks_data(tensor: Any) -> bool:

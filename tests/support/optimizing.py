@@ -48,11 +48,11 @@ def apply_rule(rule: Rule, text: str, *, opset: str = "21", rtol: float = 1e-5, 
     return after, fired[rule.name]
 
 
-def declines(rule: Rule, text: str, *, opset: str = "21") -> str:
+def declines(rule: Rule, text: str, *, opset: str = "21", infer: bool = True) -> str:
     """Why the rule leaves the model alone: the reason that it gives, or "no match"; fails where it fires."""
     events: list[Event] = []
     with observe(events.append):
-        _, fired = apply_rule(rule, text, opset=opset, compare=False)
+        _, fired = apply_rule(rule, text, opset=opset, infer=infer, compare=False)
     assert not fired, f"{rule.name} fired"
     reasons = [event.details["reason"] for event in events if event.name == "rewrite.decline"]
     return reasons[0] if reasons else "no match"

@@ -73,7 +73,8 @@ class NhwcProvider:
 
     def capabilities(self, view: GraphView) -> Claims:
         self.queries.append((view.after_layout, [f"{node.domain}.{node.op_type}".strip(".") for node in view.nodes]))
-        operators = {"Relu", "Conv", "MaxPool", "AveragePool", "GlobalAveragePool"} | ({"Transpose"} if view.after_layout else set())
+        operators = {"Relu", "Conv", "MaxPool", "AveragePool", "GlobalAveragePool"}
+        operators |= {"Transpose"} if view.after_layout else set()
         if view.after_layout and self._forgetful:
             operators = {"Relu"}
         return Claims([Capability((node,)) for node in view.nodes if node.op_type in operators])
@@ -101,7 +102,8 @@ class _NhwcProgram:
         return Bound((None,) * len(self._partition.outputs))
 
     def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> list[Any]:
-        values: dict[Any, Any] = {value: value.constant.numpy() for value in self._partition.constants if value.constant is not None}
+        constants = [value for value in self._partition.constants if value.constant is not None]
+        values: dict[Any, Any] = {value: value.constant.numpy() for value in constants if value.constant is not None}
         values.update(zip(self._partition.inputs, inputs, strict=True))
         for node, function, attributes in self._steps:
             arguments = [None if value is None else values[value] for value in node.inputs]

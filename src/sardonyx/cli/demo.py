@@ -1,7 +1,7 @@
 """`sardonyx demo`: real handwritten digits, classified by a small trained network that ships inside the package.
 
-The digits are 450 held-out images of the UCI "Optical Recognition of Handwritten Digits" test set (Alpaydin and Kaynak, 1998), 8 x 8
-pixels, as scikit-learn distributes them. The network has four convolutions and two dense layers.
+The digits are 450 held-out images of the UCI "Optical Recognition of Handwritten Digits" test set (Alpaydin and Kaynak, 1998),
+8 x 8 pixels, as scikit-learn distributes them. The network has four convolutions and two dense layers.
 """
 
 from __future__ import annotations

@@ -11,7 +11,16 @@ from typing import Any
 import click
 import numpy as np
 
-from sardonyx.cli.console import fail, json_option, open_session, print_json, print_table, progress, provider_option, readable_errors
+from sardonyx.cli.console import (
+    fail,
+    json_option,
+    open_session,
+    print_json,
+    print_table,
+    progress,
+    provider_option,
+    readable_errors,
+)
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.values import NodeArg
@@ -102,7 +111,8 @@ def _describe(value: Any) -> dict[str, Any]:
     if isinstance(value, np.ndarray):
         text = np.array2string(value, threshold=8, edgeitems=3, precision=5).replace("\n", " ")
         return {"type": str(DataType.from_numpy(value.dtype)), "shape": list(value.shape), "values": text[:200]}
-    return {"type": type(value).__name__, "shape": [len(value)] if isinstance(value, (list, dict)) else [], "values": str(value)[:200]}
+    shape = [len(value)] if isinstance(value, (list, dict)) else []
+    return {"type": type(value).__name__, "shape": shape, "values": str(value)[:200]}
 
 
 def _write(folder: Path, names: Sequence[str], results: Sequence[Any]) -> None:

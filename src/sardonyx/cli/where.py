@@ -12,9 +12,13 @@ from typing import Any
 import click
 
 import sardonyx
+import sardonyx.ops.shapes
+import sardonyx.providers.reference.kernels  # registers the kernels
 from sardonyx.cli.console import fail, json_option, print_json, print_table, readable_errors
+from sardonyx.ops.fact import shape_functions_of
 from sardonyx.ops.families import FAMILIES, family_of
 from sardonyx.ops.schemas import find_schema
+from sardonyx.providers.reference.registry import kernels_of
 
 
 @click.command()
@@ -49,12 +53,6 @@ def _schema(operator: str) -> Iterator[tuple[str, str]]:
 
 
 def _functions(operator: str) -> Iterator[tuple[str, str]]:
-    from sardonyx.ops.fact import shape_functions_of
-    from sardonyx.providers.reference.registry import kernels_of
-
-    import sardonyx.ops.shapes
-    import sardonyx.providers.reference.kernels  # noqa: F401
-
     for domain, entry in shape_functions_of(operator):
         yield f"shape function, {domain or 'ai.onnx'} since {entry.since}", _place(entry.function)
     for kernel in kernels_of(operator):

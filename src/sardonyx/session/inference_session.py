@@ -64,7 +64,8 @@ class InferenceSession:
         options_by_name = {name: options for name, options, _ in requests}
         self._provider_options = {provider.name: options_by_name.get(provider.name, {}) for provider in made}
 
-    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
+    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
+            run_options: RunOptions | None = None) -> list[Any]:  # fmt: skip
         """Compute outputs.
 
         Args:

@@ -14,7 +14,15 @@ from sardonyx.errors import EPFail, InvalidArgument, SardonyxError
 from sardonyx.provider import Provider
 from sardonyx.trace import event
 
-__all__ = ["REFERENCE", "ProviderRequest", "describe_providers", "get_all_providers", "get_available_providers", "make_providers", "requested"]
+__all__ = [
+    "REFERENCE",
+    "ProviderRequest",
+    "describe_providers",
+    "get_all_providers",
+    "get_available_providers",
+    "make_providers",
+    "requested",
+]
 
 GROUP = "sardonyx.providers"
 """The entry-point group that other packages name their providers in."""

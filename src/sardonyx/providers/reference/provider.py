@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
@@ -45,7 +45,7 @@ def create(options: Mapping[str, str]) -> ReferenceProvider:
     return ReferenceProvider()
 
 
-def evaluate(node: Node, inputs: list[Array | None]) -> list[Any]:
+def evaluate(node: Node, inputs: Sequence[Array | None]) -> list[Any]:
     """Compute the outputs of one node without subgraphs, as constant folding does; Any because a value may be no tensor.
 
     Raises:
