@@ -23,6 +23,8 @@ __all__ = [
     "Expr",
     "Shape",
     "anonymous",
+    "at_least_zero",
+    "at_most",
     "ceil_div",
     "evaluate",
     "is_anonymous",
@@ -38,11 +40,12 @@ __all__ = [
 class _Atom:
     """A symbol (`kind` is "symbol"), or floordiv, mod, max, min of two dimensions; one object per distinct atom is not required."""
 
-    __slots__ = ("_hash", "key", "kind", "left", "name", "right")
+    __slots__ = ("_hash", "key", "kind", "left", "name", "right", "weight")
 
     def __init__(self, kind: str, name: str, left: Dim, right: Dim) -> None:
         self.kind, self.name, self.left, self.right = kind, name, left, right
         self.key = name if kind == "symbol" else f"{kind}({left}, {right})"
+        self.weight = 1 if kind == "symbol" else 1 + _weight_of(left) + _weight_of(right)
         self._hash = hash(self.key)
 
     def __hash__(self) -> int:
@@ -62,10 +65,11 @@ _Terms: TypeAlias = dict[_Monomial, int]
 class Expr:
     """A polynomial over symbols; immutable, hashable, and closed under + - * // % with `int` and `Expr`."""
 
-    __slots__ = ("_hash", "_terms")
+    __slots__ = ("_hash", "_terms", "_weight")
 
     def __init__(self, terms: _Terms) -> None:
         self._terms = terms
+        self._weight = 0
         self._hash = hash(frozenset(terms.items()))
 
     def __hash__(self) -> int:
@@ -124,6 +128,13 @@ class Expr:
         return text
 
     __repr__ = __str__
+
+    @property
+    def weight(self) -> int:
+        """How much it takes to write the expression: the symbols and operations in it, powers counted out."""
+        if not self._weight:
+            self._weight = sum(sum(atom.weight * power for atom, power in monomial) or 1 for monomial in self._terms)
+        return self._weight
 
     @property
     def name(self) -> str | None:
@@ -188,9 +199,9 @@ def maximum(left: Dim, right: Dim) -> Dim:
     if isinstance(left, int) and isinstance(right, int):
         return max(left, right)
     difference = left - right
-    if _at_least_zero(difference):
+    if at_least_zero(difference):
         return left
-    if _at_least_zero(-difference):
+    if at_least_zero(-difference):
         return right
     return _atom_dim("max", *sorted((left, right), key=str))
 
@@ -200,11 +211,36 @@ def minimum(left: Dim, right: Dim) -> Dim:
     if isinstance(left, int) and isinstance(right, int):
         return min(left, right)
     difference = left - right
-    if _at_least_zero(difference):
+    if at_least_zero(difference):
         return right
-    if _at_least_zero(-difference):
+    if at_least_zero(-difference):
         return left
     return _atom_dim("min", *sorted((left, right), key=str))
+
+
+def at_least_zero(dim: Dim) -> bool:
+    """Whether `dim` is at least 0 for all sizes, as far as the signs of its coefficients show."""
+    if isinstance(dim, int):
+        return dim >= 0
+    return all(factor >= 0 for factor in dim._terms.values()) and all(
+        atom.kind == "symbol"
+        or (atom.kind == "max" and (at_least_zero(atom.left) or at_least_zero(atom.right)))
+        or (atom.kind in ("min", "floordiv", "mod") and at_least_zero(atom.left) and at_least_zero(atom.right))
+        for atom in _atoms(dim)
+    )
+
+
+def at_most(left: Dim, right: Dim) -> bool:
+    """Whether `left <= right` for all sizes, as far as signs and a minimum on the left show."""
+    if at_least_zero(right - left):
+        return True
+    if not isinstance(left, Expr) or len(left._terms) != 1:
+        return False
+    ((monomial, factor),) = left._terms.items()
+    if factor != 1 or len(monomial) != 1 or monomial[0][1] != 1 or monomial[0][0].kind != "min":
+        return False
+    atom = monomial[0][0]
+    return at_most(atom.left, right) or at_most(atom.right, right)
 
 
 def substitute(dim: Dim, sizes: Mapping[str, Dim]) -> Dim:
@@ -228,6 +264,10 @@ def evaluate(dim: Dim, sizes: Mapping[str, int]) -> int:
     if isinstance(result, Expr):
         raise KeyError(min(symbols_in(result)))
     return result
+
+
+def _weight_of(dim: Dim) -> int:
+    return dim.weight if isinstance(dim, Expr) else 1
 
 
 def _terms_of(dim: Dim) -> _Terms:
@@ -333,18 +373,6 @@ def _mod(dividend: Dim, divisor: Dim) -> Dim:
         if isinstance(dividend, int):
             return dividend % divisor
     return _atom_dim("mod", dividend, divisor)
-
-
-def _at_least_zero(dim: Dim) -> bool:
-    """Whether `dim` is at least 0 for all sizes, as far as the signs of its coefficients show."""
-    if isinstance(dim, int):
-        return dim >= 0
-    return all(factor >= 0 for factor in dim._terms.values()) and all(
-        atom.kind == "symbol"
-        or (atom.kind == "max" and (_at_least_zero(atom.left) or _at_least_zero(atom.right)))
-        or (atom.kind in ("min", "floordiv", "mod") and _at_least_zero(atom.left) and _at_least_zero(atom.right))
-        for atom in _atoms(dim)
-    )
 
 
 _APPLY: dict[str, Callable[[Dim, Dim], Dim]] = {

@@ -1,17 +1,43 @@
-"""What is known about a value before it is computed: the input and output of shape functions."""
+"""What is known about a value before it is computed: the input and output of shape functions.
+
+    @shape_function("Softmax", since=13)
+    def softmax(call, x, *, axis=-1): ...
+
+A shape function takes the call (`ShapeCall`), a `Fact` for each input and the attributes by keyword, and returns the fact of the
+output, or a tuple of facts. Like a reference kernel it names the attributes that it reads, `since` begins a meaning that lasts
+until the next one registered, and attributes arrive as Python values (ints, floats, str, tuples of these, `ir.Tensor`, `ir.Graph`).
+
+Parameters without default are inputs that the operator needs: where one is missing the engine does not call the function, and
+nothing is inferred. Parameters with default None are optional inputs. A function raises InvalidGraph for what no value
+of its symbols could make right, without naming the place, and leaves unknown what is uncertain.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType
-from sardonyx.ir import Shape, TensorType, ValueType
+from sardonyx.ir import Dim, Shape, TensorType, ValueType
 
-__all__ = ["Fact", "ShapeCall", "ShapeFunction", "find_shape_function", "registered_shape_functions", "shape_function", "tensor"]
+__all__ = [
+    "MAX_VALUE_SIZE",
+    "UNKNOWN",
+    "Fact",
+    "ShapeCall",
+    "ShapeEntry",
+    "ShapeFunction",
+    "find_shape_function",
+    "known",
+    "registered_shape_functions",
+    "shape_function",
+    "tensor",
+]
 
 MAX_VALUE_SIZE = 1024
 """Largest tensor whose elements a fact carries."""
@@ -24,7 +50,8 @@ class Fact:
     type: ValueType | None
     """Its type; None where nothing is known."""
     value: Array | None = None
-    """The elements of a small tensor where known: an array of dtype object, each an int, float, bool or Expr, of the tensor's shape."""
+    """The elements of a small tensor, in its shape: of the tensor's own dtype where all are known, else of dtype object, where
+    each is an int, float, bool, Expr (a symbolic integer), or None for an unknown one."""
 
     @property
     def dtype(self) -> DataType | None:
@@ -41,15 +68,45 @@ class Fact:
         """How many dimensions a tensor has, where known."""
         return None if self.shape is None else len(self.shape)
 
+    @property
+    def constant(self) -> Array | None:
+        """The elements where every one is known, in the tensor's own dtype; else None."""
+        if self.value is None or (self.value.dtype == object and self.dtype is not DataType.STRING):
+            return None
+        return self.value
 
-def tensor(dtype: DataType | None, shape: Shape | None = None, value: Any = None) -> Fact:
-    """A fact about a tensor; no type where `dtype` is None. `value` is anything from which NumPy makes an object array."""
+    @property
+    def elements(self) -> list[Any] | None:
+        """The elements in a flat list of Python values, where any are known; Any as `value` says."""
+        return None if self.value is None else self.value.ravel().tolist()
+
+
+UNKNOWN = Fact(None)
+"""The fact of a value about which nothing is known."""
+
+
+def tensor(dtype: DataType | None, shape: Shape | None = None) -> Fact:
+    """A fact about a tensor; UNKNOWN where `dtype` is None."""
+    return UNKNOWN if dtype is None else Fact(TensorType(dtype, shape))
+
+
+def known(dtype: DataType | None, value: Array) -> Fact:
+    """A fact about a tensor with these elements, which are dropped where they are too many or none of them is known."""
     if dtype is None:
-        return Fact(None)
-    if value is None:
-        return Fact(TensorType(dtype, shape))
-    array = np.asarray(value, dtype=object)
-    return Fact(TensorType(dtype, array.shape), array if array.size <= MAX_VALUE_SIZE else None)
+        return UNKNOWN
+    if value.size > MAX_VALUE_SIZE:
+        return Fact(TensorType(dtype, value.shape))
+    if value.dtype == object and dtype is not DataType.STRING:
+        return Fact(TensorType(dtype, value.shape), _narrowed(value, dtype))
+    return Fact(TensorType(dtype, value.shape), value)
+
+
+def _narrowed(value: Array, dtype: DataType) -> Array | None:
+    """`value` in the dtype of the tensor where all its elements are plain numbers; None where it says nothing."""
+    elements: list[Any] = value.ravel().tolist()
+    if all(isinstance(item, (int, float)) for item in elements):
+        return np.array(elements, dtype.numpy).reshape(value.shape)
+    return None if all(item is None for item in elements) else value
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,41 +121,80 @@ class ShapeCall:
     """The opset version that the node is read under."""
     output_count: int
     """How many outputs the node lists."""
-    infer_body: Callable[..., list[Fact]] | None = None
+    infer_body: Callable[..., list[Fact]]
     """For operators with a graph attribute: infer_body(graph, input facts) -> output facts."""
 
 
 ShapeFunction = Callable[..., "Fact | tuple[Fact, ...]"]
-"""f(call, *input facts or None, **attributes) -> the fact of the output, or a tuple of them."""
+"""f(call, *input facts, **attributes) -> the fact of the output, or a tuple of them."""
 
-_FUNCTIONS: dict[tuple[str, str], list[tuple[int, ShapeFunction]]] = {}
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ShapeEntry:
+    """A registered shape function."""
+
+    function: ShapeFunction
+    """The function itself."""
+    since: int
+    """The first opset version of this meaning."""
+    attributes: frozenset[str]
+    """The attributes that it takes by keyword."""
+    needed: int
+    """How many leading inputs must be there."""
+    most: int
+    """How many inputs it takes."""
+
+
+_ENTRIES: dict[tuple[str, str], list[ShapeEntry]] = {}
 
 
 def shape_function(*op_types: str, since: int = 1, domain: str = "") -> Callable[[ShapeFunction], ShapeFunction]:
     """Register the decorated function for these operators from opset `since` of `domain` on."""
 
     def register(function: ShapeFunction) -> ShapeFunction:
+        entry = _entry(function, since)
         for op_type in op_types:
-            versions = _FUNCTIONS.setdefault((domain, op_type), [])
-            if any(other == since for other, _ in versions):
+            versions = _ENTRIES.setdefault((domain, op_type), [])
+            if any(other.since == since for other in versions):
                 raise ValueError(f"two shape functions for {domain or 'ai.onnx'}.{op_type} since {since}")
-            versions.append((since, function))
-            versions.sort(key=lambda item: item[0])
+            versions.append(entry)
+            versions.sort(key=lambda item: item.since)
+        find_shape_function.cache_clear()
         return function
 
     return register
 
 
-def find_shape_function(domain: str, op_type: str, version: int) -> ShapeFunction | None:
+def _entry(function: ShapeFunction, since: int) -> ShapeEntry:
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    attributes = frozenset(item.name for item in parameters if item.kind is inspect.Parameter.KEYWORD_ONLY)
+    positional = [item for item in parameters if item.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    is_variadic = any(item.kind is inspect.Parameter.VAR_POSITIONAL for item in parameters)
+    needed = sum(item.default is inspect.Parameter.empty for item in positional)
+    return ShapeEntry(function, since, attributes, needed, 1 << 30 if is_variadic else len(positional))
+
+
+@functools.cache
+def find_shape_function(domain: str, op_type: str, version: int) -> ShapeEntry | None:
     """The shape function whose range holds `version`, or None."""
     found = None
-    for since, function in _FUNCTIONS.get((domain, op_type), ()):
-        if since > version:
+    for entry in _ENTRIES.get((domain, op_type), ()):
+        if entry.since > version:
             break
-        found = function
+        found = entry
     return found
 
 
 def registered_shape_functions() -> list[tuple[str, str]]:
     """Every (domain, operator) with a shape function, sorted."""
-    return sorted(_FUNCTIONS)
+    return sorted(_ENTRIES)
+
+
+def dims_text(shape: tuple[Dim, ...] | None) -> str:
+    """A shape as messages print it: `[batch, 3, 224]`."""
+    return "[?]" if shape is None else f"[{', '.join(map(str, shape))}]"
+
+
+def shape_functions_of(op_type: str) -> list[tuple[str, ShapeEntry]]:
+    """(domain, entry) for every shape function of the operator, by domain and version."""
+    return [(domain, entry) for (domain, name), entries in sorted(_ENTRIES.items()) if name == op_type for entry in entries]

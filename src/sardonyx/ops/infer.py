@@ -1,0 +1,268 @@
+"""Inference of types, shapes and small values: facts flow through the nodes in topological order, subgraphs and functions included.
+
+    facts = infer_graph(model)                                   sets Value.type, returns Value -> Fact
+    facts = infer_graph(model, overrides={x: tensor(FLOAT, (8, 3))})      for one set of input shapes; the model stays as it is
+
+What the model declares is a second opinion. An element type that contradicts the inferred one raises InvalidGraph; a shape that
+does is overruled, as in ONNX Runtime, with the trace event "infer.contradiction". A declared shape counts only where nothing is
+inferred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sardonyx.errors import InvalidArgument, InvalidGraph, SardonyxError, located
+from sardonyx.ir import Attribute, Expr, Function, FunctionId, Graph, Model, Node, Shape, TensorType, Value
+from sardonyx.ir.shape import anonymous, is_anonymous
+from sardonyx.ops.fact import MAX_VALUE_SIZE, UNKNOWN, Fact, ShapeCall, ShapeEntry, dims_text, find_shape_function
+from sardonyx.ops.schema import place_of
+from sardonyx.ops.shapes.elements import MAX_WEIGHT
+from sardonyx.trace import event
+
+__all__ = ["fact_of", "infer_graph", "infer_node"]
+
+_FIRST_IR_VERSION_WITH_OPTIONAL_INITIALIZERS = 4
+
+
+def infer_graph(target: Model | Graph, *, overrides: Mapping[Value, Fact] | None = None,
+                functions: Mapping[FunctionId, Function] | None = None) -> dict[Value, Fact]:  # fmt: skip
+    """Infer the facts of every value of a model or graph and of its subgraphs; O(nodes).
+
+    Args:
+        target: the model, or a graph of it.
+        overrides: facts that replace what would be inferred, such as concrete input shapes. With it no value's type is set, what
+            the model declares in symbols is not used, and a shape that cannot be raises InvalidArgument: the inputs are at fault.
+        functions: the functions that nodes of a graph may call; those of the model by default.
+
+    Returns:
+        What is known of each value, those inside function bodies excepted.
+
+    Raises:
+        InvalidGraph: shapes or types that no run can make right.
+    """
+    graph = target.graph if isinstance(target, Model) else target
+    found = target.functions if isinstance(target, Model) and functions is None else functions or {}
+    fixed = isinstance(target, Model) and target.ir_version < _FIRST_IR_VERSION_WITH_OPTIONAL_INITIALIZERS
+    inference = _Inference(found, {} if overrides is None else overrides, is_binding=overrides is not None)
+    try:
+        inference.infer(graph, None, initializers_are_fixed=fixed)
+    except InvalidGraph as error:
+        if overrides is None:
+            raise
+        raise InvalidArgument(f"for the shapes of these inputs: {error}") from error
+    if overrides is None:
+        _set_types(graph, inference.facts)
+    return inference.facts
+
+
+def infer_node(node: Node, facts: Mapping[Value, Fact] | None = None) -> tuple[Fact, ...]:
+    """The facts of one node's outputs, from `facts` of its inputs or else what their types and constants say; sets nothing."""
+    inference = _Inference({}, {}, is_binding=False)
+    inference.facts.update(facts or {})
+    return inference.outputs_of(node)
+
+
+def fact_of(value: Value) -> Fact:
+    """What a value says by itself: its declared type, and the elements of a small constant."""
+    constant = value.constant
+    if constant is None:
+        return UNKNOWN if value.type is None else Fact(value.type)
+    elements = constant.numpy() if constant.size <= MAX_VALUE_SIZE else None
+    return Fact(TensorType(constant.dtype, constant.shape), elements)
+
+
+class _Inference:
+    """One pass over a graph; `facts` holds what it has found."""
+
+    __slots__ = ("_arguments", "_calls", "_functions", "_is_binding", "_overrides", "facts")
+
+    def __init__(self, functions: Mapping[FunctionId, Function], overrides: Mapping[Value, Fact], *, is_binding: bool) -> None:
+        self._functions, self._overrides, self._is_binding = functions, overrides, is_binding
+        self._arguments: Mapping[str, Attribute] = {}
+        self._calls: tuple[FunctionId, ...] = ()
+        self.facts: dict[Value, Fact] = {}
+
+    def infer(self, graph: Graph, inputs: Sequence[Fact] | None, *, initializers_are_fixed: bool = False) -> list[Fact]:
+        """Infer all nodes of `graph`, whose inputs are as `inputs` says or else as declared, and return its outputs' facts."""
+        facts = self.facts
+        for value in graph.initializers.values():
+            facts[value] = fact_of(value)
+        for index, value in enumerate(graph.inputs):
+            if initializers_are_fixed and value.constant is not None:
+                continue
+            given = inputs[index] if inputs is not None and index < len(inputs) else UNKNOWN
+            facts[value] = self._settled(value, given, None)
+        for node in graph:
+            for value, fact in zip(node.outputs, self.outputs_of(node), strict=False):
+                facts[value] = fact
+        return [self._fact(value) for value in graph.outputs]
+
+    def outputs_of(self, node: Node) -> tuple[Fact, ...]:
+        """The facts of a node's outputs, merged with what the model declares."""
+        try:
+            found = self._inferred(node)
+            missing = len(node.outputs) - len(found)
+            if missing > 0:
+                found += (UNKNOWN,) * missing
+            return tuple([self._settled(value, fact, node) for value, fact in zip(node.outputs, found, strict=False)])
+        except SardonyxError as error:
+            raise located(error, place_of(node)) from error
+
+    def _fact(self, value: Value) -> Fact:
+        found = self.facts.get(value)
+        return fact_of(value) if found is None else found
+
+    def _inferred(self, node: Node) -> tuple[Fact, ...]:
+        if self._functions:
+            function = self._functions.get((node.domain, node.op_type, node.overload))
+            if function is not None:
+                return self._called(node, function)
+        entry = find_shape_function(node.domain, node.op_type, node.version)
+        if entry is None:
+            return ()
+        inputs = [None if value is None else self._fact(value) for value in node.inputs]
+        if len(inputs) < entry.needed or None in inputs[: entry.needed]:
+            return ()
+        if len(inputs) > entry.most:
+            del inputs[entry.most :]
+        return self._applied(node, entry, inputs)
+
+    def _applied(self, node: Node, entry: ShapeEntry, inputs: Sequence[Fact | None]) -> tuple[Fact, ...]:
+        call = ShapeCall(node.name, node.op_type, node.version, len(node.outputs), self._infer_body)
+        try:
+            found = entry.function(call, *inputs, **self._attributes(node, entry))
+        except InvalidGraph as error:
+            raise InvalidGraph(f"{error}; its inputs are {_inputs_text(node, inputs)}") from None
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            event("infer.gave_up", place=place_of(node), error=repr(error))
+            return ()
+        return (_bounded(found),) if isinstance(found, Fact) else tuple([_bounded(fact) for fact in found])
+
+    def _attributes(self, node: Node, entry: ShapeEntry) -> dict[str, Any]:
+        """The attributes that the function takes, with references to those of the calling node resolved; Any as kinds differ."""
+        found = {}
+        for name, attribute in node.attributes.items():
+            if name not in entry.attributes:
+                continue
+            given = attribute if attribute.reference is None else self._arguments.get(attribute.reference)
+            if given is not None:
+                found[name] = given.value
+        return found
+
+    def _infer_body(self, graph: Graph, inputs: Sequence[Fact]) -> list[Fact]:
+        return self.infer(graph, inputs)
+
+    def _called(self, node: Node, function: Function) -> tuple[Fact, ...]:
+        """The facts of a call's outputs, found by inferring the body with facts of its own; unknown for a recursive call."""
+        if function.id in self._calls:
+            return ()
+        inner = _Inference(self._functions, {}, is_binding=True)
+        inner._calls = (*self._calls, function.id)
+        inner._arguments = self._call_arguments(node, function)
+        inputs = [UNKNOWN if value is None else self._fact(value) for value in node.inputs]
+        return tuple(inner.infer(function.graph, inputs))
+
+    def _call_arguments(self, node: Node, function: Function) -> dict[str, Attribute]:
+        found = {name: default for name, default in function.attributes.items() if default is not None}
+        for name, attribute in node.attributes.items():
+            given = attribute if attribute.reference is None else self._arguments.get(attribute.reference)
+            if given is not None:
+                found[name] = given
+        return found
+
+    def _settled(self, value: Value, fact: Fact, node: Node | None) -> Fact:
+        override = self._overrides.get(value)
+        return self._merged(value, fact, node) if override is None else override
+
+    def _merged(self, value: Value, fact: Fact, node: Node | None) -> Fact:
+        """`fact`, with what the model declares about `value` where `fact` says nothing."""
+        declared = value.type
+        if declared is None or declared is fact.type:
+            return fact
+        if fact.type is None:
+            return Fact(_without_symbols(declared)) if self._is_binding and node is not None else Fact(declared)
+        if not isinstance(declared, TensorType) or not isinstance(fact.type, TensorType):
+            return _merged_kinds(value, declared, fact)
+        if declared.dtype is not fact.type.dtype:
+            raise InvalidGraph(
+                f'output "{value.name}" is declared as {declared}, but the operator makes {fact.type} of its inputs; '
+                f"correct or remove the declaration"
+            )
+        if fact.type.shape is None:
+            return Fact(_without_symbols(declared)) if self._is_binding and node is not None else Fact(declared)
+        if not self._is_binding and declared.shape is not None and node is not None:
+            _report_contradiction(value, declared.shape, fact.type.shape, node)
+        return fact
+
+
+def _merged_kinds(value: Value, declared: Any, fact: Fact) -> Fact:
+    """Of two types that are not both tensors: the inferred one; Any as all kinds of types come here."""
+    if type(declared) is not type(fact.type):
+        raise InvalidGraph(f'"{value.name}" is declared as {declared}, but it is {fact.type}; correct or remove the declaration')
+    return Fact(declared, fact.value) if "None" in repr(fact.type) and "None" not in repr(declared) else fact
+
+
+def _report_contradiction(value: Value, declared: Shape, inferred: Shape, node: Node) -> None:
+    if declared == inferred:
+        return
+    if len(declared) == len(inferred) and all(
+        a == b or isinstance(a, Expr) or isinstance(b, Expr) for a, b in zip(declared, inferred, strict=True)
+    ):
+        return
+    event("infer.contradiction", place=place_of(node), value=value.name, declared=dims_text(declared), inferred=dims_text(inferred))
+
+
+def _without_symbols(type: Any) -> Any:
+    """`type` with its symbolic dimensions made anonymous; Any as all kinds of types come here."""
+    if not isinstance(type, TensorType) or type.shape is None:
+        return type
+    return TensorType(type.dtype, tuple(anonymous() if isinstance(dim, Expr) else dim for dim in type.shape))
+
+
+def _bounded(fact: Fact) -> Fact:
+    """`fact` with expressions that have grown too long replaced by anonymous dimensions."""
+    shape = fact.shape
+    if shape is None:
+        return fact
+    for dim in shape:
+        if isinstance(dim, Expr) and dim.weight > MAX_WEIGHT:
+            break
+    else:
+        return fact
+    bounded = tuple(anonymous() if isinstance(dim, Expr) and dim.weight > MAX_WEIGHT else dim for dim in shape)
+    return Fact(TensorType(fact.type.dtype, bounded), fact.value) if isinstance(fact.type, TensorType) else fact
+
+
+def _inputs_text(node: Node, inputs: Iterable[Fact | None]) -> str:
+    named = zip(node.inputs, inputs, strict=False)
+    return ", ".join(
+        "none" if value is None or fact is None else f'"{value.name}" {_fact_text(fact)}' for value, fact in named
+    )  # fmt: skip
+
+
+def _fact_text(fact: Fact) -> str:
+    return f"{fact.dtype}{dims_text(fact.shape)}" if fact.dtype is not None else str(fact.type or "of unknown type")
+
+
+def _set_types(graph: Graph, facts: Mapping[Value, Fact]) -> None:
+    """Give each value the type that its fact has; an output keeps the names that its declaration gives to unknown dimensions."""
+    outputs = set(graph.outputs)
+    for value, fact in facts.items():
+        if fact.type is None:
+            continue
+        value.type = _named(value.type, fact.type) if value in outputs else fact.type
+
+
+def _named(declared: Any, inferred: Any) -> Any:
+    """`inferred` with symbols of `declared` in place of anonymous dimensions; Any as all kinds of types come here."""
+    if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
+        return inferred
+    if declared.shape is None or inferred.shape is None or len(declared.shape) != len(inferred.shape):
+        return inferred
+    dims = [
+        name if is_anonymous(dim) and isinstance(name, Expr) else dim
+        for name, dim in zip(declared.shape, inferred.shape, strict=True)
+    ]
+    return TensorType(inferred.dtype, tuple(dims))

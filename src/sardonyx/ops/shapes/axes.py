@@ -1,0 +1,81 @@
+"""Axes and sizes as shape functions need them; what is wrong for every run raises InvalidGraph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sardonyx.errors import InvalidGraph
+from sardonyx.ir import Dim, Shape
+from sardonyx.ir.shape import anonymous, is_anonymous
+from sardonyx.ops.fact import Fact
+from sardonyx.ops.shapes.elements import light
+
+__all__ = [
+    "merge_dims",
+    "merge_shapes",
+    "normalize_axes",
+    "normalize_axis",
+    "replace_dim",
+    "require_rank",
+    "size_of",
+    "unknown_shape",
+]
+
+
+def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
+    """The axis counted from the front; raises InvalidGraph outside [-rank, rank)."""
+    if not -rank <= axis < rank:
+        raise InvalidGraph(f"{name}={axis} is outside [{-rank}, {rank - 1}] for a tensor of rank {rank}; name an axis that it has")
+    return axis + rank if axis < 0 else axis
+
+
+def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:
+    """The axes counted from the front, in their order; raises InvalidGraph for one out of range."""
+    return tuple(normalize_axis(axis, rank, name) for axis in axes)
+
+
+def require_rank(fact: Fact, name: str, least: int, most: int | None = None) -> Shape | None:
+    """The shape of `fact`, None where unknown; raises InvalidGraph for a rank outside [least, most]."""
+    shape = fact.shape
+    if shape is None or (len(shape) >= least and (most is None or len(shape) <= most)):
+        return shape
+    expected = f"at least {least}" if most is None else f"{least}" if least == most else f"{least} to {most}"
+    raise InvalidGraph(f"{name} has shape [{', '.join(map(str, shape))}] of rank {len(shape)}, expected rank {expected}")
+
+
+def replace_dim(shape: Shape, axis: int, dim: Dim) -> Shape:
+    """`shape` with `dim` at `axis`, counted from the front."""
+    return (*shape[:axis], dim, *shape[axis + 1 :])
+
+
+def size_of(dims: Iterable[Dim]) -> Dim:
+    """The product of `dims`, anonymous where it would be too long an expression."""
+    result: Dim = 1
+    for dim in dims:
+        result = light(result * dim)
+    return result
+
+
+def unknown_shape(rank: int) -> Shape:
+    """A shape of which only the rank is known."""
+    return tuple(anonymous() for _ in range(rank))
+
+
+def merge_dims(left: Dim, right: Dim, what: str = "dimensions") -> Dim:
+    """The better known of two dimensions that must be equal; raises InvalidGraph for two different integers."""
+    if left == right:
+        return left
+    if isinstance(left, int) and isinstance(right, int):
+        raise InvalidGraph(f"{what} must be equal, got {left} and {right}")
+    if isinstance(left, int) or isinstance(right, int):
+        return left if isinstance(left, int) else right
+    return right if is_anonymous(left) else left
+
+
+def merge_shapes(left: Shape | None, right: Shape | None, what: str = "shapes") -> Shape | None:
+    """The better known of two shapes that must be equal, dimension by dimension."""
+    if left is None or right is None:
+        return left if right is None else right
+    if len(left) != len(right):
+        raise InvalidGraph(f"{what} must have one rank, got [{', '.join(map(str, left))}] and [{', '.join(map(str, right))}]")
+    return tuple(merge_dims(a, b, f"dimension {axis} of {what}") for axis, (a, b) in enumerate(zip(left, right, strict=True)))

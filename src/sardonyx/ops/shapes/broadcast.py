@@ -1,0 +1,61 @@
+"""Multidirectional broadcasting (ONNX, Broadcasting.md) of shapes that may be symbolic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sardonyx.errors import InvalidGraph
+from sardonyx.ir import Dim, Shape
+from sardonyx.ir.shape import anonymous, at_most, maximum
+
+__all__ = ["broadcast", "broadcast_dims"]
+
+
+def broadcast(shapes: Iterable[Shape | None]) -> Shape | None:
+    """The shape that all `shapes` broadcast to; None where a rank is unknown. Raises InvalidGraph where they cannot."""
+    result: Shape = ()
+    for shape in shapes:
+        if shape is None:
+            return None
+        result = shape if not result else result if not shape or shape == result else _broadcast_two(result, shape)
+    return result
+
+
+def _broadcast_two(left: Shape, right: Shape) -> Shape:
+    if len(left) < len(right):
+        left, right = right, left
+    lead = len(left) - len(right)
+    dims = list(left)
+    for axis, dim in enumerate(right, lead):
+        try:
+            dims[axis] = broadcast_dims(dims[axis], dim)
+        except InvalidGraph as error:
+            raise InvalidGraph(f"shapes [{_text(left)}] and [{_text(right)}] do not broadcast: {error}") from None
+    return tuple(dims)
+
+
+def _text(shape: Shape) -> str:
+    return ", ".join(map(str, shape))
+
+
+def broadcast_dims(left: Dim, right: Dim) -> Dim:
+    """The dimension that two dimensions broadcast to.
+
+    Of two symbolic ones, the one that is known to be no smaller is taken: the other is then equal to it, 1, or 0 where it is 1,
+    and this last case (a tensor without elements against one of size 1) is taken not to occur. A dimension d equals max(d, 0).
+    """
+    if left == right or right == 1:
+        return left
+    if left == 1:
+        return right
+    if isinstance(left, int) and isinstance(right, int):
+        raise InvalidGraph(f"{left} and {right} differ and neither is 1")
+    if isinstance(left, int):
+        return left
+    if isinstance(right, int):
+        return right
+    if maximum(left, 0) == right:
+        return left
+    if maximum(right, 0) == left or at_most(left, right):
+        return right
+    return left if at_most(right, left) else anonymous()

@@ -1,0 +1,117 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidGraph
+from sardonyx.ir import Dim, Shape
+from sardonyx.ir.shape import anonymous
+from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
+from sardonyx.ops.shapes.axes import require_rank, size_of, unknown_shape
+from sardonyx.ops.shapes.elements import dims_of
+from sardonyx.ops.shapes.windows import Window, slide, slide_back
+
+__all__: list[str] = []
+
+
+def conv_shape(x: Fact, w: Fact, kernel_shape: Sequence[int] | None, strides: Sequence[int] | None, dilations: Sequence[int] | None,
+               pads: Sequence[int] | None, auto_pad: str, group: int) -> Shape | None:  # fmt: skip
+    """(N, C, spatial…) * (M, C / group, kernel…) -> (N, M, places of the kernel…)."""
+    shape, weights = require_rank(x, "X", 3), require_rank(w, "W", 3)
+    if weights is None or shape is None:
+        known = weights if shape is None else shape
+        return None if known is None else unknown_shape(len(known))
+    if len(shape) != len(weights):
+        raise InvalidGraph(f"X of shape {dims_text(shape)} and W of shape {dims_text(weights)} have different ranks")
+    C, part = shape[1], weights[1]
+    if isinstance(C, int) and isinstance(part, int) and part * group != C:
+        raise InvalidGraph(
+            f"X of shape {dims_text(shape)} has {C} channels, but W of shape {dims_text(weights)} takes {part} x group {group}"
+        )
+    kernel = tuple(kernel_shape) if kernel_shape else weights[2:]
+    if len(kernel) != len(shape) - 2:
+        raise InvalidGraph(f"kernel_shape={list(kernel)} has {len(kernel)} axes for X of shape {dims_text(shape)}")
+    return shape[0], weights[0], *slide(Window.of(kernel, strides, dilations, pads, auto_pad), shape[2:])
+
+
+@shape_function("Conv")
+@shape_function("FusedConv", domain="com.microsoft")
+def conv(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, z: Fact | None = None, *,
+         kernel_shape: Sequence[int] | None = None, strides: Sequence[int] | None = None,
+         dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, auto_pad: str = "NOTSET",
+         group: int = 1) -> Fact:  # fmt: skip
+    """The type is that of the input."""
+    return tensor(x.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
+
+
+@shape_function("ConvInteger")
+def conv_integer(call: ShapeCall, x: Fact, w: Fact, x_zero: Fact | None = None, w_zero: Fact | None = None, *,
+                 kernel_shape: Sequence[int] | None = None, strides: Sequence[int] | None = None,
+                 dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, auto_pad: str = "NOTSET",
+                 group: int = 1) -> Fact:  # fmt: skip
+    """Of integers, into int32."""
+    return tensor(DataType.INT32, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
+
+
+@shape_function("QLinearConv")
+@shape_function("QLinearConv", domain="com.microsoft")
+def qlinear_conv(call: ShapeCall, x: Fact, x_scale: Fact, x_zero: Fact, w: Fact, w_scale: Fact, w_zero: Fact, y_scale: Fact,
+                 y_zero: Fact, b: Fact | None = None, *, kernel_shape: Sequence[int] | None = None,
+                 strides: Sequence[int] | None = None, dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None,
+                 auto_pad: str = "NOTSET", group: int = 1, channels_last: int = 0) -> Fact:  # fmt: skip
+    """Of quantized tensors, into the type of the last zero point."""
+    if channels_last:
+        return tensor(y_zero.dtype, None if x.shape is None else unknown_shape(len(x.shape)))
+    return tensor(y_zero.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
+
+
+@shape_function("DeformConv")
+def deform_conv(call: ShapeCall, x: Fact, w: Fact, offset: Fact, b: Fact | None = None, mask: Fact | None = None, *,
+                kernel_shape: Sequence[int] | None = None, strides: Sequence[int] | None = None,
+                dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, group: int = 1) -> Fact:  # fmt: skip
+    """As Conv."""
+    return tensor(x.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, "NOTSET", group))
+
+
+@shape_function("ConvTranspose")
+def conv_transpose(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, *, kernel_shape: Sequence[int] | None = None,
+                   strides: Sequence[int] | None = None, dilations: Sequence[int] | None = None,
+                   pads: Sequence[int] | None = None, auto_pad: str = "NOTSET", group: int = 1,
+                   output_padding: Sequence[int] | None = None, output_shape: Sequence[int] | None = None) -> Fact:  # fmt: skip
+    """(N, C, spatial…), (C, M / group, kernel…) -> (N, M, spatial…), sizes that a convolution would take back to the input's."""
+    shape, weights = require_rank(x, "X", 3), require_rank(w, "W", 3)
+    if shape is None or weights is None:
+        found = weights if shape is None else shape
+        return tensor(x.dtype, None if found is None else unknown_shape(len(found)))
+    if isinstance(shape[1], int) and isinstance(weights[0], int) and shape[1] != weights[0]:
+        raise InvalidGraph(
+            f"X of shape {dims_text(shape)} has {shape[1]} channels, but W of shape {dims_text(weights)} takes {weights[0]}"
+        )
+    head = (shape[0], weights[1] * group)
+    if output_shape:
+        return tensor(x.dtype, (*head, *output_shape[-(len(shape) - 2) :]))
+    window = Window.of(tuple(kernel_shape) if kernel_shape else weights[2:], strides, dilations, pads, auto_pad)
+    return tensor(x.dtype, head + slide_back(window, shape[2:], output_padding or [0] * (len(shape) - 2)))
+
+
+@shape_function("Col2Im")
+def col2im(call: ShapeCall, x: Fact, image_shape: Fact, block_shape: Fact) -> Fact:
+    """(N, C * block, places) -> (N, C, image…)."""
+    image, block = dims_of(image_shape), dims_of(block_shape)
+    if image is None:
+        return tensor(x.dtype)
+    sizes = tuple([anonymous() if dim is None else dim for dim in image])
+    N, channels = (anonymous(), anonymous()) if x.shape is None or len(x.shape) < 2 else x.shape[:2]
+    area: Dim | None = None if block is None or None in block else size_of([dim for dim in block if dim is not None])
+    return tensor(x.dtype, (N, anonymous() if area is None or area == 0 else channels // area, *sizes))
+
+
+@shape_function("CausalConvWithState")
+@shape_function("CausalConvWithState", domain="com.microsoft")
+def causal_conv(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, past: Fact | None = None) -> tuple[Fact, ...]:
+    """The output is as the input (N, C, T); the state holds the last k - 1 of each channel."""
+    shape, weights = require_rank(x, "input", 3, 3), require_rank(w, "weight", 3, 3)
+    state = None if shape is None or weights is None else (shape[0], shape[1], weights[2] - 1)
+    return tensor(x.dtype, shape), tensor(x.dtype, state)

@@ -1,0 +1,44 @@
+"""Linear models and support vector machines of ai.onnx.ml."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Dim
+from sardonyx.ir.shape import anonymous
+from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
+from sardonyx.ops.shapes.ml_tree import batch_of
+
+__all__: list[str] = []
+
+
+@shape_function("LinearClassifier", domain="ai.onnx.ml")
+def linear_classifier(call: ShapeCall, x: Fact, *, classlabels_strings: Sequence[str] = (), classlabels_ints: Sequence[int] = (),
+                      intercepts: Sequence[float] = ()) -> tuple[Fact, ...]:  # fmt: skip
+    """(N, features) -> labels (N) and scores (N, classes); one intercept for two labels still makes two scores."""
+    N = batch_of(x)
+    labels = DataType.STRING if classlabels_strings else DataType.INT64
+    classes: Dim = max(len(classlabels_strings), len(classlabels_ints)) or anonymous()
+    return tensor(labels, (N,)), tensor(DataType.FLOAT, (N, classes))
+
+
+@shape_function("SVMClassifier", domain="ai.onnx.ml")
+def svm_classifier(call: ShapeCall, x: Fact, *, classlabels_strings: Sequence[str] = (),
+                   classlabels_ints: Sequence[int] = ()) -> tuple[Fact, ...]:  # fmt: skip
+    """(N, features) -> labels (N) and scores (N, …), whose number depends on the kind of machine."""
+    N = batch_of(x)
+    labels = DataType.STRING if classlabels_strings else DataType.INT64
+    return tensor(labels, (N,)), tensor(DataType.FLOAT, (N, anonymous()))
+
+
+@shape_function("LinearRegressor", domain="ai.onnx.ml")
+def linear_regressor(call: ShapeCall, x: Fact, *, targets: int = 1) -> Fact:
+    """(N, features) -> (N, targets)."""
+    return tensor(DataType.FLOAT, (batch_of(x), targets))
+
+
+@shape_function("SVMRegressor", domain="ai.onnx.ml")
+def svm_regressor(call: ShapeCall, x: Fact) -> Fact:
+    """(N, features) -> (N, 1)."""
+    return tensor(DataType.FLOAT, (batch_of(x), 1))

@@ -1,0 +1,75 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidGraph
+from sardonyx.ir import Shape
+from sardonyx.ir.shape import anonymous
+from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
+from sardonyx.ops.shapes.axes import require_rank, unknown_shape
+from sardonyx.ops.shapes.elements import dims_of
+from sardonyx.ops.shapes.windows import Window, slide, slide_back
+
+__all__: list[str] = []
+
+
+def _pool_shape(x: Fact, kernel_shape: Sequence[int], strides: Sequence[int] | None, dilations: Sequence[int] | None,
+                pads: Sequence[int] | None, auto_pad: str, ceil_mode: int) -> Shape | None:  # fmt: skip
+    shape = require_rank(x, "X", 3)
+    if shape is None:
+        return unknown_shape(len(kernel_shape) + 2) if kernel_shape else None
+    if len(kernel_shape) != len(shape) - 2:
+        raise InvalidGraph(f"kernel_shape={list(kernel_shape)} has {len(kernel_shape)} axes for X of shape {dims_text(shape)}")
+    return shape[:2] + slide(Window.of(tuple(kernel_shape), strides, dilations, pads, auto_pad, ceil_mode), shape[2:])
+
+
+@shape_function("AveragePool", "LpPool", "MaxPool")
+def pool(call: ShapeCall, x: Fact, *, kernel_shape: Sequence[int] = (), strides: Sequence[int] | None = None,
+         dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, auto_pad: str = "NOTSET",
+         ceil_mode: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+    """(N, C, spatial…) -> (N, C, places of the window…), and for MaxPool where the maxima were."""
+    shape = _pool_shape(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    return tensor(x.dtype, shape), tensor(DataType.INT64, shape)
+
+
+@shape_function("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool")
+def global_pool(call: ShapeCall, x: Fact) -> Fact:
+    """Every spatial axis becomes 1."""
+    shape = require_rank(x, "X", 2)
+    return tensor(x.dtype, None if shape is None else shape[:2] + (1,) * (len(shape) - 2))
+
+
+@shape_function("MaxRoiPool")
+def max_roi_pool(call: ShapeCall, x: Fact, rois: Fact, *, pooled_shape: Sequence[int] = ()) -> Fact:
+    """(N, C, H, W) and regions (R, 5) -> (R, C, pooled…)."""
+    regions = anonymous() if not rois.shape else rois.shape[0]
+    channels = anonymous() if x.shape is None or len(x.shape) < 2 else x.shape[1]
+    return tensor(x.dtype, (regions, channels, *pooled_shape))
+
+
+@shape_function("RoiAlign")
+def roi_align(call: ShapeCall, x: Fact, rois: Fact, batch_indices: Fact, *, output_height: int = 1, output_width: int = 1) -> Fact:
+    """(N, C, H, W) and regions (R, 4) -> (R, C, height, width)."""
+    regions = rois.shape[0] if rois.shape else batch_indices.shape[0] if batch_indices.shape else anonymous()
+    channels = anonymous() if x.shape is None or len(x.shape) < 2 else x.shape[1]
+    return tensor(x.dtype, (regions, channels, output_height, output_width))
+
+
+@shape_function("MaxUnpool")
+def max_unpool(call: ShapeCall, x: Fact, indices: Fact, output_shape: Fact | None = None, *, kernel_shape: Sequence[int] = (),
+               strides: Sequence[int] | None = None, pads: Sequence[int] | None = None) -> Fact:  # fmt: skip
+    """The shape that MaxPool had as its input, or the one that the third input holds."""
+    if output_shape is not None:
+        target = dims_of(output_shape)
+        rank = len(target) if target is not None else None if x.shape is None else len(x.shape)
+        if target is None:
+            return tensor(x.dtype, None if rank is None else unknown_shape(rank))
+        return tensor(x.dtype, tuple([anonymous() if dim is None else dim for dim in target]))
+    shape = require_rank(x, "X", 3)
+    if shape is None:
+        return tensor(x.dtype)
+    window = Window.of(tuple(kernel_shape), strides, None, pads)
+    return tensor(x.dtype, shape[:2] + slide_back(window, shape[2:], [0] * len(kernel_shape)))

@@ -1,0 +1,262 @@
+"""Operators that change the shape and keep the elements, or repeat them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidGraph
+from sardonyx.ir import Dim, Shape
+from sardonyx.ir.shape import anonymous
+from sardonyx.ops.fact import MAX_VALUE_SIZE, Fact, ShapeCall, dims_text, known, shape_function, tensor
+from sardonyx.ops.shapes.axes import normalize_axes, normalize_axis, require_rank, size_of, unknown_shape
+from sardonyx.ops.shapes.broadcast import broadcast
+from sardonyx.ops.shapes.elements import dims_of, ints_of
+
+__all__: list[str] = []
+
+
+@shape_function("Reshape", since=5)
+def reshape(call: ShapeCall, x: Fact, shape: Fact, *, allowzero: int = 0) -> Fact:
+    """Elements in a new shape: 0 copies a dimension, -1 takes what is left."""
+    target = dims_of(shape)
+    if target is None:
+        rank = shape.shape[0] if shape.shape else None
+        return tensor(x.dtype, unknown_shape(rank) if isinstance(rank, int) else None)
+    return _reshaped(x, _resolve(x.shape, target, bool(allowzero)))
+
+
+@shape_function("Reshape")
+def reshape_before_5(call: ShapeCall, x: Fact, *, shape: Sequence[int] = ()) -> Fact:
+    """The same, with the shape as an attribute."""
+    return _reshaped(x, _resolve(x.shape, list(shape), False))
+
+
+def _resolve(shape: Shape | None, target: Sequence[Dim | None], allow_zero: bool) -> Shape:
+    """The output's dimensions; the one that is -1 or unknown follows from the number of elements."""
+    dims: list[Dim | None] = []
+    for index, dim in enumerate(target):
+        if isinstance(dim, int) and dim < -1:
+            raise InvalidGraph(f"the target shape {_text(target)} has {dim}; expected sizes, 0 or one -1")
+        if dim == 0 and not allow_zero:
+            dims.append(_copied(shape, index, target))
+        else:
+            dims.append(None if dim == -1 else dim)
+    if sum(dim == -1 for dim in target) > 1:
+        raise InvalidGraph(f"the target shape {_text(target)} has more than one -1; say all sizes but one")
+    open_places = [index for index, dim in enumerate(dims) if dim is None]
+    given = [dim for dim in dims if dim is not None]
+    if len(open_places) == 1 and shape is not None:
+        dims[open_places[0]] = _remaining(shape, given, target)
+    elif not open_places and shape is not None:
+        _check_count(shape, given, target)
+    return tuple(anonymous() if dim is None else dim for dim in dims)
+
+
+def _copied(shape: Shape | None, index: int, target: Sequence[Dim | None]) -> Dim | None:
+    if shape is None:
+        return anonymous()
+    if index >= len(shape):
+        raise InvalidGraph(
+            f"the target shape {_text(target)} copies dimension {index} (by 0) of an input of shape {dims_text(shape)}"
+        )
+    return shape[index]
+
+
+def _remaining(shape: Shape, given: Sequence[Dim], target: Sequence[Dim | None]) -> Dim | None:
+    left, right = list(shape), list(given)
+    for dim in given:
+        if dim in left and dim != 0:
+            left.remove(dim)
+            right.remove(dim)
+    total, rest = size_of(left), size_of(right)
+    if rest == 0:
+        return None
+    if isinstance(total, int) and isinstance(rest, int) and total % rest:
+        raise InvalidGraph(
+            f"{size_of(shape)} elements of shape {dims_text(shape)} do not fill the target shape {_text(target)}: "
+            f"its known sizes make {size_of(given)}, which does not divide them"
+        )
+    return total // rest
+
+
+def _check_count(shape: Shape, dims: Sequence[Dim], target: Sequence[Dim | None]) -> None:
+    before, after = size_of(shape), size_of(dims)
+    if isinstance(before, int) and isinstance(after, int) and before != after:
+        raise InvalidGraph(f"{before} elements of shape {dims_text(shape)} do not fill the target shape {_text(target)} of {after}")
+
+
+def _text(target: Sequence[Dim | None]) -> str:
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in target)}]"
+
+
+def _reshaped(x: Fact, shape: Shape) -> Fact:
+    return tensor(x.dtype, shape) if x.value is None else _with_value(x, shape, x.value)
+
+
+def _with_value(x: Fact, shape: Shape, value: Array) -> Fact:
+    """The fact of the same elements in `shape`."""
+    sizes = [dim for dim in shape if isinstance(dim, int)]
+    return known(x.dtype, value.reshape(sizes)) if len(sizes) == len(shape) else tensor(x.dtype, shape)
+
+
+@shape_function("Flatten")
+def flatten(call: ShapeCall, x: Fact, *, axis: int = 1) -> Fact:
+    """Two dimensions: those before the axis and those from it on."""
+    if x.shape is None:
+        return tensor(x.dtype, unknown_shape(2))
+    rank = len(x.shape)
+    if not -rank <= axis <= rank:
+        raise InvalidGraph(f"axis={axis} is outside [{-rank}, {rank}] for shape {dims_text(x.shape)}")
+    place = axis + rank if axis < 0 else axis
+    return _reshaped(x, (size_of(x.shape[:place]), size_of(x.shape[place:])))
+
+
+@shape_function("Squeeze", since=13)
+def squeeze(call: ShapeCall, x: Fact, axes: Fact | None = None) -> Fact:
+    """Dimensions of size 1 are dropped: those that the second input names, or all."""
+    return _squeeze(x, ints_of(axes)) if axes is None or axes.constant is not None else _squeeze_unknown(x, axes)
+
+
+@shape_function("Squeeze")
+def squeeze_before_13(call: ShapeCall, x: Fact, *, axes: Sequence[int] | None = None) -> Fact:
+    """The same, with the axes as an attribute."""
+    return _squeeze(x, axes)
+
+
+def _squeeze(x: Fact, axes: Sequence[int] | None) -> Fact:
+    if x.shape is None:
+        return tensor(x.dtype)
+    if axes is None:
+        if not all(isinstance(dim, int) for dim in x.shape):
+            return tensor(x.dtype)
+        return _reshaped(x, tuple(dim for dim in x.shape if dim != 1))
+    dropped = set(normalize_axes(axes, len(x.shape)))
+    for axis in sorted(dropped):
+        dim = x.shape[axis]
+        if isinstance(dim, int) and dim != 1:
+            raise InvalidGraph(f"axis {axis} of shape {dims_text(x.shape)} has size {dim}; only an axis of size 1 can be squeezed")
+    return _reshaped(x, tuple(dim for axis, dim in enumerate(x.shape) if axis not in dropped))
+
+
+def _squeeze_unknown(x: Fact, axes: Fact) -> Fact:
+    count = axes.shape[0] if axes.shape else None
+    if x.shape is None or not isinstance(count, int) or count > len(x.shape):
+        return tensor(x.dtype)
+    return tensor(x.dtype, unknown_shape(len(x.shape) - count))
+
+
+@shape_function("Unsqueeze", since=13)
+def unsqueeze(call: ShapeCall, x: Fact, axes: Fact) -> Fact:
+    """Dimensions of size 1 are put at the places that the second input names."""
+    places = ints_of(axes)
+    if places is not None:
+        return _unsqueeze(x, places)
+    count = axes.shape[0] if axes.shape else None
+    return tensor(x.dtype, unknown_shape(len(x.shape) + count) if x.shape is not None and isinstance(count, int) else None)
+
+
+@shape_function("Unsqueeze")
+def unsqueeze_before_13(call: ShapeCall, x: Fact, *, axes: Sequence[int] = ()) -> Fact:
+    """The same, with the axes as an attribute."""
+    return _unsqueeze(x, axes)
+
+
+def _unsqueeze(x: Fact, axes: Sequence[int]) -> Fact:
+    if x.shape is None:
+        return tensor(x.dtype)
+    rank = len(x.shape) + len(axes)
+    added = set(normalize_axes(axes, rank))
+    if len(added) < len(axes):
+        raise InvalidGraph(f"axes={list(axes)} names an axis twice for an output of rank {rank}")
+    rest = iter(x.shape)
+    return _reshaped(x, tuple(1 if axis in added else next(rest) for axis in range(rank)))
+
+
+@shape_function("Transpose")
+def transpose(call: ShapeCall, x: Fact, *, perm: Sequence[int] | None = None) -> Fact:
+    """Dimensions in the order that `perm` gives, reversed by default."""
+    if x.shape is None:
+        return tensor(x.dtype, None if perm is None else unknown_shape(len(perm)))
+    rank = len(x.shape)
+    order = tuple(range(rank))[::-1] if perm is None else tuple(perm)
+    if sorted(order) != list(range(rank)):
+        raise InvalidGraph(f"perm={list(order)} is no order of the {rank} axes of shape {dims_text(x.shape)}")
+    if x.value is not None:
+        return known(x.dtype, x.value.transpose(order))
+    return tensor(x.dtype, tuple([x.shape[axis] for axis in order]))
+
+
+@shape_function("Expand")
+def expand(call: ShapeCall, x: Fact, shape: Fact) -> Fact:
+    """The input broadcast against the shape that the second input holds."""
+    target = dims_of(shape)
+    if target is None:
+        count = shape.shape[0] if shape.shape else None
+        if x.shape is None or not isinstance(count, int):
+            return tensor(x.dtype)
+        return tensor(x.dtype, unknown_shape(max(count, len(x.shape))))
+    dims = broadcast((x.shape, tuple(anonymous() if dim is None else dim for dim in target)))
+    sizes = None if dims is None else _small(dims)
+    if x.value is None or sizes is None:
+        return tensor(x.dtype, dims)
+    return known(x.dtype, np.broadcast_to(x.value, sizes))
+
+
+def _small(shape: Shape) -> tuple[int, ...] | None:
+    """The sizes of a shape whose elements a fact may carry, else None."""
+    sizes = tuple([dim for dim in shape if isinstance(dim, int)])
+    return sizes if len(sizes) == len(shape) and math.prod(sizes) <= MAX_VALUE_SIZE else None
+
+
+@shape_function("Tile", since=6)
+def tile(call: ShapeCall, x: Fact, repeats: Fact) -> Fact:
+    """Each dimension times its number of repeats."""
+    counts = dims_of(repeats)
+    if x.shape is None or counts is None:
+        return tensor(x.dtype, None if x.shape is None else unknown_shape(len(x.shape)))
+    if len(counts) != len(x.shape):
+        raise InvalidGraph(f"repeats has {len(counts)} elements for an input of shape {dims_text(x.shape)}; give one for each axis")
+    shape = tuple(anonymous() if count is None else dim * count for dim, count in zip(x.shape, counts, strict=True))
+    times = ints_of(repeats)
+    if x.value is not None and times is not None and _small(shape) is not None:
+        return known(x.dtype, np.tile(x.value, times))
+    return tensor(x.dtype, shape)
+
+
+@shape_function("Tile")
+def tile_before_6(call: ShapeCall, x: Fact, tiles: Fact, axis: Fact) -> Fact:
+    """One axis repeated."""
+    times, place = ints_of(tiles), ints_of(axis)
+    if x.shape is None or times is None or place is None:
+        return tensor(x.dtype, None if x.shape is None else unknown_shape(len(x.shape)))
+    at = normalize_axis(place[0], len(x.shape))
+    return tensor(x.dtype, tuple(dim * times[0] if index == at else dim for index, dim in enumerate(x.shape)))
+
+
+@shape_function("DepthToSpace")
+def depth_to_space(call: ShapeCall, x: Fact, *, blocksize: int = 1) -> Fact:
+    """(N, C, H, W) -> (N, C / b², H * b, W * b)."""
+    shape = require_rank(x, "input", 4, 4)
+    if shape is None or blocksize < 1:
+        return tensor(x.dtype, unknown_shape(4))
+    N, C, H, W = shape
+    if isinstance(C, int) and C % (blocksize * blocksize):
+        raise InvalidGraph(f"{C} channels do not divide by blocksize² = {blocksize * blocksize}")
+    return tensor(x.dtype, (N, C // (blocksize * blocksize), H * blocksize, W * blocksize))
+
+
+@shape_function("SpaceToDepth")
+def space_to_depth(call: ShapeCall, x: Fact, *, blocksize: int = 1) -> Fact:
+    """(N, C, H, W) -> (N, C * b², H / b, W / b)."""
+    shape = require_rank(x, "input", 4, 4)
+    if shape is None or blocksize < 1:
+        return tensor(x.dtype, unknown_shape(4))
+    N, C, H, W = shape
+    for name, dim in (("height", H), ("width", W)):
+        if isinstance(dim, int) and dim % blocksize:
+            raise InvalidGraph(f"{name} {dim} does not divide by blocksize {blocksize}")
+    return tensor(x.dtype, (N, C * (blocksize * blocksize), H // blocksize, W // blocksize))

@@ -1,0 +1,279 @@
+"""Operators that take parts of tensors and put tensors together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidGraph
+from sardonyx.ir import Dim, Shape
+from sardonyx.ir.shape import anonymous, at_least_zero, ceil_div, maximum, minimum
+from sardonyx.ops.fact import Fact, ShapeCall, dims_text, known, shape_function, tensor
+from sardonyx.ops.shapes.axes import merge_dims, normalize_axes, normalize_axis, replace_dim, unknown_shape
+from sardonyx.ops.shapes.elements import dims_of, ints_of
+
+__all__: list[str] = []
+
+_FAR = 2**31 - 1
+"""An index from which on a slice is taken to reach the end of any symbolic dimension."""
+
+
+@shape_function("Slice", since=10)
+def slice_(call: ShapeCall, x: Fact, starts: Fact, ends: Fact, axes: Fact | None = None, steps: Fact | None = None) -> Fact:
+    """Ranges along axes; bounds are clamped to the dimension."""
+    if x.shape is None:
+        return tensor(x.dtype)
+    first, last = dims_of(starts), dims_of(ends)
+    count = _count(first, last, starts, ends, axes)
+    places = tuple(range(count)) if axes is None and count is not None else ints_of(axes)
+    if places is None or count is None:
+        return tensor(x.dtype, unknown_shape(len(x.shape)))
+    strides = [1] * count if steps is None else dims_of(steps) or [None] * count
+    return _slice(x, first or [None] * count, last or [None] * count, places, strides)
+
+
+def _count(first: list[Any] | None, last: list[Any] | None, starts: Fact, ends: Fact, axes: Fact | None) -> int | None:
+    """How many axes are sliced, where any input says so."""
+    for elements in (first, last):
+        if elements is not None:
+            return len(elements)
+    for fact in (starts, ends, axes):
+        if fact is not None and fact.shape and isinstance(fact.shape[0], int):
+            return fact.shape[0]
+    return None
+
+
+@shape_function("Slice")
+def slice_before_10(call: ShapeCall, x: Fact, *, starts: Sequence[int] = (), ends: Sequence[int] = (),
+                    axes: Sequence[int] | None = None) -> Fact:  # fmt: skip
+    """The same, with attributes and without steps."""
+    if x.shape is None:
+        return tensor(x.dtype)
+    return _slice(x, starts, ends, tuple(range(len(starts))) if axes is None else axes, [1] * len(starts))
+
+
+def _slice(
+    x: Fact, starts: Sequence[Dim | None], ends: Sequence[Dim | None], axes: Sequence[int], steps: Sequence[Dim | None]
+) -> Fact:
+    shape = x.shape or ()
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise InvalidGraph(f"starts, ends, axes and steps have {len(starts)}, {len(ends)}, {len(axes)} and {len(steps)} elements")
+    places = normalize_axes(axes, len(shape))
+    dims = list(shape)
+    for place, start, end, step in zip(places, starts, ends, steps, strict=True):
+        if step == 0:
+            raise InvalidGraph("a step is 0; expected a positive or negative one")
+        dims[place] = _sliced(dims[place], start, end, step)
+    if x.value is None:
+        return tensor(x.dtype, tuple(dims))
+    value = _sliced_value(x.value, places, starts, ends, steps)
+    return tensor(x.dtype, tuple(dims)) if value is None else known(x.dtype, value)
+
+
+def _sliced(dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None) -> Dim:
+    """How many elements of `dim` the range from `start` to `end` has."""
+    if start is None or end is None or not isinstance(step, int):
+        return anonymous()
+    if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
+        return len(range(*slice(start, end, step).indices(dim)))
+    if step < 0:
+        return _reversed(dim, start, end, step)
+    first, last = _clamped(start, dim), _clamped(end, dim)
+    if first is None or last is None:
+        return anonymous()
+    if last == dim:
+        extent = maximum(dim - start, 0) if at_least_zero(start) else minimum(dim, -start)
+    elif at_least_zero(start) and at_least_zero(end) and at_least_zero(end - start):
+        extent = minimum(end - start, maximum(dim - start, 0))
+    else:
+        extent = maximum(last - first, 0)
+    return ceil_div(extent, step)
+
+
+def _clamped(index: Dim, dim: Dim) -> Dim | None:
+    """`index` counted from the front and clamped to [0, dim]; None where its sign is unknown."""
+    if isinstance(index, int) and index >= _FAR:
+        return dim
+    if at_least_zero(index):
+        return minimum(index, dim)
+    return maximum(dim + index, 0) if at_least_zero(-index) else None
+
+
+def _reversed(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
+    """The whole dimension backwards, which is all that can be told of a symbolic one."""
+    is_whole = isinstance(start, int) and (start == -1 or start >= _FAR) and isinstance(end, int) and end <= -_FAR
+    return ceil_div(dim, -step) if is_whole else anonymous()
+
+
+def _sliced_value(value: Array, places: Sequence[int], starts: Sequence[Dim | None], ends: Sequence[Dim | None],
+                  steps: Sequence[Dim | None]) -> Array | None:  # fmt: skip
+    index = [slice(None)] * value.ndim
+    for place, start, end, step in zip(places, starts, ends, steps, strict=True):
+        if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int)):
+            return None
+        index[place] = slice(start, end, step)
+    return value[tuple(index)]
+
+
+@shape_function("Concat", since=4)
+def concat(call: ShapeCall, first: Fact, *others: Fact | None, axis: int = 0) -> Fact:
+    """The inputs one after the other along the axis."""
+    return _concat((first, *[fact for fact in others if fact is not None]), axis)
+
+
+@shape_function("Concat")
+def concat_before_4(call: ShapeCall, first: Fact, *others: Fact | None, axis: int = 1) -> Fact:
+    """The same, along axis 1 by default."""
+    return _concat((first, *[fact for fact in others if fact is not None]), axis)
+
+
+def _concat(inputs: Sequence[Fact], axis: int) -> Fact:
+    dtype = next((fact.dtype for fact in inputs if fact.dtype is not None), None)
+    if any(fact.shape is None for fact in inputs):
+        ranks = [len(fact.shape) for fact in inputs if fact.shape is not None]
+        return tensor(dtype, unknown_shape(ranks[0]) if ranks else None)
+    shapes = [fact.shape for fact in inputs if fact.shape is not None]
+    shape = _concatenated(shapes, normalize_axis(axis, len(shapes[0])))
+    if len(shape) == 1 and any(fact.value is not None for fact in inputs):
+        value = _joined(inputs)
+        return tensor(dtype, shape) if value is None else known(dtype, value)
+    if any(fact.value is None for fact in inputs):
+        return tensor(dtype, shape)
+    return known(dtype, np.concatenate([fact.value for fact in inputs if fact.value is not None], axis))
+
+
+def _concatenated(shapes: Sequence[Shape], axis: int) -> Shape:
+    result = shapes[0]
+    for shape in shapes[1:]:
+        if len(shape) != len(result):
+            raise InvalidGraph(f"inputs of ranks {len(result)} and {len(shape)} cannot be put together: "
+                               f"{dims_text(result)} and {dims_text(shape)}")  # fmt: skip
+        result = tuple(
+            a + b if place == axis else merge_dims(a, b, f"dimension {place} of the inputs")
+            for place, (a, b) in enumerate(zip(result, shape, strict=True))
+        )
+    return result
+
+
+def _joined(inputs: Sequence[Fact]) -> Array | None:
+    """The elements of vectors one after the other, unknown where a vector of known length is."""
+    elements: list[Any] = []
+    for fact in inputs:
+        length = fact.shape[0] if fact.shape else None
+        if fact.value is not None:
+            elements += fact.value.tolist()
+        elif isinstance(length, int) and length <= 64:
+            elements += [None] * length
+        else:
+            return None
+    if all(fact.value is not None and fact.value.dtype != object for fact in inputs):
+        return np.concatenate([fact.value for fact in inputs if fact.value is not None])
+    joined = np.empty(len(elements), object)
+    joined[:] = elements
+    return joined
+
+
+@shape_function("Split", since=13)
+def split(
+    call: ShapeCall, x: Fact, split: Fact | None = None, *, axis: int = 0, num_outputs: int | None = None
+) -> tuple[Fact, ...]:
+    """Parts along the axis: of the given lengths, or equal ones of which the last may be shorter."""
+    if split is None:
+        return _split_evenly(x, axis, call.output_count)
+    lengths = dims_of(split)
+    return _split(x, axis, [None] * call.output_count if lengths is None else lengths)
+
+
+@shape_function("Split", since=2)
+def split_before_13(call: ShapeCall, x: Fact, *, axis: int = 0, split: Sequence[int] | None = None) -> tuple[Fact, ...]:
+    """The same, with the lengths as an attribute."""
+    return _split_evenly(x, axis, call.output_count) if split is None else _split(x, axis, split)
+
+
+@shape_function("Split")
+def split_before_2(call: ShapeCall, x: Fact, lengths: Fact | None = None, *, axis: int = 0,
+                   split: Sequence[int] | None = None) -> tuple[Fact, ...]:  # fmt: skip
+    """The same, with the lengths as an attribute or an input."""
+    if split is None and lengths is not None:
+        return _split(x, axis, dims_of(lengths) or [None] * call.output_count)
+    return _split_evenly(x, axis, call.output_count) if split is None else _split(x, axis, split)
+
+
+def _split_evenly(x: Fact, axis: int, count: int) -> tuple[Fact, ...]:
+    if x.shape is None or count == 0:
+        return (tensor(x.dtype),) * count
+    dim = x.shape[normalize_axis(axis, len(x.shape))]
+    part = ceil_div(dim, count)
+    if count == 1 or (part * count == dim):
+        return _split(x, axis, [part] * count)
+    return _split(x, axis, [part] * (count - 1) + [dim - part * (count - 1)])
+
+
+def _split(x: Fact, axis: int, lengths: Sequence[Dim | None]) -> tuple[Fact, ...]:
+    if x.shape is None:
+        return (tensor(x.dtype),) * len(lengths)
+    place = normalize_axis(axis, len(x.shape))
+    dim = x.shape[place]
+    sizes = [length for length in lengths if isinstance(length, int)]
+    if isinstance(dim, int) and len(sizes) == len(lengths) and sum(sizes) != dim:
+        raise InvalidGraph(f"the parts {sizes} do not add up to {dim}, the size of axis {axis} of shape {dims_text(x.shape)}")
+    shapes = [replace_dim(x.shape, place, anonymous() if length is None else length) for length in lengths]
+    if x.value is None or len(sizes) < len(lengths):
+        return tuple([tensor(x.dtype, shape) for shape in shapes])
+    return tuple([known(x.dtype, part) for part in np.split(x.value, np.cumsum(sizes)[:-1].tolist(), place)])
+
+
+@shape_function("Pad", since=11)
+def pad(call: ShapeCall, x: Fact, pads: Fact, value: Fact | None = None, axes: Fact | None = None) -> Fact:
+    """Each axis grows by its pads at begin and end, which may be negative."""
+    amounts, places = dims_of(pads), None if axes is None else ints_of(axes)
+    if x.shape is None:
+        return tensor(x.dtype)
+    if amounts is None or (axes is not None and places is None):
+        return tensor(x.dtype, unknown_shape(len(x.shape)))
+    return _pad(x, amounts, range(len(x.shape)) if places is None else places)
+
+
+@shape_function("Pad")
+def pad_before_11(call: ShapeCall, x: Fact, *, pads: Sequence[int] | None = None, paddings: Sequence[int] | None = None) -> Fact:
+    """The same, with the pads as an attribute."""
+    amounts = paddings if pads is None else pads
+    if x.shape is None or amounts is None:
+        return tensor(x.dtype, x.shape)
+    return _pad(x, amounts, range(len(x.shape)))
+
+
+def _pad(x: Fact, amounts: Sequence[Dim | None], axes: Sequence[int]) -> Fact:
+    shape = x.shape or ()
+    count = len(axes)
+    if len(amounts) != 2 * count:
+        raise InvalidGraph(f"pads has {len(amounts)} elements for {count} axes; expected begin and end of each, {2 * count}")
+    dims = list(shape)
+    for place, begin, end in zip(normalize_axes(axes, len(shape)), amounts[:count], amounts[count:], strict=True):
+        dims[place] = anonymous() if begin is None or end is None else dims[place] + begin + end
+        if isinstance(dims[place], int) and not at_least_zero(dims[place]):
+            raise InvalidGraph(f"pads {begin} and {end} leave {dims[place]} of axis {place} of shape {dims_text(shape)}")
+    return tensor(x.dtype, tuple(dims))
+
+
+@shape_function("Trilu", "ReverseSequence")
+def same_shape(call: ShapeCall, x: Fact, other: Fact | None = None) -> Fact:
+    """The output is as the first input."""
+    return tensor(x.dtype, x.shape)
+
+
+@shape_function("CenterCropPad")
+def center_crop_pad(call: ShapeCall, x: Fact, shape: Fact, *, axes: Sequence[int] | None = None) -> Fact:
+    """The named axes get the sizes that the second input holds."""
+    if x.shape is None:
+        return tensor(x.dtype)
+    target = dims_of(shape)
+    places = normalize_axes(range(len(x.shape)) if axes is None else axes, len(x.shape))
+    sizes: Sequence[Dim | None] = [None] * len(places) if target is None else target
+    dims = list(x.shape)
+    for place, size in zip(places, sizes, strict=True):
+        dims[place] = anonymous() if size is None else size
+    return tensor(x.dtype, tuple(dims))
