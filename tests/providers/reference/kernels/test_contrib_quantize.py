@@ -1,0 +1,116 @@
+"""QuantizeLinear, DequantizeLinear and GatherBlockQuantized of com.microsoft."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from support.run_op import run_op
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+
+
+def run(op_type: str, *inputs: Any, **options: Any) -> Any:
+    return run_op(op_type, *inputs, domain="com.microsoft", **options)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, ml_dtypes.int4, ml_dtypes.uint4])
+def test_QuantizeLinear_knows_integers_of_16_and_4_bits(dtype: Any) -> None:
+    """Numbers saturate at the ends of the type; DequantizeLinear takes them back."""
+    x = np.array([-1e9, 0.0, 0.5, 1.5, 1e9], np.float32)
+    scale, zero = np.array(0.5, np.float32), np.array(1, dtype)
+    y = run("QuantizeLinear", x, scale, zero)
+    limits = ml_dtypes.iinfo(dtype)
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(y.astype(np.int64), [limits.min, 1, 2, 4, limits.max])
+    np.testing.assert_array_equal(run("DequantizeLinear", y, scale, zero)[1:4], x[1:4])
+
+
+def test_scales_go_along_an_axis() -> None:
+    """A scale per index of `axis` divides and multiplies its slices."""
+    x = np.array([[2.0, 4.0], [8.0, 16.0]], np.float32)
+    scale, zero = np.array([1.0, 4.0], np.float32), np.array([0, 10], np.int16)
+    y = run("QuantizeLinear", x, scale, zero, axis=0)
+    np.testing.assert_array_equal(y, np.array([[2, 4], [12, 14]], np.int16))
+    np.testing.assert_array_equal(run("DequantizeLinear", y, scale, zero, axis=0), x)
+
+
+def test_without_a_zero_point_the_result_is_uint8() -> None:
+    """The zero point is then 0."""
+    assert run("QuantizeLinear", np.ones(2, np.float32), np.array(1.0, np.float32)).dtype == np.uint8
+
+
+ROWS, D, BLOCK = 5, 32, 16
+
+
+def table(bits: int) -> tuple[Array, Array, Array]:
+    generator = np.random.default_rng(0)
+    packed = generator.integers(0, 256, (ROWS, D * bits // 8)).astype(np.uint8)
+    numbers = ((packed[..., None] >> np.arange(0, 8, bits)) & ((1 << bits) - 1)).reshape(ROWS, D).astype(np.float64)
+    return packed, numbers, generator.random((ROWS, D // BLOCK)).astype(np.float32)
+
+
+INDICES = np.array([[4, 0], [-1, 2]])
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("has_zero_points", [False, True])
+def test_GatherBlockQuantized_unpacks_the_rows_that_it_gathers(bits: int, has_zero_points: bool) -> None:
+    """Zero points are packed like the data; without them it is half the range. Negative indices count from the end."""
+    packed, numbers, scales = table(bits)
+    stored = np.arange(ROWS, dtype=np.uint8)[:, None] * 17 if has_zero_points else None
+    if stored is not None and bits == 8:
+        stored = stored.repeat(2, axis=1)
+    points = np.full((ROWS, 2), 1 << (bits - 1))
+    if stored is not None:
+        points = ((stored[..., None] >> np.arange(0, 8, bits)) & ((1 << bits) - 1)).reshape(ROWS, -1)[:, :2]
+    whole = (numbers - points.repeat(BLOCK, axis=1)) * scales.repeat(BLOCK, axis=1)
+    y = run("GatherBlockQuantized", packed, INDICES, scales, stored, bits=bits, block_size=BLOCK)
+    np.testing.assert_allclose(y, whole[INDICES], rtol=1e-6)
+
+
+@pytest.mark.parametrize("gather_axis", [0, 1])
+@pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4])
+def test_GatherBlockQuantized_takes_four_bit_types_along_any_axis(gather_axis: int, dtype: Any) -> None:
+    """The gathered axis may be the quantized one; the zero point is then 0 by default."""
+    data = np.arange(ROWS * D).reshape(ROWS, D).astype(np.int8) % 7
+    scales = np.arange(1, ROWS * 2 + 1, dtype=np.float32).reshape(ROWS, 2)
+    y = run("GatherBlockQuantized", data.astype(dtype), INDICES, scales, block_size=BLOCK, gather_axis=gather_axis)
+    whole = data * scales.repeat(BLOCK, axis=1)
+    np.testing.assert_array_equal(y, np.take(whole, INDICES, axis=gather_axis))
+
+
+def test_GatherBlockQuantized_takes_narrow_floats_with_one_scale_for_all() -> None:
+    """block_size 0 makes a row one block; a scale of size 1 stands for every row."""
+    data = np.linspace(-2, 2, ROWS * D).reshape(ROWS, D).astype(ml_dtypes.float8_e4m3fn)
+    y = run("GatherBlockQuantized", data, INDICES, np.array([[2.0]], np.float16), block_size=0)
+    assert y.dtype == np.float16
+    np.testing.assert_array_equal(y, (data.astype(np.float32) * 2)[INDICES].astype(np.float16))
+
+
+def test_GatherBlockQuantized_gives_zeros_for_an_index_out_of_range() -> None:
+    """Unlike Gather, it is no error."""
+    packed, _, scales = table(8)
+    y = run("GatherBlockQuantized", packed, np.array([ROWS, -ROWS - 1, 0]), scales, bits=8, block_size=BLOCK)
+    assert not y[:2].any()
+    assert y[2].any()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bits": 3}, "bits is 3"),
+        ({"block_size": 8}, "block_size 8"),
+        ({"block_size": 32}, r"makes them \(5, 1\)"),
+        ({"gather_axis": 1}, "gathered along axis 1"),
+        ({"quantize_axis": 2}, "quantize|axis"),
+    ],
+)
+def test_GatherBlockQuantized_names_bad_attributes(change: dict[str, Any], message: str) -> None:
+    """The message holds what was found and what the data ask for."""
+    packed, _, scales = table(4)
+    with pytest.raises(InvalidArgument, match=message):
+        run("GatherBlockQuantized", packed, INDICES, scales, **({"bits": 4, "block_size": BLOCK} | change))
