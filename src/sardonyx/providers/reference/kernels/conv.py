@@ -1,0 +1,138 @@
+"""Reference kernels of convolution: Conv, ConvInteger, QLinearConv, CausalConvWithState."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.convolve import convolve
+from sardonyx.providers.reference.kernels.dimensions import check_output_size
+from sardonyx.providers.reference.kernels.exact import convolve_integers
+from sardonyx.providers.reference.kernels.precision import quiet, widen
+from sardonyx.providers.reference.kernels.requantize import center, requantize
+from sardonyx.providers.reference.kernels.window import Window, place_window
+from sardonyx.providers.reference.registry import Call, kernel
+
+__all__: list[str] = []
+
+
+@kernel("Conv")
+@quiet
+def conv(
+    node: Call, x: Array, w: Array, b: Array | None = None, *, auto_pad: str = "NOTSET", dilations: Sequence[int] = (),
+    group: int = 1, kernel_shape: Sequence[int] = (), pads: Sequence[int] = (), strides: Sequence[int] = (),
+) -> Array:  # fmt: skip
+    """Convolve x (N, C, *spatial) with w (M, C / group, *kernel), add b (M,); half types in float32. Source: ONNX Conv-22."""
+    _check_operands(x, w, b, group, kernel_shape)
+    window = _conv_window(x, w, strides, dilations, pads, auto_pad)
+    bias = None if b is None else widen(b)
+    return convolve(widen(x), widen(w), bias, group, window).astype(x.dtype, copy=False)
+
+
+@kernel("ConvInteger", since=10)
+def conv_integer(
+    node: Call, x: Array, w: Array, x_zero_point: Array | None = None, w_zero_point: Array | None = None, *,
+    auto_pad: str = "NOTSET", dilations: Sequence[int] = (), group: int = 1, kernel_shape: Sequence[int] = (),
+    pads: Sequence[int] = (), strides: Sequence[int] = (),
+) -> Array:  # fmt: skip
+    """Convolve (x - x_zero_point) with (w - w_zero_point), 8-bit integers, exactly into int32.
+
+    w_zero_point is a scalar or (M,). Padding stands for x_zero_point. Source: ONNX ConvInteger-10.
+    """
+    _check_operands(x, w, None, group, kernel_shape)
+    window = _conv_window(x, w, strides, dilations, pads, auto_pad)
+    return convolve_integers(
+        center(x, x_zero_point, "x_zero_point", None), center(w, w_zero_point, "w_zero_point", 0), group, window
+    )
+
+
+@kernel("QLinearConv", since=10)
+def qlinear_conv(
+    node: Call, x: Array, x_scale: Array, x_zero_point: Array, w: Array, w_scale: Array, w_zero_point: Array,
+    y_scale: Array, y_zero_point: Array, b: Array | None = None, *, auto_pad: str = "NOTSET",
+    dilations: Sequence[int] = (), group: int = 1, kernel_shape: Sequence[int] = (), pads: Sequence[int] = (),
+    strides: Sequence[int] = (),
+) -> Array:  # fmt: skip
+    """Convolve quantized x with quantized w, add b (M,) of int32, and quantize to y_zero_point's type.
+
+    w_scale and w_zero_point are scalars or (M,); the product and the sum are exact, the scaling is float32.
+    Source: ONNX QLinearConv-10.
+    """
+    _check_operands(x, w, b, group, kernel_shape)
+    window = _conv_window(x, w, strides, dilations, pads, auto_pad)
+    total = convolve_integers(
+        center(x, x_zero_point, "x_zero_point", None), center(w, w_zero_point, "w_zero_point", 0), group, window
+    )
+    if b is not None:
+        total += b.reshape(-1, *(1,) * (x.ndim - 2))
+    scale = w_scale if w_scale.size == 1 else w_scale.reshape(-1, *(1,) * (x.ndim - 2))
+    return requantize(total, x_scale, scale, y_scale, y_zero_point)
+
+
+_CAUSAL_ACTIVATIONS = ("none", "silu", "swish")
+
+
+@kernel("CausalConvWithState", since=27)
+@quiet
+def causal_conv_with_state(
+    node: Call, x: Array, weight: Array, bias: Array | None = None, past_state: Array | None = None, *,
+    activation: str = "none",
+) -> tuple[Array, Array]:  # fmt: skip
+    """Convolve each channel of x (N, C, T), continued from past_state (N, C, k - 1), with weight (C, 1, k).
+
+    Returns the output (N, C, T) and the last k - 1 elements of the joined sequence. Source: ONNX CausalConvWithState-27.
+    """
+    if activation not in _CAUSAL_ACTIVATIONS:
+        raise InvalidArgument(f"activation = {activation!r}, expected one of {list(_CAUSAL_ACTIVATIONS)}")
+    if x.ndim != 3 or weight.ndim != 3 or weight.shape[:2] != (x.shape[1], 1) or weight.shape[2] == 0:
+        raise InvalidArgument(
+            f"input {x.shape} and weight {weight.shape}, expected (N, C, T) and (C, 1, k) with k of at least 1"
+        )
+    _check_bias(bias, x.shape[1])
+    carried = (*x.shape[:2], weight.shape[2] - 1)
+    if past_state is not None and past_state.shape != carried:
+        raise InvalidArgument(f"past_state has shape {past_state.shape}, expected (N, C, k - 1) = {carried}")
+    past = np.zeros(carried, x.dtype) if past_state is None else past_state
+    joined = np.concatenate([past, x], axis=2)
+    present = joined[:, :, x.shape[2] :]
+    if x.size == 0:
+        return np.empty_like(x), present
+    window = place_window(joined.shape[2:], weight.shape[2:])
+    y = convolve(widen(joined), widen(weight), None if bias is None else widen(bias), x.shape[1], window)
+    if activation != "none":
+        y /= 1 + np.exp(-y)
+    return y.astype(x.dtype, copy=False), present
+
+
+def _check_operands(x: Array, w: Array, b: Array | None, group: int, kernel_shape: Sequence[int]) -> None:
+    if x.ndim < 3 or w.ndim != x.ndim:
+        raise InvalidArgument(
+            f"X has shape {x.shape} and W has shape {w.shape}; expected (N, C, *spatial) and (M, C / group, *kernel) "
+            "of one rank, at least 3"
+        )
+    if group < 1 or x.shape[1] != w.shape[1] * group or w.shape[0] % group:
+        raise InvalidArgument(
+            f"X has {x.shape[1]} channels, W has shape {w.shape} and group = {group}; expected X's channels to be "
+            "group times W's second dimension and W's first dimension to be a multiple of group"
+        )
+    if len(kernel_shape) and tuple(kernel_shape) != w.shape[2:]:
+        raise InvalidArgument(f"kernel_shape = {list(kernel_shape)}, but W has kernel {list(w.shape[2:])}; drop one")
+    _check_bias(b, w.shape[0])
+
+
+def _check_bias(b: Array | None, filters: int) -> None:
+    if b is not None and b.shape != (filters,):
+        raise InvalidArgument(f"the bias has shape {b.shape}, expected ({filters},): one value per output channel")
+
+
+def _conv_window(
+    x: Array, w: Array, strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int], auto_pad: str
+) -> Window:
+    window = place_window(
+        x.shape[2:], w.shape[2:], strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad
+    )
+    check_output_size((x.shape[0], w.shape[0], *window.output), 4)
+    return window

@@ -1,0 +1,160 @@
+"""Reference kernels that scatter windows: ConvTranspose, Col2Im."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.dimensions import as_ints, check_output_size
+from sardonyx.providers.reference.kernels.precision import compute_type, quiet, widen
+from sardonyx.providers.reference.kernels.window import Window, place_window, resolve_axes_values, split_padding
+from sardonyx.providers.reference.registry import Call, kernel
+
+__all__: list[str] = []
+
+_BLOCK_ELEMENTS = 1 << 22
+"""Products scattered at a time, in elements: 16 MiB of float32."""
+
+
+@kernel("ConvTranspose")
+@quiet
+def conv_transpose(
+    node: Call, x: Array, w: Array, b: Array | None = None, *, auto_pad: str = "NOTSET", dilations: Sequence[int] = (),
+    group: int = 1, kernel_shape: Sequence[int] = (), output_padding: Sequence[int] = (),
+    output_shape: Sequence[int] = (), pads: Sequence[int] = (), strides: Sequence[int] = (),
+) -> Array:  # fmt: skip
+    """Transposed convolution of x (N, C, *spatial) with w (C, M / group, *kernel), plus b (M,); half types in float32.
+
+    Source: ONNX ConvTranspose-22. The formulas of version 1 divide an odd padding the other way, against its own text;
+    they were an error.
+    """
+    _check_operands(x, w, b, group, kernel_shape)
+    rank = x.ndim - 2
+    steps = resolve_axes_values("strides", strides, rank, 1, 1)
+    spread = resolve_axes_values("dilations", dilations, rank, 1, 1)
+    extra = resolve_axes_values("output_padding", output_padding, rank, 0, 0)
+    totals = [
+        stride * (size - 1) + more + (k - 1) * dilation + 1
+        for stride, size, more, k, dilation in zip(steps, x.shape[2:], extra, w.shape[2:], spread, strict=True)
+    ]
+    output, begins = _output_and_begins(x.shape[2:], totals, steps, auto_pad, output_shape, pads)
+    window = Window(w.shape[2:], steps, spread, begins, (0,) * rank, output)
+    check_output_size((x.shape[0], w.shape[1] * group, *output), 4)
+    wide = widen(x)
+    y = np.zeros((x.shape[0], w.shape[1] * group, *output), wide.dtype)
+    if b is not None:
+        y += widen(b).reshape(-1, *(1,) * rank)
+    _scatter_products(wide, widen(w), y, group, window)
+    return y.astype(x.dtype, copy=False)
+
+
+def _check_operands(x: Array, w: Array, b: Array | None, group: int, kernel_shape: Sequence[int]) -> None:
+    if x.ndim < 3 or w.ndim != x.ndim:
+        raise InvalidArgument(
+            f"X has shape {x.shape} and W has shape {w.shape}; expected (N, C, *spatial) and (C, M / group, *kernel) "
+            "of one rank, at least 3"
+        )
+    if group < 1 or x.shape[1] != w.shape[0] or w.shape[0] % group:
+        raise InvalidArgument(
+            f"X has {x.shape[1]} channels, W has shape {w.shape} and group = {group}; expected X's channels to be W's "
+            "first dimension and a multiple of group"
+        )
+    if len(kernel_shape) and tuple(kernel_shape) != w.shape[2:]:
+        raise InvalidArgument(f"kernel_shape = {list(kernel_shape)}, but W has kernel {list(w.shape[2:])}; drop one")
+    if b is not None and b.shape != (w.shape[1] * group,):
+        raise InvalidArgument(f"B has shape {b.shape}, expected ({w.shape[1] * group},): one value per output channel")
+
+
+def _output_and_begins(
+    spatial: Sequence[int], totals: Sequence[int], strides: Sequence[int], auto_pad: str, output_shape: Sequence[int],
+    pads: Sequence[int],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+    """Lengths of the output, and how much of the scattered windows (`totals` long) is cut off before it."""
+    rank = len(totals)
+    if auto_pad not in ("NOTSET", "", "VALID", "SAME_UPPER", "SAME_LOWER"):
+        raise InvalidArgument(f"auto_pad = {auto_pad!r}, expected NOTSET, SAME_UPPER, SAME_LOWER or VALID")
+    if not len(output_shape) and not auto_pad.startswith("SAME"):
+        both = (0,) * (2 * rank) if auto_pad == "VALID" else resolve_axes_values("pads", pads, 2 * rank, 0, 0)
+        output = tuple(total - sum(both[axis::rank]) for axis, total in enumerate(totals))
+        if any(length < 0 for length in output):
+            raise InvalidArgument(f"pads = {list(both)} leave an output of {list(output)}; the unpadded one is {list(totals)}")
+        return output, both[:rank]
+    wanted = output_shape[-rank:] if len(output_shape) == rank + 2 else output_shape
+    same = tuple(size * stride for size, stride in zip(spatial, strides, strict=True))
+    output = resolve_axes_values("output_shape", wanted, rank, 0, 0) if len(wanted) else same
+    begins = tuple(
+        split_padding(max(0, total - length), auto_pad)[0] for total, length in zip(totals, output, strict=True)
+    )
+    return output, begins
+
+
+def _scatter_products(x: Array, w: Array, y: Array, group: int, window: Window) -> None:
+    """Add to y (N, M, *output) the transposed convolution of x (N, C, *spatial) with w (C, M / group, *kernel)."""
+    if x.size == 0 or w.size == 0 or y.size == 0:
+        return
+    channels, filters = w.shape[0] // group, w.shape[1]
+    pixels = x.reshape(x.shape[0], group, channels, -1)
+    weights = w.reshape(group, channels, filters, -1).transpose(0, 2, 3, 1)
+    taps = weights.shape[2]
+    step = max(1, _BLOCK_ELEMENTS // (taps * pixels.shape[3]))
+    for image, g, first in itertools.product(range(x.shape[0]), range(group), range(0, filters, step)):
+        block = weights[g, first : first + step]
+        products = np.matmul(block.reshape(-1, channels), pixels[image, g])
+        start = g * filters + first
+        target = y[image, start : start + len(block)]
+        _scatter_taps(products.reshape(len(block), taps, *x.shape[2:]), target, window)
+
+
+def _scatter_taps(products: Array, y: Array, window: Window) -> None:
+    """Add products (M, taps, *spatial) to y (M, *output), each tap where the window puts it."""
+    lengths = list(zip(products.shape[2:], y.shape[1:], window.strides, strict=True))
+    for tap, index in enumerate(np.ndindex(window.kernel)):
+        sources: list[int | slice] = [slice(None), tap]
+        targets: list[int | slice] = [slice(None)]
+        for axis, k in enumerate(index):
+            source, target = _overlap(*lengths[axis], k * window.dilations[axis] - window.begins[axis])
+            sources.append(source)
+            targets.append(target)
+        y[tuple(targets)] += products[tuple(sources)]
+
+
+def _overlap(size: int, output: int, stride: int, offset: int) -> tuple[slice, slice]:
+    """The elements i of `size` for which element i * stride + offset of `output` exists, and those."""
+    first = max(0, -(offset // stride))
+    last = min(size - 1, (output - 1 - offset) // stride)
+    if last < first:
+        return slice(0, 0), slice(0, 0)
+    return slice(first, last + 1), slice(first * stride + offset, last * stride + offset + 1, stride)
+
+
+@kernel("Col2Im", since=18)
+@quiet
+def col2im(
+    node: Call, x: Array, image_shape: Array, block_shape: Array, *, dilations: Sequence[int] = (),
+    pads: Sequence[int] = (), strides: Sequence[int] = (),
+) -> Array:  # fmt: skip
+    """Add the columns of x (N, C * taps, L) up into images (N, C, *image_shape). Source: ONNX Col2Im-18.
+
+    Half types are summed in float32; bool by "or". Taps are numbered row-major over block_shape, columns over its positions.
+    """
+    image = resolve_axes_values("image_shape", as_ints(image_shape, "image_shape"), image_shape.size, 1, 1)
+    kernel_shape = as_ints(block_shape, "block_shape")
+    window = place_window(image, kernel_shape, strides=strides, dilations=dilations, pads=pads)
+    taps, positions = math.prod(window.kernel), math.prod(window.output)
+    if x.ndim != 3 or x.shape[1] % taps or x.shape[2] != positions:
+        raise InvalidArgument(
+            f"input has shape {x.shape}; expected (N, C * {taps}, {positions}) for an image of {list(image)} and "
+            f"blocks of {list(kernel_shape)}"
+        )
+    channels = x.shape[1] // taps
+    check_output_size((x.shape[0], channels, *image), x.dtype.itemsize)
+    accumulator = compute_type(x.dtype)
+    y = np.zeros((x.shape[0] * channels, *image), accumulator)
+    columns = x.astype(accumulator, copy=False).reshape(-1, taps, *window.output)
+    _scatter_taps(columns, y, window)
+    return y.reshape(x.shape[0], channels, *image).astype(x.dtype, copy=False)

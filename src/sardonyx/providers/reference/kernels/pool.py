@@ -1,0 +1,199 @@
+"""Reference kernels of pooling over windows: AveragePool, LpPool, MaxPool, and the global ones.
+
+Windows are boxes, so a maximum or a sum over one is taken along one axis after another; padding is never materialised: a tap
+that would read it is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.dimensions import check_output_size
+from sardonyx.providers.reference.kernels.precision import quiet, widen
+from sardonyx.providers.reference.kernels.window import Window, place_window
+from sardonyx.providers.reference.registry import Call, kernel
+
+__all__: list[str] = []
+
+
+@kernel("MaxPool")
+@quiet
+def max_pool(
+    node: Call, x: Array, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Sequence[int] = (),
+    kernel_shape: Sequence[int] = (), pads: Sequence[int] = (), storage_order: int = 0, strides: Sequence[int] = (),
+) -> Array | tuple[Array, Array]:  # fmt: skip
+    """The maximum of each window of x (N, C, *spatial) and, where used, its index in x flattened. Source: ONNX MaxPool-22.
+
+    Of equal maxima the first in row-major order counts. With storage_order 1 an index counts the spatial axes column-major.
+    """
+    window = _pool_window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    if len(node.present) > 1 and node.present[1]:
+        return _max_with_indices(x, window, storage_order)
+    return _slide(x, window, np.maximum, _lowest(x.dtype))
+
+
+@kernel("AveragePool")
+@quiet
+def average_pool(
+    node: Call, x: Array, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, count_include_pad: int = 0,
+    dilations: Sequence[int] = (), kernel_shape: Sequence[int] = (), pads: Sequence[int] = (),
+    strides: Sequence[int] = (),
+) -> Array:  # fmt: skip
+    """The mean of each window of x (N, C, *spatial); half types are summed in float32. Source: ONNX AveragePool-22.
+
+    A window counts its elements inside x or, with count_include_pad, inside the declared padding.
+    """
+    window = _pool_window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    counts = np.ones((), np.int64)
+    for axis, size in enumerate(x.shape[2:]):
+        counts = counts[..., None] * _count_taps(size, window, axis, include_padding=bool(count_include_pad))
+    total = _slide(widen(x), window, np.add, 0)
+    mean: Array = total / counts.astype(total.dtype)
+    return mean.astype(x.dtype, copy=False)
+
+
+@kernel("LpPool")
+@quiet
+def lp_pool(
+    node: Call, x: Array, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Sequence[int] = (),
+    kernel_shape: Sequence[int] = (), p: float = 2, pads: Sequence[int] = (), strides: Sequence[int] = (),
+) -> Array:  # fmt: skip
+    """The p-norm of each window of x (N, C, *spatial); half types in float32. Source: ONNX LpPool-22."""
+    window = _pool_window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    return _root(_slide(_powers(widen(x), p), window, np.add, 0), p).astype(x.dtype, copy=False)
+
+
+@kernel("GlobalAveragePool")
+@quiet
+def global_average_pool(node: Call, x: Array) -> Array:
+    """The mean of x (N, C, *spatial) over the spatial axes, as (N, C, 1, ...). Source: ONNX GlobalAveragePool-22."""
+    mean: Array = widen(x).mean(axis=_spatial_axes(x), keepdims=True)
+    return mean.astype(x.dtype, copy=False)
+
+
+@kernel("GlobalMaxPool")
+def global_max_pool(node: Call, x: Array) -> Array:
+    """The maximum of x (N, C, *spatial) over the spatial axes, as (N, C, 1, ...). Source: ONNX GlobalMaxPool-22."""
+    y: Array = np.max(x, axis=_spatial_axes(x), keepdims=True, initial=_lowest(x.dtype))
+    return y
+
+
+@kernel("GlobalLpPool")
+@quiet
+def global_lp_pool(node: Call, x: Array, *, p: float = 2) -> Array:
+    """The p-norm of x (N, C, *spatial) over the spatial axes, as (N, C, 1, ...). Source: ONNX GlobalLpPool-22."""
+    powers = _powers(widen(x), p)
+    return _root(powers.sum(axis=_spatial_axes(x), keepdims=True), p).astype(x.dtype, copy=False)
+
+
+def _spatial_axes(x: Array) -> tuple[int, ...]:
+    if x.ndim < 2:
+        raise InvalidArgument(f"X has shape {x.shape}, expected (N, C, *spatial)")
+    return tuple(range(2, x.ndim))
+
+
+def _pool_window(
+    x: Array, kernel_shape: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int],
+    auto_pad: str, ceil_mode: int,
+) -> Window:  # fmt: skip
+    if x.ndim < 3:
+        raise InvalidArgument(f"X has shape {x.shape}, expected (N, C, *spatial) of rank 3 or more")
+    if not len(kernel_shape):
+        raise InvalidArgument(f"kernel_shape is missing; give one length per spatial axis of X, of shape {x.shape}")
+    window = place_window(
+        x.shape[2:], kernel_shape, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad, ceil_mode=ceil_mode
+    )
+    check_output_size((*x.shape[:2], *window.output), x.dtype.itemsize)
+    return window
+
+
+def _lowest(dtype: np.dtype[Any]) -> float | int:
+    return int(np.iinfo(dtype).min) if dtype.kind in "iu" else -np.inf
+
+
+def _slide(x: Array, window: Window, combine: np.ufunc, neutral: float | int) -> Array:
+    """Combine the elements of each window of x (N, C, *spatial) into (N, C, *output); `neutral` where there are none."""
+    for axis in range(len(window.kernel)):
+        if window.kernel[axis] > 1 or window.strides[axis] > 1 or window.output[axis] != x.shape[axis + 2]:
+            x = _slide_axis(x, axis, window, combine, neutral)
+    return x
+
+
+def _slide_axis(x: Array, axis: int, window: Window, combine: np.ufunc, neutral: float | int) -> Array:
+    output = window.output[axis]
+    before = (slice(None),) * (axis + 2)
+    taps = [_tap_slices(x.shape[axis + 2], window, axis, tap) for tap in range(window.kernel[axis])]
+    taps.sort(key=lambda tap: tap[0] != slice(0, output))
+    inside, source = taps[0]
+    if inside == slice(0, output):
+        y = x[(*before, source)].copy()
+        taps = taps[1:]
+    else:
+        y = np.full((*x.shape[: axis + 2], output, *x.shape[axis + 3 :]), neutral, x.dtype)
+    for inside, source in taps:
+        target = y[(*before, inside)]
+        combine(target, x[(*before, source)], out=target)
+    return y
+
+
+def _tap_slices(size: int, window: Window, axis: int, tap: int) -> tuple[slice, slice]:
+    """The outputs whose `tap` reads an element of an axis of `size`, and those elements."""
+    stride, offset = window.strides[axis], tap * window.dilations[axis] - window.begins[axis]
+    first = max(0, -(offset // stride))
+    last = min(window.output[axis] - 1, (size - 1 - offset) // stride)
+    if last < first:
+        return slice(0, 0), slice(0, 0)
+    return slice(first, last + 1), slice(first * stride + offset, last * stride + offset + 1, stride)
+
+
+def _count_taps(size: int, window: Window, axis: int, *, include_padding: bool) -> Array:
+    """For each output of `axis`, how many taps read x or, with include_padding, x or its declared padding."""
+    begin = window.begins[axis]
+    taps = np.arange(window.kernel[axis]) * window.dilations[axis] - begin
+    positions = np.arange(window.output[axis])[:, None] * window.strides[axis] + taps
+    low, high = (-begin, size + window.ends[axis]) if include_padding else (0, size)
+    return np.asarray(np.count_nonzero((positions >= low) & (positions < high), axis=1))
+
+
+def _max_with_indices(x: Array, window: Window, storage_order: int) -> tuple[Array, Array]:
+    spatial = x.shape[2:]
+    numbers = np.arange(math.prod(spatial), dtype=np.int64)
+    numbers = numbers.reshape(spatial[::-1]).T if storage_order else numbers.reshape(spatial)
+    best = np.full((*x.shape[:2], *window.output), _lowest(x.dtype), x.dtype)
+    index = np.zeros(best.shape, np.int64)
+    found = np.zeros(window.output, np.bool_)
+    for taps in np.ndindex(*window.kernel):
+        pairs = [_tap_slices(size, window, axis, tap) for axis, (size, tap) in enumerate(zip(spatial, taps, strict=True))]
+        inside, source = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+        whole = (slice(None), slice(None))
+        candidate, target = x[whole + source], best[whole + inside]
+        better = (candidate > target) | ~found[inside] | (np.isnan(candidate) & ~np.isnan(target))
+        np.copyto(target, candidate, where=better)
+        np.copyto(index[whole + inside], numbers[source], where=better)
+        found[inside] = True
+    planes = np.arange(x.shape[0] * x.shape[1], dtype=np.int64) * numbers.size
+    index += planes.reshape(*x.shape[:2], *(1,) * len(spatial))
+    return best, index
+
+
+def _powers(x: Array, p: float) -> Array:
+    if p == 2:
+        return x * x
+    magnitudes = np.abs(x)
+    if p != 1:
+        np.power(magnitudes, x.dtype.type(p), out=magnitudes)
+    return magnitudes
+
+
+def _root(total: Array, p: float) -> Array:
+    if p == 2:
+        np.sqrt(total, out=total)
+    elif p != 1:
+        np.power(total, total.dtype.type(1 / p), out=total)
+    return total
