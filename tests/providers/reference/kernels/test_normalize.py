@@ -167,3 +167,13 @@ def test_lrn_refuses_an_empty_window():
     """The size is positive."""
     with pytest.raises(InvalidArgument, match="size=0"):
         run_op("LRN", np.ones((1, 2, 3)), size=0)
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 3), (2, 4, 0), (2, 0, 3)])
+def test_empty_tensors_stay_empty(shape):
+    """No instance, no pixel, or no channel: nothing to normalize."""
+    channels = np.ones(shape[1], np.float32)
+    x = np.zeros(shape, np.float32)
+    assert run_op("InstanceNormalization", x, channels, channels).shape == shape
+    assert run_op("LayerNormalization", x, np.ones(shape[2], np.float32))[0].shape == shape
+    assert run_op("LRN", x, size=3).shape == shape

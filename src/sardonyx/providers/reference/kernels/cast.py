@@ -19,6 +19,7 @@ from sardonyx.dtypes import Array, DataType, bit_width, is_float
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.cast_float import NARROW_FLOATS, convert_narrow
 from sardonyx.providers.reference.kernels.cast_string import parse_strings, print_numbers
+from sardonyx.providers.reference.kernels.element_types import element_type
 from sardonyx.providers.reference.kernels.precision import quiet
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -45,7 +46,7 @@ def cast(_node: Call, x: Array, *, to: int, saturate: int = 1, round_mode: str =
 
     `saturate` and `round_mode` (up, down, nearest) matter to float8 types only, the latter to float8e8m0 only.
     """
-    return convert(x, _data_type(to), saturate=bool(saturate), round_mode=round_mode)
+    return convert(x, element_type(to, "to"), saturate=bool(saturate), round_mode=round_mode)
 
 
 @kernel("CastLike")
@@ -58,7 +59,7 @@ def cast_like(_node: Call, x: Array, target: Array, *, saturate: int = 1, round_
 @kernel("BitCast")
 def bit_cast(_node: Call, x: Array, *, to: int) -> Array:
     """Read the bits of x as type `to` of the same width; same shape out. A bool is its low bit. ONNX BitCast-26."""
-    source, wanted = DataType.from_numpy(x.dtype), _data_type(to)
+    source, wanted = DataType.from_numpy(x.dtype), element_type(to, "to")
     if DataType.STRING in (source, wanted):
         raise InvalidArgument(f"cannot read {source} as {wanted}: strings have no bits to reinterpret")
     if bit_width(source) != bit_width(wanted):
@@ -105,13 +106,3 @@ _PLAIN: dict[DataType, Callable[[Array], Array]] = {
     DataType.UINT2: _to(np.uint8),
 }
 """How a tensor reaches a type of NumPy's own that holds every value of it; types that are absent are their own."""
-
-
-def _data_type(number: int) -> DataType:
-    try:
-        found = DataType(number)
-    except ValueError as error:
-        raise InvalidArgument(f"to={number} is no element type; expected a number of TensorProto.DataType") from error
-    if found is DataType.UNDEFINED:
-        raise InvalidArgument("to=0 is the undefined type; expected a type that a tensor may have")
-    return found

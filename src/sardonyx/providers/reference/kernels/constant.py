@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.dimensions import as_ints, check_output_size
+from sardonyx.providers.reference.kernels.element_types import element_type
 from sardonyx.providers.reference.kernels.precision import compute_type, quiet, require_same_type
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -67,7 +68,7 @@ def eye_like(_node: Call, x: Array, *, dtype: int | None = None, k: int = 0) -> 
         raise InvalidArgument(f"the input has shape {x.shape}; expected a matrix")
     rows, columns = x.shape
     k = max(-rows, min(columns, k))
-    return np.eye(rows, columns, k, dtype=x.dtype if dtype is None else DataType(dtype).numpy)
+    return np.eye(rows, columns, k, dtype=x.dtype if dtype is None else element_type(dtype, "dtype").numpy)
 
 
 @kernel("Identity")

@@ -39,7 +39,7 @@ def softmax_cross_entropy_loss(
     """
     _require_classes(scores, labels, weights)
     wide = widen(scores)
-    matrix = wide.reshape(*scores.shape[:2], -1) if scores.size else wide
+    matrix = wide.reshape(*scores.shape[:2], -1) if scores.size and scores.ndim > 2 else wide
     log_probability = softmax_rows(log_softmax_into, matrix).reshape(scores.shape)
     loss = _loss(log_probability, labels, weights, ignore_index, reduction)
     return loss.astype(scores.dtype, copy=False), log_probability.astype(scores.dtype, copy=False)

@@ -47,8 +47,8 @@ def layer_normalization(
     axis = normalize_axis(axis, x.ndim)
     rows = _as_rows(x, axis)
     out = np.empty(rows.shape, rows.dtype)
-    mean = np.empty((len(rows), 1), rows.dtype)
-    inverse = np.empty((len(rows), 1), rows.dtype)
+    mean = np.full((len(rows), 1), np.nan, rows.dtype)
+    inverse = np.full((len(rows), 1), np.nan, rows.dtype)
     along, across = _split_affine(x, axis, scale, bias)
     for block in row_blocks(rows):
         mean[block], inverse[block] = _standardize(rows[block], out[block], epsilon)
@@ -109,11 +109,13 @@ def group_normalization(
 
 def _normalize_groups(x: Array, groups: int, scale: Array, bias: Array, epsilon: float) -> Array:
     """`x` (N, C, ...) with each of `groups` groups of channels normalized; `scale` and `bias` per channel."""
+    if x.size == 0:
+        return np.empty(x.shape, x.dtype)
     batch, channels = x.shape[:2]
-    rows = widen(x).reshape(batch * groups, math.prod(x.shape[1:]) // groups if groups else 0)
+    rows = widen(x).reshape(batch * groups, -1)
     out = np.empty(rows.shape, rows.dtype)
-    factors = np.tile(widen(scale).astype(rows.dtype), batch).reshape(len(rows), -1, 1)
-    offsets = np.tile(widen(bias).astype(rows.dtype), batch).reshape(len(rows), -1, 1)
+    factors = np.tile(scale.astype(rows.dtype), batch).reshape(len(rows), -1, 1)
+    offsets = np.tile(bias.astype(rows.dtype), batch).reshape(len(rows), -1, 1)
     for block in row_blocks(rows):
         _, inverse = _centre(rows[block], out[block], epsilon)
         by_channel = out[block].reshape(len(inverse), channels // groups, -1)

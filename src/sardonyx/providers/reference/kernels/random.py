@@ -16,6 +16,7 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.dimensions import check_output_size
+from sardonyx.providers.reference.kernels.element_types import element_type
 from sardonyx.providers.reference.kernels.precision import compute_type, quiet
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -73,10 +74,7 @@ def _generator(seed: float | None) -> np.random.Generator:
 
 def _float_type(dtype: int | None, default: np.dtype[Any]) -> np.dtype[Any]:
     """The floating-point type numbered `dtype`, or `default` where it is None."""
-    try:
-        found = DataType.from_numpy(default) if dtype is None else DataType(dtype)
-    except ValueError as error:
-        raise InvalidArgument(f"dtype={dtype} is no element type; expected a number of TensorProto.DataType") from error
+    found = DataType.from_numpy(default) if dtype is None else element_type(dtype, "dtype")
     if not is_float(found):
         raise InvalidArgument(f"the output would have type {found}; expected a floating-point type: set dtype")
     return found.numpy
@@ -145,7 +143,7 @@ def random_uniform_like(
 def bernoulli(_node: Call, x: Array, *, dtype: int | None = None, seed: float | None = None) -> Array:
     """Return 1 with probability x, else 0, for each element; type `dtype`, or that of x. ONNX Bernoulli-15, -22."""
     drawn = _generator(seed).random(x.shape)
-    return np.asarray(drawn < x.astype(np.float64)).astype(x.dtype if dtype is None else DataType(dtype).numpy)
+    return np.asarray(drawn < x.astype(np.float64)).astype(x.dtype if dtype is None else element_type(dtype, "dtype").numpy)
 
 
 @kernel("Multinomial")
