@@ -1,0 +1,127 @@
+"""Find the matches of a pattern at a node, and what rules may ask about one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sardonyx.dtypes import Array
+from sardonyx.ir import Node, Tensor, Value
+from sardonyx.ir.walk import captured_values
+from sardonyx.optimize.edit import small_constant, tensor_of
+from sardonyx.optimize.pattern import Pattern
+from sardonyx.optimize.terms import Found, Output, Place
+
+__all__ = ["Match", "find_matches"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Match:
+    """A pattern found in a graph: nodes that a rule may replace."""
+
+    root: Node
+    """The node of the first value that the pattern returns."""
+    nodes: tuple[Node, ...]
+    """All matched nodes, the root first."""
+    outputs: tuple[Value, ...]
+    """The values to replace, in the order in which the pattern returns them."""
+    place: Place
+    """The graph, and which inputs are no constants."""
+    _values: Mapping[str, Value | tuple[Value | None, ...] | None]
+    _named: Mapping[str, Node]
+    _attributes: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Value:
+        """The value bound to a parameter; raises KeyError where none is, or the input is left out."""
+        value = self._values[name]
+        if not isinstance(value, Value):
+            raise KeyError(name)
+        return value
+
+    def get(self, name: str) -> Value | None:
+        """The value bound to a parameter, None where the input is left out or the alternative without it matched."""
+        value = self._values.get(name)
+        return value if isinstance(value, Value) else None
+
+    def rest(self, name: str) -> tuple[Value | None, ...]:
+        """The values bound by `op.rest(name)`."""
+        value = self._values[name]
+        return value if isinstance(value, tuple) else (value,)
+
+    def node(self, name: str) -> Node:
+        """The node captured with `_as=name`; raises KeyError where the alternative without it matched."""
+        return self._named[name]
+
+    def attribute(self, name: str) -> Any:
+        """The attribute captured with `op.attribute(name)`, Any as its kind decides; None where missing without default."""
+        return self._attributes[name]
+
+    def tensor(self, name: str) -> Tensor | None:
+        """The tensor of a parameter that is a constant, else None; reads no data."""
+        return tensor_of(self.get(name), self.place.overridable)
+
+    def constant(self, name: str, max_elements: int = 1024) -> Array | None:
+        """The elements of a parameter that is a constant of at most so many elements, else None."""
+        return small_constant(self.get(name), self.place.overridable, max_elements=max_elements)
+
+
+def find_matches(pattern: Pattern, root: Node, overridable: frozenset[Value]) -> Iterator[Match]:
+    """Yield the matches of `pattern` with its root at `root` whose nodes can be taken out of the graph."""
+    place = Place(root.graph, overridable)
+    for output in pattern.roots:
+        if output.index >= len(root.outputs):
+            continue
+        for found in output.match(root.outputs[output.index], Found({}, {}, {}), place):
+            match = _as_match(pattern, output, root, found, place)
+            if match is not None and _can_be_replaced(match, found):
+                yield match
+
+
+def _as_match(pattern: Pattern, first: Output, root: Node, found: Found, place: Place) -> Match | None:
+    outputs = [root.outputs[first.index]]
+    for term in pattern.results[1:]:
+        node = found.nodes.get(term.operation) if isinstance(term, Output) else None
+        if node is None or not isinstance(term, Output) or term.index >= len(node.outputs):
+            return None
+        outputs.append(node.outputs[term.index])
+    named = {operation.name: node for operation, node in found.nodes.items() if operation.name}
+    nodes = tuple(dict.fromkeys(found.nodes.values()))
+    return Match(root, nodes, tuple(outputs), place, found.values, named, found.attributes)
+
+
+def _can_be_replaced(match: Match, found: Found) -> bool:
+    matched = set(match.nodes)
+    shared = {node for operation, node in found.nodes.items() if operation.is_shared}
+    for node in match.nodes:
+        if node in shared:
+            continue
+        for value in node.outputs:
+            if value not in match.outputs and not all(user in matched for user, _ in value.uses):
+                return False
+    return len(match.outputs) == 1 or _is_convex(match)
+
+
+def _is_convex(match: Match) -> bool:
+    """Whether no path leaves the match by an output and comes back to it by an input.
+
+    Walks upwards from what the match reads to what it makes; with several outputs only, as one output's users come later.
+    """
+    matched = set(match.nodes)
+    stack = [value for node in match.nodes for value in _reads(node)]
+    seen: set[Node] = set()
+    while stack:
+        node = stack.pop().producer
+        if node is None or node in seen or node in matched or node.graph is not match.place.graph:
+            continue
+        seen.add(node)
+        reads = _reads(node)
+        if any(value.producer in matched for value in reads):
+            return False
+        stack.extend(reads)
+    return True
+
+
+def _reads(node: Node) -> list[Value]:
+    captured = [value for graph in node.subgraphs for value in captured_values(graph)]
+    return [value for value in node.inputs if value is not None] + captured

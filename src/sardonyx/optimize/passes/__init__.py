@@ -1,0 +1,1 @@
+"""Passes, each of which looks at the whole graph."""

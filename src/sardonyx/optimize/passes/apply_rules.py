@@ -1,0 +1,35 @@
+"""Apply rewrite rules as a pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from sardonyx.ir import Model
+from sardonyx.optimize.contract import Context
+from sardonyx.optimize.rewrite import RuleSet, rewrite
+from sardonyx.optimize.rule import Rule
+
+__all__ = ["ApplyRules"]
+
+
+class ApplyRules:
+    """Fire rules until none fires any more, in the main graph and its subgraphs.
+
+    Holds before: functions inlined; shapes inferred, as many checks ask for them. Cost: that of `rewrite`.
+    """
+
+    name = "apply_rules"
+
+    def __init__(self, rules: Iterable[Rule], fired: Counter[str] | None = None) -> None:
+        """Compile the rules; `fired` is where firings are counted, beside what `run` returns."""
+        self._rules = RuleSet(rules)
+        self._fired: Counter[str] = Counter() if fired is None else fired
+
+    def run(self, model: Model, context: Context) -> bool:
+        """Rewrite; whether any rule fired."""
+        if not self._rules.rules:
+            return False
+        fired = rewrite(model, self._rules)
+        self._fired.update(fired)
+        return bool(fired)

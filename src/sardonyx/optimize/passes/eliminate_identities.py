@@ -1,0 +1,213 @@
+"""Remove nodes that give back their input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.ir import Graph, Model, Node, Shape, Value
+from sardonyx.ir.walk import nested_graphs
+from sardonyx.optimize.contract import Context, Pass
+from sardonyx.optimize.edit import overridable_values, remove_dead, replace_value, small_constant
+
+__all__ = ["ELIMINATE_IDENTITIES"]
+
+
+class _EliminateIdentities:
+    """Replace the output of a node that changes nothing by its input.
+
+        Identity; Dropout in inference; Concat, Sum, Max, Min, Mean of one input; Split into one part
+        Cast, CastLike to the type that the input has
+        Transpose with perm 0, 1, 2 …
+        Reshape, Expand, Flatten, Squeeze, Unsqueeze, Tile, Slice with step 1, Pad: where the output has the input's shape
+        x + 0, x - 0, x * 1, x / 1, x ** 1, x and true, x or false: where the output has the type and shape of x
+        f(f(x)) for Relu, Abs, Ceil, Floor, Round, Sign     ->  f(x)
+        f(f(x)) for Not, Neg, BitwiseNot                    ->  x
+
+    Adding 0.0 turns -0.0 into 0.0; without the Add it stays -0.0, which compares equal.
+
+    Left alone: a node whose output a graph gives out, unless its input is made in the same graph and not given out itself, because
+    the name could not be kept; Dropout whose mask is used or that may train; shapes of which a dimension is not known to be
+    the same; a constant that makes the rank larger.
+
+    Holds before: shapes inferred, as the cases that depend on shapes look at `Value.type`. Cost: O(nodes).
+    """
+
+    name = "eliminate_identities"
+
+    def run(self, model: Model, context: Context) -> bool:
+        """Remove; whether any was."""
+        look = _Look(overridable_values(model))
+        changed = False
+        for graph in nested_graphs(model.graph):
+            changed |= look.clean(graph)
+        return changed
+
+
+ELIMINATE_IDENTITIES: Pass = _EliminateIdentities()
+
+
+class _Look:
+    """One run: what counts as a constant."""
+
+    def __init__(self, overridable: frozenset[Value]) -> None:
+        self._overridable = overridable
+
+    def clean(self, graph: Graph) -> bool:
+        changed = False
+        for node in graph:
+            find = None if node.domain else _CASES.get(node.op_type)
+            kept = None if find is None else find(self, node)
+            if kept is None or not any(value.use_count for value in node.outputs):
+                continue
+            if any(value.use_count for value in node.outputs[1:]) or not replace_value(node.outputs[0], kept):
+                continue
+            remove_dead([node])
+            changed = True
+        return changed
+
+    def constant(self, value: Value | None) -> Array | None:
+        return small_constant(value, self._overridable)
+
+    def is_constant(self, value: Value | None, wanted: float) -> bool:
+        array = self.constant(value)
+        return array is not None and array.dtype.kind not in "OUSc" and bool((array.astype(np.float64) == wanted).all())
+
+
+def _input(look: _Look, node: Node) -> Value | None:
+    return node.inputs[0] if node.inputs else None
+
+
+def _only_input(look: _Look, node: Node) -> Value | None:
+    return node.inputs[0] if len(node.inputs) == 1 else None
+
+
+def _dropout(look: _Look, node: Node) -> Value | None:
+    if node.version < 7:
+        return node.inputs[0] if node.get("is_test", 0) else None
+    mode = node.input(2)
+    return node.inputs[0] if mode is None or look.is_constant(mode, 0) else None
+
+
+def _split(look: _Look, node: Node) -> Value | None:
+    return node.inputs[0] if len(node.outputs) == 1 and _same_shape(node) else None
+
+
+def _cast(look: _Look, node: Node) -> Value | None:
+    value = node.inputs[0]
+    return value if value is not None and value.dtype is not None and value.dtype == node.get("to") else None
+
+
+def _cast_like(look: _Look, node: Node) -> Value | None:
+    value, like = node.inputs[:2]
+    return value if value is not None and like is not None and value.dtype is not None and value.dtype is like.dtype else None
+
+
+def _transpose(look: _Look, node: Node) -> Value | None:
+    perm = node.get("perm")
+    value = node.inputs[0]
+    if perm is None:
+        return value if value is not None and value.shape is not None and len(value.shape) < 2 else None
+    return value if list(perm) == list(range(len(perm))) else None
+
+
+def _reshaped(look: _Look, node: Node) -> Value | None:
+    return node.inputs[0] if _same_shape(node) else None
+
+
+def _tile(look: _Look, node: Node) -> Value | None:
+    return node.inputs[0] if look.is_constant(node.input(1), 1) else _reshaped(look, node) if node.version >= 6 else None
+
+
+def _slice(look: _Look, node: Node) -> Value | None:
+    steps = node.input(4)
+    return node.inputs[0] if _same_shape(node) and (steps is None or look.is_constant(steps, 1)) else None
+
+
+def _pad(look: _Look, node: Node) -> Value | None:
+    pads = node.get("pads", node.get("paddings")) if node.version < 11 else look.constant(node.input(1))
+    return node.inputs[0] if pads is not None and not np.any(np.asarray(pads)) else None
+
+
+def _same_shape(node: Node) -> bool:
+    value = node.inputs[0]
+    return value is not None and value.shape is not None and _equal(value.shape, node.outputs[0].shape)
+
+
+def _equal(left: Shape, right: Shape | None) -> bool:
+    return right is not None and left == right
+
+
+def _neutral(wanted: float, *, both: bool) -> Callable[[_Look, Node], Value | None]:
+    """The case of a binary operator with a neutral element on the right, or on either side."""
+
+    def find(look: _Look, node: Node) -> Value | None:
+        if len(node.inputs) != 2 or "broadcast" in node.attributes:
+            return None
+        left, right = node.inputs
+        for value, other in ((left, right), (right, left)) if both else ((left, right),):
+            if value is None or value.dtype is None or value.shape is None or not look.is_constant(other, wanted):
+                continue
+            if value.dtype is node.output.dtype and _equal(value.shape, node.output.shape):
+                return value
+        return None
+
+    return find
+
+
+def _idempotent(look: _Look, node: Node) -> Value | None:
+    value = node.inputs[0]
+    return value if _is_made_by_same(node, value) else None
+
+
+def _involution(look: _Look, node: Node) -> Value | None:
+    value = node.inputs[0]
+    if value is None or value.producer is None or not _is_made_by_same(node, value):
+        return None
+    return value.producer.inputs[0]
+
+
+def _is_made_by_same(node: Node, value: Value | None) -> bool:
+    inner = None if value is None else value.producer
+    return inner is not None and (inner.domain, inner.op_type) == (node.domain, node.op_type)
+
+
+_CASES: dict[str, Callable[[_Look, Node], Value | None]] = {
+    "Abs": _idempotent,
+    "Add": _neutral(0, both=True),
+    "And": _neutral(1, both=True),
+    "BitwiseNot": _involution,
+    "Cast": _cast,
+    "CastLike": _cast_like,
+    "Ceil": _idempotent,
+    "Concat": _only_input,
+    "Div": _neutral(1, both=False),
+    "Dropout": _dropout,
+    "Expand": _reshaped,
+    "Flatten": _reshaped,
+    "Floor": _idempotent,
+    "Identity": _input,
+    "Max": _only_input,
+    "Mean": _only_input,
+    "Min": _only_input,
+    "Mul": _neutral(1, both=True),
+    "Neg": _involution,
+    "Not": _involution,
+    "Or": _neutral(0, both=True),
+    "Pad": _pad,
+    "Pow": _neutral(1, both=False),
+    "Relu": _idempotent,
+    "Reshape": _reshaped,
+    "Round": _idempotent,
+    "Sign": _idempotent,
+    "Slice": _slice,
+    "Split": _split,
+    "Squeeze": _reshaped,
+    "Sub": _neutral(0, both=False),
+    "Sum": _only_input,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Unsqueeze": _reshaped,
+}

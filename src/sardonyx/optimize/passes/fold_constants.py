@@ -1,0 +1,231 @@
+"""Compute what is the same in every run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from sardonyx.config import LIMITS
+from sardonyx.dtypes import Array, DataType, bit_width
+from sardonyx.errors import SardonyxError
+from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
+from sardonyx.ops.schema import place_of
+from sardonyx.optimize.contract import Context, Pass
+from sardonyx.optimize.edit import RANDOM, Names, overridable_values, take_over
+from sardonyx.optimize.passes.inline_branch import inline_branch
+from sardonyx.trace import event
+
+__all__ = ["FOLD_CONSTANTS"]
+
+SMALL_BYTES = 64 << 10
+"""A constant up to this size may be made from less than itself."""
+GROWTH = 2
+"""A larger one may take as many times the bytes of the constants that it is made from: a cast from float16 to float is folded."""
+_FEW_ELEMENTS = 1024
+
+_KEPT = frozenset(["DequantizeLinear", "QuantizeLinear", *RANDOM])
+_DOMAINS = frozenset(["", "ai.onnx.ml", "com.microsoft"])
+
+
+class _FoldConstants:
+    """Put initializers in the place of values that are known before the first run.
+
+        Constant                                   ->  its tensor
+        a value that shape inference knows         ->  its elements (Shape of a static shape, chains of Gather and Concat on it)
+        a node all of whose inputs are constants   ->  what the context's evaluator makes of them
+        If with a constant condition               ->  the nodes of the branch that is taken
+
+    Left alone: operators that draw random numbers; QuantizeLinear and DequantizeLinear, which providers fuse with what is around
+    them; other nodes with subgraphs; operators of unknown domains; what would exceed `LIMITS.fold_bytes`, or grow more than
+    `GROWTH` times beyond `SMALL_BYTES` (Expand, Tile, Range, ConstantOfShape), or is of unknown size; what the evaluator
+    refuses, or all evaluation once `context.fold_seconds` are used up; an Identity that gives an output its name.
+
+    Holds before: nodes in topological order, functions inlined, shapes inferred since the last change for the best effect.
+    Cost: O(nodes) and the evaluations.
+    """
+
+    name = "fold_constants"
+
+    def run(self, model: Model, context: Context) -> bool:
+        """Fold; whether anything was."""
+        return _Folding(model, context).fold(model.graph)
+
+
+FOLD_CONSTANTS: Pass = _FoldConstants()
+
+
+class _Folding:
+    """One run of the pass."""
+
+    def __init__(self, model: Model, context: Context) -> None:
+        self._model, self._context = model, context
+        self._overridable = overridable_values(model)
+        self._names: Names | None = None
+
+    def fold(self, graph: Graph) -> bool:
+        changed = False
+        for node in graph:
+            if node.subgraphs:
+                changed |= self._fold_inside(node)
+            elif self._is_candidate(node):
+                arrays = self._known(node)
+                if arrays is None:
+                    arrays = self._evaluated(node)
+                if arrays is not None:
+                    self._replace(node, arrays)
+                    changed = True
+        return changed
+
+    def _fold_inside(self, node: Node) -> bool:
+        if node.op_type == "If" and not node.domain and node.inputs[0] is not None:
+            condition = self._constant(node.inputs[0])
+            if condition is not None and condition.size == 1:
+                branch = "then_branch" if condition.numpy().reshape(()) else "else_branch"
+                inline_branch(node, branch, self._fresh)
+                return True
+        changed = False
+        for subgraph in node.subgraphs:
+            changed |= self.fold(subgraph)
+        return changed
+
+    def _is_candidate(self, node: Node) -> bool:
+        if node.domain not in _DOMAINS or node.op_type in _KEPT or not any(value.use_count for value in node.outputs):
+            return False
+        return node.op_type != "Identity" or not node.output.is_graph_output
+
+    def _constant(self, value: Value) -> Tensor | None:
+        """The tensor that a value is, from its initializer or from what shape inference knows."""
+        if value in self._overridable:
+            return None
+        if value.constant is not None:
+            return value.constant
+        array = self._fact(value)
+        return None if array is None else Tensor.from_array(array)
+
+    def _fact(self, value: Value) -> Array | None:
+        fact = self._context.facts.get(value)
+        return None if fact is None else fact.constant
+
+    def _known(self, node: Node) -> list[Array] | None:
+        """The outputs in use, where shape inference knows each or the node is a Constant."""
+        if node.op_type == "Constant" and not node.domain:
+            return _constant_arrays(node)
+        arrays: list[Array] = []
+        for value in node.outputs:
+            array = self._fact(value) if value.use_count else None
+            if array is None and value.use_count:
+                return None
+            arrays += [array] if array is not None else []
+        return arrays
+
+    def _evaluated(self, node: Node) -> list[Array] | None:
+        evaluate = self._context.evaluate
+        if evaluate is None or self._context.fold_seconds <= 0 or not node.inputs:
+            return None
+        inputs: list[Tensor | None] = []
+        for value in node.inputs:
+            inputs.append(None if value is None else self._constant(value))
+            if inputs[-1] is None and value is not None:
+                return None
+        if not _fits(node, [tensor for tensor in inputs if tensor is not None]):
+            event("fold.decline", node=node.name, operator=node.op_type, reason="the result is too large, or its size is unknown")
+            return None
+        start = time.perf_counter()
+        try:
+            with np.errstate(all="ignore"):
+                results = evaluate(node, [None if tensor is None else tensor.numpy() for tensor in inputs])
+        except SardonyxError as error:
+            event("fold.decline", node=node.name, operator=node.op_type, reason=str(error))
+            return None
+        finally:
+            self._context.fold_seconds -= time.perf_counter() - start
+        return _checked(node, results)
+
+    def _replace(self, node: Node, arrays: Sequence[Array]) -> None:
+        """Put initializers in the place of the outputs in use and remove the node."""
+        graph = node.graph
+        if graph is None:
+            raise ValueError(f"{place_of(node)} is in no graph")
+        used = [value for value in node.outputs if value.use_count]
+        for value, array in zip(used, arrays, strict=True):
+            tensor = Tensor.from_array(np.ascontiguousarray(array).reshape(array.shape))
+            name = value.name
+            if not name or value.is_graph_output or name in graph.initializers:
+                name = self._fresh(f"{name or node.name or node.op_type}/folded")
+            take_over(value, graph.add_initializer(tensor, name), node.version)
+        graph.remove(node)
+
+    def _fresh(self, base: str) -> str:
+        if self._names is None:
+            self._names = Names.of(self._model)
+        return self._names.fresh(base)
+
+
+def _constant_arrays(node: Node) -> list[Array] | None:
+    for name, attribute in node.attributes.items():
+        if attribute.reference is None and name in _CONSTANT_DTYPES:
+            return [np.asarray(attribute.value, _CONSTANT_DTYPES[name].numpy)]
+        if name == "value" and attribute.reference is None:
+            tensor: Tensor = attribute.value
+            return [tensor.numpy()]
+    return None
+
+
+_CONSTANT_DTYPES = {
+    "value_float": DataType.FLOAT,
+    "value_floats": DataType.FLOAT,
+    "value_int": DataType.INT64,
+    "value_ints": DataType.INT64,
+    "value_string": DataType.STRING,
+    "value_strings": DataType.STRING,
+}
+
+
+def _fits(node: Node, inputs: Sequence[Tensor]) -> bool:
+    """Whether the result is known to be no larger than allowed, before it is computed."""
+    read_bytes = sum(tensor.size_bytes for tensor in inputs)
+    made_bytes = 0
+    for value in node.outputs:
+        size = _size_bytes(value)
+        if size is None:
+            return node.op_type not in _INFLATING and sum(tensor.size for tensor in inputs) <= _FEW_ELEMENTS
+        made_bytes += size
+    return made_bytes <= LIMITS.fold_bytes and made_bytes <= max(SMALL_BYTES, GROWTH * read_bytes)
+
+
+_INFLATING = frozenset(
+    ["CenterCropPad", "ConstantOfShape", "Einsum", "Expand", "EyeLike", "OneHot", "Pad", "Range", "Resize", "Tile", "Upsample"]
+)
+
+
+def _size_bytes(value: Value) -> int | None:
+    """Bytes that a value takes, None where unknown; an output that nobody reads takes none."""
+    if not value.use_count:
+        return 0
+    if value.type is not None and not isinstance(value.type, TensorType):
+        return LIMITS.fold_bytes + 1
+    if value.type is None or value.type.shape is None or value.type.dtype is DataType.STRING:
+        return None
+    elements = 1
+    for dim in value.type.shape:
+        if not isinstance(dim, int):
+            return None
+        elements *= dim
+    return elements * bit_width(value.type.dtype) // 8
+
+
+def _checked(node: Node, results: Sequence[object]) -> list[Array] | None:
+    """The arrays for the outputs in use; None where one is no tensor, is too large, or is not of the type that is expected."""
+    arrays: list[Array] = []
+    for value, result in zip(node.outputs, results, strict=False):
+        if not value.use_count:
+            continue
+        if not isinstance(result, np.ndarray) or result.nbytes > LIMITS.fold_bytes:
+            return None
+        if value.dtype is not None and value.dtype is not DataType.from_numpy(result.dtype):
+            event("fold.decline", node=node.name, operator=node.op_type, reason=f"got {result.dtype}, expected {value.dtype}")
+            return None
+        arrays.append(result)
+    return arrays

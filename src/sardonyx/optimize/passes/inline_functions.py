@@ -1,0 +1,145 @@
+"""Put the bodies of model-local functions in the place of their calls."""
+
+from __future__ import annotations
+
+from sardonyx.config import LIMITS
+from sardonyx.errors import InvalidGraph
+from sardonyx.ir import Attribute, Function, FunctionId, Model, Node, Value
+from sardonyx.ir.walk import nested_graphs
+from sardonyx.ops.schema import place_of
+from sardonyx.optimize.contract import Context, Pass
+from sardonyx.optimize.edit import Names, Resolve, clone_node, take_over
+
+__all__ = ["INLINE_FUNCTIONS"]
+
+
+class _InlineFunctions:
+    """Replace each node that calls a model-local function by a copy of its body, then drop the functions.
+
+        y = local.F(x) {alpha = 2.0}      ->      y = Mul(x, k)       with k from alpha, named after the call: call/k
+
+    References to attributes take the call's value, else the function's default; where there is neither, the attribute is left out.
+    Nodes keep the opset version under which the function was read. Nested calls are inlined too.
+
+    Raises InvalidGraph for a recursion, which has no end, for calls nested deeper than `LIMITS.function_depth`, for more than
+    `LIMITS.nodes` nodes, and for a call with more inputs or outputs than the function has. Cost: O(nodes after inlining).
+    """
+
+    name = "inline_functions"
+
+    def run(self, model: Model, context: Context) -> bool:
+        """Inline all calls; whether there were functions."""
+        if not model.functions:
+            return False
+        inlining = _Inlining(model)
+        for graph in list(nested_graphs(model.graph)):
+            for node in list(graph):
+                inlining.inline(node, ())
+        model.functions.clear()
+        return True
+
+
+INLINE_FUNCTIONS: Pass = _InlineFunctions()
+
+
+class _Inlining:
+    """One run: the functions, and the names in use."""
+
+    def __init__(self, model: Model) -> None:
+        self._functions = model.functions
+        self._names = Names.of(model)
+        self._prefixes = Names(())
+        self._count = 0
+
+    def inline(self, node: Node, calls: tuple[FunctionId, ...]) -> None:
+        """Inline `node` if it calls a function; `calls` are the functions whose bodies it comes from."""
+        function = self._functions.get((node.domain, node.op_type, node.overload))
+        if function is None:
+            return
+        calls = (*calls, function.id)
+        _check_call(node, function, calls)
+        for copy in self._put_body(node, function):
+            self.inline(copy, calls)
+            for subgraph in copy.subgraphs:
+                for graph in list(nested_graphs(subgraph)):
+                    for inner in list(graph):
+                        self.inline(inner, calls)
+
+    def _put_body(self, node: Node, function: Function) -> list[Node]:
+        graph, body = node.graph, function.graph
+        if graph is None:
+            raise ValueError(f"{place_of(node)} is in no graph")
+        prefix = self._prefixes.fresh(node.name or node.op_type)
+        missing = Value()
+        values = {value: given or missing for value, given in zip(body.inputs, _padded(node, len(body.inputs)), strict=True)}
+        for value in body.initializers.values():
+            if value.constant is not None:
+                values[value] = graph.add_initializer(value.constant, self._names.fresh(f"{prefix}/{value.name}"))
+        copies = [clone_node(inner, values, _resolver(node, function)) for inner in body]
+        for copy in copies:
+            graph.insert_before(node, copy)
+            self._name(copy, prefix)
+            _drop(copy, missing)
+        for old, result in zip(node.outputs, body.outputs, strict=False):
+            new = values.get(result, result)
+            if new is missing:
+                raise InvalidGraph(f"{place_of(node)}: the call leaves out {result.name!r}, which {function.name} gives out")
+            take_over(old, new, function.opset_imports.get("", node.version))
+        graph.remove(node)
+        return copies
+
+    def _name(self, copy: Node, prefix: str) -> None:
+        """Name a copy after the call; its values go unnamed until they are saved, those inside its subgraphs too."""
+        self._count += 1
+        if self._count > LIMITS.nodes:
+            raise InvalidGraph(f"inlining functions makes more than {LIMITS.nodes} nodes, the limit")
+        copy.name = f"{prefix}/{copy.name or copy.op_type}"
+        for value in copy.outputs:
+            value.name = ""
+        for subgraph in copy.subgraphs:
+            for value in subgraph.inputs:
+                value.name = ""
+            for value in subgraph.initializers.values():
+                value.name = self._names.fresh(f"{prefix}/{value.name}")
+            subgraph.initializers = {value.name: value for value in subgraph.initializers.values()}
+            for inner in subgraph:
+                self._name(inner, prefix)
+
+
+def _padded(node: Node, count: int) -> list[Value | None]:
+    return [node.input(index) for index in range(count)]
+
+
+def _drop(node: Node, missing: Value) -> None:
+    """Leave out the inputs that the call leaves out, in subgraphs too."""
+    if any(value is missing for value in node.inputs):
+        inputs: list[Value | None] = [None if value is missing else value for value in node.inputs]
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        node.set_inputs(inputs)
+    for subgraph in node.subgraphs:
+        for inner in subgraph:
+            _drop(inner, missing)
+
+
+def _check_call(node: Node, function: Function, calls: tuple[FunctionId, ...]) -> None:
+    if function.id in calls[:-1]:
+        chain = " -> ".join(".".join(part for part in call if part) for call in calls[calls.index(function.id) :])
+        raise InvalidGraph(f"{place_of(node)}: functions call themselves without end: {chain}")
+    if len(calls) > LIMITS.function_depth:
+        raise InvalidGraph(f"{place_of(node)}: functions call functions deeper than {LIMITS.function_depth}, the limit")
+    if len(node.inputs) > len(function.graph.inputs) or len(node.outputs) > len(function.graph.outputs):
+        raise InvalidGraph(
+            f"{place_of(node)} has {len(node.inputs)} inputs and {len(node.outputs)} outputs; the function {function.name!r} takes "
+            f"{len(function.graph.inputs)} and gives {len(function.graph.outputs)}"
+        )
+
+
+def _resolver(node: Node, function: Function) -> Resolve:
+    def resolve(attribute: Attribute) -> Attribute | None:
+        if attribute.reference is None:
+            return attribute
+        given = node.attributes.get(attribute.reference)
+        return function.attributes.get(attribute.reference) if given is None else given
+
+    return resolve

@@ -1,0 +1,169 @@
+"""Apply rewrite rules to a model until none fires.
+
+Rules are indexed by the operator of their root, so a node costs what the rules for its operator cost. A worklist holds the nodes
+to look at: at first all, later those near a change - new nodes, the users of what was replaced, and those whose inputs lost
+another user - as deep as the deepest pattern reaches. Rules of one root are tried in the order given. A rule fires a bounded
+number of times; one that feeds itself is reported by name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sardonyx.dtypes import DataType
+from sardonyx.errors import Fail, SardonyxError, located
+from sardonyx.ir import Graph, Model, Node, Value
+from sardonyx.ir.walk import nested_graphs
+from sardonyx.ops.schema import place_of
+from sardonyx.optimize.edit import Names, overridable_values, remove_dead, take_over
+from sardonyx.optimize.match import Match, find_matches
+from sardonyx.optimize.pattern import Pattern, compile_pattern
+from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.trace import event
+
+__all__ = ["RuleSet", "rewrite"]
+
+_FIRINGS_PER_NODE = 8
+_FIRINGS_AT_LEAST = 1000
+
+
+class RuleSet:
+    """Rules compiled and indexed by the operators of their roots; immutable."""
+
+    __slots__ = ("by_root", "depth", "rules")
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        """Compile the patterns of `rules`, whose order is that in which they are tried."""
+        self.rules = tuple(rules)
+        self.by_root: dict[tuple[str, str], list[tuple[Rule, Pattern]]] = {}
+        self.depth = 1
+        for rule in self.rules:
+            pattern = compile_pattern(rule.pattern)
+            self.depth = max(self.depth, pattern.depth)
+            for root in dict.fromkeys((output.operation.domain, output.operation.op_type) for output in pattern.roots):
+                self.by_root.setdefault(root, []).append((rule, pattern))
+
+
+def rewrite(model: Model, rules: RuleSet) -> Counter[str]:
+    """Apply `rules` to the main graph and its subgraphs until none fires; O(nodes x rules of one operator + firings).
+
+    Returns:
+        How often each rule fired.
+
+    Raises:
+        Fail: a rule raised, made an invalid replacement, or fired without end; the message names it.
+    """
+    run = _Rewriting(model, rules)
+    run.run()
+    return run.fired
+
+
+class _Rewriting:
+    """One application of rules: the worklist and the counts."""
+
+    def __init__(self, model: Model, rules: RuleSet) -> None:
+        self._model, self._rules = model, rules
+        self._overridable = overridable_values(model)
+        self._names: Names | None = None
+        nodes = [node for graph in nested_graphs(model.graph) for node in graph]
+        self._queue = deque(node for node in nodes if (node.domain, node.op_type) in rules.by_root)
+        self._queued = set(self._queue)
+        self._limit = max(_FIRINGS_AT_LEAST, _FIRINGS_PER_NODE * len(nodes))
+        self._unsorted: dict[Graph, Rule] = {}
+        self.fired: Counter[str] = Counter()
+
+    def run(self) -> None:
+        while self._queue:
+            node = self._queue.popleft()
+            self._queued.discard(node)
+            if node.graph is not None:
+                self._visit(node)
+        for graph, rule in self._unsorted.items():
+            if graph.sort():
+                raise Fail(f"rule {rule.name} made a cycle in graph {graph.name!r}")
+
+    def _visit(self, node: Node) -> None:
+        for rule, pattern in self._rules.by_root.get((node.domain, node.op_type), ()):
+            if self._try(rule, pattern, node):
+                return
+
+    def _try(self, rule: Rule, pattern: Pattern, node: Node) -> bool:
+        try:
+            for match in find_matches(pattern, node, self._overridable):
+                learned = rule.check(match)
+                if not isinstance(learned, str):
+                    self._fire(rule, match, learned)
+                    return True
+                event("rewrite.decline", rule=rule.name, node=node.name, reason=learned)
+        except SardonyxError as error:
+            raise located(error, f"rule {rule.name} at {place_of(node)}") from error
+        except Exception as error:
+            raise Fail(f"rule {rule.name} at {place_of(node)}: {type(error).__name__}: {error}") from error
+        return False
+
+    def _fire(self, rule: Rule, match: Match, learned: Any) -> None:
+        self._count(rule)
+        names = [node.name for node in match.nodes]
+        event("rewrite.fire", rule=rule.name, nodes=names, operators=[node.op_type for node in match.nodes])
+        builder = Builder(match.root, self._model.opset_imports, self._fresh)
+        made = rule.replace(builder, match, learned)
+        values = made if isinstance(made, tuple) else (made,)
+        _check_replacement(match, values, builder.nodes)
+        if len(values) > 1:
+            self._unsorted.setdefault(builder.graph, rule)
+        for old, new in zip(match.outputs, values, strict=True):
+            if old.type is not None and new.producer in builder.nodes:
+                new.type = old.type
+            if new is not old:
+                take_over(old, new, builder.version())
+        removed_inputs = [value for node in match.nodes for value in node.inputs if value is not None]
+        remove_dead([*match.nodes, *reversed(builder.nodes)])
+        self._touch(builder.nodes, [*values, *removed_inputs])
+
+    def _count(self, rule: Rule) -> None:
+        self.fired[rule.name] += 1
+        if self.fired.total() > self._limit:
+            counts = ", ".join(f"{name} {count} times" for name, count in self.fired.most_common(3))
+            raise Fail(
+                f"rule {self.fired.most_common(1)[0][0]} does not come to an end: {counts}; "
+                f"each rule must bring the graph nearer to a form where it no longer fires"
+            )
+
+    def _fresh(self, base: str) -> str:
+        if self._names is None:
+            self._names = Names.of(self._model)
+        return self._names.fresh(base)
+
+    def _touch(self, nodes: Sequence[Node], values: Iterable[Value]) -> None:
+        """Queue new nodes, and the users of `values` as deep as patterns reach."""
+        self._enqueue(nodes)
+        front = [value for value in values if value.producer is not None]
+        seen: set[Node] = set()
+        for _ in range(self._rules.depth):
+            users = [user for value in front for user, _ in value.uses if isinstance(user, Node) and user not in seen]
+            seen.update(users)
+            front = [value for user in users for value in user.outputs]
+        self._enqueue(seen)
+
+    def _enqueue(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            if node not in self._queued and (node.domain, node.op_type) in self._rules.by_root:
+                self._queued.add(node)
+                self._queue.append(node)
+
+
+def _check_replacement(match: Match, values: Sequence[Value], built: Sequence[Node]) -> None:
+    if len(values) != len(match.outputs):
+        raise Fail(f"replace returned {len(values)} values for {len(match.outputs)}")
+    for node in built:
+        if any(value in match.outputs for value in node.inputs):
+            raise Fail(f"the new node {node!r} reads the value that it replaces")
+    for old, new in zip(match.outputs, values, strict=True):
+        if _conflicts(old.dtype, new.dtype):
+            raise Fail(f"the replacement of {old!r} has type {new.dtype}, expected {old.dtype}")
+
+
+def _conflicts(left: DataType | None, right: DataType | None) -> bool:
+    return left is not None and right is not None and left is not right

@@ -1,0 +1,126 @@
+"""Rewrite rules, and the builder with which they make what they put in place of a match.
+
+    MERGE_RELU = Rule("merge_relu", pattern, replace, check)
+
+`check(match)` returns None to fire, a string (the reason) to decline, or anything else: what it learned.
+`replace(op, match, learned)` builds the new nodes and returns the new value, or a tuple of them as the pattern does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Attribute, Graph, Node, Tensor, Value
+from sardonyx.ops.infer import infer_node
+from sardonyx.optimize.contract import Level
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.pattern import PatternFunction
+
+__all__ = ["Builder", "Check", "Replace", "Rule"]
+
+_RESERVED = {"_domain", "_version", "_attributes"}
+
+
+class Builder:
+    """Makes nodes in front of the root of a match; any attribute is an operator, as the notation `op.Relu(x)` wants it.
+
+    Inputs are values, None, or numbers and arrays, which become constants. Keywords are attributes; one that is None is left out.
+
+        _attributes=node.attributes     attributes to begin with
+        _domain="com.microsoft"         another domain, read under the root's version if it is the root's, else the model's
+        _version=13                     another version, such as that of a matched node
+    """
+
+    def __init__(self, root: Node, opset_imports: Mapping[str, int], fresh: Callable[[str], str]) -> None:
+        """Build in front of `root`; `fresh` gives names that no other value has."""
+        if root.graph is None:
+            raise InvalidArgument(f"{root!r} is in no graph")
+        self._root, self._graph, self._imports, self._fresh = root, root.graph, opset_imports, fresh
+        self.nodes: list[Node] = []
+        """What was made so far."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the root."""
+        return self._graph
+
+    def version(self, domain: str = "") -> int:
+        """The opset version that a new node of `domain` is read under."""
+        return self._root.version if domain == self._root.domain else self._imports.get(domain, 1)
+
+    def __getattr__(self, op_type: str) -> Callable[..., Value]:
+        """The maker of nodes of `op_type` with one output."""
+        if op_type.startswith("_"):
+            raise AttributeError(op_type)
+
+        def make(*inputs: Any, **attributes: Any) -> Value:
+            return self.node(op_type, *inputs, **attributes)
+
+        return make
+
+    def node(self, op_type: str, *inputs: Any, **attributes: Any) -> Value:
+        """Make a node with one output of an operator whose name is computed."""
+        return self.outputs(op_type, 1, *inputs, **attributes)[0]
+
+    def outputs(self, op_type: str, count: int, *inputs: Any, **attributes: Any) -> tuple[Value, ...]:
+        """Make a node with `count` outputs."""
+        unknown = {key for key in attributes if key.startswith("_")} - _RESERVED
+        if unknown:
+            known = ", ".join(sorted(_RESERVED))
+            raise InvalidArgument(f"builder: {op_type} takes no {', '.join(sorted(unknown))}; known are {known}")
+        domain = attributes.get("_domain", "")
+        given: dict[str, Attribute] = dict(attributes.get("_attributes", {}))
+        given.update({key: _attribute(value) for key, value in attributes.items() if key not in _RESERVED and value is not None})
+        node = Node(op_type, [self._value(value) for value in inputs], count, given, domain=domain,
+                    version=attributes.get("_version", self.version(domain)), name=self._root.name)  # fmt: skip
+        self._graph.insert_before(self._root, node)
+        self.nodes.append(node)
+        for value, fact in zip(node.outputs, infer_node(node), strict=False):
+            value.type = fact.type
+        return node.outputs
+
+    def constant(self, array: Array, name: str = "") -> Value:
+        """Add a constant to the graph of the root, under `name` or one like it."""
+        tensor = Tensor.from_array(array)
+        return self._graph.add_initializer(tensor, self._fresh(name or f"{self._root.name or self._root.op_type}/constant"))
+
+    def _value(self, value: Any) -> Value | None:
+        if value is None or isinstance(value, Value):
+            return value
+        return self.constant(np.asarray(value))
+
+
+def _attribute(value: Any) -> Attribute:
+    return value if isinstance(value, Attribute) else Attribute.of(value)
+
+
+Check: TypeAlias = Callable[[Match], Any]
+"""f(match) -> None to fire, a string that says why it declines, or (Any) what it learned, which `replace` receives."""
+Replace: TypeAlias = Callable[[Builder, Match, Any], "Value | tuple[Value, ...]"]
+"""f(op, match, learned) -> the values to put in place of the pattern's; `learned` is what check returned."""
+
+
+def _always(match: Match) -> None:
+    return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rule:
+    """A small pattern and what to put in its place."""
+
+    name: str
+    """verb_noun, by which reports list it and a user switches it off."""
+    pattern: PatternFunction
+    """What is replaced; see pattern.py."""
+    replace: Replace
+    """Builds the replacement."""
+    check: Check = _always
+    """Decides on conditions that a pattern cannot say."""
+    level: Level = Level.BASIC
+    """From which level on the rule is applied."""

@@ -1,0 +1,1 @@
+"""Rewrite rules: small patterns, one subject a file."""

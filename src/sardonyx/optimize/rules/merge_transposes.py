@@ -1,0 +1,47 @@
+"""Merge two transposes, or drop both where they cancel.
+
+    Transpose(Transpose(x, perm=p), perm=q)      ->      Transpose(x, perm=[p[i] for i in q]), or x where that is 0, 1, 2 …
+
+Left alone:
+    perm missing while the rank is unknown: the default, the axes in reverse, depends on the rank
+    perms of different length: the model is invalid
+The inner transpose stays where it has other users.
+"""
+
+from __future__ import annotations
+
+from sardonyx.ir import Node, Value
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.pattern import PatternBuilder
+from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.terms import Term
+
+__all__ = ["MERGE_TRANSPOSES"]
+
+
+def _pattern(op: PatternBuilder, x: Term) -> Term:
+    return op.Transpose(op.Transpose(x, _as="inner", _shared=True))
+
+
+def _check(match: Match) -> str | list[int]:
+    first, second = _perm(match.node("inner")), _perm(match.root)
+    if first is None or second is None:
+        return "the rank is unknown and perm is missing"
+    if len(first) != len(second) or sorted(first) != sorted(second):
+        return f"the permutations {first} and {second} do not fit"
+    return [first[axis] for axis in second]
+
+
+def _perm(node: Node) -> list[int] | None:
+    perm = node.get("perm")
+    if perm is not None:
+        return list(perm)
+    value = node.inputs[0]
+    return None if value is None or value.shape is None else list(range(len(value.shape)))[::-1]
+
+
+def _replace(op: Builder, match: Match, perm: list[int]) -> Value:
+    return match["x"] if perm == list(range(len(perm))) else op.Transpose(match["x"], perm=perm)
+
+
+MERGE_TRANSPOSES = Rule("merge_transposes", _pattern, _replace, _check)

@@ -1,0 +1,35 @@
+"""Reshapes of reshapes."""
+
+import pytest
+from support.optimizing import apply_rule, declines, operators
+
+from sardonyx.optimize.rules.merge_reshapes import MERGE_RESHAPES
+
+
+@pytest.mark.parametrize("inner", [
+    "s: int64[2] = [6, 4] a = Reshape(x, s)", "a = Flatten(x)", "n: int64[1] = [1] a = Unsqueeze(x, n)",
+    "a = Squeeze(x)", "n: int64[1] = [1] a = Squeeze(x, n)",
+])  # fmt: skip
+def test_fires_with_the_same_numbers(inner):
+    """What only changes the shape before a Reshape is skipped."""
+    text = f"graph(x: float[3, 1, 8]) -> (y) {{ {inner} t: int64[2] = [4, -1] y = Reshape(a, t) }}"
+    model, fired = apply_rule(MERGE_RESHAPES, text)
+    assert fired == 1
+    assert operators(model) == ["Reshape"]
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    ("graph(x: float[2, 3], t: int64[1]) -> (y) { a = Flatten(x) y = Reshape(a, t) }", "the shape is no constant"),
+    ("graph(x: float[2, 3]) -> (y) { t: int64[2] = [0, 3] a = Flatten(x) y = Reshape(a, t) }", "copies a dimension"),
+    ("graph(x: float[2, 3]) -> (y) { a = Flatten(x) y = Reshape:1(a) {shape = [3, 2]} }", "no match"),
+])  # fmt: skip
+def test_declines(text, reason):
+    """Each case that the rule leaves alone."""
+    assert reason in declines(MERGE_RESHAPES, text)
+
+
+def test_zero_means_empty_with_allowzero():
+    """With allowzero a 0 copies nothing, so the rule fires."""
+    text = "graph(x: float[0, 3]) -> (y) { t: int64[2] = [3, 0] a = Flatten(x) y = Reshape(a, t) {allowzero = 1} }"
+    _, fired = apply_rule(MERGE_RESHAPES, text)
+    assert fired == 1

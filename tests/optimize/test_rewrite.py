@@ -1,0 +1,224 @@
+"""The rewrite engine: what fires, where, and what it leaves behind."""
+
+import numpy as np
+import pytest
+from support.optimizing import apply_rule, body, declines, model_of, operators
+
+from sardonyx.errors import Fail
+from sardonyx.ir import Value
+from sardonyx.ir.verify import verify
+from sardonyx.optimize.rewrite import RuleSet, rewrite
+from sardonyx.optimize.rule import Rule
+from sardonyx.trace import observe
+
+
+def _relu_neg(op, x):
+    return op.Relu(op.Neg(x))
+
+
+NEG_ABS = Rule("use_abs", _relu_neg, lambda op, match, learned: op.Abs(match["x"]))
+
+
+def test_match_is_replaced_and_removed():
+    """The matched nodes go, the new one takes over name, users and type."""
+    model, fired = apply_rule(
+        NEG_ABS, "graph(x: float[2]) -> (y: float[2]) { a = Neg(x) b = Relu(a) y = Exp(b) }", compare=False
+    )  # fmt: skip
+    assert fired == 1
+    assert body(model) == "graph(x: float[2]) -> (y: float[2]) {\n    b = Abs(x)\n    y = Exp(b)\n}\n"
+
+
+def test_output_of_the_graph_keeps_its_name():
+    """A replaced graph output is given out under the same name."""
+    model, _ = apply_rule(NEG_ABS, "graph(x: float[2]) -> (y: float[2]) { a = Neg(x) y = Relu(a) }", compare=False)
+    assert body(model) == "graph(x: float[2]) -> (y: float[2]) {\n    y = Abs(x)\n}\n"
+
+
+def test_inner_value_with_another_user_declines():
+    """An inner value that something else reads keeps the rule from firing."""
+    assert declines(NEG_ABS, "graph(x: float[2]) -> (y, z) { a = Neg(x) y = Relu(a) z = Exp(a) }") == "no match"
+
+
+def test_inner_value_that_is_an_output_declines():
+    """An inner value that the graph gives out keeps the rule from firing."""
+    assert declines(NEG_ABS, "graph(x: float[2]) -> (a, y) { a = Neg(x) y = Relu(a) }") == "no match"
+
+
+def test_inner_value_read_by_a_subgraph_declines():
+    """A capture by a subgraph counts as a user."""
+    text = """graph(x: float[2], c: bool[]) -> (y, z) {
+        a = Neg(x)
+        y = Relu(a)
+        z = If(c) {then_branch = graph() -> (t) { t = Exp(a) }, else_branch = graph() -> (x) {}}
+    }"""
+    assert declines(NEG_ABS, text) == "no match"
+
+
+def test_shared_inner_node_stays_for_its_other_users():
+    """With _shared the inner node may have other users, and stays for them."""
+    rule = Rule("r", lambda op, x: op.Relu(op.Neg(x, _shared=True)), NEG_ABS.replace)
+    model, fired = apply_rule(rule, "graph(x: float[2]) -> (y, z) { a = Neg(x) y = Relu(a) z = Exp(a) }", compare=False)
+    assert fired == 1
+    assert sorted(operators(model)) == ["Abs", "Exp", "Neg"]
+
+
+def test_matches_inside_subgraphs():
+    """Nodes of a subgraph are rewritten, with inputs captured from outside."""
+    text = """graph(x: float[2], c: bool[]) -> (z) {
+        z = If(c) {then_branch = graph() -> (t) { a = Neg(x) t = Relu(a) }, else_branch = graph() -> (x) {}}
+    }"""
+    model, fired = apply_rule(NEG_ABS, text, compare=False)
+    assert fired == 1
+    assert [node.op_type for node in next(iter(model.graph)).subgraphs[0]] == ["Abs"]
+
+
+def test_nodes_of_two_graphs_are_no_match():
+    """A pattern does not reach from a subgraph into the graph around it."""
+    text = """graph(x: float[2], c: bool[]) -> (z) {
+        a = Neg(x)
+        z = If(c) {then_branch = graph() -> (t) { t = Relu(a) }, else_branch = graph() -> (x) {}}
+    }"""
+    assert declines(NEG_ABS, text) == "no match"
+
+
+def test_reason_of_check_is_told_to_observers():
+    """A check that declines with a reason leaves the graph alone and tells observers why."""
+    rule = Rule("r", _relu_neg, NEG_ABS.replace, lambda match: "not today")
+    assert declines(rule, "graph(x: float[2]) -> (y) { a = Neg(x) y = Relu(a) }") == "not today"
+
+
+def test_firing_is_told_to_observers():
+    """Each firing is an event with the rule and the names of the nodes."""
+    events = []
+    with observe(events.append):
+        apply_rule(NEG_ABS, "graph(x: float[2]) -> (y) { a = Neg(x) @n1 y = Relu(a) @n2 }", compare=False)
+    (fire,) = [event for event in events if event.name == "rewrite.fire"]
+    assert fire.details == {"rule": "use_abs", "nodes": ["n2", "n1"], "operators": ["Relu", "Neg"]}
+
+
+def test_what_check_learns_reaches_replace():
+    """Anything that check returns, other than None and a string, is handed to replace."""
+    rule = Rule("r", _relu_neg, lambda op, match, learned: op.LeakyRelu(match["x"], alpha=learned), lambda match: 0.25)
+    model, _ = apply_rule(rule, "graph(x: float[2]) -> (y) { a = Neg(x) y = Relu(a) }", compare=False)
+    assert next(iter(model.graph)).get("alpha") == 0.25
+
+
+def test_rule_fires_on_what_another_made():
+    """New nodes and their users are looked at again."""
+    rule = Rule("halve", lambda op, x: op.Neg(op.Neg(x)), lambda op, match, learned: op.Abs(match["x"]))
+    other = Rule("merge", lambda op, x: op.Abs(op.Abs(x)), lambda op, match, learned: op.Abs(match["x"]))
+    model = model_of("graph(x: float[2]) -> (y) { a = Abs(x) b = Neg(a) c = Neg(b) d = Abs(c) y = Exp(d) }")
+    fired = rewrite(model, RuleSet([other, rule]))
+    verify(model)
+    assert fired == {"halve": 1, "merge": 2}
+    assert operators(model) == ["Abs", "Exp"]
+
+
+def test_node_freed_of_another_user_is_looked_at_again():
+    """When a firing takes away the second user of an inner value, the pattern that needed it for itself fires."""
+    drop = Rule("drop", lambda op, x: op.Sqrt(op.Exp(x)), lambda op, match, learned: op.Cos(op.constant(np.zeros(2, np.float32))))
+    model = model_of("graph(x: float[2]) -> (y, z) { a = Neg(x) y = Relu(a) b = Exp(a) z = Sqrt(b) }")
+    assert rewrite(model, RuleSet([NEG_ABS, drop])) == {"drop": 1, "use_abs": 1}
+    verify(model)
+
+
+def test_rule_that_feeds_itself_is_named():
+    """A rule without end raises Fail with its name."""
+    rule = Rule("swap", lambda op, x: op.Neg(x), lambda op, match, learned: op.Neg(match["x"]))
+    with pytest.raises(Fail, match="rule swap does not come to an end"):
+        rewrite(model_of("graph(x: float[2]) -> (y) { y = Neg(x) }"), RuleSet([rule]))
+
+
+def test_exception_in_a_rule_is_named():
+    """What a rule raises becomes Fail with the rule's name and the node."""
+    rule = Rule("broken", lambda op, x: op.Neg(x), lambda op, match, learned: 1 // 0)
+    with pytest.raises(Fail, match=r"rule broken at .*Neg.*ZeroDivisionError"):
+        rewrite(model_of("graph(x: float[2]) -> (y) { y = Neg(x) @n }"), RuleSet([rule]))
+
+
+def test_replacement_of_another_type_is_refused():
+    """A rule that would change the element type of a value raises Fail."""
+    rule = Rule("wrong", lambda op, x: op.Neg(x), lambda op, match, learned: op.Cast(match["x"], to=11))
+    with pytest.raises(Fail, match=r"rule wrong .* has type double, expected float"):
+        apply_rule(rule, "graph(x: float[2]) -> (y: float[2]) { y = Neg(x) }")
+
+
+def test_replacement_that_reads_what_it_replaces_is_refused():
+    """A new node that reads the replaced value would be a cycle and raises Fail."""
+    rule = Rule("cycle", lambda op, x: op.Neg(x), lambda op, match, learned: op.Abs(match.outputs[0]))
+    with pytest.raises(Fail, match="reads the value that it replaces"):
+        rewrite(model_of("graph(x: float[2]) -> (y) { y = Neg(x) }"), RuleSet([rule]))
+
+
+def test_number_of_results_must_agree():
+    """A replacement with too few values raises Fail."""
+    rule = Rule("few", lambda op, x: op.outputs(op.Split(x), 2), lambda op, match, learned: match["x"])
+    with pytest.raises(Fail, match="replace returned 1 values for 2"):
+        rewrite(model_of("graph(x: float[2]) -> (y, z) { y, z = Split(x) }"), RuleSet([rule]))
+
+
+def test_several_results_may_come_from_inner_nodes():
+    """A pattern may give out an inner value, whose users before the root are put behind the new node."""
+    def pattern(op, x, y):
+        total = op.Add(x, y)
+        return op.Softmax(total), total
+
+    def replace(op, match, learned):
+        return op.outputs("Fused", 2, match["x"], match["y"], _domain="test")
+
+    rule = Rule("fuse", pattern, replace)
+    text = "graph(x: float[2], y: float[2]) -> (s, e) { t = Add(x, y) e = Exp(t) s = Softmax(t) }"
+    model, fired = apply_rule(rule, text, compare=False)
+    assert fired == 1
+    assert operators(model) == ["Fused", "Exp"]
+
+
+def test_several_results_do_not_fire_across_a_path_outside():
+    """Where the root also depends on an inner value by way of another node, fusing would make a cycle, so it does not fire."""
+    def pattern(op, x, y):
+        total = op.Add(x, x)
+        return op.Mul(total, y), total
+
+    rule = Rule("fuse", pattern, lambda op, match, learned: op.outputs("Fused", 2, match["x"], match["y"], _domain="test"))
+    assert declines(rule, "graph(x: float[2]) -> (s) { t = Add(x, x) e = Exp(t) s = Mul(t, e) }") == "no match"
+
+
+def test_new_nodes_are_read_under_the_version_of_the_root():
+    """New nodes take the root's version in its domain, the import's in others."""
+    rule = Rule("r", _relu_neg, lambda op, match, learned: op.Abs(op.Gelu(match["x"], _domain="com.microsoft")))
+    text = "opset 21, com.microsoft 4\ngraph(x: float[2]) -> (y) { a = Neg(x) y = Relu:9(a) }"
+    model, _ = apply_rule(rule, text, compare=False)
+    assert [(node.op_type, node.version) for node in model.graph] == [("Gelu", 4), ("Abs", 9)]
+
+
+def test_output_replaced_by_an_input_gets_an_identity():
+    """Where an output would become an input of the graph, an Identity keeps both names."""
+    rule = Rule("r", _relu_neg, lambda op, match, learned: match["x"])
+    model, _ = apply_rule(rule, "graph(x: float[2]) -> (y: float[2]) { a = Neg(x) y = Relu(a) }", compare=False)
+    assert body(model) == "graph(x: float[2]) -> (y: float[2]) {\n    y = Identity(x)\n}\n"
+
+
+def test_unused_new_nodes_are_removed():
+    """Nodes that replace made and did not use do not stay."""
+    def replace(op, match, learned):
+        op.Exp(match["x"])
+        return op.Abs(match["x"])
+
+    model, _ = apply_rule(Rule("r", _relu_neg, replace), "graph(x: float[2]) -> (y) { a = Neg(x) y = Relu(a) }", compare=False)
+    assert operators(model) == ["Abs"]
+
+
+def test_constants_get_names_that_nothing_has():
+    """A constant of a rule is named unlike any other value of the model."""
+    rule = Rule("r", _relu_neg, lambda op, match, learned: op.Add(match["x"], op.constant(np.ones(2, np.float32), "x")))
+    model, _ = apply_rule(rule, "graph(x: float[2]) -> (y) { a = Neg(x) y = Relu(a) }", compare=False)
+    assert list(model.graph.initializers) == ["x_1"]
+
+
+def test_numbers_in_replace_become_constants():
+    """A Python or NumPy number as an input of a new node is a constant."""
+    rule = Rule("r", _relu_neg, lambda op, match, learned: op.Mul(match["x"], np.float32(2)))
+    model, _ = apply_rule(rule, "graph(x: float[2]) -> (y) { a = Neg(x) y = Relu(a) }", compare=False)
+    node = next(iter(model.graph))
+    assert isinstance(node.inputs[1], Value)
+    assert node.inputs[1].constant.numpy().tolist() == 2.0
