@@ -53,7 +53,7 @@ def test_top_k_ranks_nan_last():
 
 @pytest.mark.parametrize("k", [-1, 4])
 def test_top_k_rejects_more_than_there_are(k):
-    """k lies between 0 and the length."""
+    """The number k lies between 0 and the length."""
     assert run_op("TopK", np.zeros(3, np.float32), ints(0), outputs=2)[0].shape == (0,)
     with pytest.raises(InvalidArgument, match=f"k={k}"):
         run_op("TopK", np.zeros(3, np.float32), ints(k), outputs=2)

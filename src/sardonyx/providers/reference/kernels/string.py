@@ -1,0 +1,169 @@
+"""Operators on strings: tensors of Python's `str` in object arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.dimensions import check_output_size
+from sardonyx.providers.reference.kernels.memo import remembered
+from sardonyx.providers.reference.kernels.ngrams import Pool, count_ngrams, pool_of
+from sardonyx.providers.reference.kernels.re2 import compile_re2
+from sardonyx.providers.reference.registry import Call, kernel
+
+__all__: list[str] = []
+
+
+def _strings(values: Sequence[str], shape: Sequence[int]) -> Array:
+    result = np.empty(len(values), object)
+    result[:] = values
+    return result.reshape(shape)
+
+
+@kernel("StringConcat", since=20)
+def string_concat(_node: Call, x: Array, y: Array) -> Array:
+    """Join strings element by element, with broadcasting. ONNX StringConcat-20."""
+    try:
+        shape = np.broadcast_shapes(x.shape, y.shape)
+    except ValueError as error:
+        raise InvalidArgument(f"shapes {x.shape} and {y.shape} do not broadcast to each other") from error
+    check_output_size(shape, 8)
+    result = np.empty(shape, object)
+    return np.add(x, y, out=result)
+
+
+_LOCALE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]{2,8})*(\.[\w-]+)?(@\w+)?|C|POSIX|")
+_TURKIC = ("tr", "az")
+
+
+def _case_changers(locale: str) -> tuple[Callable[[str], str], Callable[[str], str]]:
+    """Lower and upper case of a locale: Turkish and Azerbaijani keep dotted and dotless i apart, all others are Unicode's."""
+    if _LOCALE.fullmatch(locale) is None:
+        raise InvalidArgument(f"locale={locale!r} is not the name of one; expected one such as 'en_US' or 'tr_TR.UTF-8'")
+    if re.split(r"[_.@-]", locale)[0].lower() not in _TURKIC:
+        return str.lower, str.upper
+    return (
+        lambda text: text.replace("İ", "i").replace("I", "ı").lower(),
+        lambda text: text.replace("i", "İ").replace("ı", "I").upper(),
+    )
+
+
+@kernel("StringNormalizer", since=10)
+def string_normalizer(
+    _node: Call,
+    x: Array,
+    *,
+    case_change_action: str = "NONE",
+    is_case_sensitive: int = 0,
+    locale: str = "",
+    stopwords: Sequence[str] = (),
+) -> Array:
+    """Drop stop words from (C,) or (1, C), then change the case; if nothing is left, one empty string. ONNX StringNormalizer-10."""
+    if x.ndim not in (1, 2) or (x.ndim == 2 and len(x) != 1):
+        raise InvalidArgument(f"the input has shape {x.shape}; expected (C,) or (1, C)")
+    lower, upper = _case_changers(locale)
+    changes: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": lower, "UPPER": upper}
+    if case_change_action not in changes:
+        raise InvalidArgument(f"case_change_action={case_change_action!r}; expected NONE, LOWER or UPPER")
+    change = changes[case_change_action]
+    words = x.reshape(-1).tolist()
+    if stopwords:
+        compared: Callable[[str], str] = str if is_case_sensitive else lower
+        dropped = set(map(compared, stopwords))
+        words = [word for word in words if compared(word) not in dropped]
+    result = [change(word) for word in words] or [""]
+    return _strings(result, (-1,) if x.ndim == 1 else (1, -1))
+
+
+@kernel("StringSplit", since=20)
+def string_split(_node: Call, x: Array, *, delimiter: str = "", maxsplit: int | None = None) -> tuple[Array, Array]:
+    """Split each string, at white space if there is no delimiter: parts on a new last axis, padded with "", and counts.
+
+    An empty string has no parts. ONNX StringSplit-20.
+    """
+    most = -1 if maxsplit is None else maxsplit
+    texts = x.reshape(-1).tolist()
+    if delimiter:
+        parts = [text.split(delimiter, most) if text else [] for text in texts]
+    else:
+        parts = [text.strip().split(None, most) for text in texts]
+    counts = np.array([len(found) for found in parts], np.int64)
+    longest = int(counts.max(initial=0))
+    check_output_size((*x.shape, longest), 8)
+    padded = [part for found in parts for part in (*found, *[""] * (longest - len(found)))]
+    return _strings(padded, (*x.shape, longest)), counts.reshape(x.shape)
+
+
+_compiled = remembered(compile_re2)
+
+
+@kernel("RegexFullMatch", since=20)
+def regex_full_match(_node: Call, x: Array, *, pattern: str = "") -> Array:
+    """Say for each string whether the whole of it matches the pattern, in RE2's syntax: bool. ONNX RegexFullMatch-20."""
+    matches = _compiled(pattern).fullmatch
+    found = [matches(text) is not None for text in x.reshape(-1).tolist()]
+    return np.array(found, bool).reshape(x.shape)
+
+
+@remembered
+def _pool(strings: Sequence[str], integers: Sequence[int], counts: Sequence[int]) -> Pool:
+    if bool(strings) == bool(integers) or not counts:
+        raise InvalidArgument("expected ngram_counts and exactly one of pool_strings and pool_int64s")
+    flat = _strings(strings, (-1,)) if strings else np.array(integers, np.int64)
+    return pool_of(flat, counts)
+
+
+@remembered
+def _output_columns(indexes: Sequence[int], gram_count: int) -> Array:
+    columns = np.array(indexes, np.int64)
+    if len(columns) != gram_count or (columns < 0).any():
+        raise InvalidArgument(f"{len(columns)} ngram_indexes for a pool of {gram_count} n-grams; expected one each, >= 0")
+    return columns
+
+
+@kernel("TfIdfVectorizer", since=9)
+def tf_idf_vectorizer(
+    _node: Call,
+    x: Array,
+    *,
+    mode: str,
+    min_gram_length: int,
+    max_gram_length: int,
+    max_skip_count: int,
+    ngram_counts: Sequence[int],
+    ngram_indexes: Sequence[int],
+    pool_strings: Sequence[str] = (),
+    pool_int64s: Sequence[int] = (),
+    weights: Sequence[float] = (),
+) -> Array:
+    """Count the pool's n-grams in each row of (N, C), or in (C,): float32, one column for each of ngram_indexes.
+
+    IDF puts the n-gram's weight where it occurs at all, TFIDF its weight times the count. ONNX TfIdfVectorizer-9.
+    """
+    if x.ndim not in (1, 2) or (x.dtype.kind == "O") != bool(pool_strings):
+        raise InvalidArgument(f"the input has shape {x.shape} and type {x.dtype}; expected (N, C) or (C,), of the pool's type")
+    if mode not in ("TF", "IDF", "TFIDF") or not 1 <= min_gram_length <= max_gram_length or max_skip_count < 0:
+        raise InvalidArgument(
+            f"mode={mode!r}, lengths {min_gram_length} to {max_gram_length}, max_skip_count={max_skip_count}; "
+            "expected TF, IDF or TFIDF, 1 <= min <= max, and skips >= 0"
+        )
+    pool = _pool(pool_strings, pool_int64s, ngram_counts)
+    columns = _output_columns(ngram_indexes, pool.gram_count)
+    if weights and len(weights) != pool.gram_count:
+        raise InvalidArgument(f"{len(weights)} weights for a pool of {pool.gram_count} n-grams; expected one for each")
+    rows = x[None] if x.ndim == 1 else x
+    width = int(columns.max(initial=-1)) + 1
+    check_output_size((len(rows), width), 4)
+    row, gram = count_ngrams(pool, rows, min_gram_length, max_gram_length, max_skip_count)
+    pairs, counts = np.unique(row * max(pool.gram_count, 1) + gram, return_counts=True)
+    row, gram = pairs // max(pool.gram_count, 1), pairs % max(pool.gram_count, 1)
+    values = counts.astype(np.float32) if mode != "IDF" else np.ones(len(counts), np.float32)
+    if mode != "TF" and weights:
+        values *= np.array(weights, np.float32)[gram]
+    output = np.zeros((len(rows), width), np.float32)
+    np.add.at(output, (row, columns[gram]), values)
+    return output.reshape((*x.shape[:-1], width))
