@@ -32,7 +32,8 @@ _FAR = (
 def erf_into(x: Array, out: Array) -> None:
     """Write erf(x) to `out`; both of one shape, both float32 or both float64, and not the same memory.
 
-    float32: erf(x) = tanh(x + x p(x²)), p of degree 9; at most 2.2 ulp from math.erf, 0.34 on average, on all of float32.
+    float32: erf(x) = tanh(x + x p(x²)), p of degree 9; at most 2.5 ulp from math.erf, 0.35 on average, over every float32 from
+    2^-20 to 8, with the tanh of NumPy 2.4 on AVX-512.
     float64: x p(2x² - 1) up to |x| = 1, then 1 - exp(-x²) q(14.4 / (|x| + 3) - 2.6) up to 6; at most 2 ulp from math.erf.
     NaN gives NaN, infinities ±1, -0 gives -0; x² may overflow on the way, so call it with overflow ignored.
     """
