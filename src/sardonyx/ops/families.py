@@ -47,8 +47,20 @@ FAMILIES: dict[str, str] = {
     "ml_feature": "ArrayFeatureExtractor Binarizer CastMap CategoryMapper DictVectorizer FeatureVectorizer Imputer LabelEncoder "
                   "Normalizer OneHotEncoder Scaler ZipMap",
     "training": "Adagrad Adam Gradient Momentum",
+    "contrib_attention": "GroupQueryAttention MultiHeadAttention",
+    "contrib_elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu QuickGelu",
+    "contrib_matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul MatMulInteger16 MatMulIntegerToFloat MatMulNBits "
+                      "TransposeMatMul",
+    "contrib_normalize": "EmbedLayerNormalization SimplifiedLayerNormalization SkipLayerNormalization "
+                         "SkipSimplifiedLayerNormalization",
+    "contrib_qlinear": "QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul "
+                       "QLinearSigmoid QLinearSoftmax QLinearWhere",
+    "contrib_quantize": "GatherBlockQuantized",
 }  # fmt: skip
-"""Family -> the operators in it, of all domains, separated by blanks."""
+"""Family -> the operators in it, of all domains, separated by blanks.
+
+The contrib families are com.microsoft; a name that is in ai.onnx too (Attention, Gelu, QuantizeLinear …) stands in its family there.
+"""
 
 _FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names.split()}
 
