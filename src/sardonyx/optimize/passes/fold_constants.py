@@ -105,8 +105,10 @@ class _Folding:
         return None if array is None else Tensor.from_array(array)
 
     def _fact(self, value: Value) -> Array | None:
+        """The integers or booleans that shape inference knows; floats are left to the evaluator, whose rounding is the kernels'."""
         fact = self._context.facts.get(value)
-        return None if fact is None else fact.constant
+        array = None if fact is None else fact.constant
+        return array if array is not None and array.dtype.kind in "iub" else None
 
     def _known(self, node: Node) -> list[Array] | None:
         """The outputs in use, where shape inference knows each or the node is a Constant."""

@@ -1,0 +1,178 @@
+"""What is the same in every run is computed once."""
+
+import numpy as np
+import pytest
+from support.evaluate import evaluate_node
+from support.optimizing import apply_pass, body, operators
+
+from sardonyx.errors import InvalidArgument
+from sardonyx.optimize.contract import Context
+from sardonyx.optimize.passes.fold_constants import FOLD_CONSTANTS
+
+
+def fold(text, **options):
+    return apply_pass(FOLD_CONSTANTS, text, **options)
+
+
+def graph(lines, inputs="x: float[2, 3]"):
+    return f"graph({inputs}) -> (y) {{ {lines} }}"
+
+
+def test_nodes_on_constants_are_evaluated():
+    """A chain of nodes on constants becomes an initializer of its last value."""
+    model, changed = fold(graph("a: float[3] = [1, 2, 3] b = Neg(a) c = Exp(b) y = Add(x, c)"), rtol=1e-6)
+    assert changed
+    assert operators(model) == ["Add"]
+
+
+def test_constant_nodes_become_initializers():
+    """Constant nodes of every form become initializers, under the name of their output."""
+    text = graph("""a = Constant() {value_float = 2.0} b = Constant() {value_ints = [2, 3]} c = Constant() {value: float[1] = [3]}
+                    d = Mul(x, a) e = Mul(d, c) y = Reshape(e, b)""")
+    model, _ = fold(text)
+    assert operators(model) == ["Mul", "Mul", "Reshape"]
+    assert set(model.graph.initializers) == {"a", "b", "c"}
+
+
+def test_shapes_that_are_known_are_folded_without_evaluation():
+    """Shape, Gather and Concat on known dimensions fold, though nothing evaluates."""
+    lines = """s = Shape(x) i: int64[1] = [1] g = Gather(s, i) m: int64[1] = [-1] t = Concat(g, m) {axis = 0} y = Reshape(x, t)"""
+    model, changed = fold(graph(lines), context=Context())
+    assert changed
+    assert operators(model) == ["Reshape"]
+
+
+def test_symbolic_shapes_stay():
+    """The shape of a value with a symbolic dimension is computed in each run; the part that is known is not."""
+    lines = "s = Shape(x) i: int64[] = 1 g = Gather(s, i) h = Gather(s, j) f = Add(g, h) y = Cast(f) {to = 1}"
+    model, _ = fold(graph("j: int64[] = 0 " + lines, "x: float[batch, 3]"))
+    assert operators(model) == ["Shape", "Gather", "Add", "Cast"]
+
+
+@pytest.mark.parametrize("lines", [
+    "s: int64[1] = [1000000] e = ConstantOfShape(s) y = Add(x, e)",
+    "s: int64[2] = [100000, 3] a: float[3] = [1, 2, 3] e = Expand(a, s) y = Add(x, e)",
+    "r: int64[1] = [100000] a: float[3] = [1, 2, 3] y = Tile(a, r)",
+    "a: int64[] = 0 b: int64[] = 100000000 c: int64[] = 1 y = Range(a, b, c)",
+    "a: float[20000, 1] = ... b: float[1, 20000] = ... y = MatMul(a, b)",
+])  # fmt: skip
+def test_blow_ups_stay(lines):
+    """What would make a large constant from small ones is left to each run."""
+    inputs = "x: float[1]" if "Add" in lines else "x: float[2, 3]"
+    _, changed = fold(graph(lines, inputs), compare=False)
+    assert not changed
+
+
+@pytest.mark.parametrize("lines", [
+    "s: int64[1] = [2] r = RandomUniform() {shape = [3]} y = Add(x, r)",
+    "a: int8[3] = [1, 2, 3] s: float[] = 0.5 d = DequantizeLinear(a, s) y = Add(x, d)",
+    "a: float[3] = [1, 2, 3] d = custom.Op(a) y = Add(x, d)",
+])  # fmt: skip
+def test_kept_operators_stay(lines):
+    """Random, quantizing and unknown operators are not folded."""
+    _, changed = fold(graph(lines), compare=False)
+    assert not changed
+
+
+def test_casts_of_weights_may_double():
+    """A large cast from float16 to float is folded, as it only doubles."""
+    model, _ = fold(graph("w: float16[40000, 3] = ... 1 f = Cast(w) {to = 1} y = Gemm(x, f) {transB = 1}"), rtol=1e-3)
+    assert operators(model) == ["Gemm"]
+
+
+def test_overridable_initializers_are_no_constants():
+    """An initializer that a feed may override is not folded."""
+    _, changed = fold("graph(d: float[1]) -> (y) { d: float[1] = [1] y = Neg(d) }")
+    assert not changed
+
+
+def test_output_that_is_constant_keeps_its_name():
+    """A constant graph output becomes an Identity of an initializer, once."""
+    model, changed = fold("graph() -> (y: float[2]) { a: float[2] = [1, 2] y = Neg(a) }")
+    assert changed
+    assert operators(model) == ["Identity"]
+    assert list(model.graph.initializers) == ["a", "y/folded"]
+
+
+@pytest.mark.parametrize(("condition", "expected"), [("true", ["Neg", "Exp"]), ("false", ["Exp"])])
+def test_if_with_a_constant_condition_is_inlined(condition, expected):
+    """The branch that is taken replaces the If; its initializers move out, under names that nothing has."""
+    text = f"""graph(x: float[2]) -> (y) {{
+        k: float[] = 7.0
+        c: bool[] = {condition}
+        r = If(c) {{then_branch = graph() -> (a) {{ a = Neg(x) }}, else_branch = graph() -> (x) {{}}}}
+        y = Exp(r)
+    }}"""
+    model, changed = fold(text)
+    assert changed
+    assert operators(model) == expected
+
+
+def test_inlined_branch_may_name_what_the_graph_has():
+    """Initializers and values of a branch do not clash with those outside, and an output keeps its name."""
+    text = """graph(x: float[2], d: bool[]) -> (y, z) {
+        c: bool[] = true
+        y = If(c) {then_branch = graph() -> (a) { k: float[] = 2.0 a = Mul(x, k) }, else_branch = graph() -> (x) {}}
+        z = If(c) {then_branch = graph() -> (a) { k: float[] = 3.0 b = Mul(x, k) a = Neg(b) }, else_branch = graph() -> (x) {}}
+    }"""
+    model, _ = fold(text)
+    assert operators(model) == ["Mul", "Mul", "Neg"]
+    assert len(model.graph.initializers) == 3
+
+
+def test_folds_inside_branches():
+    """Constants inside subgraphs fold there."""
+    text = """graph(x: float[2], c: bool[]) -> (y) {
+        y = If(c) {then_branch = graph() -> (a) { k: float[] = 2.0 n = Neg(k) a = Mul(x, n) }, else_branch = graph() -> (x) {}}
+    }"""
+    model, _ = fold(text)
+    assert [node.op_type for node in next(iter(model.graph)).subgraphs[0]] == ["Mul"]
+
+
+def test_state_of_a_loop_is_no_constant():
+    """The state of a Loop that begins as a constant is not one inside the body."""
+    text = """graph(n: int64[]) -> (y) {
+        c: bool[] = true s: int64[1] = [1]
+        y = Loop(n, c, s) {body = graph(i: int64[], k: bool[], a: int64[1]) -> (k, b) { b = Add(a, a) }}
+    }"""
+    model, _ = fold(text)
+    assert [node.op_type for node in next(iter(model.graph)).subgraphs[0]] == ["Add"]
+
+
+SINE = "a: float[3] = [1, 2, 3] n = Sin(a) y = Add(x, n)"
+
+
+def test_refusal_of_the_evaluator_leaves_the_node():
+    """A node that the evaluator cannot compute stays."""
+    def refuse(node, inputs):
+        raise InvalidArgument("no")
+
+    _, changed = fold(graph(SINE), context=Context(refuse))
+    assert not changed
+
+
+def test_wrong_type_of_the_evaluator_leaves_the_node():
+    """A result of another type than expected is not used."""
+    _, changed = fold(graph(SINE), context=Context(lambda node, inputs: [np.zeros(3)]))
+    assert not changed
+
+
+def test_time_budget_ends_evaluation():
+    """With the time used up nothing more is evaluated."""
+    context = Context(evaluate_node, fold_seconds=0.0)
+    _, changed = fold(graph("a: float[2000] = ... 1 n = Neg(a) m = ReduceSum(n) y = Add(x, m)"), context=context)
+    assert not changed
+
+
+def test_evaluation_uses_up_the_time_budget():
+    """Each evaluation is counted."""
+    context = Context(evaluate_node)
+    fold(graph("a: float[2000] = ... 1 n = Neg(a) m = ReduceSum(n) y = Add(x, m)"), context=context, rtol=1e-5)
+    assert context.fold_seconds < 2.0
+
+
+def test_unused_outputs_need_no_constant():
+    """Only the outputs in use become initializers."""
+    model, _ = fold(graph("a: float[4] = [4, 1, 3, 2] k: int64[1] = [2] v, i = TopK(a, k) s = ReduceSum(v) y = Add(x, s)"))
+    assert "y = Add(x, s)" in body(model)
+    assert list(model.graph.initializers)[-1] == "s"
