@@ -42,6 +42,8 @@ _BLOB_TYPES = {
     DOUBLE_DATA: (DataType.DOUBLE, DataType.COMPLEX128),
 }
 _DENSE_SPARSE_BYTES = 1 << 30
+_MOST_ELEMENTS = 1 << 58
+"""NumPy counts the bytes of an array, of 16 per element at most, in 63 bits, also where another dimension is 0."""
 
 
 class TensorReader:
@@ -72,10 +74,8 @@ class TensorReader:
         if dtype is None:
             raise self._unknown_type(number, f"{owner} {name!r}")
         count = math.prod(shape)
-        if shape and (min(shape) < 0 or len(shape) > LIMITS.rank):
-            raise InvalidGraph(
-                f"{owner} {name!r} has the shape {list(shape)}; expected at most {LIMITS.rank} dimensions, none negative"
-            )
+        if shape and (min(shape) <= 0 or len(shape) > LIMITS.rank):
+            _check_shape(shape, f"{owner} {name!r}")
         if raw and len(raw) * 8 == count * self._widths.get(number, 0) and raw not in self._blobs:  # what most tensors are like
             return Tensor(dtype, shape, functools.partial(unpack, raw, dtype, shape), name)
         return Tensor(dtype, shape, self._source(proto, dtype, shape, count, raw, f"{owner} {name!r} ({dtype}{list(shape)})"), name)
@@ -131,9 +131,8 @@ class TensorReader:
     def read_sparse(self, proto: Any, owner: str = "sparse initializer") -> SparseTensor:
         """The sparse tensor that a SparseTensorProto states; raises as `read`, and InvalidGraph for places outside the shape."""
         values, indices, shape = self.read(proto.values, owner), self.read(proto.indices, f"{owner}, indices"), tuple(proto.dims)
-        what = f"{owner} {values.name!r} (shape {list(shape)})"
-        if (shape and min(shape) < 0) or len(shape) > LIMITS.rank or math.prod(shape) >= 2**63:
-            raise InvalidGraph(f"{what}: expected at most {LIMITS.rank} dimensions, none negative, and fewer than 2**63 elements")
+        what = f"{owner} {values.name!r}"
+        _check_shape(shape, what)
         if len(values.shape) != 1 or indices.dtype is not DataType.INT64:
             raise InvalidGraph(f"{what}: expected values of shape [NNZ] and indices of int64, got {values} and {indices}")
         if indices.shape not in ((values.size,), (values.size, len(shape))):
@@ -177,6 +176,14 @@ def write_tensor(proto: Any, tensor: Tensor, name: str) -> None:
         proto.string_data.extend(text.encode("utf-8", "surrogateescape") for text in tensor.numpy().reshape(-1))
     else:
         proto.raw_data = pack(tensor.numpy(), tensor.dtype)
+
+
+def _check_shape(shape: tuple[int, ...], what: str) -> None:
+    """Refuse what no array can have: too many dimensions, negative ones, or more elements than 64 bits count, zeros aside."""
+    if len(shape) > LIMITS.rank or any(dim < 0 for dim in shape):
+        raise InvalidGraph(f"{what} has the shape {list(shape)}; expected at most {LIMITS.rank} dimensions, none negative")
+    if math.prod(dim or 1 for dim in shape) > _MOST_ELEMENTS:
+        raise InvalidGraph(f"{what} has the shape {list(shape)}; dimensions other than 0 may multiply to {_MOST_ELEMENTS} at most")
 
 
 def _field_of(dtype: DataType) -> str:

@@ -388,7 +388,7 @@ def _named_output(graph: Graph, new: Value, old: Value) -> Value:
 
 
 def _needs(node: Node, graph: Graph) -> list[Node]:
-    """Nodes of `graph` that must run before `node`: producers of its inputs and of what its subgraphs capture."""
+    """Nodes of `graph` that must run before `node`: producers of its inputs and of what its subgraphs capture; itself on a cycle."""
     found: dict[Node, None] = {}
     stack = [node]
     while stack:
@@ -399,10 +399,8 @@ def _needs(node: Node, graph: Graph) -> list[Node]:
             values.extend(subgraph.outputs)
         for value in values:
             producer = None if value is None else value.producer
-            if producer is not None and producer.graph is graph and producer is not node:
+            if producer is not None and producer.graph is graph:
                 found[producer] = None
-            elif producer is node and current is node:
-                found[node] = None
     return list(found)
 
 
