@@ -33,6 +33,7 @@ def test_concat_joins_along_an_axis():
         (-1000, -1000, -1, [0]),
         (3, 1, 1, []),
         (1000, 2, -1, [4, 3]),
+        (-1, 2**63 - 1, -2, [4, 2, 0]),
     ],
 )
 def test_slice_clamps_its_bounds(start, end, step, want):

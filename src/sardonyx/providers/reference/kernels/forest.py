@@ -32,7 +32,7 @@ _COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
     np.not_equal,
 )
 
-_WALKERS = 1 << 16
+_WALKERS = 1 << 15
 """How many (tree, row) pairs walk at once: their state stays in a core's cache."""
 
 
@@ -181,12 +181,13 @@ def _walk(forest: Forest, rows: Array) -> Array:
     values = np.ascontiguousarray(rows).reshape(-1)
     has_missing = values.dtype.kind == "f" and bool(np.isnan(values).any())
     final = np.repeat(forest.roots, N)
-    walkers = np.flatnonzero(forest.is_inner[final])
+    walkers = np.flatnonzero(forest.is_inner.take(final))
     node = final[walkers]
     offset = walkers % max(N, 1) * F
     while walkers.size:
-        node = forest.children[2 * node + _holds(forest, node, values[offset + forest.features[node]], has_missing)]
-        goes_on = forest.is_inner[node]
+        x = values.take(offset + forest.features.take(node))
+        node = forest.children.take(2 * node + _holds(forest, node, x, has_missing))
+        goes_on = forest.is_inner.take(node)
         if np.count_nonzero(goes_on) * 2 < len(node):
             final[walkers] = node
             walkers, node, offset = walkers[goes_on], node[goes_on], offset[goes_on]
@@ -198,14 +199,14 @@ def _holds(forest: Forest, node: Array, x: Array, has_missing: bool) -> Array:
     first, *others = forest.used_modes
     result = _tested(forest, first, node, x)
     for mode in others:
-        result = np.where(forest.modes[node] == mode, _tested(forest, mode, node, x), result)
+        result = np.where(forest.modes.take(node) == mode, _tested(forest, mode, node, x), result)
     if not has_missing:
         return result
-    truth = False if forest.missing_is_true is None else forest.missing_is_true[node]
+    truth = False if forest.missing_is_true is None else forest.missing_is_true.take(node)
     return np.where(np.isnan(x), truth, result)
 
 
 def _tested(forest: Forest, mode: int, node: Array, x: Array) -> Array:
     if mode == MEMBER and forest.members is not None:
         return forest.members.hold(node, x)
-    return _COMPARE[mode](x, forest.thresholds[node])
+    return _COMPARE[mode](x, forest.thresholds.take(node))

@@ -174,13 +174,13 @@ def _votes(forest: Forest, leaves: Array) -> tuple[Array, Array, Array]:
     trees, N = leaves.shape
     flat = leaves.reshape(-1)
     row = np.tile(np.arange(N), trees)
-    first = forest.votes_start[flat]
-    counts = forest.votes_start[flat + 1] - first
+    first = forest.votes_start.take(flat)
+    counts = forest.votes_start.take(flat + 1) - first
     if counts.size and counts.min() == counts.max() == 1:
-        return row, forest.votes_target[first], forest.votes_weight[first]
+        return row, forest.votes_target.take(first), forest.votes_weight.take(first)
     before = np.cumsum(counts) - counts
     places = np.repeat(first - before, counts) + np.arange(counts.sum())
-    return np.repeat(row, counts), forest.votes_target[places], forest.votes_weight[places]
+    return np.repeat(row, counts), forest.votes_target.take(places), forest.votes_weight.take(places)
 
 
 _COMBINE = {"AVERAGE": np.add, "SUM": np.add, "MIN": np.minimum, "MAX": np.maximum}

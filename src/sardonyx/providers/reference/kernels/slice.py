@@ -38,13 +38,17 @@ def concat(_node: Call, *inputs: Array, axis: int = 1) -> Array:
     return first if len(inputs) == 1 else np.concatenate(inputs, axis=at)
 
 
+_TO_THE_END = (2**31 - 1, 2**63 - 1)
+"""Ends that mean "as far as the axis goes", backwards too, as in ONNX Runtime: Slice-10 named no other for that."""
+
+
 def _clamped(start: int, end: int, step: int, length: int) -> slice:
     """The part of an axis of `length` that ONNX Slice-13 means, as a slice that NumPy reads the same way."""
     start = start + length if start < 0 else start
     end = end + length if end < 0 else end
     if step > 0:
         return slice(min(max(start, 0), length), min(max(end, 0), length), step)
-    end = min(max(end, -1), length - 1)
+    end = -1 if end in _TO_THE_END else min(max(end, -1), length - 1)
     return slice(min(max(start, 0), length - 1), None if end < 0 else end, step) if length else slice(0, 0)
 
 
