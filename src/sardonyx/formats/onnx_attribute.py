@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.formats.onnx_tensor import TensorReader, write_tensor
+from sardonyx.formats.onnx_text import text_of
 from sardonyx.formats.onnx_types import read_type, write_type
 from sardonyx.ir import Attribute, AttributeKind, Graph, SparseTensor
 
@@ -100,7 +101,7 @@ class AttributeReader:
         if proto.ref_attr_name:
             if kind is None:
                 raise InvalidGraph(f"attribute {proto.name!r} refers to {proto.ref_attr_name!r} but has no type")
-            return Attribute(kind, None, proto.ref_attr_name)
+            return Attribute(kind, None, text_of(proto.ref_attr_name))
         if kind is None:
             return self._untyped(proto, present, read_graph)
         if [other for other in present if other is not kind]:

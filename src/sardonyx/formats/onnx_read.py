@@ -10,16 +10,17 @@ Protobuf messages are Any: protobuf is untyped here.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import itertools
 from pathlib import Path
 from typing import Any
 
 from sardonyx import trace
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import DataType
-from sardonyx.errors import InvalidGraph, InvalidProtobuf, SardonyxError, located
+from sardonyx.errors import InvalidGraph, SardonyxError, located
 from sardonyx.formats.onnx_attribute import AttributeReader
 from sardonyx.formats.onnx_tensor import TensorReader, densified
+from sardonyx.formats.onnx_text import check_texts, text_of
 from sardonyx.formats.onnx_types import read_type
 from sardonyx.ir import Attribute, AttributeKind, Function, Graph, Model, Tensor, TensorType, Value
 from sardonyx.ir.verify import describe_cycle, describe_node
@@ -28,6 +29,7 @@ __all__ = ["read_model"]
 
 _FIRST_IR_WITH_OPSETS = 3
 _FIRST_IR_WITH_NODE_METADATA = 10
+_HINT_NAMES = 2000
 
 
 def read_model(proto: Any, tensors: TensorReader, path: Path | None) -> Model:
@@ -47,8 +49,8 @@ def read_model(proto: Any, tensors: TensorReader, path: Path | None) -> Model:
     imports = {_domain(entry.domain): entry.version for entry in proto.opset_import}
     scope = _Scope(proto.graph.node, imports, None)
     model = Model(reader.graph(proto.graph, scope), imports, ir_version=proto.ir_version, path=path)
-    model.producer_name, model.producer_version, model.domain = proto.producer_name, proto.producer_version, proto.domain
-    model.version, model.doc = proto.model_version, proto.doc_string
+    model.producer_name, model.producer_version = text_of(proto.producer_name), text_of(proto.producer_version)
+    model.domain, model.version, model.doc = text_of(proto.domain), proto.model_version, text_of(proto.doc_string)
     model.metadata = _metadata(proto) or {}
     for value in model.graph.inputs:
         if value.type is None:
@@ -113,8 +115,9 @@ class _Scope:
         names: set[str] = set()
         scope: _Scope | None = self
         while scope is not None:
-            names.update(list(scope.values)[:10_000])
+            names.update(itertools.islice(scope.values, _HINT_NAMES))
             scope = scope.outer
+        check_texts([name, *names])
         close = difflib.get_close_matches(name[:200], sorted(names), 1)
         return f"; did you mean {close[0]!r}?" if close else ""
 
@@ -131,8 +134,8 @@ class _ModelReader:
         """The graph in a GraphProto, whose names `scope` holds."""
         if scope.depth > LIMITS.function_depth:
             raise InvalidGraph(f"subgraphs are nested more than {LIMITS.function_depth} levels deep")
-        graph = Graph(proto.name)
-        graph.doc, graph.metadata = proto.doc_string, _metadata(proto)
+        graph = Graph(text_of(proto.name))
+        graph.doc, graph.metadata = text_of(proto.doc_string), _metadata(proto)
         self._inputs(proto, graph, scope)
         self._initializers(proto, graph, scope)
         self._nodes(proto.node, graph, scope, initializers_allowed=True)
@@ -149,8 +152,8 @@ class _ModelReader:
         """The function in a FunctionProto; domains that it does not import are read as the model imports them."""
         imports = model_imports | {_domain(entry.domain): entry.version for entry in proto.opset_import}
         scope = _Scope(proto.node, imports, None)
-        graph = Graph(proto.name)
-        function = Function(_domain(proto.domain), proto.name, graph, imports, overload=proto.overload)
+        graph = Graph(text_of(proto.name))
+        function = Function(_domain(proto.domain), graph.name, graph, imports, overload=text_of(proto.overload))
         try:
             for name in proto.input:
                 graph.inputs.append(_input(name, scope))
@@ -162,10 +165,10 @@ class _ModelReader:
             defaults = self._attributes.read(proto.attribute_proto, lambda body: self.graph(body, _Scope(body.node, imports, None)))
         except SardonyxError as error:
             raise located(error, f"function {_function_name(function)}") from error
-        attributes: dict[str, Attribute | None] = dict.fromkeys(proto.attribute)
+        attributes: dict[str, Attribute | None] = dict.fromkeys(map(text_of, proto.attribute))
         attributes.update(defaults)
         function.attributes = attributes
-        function.doc, function.metadata = proto.doc_string, _metadata(proto)
+        function.doc, function.metadata = text_of(proto.doc_string), _metadata(proto)
         return function
 
     def _inputs(self, proto: Any, graph: Graph, scope: _Scope) -> None:
@@ -258,17 +261,17 @@ class _ModelReader:
                 if version is None:
                     version = self._missing_version(domain, imports)
                 name = proto.name
-                texts += (op_type, name)
-                overload = proto.overload if overloads else ""
+                texts += (op_type, name, domain, *attributes)
+                overload = text_of(proto.overload) if overloads else ""
                 node = append(op_type, inputs, tuple(outputs), attributes, domain, version, name, overload)
                 doc = proto.doc_string
                 if doc:
-                    node.doc = doc
+                    node.doc = text_of(doc)
                 if metadata_exists and proto.metadata_props:
                     node.metadata = _metadata(proto)
         except SardonyxError as error:
             raise located(error, _node_place(proto)) from error
-        _check_text(texts, graph)
+        check_texts(texts)
 
     def _missing_version(self, domain: str, imports: dict[str, int]) -> int:
         """The version of a domain that the model does not import: the latest known, as in ONNX Runtime; 1 for a custom domain."""
@@ -291,11 +294,11 @@ def _latest_version(domain: str) -> int:
 
 
 def _domain(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain
+    return "" if domain == "ai.onnx" else text_of(domain)
 
 
 def _metadata(proto: Any) -> dict[str, str] | None:
-    return {entry.key: entry.value for entry in proto.metadata_props} or None
+    return {text_of(entry.key): text_of(entry.value) for entry in proto.metadata_props} or None
 
 
 def _input(name: str, scope: _Scope) -> Value:
@@ -312,7 +315,7 @@ def _describe(value: Value, info: Any) -> None:
         value.type = read_type(info.type) if info.HasField("type") else value.type
     except SardonyxError as error:
         raise located(error, f"value {value.name!r}") from error
-    value.doc = info.doc_string
+    value.doc = text_of(info.doc_string)
     if info.metadata_props:
         value.metadata = _metadata(info)
 
@@ -333,21 +336,13 @@ def _output(name: str, graph: Graph, scope: _Scope) -> None:
 
 
 def _finish(graph: Graph, scope: _Scope) -> None:
-    _check_text(scope.values, graph)
+    check_texts(scope.values)
     if not scope.unsorted:
         return
     stuck = graph.sort()
     if stuck:
         raise InvalidGraph(f"graph {graph.name!r} has a cycle: {describe_cycle(stuck)}")
     trace.event("load.sorted", graph=graph.name, nodes=len(graph))
-
-
-def _check_text(names: Iterable[str], graph: Graph) -> None:
-    """Refuse names that protobuf gives as bytes because they are no UTF-8; joining finds one faster than a loop."""
-    try:
-        "".join(names)
-    except TypeError as error:
-        raise InvalidProtobuf(f"graph {graph.name!r} has a node or value whose name is no UTF-8 text") from error
 
 
 def _node_place(proto: Any) -> str:

@@ -19,6 +19,7 @@ from sardonyx.dtypes import Array, DataType, bit_width
 from sardonyx.errors import InvalidGraph
 from sardonyx.formats.elements import pack, packed_size_bytes, unpack
 from sardonyx.formats.external_data import ExternalData
+from sardonyx.formats.onnx_text import text_of
 from sardonyx.formats.wire import DOUBLE_DATA, FLOAT_DATA, Blob
 from sardonyx.ir import SparseTensor, Tensor
 
@@ -70,6 +71,8 @@ class TensorReader:
             InvalidArgument: its external data may not be read.
         """
         number, shape, name, raw = proto.data_type, tuple(proto.dims[:]), proto.name, proto.raw_data
+        if name and name.__class__ is bytes:
+            text_of(name)
         dtype = _DATA_TYPES.get(number)
         if dtype is None:
             raise self._unknown_type(number, f"{owner} {name!r}")
@@ -92,7 +95,7 @@ class TensorReader:
         if needed > LIMITS.tensor_bytes:
             raise InvalidGraph(f"{what} has {needed} bytes; at most {LIMITS.tensor_bytes} are allowed")
         if proto.data_location == _EXTERNAL:
-            entries = {entry.key: entry.value for entry in proto.external_data}
+            entries = {text_of(entry.key): text_of(entry.value) for entry in proto.external_data}
             return functools.partial(unpack, self._external.read(entries, needed, what), dtype, shape)
         if not raw:
             return self._typed(proto, dtype, shape, count, what)

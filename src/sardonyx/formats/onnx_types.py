@@ -7,6 +7,7 @@ from typing import Any
 from sardonyx import errors
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
+from sardonyx.formats.onnx_text import text_of
 from sardonyx.ir import Dim, MapType, OptionalType, SequenceType, Shape, SparseTensorType, TensorType, ValueType, symbol
 from sardonyx.ir.shape import Expr, anonymous, is_anonymous
 
@@ -66,7 +67,7 @@ def _read_shape(tensor: Any) -> Shape | None:
         if kind == "dim_value":
             size = dim.dim_value
             dims.append(size if size >= 0 else anonymous())
-        elif kind == "dim_param" and dim.dim_param and not dim.dim_param.startswith("?"):
+        elif kind == "dim_param" and dim.dim_param and not text_of(dim.dim_param).startswith("?"):
             dims.append(symbol(dim.dim_param))
         else:
             dims.append(anonymous())
