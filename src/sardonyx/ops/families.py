@@ -59,7 +59,8 @@ FAMILIES: dict[str, str] = {
 }  # fmt: skip
 """Family -> the operators in it, of all domains, separated by blanks.
 
-The contrib families are com.microsoft; a name that is in ai.onnx too (Attention, Gelu, QuantizeLinear …) stands in its family there.
+The contrib families are com.microsoft; a name that is in ai.onnx too (Attention, Gelu, QuantizeLinear …) stands in its family
+there.
 """
 
 _FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names.split()}

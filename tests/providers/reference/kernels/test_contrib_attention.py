@@ -163,3 +163,14 @@ def test_RotaryEmbedding_names_bad_inputs(positions: Array, cache: tuple[Array, 
     """Positions stay inside the caches, whose shapes agree."""
     with pytest.raises(InvalidArgument, match=message):
         run("RotaryEmbedding", Q, positions, *cache)
+
+
+def test_QAttention_projects_integers() -> None:
+    """It equals Attention of the numbers behind input and weights; weights may have a scale per column."""
+    generator = np.random.default_rng(9)
+    x = generator.integers(0, 256, (B, S, I_SIZE)).astype(np.uint8)
+    weights = generator.integers(-128, 128, (I_SIZE, 3 * HIDDEN)).astype(np.int8)
+    scale, zero = generator.random(3 * HIDDEN).astype(np.float32) / 50, np.array(5, np.int8)
+    (y,) = run("QAttention", x, weights, BIAS, np.array(0.02, np.float32), scale, None, np.array(7, np.uint8), zero, num_heads=N)
+    numbers = (x.astype(np.float32) - 7) * np.float32(0.02), (weights.astype(np.float32) - 5) * scale
+    np.testing.assert_allclose(y, run("Attention", *numbers, BIAS, num_heads=N)[0], rtol=1e-4, atol=1e-5)

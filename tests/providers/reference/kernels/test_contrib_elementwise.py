@@ -59,3 +59,34 @@ def test_BiasSplitGelu_needs_two_halves() -> None:
     """An odd last dimension is an error."""
     with pytest.raises(InvalidArgument, match="even last dimension"):
         run_op("BiasSplitGelu", X[:, :5], BIAS[:5], domain="com.microsoft")
+
+
+def test_GatedAdd_rounds_the_product_first() -> None:
+    """As separate Mul and Add would, in half types."""
+    x, y, gate = (np.array([[v]], np.float16) for v in (2048.0, 1.001, 1.001))
+    result = run_op("GatedAdd", x, y, gate, domain="com.microsoft")
+    assert result.dtype == np.float16
+    np.testing.assert_array_equal(result, x + y * gate)
+
+
+def test_GatedAdd_needs_one_gate_per_row() -> None:
+    """A gate as wide as the rows is an error."""
+    with pytest.raises(InvalidArgument, match=r"\(\.\.\., 1\) for gate"):
+        run_op("GatedAdd", X, X, X, domain="com.microsoft")
+
+
+@pytest.mark.parametrize(("inputs", "attributes"), [((np.float32(0.5),), {}), ((), {"alpha": 0.5})])
+def test_ScaledSiLU_scales_first(inputs: tuple[Any, ...], attributes: dict[str, float]) -> None:
+    """The scale is an input, or else alpha."""
+    y = run_op("ScaledSiLU", X, *inputs, domain="com.microsoft", **attributes)
+    z = X.astype(np.float64) / 2
+    np.testing.assert_allclose(y, z / (1 + np.exp(-z)), rtol=1e-5, atol=1e-6)
+
+
+def test_LinearAttentionGate_makes_decay_and_beta() -> None:
+    """Beta only where its projection is given."""
+    a, scale = X[None], -np.abs(BIAS)
+    decay, beta = run_op("LinearAttentionGate", a, BIAS, scale, a, domain="com.microsoft", outputs=2)
+    np.testing.assert_allclose(decay, scale * np.log1p(np.exp(a.astype(np.float64) + BIAS)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(beta, 1 / (1 + np.exp(-a.astype(np.float64))), rtol=1e-5)
+    assert run_op("LinearAttentionGate", a, BIAS, scale, domain="com.microsoft", outputs=2)[1] is None

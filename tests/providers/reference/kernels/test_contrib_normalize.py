@@ -114,6 +114,8 @@ def test_EmbedLayerNormalization_takes_positions_and_does_without_segments() -> 
         ("EmbedLayerNormalization", (IDS + 5, None, WORDS, POSITIONS, None, GAMMA, BETA), "input_ids run from 5 to 13"),
         ("EmbedLayerNormalization", (IDS - 1, None, WORDS, POSITIONS, None, GAMMA, BETA), "input_ids run from -1"),
         ("EmbedLayerNormalization", (IDS, None, WORDS, POSITIONS[:2], None, GAMMA, BETA), "positions run from 0 to 2"),
+        ("GatedRMSNorm", (X, GAMMA[:3], X), r"scale \(3,\)"),
+        ("BranchwiseRMSNorm", (X, GAMMA[:3]), r"scale has shape \(3,\)"),
         ("EmbedLayerNormalization", (IDS[0], None, WORDS, POSITIONS, None, GAMMA, BETA), "input_ids has shape"),
     ],
 )
@@ -121,3 +123,43 @@ def test_bad_inputs_are_named(op_type: str, inputs: tuple[Any, ...], message: st
     """The message holds what was found."""
     with pytest.raises(InvalidArgument, match=message):
         run(op_type, *inputs)
+
+
+def test_QEmbedLayerNormalization_dequantizes_its_tables() -> None:
+    """It equals EmbedLayerNormalization of the numbers behind them."""
+    generator = np.random.default_rng(10)
+    tables = [generator.integers(0, 256, shape).astype(np.uint8) for shape in ((9, C), (5, C), (2, C), (C,), (C,))]
+    scales, zeros = (
+        [np.array(v, np.float32) for v in (0.1, 0.2, 0.05, 0.01, 0.02)],
+        [np.array(v, np.uint8) for v in (128, 9, 0, 5, 77)],
+    )
+    words, positions, segments, gamma, beta = (
+        (table.astype(np.float32) - zero) * scale for table, scale, zero in zip(tables, scales, zeros, strict=True)
+    )
+    ids = np.array([[0, 0, 1], [1, 1, 1]], np.int32)
+    y, counts = run("QEmbedLayerNormalization", IDS, ids, *tables, ids, *scales, *zeros, outputs=2)
+    expected, expected_counts, _ = run("EmbedLayerNormalization", IDS, ids, words, positions, segments, gamma, beta, ids, outputs=3)
+    np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(counts, expected_counts)
+
+
+@pytest.mark.parametrize("activation", ["silu", "swish", "sigmoid"])
+def test_GatedRMSNorm_normalizes_groups_and_gates(activation: str) -> None:
+    """The length of the scale is the size of a group."""
+    gate, scale = draw(B, S, C, seed=11), draw(4, seed=12)
+    y = run("GatedRMSNorm", X, scale, gate, activation=activation)
+    gated = 1 / (1 + np.exp(-gate.astype(np.float64))) * (1 if activation == "sigmoid" else gate)
+    expected = (rms_norm(X.reshape(B, S, 2, 4), 1e-5) * scale).reshape(X.shape) * gated
+    np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 4), (8,), None])
+def test_BranchwiseRMSNorm_takes_branches_apart_or_flat(shape: tuple[int, ...] | None) -> None:
+    """Scale goes by element, by branch and element, or is left out."""
+    scale = None if shape is None else draw(*shape, seed=13)
+    expected = rms_norm(X.reshape(B, S, 2, 4), 1e-5)
+    if scale is not None:
+        expected = expected * (scale if scale.shape == (4,) else scale.reshape(2, 4))
+    flat = run("BranchwiseRMSNorm", X, scale, num_branches=2)
+    np.testing.assert_allclose(flat, expected.reshape(X.shape), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(run("BranchwiseRMSNorm", X.reshape(B, S, 2, 4), scale), flat.reshape(B, S, 2, 4))

@@ -77,3 +77,36 @@ def test_bad_arguments_are_named(change: dict[str, Any], message: str) -> None:
     given[0] = draw(B, T, 24)
     with pytest.raises(InvalidArgument, match=message):
         run_op("LinearAttention", *given, **attributes)
+
+
+def microsoft(*given: Any, **attributes: Any) -> Any:
+    return run_op("LinearAttention", *given, domain="com.microsoft", **attributes)
+
+
+def test_com_microsoft_keeps_the_states_of_the_last_steps() -> None:
+    """Slot j holds the state after step T - W + j; the last slot is the one that is read."""
+    given = inputs("gated_delta")
+    options = {"q_num_heads": N, "kv_num_heads": M}
+    window = np.stack([np.full_like(given[3], np.nan), given[3]])
+    output, states = microsoft(*given[:3], window, *given[4:], state_window=2, **options)
+    expected, last = microsoft(*given, **options)
+    _, before = microsoft(*(x[:, :-1] for x in given[:3]), given[3], *(x[:, :-1] for x in given[4:]), **options)
+    np.testing.assert_array_equal(output, expected)
+    np.testing.assert_array_equal(states, np.stack([before, last]))
+
+
+def test_com_microsoft_fills_slots_without_a_step_with_zeros() -> None:
+    """A window longer than the sequence begins with zeros."""
+    given = inputs("linear")
+    _, states = microsoft(*given[:3], None, update_rule="linear", q_num_heads=N, kv_num_heads=M, state_window=T + 2)
+    assert not states[:2].any()
+    assert states[2:].any(axis=(1, 2, 3, 4)).all()
+
+
+def test_com_microsoft_lets_key_heads_share_a_query_head() -> None:
+    """With more key heads than query heads each key head gives an output."""
+    given = inputs("linear")
+    query = given[0][:, :, :K]
+    output, _ = microsoft(query, *given[1:4], update_rule="linear", q_num_heads=1, kv_num_heads=M)
+    expected, _ = microsoft(np.tile(query, M), *given[1:4], update_rule="linear", q_num_heads=M, kv_num_heads=M)
+    np.testing.assert_array_equal(output, expected)

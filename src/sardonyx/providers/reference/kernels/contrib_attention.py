@@ -14,12 +14,13 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.delegate import run_standard
 from sardonyx.providers.reference.kernels.padding_mask import read_padding_mask
 from sardonyx.providers.reference.kernels.rotary import look_up, rotate
 from sardonyx.providers.reference.kernels.scaled_dot_product import ScoreOutput, Scoring, attend, block_outside_window
 from sardonyx.providers.reference.registry import Call, kernel
 
-__all__ = ["merge_heads", "microsoft_attention", "microsoft_rotary_embedding", "multi_head_attention", "split_heads"]
+__all__ = ["merge_heads", "microsoft_attention", "microsoft_rotary_embedding", "multi_head_attention", "q_attention", "split_heads"]
 
 _MICROSOFT = "com.microsoft"
 
@@ -51,33 +52,55 @@ def microsoft_attention(
     """
     if x.ndim != 3 or weights.ndim != 2 or weights.shape[0] != x.shape[2]:
         raise InvalidArgument(f"input has shape {x.shape} and weights {weights.shape}; expected (B, S, I) and (I, Q + K + V)")
-    sizes = tuple(qkv_hidden_sizes) or (weights.shape[1] // 3,) * 3
-    if len(sizes) != 3 or sum(sizes) != weights.shape[1] or sizes[0] != sizes[1] or any(size % num_heads for size in sizes):
-        raise InvalidArgument(
-            f"hidden sizes {sizes} of Q, K and V do not fit weights {weights.shape} and {num_heads} heads: they must sum to the "
-            "last dimension, be multiples of the head count, and be equal for Q and K"
-        )
     dtype = _computing_type(x)
     B, S, features = x.shape
     projected = np.matmul(x.reshape(B * S, features).astype(dtype, copy=False), weights.astype(dtype, copy=False))
     if bias is not None:
         projected += bias.astype(dtype, copy=False)
-    projected = projected.reshape(B, S, -1)
-    q, k, v = (split_heads(part, num_heads) for part in np.split(projected, np.cumsum(sizes)[:2], axis=2))
+    settings = _SelfAttention(
+        num_heads, tuple(qkv_hidden_sizes), bool(unidirectional), scale, mask_filter_value, do_rotary, rotary_embedding_dim
+    )
     used = _used_past(past, past_sequence_length, past_present_share_buffer)
-    if do_rotary:
-        q, k = (_rotate_by_step(part, used, rotary_embedding_dim) for part in (q, k))
-    keys, values = k, v
-    if past is not None:
-        _check_past("past", past, (2, B, num_heads, past.shape[3] if past.ndim == 5 else 0, k.shape[3]))
-        keys, values = (
-            np.concatenate([old[:, :, :used].astype(dtype, copy=False), new], axis=2) for old, new in zip(past, (k, v), strict=True)
+    return _attend_to_self(call, projected.reshape(B, S, -1), settings, mask_index, past, used, attention_bias, x.dtype)
+
+
+@kernel("QAttention", domain=_MICROSOFT)
+def q_attention(
+    call: Call,
+    x: Array,
+    weights: Array,
+    bias: Array,
+    x_scale: Array,
+    weight_scale: Array,
+    mask_index: Array | None = None,
+    x_zero_point: Array | None = None,
+    weight_zero_point: Array | None = None,
+    past: Array | None = None,
+    *,
+    do_rotary: int = 0,
+    mask_filter_value: float = -10000.0,
+    num_heads: int,
+    past_present_share_buffer: int = 0,
+    scale: float = 0.0,
+    unidirectional: int = 0,
+) -> tuple[Array, ...]:
+    """Attention whose projection multiplies 8-bit integers: X (B, S, I), weights (I, 3 x hidden), scales by tensor or column.
+
+    The result has the type of the bias (3 x hidden,). Source: com.microsoft QAttention.
+    """
+    if x.ndim != 3 or weights.ndim != 2 or weights.shape[0] != x.shape[2] or bias.shape != weights.shape[1:]:
+        raise InvalidArgument(
+            f"input has shape {x.shape}, weights {weights.shape} and bias {bias.shape}; expected (B, S, I), (I, 3 x hidden) and "
+            "(3 x hidden,)"
         )
-    scoring = _score(q, keys, mask_index, attention_bias, mask_filter_value, scale, used if unidirectional else None)
-    output = merge_heads(attend(q, keys, values, scoring).values).astype(x.dtype, copy=False)
-    if not (len(call.present) > 1 and call.present[1]):
-        return (output,)
-    return output, _present(keys, values, past, past_present_share_buffer).astype(x.dtype, copy=False)
+    B, S, features = x.shape
+    total = run_standard("MatMulInteger", x.reshape(B * S, features), weights, x_zero_point, weight_zero_point)
+    projected = total.astype(np.float32)
+    projected *= x_scale.astype(np.float32) * weight_scale.astype(np.float32)
+    projected += bias.astype(np.float32, copy=False)
+    settings = _SelfAttention(num_heads, (), bool(unidirectional), scale, mask_filter_value, do_rotary, 0)
+    used = _used_past(past, None, 0)
+    return _attend_to_self(call, projected.reshape(B, S, -1), settings, mask_index, past, used, None, bias.dtype)
 
 
 @kernel("MultiHeadAttention", domain=_MICROSOFT)
@@ -113,10 +136,7 @@ def multi_head_attention(
     if past_key is not None and past_value is not None:
         used = past_key.shape[2] if past_sequence_length is None else int(past_sequence_length.reshape(-1)[0])
         _check_past("past_key", past_key, (*k.shape[:2], past_key.shape[2] if past_key.ndim == 4 else 0, k.shape[3]))
-        k, v = (
-            np.concatenate([old[:, :, :used].astype(dtype, copy=False), new], axis=2)
-            for old, new in ((past_key, k), (past_value, v))
-        )
+        k, v = _append(past_key, k, used), _append(past_value, v, used)
     scoring = _score(q, k, key_padding_mask, attention_bias, mask_filter_value, scale, used if unidirectional else None)
     if len(call.present) > 3 and call.present[3]:
         scoring = dataclasses.replace(scoring, output=ScoreOutput.BIASED)
@@ -168,6 +188,64 @@ def microsoft_rotary_embedding(
     cos, sin = (look_up(cache, positions, dtype)[:, :, None] for cache in (cos_cache, sin_cache))
     result: Array = rotate(tokens.astype(dtype, copy=False), cos, sin, interleaved=bool(interleaved)).astype(x.dtype, copy=False)
     return result.swapaxes(1, 2) if x.ndim == 4 else result.reshape(x.shape)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _SelfAttention:
+    """The attributes that Attention and QAttention share."""
+
+    heads: int
+    """Attention heads."""
+    sizes: tuple[int, ...]
+    """Hidden sizes of Q, K and V; empty for equal thirds."""
+    is_causal: bool
+    """Whether a query sees no later key."""
+    scale: float
+    """Factor of the scores; 0 for 1 / sqrt(head size)."""
+    filter_value: float
+    """What the mask adds where it hides."""
+    do_rotary: int
+    """Whether queries and keys are rotated by their positions."""
+    rotated: int
+    """How many elements of a head are rotated; 0 for all."""
+
+
+def _attend_to_self(
+    call: Call,
+    projected: Array,
+    settings: _SelfAttention,
+    mask_index: Array | None,
+    past: Array | None,
+    used: int,
+    attention_bias: Array | None,
+    dtype: np.dtype[np.generic],
+) -> tuple[Array, ...]:
+    """Attend with Q, K and V side by side in `projected` (B, S, Q + K + V); return Y and, if used, the present in `dtype`."""
+    heads, hidden = settings.heads, projected.shape[2]
+    sizes = settings.sizes or (hidden // 3,) * 3
+    if len(sizes) != 3 or sum(sizes) != hidden or sizes[0] != sizes[1] or any(size % heads for size in sizes):
+        raise InvalidArgument(
+            f"hidden sizes {sizes} of Q, K and V do not fit {hidden} projected columns and {heads} heads: they must sum to the "
+            "former, be multiples of the latter, and be equal for Q and K"
+        )
+    q, k, v = (split_heads(part, heads) for part in np.split(projected, np.cumsum(sizes)[:2], axis=2))
+    if settings.do_rotary:
+        q, k = (_rotate_by_step(part, used, settings.rotated) for part in (q, k))
+    keys, values = k, v
+    if past is not None:
+        _check_past("past", past, (2, len(q), heads, past.shape[3] if past.ndim == 5 else 0, k.shape[3]))
+        keys, values = (_append(old, new, used) for old, new in ((past[0], k), (past[1], v)))
+    causal_offset = used if settings.is_causal else None
+    scoring = _score(q, keys, mask_index, attention_bias, settings.filter_value, settings.scale, causal_offset)
+    output = merge_heads(attend(q, keys, values, scoring).values).astype(dtype, copy=False)
+    if not (len(call.present) > 1 and call.present[1]):
+        return (output,)
+    return output, _present(keys, values, past, used).astype(dtype, copy=False)
+
+
+def _append(past: Array, new: Array, used: int) -> Array:
+    """The first `used` keys of `past`, then the new ones, in the type of the latter."""
+    return np.concatenate([past[:, :, :used].astype(new.dtype, copy=False), new], axis=2)
 
 
 def split_heads(x: Array, heads: int) -> Array:
@@ -228,10 +306,10 @@ def _score(
     )
 
 
-def _present(keys: Array, values: Array, past: Array | None, is_shared: int) -> Array:
-    """(2, B, N, P + S, D), or as long as `past` where the two share a buffer, with what the buffer held behind the new keys."""
+def _present(keys: Array, values: Array, past: Array | None, used: int) -> Array:
+    """(2, B, N, P + S, D), or as long as a `past` of which a part is used, with what it held behind the new keys."""
     stacked = np.stack([keys, values])
-    if past is None or not is_shared or past.shape[3] <= stacked.shape[3]:
+    if past is None or past.shape[3] == used or past.shape[3] <= stacked.shape[3]:
         return stacked
     present = past.astype(stacked.dtype)
     present[:, :, :, : stacked.shape[3]] = stacked

@@ -1,4 +1,4 @@
-"""Element-wise operators of com.microsoft: the Gelu family. Half types compute in float32 and are rounded once."""
+"""Element-wise operators of com.microsoft: the Gelu family and gates. Half types compute in float32 and are rounded once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from sardonyx.providers.reference.kernels.delegate import run_standard
 from sardonyx.providers.reference.kernels.precision import widen
 from sardonyx.providers.reference.registry import Call, kernel
 
-__all__ = ["bias_add", "bias_gelu", "bias_split_gelu", "fast_gelu", "gelu", "quick_gelu"]
+__all__ = [
+    "bias_add",
+    "bias_gelu",
+    "bias_split_gelu",
+    "fast_gelu",
+    "gated_add",
+    "gelu",
+    "linear_attention_gate",
+    "quick_gelu",
+    "scaled_silu",
+]
 
 _MICROSOFT = "com.microsoft"
 
@@ -56,6 +66,45 @@ def bias_add(call: Call, x: Array, bias: Array, skip: Array) -> Array:
     total = _add_bias(x, bias)
     total += widen(skip)
     return total.astype(x.dtype, copy=False)
+
+
+@kernel("GatedAdd", domain=_MICROSOFT)
+def gated_add(call: Call, x: Array, y: Array, gate: Array) -> Array:
+    """X + y x gate, the product rounded to the type of x first; gate is (..., 1).
+
+    Source: com.microsoft GatedAdd.
+    """
+    if x.shape != y.shape or gate.shape != (*x.shape[:-1], 1):
+        raise InvalidArgument(
+            f"X has shape {x.shape}, Y {y.shape} and gate {gate.shape}; expected equal ones and (..., 1) for gate"
+        )
+    product = (widen(y) * widen(gate)).astype(x.dtype, copy=False)
+    return np.asarray(widen(x) + widen(product)).astype(x.dtype, copy=False)
+
+
+@kernel("ScaledSiLU", domain=_MICROSOFT)
+def scaled_silu(call: Call, x: Array, scale: Array | None = None, *, alpha: float = 1.0) -> Array:
+    """Return z sigmoid(z) of z = scale x, with z, the sigmoid and the product rounded to the type of x.
+
+    Source: com.microsoft ScaledSiLU.
+    """
+    factor = np.float32(alpha) if scale is None else np.float32(scale.reshape(()))
+    z = (widen(x) * factor).astype(x.dtype, copy=False)
+    s = run_standard("Sigmoid", z)
+    return np.asarray(widen(z) * widen(s)).astype(x.dtype, copy=False)
+
+
+@kernel("LinearAttentionGate", domain=_MICROSOFT)
+def linear_attention_gate(
+    call: Call, a: Array, dt_bias: Array, decay_scale: Array, b: Array | None = None
+) -> tuple[Array, Array | None]:
+    """Return decay_scale softplus(a + dt_bias) and sigmoid(b), both (B, T, H) in the type of a; the vectors are (H,).
+
+    Source: com.microsoft LinearAttentionGate.
+    """
+    softplus = run_standard("Softplus", _add_bias(a, dt_bias))
+    decay = np.asarray(softplus * decay_scale).astype(a.dtype, copy=False)
+    return decay, None if b is None else run_standard("Sigmoid", b)
 
 
 def _add_bias(x: Array, bias: Array) -> Array:

@@ -16,7 +16,10 @@ from sardonyx.providers.reference.kernels.precision import widen
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = [
+    "branchwise_rms_norm",
     "embed_layer_normalization",
+    "gated_rms_norm",
+    "q_embed_layer_normalization",
     "simplified_layer_normalization",
     "skip_layer_normalization",
     "skip_simplified_layer_normalization",
@@ -102,8 +105,97 @@ def embed_layer_normalization(
     if segment_ids is not None and segment_embedding is not None:
         total += widen(_look_up("segment_ids", segment_ids, segment_embedding))
     y, _, _ = _layer_norm(total, gamma, beta, epsilon)
-    counts = np.zeros(B, np.int32) if mask is None else (mask == 1).sum(axis=1, dtype=np.int32)
-    return y.astype(word_embedding.dtype, copy=False), counts, total.astype(word_embedding.dtype, copy=False)
+    return y.astype(word_embedding.dtype, copy=False), _count_visible(mask, B), total.astype(word_embedding.dtype, copy=False)
+
+
+@kernel("QEmbedLayerNormalization", domain=_MICROSOFT)
+def q_embed_layer_normalization(
+    call: Call,
+    input_ids: Array,
+    segment_ids: Array | None,
+    word_embedding: Array,
+    position_embedding: Array,
+    segment_embedding: Array | None,
+    gamma: Array,
+    beta: Array,
+    mask: Array | None,
+    word_scale: Array,
+    position_scale: Array,
+    segment_scale: Array | None,
+    gamma_scale: Array,
+    beta_scale: Array,
+    word_zero_point: Array,
+    position_zero_point: Array,
+    segment_zero_point: Array | None,
+    gamma_zero_point: Array,
+    beta_zero_point: Array,
+    *,
+    epsilon: float = 1e-12,
+) -> tuple[Array, Array]:
+    """EmbedLayerNormalization whose tables, gamma and beta are 8-bit, each with a scale and a zero point.
+
+    Source: com.microsoft QEmbedLayerNormalization.
+    """
+    total = _look_up_scaled("input_ids", input_ids, word_embedding, word_scale, word_zero_point)
+    positions = np.arange(input_ids.shape[1])[None]
+    total = total + _look_up_scaled("positions", positions, position_embedding, position_scale, position_zero_point)
+    if segment_ids is not None and segment_embedding is not None and segment_scale is not None and segment_zero_point is not None:
+        total += _look_up_scaled("segment_ids", segment_ids, segment_embedding, segment_scale, segment_zero_point)
+    wide_gamma, wide_beta = _scaled(gamma, gamma_scale, gamma_zero_point), _scaled(beta, beta_scale, beta_zero_point)
+    y, _, _ = _layer_norm(total, wide_gamma, wide_beta, epsilon)
+    return y, _count_visible(mask, len(input_ids))
+
+
+@kernel("GatedRMSNorm", domain=_MICROSOFT)
+def gated_rms_norm(call: Call, x: Array, scale: Array, gate: Array, *, activation: str = "silu", epsilon: float = 1e-5) -> Array:
+    """Divide groups of C elements by their root mean square, times scale (C,), times an activation of gate.
+
+    X and gate (..., H x C); the activation is silu, swish or sigmoid. Source: com.microsoft GatedRMSNorm.
+    """
+    if activation not in ("silu", "swish", "sigmoid"):
+        raise InvalidArgument(f"activation is {activation!r}; expected silu, swish or sigmoid")
+    if gate.shape != x.shape or scale.ndim != 1 or x.ndim == 0 or not scale.size or x.shape[-1] % scale.size:
+        raise InvalidArgument(
+            f"X has shape {x.shape}, gate {gate.shape} and scale {scale.shape}; expected equal ones of H x C and (C,)"
+        )
+    groups = widen(x).reshape(*x.shape[:-1], x.shape[-1] // scale.size, scale.size)
+    y: Array = run_standard("RMSNormalization", groups, widen(scale), axis=-1, epsilon=epsilon)
+    y = y.reshape(x.shape)
+    y *= run_standard("Sigmoid" if activation == "sigmoid" else "Swish", widen(gate))
+    return y.astype(x.dtype, copy=False)
+
+
+@kernel("BranchwiseRMSNorm", domain=_MICROSOFT)
+def branchwise_rms_norm(call: Call, x: Array, scale: Array | None = None, *, epsilon: float = 1e-5, num_branches: int = 0) -> Array:
+    """Divide each branch by its root mean square: X (..., C, H), or (..., C x H) with `num_branches` C.
+
+    Scale is (C x H,), (C, H) or (H,). Source: com.microsoft BranchwiseRMSNorm.
+    """
+    if x.ndim < (1 if num_branches else 2) or (num_branches and x.shape[-1] % num_branches):
+        raise InvalidArgument(f"X has shape {x.shape} and num_branches is {num_branches}; expected (..., C, H) or (..., C x H)")
+    branches = x.reshape(*x.shape[:-1], num_branches, x.shape[-1] // num_branches) if num_branches else x
+    C, H = branches.shape[-2:]
+    wide = widen(branches)
+    y: Array = run_standard("RMSNormalization", wide, np.ones(H, wide.dtype), axis=-1, epsilon=epsilon)
+    if scale is not None:
+        if scale.shape not in ((H,), (C, H), (C * H,)):
+            raise InvalidArgument(f"scale has shape {scale.shape}; expected ({H},), ({C}, {H}) or ({C * H},)")
+        y *= widen(scale).reshape((H,) if scale.shape == (H,) else (C, H))
+    return y.reshape(x.shape).astype(x.dtype, copy=False)
+
+
+def _look_up_scaled(name: str, ids: Array, table: Array, scale: Array, zero_point: Array) -> Array:
+    return _scaled(_look_up(name, ids, table), scale, zero_point)
+
+
+def _scaled(quantized: Array, scale: Array, zero_point: Array) -> Array:
+    numbers: Array = run_standard("DequantizeLinear", quantized, scale.reshape(()), zero_point.reshape(()))
+    return numbers
+
+
+def _count_visible(mask: Array | None, B: int) -> Array:
+    """How many ones each row of the mask has; zeros without one."""
+    return np.zeros(B, np.int32) if mask is None else (mask == 1).sum(axis=1, dtype=np.int32)
 
 
 def _is_used(call: Call, output: int) -> bool:
