@@ -113,6 +113,8 @@ class Capability:
     """What reports call a fused unit."""
     owns_bodies: bool = False
     """Whether the provider runs the subgraphs of these nodes itself; else they are planned for it and come as `Body`."""
+    reads: tuple[Value, ...] = ()
+    """Values that the program wants among its inputs besides those that the nodes read, such as values whose shapes tell sizes."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class _Edges:
         self.followers: dict[Unit, list[Unit]] = {unit: [] for unit in order}
         for node in graph:
             unit = units[node]
-            for value in node_reads(node):
+            for value in (*node_reads(node), *unit.capability.reads):
                 producer = value.producer
                 other = None if producer is None or producer.graph is not graph else units[producer]
                 if other is not None and other is not unit and other not in self.needs[unit]:
@@ -108,7 +108,8 @@ def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], name: 
     provider = turn[0].provider
     nodes = tuple(sorted((node for unit in turn for node in unit.capability.nodes), key=rank.__getitem__))
     inside = {value for node in nodes for value in node.outputs}
-    reads = dict.fromkeys(value for node in nodes for value in node_reads(node) if value not in inside)
+    wanted = (*(value for node in nodes for value in node_reads(node)), *(value for unit in turn for value in unit.capability.reads))
+    reads = dict.fromkeys(value for value in wanted if value not in inside)
     readers = _readers_within(nodes)
     outputs = tuple(value for node in nodes for value in node.outputs if any(user not in readers for user, _ in value.uses))
     units: tuple[Capability, ...] = tuple(unit.capability for unit in turn)

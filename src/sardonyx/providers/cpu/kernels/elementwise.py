@@ -1,0 +1,150 @@
+"""Element-wise operators and chains of them: one loop over the output, whatever the broadcasting.
+
+The output's dimensions are seen as few as possible: neighbours that every array walks in the same way are one. The last is
+the row that vectors go along, the one before it is walked by additions, the others by one division per task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sardonyx.codegen.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.expr import argument
+from sardonyx.ir import Dim, Node, Shape, Value
+from sardonyx.ir.shape import product
+from sardonyx.providers.cpu.expressions import ELEMENTWISE, argument_of, element_type, expression, scalar_of
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer, Plan
+
+__all__ = ["Walk", "broadcast_walk", "can_broadcast", "check", "copy_to", "joins_elementwise"]
+
+TASK_ELEMENTS = 1 << 14
+"""Elements of one task: large enough to hide its start, small enough to share out."""
+
+
+class Walk:
+    """How arrays are walked over an output: its dimensions, merged, and for each array whether it moves along each."""
+
+    __slots__ = ("dims", "moves")
+
+    def __init__(self, dims: list[Dim], moves: list[tuple[bool, ...]]) -> None:
+        """`dims` are sizes, outermost first, at least one; `moves[i]` says for each array whether it moves along `dims[i]`."""
+        self.dims, self.moves = dims, moves
+
+    def accesses(self) -> list[Access]:
+        """How each array is walked along a row."""
+        return [Access.ORDERED if moves else Access.FIXED for moves in self.moves[-1]]
+
+    def params(self, sizes: Sizes) -> MapParams:
+        """The parameters of a map for given sizes."""
+        dims = [sizes(dim) for dim in self.dims]
+        count = len(self.moves[0])
+        strides: list[tuple[int, ...]] = []
+        reach = [1] * count
+        for size, moves in zip(reversed(dims), reversed(self.moves), strict=True):
+            strides.append(tuple(step if moving else 0 for step, moving in zip(reach, moves, strict=True)))
+            reach = [step * size if moving else step for step, moving in zip(reach, moves, strict=True)]
+        strides.reverse()
+        inner = dims[-1]
+        rows, row_strides = (dims[-2], strides[-2]) if len(dims) > 1 else (1, (0,) * count)
+        return MapParams(
+            inner=inner,
+            rows=rows,
+            outer=tuple(dims[:-2]),
+            inner_strides=strides[-1],
+            row_strides=row_strides,
+            outer_strides=tuple(strides[:-2]),
+            block_inner=min(max(inner, 1), TASK_ELEMENTS),
+            block_rows=max(1, min(rows, TASK_ELEMENTS // max(inner, 1))),
+        )
+
+
+def broadcast_walk(output: Shape, arrays: Sequence[Shape]) -> Walk:
+    """Walk `arrays`, each broadcast to `output`, and the output itself as the last."""
+    padded = [(1,) * (len(output) - len(shape)) + tuple(shape) for shape in arrays] + [output]
+    dims: list[Dim] = []
+    moves: list[tuple[bool, ...]] = []
+    for axis, dim in enumerate(output):
+        if dim == 1:
+            continue
+        moving = tuple(shape[axis] != 1 for shape in padded)
+        if moves and moves[-1] == moving:
+            dims[-1] = dims[-1] * dim
+        else:
+            dims.append(dim)
+            moves.append(moving)
+    return Walk(dims or [1], moves or [(True,) * len(padded)])
+
+
+def can_broadcast(output: Shape | None, shape: Shape | None) -> bool:
+    """Whether it is known, for all sizes, how `shape` is broadcast to `output`: each dimension is equal or the number 1."""
+    if output is None or shape is None or len(shape) > len(output):
+        return False
+    return all(dim == 1 or dim == wide for dim, wide in zip(reversed(shape), reversed(output), strict=False))
+
+
+def joins_elementwise(group: Group, node: Node, value: Value) -> bool:
+    """Whether an element-wise node can be computed in the store of a group: it adds no broadcasting to the group's result."""
+    return check(node) is None and node.domain == "" and node.op_type in ELEMENTWISE and node.output.shape == value.shape
+
+
+def check(node: Node) -> str | None:
+    """Why an element-wise node cannot be compiled."""
+    output = node.outputs[0]
+    if element_type(output.dtype) is None:
+        return f"elements of type {output.dtype}"
+    for index, value in enumerate(node.inputs):
+        if value is None:
+            continue
+        if element_type(value.dtype) is None:
+            return f"elements of type {value.dtype}"
+        if scalar_of(node, index) is None and not can_broadcast(output.shape, value.shape):
+            return f"how {value.shape} is broadcast to {output.shape} depends on sizes"
+    try:
+        operands = [None if value is None or value.dtype is None else argument_of(0, value.dtype) for value in node.inputs]
+        found = expression(node, operands)
+    except TypeError as error:
+        return str(error)
+    return None if found.type == element_type(output.dtype) else f"it computes {found.type}, not {output.dtype}"
+
+
+@lowers(*ELEMENTWISE, check=check, joins=joins_elementwise)
+def lower(low: Lowering, group: Group) -> None:
+    """Lower a chain of element-wise nodes to one map."""
+    expr, operands = low.chain(group)
+    inputs = [low.of(value) for value in operands]
+    result = low.result(group.result)
+    walk = broadcast_walk(result.shape, [buffer.shape for buffer in inputs])
+    accesses = walk.accesses()
+    ways = "".join("o" if access is Access.ORDERED else "f" for access in accesses)
+    symbol = low.symbol("map", [expr], ways)
+    kinds = [kind for buffer in inputs if (kind := element_type(buffer.dtype)) is not None]
+    low.kernel(symbol, lambda module, name: write_map(module, name, kinds, [expr], accesses))
+    whole = [index for index, buffer in enumerate(inputs) if buffer.shape == result.shape and buffer.dtype == result.dtype]
+    low.step(group, symbol, [*inputs, result], writes=[len(inputs)], plan=_plan(walk), in_place=whole)
+
+
+def copy_to(low: Lowering, value: Value, source: Buffer) -> Buffer:
+    """Copy `source` to a new buffer that holds `value` from now on."""
+    result = low.result(value)
+    walk = Walk([product(result.shape)], [(True, True)])
+    kind = element_type(source.dtype)
+    if kind is None:
+        raise TypeError(f"kernels do not move elements of {source.dtype}")
+    moved = argument(0, kind)
+    symbol = low.symbol("copy", [moved])
+    low.kernel(symbol, lambda module, name: write_map(module, name, [kind], [moved], [Access.ORDERED] * 2))
+    low.move("Copy", symbol, [source, result], _plan(walk))
+    return result
+
+
+def _plan(walk: Walk) -> Plan:
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        params = walk.params(sizes)
+        return params.words(), params.tasks()
+
+    return plan
+
+

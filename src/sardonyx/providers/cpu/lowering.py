@@ -1,0 +1,182 @@
+"""The state of lowering one partition: which buffer holds each value, which kernels are needed, and the steps so far.
+
+A family of kernels registers how it lowers its operators:
+
+    @lowers("Transpose", check=_check)
+    def transpose(low: Lowering, group: Group) -> None:
+        node = group.anchor
+        source, result = low.of(node.inputs[0]), low.result(node.output)
+        symbol = low.kernel("transpose_4_f32", lambda module, symbol: write_transpose(module, symbol, 4))
+        low.step(group, symbol, [source, result], writes=[1], plan=lambda sizes: (words, tasks))
+
+A family that can compute element-wise nodes in its store says so with `joins`, and gets them as `group.tail`; `low.epilogue`
+turns them into one expression. Without `joins` the tail is always empty.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Sequence
+
+from sardonyx.codegen.expr import Expr, constant
+from sardonyx.codegen.module import Module
+from sardonyx.codegen.target import Target
+from sardonyx.dtypes import Array, DataType
+from sardonyx.ir import Dim, Node, Shape, Value
+from sardonyx.providers.cpu.expressions import argument_of, element_type, expression, expression_key, scalar_of
+from sardonyx.providers.cpu.fuse import Group, Joins
+from sardonyx.providers.cpu.steps import Buffer, Plan, Step
+
+__all__ = ["Check", "Lower", "Lowering", "Operator", "find_operator", "lowers"]
+
+Write = Callable[[Module, str], None]
+"""Writes the kernel of a symbol into a module."""
+Check = Callable[[Node], "str | None"]
+"""Why a node cannot be lowered, in a few words, or None where it can."""
+
+
+class Lowering:
+    """One partition on its way to steps."""
+
+    def __init__(self, target: Target, threads: int) -> None:
+        """Begin a partition for `target`, to be run on `threads` threads."""
+        self.target = target
+        self.threads = threads
+        self.steps: list[Step] = []
+        self.writers: dict[str, Write] = {}
+        self._buffers: dict[Value, Buffer] = {}
+
+    def of(self, value: Value | None) -> Buffer:
+        """The buffer that holds `value`, an input, a constant or a result made before."""
+        if value is None:
+            raise ValueError("an input that is left out has no buffer; ask node.input(i) first")
+        found = self._buffers.get(value)
+        if found is None:
+            constant = None if value.constant is None else value.constant.numpy()
+            found = self._buffers[value] = Buffer(_dtype(value), _shape(value), constant)
+        return found
+
+    def result(self, value: Value) -> Buffer:
+        """A new buffer for `value`, which a step is about to write."""
+        found = self._buffers[value] = Buffer(_dtype(value), _shape(value))
+        return found
+
+    def view(self, value: Value, of: Buffer, offset: Dim = 0) -> Buffer:
+        """Let `value` lie in the memory of `of`, `offset` elements from its beginning: no bytes move."""
+        found = self._buffers[value] = Buffer(_dtype(value), _shape(value), of.constant, of, offset)
+        return found
+
+    def constant(self, array: Array) -> Buffer:
+        """A buffer with the elements of `array`, such as packed weights."""
+        return Buffer(DataType.from_numpy(array.dtype), array.shape, array)
+
+    def temporary(self, dtype: DataType, shape: Shape) -> Buffer:
+        """A buffer that lives from the step that writes it to the last that reads it."""
+        return Buffer(dtype, shape)
+
+    def kernel(self, symbol: str, write: Write) -> str:
+        """Ask for the kernel `symbol`, which `write` writes unless one of that name was asked for before; returns `symbol`."""
+        self.writers.setdefault(symbol, write)
+        return symbol
+
+    def step(self, group: Group, symbol: str, buffers: Sequence[Buffer], *, writes: Sequence[int], plan: Plan,
+             in_place: Sequence[int] = ()) -> None:  # fmt: skip
+        """Run a kernel after the steps so far."""
+        name = "+".join(node.op_type for node in group.nodes)
+        self.steps.append(Step(name, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place)))
+
+    def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan) -> None:
+        """Run a kernel that copies its first buffer to its last, for no node of the graph."""
+        self.steps.append(Step(name, symbol, tuple(buffers), (len(buffers) - 1,), plan))
+
+    def symbol(self, prefix: str, outputs: Sequence[Expr], *parts: str) -> str:
+        """A kernel's name: the same for equal expressions and parts, as in map_of_3f2a91b04c1d_avx512."""
+        digest = hashlib.sha256(expression_key(outputs).encode()).hexdigest()[:12]
+        return "_".join([prefix, *(part for part in parts if part), digest, self.target.isa])
+
+    def epilogue(self, group: Group) -> tuple[Expr, list[Value]]:
+        """The group's tail: the element to store, and the tensors that it reads besides the anchor's result.
+
+        Argument 0 is the anchor's element, argument i the element of the i-th of the tensors, counted from 1.
+        """
+        first = group.anchor.outputs[0]
+        operands = [first]
+        made = {first: argument_of(0, _dtype(first))}
+        return self._compose(group.tail, made, operands), operands[1:]
+
+    def chain(self, group: Group) -> tuple[Expr, list[Value]]:
+        """A group whose anchor is element-wise too, as an expression of the tensors that it reads, which are its arguments."""
+        operands: list[Value] = []
+        return self._compose(group.nodes, {}, operands), operands
+
+    def _compose(self, nodes: Sequence[Node], made: dict[Value, Expr], operands: list[Value]) -> Expr:
+        for node in nodes:
+            arguments = [self._operand(node, index, made, operands) for index in range(len(node.inputs))]
+            made[node.outputs[0]] = expression(node, arguments)
+        return made[nodes[-1].outputs[0]] if nodes else made[operands[0]]
+
+    def _operand(self, node: Node, index: int, made: dict[Value, Expr], operands: list[Value]) -> Expr | None:
+        value = node.inputs[index]
+        if value is None or value in made:
+            return None if value is None else made[value]
+        kind = element_type(_dtype(value))
+        scalar = scalar_of(node, index)
+        if kind is not None and scalar is not None:
+            return constant(scalar, kind)
+        made[value] = argument_of(len(operands), _dtype(value))
+        operands.append(value)
+        return made[value]
+
+
+Lower = Callable[[Lowering, Group], None]
+"""Adds the steps of one group."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Operator:
+    """How the CPU provider runs an operator."""
+
+    lower: Lower
+    """Adds its steps."""
+    check: Check
+    """Says why a node of it cannot be lowered."""
+    joins: Joins
+    """Says which element-wise nodes it computes in its store."""
+
+
+_OPERATORS: dict[tuple[str, str], Operator] = {}
+
+
+def _joins_nothing(group: Group, node: Node, value: Value) -> bool:
+    return False
+
+
+def lowers(*op_types: str, check: Check, joins: Joins = _joins_nothing, domain: str = "") -> Callable[[Lower], Lower]:
+    """Register the decorated function for these operators of `domain`, at every version whose meaning it knows."""
+
+    def register(function: Lower) -> Lower:
+        for op_type in op_types:
+            if (domain, op_type) in _OPERATORS:
+                raise ValueError(f"two lowerings of {domain or 'ai.onnx'}.{op_type}")
+            _OPERATORS[domain, op_type] = Operator(function, check, joins)
+        return function
+
+    return register
+
+
+def find_operator(domain: str, op_type: str) -> Operator | None:
+    """How the operator is lowered, or None."""
+    return _OPERATORS.get((domain, op_type))
+
+
+def _dtype(value: Value) -> DataType:
+    if value.dtype is None:
+        raise ValueError(f"{value!r} has no known element type; the provider's check lets only such values through")
+    return value.dtype
+
+
+def _shape(value: Value) -> Shape:
+    if value.shape is None:
+        raise ValueError(f"{value!r} has no known rank; the provider's check lets only such values through")
+    return value.shape

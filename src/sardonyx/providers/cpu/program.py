@@ -1,0 +1,142 @@
+"""A partition compiled to a table of kernel calls: binding fills in numbers, running is one native call."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sardonyx.codegen import driver
+from sardonyx.codegen.driver import Driver, StepTable
+from sardonyx.codegen.jit import Engine
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Shape, Value
+from sardonyx.provider import Bound, TensorSpec, check_cancelled
+from sardonyx.providers.cpu.sizes import Sizes, solve
+from sardonyx.providers.cpu.steps import Buffer
+from sardonyx.providers.cpu.storage import Home, Storage, item_bytes
+
+__all__ = ["CpuProgram"]
+
+_ARENA, _ABSOLUTE, _FIRST_INPUT = 1, 2, 3
+"""Bases of a step table: the arena, addresses as they are (constants), then the inputs, then the outputs."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Table:
+    """A step table with its call; one run uses it at a time."""
+
+    table: StepTable
+    call: Callable[[], int]
+
+
+class CpuProgram:
+    """Runs a partition; any number of threads may bind and run it at a time."""
+
+    makes_outputs = False
+
+    def __init__(self, inputs: Sequence[Value], outputs: Sequence[Buffer], storage: Storage, engine: Engine, runner: Driver,
+                 threads: int) -> None:  # fmt: skip
+        """Make a program of lowered steps.
+
+        Args:
+            inputs: the partition's inputs; those that no step reads tell sizes.
+            outputs: the buffers of its outputs.
+            storage: where all buffers lie, and the steps.
+            engine: holds the kernels, and is kept alive.
+            runner: the driver.
+            threads: how many threads a run may use.
+        """
+        self._names = [value.name or "an inner value" for value in inputs]
+        self._shapes: list[Shape] = [value.shape or () for value in inputs]
+        self._outputs = list(outputs)
+        self._storage = storage
+        self._engine = engine
+        self._driver = runner
+        self._threads = threads
+
+    def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
+        """Fix all sizes for inputs of these shapes; raises InvalidArgument where they contradict what was compiled."""
+        sizes = solve(self._names, self._shapes, shapes)
+        offsets, arena_bytes = self._storage.arena(sizes)
+        steps = []
+        for step in self._storage.steps:
+            params, tasks = step.plan(sizes)
+            buffers = [self._place(buffer, offsets, sizes) for buffer in step.buffers]
+            steps.append(driver.Step(self._engine.address(step.symbol), buffers, params, tasks))
+        bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
+        table = StepTable(steps, bases, threads=self._threads)
+        specs = tuple(TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) for buffer in self._outputs)
+        return Bound(specs, arena_bytes, _Tables(table, self._driver))
+
+    def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
+        """Run all steps in one native call, without the GIL."""
+        check_cancelled()
+        given = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs]
+        tables: _Tables = bound.data
+        entry = tables.take()
+        try:
+            arena = 0 if scratch is None else scratch.ctypes.data
+            entry.table.set_bases([arena, 0, *map(_address, given), *map(_address, outputs)])
+            failed = entry.call()
+            if failed >= 0:
+                raise self._failure(failed, entry.table.status)
+        finally:
+            tables.give_back(entry)
+        return outputs
+
+    @property
+    def steps(self) -> list[str]:
+        """The kernels in the order in which they run, for reports."""
+        return [f"{step.name}: {step.symbol}" for step in self._storage.steps]
+
+    def _place(self, buffer: Buffer, offsets: Sequence[int], sizes: Sizes) -> driver.Buffer:
+        root, offset_bytes = buffer, 0
+        while root.base is not None:
+            offset_bytes += sizes(root.offset) * item_bytes(root.dtype)
+            root = root.base
+        home, index = self._storage.homes[root]
+        if home is Home.CONSTANT:
+            assert root.constant is not None
+            return driver.Buffer(_ABSOLUTE, _address(root.constant) + offset_bytes)
+        if home is Home.ARENA:
+            return driver.Buffer(_ARENA, offsets[index] + offset_bytes)
+        first = _FIRST_INPUT if home is Home.INPUT else _FIRST_INPUT + len(self._shapes)
+        return driver.Buffer(first + index, offset_bytes)
+
+    def _failure(self, index: int, status: int) -> InvalidArgument:
+        step = self._storage.steps[index]
+        return InvalidArgument(f"{step.name} met an index out of range (element {status - 1} of its indices); indices must lie "
+                               "within the axis that they count")  # fmt: skip
+
+
+class _Tables:
+    """Copies of one table, so that concurrent runs have one each."""
+
+    __slots__ = ("_driver", "_idle", "_table")
+
+    def __init__(self, table: StepTable, runner: Driver) -> None:
+        self._table = table
+        self._driver = runner
+        self._idle: collections.deque[_Table] = collections.deque(maxlen=8)
+
+    def take(self) -> _Table:
+        """An idle copy, or a new one."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            table = self._table.copy()
+            return _Table(table, self._driver.prepare(table))
+
+    def give_back(self, entry: _Table) -> None:
+        """Return what `take` gave."""
+        self._idle.append(entry)
+
+
+def _address(array: Array) -> int:
+    address: int = array.ctypes.data
+    return address

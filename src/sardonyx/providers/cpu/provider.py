@@ -1,0 +1,157 @@
+"""The CPU provider: claims what it can compile, lowers partitions to steps, and compiles their kernels."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+
+import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
+from sardonyx import config
+from sardonyx.codegen.driver import Driver
+from sardonyx.codegen.jit import Engine
+from sardonyx.codegen.module import Module
+from sardonyx.codegen.object_cache import ObjectCache
+from sardonyx.codegen.processors import available_processors
+from sardonyx.codegen.target import Target, host_target
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Expr, Graph, Node, TensorType, Value
+from sardonyx.ir.shape import symbols_in
+from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
+from sardonyx.providers.cpu.fuse import Group, group_nodes
+from sardonyx.providers.cpu.kernels.elementwise import copy_to
+from sardonyx.providers.cpu.lowering import Lowering, find_operator
+from sardonyx.providers.cpu.program import CpuProgram
+from sardonyx.providers.cpu.steps import Buffer
+from sardonyx.providers.cpu.storage import Storage
+
+__all__ = ["NAME", "CpuProvider", "create"]
+
+NAME = "CPUExecutionProvider"
+"""The provider's name."""
+
+
+class CpuProvider:
+    """Compiles its claims to machine code for this processor."""
+
+    name = NAME
+    preferred_layout = Layout.NCHW
+    memory: Memory = HOST
+
+    def __init__(self, target: Target, threads: int) -> None:
+        """Make a provider that compiles for `target` and runs on `threads` threads."""
+        self._target = target
+        self._threads = threads
+
+    def capabilities(self, view: GraphView) -> Claims:
+        """Claim what can be compiled: known types and ranks, and sizes that follow from the shapes of values at hand."""
+        witnesses = _witnesses(view.graph)
+        claims: list[Capability] = []
+        declined: dict[Node, str] = {}
+        for node in view.nodes:
+            reason = _problem_of(node)
+            missing = None if reason else next((name for name in _symbols(node) if name not in witnesses), None)
+            if reason is None and missing is None:
+                claims.append(Capability((node,), reads=tuple(dict.fromkeys(witnesses[name] for name in _symbols(node)))))
+            else:
+                declined[node] = reason or f"the size {missing} is known only when the model runs"
+        return Claims(claims, declined)
+
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram:
+        """Lower the partition to steps and compile the kernels that they need."""
+        low = Lowering(self._target, self._threads)
+        inputs = [low.of(value) for value in partition.inputs]
+        for group in group_nodes(partition.nodes, functools.partial(_joins, set(partition.outputs))):
+            operator = find_operator(group.anchor.domain, group.anchor.op_type)
+            if operator is None:
+                raise InvalidArgument(f"{group.anchor!r} was claimed, but there is no way to lower it")
+            operator.lower(low, group)
+        outputs = _outputs(low, partition.outputs, inputs)
+        engine = Engine(self._target, cache=_cache())
+        engine.add(*_modules(low, self._target))
+        storage = Storage(low.steps, inputs, [buffer.root for buffer in outputs])
+        return CpuProgram(partition.inputs, outputs, storage, engine, _driver(self._target), self._threads)
+
+
+def create(options: Mapping[str, str]) -> CpuProvider:
+    """Make the provider.
+
+    Args:
+        options: `intra_op_num_threads`, 0 or absent for as many as the process has processors.
+
+    Raises:
+        InvalidArgument: an option is unknown or no number, or `SARDONYX_ISA` names a level that the processor lacks.
+    """
+    unknown = set(options) - {"intra_op_num_threads"}
+    if unknown:
+        raise InvalidArgument(f"{NAME} has no options {sorted(unknown)}; it has intra_op_num_threads")
+    text = options.get("intra_op_num_threads", "0")
+    if not text.isdigit():
+        raise InvalidArgument(f"intra_op_num_threads must be a number of at least 0, got {text!r}")
+    return CpuProvider(host_target(config.isa()), int(text) or config.num_threads() or available_processors())
+
+
+def _witnesses(graph: Graph) -> dict[str, Value]:
+    """For each symbol the first value whose shape shows its size."""
+    found: dict[str, Value] = {}
+    captured = (value for node in graph for value in node.inputs if value is not None)
+    made = (value for node in graph for value in node.outputs)
+    for value in (*graph.inputs, *captured, *made):
+        for dim in value.shape or ():
+            if isinstance(dim, Expr) and dim.name is not None and isinstance(value.type, TensorType):
+                found.setdefault(dim.name, value)
+    return found
+
+
+def _symbols(node: Node) -> Iterable[str]:
+    values = (*(value for value in node.inputs if value is not None), *node.outputs)
+    return dict.fromkeys(name for value in values for dim in value.shape or () for name in sorted(symbols_in(dim)))
+
+
+def _problem_of(node: Node) -> str | None:
+    operator = find_operator(node.domain, node.op_type)
+    if operator is None:
+        return f"no compiled kernel for {node.domain or 'ai.onnx'}.{node.op_type}"
+    for value in (*node.inputs, *node.outputs):
+        if value is not None and (value.dtype is None or value.shape is None):
+            return f"the type or rank of {value.name or 'an inner value'} is not known"
+    return operator.check(node)
+
+
+def _joins(outputs: set[Value], group: Group, node: Node, value: Value) -> bool:
+    operator = find_operator(group.anchor.domain, group.anchor.op_type)
+    return operator is not None and value not in outputs and operator.joins(group, node, value)
+
+
+def _outputs(low: Lowering, values: Iterable[Value], inputs: list[Buffer]) -> list[Buffer]:
+    """The buffers of the outputs, each with memory of its own: views of parts, inputs and constants are copied."""
+    taken: set[Buffer] = set(inputs)
+    found: list[Buffer] = []
+    for value in values:
+        buffer = low.of(value)
+        whole = buffer.base is None or (buffer.offset == 0 and buffer.is_whole)
+        if not whole or buffer.root in taken or buffer.root.constant is not None:
+            buffer = copy_to(low, value, buffer)
+        taken.add(buffer.root)
+        found.append(buffer)
+    return found
+
+
+def _modules(low: Lowering, target: Target) -> list[Module]:
+    modules = []
+    for symbol, write in low.writers.items():
+        module = Module(target)
+        write(module, symbol)
+        modules.append(module)
+    return modules
+
+
+@functools.cache
+def _cache() -> ObjectCache | None:
+    folder = config.cache_dir()
+    return None if folder is None else ObjectCache(folder, limit_bytes=config.cache_limit_bytes())
+
+
+@functools.cache
+def _driver(target: Target) -> Driver:
+    return Driver(target, cache=_cache())
+

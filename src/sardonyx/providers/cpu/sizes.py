@@ -1,0 +1,82 @@
+"""What symbolic dimensions are in one binding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Dim, Expr, Shape
+from sardonyx.ir.shape import evaluate, symbols_in
+
+__all__ = ["Sizes", "solvable_symbols", "solve"]
+
+
+class Sizes:
+    """Call it with a dimension to get its value; each expression is evaluated once."""
+
+    __slots__ = ("_known", "_symbols")
+
+    def __init__(self, symbols: dict[str, int]) -> None:
+        """Make sizes from the value of each symbol."""
+        self._symbols = symbols
+        self._known: dict[Expr, int] = {}
+
+    def __call__(self, dim: Dim) -> int:
+        """The value of `dim`."""
+        if not isinstance(dim, Expr):
+            return dim
+        found = self._known.get(dim)
+        if found is None:
+            found = self._known[dim] = evaluate(dim, self._symbols)
+        return found
+
+    def shape(self, shape: Shape) -> tuple[int, ...]:
+        """The value of each dimension."""
+        return tuple(self(dim) for dim in shape)
+
+    def product(self, dims: Sequence[Dim]) -> int:
+        """The product of the values of `dims`."""
+        result = 1
+        for dim in dims:
+            result *= self(dim)
+        return result
+
+
+def solvable_symbols(shapes: Sequence[Shape]) -> set[str]:
+    """The symbols that the sizes of tensors of these shapes decide: those that stand alone as a dimension."""
+    return {dim.name for shape in shapes for dim in shape if isinstance(dim, Expr) and dim.name is not None}
+
+
+def solve(names: Sequence[str], declared: Sequence[Shape], given: Sequence[tuple[int, ...] | None]) -> Sizes:
+    """Find the symbols from the shapes that inputs have.
+
+    Args:
+        names: the inputs' names, for messages.
+        declared: their shapes as compiled.
+        given: their shapes now.
+
+    Raises:
+        InvalidArgument: a rank or a size contradicts what was compiled, or two inputs contradict one another.
+    """
+    symbols: dict[str, int] = {}
+    checks: list[tuple[str, Expr, int]] = []
+    for name, shape, sizes in zip(names, declared, given, strict=True):
+        if sizes is None or len(sizes) != len(shape):
+            raise InvalidArgument(f"{name} was compiled with shape {_shown(shape)}, got {sizes}")
+        for dim, size in zip(shape, sizes, strict=True):
+            if not isinstance(dim, Expr):
+                if dim != size:
+                    raise InvalidArgument(f"{name} was compiled with shape {_shown(shape)}, got {sizes}")
+            elif dim.name is not None and dim.name not in symbols:
+                symbols[dim.name] = size
+            else:
+                checks.append((name, dim, size))
+    result = Sizes(symbols)
+    for name, dim, size in checks:
+        if symbols_in(dim) <= symbols.keys() and result(dim) != size:
+            raise InvalidArgument(f"{name} has a dimension {size} where the other inputs' sizes make {dim} = {result(dim)}")
+    return result
+
+
+def _shown(shape: Shape) -> str:
+    return f"({', '.join(map(str, shape))})"

@@ -1,0 +1,65 @@
+"""What a partition is lowered to: buffers, and steps that run kernels over them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from sardonyx.dtypes import Array, DataType
+from sardonyx.ir import Dim, Shape
+from sardonyx.ir.shape import product
+from sardonyx.providers.cpu.sizes import Sizes
+
+__all__ = ["Buffer", "Plan", "Step"]
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class Buffer:
+    """Dense, row-major elements: a value, a packed weight, or a temporary. Compared by identity."""
+
+    dtype: DataType
+    """The element type; bool takes a byte, and sub-byte types are not used here."""
+    shape: Shape
+    """The dimensions, ints or expressions in the symbols of the partition's inputs."""
+    constant: Array | None = None
+    """The elements of a constant."""
+    base: Buffer | None = None
+    """The buffer that this one is a view of; None for one with memory of its own."""
+    offset: Dim = 0
+    """Where a view begins, in elements of its base."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it covers all elements of the buffer that it is a view of."""
+        return self.base is None or product(self.shape) == product(self.base.shape)
+
+    @property
+    def root(self) -> Buffer:
+        """The buffer whose memory this one lies in."""
+        found = self
+        while found.base is not None:
+            found = found.base
+        return found
+
+
+Plan: TypeAlias = Callable[[Sizes], tuple[Sequence[int], int]]
+"""From the sizes of one binding to a kernel's integer parameters and its number of tasks; it generates no code."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """One launch of a kernel."""
+
+    name: str
+    """The operators that it computes, for reports."""
+    symbol: str
+    """The kernel."""
+    buffers: tuple[Buffer, ...]
+    """What the kernel finds in `buffers`, in its order."""
+    writes: tuple[int, ...]
+    """Which of the buffers it writes; all others it only reads."""
+    plan: Plan
+    """Its parameters and tasks for given sizes."""
+    in_place: tuple[int, ...] = ()
+    """Which of the buffers may share memory with the first one written: the kernel reads each element before it writes there."""

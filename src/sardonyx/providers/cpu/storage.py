@@ -1,0 +1,102 @@
+"""Where each buffer of a program lies: in an input, an output, a constant, or the arena; decided once, before any size is known."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Sequence
+
+from sardonyx.arena import Lifetime, place
+from sardonyx.dtypes import DataType
+from sardonyx.ir.shape import product
+from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer, Step
+
+__all__ = ["Home", "Storage", "item_bytes"]
+
+
+class Home(enum.Enum):
+    """A kind of memory."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    CONSTANT = "constant"
+    ARENA = "arena"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Tenant:
+    """Buffers that share one place in the arena, one after another."""
+
+    buffer: Buffer
+    first: int
+    last: int
+
+
+class Storage:
+    """The homes of all buffers of a program."""
+
+    def __init__(self, steps: Sequence[Step], inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+        """Decide the homes. `outputs` are roots, each made by a step, no two the same."""
+        self.steps = steps
+        self.homes: dict[Buffer, tuple[Home, int]] = {buffer: (Home.INPUT, index) for index, buffer in enumerate(inputs)}
+        self.homes.update((buffer, (Home.OUTPUT, index)) for index, buffer in enumerate(outputs))
+        first: dict[Buffer, int] = {}
+        last: dict[Buffer, int] = {}
+        for index, step in enumerate(steps):
+            for buffer in step.buffers:
+                first.setdefault(buffer.root, index)
+                last[buffer.root] = index
+        for buffer in first:
+            if buffer not in self.homes and buffer.constant is not None:
+                self.homes[buffer] = (Home.CONSTANT, 0)
+        self._shares: dict[Buffer, Buffer] = {}
+        self._share(steps, last)
+        self._tenants = self._gather(first, last)
+        for index, tenant in enumerate(self._tenants):
+            self.homes[tenant.buffer] = (Home.ARENA, index)
+        for buffer, host in self._shares.items():
+            self.homes[buffer] = self.homes[self._host(host)]
+
+    def arena(self, sizes: Sizes) -> tuple[list[int], int]:
+        """For each place in the arena its offset in bytes, and the bytes of the whole arena."""
+        return place([Lifetime(size_bytes(tenant.buffer, sizes), tenant.first, tenant.last) for tenant in self._tenants])
+
+    def _share(self, steps: Sequence[Step], last: dict[Buffer, int]) -> None:
+        """Let a step write where one of its inputs was, where nobody needs that any more."""
+        for index, step in enumerate(steps):
+            written = step.buffers[step.writes[0]].root
+            if written in self.homes or not step.in_place or step.buffers[step.writes[0]].base is not None:
+                continue
+            for place_in_step in step.in_place:
+                source = step.buffers[place_in_step]
+                host = source.root
+                fits = host not in self.homes and source.base is None and host.constant is None and last[host] == index
+                if fits and host not in self._shares.values() and product(host.shape) == product(written.shape):
+                    self._shares[written] = host
+                    break
+
+    def _host(self, buffer: Buffer) -> Buffer:
+        while buffer in self._shares:
+            buffer = self._shares[buffer]
+        return buffer
+
+    def _gather(self, first: dict[Buffer, int], last: dict[Buffer, int]) -> list[_Tenant]:
+        spans: dict[Buffer, tuple[int, int]] = {}
+        for buffer, begin in first.items():
+            if buffer in self.homes:
+                continue
+            host = self._host(buffer)
+            known = spans.get(host, (begin, begin))
+            spans[host] = (min(known[0], begin), max(known[1], last[buffer]))
+        return [_Tenant(buffer, begin, end) for buffer, (begin, end) in spans.items()]
+
+
+def item_bytes(dtype: DataType) -> int:
+    """Bytes of one element in memory."""
+    return int(dtype.numpy.itemsize)
+
+
+def size_bytes(buffer: Buffer, sizes: Sizes) -> int:
+    """Bytes of a buffer for given sizes."""
+    return sizes.product(buffer.shape) * item_bytes(buffer.dtype)
