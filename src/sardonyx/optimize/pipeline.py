@@ -25,6 +25,7 @@ from sardonyx.optimize.passes.eliminate_identities import ELIMINATE_IDENTITIES
 from sardonyx.optimize.passes.fold_constants import FOLD_CONSTANTS
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
+from sardonyx.optimize.passes.simplify_reshapes import SIMPLIFY_RESHAPES
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.fuse_conv_add import FUSE_CONV_ADD
 from sardonyx.optimize.rules.fuse_conv_batchnorm import FUSE_CONV_BATCHNORM
@@ -48,6 +49,7 @@ PASSES: dict[Level, tuple[Pass, ...]] = {
         FOLD_CONSTANTS,
         ELIMINATE_DEAD_NODES,
         ELIMINATE_IDENTITIES,
+        SIMPLIFY_RESHAPES,
         ELIMINATE_COMMON_SUBEXPRESSIONS,
     ),
     Level.EXTENDED: (),

@@ -84,3 +84,22 @@ def test_overridable_constants_stay():
     text = "graph(x: float[1], d: float[1]) -> (y) { d: float[1] = [1] c: float[1] = [1] a = Add(x, d) y = Add(a, c) }"
     _, changed = merge(text)
     assert not changed
+
+
+def test_equal_symbolic_values_merge():
+    """Integers that are equal as expressions of the dimensions are computed once, however they are computed."""
+    text = """graph(x: float[batch, 3], z: float[batch, 3]) -> (y) {
+        i: int64[1] = [0] m: int64[1] = [3]
+        s = Shape(x) g = Gather(s, i) p = Concat(g, m) {axis = 0}
+        n = Neg(z) t = Shape(n) r = Reshape(x, p) q = Reshape(n, t) y = Add(r, q)
+    }"""
+    model, changed = merge(text)
+    assert changed
+    assert operators(model).count("Shape") == 1
+
+
+def test_different_symbolic_values_stay():
+    """Dimensions of different names are different sizes."""
+    text = "graph(x: float[a, 3], z: float[b, 3]) -> (y) { s = Shape(x) t = Shape(z) y = Concat(s, t) {axis = 0} }"
+    _, changed = merge(text)
+    assert not changed

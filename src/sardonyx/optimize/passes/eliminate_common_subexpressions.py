@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from sardonyx.dtypes import DataType
 from sardonyx.ir import Attribute, AttributeKind, Graph, Model, Node, Tensor, Value
+from sardonyx.ops.fact import Fact
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import RANDOM, overridable_values
 
@@ -15,17 +18,20 @@ _Key: TypeAlias = tuple[Any, ...]
 SMALL_BYTES = 4096
 """Up to this size constants are compared by content, above it by identity, so that no weights are read from a file."""
 
+_INTEGERS = frozenset([DataType.INT32, DataType.INT64])
 _DOMAINS = frozenset(["", "ai.onnx.ml", "com.microsoft"])
 
 
 class _EliminateCommonSubexpressions:
-    """Merge nodes with the same operator, version, inputs and attributes, and constants with the same content.
+    """Merge nodes with the same operator, version, inputs and attributes, or of the same symbolic value, and equal constants.
 
-        a = Relu(x); b = Relu(x); y = Add(a, b)   ->   a = Relu(x); y = Add(a, a)
+        a = Relu(x); b = Relu(x); y = Add(a, b)                  ->      a = Relu(x); y = Add(a, a)
+        s = Shape(x); t = Shape(z), both (batch, 3)              ->      s = Shape(x), for both
 
-    A node of a subgraph may give way to an equal one of a graph around it that comes before. Left alone: operators that draw random
-    numbers; operators of other domains, which may do anything; nodes with subgraphs; a value that an output of a graph names, as
-    it would need a copy in its place; initializers that are inputs too.
+    One symbol is one size: that is what equal names of dimensions say. A node of a subgraph may give way to an equal one of a
+    graph around it that comes before. Left alone: operators that draw random numbers; operators of other domains, which may do
+    anything; nodes with subgraphs; a value that an output of a graph names, as it would need a copy in its place; initializers
+    that are inputs too.
 
     Holds before: nodes in topological order. Cost: O(nodes).
     """
@@ -34,7 +40,7 @@ class _EliminateCommonSubexpressions:
 
     def run(self, model: Model, context: Context) -> bool:
         """Merge; whether anything was merged."""
-        return _Merging(overridable_values(model)).merge(model.graph, {}, {})
+        return _Merging(overridable_values(model), context.facts).merge(model.graph, {}, {})
 
 
 ELIMINATE_COMMON_SUBEXPRESSIONS: Pass = _EliminateCommonSubexpressions()
@@ -43,8 +49,8 @@ ELIMINATE_COMMON_SUBEXPRESSIONS: Pass = _EliminateCommonSubexpressions()
 class _Merging:
     """One run of the pass; numbers stand for values in keys, so that no object's address decides anything."""
 
-    def __init__(self, overridable: frozenset[Value]) -> None:
-        self._overridable = overridable
+    def __init__(self, overridable: frozenset[Value], facts: Mapping[Value, Fact]) -> None:
+        self._overridable, self._facts = overridable, facts
         self._numbers: dict[Value, int] = {}
 
     def merge(self, graph: Graph, seen: dict[_Key, Node], constants: dict[_Key, Value]) -> bool:
@@ -91,9 +97,21 @@ class _Merging:
     def _key(self, node: Node) -> _Key | None:
         if node.domain not in _DOMAINS or node.op_type in RANDOM:
             return None
+        if len(node.outputs) == 1:
+            symbolic = self._symbolic_key(node.outputs[0])
+            if symbolic is not None:
+                return symbolic
         inputs = tuple(-1 if value is None else self._number(value) for value in node.inputs)
         attributes = tuple((name, _attribute_key(node.attributes[name])) for name in sorted(node.attributes))
         return node.op_type, inputs, attributes, len(node.outputs), node.version, node.domain, node.overload
+
+    def _symbolic_key(self, value: Value) -> _Key | None:
+        """What tells apart a small integer tensor, all of whose elements are known as numbers or expressions."""
+        fact = self._facts.get(value)
+        if fact is None or fact.value is None or fact.value.dtype.kind not in "Oi" or fact.dtype not in _INTEGERS:
+            return None
+        elements = tuple(fact.value.ravel().tolist())
+        return None if None in elements else ("symbolic", fact.dtype, fact.value.shape, elements)
 
     def _number(self, value: Value) -> int:
         return self._numbers.setdefault(value, len(self._numbers))
