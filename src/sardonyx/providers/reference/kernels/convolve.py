@@ -31,6 +31,9 @@ def convolve(x: Array, w: Array, bias: Array | None, group: int, window: Window)
     y = np.empty((x.shape[0], w.shape[0], *window.output), x.dtype)
     if y.size == 0:
         return y
+    if w.size == 0:
+        y[...] = 0 if bias is None else bias.reshape(-1, *(1,) * (x.ndim - 2))
+        return y
     if _is_pointwise(window, x.shape[2:]):
         _multiply_pixels(x, w, bias, group, y)
         return y
