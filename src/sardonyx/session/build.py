@@ -18,6 +18,7 @@ from sardonyx.ir.shape import substitute
 from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import captured_values, nested_graphs
 from sardonyx.ops.schemas import check_node, find_schema
+from sardonyx.optimize.pipeline import optimize
 from sardonyx.partition.assign import assign, dissolve
 from sardonyx.partition.cut import Cut, cut
 from sardonyx.partition.explain import Placement, explain
@@ -26,6 +27,7 @@ from sardonyx.provider import Body, Program, Provider
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.runtime.executors.sequential import SequentialExecutor
 from sardonyx.runtime.plan import make_plan
+from sardonyx.session.function_bodies import expand
 from sardonyx.session.options import SessionOptions
 from sardonyx.trace import span
 
@@ -79,7 +81,6 @@ def _build(model: Model, options: SessionOptions, providers: Sequence[Provider],
         verify(model)
         _check_operators(model, providers)
     with span("session.optimize"):
-        from sardonyx.optimize.pipeline import optimize
         optimize(
             model, int(options.graph_optimization_level), evaluate=evaluate, disabled=disabled,
             extra_rules=options.rules, extra_passes=options.passes,
@@ -160,6 +161,8 @@ class _Compiler:
 
     def _partition(self, graph: Graph, label: str) -> tuple[list[Cut], Mapping[Node, Mapping[str, str]]]:
         assignment = assign(graph, self._providers)
+        while assignment.orphans and expand(self._model, assignment.orphans):
+            assignment = assign(graph, self._providers)
         if assignment.orphans:
             raise _no_provider(assignment.orphans[0], assignment.declined.get(assignment.orphans[0], {}))
         cuts, broken = cut(graph, assignment.units, f"{label}_")

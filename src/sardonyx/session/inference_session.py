@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sardonyx.errors import InvalidArgument, SardonyxError, located
-from sardonyx.partition.explain import Placement
 from sardonyx.provider import reset_cancellation, set_cancellation
-from sardonyx.session.build import build
 from sardonyx.session.feeds import check_feeds, own_results, select_outputs
 from sardonyx.session.options import RunOptions, SessionOptions
 from sardonyx.session.providers import ProviderRequest, make_providers, requested
 from sardonyx.session.values import ModelMetadata, NodeArg, metadata_of, node_arg
 from sardonyx.trace import span
+
+if TYPE_CHECKING:
+    from sardonyx.partition.explain import Placement
 
 __all__ = ["InferenceSession"]
 
@@ -42,6 +43,8 @@ class InferenceSession:
             InvalidArgument: an option is wrong.
             EPFail: a provider failed to compile its part.
         """
+        from sardonyx.session.build import build  # half of the package: `import sardonyx` stays fast without it
+
         for name in unknown:
             if name not in ("enable_fallback", "read_config_from_model"):
                 raise InvalidArgument(f"InferenceSession takes no argument {name!r}")
