@@ -204,7 +204,7 @@ def _parse(data: memoryview) -> tuple[Any, dict[bytes, Blob]]:
     if not data:
         raise InvalidProtobuf("it is empty (0 bytes); expected an ONNX model")
     stripped = strip(data) if len(data) >= _STRIP_BYTES else None
-    content = bytes(data) if stripped is None else stripped.data
+    content = _whole(data) if stripped is None else stripped.data
     if len(content) > _PROTOBUF_BYTES:
         raise InvalidProtobuf(f"it has {len(data)} bytes, more than protobuf's 2 GiB, and no large tensors that would explain them")
     proto = ModelProto()
@@ -215,6 +215,12 @@ def _parse(data: memoryview) -> tuple[Any, dict[bytes, Blob]]:
     if not proto.HasField("graph"):
         raise InvalidProtobuf(f"its {len(data)} bytes hold no graph, so they are not an ONNX model{_guess(data)}")
     return proto, {} if stripped is None else stripped.blobs
+
+
+def _whole(data: memoryview) -> bytes:
+    """The bytes that `data` views: the object itself where it is a bytes, else a copy."""
+    owner = data.obj
+    return owner if isinstance(owner, bytes) and len(owner) == len(data) else bytes(data)
 
 
 def _guess(data: memoryview) -> str:

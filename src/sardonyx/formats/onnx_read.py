@@ -30,6 +30,7 @@ __all__ = ["read_model"]
 _FIRST_IR_WITH_OPSETS = 3
 _FIRST_IR_WITH_NODE_METADATA = 10
 _HINT_NAMES = 2000
+_TENSOR = int(AttributeKind.TENSOR)
 
 
 def read_model(proto: Any, tensors: TensorReader, path: Path | None) -> Model:
@@ -125,6 +126,7 @@ class _Scope:
 class _ModelReader:
     def __init__(self, proto: Any, tensors: TensorReader) -> None:
         self._tensors = tensors
+        self._read_tensor = tensors.read
         self._attributes = AttributeReader(tensors)
         self._ir_version: int = proto.ir_version
         self._tensor_types: dict[tuple[DataType, tuple[int, ...]], TensorType] = {}
@@ -178,7 +180,7 @@ class _ModelReader:
             graph.inputs.append(value)
 
     def _initializers(self, proto: Any, graph: Graph, scope: _Scope) -> None:
-        read = self._tensors.read
+        read = self._read_tensor
         for tensor_proto in proto.initializer:
             self._initializer(read(tensor_proto), graph, scope)
         for sparse_proto in proto.sparse_initializer:
@@ -202,16 +204,17 @@ class _ModelReader:
 
     def _constant(self, proto: Any, graph: Graph, scope: _Scope) -> bool:
         """Make an initializer of a Constant node; False where it holds no plain tensor."""
-        names, attributes = proto.output[:], proto.attribute
-        if len(names) != 1 or len(attributes) != 1 or proto.domain not in ("", "ai.onnx"):
+        names, attributes, domain = proto.output[:], proto.attribute[:], proto.domain
+        if len(names) != 1 or len(attributes) != 1 or (domain and domain != "ai.onnx"):
             return False
-        (name,), attribute = names, attributes[0]
-        if not name or attribute.type != AttributeKind.TENSOR or attribute.name != "value" or not attribute.HasField("t"):
+        name, attribute, values = names[0], attributes[0], scope.values
+        if not name or attribute.type != _TENSOR or attribute.name != "value":
             return False
-        value = scope.redefine(name) if name in scope.values else Value(name)
-        value.constant = tensor = self._tensors.read(attribute.t, "constant")
+        tensor = self._read_tensor(attribute.t, "constant")
+        value = scope.redefine(name) if name in values else Value(name)
+        value.constant = tensor
         value.type = self._tensor_type(tensor)
-        scope.values[name] = graph.initializers[name] = value
+        values[name] = graph.initializers[name] = value
         return True
 
     def _tensor_type(self, tensor: Tensor) -> TensorType:
@@ -224,10 +227,11 @@ class _ModelReader:
 
     def _nodes(self, protos: Any, graph: Graph, scope: _Scope, *, initializers_allowed: bool) -> None:
         """Read the nodes; the time to load a large model is spent here, so fields are read once and as slices, which is fastest."""
-        values, get, find, imports = scope.values, scope.values.get, scope.find, scope.imports
+        values, look_up, find, imports = scope.values, scope.values.__getitem__, scope.find, scope.imports
         append, read_attributes = graph.append_new, self._attributes.read
         overloads, metadata_exists = self._has_functions, self._ir_version >= _FIRST_IR_WITH_NODE_METADATA
         texts: list[str] = []
+        inputs: tuple[Value | None, ...]
         proto: Any = None
 
         def read_graph(subgraph: Any) -> Graph:
@@ -238,11 +242,16 @@ class _ModelReader:
                 op_type = proto.op_type
                 if op_type == "Constant" and initializers_allowed and self._constant(proto, graph, scope):
                     continue
-                inputs = tuple(map(get, proto.input[:]))
-                if None in inputs:
+                try:
+                    inputs = tuple(map(look_up, proto.input[:]))
+                except KeyError:
                     inputs = tuple([find(name) if name else None for name in proto.input])
                 attributes = proto.attribute
-                attributes = read_attributes(attributes, read_graph) if attributes else {}
+                if attributes:
+                    attributes = read_attributes(attributes, read_graph)
+                    texts += attributes
+                else:
+                    attributes = {}
                 outputs = []
                 for name in proto.output[:]:
                     if name in values:
@@ -261,7 +270,7 @@ class _ModelReader:
                 if version is None:
                     version = self._missing_version(domain, imports)
                 name = proto.name
-                texts += (op_type, name, domain, *attributes)
+                texts += (op_type, name)
                 overload = text_of(proto.overload) if overloads else ""
                 node = append(op_type, inputs, tuple(outputs), attributes, domain, version, name, overload)
                 doc = proto.doc_string
@@ -280,6 +289,7 @@ class _ModelReader:
                 f"the model imports no operator set, which leaves the meaning of its operators open "
                 f"(its ir_version is {self._ir_version}); expected an opset_import for domain {domain!r}"
             )
+        text_of(domain)
         version = 1 if self._ir_version < _FIRST_IR_WITH_OPSETS else _latest_version(domain)
         trace.event("load.missing_opset_import", domain=domain, fallback=version)
         imports[domain] = version
