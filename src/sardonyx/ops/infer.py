@@ -133,12 +133,12 @@ class _Inference:
         call = ShapeCall(node.name, node.op_type, node.version, len(node.outputs), self._infer_body)
         try:
             found = entry.function(call, *inputs, **self._attributes(node, entry))
+            return (_bounded(found),) if isinstance(found, Fact) else tuple([_bounded(fact) for fact in found])
         except InvalidGraph as error:
             raise InvalidGraph(f"{error}; its inputs are {_inputs_text(node, inputs)}") from None
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             event("infer.gave_up", place=place_of(node), error=repr(error))
             return ()
-        return (_bounded(found),) if isinstance(found, Fact) else tuple([_bounded(fact) for fact in found])
 
     def _attributes(self, node: Node, entry: ShapeEntry) -> dict[str, Any]:
         """The attributes that the function takes, with references to those of the calling node resolved; Any as kinds differ."""
@@ -222,14 +222,17 @@ def _without_symbols(type: Any) -> Any:
 
 
 def _bounded(fact: Fact) -> Fact:
-    """`fact` with expressions that have grown too long replaced by anonymous dimensions."""
+    """`fact` with expressions that have grown too long made anonymous; raises InvalidGraph for a negative dimension."""
     shape = fact.shape
     if shape is None:
         return fact
+    is_heavy = False
     for dim in shape:
-        if isinstance(dim, Expr) and dim.weight > MAX_WEIGHT:
-            break
-    else:
+        if isinstance(dim, Expr):
+            is_heavy = is_heavy or dim.weight > MAX_WEIGHT
+        elif dim < 0:
+            raise InvalidGraph(f"the output would have shape {dims_text(shape)}; no dimension may be negative")
+    if not is_heavy:
         return fact
     bounded = tuple(anonymous() if isinstance(dim, Expr) and dim.weight > MAX_WEIGHT else dim for dim in shape)
     return Fact(TensorType(fact.type.dtype, bounded), fact.value) if isinstance(fact.type, TensorType) else fact

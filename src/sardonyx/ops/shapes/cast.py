@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType, bit_width, is_float, is_integer
-from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Expr
 from sardonyx.ops.fact import Fact, ShapeCall, known, shape_function, tensor
 from sardonyx.ops.shapes.axes import replace_dim
+from sardonyx.ops.shapes.element_type import element_type
 
 __all__: list[str] = []
 
@@ -42,13 +42,7 @@ def bit_cast(call: ShapeCall, x: Fact, *, to: int = 0) -> Fact:
 
 
 def _target(to: int | str) -> DataType:
-    number = _OLD_NAMES.get(to.upper(), 0) if isinstance(to, str) else to
-    try:
-        return DataType(number)
-    except ValueError:
-        raise InvalidGraph(
-            f"attribute 'to' is {to!r}, which is no element type; expected a number of TensorProto.DataType"
-        ) from None
+    return element_type(_OLD_NAMES.get(to.upper(), 0) if isinstance(to, str) else to, "to")
 
 
 def _cast(x: Fact, target: DataType | None) -> Fact:

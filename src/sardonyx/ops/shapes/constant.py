@@ -13,6 +13,7 @@ from sardonyx.ir import Dim, SparseTensor, Tensor
 from sardonyx.ir.shape import anonymous, ceil_div, maximum
 from sardonyx.ops.fact import MAX_VALUE_SIZE, Fact, ShapeCall, known, shape_function, tensor
 from sardonyx.ops.shapes.axes import size_of, unknown_shape
+from sardonyx.ops.shapes.element_type import element_type
 from sardonyx.ops.shapes.elements import dims_of, from_dims
 
 __all__: list[str] = []
@@ -67,6 +68,8 @@ def size(call: ShapeCall, x: Fact) -> Fact:
 def constant_of_shape(call: ShapeCall, shape: Fact, *, value: Tensor | None = None) -> Fact:
     """The input is the output's shape; the attribute its element, 0.0 by default."""
     dtype = DataType.FLOAT if value is None else value.dtype
+    if value is not None and value.size != 1:
+        raise InvalidGraph(f"attribute 'value' has {value.size} elements, expected one")
     dims = dims_of(shape)
     if dims is None:
         rank = shape.shape[0] if shape.shape else None
@@ -84,7 +87,7 @@ def constant_of_shape(call: ShapeCall, shape: Fact, *, value: Tensor | None = No
 @shape_function("EyeLike")
 def eye_like(call: ShapeCall, x: Fact, *, dtype: int | None = None) -> Fact:
     """The output is in the input's shape, of the type `dtype` or else the input's."""
-    return tensor(x.dtype if dtype is None else DataType(dtype), x.shape)
+    return tensor(x.dtype if dtype is None else element_type(dtype, "dtype"), x.shape)
 
 
 @shape_function("Range")
@@ -96,7 +99,8 @@ def range_(call: ShapeCall, start: Fact, limit: Fact, delta: Fact) -> Fact:
         first, last, step = (item.reshape(-1)[0].item() for item in constants if item is not None)
         if step == 0:
             raise InvalidGraph("delta is 0, expected a step that leads from start to limit")
-        count = max(math.ceil((last - first) / step), 0)
+        is_exact = isinstance(first, int) and isinstance(last, int) and isinstance(step, int)
+        count = max(-((first - last) // step) if is_exact else math.ceil((last - first) / step), 0)
         if count > MAX_VALUE_SIZE or dtype is None or not is_integer(dtype):
             return tensor(dtype, (count,))
         return known(dtype, np.arange(first, first + count * step, step).astype(dtype.numpy))

@@ -58,6 +58,12 @@ def matmul_integer_to_float(call: ShapeCall, a: Fact, b: Fact, a_scale: Fact, b_
     return tensor(a_scale.dtype, product_shape(a.shape, b.shape))
 
 
+@shape_function("MatMulInteger16", domain=_MICROSOFT)
+def matmul_integer16(call: ShapeCall, a: Fact, b: Fact) -> Fact:
+    """MatMul of 16-bit integers into int32."""
+    return tensor(DataType.INT32, product_shape(a.shape, b.shape))
+
+
 @shape_function("FusedGemm", domain=_MICROSOFT)
 def fused_gemm(call: ShapeCall, a: Fact, b: Fact, c: Fact | None = None, *, transA: int = 0, transB: int = 0) -> Fact:
     """(M, K) x (K, N) -> (M, N)."""

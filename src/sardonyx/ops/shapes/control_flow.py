@@ -164,10 +164,16 @@ def scan(call: ShapeCall, *inputs: Fact | None, body: Graph, num_scan_inputs: in
         raise InvalidGraph(f"num_scan_inputs is {num_scan_inputs} for {len(inputs)} inputs; expected 1 to {len(inputs)}")
     states = [UNKNOWN if fact is None else fact for fact in inputs[:count]]
     axes = scan_input_axes or [0] * num_scan_inputs
+    if len(axes) != num_scan_inputs:
+        raise InvalidGraph(f"scan_input_axes={list(axes)} has {len(axes)} elements for {num_scan_inputs} scan inputs")
     elements = [_element(fact, axis) for fact, axis in zip(inputs[count:], axes, strict=True)]
     outputs = _settle(states, lambda facts: call.infer_body(body, facts + elements))
     final = [join(before, after) for before, after in zip(states, outputs, strict=False)]
     out_axes = scan_output_axes or [0] * (len(outputs) - count)
+    if len(out_axes) != len(outputs) - count:
+        raise InvalidGraph(
+            f"scan_output_axes={list(out_axes)} has {len(out_axes)} elements for {len(outputs) - count} scan outputs"
+        )
     length = _length(inputs[count:], axes)
     return (*final, *[_stacked(fact, length, axis) for fact, axis in zip(outputs[count:], out_axes, strict=True)])
 

@@ -42,12 +42,15 @@ def light(dim: Dim) -> Dim:
 
 def dims_of(fact: Fact | None) -> list[Dim | None] | None:
     """The elements of an integer tensor as dimensions, None for an unknown one; None where the tensor is unknown."""
-    return None if fact is None or fact.value is None else fact.value.ravel().tolist()
+    if fact is None or fact.value is None or fact.value.dtype.kind not in "iuO" or fact.dtype is DataType.STRING:
+        return None
+    elements: list[Dim | None] = fact.value.ravel().tolist()
+    return elements
 
 
 def ints_of(fact: Fact | None) -> tuple[int, ...] | None:
     """The elements of an integer tensor where all are known, in a flat tuple."""
-    if fact is None or fact.constant is None:
+    if fact is None or fact.constant is None or fact.constant.dtype.kind not in "iu":
         return None
     return tuple(fact.constant.ravel().tolist())
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidGraph
-from sardonyx.ir import Dim
+from sardonyx.ir import Dim, Expr
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, known, shape_function, tensor
 from sardonyx.ops.shapes.axes import normalize_axis, replace_dim, size_of
-from sardonyx.ops.shapes.elements import dims_of
 
 __all__: list[str] = []
 
@@ -113,7 +112,7 @@ def one_hot(call: ShapeCall, indices: Fact, depth: Fact, values: Fact, *, axis: 
     """A dimension of size `depth` is put at the axis."""
     if indices.shape is None:
         return tensor(values.dtype)
-    size = (dims_of(depth) or [None])[0]
+    size = (depth.elements or [None])[0]
     place = normalize_axis(axis, len(indices.shape) + 1)
-    dim = anonymous() if size is None else int(size) if isinstance(size, float) else size
+    dim: Dim = anonymous() if size is None or isinstance(size, str) else size if isinstance(size, Expr) else int(size)
     return tensor(values.dtype, (*indices.shape[:place], dim, *indices.shape[place:]))

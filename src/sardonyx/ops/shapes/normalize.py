@@ -7,6 +7,7 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Shape
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
 from sardonyx.ops.shapes.axes import normalize_axis
+from sardonyx.ops.shapes.element_type import element_type
 
 __all__: list[str] = []
 
@@ -40,7 +41,7 @@ def _check_channels(shape: Shape, *parameters: Fact) -> None:
 def layer_normalization(call: ShapeCall, x: Fact, scale: Fact, b: Fact | None = None, *, axis: int = -1,
                         stash_type: int = 1) -> tuple[Fact, ...]:  # fmt: skip
     """The output is as the input; the statistics have 1 in place of each axis from `axis` on."""
-    return (tensor(x.dtype, x.shape), *[tensor(DataType(stash_type), _statistics(x.shape, axis))] * 2)
+    return (tensor(x.dtype, x.shape), *[tensor(element_type(stash_type, "stash_type"), _statistics(x.shape, axis))] * 2)
 
 
 @shape_function("SimplifiedLayerNormalization")
@@ -50,7 +51,7 @@ def simplified_layer_normalization(
 ) -> tuple[Fact, ...]:
     """The output has the scale's type; the inverse deviation has 1 in place of each axis from `axis` on."""
     dtype = scale.dtype if scale.dtype is not None else x.dtype
-    return tensor(dtype, x.shape), tensor(DataType(stash_type), _statistics(x.shape, axis))
+    return tensor(dtype, x.shape), tensor(element_type(stash_type, "stash_type"), _statistics(x.shape, axis))
 
 
 @shape_function("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain="com.microsoft")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
+from sardonyx.ops.shapes.element_type import element_type
 
 __all__: list[str] = []
 
@@ -15,14 +16,14 @@ def quantize_linear(call: ShapeCall, x: Fact, scale: Fact, zero_point: Fact | No
     """The output is in the input's shape, of the zero point's type, else of `output_dtype`, else uint8."""
     if zero_point is not None:
         return tensor(zero_point.dtype, x.shape)
-    return tensor(DataType(output_dtype) if output_dtype else DataType.UINT8, x.shape)
+    return tensor(element_type(output_dtype, "output_dtype") if output_dtype else DataType.UINT8, x.shape)
 
 
 @shape_function("DequantizeLinear")
 @shape_function("DequantizeLinear", domain="com.microsoft")
 def dequantize_linear(call: ShapeCall, x: Fact, scale: Fact, zero_point: Fact | None = None, *, output_dtype: int = 0) -> Fact:
     """The output is in the input's shape, of `output_dtype`, else of the scale's type; before opset 19 that is float."""
-    return tensor(DataType(output_dtype) if output_dtype else scale.dtype, x.shape)
+    return tensor(element_type(output_dtype, "output_dtype") if output_dtype else scale.dtype, x.shape)
 
 
 @shape_function("DynamicQuantizeLinear")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
+from sardonyx.ops.shapes.element_type import element_type
 
 __all__: list[str] = []
 
@@ -14,20 +15,20 @@ __all__: list[str] = []
 @shape_function("RandomNormal", "RandomUniform")
 def from_shape(call: ShapeCall, *, shape: Sequence[int] | None = None, dtype: int = 1) -> Fact:
     """The attributes say shape and type."""
-    return tensor(DataType(dtype), None if shape is None else tuple(shape))
+    return tensor(element_type(dtype, "dtype"), None if shape is None else tuple(shape))
 
 
 @shape_function("Bernoulli", "RandomNormalLike", "RandomUniformLike")
 def like(call: ShapeCall, x: Fact, *, dtype: int | None = None) -> Fact:
     """The output is in the input's shape, of the type `dtype` or else the input's."""
-    return tensor(x.dtype if dtype is None else DataType(dtype), x.shape)
+    return tensor(x.dtype if dtype is None else element_type(dtype, "dtype"), x.shape)
 
 
 @shape_function("Multinomial")
 def multinomial(call: ShapeCall, x: Fact, *, dtype: int = 6, sample_size: int = 1) -> Fact:
     """(N, classes) -> (N, samples)."""
     batch = anonymous() if x.shape is None or not x.shape else x.shape[0]
-    return tensor(DataType(dtype), (batch, sample_size))
+    return tensor(element_type(dtype, "dtype"), (batch, sample_size))
 
 
 @shape_function("Dropout")

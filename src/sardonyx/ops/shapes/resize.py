@@ -19,15 +19,14 @@ __all__: list[str] = []
 
 @shape_function("Resize", since=11)
 def resize(call: ShapeCall, x: Fact, roi: Fact | None = None, scales: Fact | None = None, sizes: Fact | None = None, *,
-           axes: Sequence[int] | None = None, coordinate_transformation_mode: str = "half_pixel",
-           keep_aspect_ratio_policy: str = "stretch") -> Fact:  # fmt: skip
+           axes: Sequence[int] | None = None, keep_aspect_ratio_policy: str = "stretch") -> Fact:  # fmt: skip
     """Each named axis gets its size, or floor(size * scale)."""
     if x.shape is None:
         return tensor(x.dtype)
     places = normalize_axes(range(len(x.shape)) if axes is None else axes, len(x.shape))
     if sizes is not None and sizes.shape != (0,):
         return tensor(x.dtype, _sized(x.shape, places, dims_of(sizes), keep_aspect_ratio_policy))
-    if scales is None or scales.shape == (0,) or coordinate_transformation_mode == "tf_crop_and_resize":
+    if scales is None or scales.shape == (0,):
         return tensor(x.dtype, unknown_shape(len(x.shape)))
     return tensor(x.dtype, _scaled(x.shape, places, scales))
 

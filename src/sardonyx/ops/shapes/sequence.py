@@ -8,6 +8,7 @@ from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import UNKNOWN, Fact, ShapeCall, shape_function, tensor
 from sardonyx.ops.shapes.axes import normalize_axis, replace_dim
 from sardonyx.ops.shapes.control_flow import join
+from sardonyx.ops.shapes.element_type import element_type
 from sardonyx.ops.shapes.elements import ints_of
 
 __all__: list[str] = []
@@ -29,7 +30,7 @@ def sequence_construct(call: ShapeCall, first: Fact, *others: Fact | None) -> Fa
 @shape_function("SequenceEmpty")
 def sequence_empty(call: ShapeCall, *, dtype: int = 1) -> Fact:
     """A sequence of tensors of the given type."""
-    return Fact(SequenceType(TensorType(DataType(dtype))))
+    return Fact(SequenceType(TensorType(element_type(dtype, "dtype"))))
 
 
 @shape_function("SequenceInsert")

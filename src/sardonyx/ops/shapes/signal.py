@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Shape
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
 from sardonyx.ops.shapes.axes import normalize_axis, replace_dim, unknown_shape
+from sardonyx.ops.shapes.element_type import element_type
 from sardonyx.ops.shapes.elements import dims_of, int_of
 
 __all__: list[str] = []
@@ -21,13 +21,13 @@ def _one(fact: Fact | None) -> Dim:
 @shape_function("BlackmanWindow", "HammingWindow", "HannWindow")
 def window(call: ShapeCall, size: Fact, *, output_datatype: int = 1) -> Fact:
     """A vector of the size that the input holds."""
-    return tensor(DataType(output_datatype), (_one(size),))
+    return tensor(element_type(output_datatype, "output_datatype"), (_one(size),))
 
 
 @shape_function("MelWeightMatrix")
 def mel_weight_matrix(call: ShapeCall, bins: Fact, dft_length: Fact, *others: Fact | None, output_datatype: int = 1) -> Fact:
     """(dft_length / 2 + 1, bins)."""
-    return tensor(DataType(output_datatype), (_one(dft_length) // 2 + 1, _one(bins)))
+    return tensor(element_type(output_datatype, "output_datatype"), (_one(dft_length) // 2 + 1, _one(bins)))
 
 
 @shape_function("DFT", since=20)

@@ -273,6 +273,8 @@ def center_crop_pad(call: ShapeCall, x: Fact, shape: Fact, *, axes: Sequence[int
     target = dims_of(shape)
     places = normalize_axes(range(len(x.shape)) if axes is None else axes, len(x.shape))
     sizes: Sequence[Dim | None] = [None] * len(places) if target is None else target
+    if len(sizes) != len(places):
+        raise InvalidGraph(f"the target shape has {len(sizes)} elements for {len(places)} axes of shape {dims_text(x.shape)}")
     dims = list(x.shape)
     for place, size in zip(places, sizes, strict=True):
         dims[place] = anonymous() if size is None else size

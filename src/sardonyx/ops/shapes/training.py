@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sardonyx.ops.fact import UNKNOWN, Fact, ShapeCall, shape_function, tensor
 
 __all__: list[str] = []
@@ -16,3 +18,9 @@ def optimizer(call: ShapeCall, rate: Fact, step: Fact, *inputs: Fact | None) -> 
     count = len(inputs) // (_STATES[call.op_type] + 1)
     parameters = [UNKNOWN if fact is None else tensor(fact.dtype, fact.shape) for fact in inputs[:count]]
     return tuple(parameters * _STATES[call.op_type])
+
+
+@shape_function("Gradient", domain="ai.onnx.preview.training")
+def gradient(call: ShapeCall, *inputs: Fact | None, xs: Sequence[str] = ()) -> tuple[Fact, ...]:
+    """The derivative by each of the first inputs, in its shape."""
+    return tuple([UNKNOWN if fact is None else tensor(fact.dtype, fact.shape) for fact in inputs[: len(xs)]])

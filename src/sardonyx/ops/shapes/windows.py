@@ -63,6 +63,8 @@ def _slide(window: Window, axis: int, dim: Dim) -> Dim:
     begin, end = (0, 0) if window.auto_pad == "VALID" else (window.pads[axis], window.pads[axis + len(window.kernel)])
     reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1
     room = dim + begin + end - reach
+    if dim == 0:
+        return 0
     if isinstance(room, int) and room < 0:
         raise InvalidGraph(
             f"a window of {reach} does not fit in the {dim} elements of spatial axis {axis} with padding {begin} and {end}"

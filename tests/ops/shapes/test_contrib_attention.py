@@ -1,0 +1,47 @@
+"""Facts about attention of com.microsoft."""
+
+from __future__ import annotations
+
+from support.infer_op import A, B, floats, infer_op, ints, plain
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir import symbol
+from sardonyx.ops.fact import tensor
+
+MICROSOFT = "com.microsoft"
+PAST = symbol("past")
+
+
+def test_group_query_attention_caches_up_to_the_total_length() -> None:
+    """The cache is as long as the longer of past and total length."""
+    q, kv, past = floats(A, B, 512), floats(A, B, 128), floats(A, 2, PAST, 64)
+    total = ints(PAST + B)
+    facts = infer_op("GroupQueryAttention", q, kv, kv, past, past, ints(0), total, domain=MICROSOFT, outputs=3, num_heads=8,
+                     kv_num_heads=2)  # fmt: skip
+    assert [fact.shape for fact in facts[:3]] == [(A, B, 512), (A, 2, PAST + B, 64), (A, 2, PAST + B, 64)]
+
+
+def test_packed_queries_hold_keys_and_values() -> None:
+    """Without keys the queries hold all three."""
+    inputs = (floats(A, B, 768), None, None, None, None, ints(0), ints(4))
+    facts = infer_op("GroupQueryAttention", *inputs, domain=MICROSOFT, num_heads=8, kv_num_heads=2)
+    assert plain(facts[0]) == (A, B, 512)
+
+
+def test_multi_head_attention() -> None:
+    """Keys may come with their heads apart or packed."""
+    q, past = floats(A, B, 512), floats(A, 8, PAST, 64)
+    facts = infer_op("MultiHeadAttention", q, q, floats(A, B, 256), None, None, None, past, past, domain=MICROSOFT, outputs=3,
+                     num_heads=8)  # fmt: skip
+    assert [fact.shape for fact in facts[:3]] == [(A, B, 256), (A, 8, PAST + B, 64), (A, 8, PAST + B, 32)]
+    assert plain(infer_op("MultiHeadAttention", floats(A, B, 8, 3, 64), domain=MICROSOFT, num_heads=8)[0]) == (A, B, 512)
+
+
+def test_attention_with_packed_weights() -> None:
+    """A third of the weights' columns are values."""
+    facts = infer_op("Attention", floats(A, B, 768), floats(768, 2304), domain=MICROSOFT, outputs=2, num_heads=12)
+    assert [fact.shape for fact in facts] == [(A, B, 768), (2, A, 12, B, 64)]
+    byte = tensor(DataType.UINT8, (A, B, 768))
+    (fact,) = infer_op("QAttention", byte, tensor(DataType.INT8, (768, 2304)), floats(2304), floats(), floats(), domain=MICROSOFT,
+                       num_heads=12)[:1]  # fmt: skip
+    assert (fact.dtype, fact.shape) == (DataType.FLOAT, (A, B, 768))
