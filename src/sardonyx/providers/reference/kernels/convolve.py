@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sardonyx.dtypes import Array
+from sardonyx.providers.reference.kernels.depthwise import convolve_depthwise, suits_depthwise
 from sardonyx.providers.reference.kernels.phases import ColumnGatherer, SlidingAxis, sliding_axes
 from sardonyx.providers.reference.kernels.window import Window
 
@@ -40,10 +41,13 @@ def convolve(x: Array, w: Array, bias: Array | None, group: int, window: Window)
     axes = sliding_axes(x.shape[2:], window)
     outputs = [axis.output for axis in axes]
     filters = w.shape[0] // group
-    blocks = _plan_blocks(axes, x.shape[0], group, w.shape[1], filters)
     source = x.reshape(x.shape[0], group, -1, *(axis.size for axis in axes))
     weights = w.reshape(group, filters, -1)
     offsets = None if bias is None else bias.reshape(group, filters, 1)
+    if suits_depthwise(axes, w.shape[1], filters):
+        convolve_depthwise(source, weights, offsets, axes, y.reshape(y.shape[0], group, filters, *outputs))
+        return y
+    blocks = _plan_blocks(axes, x.shape[0], group, w.shape[1], filters)
     flat = y.reshape(y.shape[0], group, filters, -1)
     columns_per_row = math.prod(outputs[1:])
     gatherer = ColumnGatherer(axes, blocks.width)
