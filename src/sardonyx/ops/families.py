@@ -47,15 +47,18 @@ FAMILIES: dict[str, str] = {
     "ml_feature": "ArrayFeatureExtractor Binarizer CastMap CategoryMapper DictVectorizer FeatureVectorizer Imputer LabelEncoder "
                   "Normalizer OneHotEncoder Scaler ZipMap",
     "training": "Adagrad Adam Gradient Momentum",
-    "contrib_attention": "GroupQueryAttention MultiHeadAttention",
-    "contrib_elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu QuickGelu",
-    "contrib_matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul MatMulInteger16 MatMulIntegerToFloat MatMulNBits "
-                      "TransposeMatMul",
-    "contrib_normalize": "EmbedLayerNormalization SimplifiedLayerNormalization SkipLayerNormalization "
-                         "SkipSimplifiedLayerNormalization",
+    "contrib_array": "CDist DynamicTimeWarping ExpandDims Inverse NGramRepeatBlock NhwcMaxPool UnfoldTensor",
+    "contrib_attention": "GroupQueryAttention MultiHeadAttention QAttention",
+    "contrib_elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu GatedAdd LinearAttentionGate QuickGelu ScaledSiLU",
+    "contrib_matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul MatMulBnb4 MatMulInteger16 MatMulIntegerToFloat "
+                      "MatMulNBits TransposeMatMul",
+    "contrib_moe": "MoE QMoE",
+    "contrib_normalize": "BranchwiseRMSNorm EmbedLayerNormalization GatedRMSNorm QEmbedLayerNormalization "
+                         "SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization",
     "contrib_qlinear": "QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul "
                        "QLinearSigmoid QLinearSoftmax QLinearWhere",
     "contrib_quantize": "GatherBlockQuantized",
+    "contrib_rnn": "DynamicQuantizeLSTM",
 }  # fmt: skip
 """Family -> the operators in it, of all domains, separated by blanks.
 
