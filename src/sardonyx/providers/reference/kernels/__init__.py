@@ -5,12 +5,15 @@ from sardonyx.providers.reference.kernels import attention as attention
 from sardonyx.providers.reference.kernels import binary as binary
 from sardonyx.providers.reference.kernels import cast as cast
 from sardonyx.providers.reference.kernels import constant as constant
+from sardonyx.providers.reference.kernels import contrib_array as contrib_array
 from sardonyx.providers.reference.kernels import contrib_attention as contrib_attention
 from sardonyx.providers.reference.kernels import contrib_elementwise as contrib_elementwise
 from sardonyx.providers.reference.kernels import contrib_matmul as contrib_matmul
+from sardonyx.providers.reference.kernels import contrib_moe as contrib_moe
 from sardonyx.providers.reference.kernels import contrib_normalize as contrib_normalize
 from sardonyx.providers.reference.kernels import contrib_qlinear as contrib_qlinear
 from sardonyx.providers.reference.kernels import contrib_quantize as contrib_quantize
+from sardonyx.providers.reference.kernels import contrib_rnn as contrib_rnn
 from sardonyx.providers.reference.kernels import control_flow as control_flow
 from sardonyx.providers.reference.kernels import conv as conv
 from sardonyx.providers.reference.kernels import conv_transpose as conv_transpose
@@ -23,6 +26,7 @@ from sardonyx.providers.reference.kernels import image as image
 from sardonyx.providers.reference.kernels import linear_attention as linear_attention
 from sardonyx.providers.reference.kernels import loss as loss
 from sardonyx.providers.reference.kernels import matmul as matmul
+from sardonyx.providers.reference.kernels import matmul_bnb4 as matmul_bnb4
 from sardonyx.providers.reference.kernels import ml_feature as ml_feature
 from sardonyx.providers.reference.kernels import ml_linear as ml_linear
 from sardonyx.providers.reference.kernels import ml_tree as ml_tree
