@@ -30,6 +30,9 @@ from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.fuse_conv_add import FUSE_CONV_ADD
 from sardonyx.optimize.rules.fuse_conv_batchnorm import FUSE_CONV_BATCHNORM
 from sardonyx.optimize.rules.fuse_conv_multiply import FUSE_CONV_MULTIPLY
+from sardonyx.optimize.rules.fuse_gelu import FUSE_GELU, FUSE_GELU_TANH
+from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS
+from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM
 from sardonyx.optimize.rules.merge_casts import MERGE_CASTS
 from sardonyx.optimize.rules.merge_reshapes import MERGE_RESHAPES
 from sardonyx.optimize.rules.merge_squeezes import MERGE_SQUEEZES
@@ -67,7 +70,13 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         MERGE_SQUEEZES,
         MERGE_CASTS,
     ),
-    Level.EXTENDED: (),
+    Level.EXTENDED: (
+        FUSE_LAYER_NORM,
+        FUSE_LAYER_NORM_BIAS,
+        FUSE_RMS_NORM,
+        FUSE_GELU,
+        FUSE_GELU_TANH,
+    ),
     Level.LAYOUT: (),
 }
 """The rules that each level adds, in the order in which they are tried at one node."""

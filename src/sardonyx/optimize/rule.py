@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -18,12 +19,14 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Attribute, Graph, Node, Tensor, Value
 from sardonyx.ops.infer import infer_node
+from sardonyx.ops.schemas import find_schema
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternFunction
 
 __all__ = ["Builder", "Check", "Replace", "Rule"]
 
+_NEWER_VERSIONS = 40
 _RESERVED = {"_domain", "_version", "_attributes"}
 
 
@@ -50,9 +53,13 @@ class Builder:
         """The graph of the root."""
         return self._graph
 
-    def version(self, domain: str = "") -> int:
-        """The opset version that a new node of `domain` is read under."""
-        return self._root.version if domain == self._root.domain else self._imports.get(domain, 1)
+    def version(self, domain: str = "", op_type: str = "Identity") -> int:
+        """The opset version that a new node is read under: the root's in its domain, the model's in another.
+
+        An operator that is newer is read under the version that brought it: versions belong to nodes, not to graphs.
+        """
+        version = self._root.version if domain == self._root.domain else self._imports.get(domain, 1)
+        return _first_version(domain, op_type, version)
 
     def __getattr__(self, op_type: str) -> Callable[..., Value]:
         """The maker of nodes of `op_type` with one output."""
@@ -78,7 +85,7 @@ class Builder:
         given: dict[str, Attribute] = dict(attributes.get("_attributes", {}))
         given.update({key: _attribute(value) for key, value in attributes.items() if key not in _RESERVED and value is not None})
         node = Node(op_type, [self._value(value) for value in inputs], count, given, domain=domain,
-                    version=attributes.get("_version", self.version(domain)), name=self._root.name)  # fmt: skip
+                    version=attributes.get("_version") or self.version(domain, op_type), name=self._root.name)  # fmt: skip
         self._graph.insert_before(self._root, node)
         self.nodes.append(node)
         for value, fact in zip(node.outputs, infer_node(node), strict=False):
@@ -94,6 +101,15 @@ class Builder:
         if value is None or isinstance(value, Value):
             return value
         return self.constant(np.asarray(value))
+
+
+@functools.cache
+def _first_version(domain: str, op_type: str, version: int) -> int:
+    """The first version from `version` on at which the operator exists; `version` for an unknown one."""
+    for later in range(version, version + _NEWER_VERSIONS):
+        if find_schema(domain, op_type, later) is not None:
+            return later
+    return version
 
 
 def _attribute(value: Any) -> Attribute:
