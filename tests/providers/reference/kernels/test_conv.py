@@ -65,7 +65,9 @@ def test_conv_leaves_its_inputs_alone():
         (IMAGE, ONES, {"kernel_shape": (2, 2)}, "kernel_shape"),
         (IMAGE, np.ones((1, 1, 5, 5), np.float32), {}, "does not fit"),
         (IMAGE, ONES, {"pads": (1, 1)}, "pads"),
-        (IMAGE, ONES, {"pads": (1 << 39, 0, 1 << 39, 0)}, "bytes"),
+        (IMAGE, ONES, {"pads": (1 << 30, 1 << 30, 0, 0)}, "bytes"),
+        (IMAGE, ONES, {"pads": (1 << 39, 0, 1 << 39, 0)}, "2.31"),
+        (IMAGE, ONES, {"pads": (1 << 39, 0, 1 << 39, 0), "dilations": (1 << 38, 1)}, "2.31"),
     ],
 )
 def test_conv_refuses_what_does_not_fit(x, w, attributes, message):

@@ -50,6 +50,8 @@ def test_max_pool_indices_agree_with_the_values():
     x = np.random.default_rng(0).standard_normal((2, 3, 7, 6, 5), dtype=np.float32)
     y, index = run_op("MaxPool", x, kernel_shape=(2, 3, 2), pads=(1, 1, 0, 0, 1, 1), dilations=(2, 1, 1), outputs=2)
     assert np.array_equal(x.ravel()[index], y)
+    small, place = run_op("MaxPool", (x * 9).astype(np.int8), kernel_shape=(3, 3, 3), outputs=2)
+    assert np.array_equal((x * 9).astype(np.int8).ravel()[place], small)
     assert np.array_equal(y, run_op("MaxPool", x, kernel_shape=(2, 3, 2), pads=(1, 1, 0, 0, 1, 1), dilations=(2, 1, 1)))
 
 
@@ -112,6 +114,18 @@ def test_an_empty_batch_pools_to_nothing():
     assert run_op("AveragePool", IMAGE[:0], kernel_shape=(2, 2)).shape == (0, 1, 3, 3)
 
 
+@pytest.mark.parametrize("attributes", [{}, {"dilations": (2,)}, {"pads": (5, 40)}, {"pads": (40, 7), "dilations": (2,)}])
+def test_windows_longer_than_the_output_pool_alike(attributes):
+    """A few long windows give what NumPy's windows give."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 60))
+    begin, end = attributes.get("pads", (0, 0))
+    dilation = attributes.get("dilations", (1,))[0]
+    padded = np.pad(x, [(0, 0), (0, 0), (begin, end)], constant_values=-np.inf)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 29 * dilation - dilation + 1, axis=2)[:, :, ::5, ::dilation]
+    y = run_op("MaxPool", x, kernel_shape=(29,), strides=(5,), **attributes)
+    assert np.array_equal(y, windows.max(axis=3))
+
+
 @pytest.mark.parametrize(
     ("x", "attributes", "message"),
     [
@@ -119,7 +133,9 @@ def test_an_empty_batch_pools_to_nothing():
         (IMAGE, {}, "kernel_shape is missing"),
         (IMAGE, {"kernel_shape": (2,)}, "kernel_shape"),
         (IMAGE, {"kernel_shape": (5, 5)}, "does not fit"),
-        (IMAGE, {"kernel_shape": (1, 1), "pads": (1 << 39,) * 4}, "bytes"),
+        (IMAGE, {"kernel_shape": (1, 1), "pads": (1 << 29,) * 4}, "bytes"),
+        (IMAGE, {"kernel_shape": (1, 1), "pads": (1 << 39,) * 4}, "2.31"),
+        (IMAGE[0], {"kernel_shape": (1 << 21,), "pads": (1 << 21,) * 2}, "2.20"),
     ],
 )
 def test_wrong_windows_are_refused(x, attributes, message):

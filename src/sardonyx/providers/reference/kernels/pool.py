@@ -21,6 +21,9 @@ from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []
 
+_MOST_STEPS = 1 << 20
+"""More taps and outputs than this along one axis are refused: pooling takes one step per tap or per output."""
+
 
 @kernel("MaxPool")
 @quiet
@@ -127,7 +130,13 @@ def _slide(x: Array, window: Window, combine: np.ufunc, neutral: float | int) ->
 
 def _slide_axis(x: Array, axis: int, window: Window, combine: np.ufunc, neutral: float | int) -> Array:
     output = window.output[axis]
+    if min(output, window.kernel[axis]) > _MOST_STEPS:
+        raise InvalidArgument(
+            f"kernel_shape = {list(window.kernel)} over an output of {list(window.output)}; one of the two may be at most 2^20"
+        )
     before = (slice(None),) * (axis + 2)
+    if output < window.kernel[axis]:
+        return _reduce_windows(x, axis, window, combine, neutral)
     taps = [_tap_slices(x.shape[axis + 2], window, axis, tap) for tap in range(window.kernel[axis])]
     taps.sort(key=lambda tap: tap[0] != slice(0, output))
     inside, source = taps[0]
@@ -140,6 +149,19 @@ def _slide_axis(x: Array, axis: int, window: Window, combine: np.ufunc, neutral:
         target = y[(*before, inside)]
         combine(target, x[(*before, source)], out=target)
     return y
+
+
+def _reduce_windows(x: Array, axis: int, window: Window, combine: np.ufunc, neutral: float | int) -> Array:
+    """Combine window by window along an axis that has fewer of them than taps."""
+    size, dilation = x.shape[axis + 2], window.dilations[axis]
+    parts = []
+    for output in range(window.output[axis]):
+        start = output * window.strides[axis] - window.begins[axis]
+        stop = start + (window.kernel[axis] - 1) * dilation + 1
+        first = start if start >= 0 else start % dilation
+        elements = x[(*(slice(None),) * (axis + 2), slice(first, max(first, min(stop, size)), dilation))]
+        parts.append(combine.reduce(elements, axis=axis + 2, keepdims=True, initial=neutral, dtype=x.dtype))
+    return np.concatenate(parts, axis=axis + 2)
 
 
 def _tap_slices(size: int, window: Window, axis: int, tap: int) -> tuple[slice, slice]:

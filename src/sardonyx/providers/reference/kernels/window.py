@@ -14,7 +14,9 @@ from sardonyx.errors import InvalidArgument
 __all__ = ["Window", "place_window", "resolve_axes_values", "split_padding"]
 
 _LARGEST_AXIS = 1 << 40
-"""No axis of an input or output is longer; larger numbers in attributes are mistakes or attacks."""
+"""Larger numbers in attributes are mistakes or attacks."""
+_LARGEST_PADDED_AXIS = 1 << 31
+"""The longest axis, padding included, that a window slides on."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ def _place(
     output = []
     for size, extent, stride, begin, end in zip(spatial, extents, strides, begins, ends, strict=True):
         room = size + begin + end - extent
+        if size + begin + end > _LARGEST_PADDED_AXIS:
+            raise InvalidArgument(f"padding {[*begins, *ends]} makes an axis longer than 2^31 elements; correct pads")
         if room < 0 and size > 0:
             raise InvalidArgument(
                 f"a window of {list(kernel)} taps with dilations {list(dilations)} does not fit an input of spatial "
