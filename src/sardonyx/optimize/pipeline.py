@@ -31,12 +31,17 @@ from sardonyx.optimize.rules.fuse_conv_add import FUSE_CONV_ADD
 from sardonyx.optimize.rules.fuse_conv_batchnorm import FUSE_CONV_BATCHNORM
 from sardonyx.optimize.rules.fuse_conv_multiply import FUSE_CONV_MULTIPLY
 from sardonyx.optimize.rules.fuse_gelu import FUSE_GELU, FUSE_GELU_TANH
+from sardonyx.optimize.rules.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
 from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS
+from sardonyx.optimize.rules.fuse_pad import FUSE_PAD
+from sardonyx.optimize.rules.fuse_relu_clip import FUSE_RELU_CLIP
 from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM
 from sardonyx.optimize.rules.merge_casts import MERGE_CASTS
 from sardonyx.optimize.rules.merge_reshapes import MERGE_RESHAPES
 from sardonyx.optimize.rules.merge_squeezes import MERGE_SQUEEZES
 from sardonyx.optimize.rules.merge_transposes import MERGE_TRANSPOSES
+from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE
+from sardonyx.optimize.rules.swap_where_branches import SWAP_WHERE_BRANCHES
 from sardonyx.trace import span
 
 __all__ = ["ALWAYS", "PASSES", "ROUNDS", "RULES", "PassRecord", "Report", "known_names", "optimize"]
@@ -65,10 +70,15 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_CONV_BATCHNORM,
         FUSE_CONV_MULTIPLY,
         FUSE_CONV_ADD,
+        FUSE_PAD,
+        FUSE_RELU_CLIP,
+        FUSE_GEMM_TRANSPOSE,
         MERGE_TRANSPOSES,
         MERGE_RESHAPES,
         MERGE_SQUEEZES,
         MERGE_CASTS,
+        SWAP_WHERE_BRANCHES,
+        SKIP_BEFORE_SHAPE,
     ),
     Level.EXTENDED: (
         FUSE_LAYER_NORM,

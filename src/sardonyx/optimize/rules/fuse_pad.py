@@ -1,0 +1,75 @@
+"""Fold a padding with zeros into the convolution or pooling after it.
+
+    Conv(Pad(x, p), w, b?) {pads = q}            ->      Conv(x, w, b?) {pads = p + q}
+    AveragePool(Pad(x, p)) {pads = q}            ->      AveragePool(x) {pads = p + q, count_include_pad = 1}       where q is 0
+
+Left alone:
+    a mode other than constant, a value other than 0
+    pads that are no constants, that are negative, or that reach the batch or the channels
+    auto_pad other than NOTSET, which computes pads of its own from the padded size
+    AveragePool that pads too, or rounds up (ceil_mode): which elements count would change; or whose opset has no count_include_pad
+    MaxPool: it pads with the smallest value, not with 0
+    Pad of opset 18 and later with axes
+    a padded value that has other users
+"""
+
+from __future__ import annotations
+
+from sardonyx.ir import Value
+from sardonyx.optimize.edit import small_constant
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.pattern import PatternBuilder
+from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.terms import Term, attribute_value
+
+__all__ = ["FUSE_PAD"]
+
+
+def _pattern(op: PatternBuilder, x: Term) -> Term:
+    padded = op.Pad(x, op.rest("operands"), mode="constant", _as="pad")
+    return op.any_of(op.Conv(padded, op.rest("weights")), op.AveragePool(padded))
+
+
+def _check(match: Match) -> str | list[int]:
+    pads = _pads(match)
+    if isinstance(pads, str):
+        return pads
+    node, rank = match.root, len(pads) // 2
+    if rank < 3 or any(pads[:2]) or any(pads[rank : rank + 2]) or min(pads) < 0:
+        return f"the pads {pads} are not of the spatial axes alone, or negative"
+    if node.get("auto_pad", "NOTSET") != "NOTSET":
+        return f"auto_pad is {node.get('auto_pad')}"
+    spatial = [*pads[2:rank], *pads[rank + 2 :]]
+    own = list(node.get("pads", [0] * len(spatial)))
+    if len(own) != len(spatial):
+        return f"the pads {own} and {spatial} do not fit"
+    if node.op_type == "AveragePool" and (any(own) or node.get("ceil_mode", 0)):
+        return "the pooling pads too, or rounds up"
+    if node.op_type == "AveragePool" and attribute_value(node, "count_include_pad") is None:
+        return "the pooling has no count_include_pad"
+    return [ours + theirs for ours, theirs in zip(own, spatial, strict=True)]
+
+
+def _pads(match: Match) -> list[int] | str:
+    """The pads in the order begin..., end..., or why they cannot be used."""
+    node = match.node("pad")
+    if "pads" in node.attributes:
+        return list(node.get("pads")) if not attribute_value(node, "value") else "the value is not 0"
+    if node.input(3) is not None:
+        return "the padding has axes"
+    value = node.input(2)
+    number = small_constant(value, match.place.overridable, max_elements=1)
+    if value is not None and (number is None or number.size != 1 or number.reshape(()) != 0):
+        return "the value is not 0"
+    pads = small_constant(node.input(1), match.place.overridable)
+    return "the pads are no constant" if pads is None else [int(pad) for pad in pads]
+
+
+def _replace(op: Builder, match: Match, pads: list[int]) -> Value:
+    node = match.root
+    weights = match.rest("weights") if node.op_type == "Conv" else ()
+    included = 1 if node.op_type == "AveragePool" else None
+    return op.node(node.op_type, match["x"], *weights, _attributes=node.attributes, pads=pads, count_include_pad=included)
+
+
+FUSE_PAD = Rule("fuse_pad", _pattern, _replace, _check)

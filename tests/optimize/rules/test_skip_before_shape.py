@@ -1,0 +1,21 @@
+"""Shapes of what only changes numbers."""
+
+import pytest
+from support.optimizing import apply_rule, declines, operators
+
+from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE
+
+
+@pytest.mark.parametrize("lines", [
+    "a = Cast(x) {to = 7} y = Shape(a)", "a = Neg(x) b = Relu(a) y = Shape(b) {start = 1}", "a = Exp(x) y = Size(a)",
+])  # fmt: skip
+def test_fires_with_the_same_numbers(lines):
+    """Shape and Size read the value before."""
+    model, fired = apply_rule(SKIP_BEFORE_SHAPE, f"graph(x: float[batch, 3]) -> (y) {{ {lines} }}", rtol=0)
+    assert fired >= 1
+    assert len(operators(model)) == 1
+
+
+def test_declines_what_changes_the_shape():
+    """An operator that may change the shape is not skipped."""
+    assert declines(SKIP_BEFORE_SHAPE, "graph(x: float[2, 3]) -> (y) { a = Transpose(x) y = Shape(a) }") == "no match"
