@@ -12,6 +12,7 @@ from support.run_op import run_op
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Graph, TensorType, Value, symbol
 
 
 class FunctionBody:
@@ -27,15 +28,16 @@ class FunctionBody:
         return self._function(*inputs)
 
 
-class FunctionBodyWithShapes(FunctionBody):
-    """The same, with output shapes stated."""
+class FunctionBodyWithGraph(FunctionBody):
+    """The same, with a graph that states the types of its outputs."""
 
-    def __init__(self, function: Callable[..., list[Any]], inputs: int, shapes: Sequence[Sequence[int | None] | None]) -> None:
-        super().__init__(function, inputs, len(shapes))
-        self.output_shapes = shapes
+    def __init__(self, function: Callable[..., list[Any]], inputs: int, outputs: Sequence[TensorType]) -> None:
+        super().__init__(function, inputs, len(outputs))
+        self.graph = Graph(outputs=[Value(str(index), type) for index, type in enumerate(outputs)])
 
 
 TRUE, FALSE = np.array(True), np.array(False)
+BOOL, FLOATS = TensorType(DataType.BOOL, ()), TensorType(DataType.FLOAT, (2,))
 
 
 def f32(*values: float) -> Array:
@@ -99,9 +101,16 @@ def test_Loop_without_iterations_returns_what_it_was_given(count: Array | None, 
 
 def test_Loop_without_iterations_takes_trailing_dimensions_from_the_body() -> None:
     """Dimensions that the body leaves open are 0."""
-    body = FunctionBodyWithShapes(lambda *_: [], 3, [(), (1,), (3, None)])
+    body = FunctionBodyWithGraph(lambda *_: [], 3, [BOOL, FLOATS, TensorType(DataType.INT8, (3, symbol("n")))])
     _, seen = run_op("Loop", trips(0), TRUE, f32(7), body=body, outputs=2, output_types=(DataType.FLOAT, DataType.DOUBLE))
     assert (seen.shape, seen.dtype) == ((0, 3, 0), np.float64)
+
+
+def test_Loop_without_iterations_takes_the_type_from_the_body_where_the_node_has_none() -> None:
+    """The node's own type comes first."""
+    body = FunctionBodyWithGraph(lambda *_: [], 3, [BOOL, FLOATS, TensorType(DataType.INT8)])
+    _, seen = run_op("Loop", trips(0), TRUE, f32(7), body=body, outputs=2)
+    assert (seen.shape, seen.dtype) == ((0,), np.int8)
 
 
 def test_Loop_carries_sequences_and_optionals() -> None:
@@ -174,7 +183,7 @@ def test_Scan_zips_several_inputs() -> None:
 
 def test_Scan_over_nothing() -> None:
     """State passes; the scan output is empty with the stated type and shape."""
-    body = FunctionBodyWithShapes(lambda *_: [], 2, [(2,), (2,)])
+    body = FunctionBodyWithGraph(lambda *_: [], 2, [FLOATS, FLOATS])
     types = (DataType.FLOAT, DataType.FLOAT16)
     final, sums = run_op(
         "Scan", f32(1, 2), np.zeros((0, 2), np.float32), body=body, num_scan_inputs=1, outputs=2, output_types=types

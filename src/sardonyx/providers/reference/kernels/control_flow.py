@@ -10,17 +10,18 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Graph
 from sardonyx.providers.reference.registry import Body, Call, kernel
 
-__all__ = ["ShapedBody", "if_", "loop", "scan", "scan_batch", "sequence_map"]
+__all__ = ["GraphBody", "if_", "loop", "scan", "scan_batch", "sequence_map"]
 
 
 @runtime_checkable
-class ShapedBody(Protocol):
-    """A body that also knows its outputs without being run; asked only where a loop makes no iteration."""
+class GraphBody(Protocol):
+    """A body that shows the graph it runs: what its outputs are, where a loop makes no iteration to tell."""
 
-    output_shapes: Sequence[Sequence[int | None] | None]
-    """For each output, its dimensions (None: unknown), or None where even the rank is unknown."""
+    graph: Graph
+    """The graph."""
 
 
 @kernel("If")
@@ -168,9 +169,12 @@ def _stack(call: Call, body: Body, position: int, body_position: int, values: li
 
 def _empty(call: Call, body: Body, position: int, body_position: int) -> Array:
     """The result of no iterations: length 0, then the shape that the body states, unknown dimensions 0."""
-    shape = body.output_shapes[body_position] if isinstance(body, ShapedBody) else None
+    stated = body.graph.outputs[body_position] if isinstance(body, GraphBody) else None
+    shape = () if stated is None or stated.shape is None else stated.shape
     element = call.output_types[position] if position < len(call.output_types) else None
-    dims = [0 if dim is None else dim for dim in shape or ()]
+    if element is None and stated is not None:
+        element = stated.dtype
+    dims = [dim if isinstance(dim, int) else 0 for dim in shape]
     return np.empty((0, *dims), (DataType.FLOAT if element is None else element).numpy)
 
 
