@@ -263,7 +263,7 @@ class Function(Emitter):
         self._jump(done)
         self._open(done)
 
-    def branch(self, condition: Value, yes: Callable[[], None], no: Callable[[], None]) -> None:
+    def branch(self, condition: Value, yes: Callable[[], object], no: Callable[[], object]) -> None:
         """Write `yes()` for where `condition` holds and `no()` for where it does not."""
         first, second, done = self.name("then"), self.name("else"), self.name("done")
         self._branch_if(condition, first, second)

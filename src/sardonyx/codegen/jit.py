@@ -12,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from typing import Any
 from sardonyx.codegen.llvm import binding, version
 from sardonyx.codegen.module import Module
 from sardonyx.codegen.object_cache import ObjectCache
+from sardonyx.codegen.processors import available_processors
 from sardonyx.codegen.target import Target
 from sardonyx.errors import Fail
 
@@ -128,13 +128,6 @@ def compile_object(text: str, target: Target, level: int = 1) -> bytes:
     machine = _machine(target)
     _optimize(module, machine, level)
     return _emit(module, machine)
-
-
-def available_processors() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _machine(target: Target) -> Any:  # an llvmlite TargetMachine

@@ -290,8 +290,8 @@ class Pointer(Value):
         return self.emitter.value(text, kind)
 
     def load_pointer(self, index: Operand, element: Type) -> Pointer:
-        """The address kept at `index`, of elements of type `element`."""
-        return Pointer(self.emitter, self.load(index).ref, element)
+        """The address kept at `index`, counted in addresses; it is of elements of type `element`."""
+        return Pointer(self.emitter, self.of(PTR).load(index).ref, element)
 
     def store(self, value: Operand, index: Operand = 0, span: Span | int = _ONE, *, align: int | None = None) -> None:
         """Write `value` at `index`; a number or scalar is spread over the lanes of `span`."""
