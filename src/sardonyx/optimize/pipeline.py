@@ -3,7 +3,8 @@
     report = optimize(model, Level.ALL, evaluate=evaluate)
     print(report)                                       which pass and which rule changed what, and how long it took
 
-Passes of a level are repeated until none changes anything, `ROUNDS` times at most.
+The passes of a level, its rules and the clean-up are repeated until none changes anything, `ROUNDS` times at most; what a higher
+level changes goes through BASIC again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE
 from sardonyx.optimize.rules.swap_where_branches import SWAP_WHERE_BRANCHES
 from sardonyx.trace import span
 
-__all__ = ["ALWAYS", "PASSES", "ROUNDS", "RULES", "PassRecord", "Report", "known_names", "optimize"]
+__all__ = ["ALWAYS", "CLEAN_UP", "PASSES", "ROUNDS", "RULES", "PassRecord", "Report", "known_names", "optimize"]
 
 ROUNDS = 10
 """How often the passes of one level are repeated at most."""
@@ -55,7 +56,6 @@ ALWAYS: tuple[Pass, ...] = (INLINE_FUNCTIONS, INFER_SHAPES)
 PASSES: dict[Level, tuple[Pass, ...]] = {
     Level.BASIC: (
         FOLD_CONSTANTS,
-        ELIMINATE_DEAD_NODES,
         ELIMINATE_IDENTITIES,
         SIMPLIFY_RESHAPES,
         ELIMINATE_COMMON_SUBEXPRESSIONS,
@@ -64,6 +64,9 @@ PASSES: dict[Level, tuple[Pass, ...]] = {
     Level.LAYOUT: (),
 }
 """The passes that each level adds, in order; the level's rules are applied after them."""
+
+CLEAN_UP: tuple[Pass, ...] = (ELIMINATE_DEAD_NODES,)
+"""What runs after the rules of each level from BASIC on."""
 
 RULES: dict[Level, tuple[Rule, ...]] = {
     Level.BASIC: (
@@ -135,7 +138,7 @@ class Report:
 
 def known_names() -> list[str]:
     """The names of all passes and rules that may be disabled, sorted."""
-    passes = [item.name for level in PASSES.values() for item in level]
+    passes = [item.name for items in (*PASSES.values(), CLEAN_UP) for item in items]
     rules = [rule.name for level in RULES.values() for rule in level]
     return sorted([*passes, *rules])
 
@@ -166,10 +169,12 @@ def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, dis
     start = time.perf_counter()
     with span("optimize", model=model.label, level=run.report.level.name):
         run.once(ALWAYS)
-        for stage in (Level.BASIC, Level.EXTENDED, Level.LAYOUT):
-            if run.report.level >= stage:
-                extra = extra_passes if stage is Level.BASIC else ()
-                run.until_stable(_stage(stage, disabled, extra_rules, extra, run.report.fired))
+        basic = _stage(Level.BASIC, disabled, extra_rules, extra_passes, run.report.fired)
+        if run.report.level >= Level.BASIC:
+            run.until_stable(basic)
+        for stage in (Level.EXTENDED, Level.LAYOUT):
+            if run.report.level >= stage and run.until_stable(_stage(stage, disabled, extra_rules, (), run.report.fired)):
+                run.until_stable(basic)
     run.report.seconds = time.perf_counter() - start
     run.report.nodes_after = len(model.graph)
     return run.report
@@ -192,8 +197,9 @@ def _stage(level: Level, disabled: Collection[str], extra_rules: Sequence[Rule],
            fired: Counter[str]) -> list[Pass]:  # fmt: skip
     own = [*RULES[level], *(rule for rule in extra_rules if rule.level is level)]
     rules = [rule for rule in own if rule.name not in disabled]
-    passes = [item for item in (*PASSES[level], *extra_passes) if item.name not in disabled]
-    return [*passes, *([ApplyRules(rules, fired)] if rules else [])]
+    if not (rules or PASSES[level] or extra_passes):
+        return []
+    return [item for item in (*PASSES[level], *extra_passes, ApplyRules(rules, fired), *CLEAN_UP) if item.name not in disabled]
 
 
 class _Run:
@@ -202,12 +208,13 @@ class _Run:
     def __init__(self, model: Model, context: Context, report: Report, check: bool) -> None:
         self._model, self._context, self.report, self._check = model, context, report, check
 
-    def until_stable(self, passes: Sequence[Pass]) -> None:
-        """Repeat the passes, and shape inference after a round that changed something."""
-        for _ in range(ROUNDS if passes else 0):
+    def until_stable(self, passes: Sequence[Pass]) -> bool:
+        """Repeat the passes, and shape inference after a round that changed something; whether any did."""
+        for count in range(ROUNDS if passes else 0):
             if not self.once(passes):
-                return
+                return count > 0
             self.once((INFER_SHAPES,))
+        return bool(passes)
 
     def once(self, passes: Sequence[Pass]) -> bool:
         changed = False
