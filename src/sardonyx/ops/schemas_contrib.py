@@ -26,63 +26,107 @@ SimplifiedLayerNormalization(X:T scale:V) -> Y:V inv_std_var:U? | axis:INT=-1 ep
 
 
 _MICROSOFT = """
-Attention(input:T weights:T bias:T? mask_index:M? past:T? attention_bias:T? past_sequence_length:M?) -> output:T present:T?
-  | num_heads:INT! unidirectional:INT=0 qkv_hidden_sizes:INTS do_rotary:INT=0 rotary_embedding_dim:INT=0
+Attention(input:T weights:T bias:T? mask_index:M? past:T? attention_bias:T? past_sequence_length:M?) -> output:T present:T? |
+  num_heads:INT! unidirectional:INT=0 qkv_hidden_sizes:INTS do_rotary:INT=0 rotary_embedding_dim:INT=0
   mask_filter_value:FLOAT=-10000.0 scale:FLOAT past_present_share_buffer:INT=0
 BiasAdd(X:T bias:T skip:T) -> Y:T |
 BiasGelu(A:T B:T) -> C:T |
 BiasSplitGelu(X:T bias:T) -> Y:T |
+BranchwiseRMSNorm(X:T scale:M?) -> Y:T | epsilon:FLOAT=1e-05 num_branches:INT=0
+CDist(A:T B:T) -> C:T | metric:STRING='sqeuclidean'
 DequantizeLinear(x:T1 x_scale:T2 x_zero_point:T1?) -> y:T2 | axis:INT=1
+DynamicQuantizeLSTM(X:T W:T2 R:T2 B:T? sequence_lens:T1? initial_h:T? initial_c:T? P:T? W_scale:T W_zero_point:T2 R_scale:T
+  R_zero_point:T2) -> Y:T? Y_h:T? Y_c:T? | activation_alpha:FLOATS activation_beta:FLOATS activations:STRINGS clip:FLOAT
+  direction:STRING='forward' hidden_size:INT input_forget:INT=0
 DynamicQuantizeMatMul(A:T1 B:T2 b_scale:T1 b_zero_point:T2? bias:T1?) -> Y:T1 |
+DynamicTimeWarping(input:F) -> output:I |
 EmbedLayerNormalization(input_ids:T1 segment_ids:T1? word_embedding:T position_embedding:T segment_embedding:T? gamma:T beta:T
   mask:T1? position_ids:T1?) -> output:T mask_index:T1? embedding_sum:T? | epsilon:FLOAT=1e-12 mask_index_type:INT=0
+ExpandDims(X:T axis:tensor(int32)) -> Y:T |
 FastGelu(X:T bias:T?) -> Y:T |
 FusedConv(X:T W:T B:T? Z:T?) -> Y:T | auto_pad:STRING='NOTSET' kernel_shape:INTS dilations:INTS strides:INTS pads:INTS group:INT=1
   activation:STRING activation_params:FLOATS
 FusedGemm(A:T B:T C:T?) -> Y:T | transA:INT=0 transB:INT=0 alpha:FLOAT=1.0 beta:FLOAT=1.0 activation:STRING activation_alpha:FLOAT
   activation_beta:FLOAT activation_gamma:FLOAT
 FusedMatMul(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0 transBatchA:INT=0 transBatchB:INT=0
+GatedAdd(X:T Y:T gate:T) -> output:T |
+GatedRMSNorm(X:T scale:T gate:T) -> Y:T | activation:STRING='silu' epsilon:FLOAT=1e-05
 GatherBlockQuantized(data:T1 indices:Tind scales:T2 zero_points:T1?) -> output:T2 | gather_axis:INT=0 quantize_axis:INT=1
   block_size:INT=128 bits:INT=4
+GatherND(data:T indices:Tind) -> output:T |
 Gelu(X:T) -> Y:T |
+GridSample(X:T1 Grid:T1) -> Y:T2 | align_corners:INT=0 mode:STRING='bilinear' padding_mode:STRING='zeros'
 GroupQueryAttention(query:T key:T? value:T? past_key:T_CACHE? past_value:T_CACHE? seqlens_k:M total_sequence_length:M cos_cache:T?
   sin_cache:T? position_ids:tensor(int64)? attention_bias:T? head_sink:T? k_scale:T_KV_SCALE? v_scale:T_KV_SCALE? q_norm_weight:T?
   k_norm_weight:T?) -> output:T present_key:T_CACHE? present_value:T_CACHE? output_qk:T? | num_heads:INT! kv_num_heads:INT!
   scale:FLOAT softcap:FLOAT=0.0 local_window_size:INT=-1 do_rotary:INT=0 rotary_interleaved:INT=0 smooth_softmax:INT=-1
   qk_output:INT=0 k_quant_type:STRING='NONE' v_quant_type:STRING='NONE' kv_cache_bit_width:INT=0 causal:INT=1
   qk_norm_epsilon:FLOAT=1e-06 sliding_window_cache:INT=0
+Inverse(X:T) -> Y:T |
+LinearAttention(query:T key:T value:T past_state:S? decay:T? beta:T?) -> output:T present_state:S | chunk_size:INT=64
+  kv_num_heads:INT! q_num_heads:INT! scale:FLOAT=0.0 state_window:INT=0 update_rule:STRING='gated_delta'
+LinearAttentionGate(a:T dt_bias:TF decay_scale:TF b:T?) -> decay:T beta:T? |
+MatMulBnb4(A:T1 B:T2 absmax:T1) -> Y:T1 | K:INT! N:INT! block_size:INT! quant_type:INT! training_mode:INT=0 transB:INT=1
+MatMulInteger16(A:T1 B:T2) -> Y:T3 |
 MatMulIntegerToFloat(A:T1 B:T2 a_scale:T3 b_scale:T3 a_zero_point:T1? b_zero_point:T2? bias:T3?) -> Y:T3 |
 MatMulNBits(A:T1 B:T2 scales:T1 zero_points:T3? g_idx:T4? bias:T1?) -> Y:T1 | K:INT! N:INT! bits:INT=4 block_size:INT!
   accuracy_level:INT=0 weight_prepacked:INT=0
+MoE(input:T router_probs:T fc1_experts_weights:T fc1_experts_bias:T? fc2_experts_weights:T fc2_experts_bias:T?
+  fc3_experts_weights:T? fc3_experts_bias:T?) -> output:T | activation_alpha:FLOAT=1.0 activation_beta:FLOAT=0.0
+  activation_type:STRING='relu' k:INT=1 normalize_routing_weights:INT=0 swiglu_fusion:INT=0 swiglu_limit:FLOAT
+  use_sparse_mixer:INT=0
 MultiHeadAttention(query:T key:T? value:T? bias:T? key_padding_mask:M? attention_bias:T? past_key:T? past_value:T?
   past_sequence_length:M? cache_indirection:M?) -> output:T present_key:T? present_value:T? qk:QK? | num_heads:INT! scale:FLOAT
   mask_filter_value:FLOAT=-10000.0 unidirectional:INT=0
+NGramRepeatBlock(input_ids:Tid scores:T) -> scores_out:T | ngram_size:INT!
+NhwcMaxPool(x:T) -> y:T | auto_pad:STRING='NOTSET' ceil_mode:INT=0 dilations:INTS kernel_shape:INTS! pads:INTS strides:INTS
+Pad(data:T pads:tensor(int64) value:T?) -> output:T | mode:STRING='constant'
 QAttention(input:T1 weight:T2 bias:T3 input_scale:T3 weight_scale:T3 mask_index:T4? input_zero_point:T1? weight_zero_point:T2?
   past:T3?) -> output:T3 present:T3? | num_heads:INT! unidirectional:INT=0 do_rotary:INT=0 scale:FLOAT
   mask_filter_value:FLOAT=-10000.0 past_present_share_buffer:INT=0
-QGemm(A:TA a_scale:T a_zero_point:TA B:TB b_scale:T b_zero_point:TB C:TC? y_scale:T? y_zero_point:TYZ?) -> Y:TY
-  | transA:INT=0 transB:INT=0 alpha:FLOAT=1.0
+QEmbedLayerNormalization(input_ids:T1 segment_ids:T1? word_embedding_quant:T2 position_embedding_quant:T2 segment_embedding:T2?
+  gamma_quant:T2 beta_quant:T2 mask:T1? word_embedding_scale:T position_embedding_scale:T segment_embedding_scale:T? gamma_scale:T
+  beta_scale:T word_embedding_zero_point:T2 position_embedding_zero_point:T2 segment_embedding_zero_point:T2? gamma_zero_point:T2
+  beta_zero_point:T2) -> layernorm_out:T mask_index_out:T1 | epsilon:FLOAT=1e-12
+QGemm(A:TA a_scale:T a_zero_point:TA B:TB b_scale:T b_zero_point:TB C:TC? y_scale:T? y_zero_point:TYZ?) -> Y:TY | transA:INT=0
+  transB:INT=0 alpha:FLOAT=1.0
 QLinearAdd(A:T A_scale:tensor(float) A_zero_point:T? B:T B_scale:tensor(float) B_zero_point:T? C_scale:tensor(float)
   C_zero_point:T?) -> C:T |
 QLinearAveragePool(X:T x_scale:tensor(float) x_zero_point:T? y_scale:tensor(float) y_zero_point:T?) -> Y:T |
   auto_pad:STRING='NOTSET' kernel_shape:INTS! strides:INTS pads:INTS ceil_mode:INT=0 count_include_pad:INT=0 channels_last:INT=0
 QLinearConcat(Y_scale:TF Y_zero_point:T8 inputs:TV*) -> Y:T8 | axis:INT!
-QLinearGlobalAveragePool(X:T x_scale:tensor(float) x_zero_point:T y_scale:tensor(float) y_zero_point:T) -> Y:T | channels_last:INT=0
+QLinearConv(x:T1 x_scale:tensor(float) x_zero_point:T1 w:T2 w_scale:tensor(float) w_zero_point:T2 y_scale:tensor(float)
+  y_zero_point:T3 B:T4?) -> y:T3 | auto_pad:STRING='NOTSET' channels_last:INT=0 dilations:INTS group:INT=1 kernel_shape:INTS
+  pads:INTS strides:INTS
+QLinearGlobalAveragePool(X:T x_scale:tensor(float) x_zero_point:T y_scale:tensor(float) y_zero_point:T) -> Y:T |
+  channels_last:INT=0
 QLinearLeakyRelu(X:T X_scale:tensor(float) X_zero_point:T? Y_scale:tensor(float) Y_zero_point:T?) -> Y:T | alpha:FLOAT=0.01
 QLinearMul(A:T A_scale:tensor(float) A_zero_point:T? B:T B_scale:tensor(float) B_zero_point:T? C_scale:tensor(float)
   C_zero_point:T?) -> C:T |
 QLinearSigmoid(X:T X_scale:tensor(float) X_zero_point:T? Y_scale:tensor(float) Y_zero_point:T?) -> Y:T |
 QLinearSoftmax(X:T X_scale:tensor(float) x_zero_point:T? y_scale:tensor(float) y_zero_point:T) -> Y:T | axis:INT=-1 opset:INT!
 QLinearWhere(condition:B X:T x_scale:TF x_zero_point:T Y:T y_scale:TF y_zero_point:T z_scale:TF z_zero_point:T) -> Z:T |
+QMoE(input:T router_probs:T fc1_experts_weights:T1 fc1_scales:T2? fc1_experts_bias:T? fc2_experts_weights:T1 fc2_scales:T2?
+  fc2_experts_bias:T? fc3_experts_weights:T1? fc3_scales:T2? fc3_experts_bias:T? fc1_zero_points:T1? fc2_zero_points:T1?
+  fc3_zero_points:T1? router_weights:T? fc1_global_scale:T4? fc2_global_scale:T4? fc1_act_scale:T4? fc2_act_scale:T4?
+  fc1_act_block_scale:T2? fc2_act_block_scale:T2?) -> output:T | accuracy_level:INT=0 activation_alpha:FLOAT=1.0
+  activation_beta:FLOAT=0.0 activation_type:STRING='relu' block_size:INT expert_weight_bits:INT=4 fc1_expert_weight_bits:INT
+  fc2_expert_weight_bits:INT fc3_expert_weight_bits:INT k:INT=1 normalize_routing_weights:INT=0 quant_type:STRING='int'
+  swiglu_fusion:INT=0 swiglu_limit:FLOAT use_sparse_mixer:INT=0 weights_prepacked:INT=-1
 QuantizeLinear(x:T1 y_scale:T1 y_zero_point:T2?) -> y:T2 | axis:INT=1
 QuickGelu(X:T) -> Y:T | alpha:FLOAT=1.702
+Range(start:T limit:T delta:T?) -> Y:T |
 RotaryEmbedding(input:T position_ids:M cos_cache:T sin_cache:T) -> output:T | scale:FLOAT=1.0 interleaved:INT=0
   rotary_embedding_dim:INT=0 num_heads:INT=0 is_packed_batching:INT=0
-SkipLayerNormalization(input:T skip:T gamma:T beta:T? bias:T?) -> output:T mean:U? inv_std_var:U? input_skip_bias_sum:T?
-  | epsilon:FLOAT=1e-12
-SkipSimplifiedLayerNormalization(input:T skip:T gamma:T bias:T?) -> output:T mean:U? inv_std_var:U? input_skip_bias_sum:T?
-  | epsilon:FLOAT=1e-12
+ScaledSiLU(X:T scale:M?) -> Y:T | alpha:FLOAT=1.0
+SkipLayerNormalization(input:T skip:T gamma:T beta:T? bias:T?) -> output:T mean:U? inv_std_var:U? input_skip_bias_sum:T? |
+  epsilon:FLOAT=1e-12
+SkipSimplifiedLayerNormalization(input:T skip:T gamma:T bias:T?) -> output:T mean:U? inv_std_var:U? input_skip_bias_sum:T? |
+  epsilon:FLOAT=1e-12
 TransposeMatMul(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0
+Trilu(X:T k:tensor(int64)?) -> Y:T | upper:INT=1
+UnfoldTensor(input:T) -> output:T | dim:INT=-1 size:INT! step:INT=1
+Unique(x:T) -> y:T idx:tensor(int64) counts:tensor(int64) |
 """
 
 _OPTIONS = {"?": ParameterOption.OPTIONAL, "*": ParameterOption.VARIADIC}

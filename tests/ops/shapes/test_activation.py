@@ -31,9 +31,3 @@ def test_swiglu_needs_equal_shapes() -> None:
     assert infer_shape("SwiGLU", floats(A, 3), floats(2, 3)) == (2, 3)
     assert infer_shape("SwiGLU", UNKNOWN, floats(B)) == (B,)
     assert "got 3 and 4" in error_of("SwiGLU", floats(3), floats(4))
-
-
-def test_contributed_activations() -> None:
-    """The activations of com.microsoft keep the shape of the first input."""
-    assert infer_shape("BiasGelu", floats(A, 3), floats(3), domain="com.microsoft") == (A, 3)
-    assert infer_shape("FastGelu", floats(A, 3), domain="com.microsoft") == (A, 3)

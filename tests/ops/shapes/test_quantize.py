@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.infer_op import A, B, dtype_of, floats, infer_op, infer_shape
+from support.infer_op import A, dtype_of, floats, infer_op, infer_shape
 
 from sardonyx.dtypes import DataType
 from sardonyx.ops.fact import tensor
@@ -27,9 +27,3 @@ def test_dynamic_quantization_gives_scalars() -> None:
     facts = infer_op("DynamicQuantizeLinear", floats(A, 3), outputs=3)
     assert [fact.shape for fact in facts] == [(A, 3), (), ()]
     assert [fact.dtype for fact in facts] == [DataType.UINT8, DataType.FLOAT, DataType.UINT8]
-
-
-def test_gather_of_packed_blocks() -> None:
-    """Two 4-bit elements in a byte make the last axis twice as long."""
-    data, scales = tensor(DataType.UINT8, (1000, 32)), tensor(DataType.FLOAT16, (1000, 2))
-    assert infer_shape("GatherBlockQuantized", data, tensor(DataType.INT64, (A, B)), scales, domain="com.microsoft") == (A, B, 64)

@@ -5,8 +5,15 @@ from sardonyx.ops.shapes import attention as attention
 from sardonyx.ops.shapes import binary as binary
 from sardonyx.ops.shapes import cast as cast
 from sardonyx.ops.shapes import constant as constant
+from sardonyx.ops.shapes import contrib_array as contrib_array
 from sardonyx.ops.shapes import contrib_attention as contrib_attention
+from sardonyx.ops.shapes import contrib_elementwise as contrib_elementwise
 from sardonyx.ops.shapes import contrib_matmul as contrib_matmul
+from sardonyx.ops.shapes import contrib_moe as contrib_moe
+from sardonyx.ops.shapes import contrib_normalize as contrib_normalize
+from sardonyx.ops.shapes import contrib_qlinear as contrib_qlinear
+from sardonyx.ops.shapes import contrib_quantize as contrib_quantize
+from sardonyx.ops.shapes import contrib_rnn as contrib_rnn
 from sardonyx.ops.shapes import control_flow as control_flow
 from sardonyx.ops.shapes import conv as conv
 from sardonyx.ops.shapes import gather as gather

@@ -12,7 +12,6 @@ __all__: list[str] = []
 
 @shape_function("Celu", "Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu", "Shrink", "Sigmoid",
                 "Softplus", "Softsign", "Swish", "ThresholdedRelu")  # fmt: skip
-@shape_function("FastGelu", "Gelu", "QuickGelu", domain="com.microsoft")
 def same_shape(call: ShapeCall, x: Fact, *parameters: Fact | None) -> Fact:
     """The output is as the first input."""
     return tensor(x.dtype, x.shape)
@@ -40,9 +39,3 @@ def swiglu(call: ShapeCall, gate: Fact, linear: Fact) -> Fact:
     """Both inputs have the shape of the output; nothing is broadcast."""
     dtype = gate.dtype if gate.dtype is not None else linear.dtype
     return tensor(dtype, merge_shapes(gate.shape, linear.shape, "the shapes of gate and linear input"))
-
-
-@shape_function("BiasGelu", domain="com.microsoft")
-def bias_gelu(call: ShapeCall, x: Fact, bias: Fact) -> Fact:
-    """The bias broadcasts to the input."""
-    return tensor(x.dtype, x.shape)

@@ -93,6 +93,11 @@ def eye_like(call: ShapeCall, x: Fact, *, dtype: int | None = None) -> Fact:
 @shape_function("Range")
 def range_(call: ShapeCall, start: Fact, limit: Fact, delta: Fact) -> Fact:
     """A vector of max(ceil((limit - start) / delta), 0) elements."""
+    return range_fact(start, limit, delta)
+
+
+def range_fact(start: Fact, limit: Fact, delta: Fact) -> Fact:
+    """What is known of Range."""
     dtype = start.dtype if start.dtype is not None else limit.dtype if limit.dtype is not None else delta.dtype
     constants = [fact.constant for fact in (start, limit, delta)]
     if all(item is not None for item in constants):

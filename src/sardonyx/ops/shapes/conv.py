@@ -37,11 +37,9 @@ def conv_shape(x: Fact, w: Fact, kernel_shape: Sequence[int] | None, strides: Se
 
 
 @shape_function("Conv")
-@shape_function("FusedConv", domain="com.microsoft")
-def conv(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, z: Fact | None = None, *,
-         kernel_shape: Sequence[int] | None = None, strides: Sequence[int] | None = None,
-         dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, auto_pad: str = "NOTSET",
-         group: int = 1) -> Fact:  # fmt: skip
+def conv(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, *, kernel_shape: Sequence[int] | None = None,
+         strides: Sequence[int] | None = None, dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None,
+         auto_pad: str = "NOTSET", group: int = 1) -> Fact:  # fmt: skip
     """The type is that of the input."""
     return tensor(x.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
 
@@ -56,14 +54,11 @@ def conv_integer(call: ShapeCall, x: Fact, w: Fact, x_zero: Fact | None = None, 
 
 
 @shape_function("QLinearConv")
-@shape_function("QLinearConv", domain="com.microsoft")
 def qlinear_conv(call: ShapeCall, x: Fact, x_scale: Fact, x_zero: Fact, w: Fact, w_scale: Fact, w_zero: Fact, y_scale: Fact,
                  y_zero: Fact, b: Fact | None = None, *, kernel_shape: Sequence[int] | None = None,
                  strides: Sequence[int] | None = None, dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None,
-                 auto_pad: str = "NOTSET", group: int = 1, channels_last: int = 0) -> Fact:  # fmt: skip
+                 auto_pad: str = "NOTSET", group: int = 1) -> Fact:  # fmt: skip
     """Of quantized tensors, into the type of the last zero point."""
-    if channels_last:
-        return tensor(y_zero.dtype, None if x.shape is None else unknown_shape(len(x.shape)))
     return tensor(y_zero.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
 
 

@@ -58,6 +58,7 @@ def gather_elements(call: ShapeCall, data: Fact, indices: Fact, *, axis: int = 0
     return tensor(data.dtype, indices.shape)
 
 
+@shape_function("GatherND", domain="com.microsoft")
 @shape_function("GatherND")
 def gather_nd(call: ShapeCall, data: Fact, indices: Fact, *, batch_dims: int = 0) -> Fact:
     """The last dimension of the indices addresses that many axes of the data, after the batch."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Shape
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
@@ -41,38 +40,11 @@ def _check_channels(shape: Shape, *parameters: Fact) -> None:
 def layer_normalization(call: ShapeCall, x: Fact, scale: Fact, b: Fact | None = None, *, axis: int = -1,
                         stash_type: int = 1) -> tuple[Fact, ...]:  # fmt: skip
     """The output is as the input; the statistics have 1 in place of each axis from `axis` on."""
-    return (tensor(x.dtype, x.shape), *[tensor(element_type(stash_type, "stash_type"), _statistics(x.shape, axis))] * 2)
+    return (tensor(x.dtype, x.shape), *[tensor(element_type(stash_type, "stash_type"), statistics_shape(x.shape, axis))] * 2)
 
 
-@shape_function("SimplifiedLayerNormalization")
-@shape_function("SimplifiedLayerNormalization", domain="com.microsoft")
-def simplified_layer_normalization(
-    call: ShapeCall, x: Fact, scale: Fact, *, axis: int = -1, stash_type: int = 1
-) -> tuple[Fact, ...]:
-    """The output has the scale's type; the inverse deviation has 1 in place of each axis from `axis` on."""
-    dtype = scale.dtype if scale.dtype is not None else x.dtype
-    return tensor(dtype, x.shape), tensor(element_type(stash_type, "stash_type"), _statistics(x.shape, axis))
-
-
-@shape_function("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain="com.microsoft")
-def skip_layer_normalization(call: ShapeCall, x: Fact, skip: Fact, *parameters: Fact | None) -> tuple[Fact, ...]:
-    """Output and sum are as the input; the statistics, in float, have 1 in place of the last axis."""
-    statistics = tensor(DataType.FLOAT, _statistics(x.shape, -1))
-    return tensor(x.dtype, x.shape), statistics, statistics, tensor(x.dtype, x.shape)
-
-
-@shape_function("EmbedLayerNormalization", domain="com.microsoft")
-def embed_layer_normalization(call: ShapeCall, input_ids: Fact, segment_ids: Fact | None = None, word_embedding: Fact | None = None,
-                              *parameters: Fact | None) -> tuple[Fact, ...]:  # fmt: skip
-    """Ids (B, S) and embeddings (V, hidden) -> (B, S, hidden); the mask index is (B)."""
-    dtype = None if word_embedding is None else word_embedding.dtype
-    if input_ids.shape is None or word_embedding is None or word_embedding.shape is None:
-        return tensor(dtype), tensor(DataType.INT32), tensor(dtype)
-    embedded = tensor(dtype, (*input_ids.shape, word_embedding.shape[-1]))
-    return embedded, tensor(DataType.INT32, input_ids.shape[:1]), embedded
-
-
-def _statistics(shape: Shape | None, axis: int) -> Shape | None:
+def statistics_shape(shape: Shape | None, axis: int) -> Shape | None:
+    """1 in place of each axis from `axis` on."""
     if shape is None:
         return None
     place = normalize_axis(axis, len(shape))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sardonyx.dtypes import DataType
-from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
 from sardonyx.ops.shapes.element_type import element_type
 
@@ -30,15 +29,3 @@ def dequantize_linear(call: ShapeCall, x: Fact, scale: Fact, zero_point: Fact | 
 def dynamic_quantize_linear(call: ShapeCall, x: Fact) -> tuple[Fact, ...]:
     """uint8 in the input's shape, with scale and zero point as scalars."""
     return tensor(DataType.UINT8, x.shape), tensor(DataType.FLOAT, ()), tensor(DataType.UINT8, ())
-
-
-@shape_function("GatherBlockQuantized", domain="com.microsoft")
-def gather_block_quantized(call: ShapeCall, data: Fact, indices: Fact, scales: Fact, zero_points: Fact | None = None, *,
-                           gather_axis: int = 0, quantize_axis: int = 1, bits: int = 4) -> Fact:  # fmt: skip
-    """As Gather of the dequantized data, of which uint8 packs 8 / bits elements along the last axis."""
-    if data.shape is None or indices.shape is None or data.dtype is None:
-        return tensor(scales.dtype)
-    packed = 8 // bits if data.dtype is DataType.UINT8 else 1
-    shape = (*data.shape[:-1], data.shape[-1] * packed) if data.shape else (anonymous(),)
-    axis = gather_axis + len(shape) if gather_axis < 0 else gather_axis
-    return tensor(scales.dtype, shape[:axis] + indices.shape + shape[axis + 1 :])

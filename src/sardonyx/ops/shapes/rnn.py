@@ -14,7 +14,7 @@ __all__: list[str] = []
 def gru(call: ShapeCall, x: Fact, w: Fact, r: Fact, *others: Fact | None, direction: str = "forward",
         hidden_size: int | None = None, layout: int = 0) -> tuple[Fact, ...]:  # fmt: skip
     """(T, N, I) -> every state (T, directions, N, H) and the last (directions, N, H); layout 1 puts N first."""
-    every, last = _states(x, r, direction, hidden_size, layout)
+    every, last = state_shapes(x, r, direction, hidden_size, layout)
     return tensor(x.dtype, every), tensor(x.dtype, last)
 
 
@@ -22,11 +22,12 @@ def gru(call: ShapeCall, x: Fact, w: Fact, r: Fact, *others: Fact | None, direct
 def lstm(call: ShapeCall, x: Fact, w: Fact, r: Fact, *others: Fact | None, direction: str = "forward",
          hidden_size: int | None = None, layout: int = 0) -> tuple[Fact, ...]:  # fmt: skip
     """The same, with the last cell state too."""
-    every, last = _states(x, r, direction, hidden_size, layout)
+    every, last = state_shapes(x, r, direction, hidden_size, layout)
     return tensor(x.dtype, every), tensor(x.dtype, last), tensor(x.dtype, last)
 
 
-def _states(x: Fact, r: Fact, direction: str, hidden_size: int | None, layout: int) -> tuple[Shape, Shape]:
+def state_shapes(x: Fact, r: Fact, direction: str, hidden_size: int | None, layout: int) -> tuple[Shape, Shape]:
+    """The shapes of every state and of the last."""
     shape = require_rank(x, "X", 3, 3)
     T, N = (anonymous(), anonymous()) if shape is None else shape[:2]
     if layout:

@@ -226,6 +226,7 @@ def _split(x: Fact, axis: int, lengths: Sequence[Dim | None]) -> tuple[Fact, ...
     return tuple([known(x.dtype, part) for part in np.split(x.value, np.cumsum(sizes)[:-1].tolist(), place)])
 
 
+@shape_function("Pad", domain="com.microsoft")
 @shape_function("Pad", since=11)
 def pad(call: ShapeCall, x: Fact, pads: Fact, value: Fact | None = None, axes: Fact | None = None) -> Fact:
     """Each axis grows by its pads at begin and end, which may be negative."""

@@ -1,0 +1,56 @@
+"""Normalizations of com.microsoft."""
+
+from __future__ import annotations
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir.shape import anonymous
+from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
+from sardonyx.ops.shapes.element_type import element_type
+from sardonyx.ops.shapes.normalize import statistics_shape
+
+__all__: list[str] = []
+
+_MICROSOFT = "com.microsoft"
+
+
+@shape_function("SimplifiedLayerNormalization")
+@shape_function("SimplifiedLayerNormalization", domain=_MICROSOFT)
+def simplified_layer_normalization(
+    call: ShapeCall, x: Fact, scale: Fact, *, axis: int = -1, stash_type: int = 1
+) -> tuple[Fact, ...]:
+    """The output has the scale's type; the inverse deviation has 1 in place of each axis from `axis` on."""
+    dtype = scale.dtype if scale.dtype is not None else x.dtype
+    return tensor(dtype, x.shape), tensor(element_type(stash_type, "stash_type"), statistics_shape(x.shape, axis))
+
+
+@shape_function("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=_MICROSOFT)
+def skip_layer_normalization(call: ShapeCall, x: Fact, skip: Fact, *parameters: Fact | None) -> tuple[Fact, ...]:
+    """Output and sum are as the input; the statistics, in float, have 1 in place of the last axis."""
+    statistics = tensor(DataType.FLOAT, statistics_shape(x.shape, -1))
+    return tensor(x.dtype, x.shape), statistics, statistics, tensor(x.dtype, x.shape)
+
+
+@shape_function("EmbedLayerNormalization", domain=_MICROSOFT)
+def embed_layer_normalization(call: ShapeCall, input_ids: Fact, segment_ids: Fact | None = None, word_embedding: Fact | None = None,
+                              *parameters: Fact | None) -> tuple[Fact, ...]:  # fmt: skip
+    """Ids (B, S) and embeddings (V, hidden) -> (B, S, hidden); the mask index is (B)."""
+    dtype = None if word_embedding is None else word_embedding.dtype
+    if input_ids.shape is None or word_embedding is None or word_embedding.shape is None:
+        return tensor(dtype), tensor(DataType.INT32), tensor(dtype)
+    embedded = tensor(dtype, (*input_ids.shape, word_embedding.shape[-1]))
+    return embedded, tensor(DataType.INT32, input_ids.shape[:1]), embedded
+
+
+@shape_function("QEmbedLayerNormalization", domain=_MICROSOFT)
+def q_embed_layer_normalization(call: ShapeCall, input_ids: Fact, segment_ids: Fact | None = None,
+                                word_embedding: Fact | None = None, *parameters: Fact | None) -> tuple[Fact, ...]:  # fmt: skip
+    """The same with 8-bit embeddings, in float."""
+    width = anonymous() if word_embedding is None or not word_embedding.shape else word_embedding.shape[-1]
+    ids = input_ids.shape
+    return tensor(DataType.FLOAT, None if ids is None else (*ids, width)), tensor(DataType.INT32, None if ids is None else ids[:1])
+
+
+@shape_function("BranchwiseRMSNorm", "GatedRMSNorm", domain=_MICROSOFT)
+def same_shape(call: ShapeCall, x: Fact, *parameters: Fact | None) -> Fact:
+    """The output is as the input."""
+    return tensor(x.dtype, x.shape)
