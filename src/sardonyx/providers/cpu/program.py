@@ -103,6 +103,8 @@ class CpuProgram:
         if home is Home.CONSTANT:
             assert root.constant is not None
             return driver.Buffer(_ABSOLUTE, _address(root.constant) + offset_bytes)
+        if home is Home.STATUS:
+            return driver.Buffer(driver.STATUS)
         if home is Home.ARENA:
             return driver.Buffer(_ARENA, offsets[index] + offset_bytes)
         first = _FIRST_INPUT if home is Home.INPUT else _FIRST_INPUT + len(self._shapes)

@@ -128,8 +128,7 @@ def _outputs(low: Lowering, values: Iterable[Value], inputs: list[Buffer]) -> li
     found: list[Buffer] = []
     for value in values:
         buffer = low.of(value)
-        whole = buffer.base is None or (buffer.offset == 0 and buffer.is_whole)
-        if not whole or buffer.root in taken or buffer.root.constant is not None:
+        if not buffer.is_whole or buffer.root in taken or buffer.root.constant is not None:
             buffer = copy_to(low, value, buffer)
         taken.add(buffer.root)
         found.append(buffer)

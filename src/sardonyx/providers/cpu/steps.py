@@ -11,7 +11,7 @@ from sardonyx.ir import Dim, Shape
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.sizes import Sizes
 
-__all__ = ["Buffer", "Plan", "Step"]
+__all__ = ["STATUS", "Buffer", "Plan", "Step"]
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -31,8 +31,8 @@ class Buffer:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it covers all elements of the buffer that it is a view of."""
-        return self.base is None or product(self.shape) == product(self.base.shape)
+        """Whether it covers all elements of its root."""
+        return self.base is None or product(self.shape) == product(self.root.shape)
 
     @property
     def root(self) -> Buffer:
@@ -42,6 +42,9 @@ class Buffer:
             found = found.base
         return found
 
+
+STATUS = Buffer(DataType.INT64, (1,))
+"""The word in which a kernel reports an index out of range."""
 
 Plan: TypeAlias = Callable[[Sizes], tuple[Sequence[int], int]]
 """From the sizes of one binding to a kernel's integer parameters and its number of tasks; it generates no code."""

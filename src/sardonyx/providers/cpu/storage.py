@@ -10,7 +10,7 @@ from sardonyx.arena import Lifetime, place
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import Buffer, Step
+from sardonyx.providers.cpu.steps import STATUS, Buffer, Step
 
 __all__ = ["Home", "Storage", "item_bytes"]
 
@@ -22,6 +22,7 @@ class Home(enum.Enum):
     OUTPUT = "output"
     CONSTANT = "constant"
     ARENA = "arena"
+    STATUS = "status"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Storage:
         self.steps = steps
         self.homes: dict[Buffer, tuple[Home, int]] = {buffer: (Home.INPUT, index) for index, buffer in enumerate(inputs)}
         self.homes.update((buffer, (Home.OUTPUT, index)) for index, buffer in enumerate(outputs))
+        self.homes[STATUS] = (Home.STATUS, 0)
         first: dict[Buffer, int] = {}
         last: dict[Buffer, int] = {}
         for index, step in enumerate(steps):

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from sardonyx.codegen.elementwise import Access, MapParams, write_map
 from sardonyx.codegen.expr import argument
-from sardonyx.ir import Dim, Node, Shape, Value
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Dim, Expr, Node, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.expressions import ELEMENTWISE, argument_of, element_type, expression, scalar_of
 from sardonyx.providers.cpu.fuse import Group
@@ -29,8 +30,14 @@ class Walk:
 
     __slots__ = ("dims", "moves")
 
-    def __init__(self, dims: list[Dim], moves: list[tuple[bool, ...]]) -> None:
-        """`dims` are sizes, outermost first, at least one; `moves[i]` says for each array whether it moves along `dims[i]`."""
+    def __init__(self, dims: list[Dim], moves: list[tuple[bool | Expr, ...]]) -> None:
+        """Make a walk.
+
+        Args:
+            dims: the sizes, outermost first, at least one.
+            moves: for each of them, for each array whether it moves along it; an expression is the array's own size, which
+                tells when it is known: the array moves if it is the walk's size, and stands still if it is 1.
+        """
         self.dims, self.moves = dims, moves
 
     def accesses(self) -> list[Access]:
@@ -43,7 +50,8 @@ class Walk:
         count = len(self.moves[0])
         strides: list[tuple[int, ...]] = []
         reach = [1] * count
-        for size, moves in zip(reversed(dims), reversed(self.moves), strict=True):
+        for size, open_moves in zip(reversed(dims), reversed(self.moves), strict=True):
+            moves = [move if isinstance(move, bool) else _moves(size, sizes(move)) for move in open_moves]
             strides.append(tuple(step if moving else 0 for step, moving in zip(reach, moves, strict=True)))
             reach = [step * size if moving else step for step, moving in zip(reach, moves, strict=True)]
         strides.reverse()
@@ -65,12 +73,12 @@ def broadcast_walk(output: Shape, arrays: Sequence[Shape]) -> Walk:
     """Walk `arrays`, each broadcast to `output`, and the output itself as the last."""
     padded = [(1,) * (len(output) - len(shape)) + tuple(shape) for shape in arrays] + [output]
     dims: list[Dim] = []
-    moves: list[tuple[bool, ...]] = []
+    moves: list[tuple[bool | Expr, ...]] = []
     for axis, dim in enumerate(output):
         if dim == 1:
             continue
-        moving = tuple(shape[axis] != 1 for shape in padded)
-        if moves and moves[-1] == moving:
+        moving = tuple(_moves_known(dim, shape[axis]) for shape in padded)
+        if moves and moves[-1] == moving and all(isinstance(move, bool) for move in moving):
             dims[-1] = dims[-1] * dim
         else:
             dims.append(dim)
@@ -79,10 +87,23 @@ def broadcast_walk(output: Shape, arrays: Sequence[Shape]) -> Walk:
 
 
 def can_broadcast(output: Shape | None, shape: Shape | None) -> bool:
-    """Whether it is known, for all sizes, how `shape` is broadcast to `output`: each dimension is equal or the number 1."""
+    """Whether `shape` can be walked over `output`: the last dimension that is not 1 must be known to be equal, or to be 1."""
     if output is None or shape is None or len(shape) > len(output):
         return False
-    return all(dim == 1 or dim == wide for dim, wide in zip(reversed(shape), reversed(output), strict=False))
+    pairs = [(dim, wide) for dim, wide in zip(reversed(shape), reversed(output), strict=False) if wide != 1 or dim != 1]
+    if any(isinstance(dim, int) and dim != 1 and dim != wide for dim, wide in pairs):
+        return False
+    return not pairs or pairs[0][0] == 1 or pairs[0][0] == pairs[0][1]
+
+
+def _moves_known(wide: Dim, dim: Dim) -> bool | Expr:
+    return dim if isinstance(dim, Expr) and dim != wide else dim != 1
+
+
+def _moves(wide: int, size: int) -> bool:
+    if size not in (wide, 1):
+        raise InvalidArgument(f"a dimension of {size} cannot be broadcast to one of {wide}; it must be equal, or 1")
+    return size == wide
 
 
 def joins_elementwise(group: Group, node: Node, value: Value) -> bool:

@@ -1,4 +1,8 @@
-"""MatMul and Gemm with a constant right side: packed once, with the element-wise nodes that follow in the store."""
+"""MatMul and Gemm, with the element-wise nodes that follow in the store.
+
+A constant right side is packed once, when the session is made. Any other is packed in the run, by plain copies, and multiplied matrix
+by matrix.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from sardonyx.codegen.module import Kernel
 from sardonyx.codegen.types import F32
 from sardonyx.codegen.values import Span
 from sardonyx.codegen.values import Value as Register
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.fuse import Group
@@ -17,6 +21,7 @@ from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise
 from sardonyx.providers.cpu.lowering import Lowering, lowers
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
+from sardonyx.providers.cpu.strided import Region, copy_region
 
 _FIRST_OPERAND = 3
 """Buffers of the epilogue come after A, B and C."""
@@ -31,11 +36,19 @@ def _check(node: Node) -> str | None:
         return "an input is left out"
     if {left.dtype, right.dtype, result.dtype} != {DataType.FLOAT}:
         return f"products of {left.dtype} and {right.dtype}"
-    if right.constant is None or len(right.constant.shape) != 2:
-        return "the right side is no constant matrix"
-    if len(left.shape) < 2:
-        return "the left side is a vector"
-    return _check_gemm(node) if node.op_type == "Gemm" else None
+    if right.shape is None or min(len(left.shape), len(right.shape)) < 2:
+        return "one side is a vector"
+    if left.shape[-1] != right.shape[-2] and node.op_type == "MatMul":
+        return "that the inner dimensions are equal depends on sizes"
+    if node.op_type == "Gemm":
+        return _check_gemm(node) if _is_matrix(right) else "the right side is no constant"
+    if not _is_matrix(right) and len(right.shape) > 2 and left.shape[:-2] != right.shape[:-2]:
+        return "the matrices of a batch are broadcast"
+    return None
+
+
+def _is_matrix(right: Value) -> bool:
+    return right.constant is not None and len(right.constant.shape) == 2
 
 
 def _check_gemm(node: Node) -> str | None:
@@ -61,29 +74,48 @@ def joins_product(group: Group, node: Node, value: Value) -> bool:
     """Whether `node` can be computed in the store of a product: everything else that it reads goes along columns or elements."""
     if node.output.dtype is not DataType.FLOAT or not joins_elementwise(group, node, value):
         return False
+    right = group.anchor.inputs[1]
+    one_matrix = right is not None and (right.constant is not None or len(right.shape or ()) == 2)
+    ways = (COLUMN, WHOLE) if one_matrix else (COLUMN,)
     others = (other for other in node.inputs if other is not None and other is not value)
-    return all((other.constant is not None and other.constant.size == 1) or access_of(value.shape, other) for other in others)
+    return all((other.constant is not None and other.constant.size == 1) or access_of(value.shape, other) in ways for other in others)
 
 
 @lowers("MatMul", "Gemm", check=_check, joins=joins_product)
 def lower(low: Lowering, group: Group) -> None:
     """Pack the right side and multiply."""
     node = group.anchor
-    left, right = low.of(node.inputs[0]), node.inputs[1]
-    if right is None or right.constant is None:
-        raise ValueError("the check lets only constant right sides through")
-    matrix = right.constant.numpy()
-    matrix = matrix.T if node.op_type == "Gemm" and node.get("transB", 0) else matrix
-    expr, operands = low.epilogue(group)
-    bias = node.input(2) if node.op_type == "Gemm" else None
-    lower_product(low, group, left, matrix, expr, operands, bias)
+    left, right = low.of(node.inputs[0]), low.of(node.inputs[1])
+    width = tiling(low.target).panel
+    if right.constant is not None and len(right.shape) == 2:
+        matrix = right.constant.T if node.op_type == "Gemm" and node.get("transB", 0) else right.constant
+        lower_product(low, group, left, low.constant(pack_columns(matrix, width)), matrix.shape)
+        return
+    K, N = right.shape[-2:]
+    packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-N // width), K, width))
+    _pack_in_run(low, right, packed, width)
+    lower_product(low, group, left, packed, (K, N), () if len(right.shape) == 2 else right.shape[:-2])
 
 
-def lower_product(low: Lowering, group: Group, left: Buffer, matrix: Array, expr: Expr, operands: list[Value],
-                  bias: Value | None) -> None:  # fmt: skip
-    """Add the step that computes `expr` of left (…, M, K) times matrix (K, N) plus bias."""
+def _pack_in_run(low: Lowering, right: Buffer, packed: Buffer, width: int) -> None:
+    """Copy B (batch, K, N) to panels (batch, N / width, K, width); what is behind the last column stays as it is, and is not used."""
+    K, N = right.shape[-2:]
+    batch, whole, rest = product(right.shape[:-2]), N // width, N % width
+    from_matrix, to_matrix = Region(batch, K * N, packed.shape[1] * K * width), (whole * width, whole * width * K)
+    panels = [from_matrix, Region(whole, width, K * width), Region(K, N, width), Region(width, 1, 1)]
+    if whole != 0:
+        copy_region(low, "Pack", right, packed, panels)
+    if rest != 0:
+        source = Buffer(right.dtype, right.shape, right.constant, right, to_matrix[0])
+        place = Buffer(packed.dtype, packed.shape, base=packed, offset=to_matrix[1])
+        copy_region(low, "Pack", source, place, [from_matrix, Region(K, N, width), Region(rest, 1, 1)])
+
+
+def lower_product(low: Lowering, group: Group, left: Buffer, packed: Buffer, matrix: Shape, batch: Shape = ()) -> None:
+    """Add the step that multiplies left (…, M, K) by a packed matrix (K, N), or by one for each of `batch`, with the tail."""
     target = low.target
-    reads = list(operands)
+    expr, reads = low.epilogue(group)
+    bias = group.anchor.input(2) if group.anchor.op_type == "Gemm" else None
     if bias is not None:
         reads.append(bias)
         expr = substitute(expr, {0: argument(0, F32) + argument(len(reads), F32)})
@@ -91,13 +123,15 @@ def lower_product(low: Lowering, group: Group, left: Buffer, matrix: Array, expr
     ways = "".join(access_of(result.shape, value) or "?" for value in reads)
     symbol = low.symbol(f"gemm_f32_{tiling(target).name}", [expr], ways)
     low.kernel(symbol, lambda module, name: write_gemm(module, name, epilogue_of(expr, ways)))
-    packed = low.constant(pack_columns(matrix, tiling(target).panel))
-    K, N = matrix.shape
-    rows = product(left.shape[:-1])
+    K, N = matrix
+    rows, matrices = product(left.shape[len(batch) : -1]), product(batch)
+    panels = -(-N // tiling(target).panel) * tiling(target).panel
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        params = GemmParams.blocked(target, sizes(rows), N, K, threads=low.threads)
-        return [*params.words(), N], params.tasks()
+        m, n, k = sizes(rows), sizes(N), sizes(K)
+        strides = {"stride_a": m * k, "stride_b": k * sizes(panels), "stride_c": m * n}
+        params = GemmParams.blocked(target, m, n, k, threads=low.threads, **strides)
+        return [*params.words(), n], params.tasks(sizes(matrices))
 
     low.step(group, symbol, [left, packed, result, *map(low.of, reads)], writes=[2], plan=plan)
 
