@@ -1,4 +1,4 @@
-"""Attention, MultiHeadAttention and RotaryEmbedding of com.microsoft against the formula in float64."""
+"""Attention, QAttention and MultiHeadAttention of com.microsoft against the formula in float64."""
 
 from __future__ import annotations
 
@@ -112,26 +112,6 @@ def test_half_types_are_kept() -> None:
     assert {result.dtype for result in results} == {np.dtype(np.float16)}
 
 
-CACHE = np.cos(np.arange(30).reshape(10, 3)).astype(np.float32), np.sin(np.arange(30).reshape(10, 3)).astype(np.float32)
-
-
-def test_RotaryEmbedding_starts_at_one_position_or_takes_them_all() -> None:
-    """A single position counts on; rank 3 and rank 4 give the same."""
-    one = run("RotaryEmbedding", Q, np.array([4]), *CACHE)
-    all_of_them = run("RotaryEmbedding", heads(Q), np.array([[4, 5, 6]] * B), *CACHE)
-    np.testing.assert_array_equal(heads(one), all_of_them)
-    turned = (heads(Q)[..., :3] + 1j * heads(Q)[..., 3:]) * np.exp(1j * np.arange(12, 21).reshape(3, 3))
-    np.testing.assert_allclose(all_of_them, np.concatenate([turned.real, turned.imag], axis=-1), rtol=1e-4, atol=1e-5)
-
-
-def test_RotaryEmbedding_may_rotate_a_part_of_each_head() -> None:
-    """rotary_embedding_dim needs num_heads, since the caches no longer tell the head size."""
-    y = run(
-        "RotaryEmbedding", Q, np.array([0]), CACHE[0][:, :2], CACHE[1][:, :2], rotary_embedding_dim=4, num_heads=N, interleaved=1
-    )
-    np.testing.assert_array_equal(heads(y)[..., 4:], heads(Q)[..., 4:])
-
-
 @pytest.mark.parametrize(
     ("op_type", "inputs", "attributes", "message"),
     [
@@ -149,20 +129,6 @@ def test_bad_inputs_are_named(op_type: str, inputs: tuple[Any, ...], attributes:
     """The message holds the shape that was found."""
     with pytest.raises(InvalidArgument, match=message):
         run(op_type, *inputs, num_heads=N, **attributes)
-
-
-@pytest.mark.parametrize(
-    ("positions", "cache", "message"),
-    [
-        (np.array([8]), CACHE, "hold positions 0 to 9"),
-        (np.zeros((B, 2), np.int64), CACHE, "position_ids has shape"),
-        (np.array([0]), (CACHE[0], CACHE[1][:4]), "caches"),
-    ],
-)
-def test_RotaryEmbedding_names_bad_inputs(positions: Array, cache: tuple[Array, Array], message: str) -> None:
-    """Positions stay inside the caches, whose shapes agree."""
-    with pytest.raises(InvalidArgument, match=message):
-        run("RotaryEmbedding", Q, positions, *cache)
 
 
 def test_QAttention_projects_integers() -> None:

@@ -14,6 +14,7 @@ from sardonyx.providers.reference.kernels import contrib_normalize as contrib_no
 from sardonyx.providers.reference.kernels import contrib_qlinear as contrib_qlinear
 from sardonyx.providers.reference.kernels import contrib_quantize as contrib_quantize
 from sardonyx.providers.reference.kernels import contrib_rnn as contrib_rnn
+from sardonyx.providers.reference.kernels import contrib_rotary as contrib_rotary
 from sardonyx.providers.reference.kernels import control_flow as control_flow
 from sardonyx.providers.reference.kernels import conv as conv
 from sardonyx.providers.reference.kernels import conv_transpose as conv_transpose

@@ -1,4 +1,4 @@
-"""Attention, MultiHeadAttention and RotaryEmbedding of com.microsoft.
+"""Attention, QAttention and MultiHeadAttention of com.microsoft.
 
 Dimension letters: B batch, N heads, S queries, T keys, P past keys, D head size. Half types compute in float32 and are rounded
 once. Sources: the operator schemas of ONNX Runtime 1.31.
@@ -16,11 +16,11 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.delegate import run_standard
 from sardonyx.providers.reference.kernels.padding_mask import read_padding_mask
-from sardonyx.providers.reference.kernels.rotary import look_up, rotate
+from sardonyx.providers.reference.kernels.rotary import rotate
 from sardonyx.providers.reference.kernels.scaled_dot_product import ScoreOutput, Scoring, attend, block_outside_window
 from sardonyx.providers.reference.registry import Call, kernel
 
-__all__ = ["merge_heads", "microsoft_attention", "microsoft_rotary_embedding", "multi_head_attention", "q_attention", "split_heads"]
+__all__ = ["merge_heads", "microsoft_attention", "multi_head_attention", "q_attention", "split_heads"]
 
 _MICROSOFT = "com.microsoft"
 
@@ -145,49 +145,6 @@ def multi_head_attention(
     if result.scores is not None:
         outputs.append(result.scores)
     return tuple(output.astype(query.dtype, copy=False) for output in outputs)
-
-
-@kernel("RotaryEmbedding", domain=_MICROSOFT)
-def microsoft_rotary_embedding(
-    call: Call,
-    x: Array,
-    position_ids: Array,
-    cos_cache: Array,
-    sin_cache: Array,
-    *,
-    interleaved: int = 0,
-    is_packed_batching: int = 0,
-    num_heads: int = 0,
-    rotary_embedding_dim: int = 0,
-    scale: float = 1.0,
-) -> Array:
-    """Rotate X, (B, S, N x D) or (B, N, S, D), by position; the result has its shape and type.
-
-    `position_ids` (1,) is the position of the first step, or (B, S). The caches are (positions, rotated / 2). Source:
-    com.microsoft RotaryEmbedding, whose `scale` and `is_packed_batching` change nothing on a CPU.
-    """
-    if x.ndim not in (3, 4) or cos_cache.ndim != 2 or cos_cache.shape != sin_cache.shape:
-        raise InvalidArgument(
-            f"input has shape {x.shape} and the caches {cos_cache.shape} and {sin_cache.shape}; expected rank 3 or 4 "
-            "and (positions, half)"
-        )
-    half = cos_cache.shape[1]
-    tokens = x.swapaxes(1, 2) if x.ndim == 4 else x
-    if x.ndim == 3:
-        heads = num_heads if rotary_embedding_dim else x.shape[2] // max(2 * half, 1)
-        if heads < 1 or x.shape[2] % heads:
-            raise InvalidArgument(f"input has shape {x.shape}; its last dimension does not split into {heads} heads")
-        tokens = x.reshape(*x.shape[:2], heads, x.shape[2] // heads)
-    if 2 * half > tokens.shape[3] or rotary_embedding_dim not in (0, 2 * half):
-        raise InvalidArgument(
-            f"the caches hold {half} angles, for {2 * half} elements; the head size is {tokens.shape[3]} and rotary_embedding_dim "
-            f"{rotary_embedding_dim}"
-        )
-    positions = _read_positions(position_ids, *tokens.shape[:2])
-    dtype = _computing_type(x)
-    cos, sin = (look_up(cache, positions, dtype)[:, :, None] for cache in (cos_cache, sin_cache))
-    result: Array = rotate(tokens.astype(dtype, copy=False), cos, sin, interleaved=bool(interleaved)).astype(x.dtype, copy=False)
-    return result.swapaxes(1, 2) if x.ndim == 4 else result.reshape(x.shape)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -347,12 +304,3 @@ def _unpack_key_value(key: Array | None, value: Array | None, heads: int) -> tup
     if key.ndim == 4:
         return key, value
     return split_heads(key, heads), split_heads(value, heads)
-
-
-def _read_positions(position_ids: Array, B: int, S: int) -> Array:
-    """Positions (B, S), or (1, S) where they are the same for the whole batch."""
-    if position_ids.size == 1 and position_ids.shape != (B, S):
-        return position_ids.reshape(1, 1) + np.arange(S)
-    if position_ids.shape != (B, S):
-        raise InvalidArgument(f"position_ids has shape {position_ids.shape}; expected (1,) or {(B, S)}")
-    return position_ids
