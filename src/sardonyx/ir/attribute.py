@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from types import UnionType
 from typing import Any
 
 from sardonyx.ir.tensor import Tensor
+from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType
 
 __all__ = ["Attribute", "AttributeKind", "SparseTensor"]
 
@@ -66,7 +68,7 @@ class Attribute:
             if kinds == {AttributeKind.INT, AttributeKind.FLOAT}:
                 kinds, value = {AttributeKind.FLOAT}, [float(item) for item in value]
             if len(kinds) != 1:
-                raise TypeError(f"an attribute list needs elements of one kind, got {value!r}; say the kind: Attribute(kind, value)")
+                raise TypeError(f"an attribute list needs elements of one kind, got {value!r}; use Attribute(kind, value)")
             return Attribute(_PLURAL[kinds.pop()], tuple(value))
         return Attribute(_kind_of(value), int(value) if isinstance(value, bool) else value)
 
@@ -86,18 +88,17 @@ _PLURAL = {
 
 
 def _kind_of(value: Any) -> AttributeKind:
-    table: tuple[tuple[type, AttributeKind], ...] = (
+    table: tuple[tuple[type | UnionType, AttributeKind], ...] = (
         (int, AttributeKind.INT),
         (float, AttributeKind.FLOAT),
         (str, AttributeKind.STRING),
         (Tensor, AttributeKind.TENSOR),
         (SparseTensor, AttributeKind.SPARSE_TENSOR),
+        (TensorType | SparseTensorType | SequenceType | OptionalType | MapType, AttributeKind.TYPE),
     )
     for python_type, kind in table:
         if isinstance(value, python_type):
             return kind
     if type(value).__name__ == "Graph":
         return AttributeKind.GRAPH
-    if type(value).__name__.endswith("Type"):
-        return AttributeKind.TYPE
     raise TypeError(f"no kind of attribute holds {value!r}; expected int, float, str, Tensor, Graph or a value type")

@@ -388,7 +388,7 @@ def _named_output(graph: Graph, new: Value, old: Value) -> Value:
 
 
 def _needs(node: Node, graph: Graph) -> list[Node]:
-    """Nodes of `graph` that must run before `node`: producers of its inputs and of what its subgraphs capture; itself on a cycle."""
+    """Nodes of `graph` that must run before `node`: producers of its inputs and of what its subgraphs capture; itself if cyclic."""
     found: dict[Node, None] = {}
     stack = [node]
     while stack:

@@ -332,7 +332,8 @@ def _exact_quotient(dividend: _Terms, divisor: _Terms) -> _Terms | None:
 
 
 def _order(monomial: _Monomial) -> tuple[int, list[tuple[str, int]]]:
-    return sum(power for _, power in monomial), [(atom.key, power) for atom, power in monomial]
+    """The graded lexicographic order of monomials, the last atom the most significant, which division needs."""
+    return sum(power for _, power in monomial), [(atom.key, power) for atom, power in reversed(monomial)]
 
 
 def _floor_div(dividend: Dim, divisor: Dim) -> Dim:

@@ -1,0 +1,62 @@
+"""Environment variables and limits."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from sardonyx import config
+
+
+def test_an_isa_is_forced_or_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unset and empty both mean the machine's own."""
+    monkeypatch.delenv("SARDONYX_ISA", raising=False)
+    assert config.isa() is None
+    monkeypatch.setenv("SARDONYX_ISA", "")
+    assert config.isa() is None
+    monkeypatch.setenv("SARDONYX_ISA", "avx2")
+    assert config.isa() == "avx2"
+
+
+@pytest.mark.parametrize(("text", "threads"), [("4", 4), ("1", 1), ("0", None), ("-2", None), ("many", None), ("", None)])
+def test_only_a_positive_number_of_threads_counts(monkeypatch: pytest.MonkeyPatch, text: str, threads: int | None) -> None:
+    """Anything else leaves the number open."""
+    monkeypatch.setenv("SARDONYX_NUM_THREADS", text)
+    assert config.num_threads() == threads
+
+
+def test_the_cache_has_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable names it, an empty one switches it off, and without it the user's cache folder holds it."""
+    monkeypatch.setenv("SARDONYX_CACHE_DIR", "/somewhere")
+    assert config.cache_dir() == Path("/somewhere")
+    monkeypatch.setenv("SARDONYX_CACHE_DIR", "")
+    assert config.cache_dir() is None
+    monkeypatch.delenv("SARDONYX_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    assert config.cache_dir() == Path("/cache/sardonyx")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert config.cache_dir() == Path.home() / ".cache" / "sardonyx"
+
+
+@pytest.mark.parametrize(("text", "size_bytes"), [("1000", 1000), ("0", 0), ("", 1 << 30), ("1G", 1 << 30)])
+def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch, text: str, size_bytes: int) -> None:
+    """A number of bytes, or the default where the text is none."""
+    monkeypatch.setenv("SARDONYX_CACHE_BYTES", text)
+    assert config.cache_limit_bytes() == size_bytes
+
+
+def test_a_trace_file_is_named_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unset and empty both mean none."""
+    monkeypatch.delenv("SARDONYX_TRACE", raising=False)
+    assert config.trace_file() is None
+    monkeypatch.setenv("SARDONYX_TRACE", "/t.jsonl")
+    assert config.trace_file() == Path("/t.jsonl")
+
+
+def test_limits_are_positive_and_fixed() -> None:
+    """Every limit bounds something, and none can be changed at run time."""
+    assert all(limit > 0 for limit in dataclasses.astuple(config.LIMITS))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.LIMITS.rank = 1  # type: ignore[misc]  # that it cannot be assigned is the point

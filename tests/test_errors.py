@@ -1,0 +1,44 @@
+"""The error tree."""
+
+from __future__ import annotations
+
+import pytest
+
+from sardonyx import errors
+from sardonyx.errors import SardonyxError, located
+
+CLASSES = [getattr(errors, name) for name in errors.__all__ if name[0].isupper()]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_error_is_one_of_ours(kind: type[SardonyxError]) -> None:
+    """One except clause catches them all, and the message is kept."""
+    with pytest.raises(SardonyxError, match="message"):
+        raise kind("message")
+
+
+def test_errors_are_also_what_python_calls_them() -> None:
+    """Code that expects Python's own errors catches ours."""
+    assert issubclass(errors.InvalidArgument, ValueError)
+    assert issubclass(errors.NoSuchFile, FileNotFoundError)
+
+
+def test_names_are_those_of_onnxruntime() -> None:
+    """Each class but the root is called as onnxruntime calls its exception."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    theirs = set(dir(onnxruntime.capi.onnxruntime_pybind11_state))
+    assert {kind.__name__ for kind in CLASSES} - {"SardonyxError"} <= theirs
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_place_is_put_before_the_message(kind: type[SardonyxError]) -> None:
+    """The class stays, so that except clauses see no difference."""
+    error = located(located(kind("it broke"), "node 'a'"), "m.onnx")
+    assert type(error) is kind
+    assert str(error) == "m.onnx: node 'a': it broke"
+
+
+def test_a_place_is_put_there_once() -> None:
+    """What already starts with the place is left as it is."""
+    error = errors.Fail("m.onnx: it broke")
+    assert located(error, "m.onnx") is error
