@@ -138,3 +138,17 @@ def test_names_are_unique():
     """No two passes or rules have one name, so that disabling means one thing."""
     assert len(set(known_names())) == len(known_names())
     assert set(PASSES) == set(RULES)
+
+
+def test_model_can_be_kept_fit_for_saving():
+    """With keep_opset no node is newer than the opset that the model imports."""
+    text = """opset 14
+    graph(x: float[2, 4]) -> (y) { g: float[4] = ... 1 e: float[] = 0.1 two: float[] = 2.0
+        m = ReduceMean(x) {axes = [1]} d = Sub(x, m) q = Pow(d, two) v = ReduceMean(q) {axes = [1]} p = Add(v, e)
+        s = Sqrt(p) n = Div(d, s) y = Mul(n, g) }"""
+    model = model_of(text)
+    optimize(model, Level.ALL, evaluate=None, keep_opset=True)
+    assert {node.version for node in model.graph} == {14}
+    optimize(model, Level.ALL, evaluate=None)
+    assert operators(model) == ["LayerNormalization"]
+    assert not set(model.graph.initializers) - {"g"}

@@ -144,7 +144,8 @@ def known_names() -> list[str]:
 
 
 def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, disabled: Collection[str] = frozenset(),
-             extra_rules: Sequence[Rule] = (), extra_passes: Sequence[Pass] = (), check: bool = False) -> Report:  # fmt: skip
+             extra_rules: Sequence[Rule] = (), extra_passes: Sequence[Pass] = (), keep_opset: bool = False,
+             check: bool = False) -> Report:  # fmt: skip
     """Optimize `model` in place.
 
     Args:
@@ -154,6 +155,7 @@ def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, dis
         disabled: names of passes and rules to leave out.
         extra_rules: rules to try after those of their level.
         extra_passes: passes to run after those of BASIC, at every level from BASIC on.
+        keep_opset: use no operator that is newer than the opsets that the model imports, so that it can be saved.
         check: verify the model after each pass, to find the pass that breaks it.
 
     Returns:
@@ -169,11 +171,12 @@ def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, dis
     start = time.perf_counter()
     with span("optimize", model=model.label, level=run.report.level.name):
         run.once(ALWAYS)
-        basic = _stage(Level.BASIC, disabled, extra_rules, extra_passes, run.report.fired)
+        choice = _Choice(disabled, extra_rules, extra_passes, keep_opset, run.report.fired)
+        basic = choice.stage(Level.BASIC)
         if run.report.level >= Level.BASIC:
             run.until_stable(basic)
         for stage in (Level.EXTENDED, Level.LAYOUT):
-            if run.report.level >= stage and run.until_stable(_stage(stage, disabled, extra_rules, (), run.report.fired)):
+            if run.report.level >= stage and run.until_stable(choice.stage(stage)):
                 run.until_stable(basic)
     run.report.seconds = time.perf_counter() - start
     run.report.nodes_after = len(model.graph)
@@ -193,13 +196,25 @@ def _check_names(disabled: Collection[str], extra: Iterable[str]) -> None:
             raise InvalidArgument(f"no pass or rule is named {name!r}{hint} Known are {', '.join(known)}")
 
 
-def _stage(level: Level, disabled: Collection[str], extra_rules: Sequence[Rule], extra_passes: Sequence[Pass],
-           fired: Counter[str]) -> list[Pass]:  # fmt: skip
-    own = [*RULES[level], *(rule for rule in extra_rules if rule.level is level)]
-    rules = [rule for rule in own if rule.name not in disabled]
-    if not (rules or PASSES[level] or extra_passes):
-        return []
-    return [item for item in (*PASSES[level], *extra_passes, ApplyRules(rules, fired), *CLEAN_UP) if item.name not in disabled]
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Choice:
+    """What takes part beside the lists of the levels, and what does not."""
+
+    disabled: Collection[str]
+    extra_rules: Sequence[Rule]
+    extra_passes: Sequence[Pass]
+    keep_opset: bool
+    fired: Counter[str]
+
+    def stage(self, level: Level) -> list[Pass]:
+        """The passes of one level, its rules and the clean-up; empty where the level has none of its own."""
+        own = [*RULES[level], *(rule for rule in self.extra_rules if rule.level is level)]
+        rules = [rule for rule in own if rule.name not in self.disabled]
+        passes = [*PASSES[level], *(self.extra_passes if level is Level.BASIC else ())]
+        if not (rules or passes):
+            return []
+        applied = ApplyRules(rules, self.fired, keep_opset=self.keep_opset)
+        return [item for item in (*passes, applied, *CLEAN_UP) if item.name not in self.disabled]
 
 
 class _Run:

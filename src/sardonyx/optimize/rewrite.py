@@ -46,8 +46,13 @@ class RuleSet:
                 self.by_root.setdefault(root, []).append((rule, pattern))
 
 
-def rewrite(model: Model, rules: RuleSet) -> Counter[str]:
+def rewrite(model: Model, rules: RuleSet, *, keep_opset: bool = False) -> Counter[str]:
     """Apply `rules` to the main graph and its subgraphs until none fires; O(nodes x rules of one operator + firings).
+
+    Args:
+        model: what to rewrite, in place.
+        rules: what to apply.
+        keep_opset: fire no rule whose new nodes need a newer opset than the model's, so that the model can be saved.
 
     Returns:
         How often each rule fired.
@@ -55,7 +60,7 @@ def rewrite(model: Model, rules: RuleSet) -> Counter[str]:
     Raises:
         Fail: a rule raised, made an invalid replacement, or fired without end; the message names it.
     """
-    run = _Rewriting(model, rules)
+    run = _Rewriting(model, rules, keep_opset)
     run.run()
     return run.fired
 
@@ -63,8 +68,8 @@ def rewrite(model: Model, rules: RuleSet) -> Counter[str]:
 class _Rewriting:
     """One application of rules: the worklist and the counts."""
 
-    def __init__(self, model: Model, rules: RuleSet) -> None:
-        self._model, self._rules = model, rules
+    def __init__(self, model: Model, rules: RuleSet, keep_opset: bool) -> None:
+        self._model, self._rules, self._keep_opset = model, rules, keep_opset
         self._overridable = overridable_values(model)
         self._names: Names | None = None
         nodes = [node for graph in nested_graphs(model.graph) for node in graph]
@@ -93,24 +98,29 @@ class _Rewriting:
         try:
             for match in find_matches(pattern, node, self._overridable):
                 learned = rule.check(match)
-                if not isinstance(learned, str):
-                    self._fire(rule, match, learned)
+                reason = learned if isinstance(learned, str) else self._fire(rule, match, learned)
+                if reason is None:
                     return True
-                event("rewrite.decline", rule=rule.name, node=node.name, reason=learned)
+                event("rewrite.decline", rule=rule.name, node=node.name, reason=reason)
         except SardonyxError as error:
             raise located(error, f"rule {rule.name} at {place_of(node)}") from error
         except Exception as error:
             raise Fail(f"rule {rule.name} at {place_of(node)}: {type(error).__name__}: {error}") from error
         return False
 
-    def _fire(self, rule: Rule, match: Match, learned: Any) -> None:
-        self._count(rule)
-        names = [node.name for node in match.nodes]
-        event("rewrite.fire", rule=rule.name, nodes=names, operators=[node.op_type for node in match.nodes])
+    def _fire(self, rule: Rule, match: Match, learned: Any) -> str | None:
+        """Put the replacement in place; or the reason why not, with nothing changed."""
         builder = Builder(match.root, self._model.opset_imports, self._fresh)
         made = rule.replace(builder, match, learned)
         values = made if isinstance(made, tuple) else (made,)
+        newer = [node for node in builder.nodes if node.version > self._model.opset_imports.get(node.domain, 1)]
+        if self._keep_opset and newer:
+            remove_dead(reversed(builder.nodes))
+            return f"{newer[0].op_type} needs opset {newer[0].version}, which the model does not import"
         _check_replacement(match, values, builder.nodes)
+        self._count(rule)
+        names = [node.name for node in match.nodes]
+        event("rewrite.fire", rule=rule.name, nodes=names, operators=[node.op_type for node in match.nodes])
         if len(values) > 1:
             self._unsorted.setdefault(builder.graph, rule)
         for old, new in zip(match.outputs, values, strict=True):
@@ -121,6 +131,7 @@ class _Rewriting:
         removed_inputs = [value for node in match.nodes for value in node.inputs if value is not None]
         remove_dead([*match.nodes, *reversed(builder.nodes)])
         self._touch(builder.nodes, [*values, *removed_inputs])
+        return None
 
     def _count(self, rule: Rule) -> None:
         self.fired[rule.name] += 1

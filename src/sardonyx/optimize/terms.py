@@ -6,7 +6,7 @@ A match so far (`Found`) is immutable: a term that binds something yields a new 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -254,5 +254,3 @@ class Output:
 
 Term: TypeAlias = AnyValue | Choice | Nothing | Number | Output | Rest
 """Matches a value: match(value, found, place) yields each way."""
-Predicate: TypeAlias = Callable[[Any], bool]
-"""A constraint on an attribute of any kind."""

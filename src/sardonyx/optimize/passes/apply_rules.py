@@ -21,15 +21,15 @@ class ApplyRules:
 
     name = "apply_rules"
 
-    def __init__(self, rules: Iterable[Rule], fired: Counter[str] | None = None) -> None:
-        """Compile the rules; `fired` is where firings are counted, beside what `run` returns."""
-        self._rules = RuleSet(rules)
+    def __init__(self, rules: Iterable[Rule], fired: Counter[str] | None = None, *, keep_opset: bool = False) -> None:
+        """Compile the rules; `fired` is where firings are counted, beside what `run` returns; `keep_opset` is that of `rewrite`."""
+        self._rules, self._keep_opset = RuleSet(rules), keep_opset
         self._fired: Counter[str] = Counter() if fired is None else fired
 
     def run(self, model: Model, context: Context) -> bool:
         """Rewrite; whether any rule fired."""
         if not self._rules.rules:
             return False
-        fired = rewrite(model, self._rules)
+        fired = rewrite(model, self._rules, keep_opset=self._keep_opset)
         self._fired.update(fired)
         return bool(fired)
