@@ -48,7 +48,7 @@ FAMILIES: dict[str, str] = {
                   "Normalizer OneHotEncoder Scaler ZipMap",
     "training": "Adagrad Adam Gradient Momentum",
     "contrib_array": "CDist DynamicTimeWarping ExpandDims Inverse NGramRepeatBlock NhwcMaxPool UnfoldTensor",
-    "contrib_attention": "GroupQueryAttention MultiHeadAttention QAttention",
+    "contrib_attention": "GroupQueryAttention MRotaryEmbedding MultiHeadAttention QAttention SparseAttention",
     "contrib_elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu GatedAdd LinearAttentionGate QuickGelu ScaledSiLU",
     "contrib_matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul MatMulBnb4 MatMulInteger16 MatMulIntegerToFloat "
                       "MatMulNBits TransposeMatMul",

@@ -138,3 +138,46 @@ def test_bad_arguments_are_named(inputs: tuple[Any, ...], attributes: dict[str, 
     padded = [*inputs, *[None] * (5 - len(inputs))]
     with pytest.raises(InvalidArgument, match=message):
         run(*padded, np.array(totals) - 1, np.array(longest), **attributes)
+
+
+LAYOUTS = np.array([[[1, 0], [1, 1]], [[1, 0], [0, 1]]], bool)
+ROW_INDICES, COLUMN_INDICES = np.array([[0, 1, 3], [0, 1, 2]], np.int32), np.array([[0, 0, 1], [0, 1, -1]], np.int32)
+
+
+def sparse(q: Array, k: Array, v: Array, past: Sequence[Array], totals: list[int], **options: Any) -> Any:
+    lengths = np.array(totals, np.int32)
+    options = {"num_heads": N, "kv_num_heads": M, "sparse_block_size": 4, "outputs": 3} | options
+    given = (q, k, v, *past, ROW_INDICES, COLUMN_INDICES, lengths.max().reshape(1), lengths)
+    return run_op("SparseAttention", *given, domain="com.microsoft", **options)
+
+
+def test_SparseAttention_sees_the_blocks_of_its_layout() -> None:
+    """Heads take the layouts in turn; within the blocks attention is causal."""
+    empty = [np.zeros((B, M, 8, D), np.float32)] * 2
+    y, key, _ = sparse(Q, K, V, empty, [5, 5])
+    q4, k4, v4 = (x.astype(np.float64).reshape(B, 5, -1, D).swapaxes(1, 2) for x in (Q, K, V))
+    k4, v4 = np.repeat(k4, N // M, axis=1), np.repeat(v4, N // M, axis=1)
+    blocks = np.arange(5) // 4
+    seen = LAYOUTS[np.arange(N) % 2][:, blocks][:, :, blocks] & np.tri(5, dtype=bool)
+    scores = np.where(seen, q4 @ k4.swapaxes(2, 3) / np.sqrt(D), -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    expected = (weights / weights.sum(-1, keepdims=True) @ v4).swapaxes(1, 2).reshape(Q.shape)
+    np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(key[:, :, :5], K.reshape(B, 5, M, D).swapaxes(1, 2))
+
+
+def test_SparseAttention_continues_ragged_batches() -> None:
+    """One step each after 4 and 1 tokens equals the rows of the prompts that they continue."""
+    empty = [np.zeros((B, M, 8, D), np.float32)] * 2
+    whole = sparse(Q, K, V, empty, [5, 5])
+    past = [x.copy() for x in whole[1:]]
+    rows = np.arange(B), np.array([4, 1])
+    y, _, _ = sparse(*(x[rows][:, None] for x in (Q, K, V)), past, [5, 2])
+    np.testing.assert_allclose(y[:, 0], whole[0][rows], rtol=1e-5, atol=1e-5)
+
+
+def test_SparseAttention_checks_its_layouts() -> None:
+    """Blocks must cover the keys, and layouts divide the heads."""
+    empty = [np.zeros((B, M, 8, D), np.float32)] * 2
+    with pytest.raises(InvalidArgument, match="2 layouts of 2 blocks of 2 do not serve 4 heads and 5 keys"):
+        sparse(Q, K, V, empty, [5, 5], sparse_block_size=2)

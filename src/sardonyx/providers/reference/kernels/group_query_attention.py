@@ -1,4 +1,4 @@
-"""GroupQueryAttention of com.microsoft: the attention of decoder models, with its cache inside.
+"""GroupQueryAttention and SparseAttention of com.microsoft: the attention of decoder models, with its cache inside.
 
 Dimension letters: B batch, N query heads, M key and value heads, S new steps, P length of the past arrays, C length of the
 present ones, D head size. `seqlens_k` + 1 is, per batch element, how many keys there are after this step; the new ones lie at
@@ -18,7 +18,7 @@ from sardonyx.providers.reference.kernels.rotary import look_up, rotate
 from sardonyx.providers.reference.kernels.scaled_dot_product import ScoreOutput, Scoring, attend, block_outside_window, check_heads
 from sardonyx.providers.reference.registry import Call, kernel
 
-__all__ = ["group_query_attention"]
+__all__ = ["group_query_attention", "sparse_attention"]
 
 _QK_OUTPUTS = {0: ScoreOutput.NONE, 1: ScoreOutput.BIASED, 2: ScoreOutput.PROBABILITIES}
 
@@ -111,6 +111,92 @@ def group_query_attention(
     if result.scores is not None:
         outputs.append(result.scores)
     return tuple(x.astype(query.dtype, copy=False) for x in outputs)
+
+
+@kernel("SparseAttention", domain="com.microsoft")
+def sparse_attention(
+    call: Call,
+    query: Array,
+    key: Array | None,
+    value: Array | None,
+    past_key: Array,
+    past_value: Array,
+    block_row_indices: Array,
+    block_col_indices: Array,
+    total_sequence_length: Array,
+    key_total_sequence_lengths: Array,
+    cos_cache: Array | None = None,
+    sin_cache: Array | None = None,
+    *,
+    do_rotary: int = 0,
+    kv_num_heads: int,
+    num_heads: int,
+    rotary_interleaved: int = 0,
+    scale: float = 0.0,
+    sparse_block_size: int,
+) -> tuple[Array, Array, Array]:
+    """GroupQueryAttention that sees blocks of keys only: Y (B, S, N x D), present_key and present_value (B, M, C, D).
+
+    `block_row_indices` (L, blocks + 1) and `block_col_indices` (L, entries) list, in compressed rows, the blocks of keys that
+    each block of queries sees; heads take the L layouts in turn. Source: com.microsoft SparseAttention.
+    """
+    check_heads(num_heads, kv_num_heads)
+    q, k, v = (x.astype(np.float32, copy=False) for x in _split(query, key, value, num_heads, kv_num_heads))
+    B, S, _, D = q.shape
+    progress = _read_progress(key_total_sequence_lengths - 1, total_sequence_length, B, S)
+    if do_rotary:
+        q, k = _rotate(q, k, cos_cache, sin_cache, None, progress, bool(rotary_interleaved))
+    present_key = _append("past_key", past_key, k, progress)
+    present_value = _append("past_value", past_value, v, progress)
+    visible = _read_layouts(block_row_indices, block_col_indices)
+    result = attend(
+        q.swapaxes(1, 2),
+        present_key[:, :, : progress.longest],
+        present_value[:, :, : progress.longest],
+        Scoring(
+            scale=scale or 1 / math.sqrt(max(D, 1)),
+            blocked=_block_by_layout(visible, progress, S, num_heads, sparse_block_size),
+        ),
+    )
+    y = result.values.reshape(B, S, num_heads * D)
+    y, present_key, present_value = (x.astype(query.dtype, copy=False) for x in (y, present_key, present_value))
+    return y, present_key, present_value
+
+
+def _read_layouts(rows: Array, columns: Array) -> Array:
+    """The layouts (L, blocks, blocks) as booleans."""
+    if rows.ndim != 2 or columns.ndim != 2 or len(rows) != len(columns) or rows.shape[1] < 1:
+        raise InvalidArgument(
+            f"block_row_indices has shape {rows.shape} and block_col_indices {columns.shape}; expected (layouts, blocks + 1) and "
+            "(layouts, entries)"
+        )
+    L, blocks = len(rows), rows.shape[1] - 1
+    counts = np.diff(rows, axis=1)
+    if (counts < 0).any() or (rows[:, 0] != 0).any() or (rows[:, -1] > columns.shape[1]).any():
+        raise InvalidArgument(f"block_row_indices is {rows.tolist()}; expected rows that grow from 0 to {columns.shape[1]} at most")
+    visible = np.zeros((L, blocks, blocks), np.bool_)
+    for layout in range(L):
+        listed = columns[layout, : rows[layout, -1]]
+        if listed.size and (listed.min() < 0 or listed.max() >= blocks):
+            raise InvalidArgument(f"block_col_indices run from {listed.min()} to {listed.max()}; there are {blocks} blocks")
+        visible[layout, np.repeat(np.arange(blocks), counts[layout]), listed] = True
+    return visible
+
+
+def _block_by_layout(visible: Array, progress: _Progress, S: int, heads: int, block: int) -> Array:
+    """True (B, N, S, T) for keys behind a query, or in a block that the query's block does not see."""
+    L, blocks = visible.shape[:2]
+    if block < 1 or heads % L or progress.longest > block * blocks:
+        raise InvalidArgument(
+            f"{L} layouts of {blocks} blocks of {block} do not serve {heads} heads and {progress.longest} keys: layouts must "
+            "divide the heads, and blocks cover the keys"
+        )
+    positions = np.minimum(progress.past[:, None] + np.arange(S), progress.longest - 1)
+    keys = np.arange(progress.longest)
+    sees = visible[:, (positions // block)[:, :, None], keys // block]
+    by_head = np.tile(sees.swapaxes(0, 1), (1, heads // L, 1, 1))
+    outside: Array = ~by_head | (keys > positions[:, None, :, None]) | (keys >= progress.total[:, None, None, None])
+    return outside
 
 
 def _refuse_unknown(qk_output: int, sliding_window_cache: int, *quant_types: str) -> None:
