@@ -129,3 +129,12 @@ def test_dead_branch_does_not_matter() -> None:
     branch = Node("If", [condition], 1, {"then_branch": dead, "else_branch": zeros(4)}, version=VERSION)
     facts = infer_graph(Graph("g", [x, condition], branch.outputs, [], [branch]))
     assert facts[branch.output].shape == (4,)
+
+
+def test_body_that_cannot_run_is_not_reached() -> None:
+    """A body that the shapes rule out is refused only where it surely runs; else the states are as they were."""
+    graph = body("Det")
+    (state, copy) = infer_op("Loop", tensor(DataType.INT64, ()), TRUE, floats(3), body=graph, outputs=2, events=1)
+    assert state.shape == (3,)
+    assert copy.type is None
+    assert "X has shape [3]" in error_of("Loop", scalar(2), TRUE, floats(3), body=graph, outputs=2)

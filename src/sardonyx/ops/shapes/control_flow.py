@@ -105,7 +105,10 @@ def _settle(states: list[Fact], run: Callable[[list[Fact]], list[Fact]]) -> list
 
 @shape_function("Loop")
 def loop(call: ShapeCall, *inputs: Fact | None, body: Graph) -> tuple[Fact, ...]:
-    """The loop-carried states as they settle, then the scan outputs with the number of iterations put first."""
+    """The loop-carried states as they settle, then the scan outputs with the number of iterations put first.
+
+    A body whose shapes cannot be is one that never runs; only where it is known to, the node is invalid.
+    """
     states = [UNKNOWN if fact is None else fact for fact in inputs[2:]]
     count = len(states)
     if len(body.inputs) != count + 2 or len(body.outputs) != call.output_count + 1:
@@ -121,11 +124,22 @@ def loop(call: ShapeCall, *inputs: Fact | None, body: Graph) -> tuple[Fact, ...]
         conditions.append(condition)
         return outputs
 
-    initial = list(states)
-    outputs = _settle(states, run)
-    final = [join(Fact(first.type), last) for first, last in zip(initial, outputs, strict=False)]
+    initial = [Fact(state.type) for state in states]
+    try:
+        outputs = _settle(states, run)
+    except InvalidGraph as error:
+        if _surely_runs(inputs[0], inputs[1]):
+            raise
+        event("infer.dead_branch", node=call.name, branch="body", error=str(error))
+        return (*initial, *[UNKNOWN] * (call.output_count - count))
+    final = [join(first, last) for first, last in zip(initial, outputs, strict=False)]
     trips = _trips(inputs[0], inputs[1], conditions[-1])
     return (*final, *[_stacked(fact, trips) for fact in outputs[count:]])
+
+
+def _surely_runs(limit: Fact | None, condition: Fact | None) -> bool:
+    count = 1 if limit is None else int_of(limit)
+    return count is not None and count > 0 and (condition is None or _is_true(condition))
 
 
 def _trips(limit: Fact | None, condition: Fact | None, repeated: Fact) -> Dim:
