@@ -62,15 +62,37 @@ class Engine:
             Fail: LLVM rejects a text or an object, or a symbol is known already; the engine is as before.
         """
         texts = [str(module) for module in modules]
-        workers = min(self._threads, len(texts))
-        if workers <= 1:
-            objects = [self._object(text) for text in texts]
-        else:
-            with ThreadPoolExecutor(workers) as pool:
-                objects = list(pool.map(self._object, texts))
+        objects = self._side_by_side(self._object, texts)
         with self._lock:
             for module, machine_code in zip(modules, objects, strict=True):
                 self._link(module.exports, machine_code)
+
+    def add_kernels(self, writers: Mapping[str, Callable[[Module, str], None]], edition: str) -> None:
+        """Compile kernels, each by itself, or take them from the cache by name: the text of a known one is not even written.
+
+        Args:
+            writers: symbol -> what writes the kernel of that symbol into a module.
+            edition: stands for all that a symbol does not say: whatever else the texts depend on, such as the writers' sources.
+
+        Raises:
+            Fail: as `add`.
+        """
+        keys = {symbol: object_key(f"{edition}/{symbol}", self.target, self._level) for symbol in writers}
+        found = {symbol: None if self._cache is None else self._cache.load(key) for symbol, key in keys.items()}
+        missing = [symbol for symbol, machine_code in found.items() if machine_code is None]
+        texts = []
+        for symbol in missing:
+            module = Module(self.target)
+            writers[symbol](module, symbol)
+            texts.append(str(module))
+        made = self._side_by_side(lambda text: compile_object(text, self.target, self._level), texts)
+        for symbol, machine_code in zip(missing, made, strict=True):
+            found[symbol] = machine_code
+            if self._cache is not None:
+                self._cache.store(keys[symbol], machine_code)
+        with self._lock:
+            for symbol, code in found.items():
+                self._link([symbol], code or b"")
 
     def address(self, symbol: str) -> int:
         """The address of an exported function; raises KeyError for one that no module of this engine exports."""
@@ -80,6 +102,13 @@ class Engine:
     def symbols(self) -> Mapping[str, int]:
         """The address of every exported function."""
         return self._addresses
+
+    def _side_by_side(self, compile_one: Callable[[str], bytes], texts: Sequence[str]) -> list[bytes]:
+        workers = min(self._threads, len(texts))
+        if workers <= 1:
+            return [compile_one(text) for text in texts]
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(compile_one, texts))
 
     def _object(self, text: str) -> bytes:
         if self._cache is None:

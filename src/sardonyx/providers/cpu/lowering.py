@@ -28,7 +28,7 @@ from sardonyx.providers.cpu.expressions import argument_of, element_type, expres
 from sardonyx.providers.cpu.fuse import Group, Joins
 from sardonyx.providers.cpu.steps import Buffer, Plan, Step
 
-__all__ = ["Check", "Lower", "Lowering", "Operator", "find_operator", "lowers"]
+__all__ = ["Check", "Lower", "Lowering", "Operator", "Write", "find_operator", "lowers"]
 
 Write = Callable[[Module, str], None]
 """Writes the kernel of a symbol into a module."""

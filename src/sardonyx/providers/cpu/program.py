@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,15 +39,16 @@ class CpuProgram:
 
     makes_outputs = False
 
-    def __init__(self, inputs: Sequence[Value], outputs: Sequence[Buffer], storage: Storage, engine: Engine, runner: Driver,
-                 threads: int) -> None:  # fmt: skip
+    def __init__(self, inputs: Sequence[Value], outputs: Sequence[Buffer], storage: Storage, kernels: Mapping[str, int],
+                 engines: Sequence[Engine], runner: Driver, threads: int) -> None:  # fmt: skip
         """Make a program of lowered steps.
 
         Args:
             inputs: the partition's inputs; those that no step reads tell sizes.
             outputs: the buffers of its outputs.
             storage: where all buffers lie, and the steps.
-            engine: holds the kernels, and is kept alive.
+            kernels: the address of each kernel.
+            engines: what holds the kernels, kept alive.
             runner: the driver.
             threads: how many threads a run may use.
         """
@@ -55,7 +56,8 @@ class CpuProgram:
         self._shapes: list[Shape] = [value.shape or () for value in inputs]
         self._outputs = list(outputs)
         self._storage = storage
-        self._engine = engine
+        self._kernels = kernels
+        self._engines = engines
         self._driver = runner
         self._threads = threads
 
@@ -67,7 +69,7 @@ class CpuProgram:
         for step in self._storage.steps:
             params, tasks = step.plan(sizes)
             buffers = [self._place(buffer, offsets, sizes) for buffer in step.buffers]
-            steps.append(driver.Step(self._engine.address(step.symbol), buffers, params, tasks))
+            steps.append(driver.Step(self._kernels[step.symbol], buffers, params, tasks))
         bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
         table = StepTable(steps, bases, threads=self._threads)
         specs = tuple(TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) for buffer in self._outputs)

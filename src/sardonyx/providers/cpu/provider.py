@@ -7,10 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
 from sardonyx import config
-from sardonyx.codegen.driver import Driver
-from sardonyx.codegen.jit import Engine
-from sardonyx.codegen.module import Module
-from sardonyx.codegen.object_cache import ObjectCache
 from sardonyx.codegen.processors import available_processors
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.errors import InvalidArgument
@@ -19,6 +15,7 @@ from sardonyx.ir.shape import symbols_in
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
 from sardonyx.providers.cpu.fuse import Group, group_nodes
 from sardonyx.providers.cpu.kernels.elementwise import copy_to
+from sardonyx.providers.cpu.library import driver_for, library_for
 from sardonyx.providers.cpu.lowering import Lowering, find_operator
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.steps import Buffer
@@ -66,10 +63,9 @@ class CpuProvider:
                 raise InvalidArgument(f"{group.anchor!r} was claimed, but there is no way to lower it")
             operator.lower(low, group)
         outputs = _outputs(low, partition.outputs, inputs)
-        engine = Engine(self._target, cache=_cache())
-        engine.add(*_modules(low, self._target))
+        kernels, engines = library_for(self._target).compile(low.writers)
         storage = Storage(low.steps, inputs, [buffer.root for buffer in outputs])
-        return CpuProgram(partition.inputs, outputs, storage, engine, _driver(self._target), self._threads)
+        return CpuProgram(partition.inputs, outputs, storage, kernels, engines, driver_for(self._target), self._threads)
 
 
 def create(options: Mapping[str, str]) -> CpuProvider:
@@ -133,24 +129,3 @@ def _outputs(low: Lowering, values: Iterable[Value], inputs: list[Buffer]) -> li
         taken.add(buffer.root)
         found.append(buffer)
     return found
-
-
-def _modules(low: Lowering, target: Target) -> list[Module]:
-    modules = []
-    for symbol, write in low.writers.items():
-        module = Module(target)
-        write(module, symbol)
-        modules.append(module)
-    return modules
-
-
-@functools.cache
-def _cache() -> ObjectCache | None:
-    folder = config.cache_dir()
-    return None if folder is None else ObjectCache(folder, limit_bytes=config.cache_limit_bytes())
-
-
-@functools.cache
-def _driver(target: Target) -> Driver:
-    return Driver(target, cache=_cache())
-

@@ -1,0 +1,86 @@
+"""The kernels of the process: each is compiled once, and lives as long as a program uses it.
+
+Kernels are found by symbol, which says all that sizes and operands do not; what a symbol cannot say, the sources that write
+kernels, is the library's edition, so that a new version never finds the objects of an old one.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import threading
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+
+import sardonyx.codegen
+from sardonyx import config
+from sardonyx.codegen.driver import Driver
+from sardonyx.codegen.jit import Engine
+from sardonyx.codegen.object_cache import ObjectCache
+from sardonyx.codegen.target import Target
+from sardonyx.providers.cpu.lowering import Write
+from sardonyx.trace import event
+
+__all__ = ["Library", "driver_for", "library_for"]
+
+
+class Library:
+    """Compiled kernels for one target. Safe for threads."""
+
+    def __init__(self, target: Target) -> None:
+        """Make a library without kernels."""
+        self._target = target
+        self._lock = threading.Lock()
+        self._engines: weakref.WeakValueDictionary[str, Engine] = weakref.WeakValueDictionary()
+
+    def compile(self, writers: Mapping[str, Write]) -> tuple[dict[str, int], list[Engine]]:
+        """Find or compile kernels; the addresses are good as long as the engines live.
+
+        Args:
+            writers: symbol -> what writes the kernel.
+        """
+        with self._lock:
+            known = {symbol: engine for symbol in writers if (engine := self._engines.get(symbol)) is not None}
+            missing = {symbol: write for symbol, write in writers.items() if symbol not in known}
+            if missing:
+                engine = Engine(self._target, cache=object_cache())
+                engine.add_kernels(missing, _edition())
+                known.update(dict.fromkeys(missing, engine))
+                self._engines.update(dict.fromkeys(missing, engine))
+        return {symbol: engine.address(symbol) for symbol, engine in known.items()}, list(dict.fromkeys(known.values()))
+
+
+@functools.cache
+def library_for(target: Target) -> Library:
+    """The process's library for a target."""
+    return Library(target)
+
+
+@functools.cache
+def driver_for(target: Target) -> Driver:
+    """The process's driver for a target."""
+    return Driver(target, cache=object_cache())
+
+
+@functools.cache
+def object_cache() -> ObjectCache | None:
+    """The process's object cache, or None where it is switched off."""
+    folder = config.cache_dir()
+    if folder is None:
+        return None
+    return ObjectCache(folder, limit_bytes=config.cache_limit_bytes(), report=_report)
+
+
+def _report(name: str, detail: str) -> None:
+    event(name, detail=detail)
+
+
+@functools.cache
+def _edition() -> str:
+    """A digest of the sources that write kernels."""
+    digest = hashlib.sha256()
+    for folder in (Path(sardonyx.codegen.__file__).parent, Path(__file__).parent):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
