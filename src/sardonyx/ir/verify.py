@@ -75,19 +75,15 @@ class _Checker:
     def __init__(self, function: Function | None) -> None:
         self._function = function
         self._visible: set[Value] = set()
-        self._uses: dict[Value, set[Use]] = {}
+        self._uses: dict[Value, list[Use]] = {}
 
     def check(self, graph: Graph) -> None:
         """Check `graph`, then that the uses which each value lists are those that the walk met."""
         self._graph(graph, 0)
         for value, met in self._uses.items():
-            listed = set(value.uses)
-            if listed == met:
-                continue
-            for user, index in met - listed:
-                raise InvalidGraph(f"{_describe_user(user)} reads {value.name!r} at {index}, but the value does not list that use")
-            for user, index in listed - met:
-                raise InvalidGraph(f"value {value.name!r} lists {_describe_user(user)} as reading it at {index}, which it does not")
+            listed = value.uses
+            if len(listed) != len(met) or tuple(met) != listed:  # the order differs where the graph was edited
+                _compare_uses(value, set(listed), set(met))
 
     def _graph(self, graph: Graph, depth: int) -> None:
         if depth > LIMITS.function_depth:
@@ -106,12 +102,12 @@ class _Checker:
         for index, value in enumerate(graph.outputs):
             if value not in self._visible:
                 raise InvalidGraph(f"output {value.name!r} of graph {graph.name!r} is produced by nothing in it or around it")
-            self._use(value, graph, index)
+            self._uses[value].append((graph, index))
         self._visible.difference_update(added)
 
     def _sources(self, graph: Graph, added: list[Value]) -> None:
         for value in graph.inputs:
-            self._define(value, f"input {value.name!r} of graph {graph.name!r}", added)
+            self._define(value, "input", added)
         inputs = set(graph.inputs)
         for name, value in graph.initializers.items():
             what = f"initializer {name!r} of graph {graph.name!r}"
@@ -120,7 +116,7 @@ class _Checker:
             if value.name != name:
                 raise InvalidGraph(f"{what} is a value called {value.name!r}; expected it under its own name")
             if value not in inputs:
-                self._define(value, what, added)
+                self._define(value, "initializer", added)
         for value in (*graph.inputs, *graph.initializers.values()):
             if value.producer is not None:
                 raise InvalidGraph(f"value {value.name!r} is a source of graph {graph.name!r}, yet has a producer")
@@ -128,33 +124,29 @@ class _Checker:
     def _node(self, node: Node, graph: Graph, depth: int, added: list[Value]) -> None:
         if node.graph is not graph:
             raise InvalidGraph(f"it stands in graph {graph.name!r} but says it is in {node.graph!r}")
+        visible, uses = self._visible, self._uses
         for index, value in enumerate(node.inputs):
             if value is None:
                 continue
-            if value not in self._visible:
+            if value not in visible:
                 raise _out_of_sight(value, index, graph)
-            self._use(value, node, index)
-        self._references(node)
-        for subgraph in node.subgraphs:
-            self._graph(subgraph, depth + 1)
+            uses[value].append((node, index))
+        if node.attributes:
+            self._references(node)
+            for subgraph in node.subgraphs:
+                self._graph(subgraph, depth + 1)
         for index, value in enumerate(node.outputs):
-            self._define(value, f"output {index} ({value.name!r})", added)
+            self._define(value, "output", added)
             if value.producer is not node or value.index != index:
                 producer = "nothing" if value.producer is None else f"output {value.index} of {describe_node(value.producer)}"
                 raise InvalidGraph(f"its output {index} ({value.name!r}) says it is produced by {producer}")
 
-    def _use(self, value: Value, user: User, index: int) -> None:
-        met = self._uses.get(value)
-        if met is None:
-            met = self._uses[value] = set()
-        met.add((user, index))
-
     def _define(self, value: Value, what: str, added: list[Value]) -> None:
         if value in self._visible:
             first = "an input or initializer" if value.producer is None else describe_node(value.producer)
-            raise InvalidGraph(f"{what} is defined twice, also as {first}; expected a single producer")
+            raise InvalidGraph(f"{what} {value.name!r} is defined twice, also as {first}; expected a single producer")
         self._visible.add(value)
-        self._uses.setdefault(value, set())
+        self._uses[value] = []
         added.append(value)
 
     def _references(self, node: Node) -> None:
@@ -167,6 +159,13 @@ class _Checker:
             if reference not in self._function.attributes:
                 known = sorted(self._function.attributes)
                 raise InvalidGraph(f"its attribute {name!r} refers to {reference!r}, but the function has only {known}")
+
+
+def _compare_uses(value: Value, listed: set[Use], met: set[Use]) -> None:
+    for user, index in met - listed:
+        raise InvalidGraph(f"{_describe_user(user)} reads {value.name!r} at {index}, but the value does not list that use")
+    for user, index in listed - met:
+        raise InvalidGraph(f"value {value.name!r} lists {_describe_user(user)} as reading it at {index}, which it does not")
 
 
 def _out_of_sight(value: Value, index: int, graph: Graph) -> InvalidGraph:
