@@ -92,3 +92,11 @@ def test_float_attributes_are_rounded_to_float32():
     assert node.get("a") == float(np.float32(0.1))
     assert node.get("b") == (float(np.float32(0.1)), 1.0)
     assert (node.attributes["c"].kind.name, node.get("c")) == ("FLOAT", 1.0)
+
+
+def test_endless_nesting_is_refused():
+    """Brackets nested too deeply to read raise InvalidGraph, not RecursionError."""
+    with pytest.raises(InvalidGraph, match="brackets that are nested less deeply"):
+        parse_graph("graph() -> () { w: int64[1] = " + "[" * 100_000)
+    with pytest.raises(InvalidGraph, match="brackets that are nested less deeply"):
+        parse_model("opset 21 graph(x: " + "seq(" * 100_000)

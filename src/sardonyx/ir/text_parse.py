@@ -26,6 +26,13 @@ DEFAULT_OPSET = 23
 def parse_model(text: str) -> Model:
     """Parse a model; raises InvalidGraph naming line and column, what was found there and what was expected."""
     tokens = Tokens(text)
+    try:
+        return _read_model(tokens)
+    except RecursionError:
+        tokens.fail("brackets that are nested less deeply")
+
+
+def _read_model(tokens: Tokens) -> Model:
     model = Model(Graph(), {})
     while tokens.at(*_HEADER):
         _HEADER[tokens.read().text](tokens, model)
@@ -53,7 +60,10 @@ def parse_graph(text: str, *, opset_imports: Mapping[str, int] | None = None) ->
     imports = dict(opset_imports) if opset_imports is not None else {"": DEFAULT_OPSET}
     if tokens.accept("opset"):
         imports = _parse_imports(tokens)
-    graph = _Parser(tokens, imports).graph(None)
+    try:
+        graph = _Parser(tokens, imports).graph(None)
+    except RecursionError:
+        tokens.fail("brackets that are nested less deeply")
     _expect_end(tokens, "the end of the text")
     return graph
 
