@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from support.run_op import run_op
@@ -128,7 +129,7 @@ def test_without_causal_every_key_is_seen() -> None:
         ((Q, K, V), {"do_rotary": 1}, "cos_cache or sin_cache is not given"),
         ((Q, K, V), {"kv_num_heads": 3}, "4 query heads and 3 key"),
         ((Q, K, V), {"sliding_window_cache": 1}, "sliding_window_cache is 1"),
-        ((Q, K, V), {"k_quant_type": "PER_TENSOR"}, "the cache is quantized"),
+        ((Q, K, V), {"k_quant_type": "PER_TENSOR"}, "the key cache is quantized with no past"),
     ],
 )
 def test_bad_arguments_are_named(inputs: tuple[Any, ...], attributes: dict[str, Any], message: str) -> None:
@@ -138,6 +139,23 @@ def test_bad_arguments_are_named(inputs: tuple[Any, ...], attributes: dict[str, 
     padded = [*inputs, *[None] * (5 - len(inputs))]
     with pytest.raises(InvalidArgument, match=message):
         run(*padded, np.array(totals) - 1, np.array(longest), **attributes)
+
+
+@pytest.mark.parametrize(("dtype", "bits", "error"), [(np.int8, 8, 0.05), (np.uint8, 4, 1.0), (ml_dtypes.float8_e4m3fn, 8, 0.2)])
+def test_a_quantized_cache_is_what_is_attended_to(dtype: Any, bits: int, error: float) -> None:
+    """A step over a stored prompt gives what the same numbers give in a float cache."""
+    size = D * bits // 8
+    empty = np.zeros((B, M, 0, size), dtype)
+    scale = np.full((1, M, 1, D), 0.03 if bits == 8 else 0.4, np.float32)
+    options = {"k_quant_type": "PER_CHANNEL", "v_quant_type": "PER_CHANNEL", "kv_cache_bit_width": bits}
+    rest = (None, None, None, None, None, scale, scale)
+    prompt = (x[:, :4] for x in (Q, K, V))
+    _, key, value = run(*prompt, empty, empty, np.array([3, 3]), np.array(4), *rest, **options)
+    assert (key.shape, key.dtype) == ((B, M, 4, size), dtype)
+    step_inputs = [x[:, 4:] for x in (Q, K, V)]
+    y, *_ = run(*step_inputs, key, value, np.array([4, 4]), np.array(5), *rest, **options)
+    plain = step(Q, K, V, NO_PAST, [5, 5])[0]
+    assert np.abs(y - plain[:, 4:]).max() < error
 
 
 LAYOUTS = np.array([[[1, 0], [1, 1]], [[1, 0], [0, 1]]], bool)

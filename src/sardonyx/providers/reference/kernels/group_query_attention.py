@@ -14,6 +14,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.quantized_cache import CacheFormat, choose_format
 from sardonyx.providers.reference.kernels.rotary import look_up, rotate
 from sardonyx.providers.reference.kernels.scaled_dot_product import ScoreOutput, Scoring, attend, block_outside_window, check_heads
 from sardonyx.providers.reference.registry import Call, kernel
@@ -63,7 +64,7 @@ def group_query_attention(
     causal: int = 1,
     do_rotary: int = 0,
     k_quant_type: str = "NONE",
-    kv_cache_bit_width: int = 8,
+    kv_cache_bit_width: int = 0,
     kv_num_heads: int,
     local_window_size: int = -1,
     num_heads: int,
@@ -79,9 +80,10 @@ def group_query_attention(
     """Append the new keys and values to the cache and attend; return Y (B, S, N x D), present_key and present_value (B, M, C, D).
 
     Query (B, S, N x D), key and value (B, S, M x D), or all packed in the query. Past arrays (B, M, P, D) may be longer than
-    what is used of them; C = max(P, total_sequence_length). Source: com.microsoft GroupQueryAttention of ONNX Runtime 1.31.
+    what is used of them; C = max(P, total_sequence_length). A quantized cache is stored as quantized_cache.py says, and attended
+    to as it is stored. Source: com.microsoft GroupQueryAttention of ONNX Runtime 1.31.
     """
-    _refuse_unknown(qk_output, sliding_window_cache, k_quant_type, v_quant_type)
+    _refuse_unknown(qk_output, sliding_window_cache)
     check_heads(num_heads, kv_num_heads)
     dtype = np.dtype(np.float32)
     q, k, v = (x.astype(dtype, copy=False) for x in _split(query, key, value, num_heads, kv_num_heads))
@@ -91,13 +93,15 @@ def group_query_attention(
         q, k = (_normalize(x, weight, qk_norm_epsilon) for x, weight in ((q, q_norm_weight), (k, k_norm_weight)))
     if do_rotary:
         q, k = _rotate(q, k, cos_cache, sin_cache, position_ids, progress, bool(rotary_interleaved))
-    present_key = _append("past_key", past_key, k, progress)
-    present_value = _append("past_value", past_value, v, progress)
+    key_format = choose_format("the key cache", k_quant_type, kv_cache_bit_width, k_scale, past_key, query.dtype)
+    value_format = choose_format("the value cache", v_quant_type, kv_cache_bit_width, v_scale, past_value, query.dtype)
+    present_key = _append("past_key", past_key, k, progress, key_format)
+    present_value = _append("past_value", past_value, v, progress, value_format)
     output = _QK_OUTPUTS[qk_output] if len(call.present) > 3 and call.present[3] else ScoreOutput.NONE
     result = attend(
         q.swapaxes(1, 2),
-        present_key[:, :, : progress.longest],
-        present_value[:, :, : progress.longest],
+        key_format.decode(present_key[:, :, : progress.longest]),
+        value_format.decode(present_value[:, :, : progress.longest]),
         Scoring(
             scale=scale or 1 / math.sqrt(max(D, 1)),
             softcap=softcap,
@@ -107,10 +111,10 @@ def group_query_attention(
             output=output,
         ),
     )
-    outputs = [result.values.reshape(B, S, num_heads * D), present_key, present_value]
-    if result.scores is not None:
-        outputs.append(result.scores)
-    return tuple(x.astype(query.dtype, copy=False) for x in outputs)
+    y = result.values.reshape(B, S, num_heads * D).astype(query.dtype, copy=False)
+    if result.scores is None:
+        return y, present_key, present_value
+    return y, present_key, present_value, result.scores.astype(query.dtype, copy=False)
 
 
 @kernel("SparseAttention", domain="com.microsoft")
@@ -146,21 +150,21 @@ def sparse_attention(
     progress = _read_progress(key_total_sequence_lengths - 1, total_sequence_length, B, S)
     if do_rotary:
         q, k = _rotate(q, k, cos_cache, sin_cache, None, progress, bool(rotary_interleaved))
-    present_key = _append("past_key", past_key, k, progress)
-    present_value = _append("past_value", past_value, v, progress)
+    cache = CacheFormat(query.dtype, 32, None)
+    present_key = _append("past_key", past_key, k, progress, cache)
+    present_value = _append("past_value", past_value, v, progress, cache)
     visible = _read_layouts(block_row_indices, block_col_indices)
     result = attend(
         q.swapaxes(1, 2),
-        present_key[:, :, : progress.longest],
-        present_value[:, :, : progress.longest],
+        cache.decode(present_key[:, :, : progress.longest]),
+        cache.decode(present_value[:, :, : progress.longest]),
         Scoring(
             scale=scale or 1 / math.sqrt(max(D, 1)),
             blocked=_block_by_layout(visible, progress, S, num_heads, sparse_block_size),
         ),
     )
     y = result.values.reshape(B, S, num_heads * D)
-    y, present_key, present_value = (x.astype(query.dtype, copy=False) for x in (y, present_key, present_value))
-    return y, present_key, present_value
+    return y.astype(query.dtype, copy=False), present_key, present_value
 
 
 def _read_layouts(rows: Array, columns: Array) -> Array:
@@ -199,13 +203,11 @@ def _block_by_layout(visible: Array, progress: _Progress, S: int, heads: int, bl
     return outside
 
 
-def _refuse_unknown(qk_output: int, sliding_window_cache: int, *quant_types: str) -> None:
+def _refuse_unknown(qk_output: int, sliding_window_cache: int) -> None:
     if qk_output not in _QK_OUTPUTS:
         raise InvalidArgument(f"qk_output is {qk_output}; expected 0, 1 or 2")
     if sliding_window_cache:
         raise InvalidArgument("sliding_window_cache is 1; only caches that hold the whole sequence are supported: set it to 0")
-    if set(quant_types) != {"NONE"}:
-        raise InvalidArgument(f"the cache is quantized ({', '.join(quant_types)}); only float caches are supported: use NONE")
 
 
 def _split(query: Array, key: Array | None, value: Array | None, N: int, M: int) -> tuple[Array, Array, Array]:
@@ -270,18 +272,18 @@ def _rotate(
     return rotate(q, *angles, interleaved=interleaved), rotate(k, *angles, interleaved=interleaved)
 
 
-def _append(name: str, past: Array | None, new: Array, progress: _Progress) -> Array:
-    """The present (B, M, C, D): the used past, then the new (B, S, M, D) behind it."""
-    B, S, M, D = new.shape
+def _append(name: str, past: Array | None, new: Array, progress: _Progress, cache: CacheFormat) -> Array:
+    """The present (B, M, C, D) as it is stored: the used past, then the new (B, S, M, D) behind it."""
+    rows = cache.encode(new.swapaxes(1, 2))
+    B, M, S, D = rows.shape
     held = 0 if past is None else past.shape[2] if past.ndim == 4 else -1
     if past is not None and past.shape != (B, M, held, D):
         raise InvalidArgument(f"{name} has shape {past.shape}; expected ({B}, {M}, P, {D})")
     if B and progress.past.max() > held:
         raise InvalidArgument(f"{name} holds {held} keys, but seqlens_k asks for {progress.past.tolist()} of them")
-    present = np.zeros((B, M, max(held, progress.longest), D), new.dtype)
+    present = np.zeros((B, M, max(held, progress.longest), D), rows.dtype)
     if past is not None:
         present[:, :, :held] = past
-    rows = new.swapaxes(1, 2)
     if progress.is_even:
         start = int(progress.past[0]) if B else 0
         present[:, :, start : start + S] = rows
