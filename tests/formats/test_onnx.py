@@ -6,6 +6,8 @@ import gc
 import io
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +192,12 @@ def test_errors_of_the_graph_name_the_file(tmp_path: Path) -> None:
     target.write_bytes(model([node("Relu", ["nothing"], ["y"])]).SerializeToString())
     with pytest.raises(InvalidGraph, match=r"^'.*bad\.onnx': node \(Relu\)"):
         load(target)
+
+
+def test_importing_the_module_imports_no_protobuf() -> None:
+    """The onnx package is loaded with the first model."""
+    code = "import sys, sardonyx.formats.onnx; sys.exit(any(name in sys.modules for name in ('onnx', 'google.protobuf')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_the_collector_is_as_it_was(path: Path) -> None:

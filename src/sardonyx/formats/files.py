@@ -43,11 +43,18 @@ def map_file(path: Path, what: str, *, follow_links: bool = True) -> memoryview:
         if status.st_size < _MAP_BYTES:
             with os.fdopen(descriptor, "rb", closefd=False) as file:
                 return memoryview(file.read())
-        return memoryview(mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ))
+        return memoryview(_mapped(descriptor, status.st_size, path, what))
     except OSError as error:
         raise _open_error(error, path, what) from error
     finally:
         os.close(descriptor)
+
+
+def _mapped(descriptor: int, size_bytes: int, path: Path, what: str) -> mmap.mmap:
+    try:
+        return mmap.mmap(descriptor, size_bytes, access=mmap.ACCESS_READ)
+    except ValueError as error:  # the file has become shorter since its size was asked for
+        raise Fail(f"{what} {str(path)!r} changes while it is read: {error}") from error
 
 
 def _open_error(error: OSError | ValueError, path: Path, what: str) -> Exception:
