@@ -285,3 +285,44 @@ def test_inference_takes_tens_of_microseconds_a_node() -> None:
     facts = infer_graph(graph(nodes, [x]))
     assert time.perf_counter() - start < 1
     assert facts[nodes[-1].output].shape == (BATCH, LENGTH, 8)
+
+
+def nested(depth: int) -> Graph:
+    """A Loop body that holds `depth` more, one in the other."""
+    index, condition, state = Value("i"), Value("cond"), Value("state")
+    nodes = [Node("Identity", [condition], [Value("keep")], version=VERSION)]
+    inner = nested(depth - 1) if depth else None
+    if inner is None:
+        nodes.append(Node("Concat", [state, state], [Value("out")], {"axis": 0}, version=VERSION))
+    else:
+        nodes.append(Node("Loop", [None, condition, state], [Value("out")], {"body": inner}, version=VERSION))
+    return Graph("body", [index, condition, state], [nodes[0].output, nodes[1].output], [], nodes)
+
+
+@pytest.mark.parametrize("depth", [2, 60, 100])
+def test_nested_bodies_take_bounded_time(depth: int) -> None:
+    """Loops in loops, each with a state that changes shape, are given up rather than inferred for ever."""
+    x, condition = variable("x", 2, 3), variable("condition", dtype=BOOL)
+    outer = Node("Loop", [None, condition, x], [Value("y")], {"body": nested(depth)}, version=VERSION)
+    start = time.perf_counter()
+    infer_graph(Graph("g", [x, condition], outer.outputs, [], [outer]))
+    assert time.perf_counter() - start < 20
+    assert outer.output.shape is None or is_anonymous(outer.output.shape[0])
+
+
+def test_functions_that_call_twice_take_bounded_time() -> None:
+    """Functions that each call the next one twice do not double the work for ever."""
+    model = Model(Graph(), {"": VERSION})
+    for level in range(40):
+        inner = Value("inner")
+        called = ("Relu", "", VERSION) if level == 0 else (f"F{level - 1}", "local", 1)
+        first = Node(called[0], [inner], [Value("a")], domain=called[1], version=called[2])
+        second = Node(called[0], [first.output], [Value("b")], domain=called[1], version=called[2])
+        function = Function("local", f"F{level}", Graph("f", [inner], second.outputs, [], [first, second]), {"": VERSION})
+        model.functions[function.id] = function
+    x = variable("x", 2)
+    call = Node("F39", [x], [Value("y")], domain="local", version=1)
+    model.graph = Graph("g", [x], call.outputs, [], [call])
+    start = time.perf_counter()
+    infer_graph(model)
+    assert time.perf_counter() - start < 20

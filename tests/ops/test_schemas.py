@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
-from sardonyx.ir import AttributeKind, Node, Value
-from sardonyx.ops.schemas import ParameterOption, check_node, find_schema, unknown_operator
+from sardonyx.ir import AttributeKind, Node, TensorType, Value
+from sardonyx.ops.schemas import ParameterOption, check_node, check_types, find_schema, unknown_operator
 
 
 def test_schema_in_force_is_the_newest_not_after_the_version() -> None:
@@ -124,3 +125,25 @@ def test_internal_attributes_pass() -> None:
 def test_deprecated_operator_passes() -> None:
     """An operator that the standard dropped is still accepted."""
     _check("Upsample", [X, X], 13)
+
+
+def _types(op_type: str, *dtypes: DataType | None) -> None:
+    schema = find_schema("", op_type, 13)
+    assert schema is not None
+    values = [Value("x", None if dtype is None else TensorType(dtype)) for dtype in dtypes]
+    check_types(Node(op_type, values, version=13, name="n"), schema)
+
+
+def test_one_type_variable_has_one_type() -> None:
+    """Inputs that share a type variable must have one type."""
+    with pytest.raises(InvalidGraph, match=r"inputs 0 and 1 are tensor\(float\) and tensor\(int64\), but Add-13 takes one type T"):
+        _types("Add", DataType.FLOAT, DataType.INT64)
+    with pytest.raises(InvalidGraph, match="inputs 0 and 2"):
+        _types("Concat", DataType.FLOAT, DataType.FLOAT, DataType.INT64)
+
+
+def test_unknown_and_independent_types_pass() -> None:
+    """Unknown types pass, as do inputs of different type variables."""
+    _types("Add", DataType.FLOAT, None)
+    _types("Reshape", DataType.FLOAT, DataType.INT64)
+    _types("Where", DataType.BOOL, DataType.FLOAT, DataType.FLOAT)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sardonyx.config import LIMITS
 from sardonyx.errors import InvalidArgument, InvalidGraph, SardonyxError, located
 from sardonyx.ir import Attribute, Expr, Function, FunctionId, Graph, Model, Node, Shape, TensorType, Value
 from sardonyx.ir.shape import anonymous, is_anonymous
@@ -24,6 +25,8 @@ from sardonyx.trace import event
 __all__ = ["fact_of", "infer_graph", "infer_node"]
 
 _FIRST_IR_VERSION_WITH_OPTIONAL_INITIALIZERS = 4
+_MAX_BODY_NODES = 100_000
+_TELLS_INPUTS = "; its inputs are "
 
 
 def infer_graph(target: Model | Graph, *, overrides: Mapping[Value, Fact] | None = None,
@@ -59,9 +62,7 @@ def infer_graph(target: Model | Graph, *, overrides: Mapping[Value, Fact] | None
 
 def infer_node(node: Node, facts: Mapping[Value, Fact] | None = None) -> tuple[Fact, ...]:
     """The facts of one node's outputs, from `facts` of its inputs or else what their types and constants say; sets nothing."""
-    inference = _Inference({}, {}, is_binding=False)
-    inference.facts.update(facts or {})
-    return inference.outputs_of(node)
+    return _Inference({}, {}, is_binding=False, given=facts or {}).outputs_of(node)
 
 
 def fact_of(value: Value) -> Fact:
@@ -73,13 +74,41 @@ def fact_of(value: Value) -> Fact:
     return Fact(TensorType(constant.dtype, constant.shape), elements)
 
 
+class _Budget:
+    """How much work bodies of control flow and functions may still cause; shared by all levels of one inference.
+
+    A body is inferred several times, and each of those infers the bodies in it: without a bound a small file could hang us.
+    """
+
+    __slots__ = ("_depth", "_nodes")
+
+    def __init__(self) -> None:
+        self._depth, self._nodes = 0, _MAX_BODY_NODES
+
+    def enter(self, graph: Graph) -> bool:
+        """Whether a body may be inferred; if so, `leave` must follow."""
+        self._nodes -= len(graph) + 1
+        if self._nodes < 0 or self._depth >= LIMITS.function_depth:
+            event("infer.gave_up", place=f"body {graph.name!r}", error="too many or too deeply nested bodies")
+            return False
+        self._depth += 1
+        return True
+
+    def leave(self) -> None:
+        """Take back an `enter` that said yes."""
+        self._depth -= 1
+
+
 class _Inference:
     """One pass over a graph; `facts` holds what it has found."""
 
-    __slots__ = ("_arguments", "_calls", "_functions", "_is_binding", "_overrides", "facts")
+    __slots__ = ("_arguments", "_budget", "_calls", "_functions", "_given", "_is_binding", "_overrides", "facts")
 
-    def __init__(self, functions: Mapping[FunctionId, Function], overrides: Mapping[Value, Fact], *, is_binding: bool) -> None:
+    def __init__(self, functions: Mapping[FunctionId, Function], overrides: Mapping[Value, Fact], *, is_binding: bool,
+                 given: Mapping[Value, Fact] | None = None, budget: _Budget | None = None) -> None:  # fmt: skip
         self._functions, self._overrides, self._is_binding = functions, overrides, is_binding
+        self._given = given or {}
+        self._budget = _Budget() if budget is None else budget
         self._arguments: Mapping[str, Attribute] = {}
         self._calls: tuple[FunctionId, ...] = ()
         self.facts: dict[Value, Fact] = {}
@@ -112,6 +141,8 @@ class _Inference:
 
     def _fact(self, value: Value) -> Fact:
         found = self.facts.get(value)
+        if found is None:
+            found = self._given.get(value)
         return fact_of(value) if found is None else found
 
     def _inferred(self, node: Node) -> tuple[Fact, ...]:
@@ -135,7 +166,8 @@ class _Inference:
             found = entry.function(call, *inputs, **self._attributes(node, entry))
             return (_bounded(found),) if isinstance(found, Fact) else tuple([_bounded(fact) for fact in found])
         except InvalidGraph as error:
-            raise InvalidGraph(f"{error}; its inputs are {_inputs_text(node, inputs)}") from None
+            told = "" if _TELLS_INPUTS in str(error) else f"{_TELLS_INPUTS}{_inputs_text(node, inputs)}"
+            raise InvalidGraph(f"{error}{told}") from None
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             event("infer.gave_up", place=place_of(node), error=repr(error))
             return ()
@@ -152,17 +184,22 @@ class _Inference:
         return found
 
     def _infer_body(self, graph: Graph, inputs: Sequence[Fact]) -> list[Fact]:
-        return self.infer(graph, inputs)
+        if not self._budget.enter(graph):
+            return [UNKNOWN] * len(graph.outputs)
+        try:
+            return self.infer(graph, inputs)
+        finally:
+            self._budget.leave()
 
     def _called(self, node: Node, function: Function) -> tuple[Fact, ...]:
         """The facts of a call's outputs, found by inferring the body with facts of its own; unknown for a recursive call."""
         if function.id in self._calls:
             return ()
-        inner = _Inference(self._functions, {}, is_binding=True)
+        inner = _Inference(self._functions, {}, is_binding=True, budget=self._budget)
         inner._calls = (*self._calls, function.id)
         inner._arguments = self._call_arguments(node, function)
         inputs = [UNKNOWN if value is None else self._fact(value) for value in node.inputs]
-        return tuple(inner.infer(function.graph, inputs))
+        return tuple(inner._infer_body(function.graph, inputs))
 
     def _call_arguments(self, node: Node, function: Function) -> dict[str, Attribute]:
         found = {name: default for name, default in function.attributes.items() if default is not None}

@@ -32,6 +32,7 @@ __all__ = [
     "ParameterSchema",
     "TypeConstraint",
     "check_node",
+    "check_types",
     "find_schema",
     "known_domains",
     "unknown_operator",
@@ -175,6 +176,26 @@ def _check_count(node: Node, schema: OpSchema, what: str, count: int, least: int
     expected = str(least) if least == most else f"at least {least}" if most >= 1 << 30 else f"{least} to {most}"
     names = ", ".join(_MARKS[formal.option].format(formal.name) for formal in formals)
     raise InvalidGraph(f"{place_of(node)} has {count} {what}, expected {expected}: {schema.label} takes ({names})")
+
+
+def check_types(node: Node, schema: OpSchema) -> None:
+    """Raise InvalidGraph where inputs that share a type variable have different types, such as Add of float and int64.
+
+    Inputs of unknown type pass, and so do types that the schema's constraint does not list: kernels may take more than it says.
+    """
+    bound: dict[str, tuple[int, str]] = {}
+    for index, value in enumerate(node.inputs):
+        formal = schema.input(index)
+        if value is None or value.type is None or formal is None or not formal.is_homogeneous:
+            continue
+        if formal.type not in schema.type_constraints:
+            continue
+        first, type = bound.setdefault(formal.type, (index, str(value.type)))
+        if type != str(value.type):
+            raise InvalidGraph(
+                f"{place_of(node)}: inputs {first} and {index} are {type} and {value.type}, but {schema.label} takes one type "
+                f"{formal.type} for both; insert a Cast"
+            )
 
 
 _MARKS = {ParameterOption.SINGLE: "{}", ParameterOption.OPTIONAL: "{}?", ParameterOption.VARIADIC: "{}..."}
