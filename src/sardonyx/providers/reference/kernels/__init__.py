@@ -7,6 +7,7 @@ from sardonyx.providers.reference.kernels import cast as cast
 from sardonyx.providers.reference.kernels import constant as constant
 from sardonyx.providers.reference.kernels import contrib_array as contrib_array
 from sardonyx.providers.reference.kernels import contrib_attention as contrib_attention
+from sardonyx.providers.reference.kernels import contrib_conv as contrib_conv
 from sardonyx.providers.reference.kernels import contrib_elementwise as contrib_elementwise
 from sardonyx.providers.reference.kernels import contrib_matmul as contrib_matmul
 from sardonyx.providers.reference.kernels import contrib_moe as contrib_moe
