@@ -63,37 +63,39 @@ def seconds(call: Callable[[], None]) -> float:
     return elapsed / (calls // 2)
 
 
-def peak_run(target: Target) -> Callable[[], float]:
-    """A function that measures the peak in GFLOP/s."""
+class Run:
+    """A kernel with all that it works on, which lives as long as this."""
+
+    def __init__(self, engine: Engine, symbol: str, arrays: list[Array], params: list[int], tasks: int, operations: int) -> None:
+        self._kept = (engine, arrays)
+        self._kernel = KERNEL(engine.address(symbol))
+        self._buffers = np.array([array.ctypes.data for array in arrays], np.int64)
+        self._params = np.array(params, np.int64)
+        self._tasks = tasks
+        self._operations = operations
+
+    def gigaflops(self) -> float:
+        """Measure the speed once."""
+        buffers, params = self._buffers.ctypes.data, self._params.ctypes.data
+        return self._operations / seconds(lambda: self._kernel(buffers, params, 0, self._tasks)) / 1e9
+
+
+def peak_run(target: Target) -> Run:
+    """Multiply-adds on registers."""
     module, engine = Module(target), Engine(target)
     operations = write_peak(module, "peak")
     engine.add(module)
-    kernel, data = KERNEL(engine.address("peak")), aligned(np.zeros(16 * 64, np.float32))
-    buffers = np.array([data.ctypes.data, data.ctypes.data], np.int64)
-
-    def measure() -> float:
-        assert engine.symbols
-        return operations * 10_000 / seconds(lambda: kernel(buffers.ctypes.data, 0, 0, 10_000)) / 1e9
-
-    return measure
+    data = aligned(np.zeros(16 * 64, np.float32))
+    return Run(engine, "peak", [data, data], [], 10_000, operations * 10_000)
 
 
-def gemm_run(engine: Engine, M: int, N: int, K: int) -> Callable[[], float]:
-    """A function that measures one shape in GFLOP/s."""
+def gemm_run(engine: Engine, M: int, N: int, K: int) -> Run:
+    """One product."""
     rng = np.random.default_rng(0)
-    target = engine.target
-    kernel = KERNEL(engine.address(gemm_symbol(target)))
     a, c = aligned(rng.standard_normal((M, K)).astype(np.float32)), aligned(np.zeros((M, N), np.float32))
-    b = aligned(pack_columns(rng.standard_normal((K, N)).astype(np.float32), tiling(target).panel))
-    params = GemmParams.blocked(target, M, N, K)
-    arrays = [a, b, c]
-    words, buffers = np.array(params.words(), np.int64), np.array([array.ctypes.data for array in arrays], np.int64)
-
-    def measure() -> float:
-        assert arrays
-        return 2 * M * N * K / seconds(lambda: kernel(buffers.ctypes.data, words.ctypes.data, 0, params.tasks())) / 1e9
-
-    return measure
+    b = aligned(pack_columns(rng.standard_normal((K, N)).astype(np.float32), tiling(engine.target).panel))
+    params = GemmParams.blocked(engine.target, M, N, K)
+    return Run(engine, gemm_symbol(engine.target), [a, b, c], params.words(), params.tasks(), 2 * M * N * K)
 
 
 def report(level: str) -> None:
@@ -108,9 +110,9 @@ def report(level: str) -> None:
     peaks: list[float] = []
     speeds: list[list[float]] = [[] for _ in SHAPES]
     for _ in range(ROUNDS):
-        peaks.append(peak())
+        peaks.append(peak.gigaflops())
         for speed, run in zip(speeds, runs, strict=True):
-            speed.append(run())
+            speed.append(run.gigaflops())
     top = statistics.median(peaks)
     print(f"  {'multiply-adds on registers':>26} {top:7.0f} GFLOP/s (best {max(peaks):.0f})")
     for shape, speed in zip(SHAPES, speeds, strict=True):

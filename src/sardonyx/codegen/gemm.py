@@ -158,7 +158,10 @@ def pack_columns(matrix: Array, width: int) -> Array:
 
 
 def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None) -> None:
-    """Write the kernel `symbol`: buffers A, packed B, C and those of the epilogue; parameters as in GemmParams."""
+    """Write the kernel `symbol`: buffers A, packed B, C and those of the epilogue; parameters as in GemmParams.
+
+    C holds sums that are not finished: it may not be memory that the epilogue reads.
+    """
     shape = tiling(module.target)
     tiles = {
         (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", shape, vectors, height, epilogue)
@@ -207,31 +210,47 @@ def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height
         p = _params(b)
         spans = _spans(b, shape.lanes, vectors, p["N"] - n)
         tile = [(i, j * shape.lanes, spans[j]) for i in range(height) for j in range(vectors)]
-        places = [(c.at(i * p["ldc"] + j), i, j, span) for i, j, span in tile]
-        sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in places]
+        places = [(c.at(i * p["ldc"] + j), span) for i, j, span in tile]
+        sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in tile]
         with b.when(k > 0):
-            for total, (place, _, _, span) in zip(sums, places, strict=True):
+            for total, (place, span) in zip(sums, places, strict=True):
                 total.set(place.load(0, span))
         depth = _least(b, p["block_k"], p["K"] - k)
         multiply(b, [a.at(i * p["lda"]) for i in range(height)], panel, shape.panel, depth, sums)
 
         def put_down() -> None:
-            for total, (place, _, _, span) in zip(sums, places, strict=True):
+            for total, (place, span) in zip(sums, places, strict=True):
                 place.store(total.value, 0, span)
 
-        def finish() -> None:
-            for total, (place, i, j, span) in zip(sums, places, strict=True):
-                place.store(epilogue(b, total.value, m + i, n + j, span) if epilogue else total.value, 0, span)
+        def finish(epilogue: Epilogue) -> None:
+            for total, (i, j, span), (place, _) in zip(sums, tile, places, strict=True):
+                place.store(epilogue(b, total.value, m + i, n + j, span), 0, span)
+
+        def finish_in_a_loop(epilogue: Epilogue) -> None:
+            put_down()
+            with b.loop(0, height) as i:
+                for j, span in enumerate(spans):
+                    place = c.at(i * p["ldc"] + j * shape.lanes)
+                    place.store(epilogue(b, place.load(0, span), m + i, n + j * shape.lanes, span), 0, span)
 
         if epilogue is None:
             put_down()
         else:
-            b.branch((k + depth).eq(p["K"]), finish, put_down)
+            way = finish_in_a_loop if _is_long(module.target, epilogue) else finish
+            b.branch((k + depth).eq(p["K"]), lambda: way(epilogue), put_down)
     return b
 
 
-UNROLL = 4
-"""Steps of K in one turn of the inner loop."""
+_LONG = 40
+"""Instructions of an epilogue that are not worth writing once for each accumulator."""
+
+
+def _is_long(target: Target, epilogue: Epilogue) -> bool:
+    """Whether an epilogue writes much, found by writing it to nowhere."""
+    b = Kernel(target, "nowhere")
+    lanes = target.lanes(32)
+    epilogue(b, b.const(F32.vector(lanes), 0.0), b.begin, b.begin, Span(lanes))
+    return len(b.lines) > _LONG
 
 
 def multiply(b: Function, rows: Sequence[Pointer], panel: Pointer, width: int, depth: Value, sums: Sequence[Variable]) -> None:
@@ -246,20 +265,13 @@ def multiply(b: Function, rows: Sequence[Pointer], panel: Pointer, width: int, d
         sums: the accumulators, row by row.
     """
     lanes, vectors = sums[0].type.lanes, len(sums) // len(rows)
-
-    def step(k: Value, values: Sequence[Value]) -> list[Value]:
+    with b.loop(0, depth) as k:
         columns = [panel.load(k * width + j * lanes, lanes) for j in range(vectors)]
-        factors = [row.load(k).splat(lanes) for row in rows]
-        return [b.fma(factors[i // vectors], columns[i % vectors], value) for i, value in enumerate(values)]
-
-    whole = depth & -UNROLL
-    for first, last, unroll in ((b.const(I64, 0), whole, UNROLL), (whole, depth, 1)):
-        with b.loop(first, last, unroll) as k:
-            values = [total.value for total in sums]
-            for u in range(unroll):
-                values = step(k + u, values)
-            for total, value in zip(sums, values, strict=True):
-                total.set(value)
+        for i, row in enumerate(rows):
+            factor = row.load(k).splat(lanes)
+            for j, column in enumerate(columns):
+                total = sums[i * vectors + j]
+                total.set(b.fma(factor, column, total.value))
 
 
 def _round_up(number: int, unit: int) -> int:
