@@ -32,10 +32,13 @@ __all__ = [
     "ShapeCall",
     "ShapeEntry",
     "ShapeFunction",
+    "derive_shape_functions",
+    "dims_text",
     "find_shape_function",
     "known",
     "registered_shape_functions",
     "shape_function",
+    "shape_functions_of",
     "tensor",
 ]
 
@@ -154,15 +157,25 @@ def shape_function(*op_types: str, since: int = 1, domain: str = "") -> Callable
     def register(function: ShapeFunction) -> ShapeFunction:
         entry = _entry(function, since)
         for op_type in op_types:
-            versions = _ENTRIES.setdefault((domain, op_type), [])
-            if any(other.since == since for other in versions):
-                raise ValueError(f"two shape functions for {domain or 'ai.onnx'}.{op_type} since {since}")
-            versions.append(entry)
-            versions.sort(key=lambda item: item.since)
-        find_shape_function.cache_clear()
+            _register(domain, op_type, entry)
         return function
 
     return register
+
+
+def derive_shape_functions(op_type: str, domain: str, change: Callable[[ShapeFunction], ShapeFunction]) -> None:
+    """Register for `op_type` of `domain` what `change` makes of each of its shape functions in ai.onnx."""
+    for entry in _ENTRIES["", op_type]:
+        _register(domain, op_type, dataclasses.replace(entry, function=change(entry.function)))
+
+
+def _register(domain: str, op_type: str, entry: ShapeEntry) -> None:
+    versions = _ENTRIES.setdefault((domain, op_type), [])
+    if any(other.since == entry.since for other in versions):
+        raise ValueError(f"two shape functions for {domain or 'ai.onnx'}.{op_type} since {entry.since}")
+    versions.append(entry)
+    versions.sort(key=lambda item: item.since)
+    find_shape_function.cache_clear()
 
 
 def _entry(function: ShapeFunction, since: int) -> ShapeEntry:

@@ -23,6 +23,7 @@ from sardonyx.ops.shapes import matmul as matmul
 from sardonyx.ops.shapes import ml_feature as ml_feature
 from sardonyx.ops.shapes import ml_linear as ml_linear
 from sardonyx.ops.shapes import ml_tree as ml_tree
+from sardonyx.ops.shapes import nhwc as nhwc
 from sardonyx.ops.shapes import normalize as normalize
 from sardonyx.ops.shapes import pool as pool
 from sardonyx.ops.shapes import quantize as quantize

@@ -1,0 +1,47 @@
+"""Operators whose data is channels-last: the domain that layout conversion puts a node into, all else about it as in ai.onnx.
+
+sardonyx.nhwc.Conv    X (N, spatial…, C), W (M, C / group, kernel…) -> Y (N, spatial…, M)
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from sardonyx.ops.fact import Fact, ShapeCall, ShapeFunction, derive_shape_functions, tensor
+from sardonyx.ops.shapes import conv, normalize, pool, reshape
+
+__all__: list[str] = []
+
+_DOMAIN = "sardonyx.nhwc"
+_FAMILIES = (conv, normalize, pool, reshape)
+"""The modules whose functions are derived from, imported so that they are registered before."""
+
+_OPERATORS = ("AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace", "GlobalAveragePool", "GlobalLpPool",
+              "GlobalMaxPool", "InstanceNormalization", "LRN", "LpPool", "MaxPool", "SpaceToDepth")  # fmt: skip
+
+
+def _channels_last(function: ShapeFunction) -> ShapeFunction:
+    """`function` for a first input and outputs that are channels-last."""
+
+    @functools.wraps(function)
+    def turned(call: ShapeCall, x: Fact, *others: Fact | None, **attributes: Any) -> tuple[Fact, ...]:
+        found = function(call, _to_first(x), *others, **attributes)
+        first, *rest = (found,) if isinstance(found, Fact) else found
+        return (_to_last(first), *[_to_last(fact) if fact.rank == first.rank else fact for fact in rest])
+
+    return turned
+
+
+def _to_first(fact: Fact) -> Fact:
+    shape = fact.shape
+    return fact if shape is None or len(shape) < 3 else tensor(fact.dtype, (shape[0], shape[-1], *shape[1:-1]))
+
+
+def _to_last(fact: Fact) -> Fact:
+    shape = fact.shape
+    return fact if shape is None or len(shape) < 3 else tensor(fact.dtype, (shape[0], *shape[2:], shape[1]))
+
+
+for _operator in _OPERATORS:
+    derive_shape_functions(_operator, _DOMAIN, _channels_last)
