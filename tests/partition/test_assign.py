@@ -95,7 +95,7 @@ def test_a_provider_that_prefers_nhwc_is_asked_again_after_the_layout_step() -> 
     assign(held, [provider])
     assert provider.queries == [
         (False, ["Conv", "Relu"]),
-        (True, ["Transpose", "sardonyx.nhwc.Conv", "Transpose", "Relu"]),
+        (True, ["Transpose", "sardonyx.nhwc.Conv", "Relu", "Transpose"]),
     ]
 
 

@@ -66,15 +66,16 @@ class NhwcProvider:
     preferred_layout = Layout.NHWC
     memory: Memory = HOST
 
-    def __init__(self, *, forgetful: bool = False) -> None:
+    def __init__(self, *more: str, forgetful: bool = False) -> None:
+        """Claim `more` operators besides, which must have one output."""
         self.queries: list[tuple[bool, list[str]]] = []
         self.compiled: list[Partition] = []
         self._forgetful = forgetful
+        self._operators = {"Relu", "Conv", "MaxPool", "AveragePool", "GlobalAveragePool", *more}
 
     def capabilities(self, view: GraphView) -> Claims:
         self.queries.append((view.after_layout, [f"{node.domain}.{node.op_type}".strip(".") for node in view.nodes]))
-        operators = {"Relu", "Conv", "MaxPool", "AveragePool", "GlobalAveragePool"}
-        operators |= {"Transpose"} if view.after_layout else set()
+        operators = self._operators | ({"Transpose"} if view.after_layout else set())
         if view.after_layout and self._forgetful:
             operators = {"Relu"}
         return Claims([Capability((node,)) for node in view.nodes if node.op_type in operators])
@@ -92,7 +93,7 @@ class _NhwcProgram:
     def __init__(self, partition: Partition) -> None:
         self._steps = []
         for node in partition.nodes:
-            found = find_kernel("", node.op_type, 22)
+            found = find_kernel("", node.op_type, node.version)
             assert found is not None
             attributes = {name: item.value for name, item in node.attributes.items() if name in found.attributes}
             self._steps.append((node, found.function, attributes))
@@ -118,7 +119,7 @@ class _NhwcProgram:
 
 
 def _call_of(node: Node) -> Any:
-    return Call(node.name, node.op_type, 22, (True,) * len(node.outputs), (None,) * len(node.outputs))
+    return Call(node.name, node.op_type, node.version, (True,) * len(node.outputs), (None,) * len(node.outputs))
 
 
 class DeviceTensor:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from sardonyx.errors import EPFail, InvalidGraph, SardonyxError, located
 from sardonyx.ir import Graph, Node
 from sardonyx.partition.layout import lay_out
+from sardonyx.partition.push_transposes import push_transposes
 from sardonyx.provider import Capability, Claims, GraphView, Layout, Provider
 
 __all__ = ["Assignment", "Unit", "assign", "dissolve"]
@@ -92,9 +93,11 @@ def _ask(provider: Provider, graph: Graph, nodes: tuple[Node, ...], *, after_lay
 
 
 def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignment: Assignment) -> Claims:
-    converted = lay_out(graph, _claimed(claims))
+    claimed = set(_claimed(claims))
+    converted = lay_out(graph, [node for node in graph if node in claimed])
     if not converted:
         return claims
+    push_transposes(graph, claimed)
     again = _ask(provider, graph, _free(graph, assignment), after_layout=True)
     kept = set(_claimed(again))
     for node in converted:

@@ -108,7 +108,7 @@ def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], name: 
     provider = turn[0].provider
     nodes = tuple(sorted((node for unit in turn for node in unit.capability.nodes), key=rank.__getitem__))
     inside = {value for node in nodes for value in node.outputs}
-    wanted = (*(value for node in nodes for value in node_reads(node)), *(value for unit in turn for value in unit.capability.reads))
+    wanted = [value for node in nodes for value in node_reads(node)] + [value for unit in turn for value in unit.capability.reads]
     reads = dict.fromkeys(value for value in wanted if value not in inside)
     readers = _readers_within(nodes)
     outputs = tuple(value for node in nodes for value in node.outputs if any(user not in readers for user, _ in value.uses))
