@@ -41,6 +41,7 @@ from sardonyx.optimize.rules.merge_casts import MERGE_CASTS
 from sardonyx.optimize.rules.merge_reshapes import MERGE_RESHAPES
 from sardonyx.optimize.rules.merge_squeezes import MERGE_SQUEEZES
 from sardonyx.optimize.rules.merge_transposes import MERGE_TRANSPOSES
+from sardonyx.optimize.rules.merge_unsqueezes import MERGE_UNSQUEEZES
 from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE
 from sardonyx.optimize.rules.swap_where_branches import SWAP_WHERE_BRANCHES
 from sardonyx.trace import span
@@ -79,6 +80,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         MERGE_TRANSPOSES,
         MERGE_RESHAPES,
         MERGE_SQUEEZES,
+        MERGE_UNSQUEEZES,
         MERGE_CASTS,
         SWAP_WHERE_BRANCHES,
         SKIP_BEFORE_SHAPE,
