@@ -7,7 +7,6 @@ from support.optimizing import apply_rule, declines, operators
 
 from sardonyx.optimize.rules.merge_unsqueezes import MERGE_UNSQUEEZES
 
-
 FIRST = [[0], [1], [2], [-1], [0, 2]]
 SECOND = [[0], [1], [-1], [1, 2], [0, -1]]
 
