@@ -34,7 +34,7 @@ class _Problem:
     weights: Array
     """(D, gates x H, I)."""
     recurrence: Array
-    """(D, gates x H, H)."""
+    """(D, gates x H, H), aligned: a product in each step would else copy it each time."""
     bias: Array | None
     """(D, gates x H): what is added to the projected input."""
     lengths: Array | None
@@ -193,8 +193,8 @@ def _prepare(
     dtype = np.dtype(np.float64 if x.dtype == np.float64 else np.float32)
     return _Problem(
         x=x.astype(dtype, copy=False),
-        weights=weights.astype(dtype, copy=False),
-        recurrence=recurrence.astype(dtype, copy=False),
+        weights=np.require(weights, dtype, "A"),
+        recurrence=np.require(recurrence, dtype, "A"),
         bias=None if bias is None else bias.astype(dtype, copy=False).reshape(D, 2, gates * H).sum(axis=1),
         lengths=_check_lengths(sequence_lens, T, N),
         hidden=_initial_state("initial_h", initial_h, (D, N, H), layout, dtype),
