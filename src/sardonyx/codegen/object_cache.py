@@ -47,6 +47,7 @@ class ObjectCache:
         self.folder = folder
         self._limit_bytes = limit_bytes
         self._report = report
+        self._total_bytes: int | None = None
 
     def load(self, key: str) -> bytes | None:
         """The object kept under `key`, or None if there is none that can be trusted."""
@@ -82,7 +83,7 @@ class ObjectCache:
             if not self._is_private():
                 return
             self._write(self._path(key), content)
-            self._trim()
+            self._account(len(content))
         except OSError as error:
             self._report("object_cache.unwritable", str(error))
 
@@ -109,8 +110,15 @@ class ObjectCache:
             self._remove(Path(draft))
             raise
 
-    def _trim(self) -> None:
-        """Delete the files used longest ago, drafts of dead writers among them, until what is left is within the bound."""
+    def _account(self, written_bytes: int) -> None:
+        """Add up what this process wrote to what was there; look into the folder only at first and where the sum is too much."""
+        if self._total_bytes is not None:
+            self._total_bytes += written_bytes
+        if self._total_bytes is None or self._total_bytes > self._limit_bytes:
+            self._total_bytes = self._trim()
+
+    def _trim(self) -> int:
+        """Delete the files used longest ago, drafts of dead writers too, until the rest keeps to the bound; return its size."""
         files = []
         for path in self.folder.iterdir():
             with contextlib.suppress(OSError):
@@ -119,9 +127,10 @@ class ObjectCache:
         total = sum(size for _, size, _ in files)
         for _, size, path in sorted(files):
             if total <= self._limit_bytes:
-                return
+                break
             self._remove(path)
             total -= size
+        return total
 
     def _remove(self, path: Path) -> None:
         with contextlib.suppress(OSError):
