@@ -28,6 +28,8 @@ __all__ = [
 _MICROSOFT = "com.microsoft"
 _BLOCK_ELEMENTS = 1 << 18
 """Weights unpacked at a time: 1 MiB of float32, which the product then reads from cache."""
+_FEW_ROWS = 8
+"""Up to here the product costs less than the passes that scale unpacked weights."""
 
 
 @kernel("TransposeMatMul", domain=_MICROSOFT)
@@ -175,27 +177,37 @@ def matmul_n_bits(
     step = max(1, _BLOCK_ELEMENTS // max(1, blocks * block_size))
     for start in range(0, N, step):
         part = slice(start, min(N, start + step))
-        weights = unpack(packed[part], bits, 0 if zero is not None else 1 << (bits - 1))
         zero_part = None if zero is None else zero[part]
-        if len(rows) == 1 and groups is None:
-            y[0, part] = _multiply_row(rows[0], weights, scale[part], zero_part)
-        else:
-            np.matmul(rows, _scale_weights(weights, scale[part], zero_part, groups, K).T, out=y[:, part])
+        if len(rows) <= _FEW_ROWS and groups is None:
+            y[:, part] = _multiply_few(rows, packed[part], bits, scale[part], zero_part)
+            continue
+        weights = unpack(packed[part], bits, 0 if zero is not None else 1 << (bits - 1))
+        np.matmul(rows, _scale_weights(weights, scale[part], zero_part, groups, K).T, out=y[:, part])
     if bias is not None:
         y += _scale("bias", bias, N)
     return y.reshape(*a.shape[:-1], N).astype(a.dtype, copy=False)
 
 
-def _multiply_row(row: Array, weights: Array, scale: Array, zero: Array | None) -> Array:
-    """Multiply `row` (K,) by unscaled `weights` (rows, blocks, block): scales and zero points apply to the sums of blocks."""
-    _, blocks, block = weights.shape
-    padded = np.zeros(blocks * block, row.dtype)
-    padded[: len(row)] = row
-    by_block = padded.reshape(blocks, block, 1)
-    sums = np.matmul(weights.transpose(1, 0, 2), by_block)[:, :, 0].T
-    if zero is not None:
-        sums = sums - zero * by_block.sum(axis=(1, 2))
-    return np.asarray((sums * scale).sum(axis=1))
+def _multiply_few(rows: Array, packed: Array, bits: int, scale: Array, zero: Array | None) -> Array:
+    """Multiply `rows` (M, K) by weights whose numbers are `packed` (N, blocks, bytes), as (M, N).
+
+    The numbers at each place of a byte are multiplied by the columns that they stand at; zero points and scales apply to the sums
+    of whole blocks. That spares passes over all weights, which is what counts where each weight meets few rows.
+    """
+    _, blocks, size = packed.shape
+    places = 8 // bits
+    padded = np.zeros((len(rows), blocks * size * places), rows.dtype)
+    padded[:, : rows.shape[1]] = rows
+    columns = padded.reshape(len(rows), blocks, size, places)
+    sums = np.zeros((blocks, len(packed), len(rows)), rows.dtype)
+    for place in range(places):
+        numbers = (packed >> (bits * place) & ((1 << bits) - 1)).astype(rows.dtype)
+        sums += np.matmul(numbers.transpose(1, 0, 2), columns[:, :, :, place].transpose(1, 2, 0))
+    points = np.full(1, 1 << (bits - 1), rows.dtype) if zero is None else zero.T[:, :, None]
+    sums -= points * columns.sum(axis=(2, 3)).T[:, None]
+    sums *= scale.T[:, :, None]
+    products: Array = sums.sum(axis=0)
+    return products.T
 
 
 def _scale_weights(weights: Array, scale: Array, zero: Array | None, groups: Array | None, K: int) -> Array:
