@@ -11,13 +11,14 @@ from typing import Any
 
 from sardonyx import errors
 from sardonyx.dtypes import Array
-from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, located
+from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, SardonyxError, located
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
-from sardonyx.ir.shape import substitute
+from sardonyx.ir.shape import anonymous, substitute
 from sardonyx.ir.verify import verify
-from sardonyx.ir.walk import captured_values, nested_graphs
-from sardonyx.ops.schemas import check_node, find_schema
+from sardonyx.ir.walk import all_graphs, all_nodes, captured_values, nested_graphs
+from sardonyx.ops.schema import place_of
+from sardonyx.ops.schemas import check_node, check_types, find_schema, unknown_operator
 from sardonyx.optimize.pipeline import optimize
 from sardonyx.partition.assign import assign, dissolve
 from sardonyx.partition.cut import Cut, cut
@@ -29,6 +30,7 @@ from sardonyx.runtime.executors.sequential import SequentialExecutor
 from sardonyx.runtime.plan import make_plan
 from sardonyx.session.function_bodies import expand
 from sardonyx.session.options import SessionOptions
+from sardonyx.session.values import NodeArg, node_arg
 from sardonyx.trace import span
 
 __all__ = ["Built", "build"]
@@ -42,17 +44,18 @@ class Built:
     """The optimized model."""
     inputs: tuple[Value, ...]
     """The inputs that a feed may name, with those that have a default."""
+    declared: tuple[NodeArg, ...]
+    """The outputs as the model declares them."""
     defaults: dict[str, Array]
     """Input -> what it is where the feed leaves it out: initializers that a feed may override."""
-    outputs: tuple[str, ...]
-    """The names of the outputs."""
     executor: SequentialExecutor
     """What runs it."""
     placements: tuple[Placement, ...]
     """Who runs each node, and why others do not."""
 
 
-def build(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str]) -> Built:
+def build(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str], *,
+          symbols_hold: bool = True) -> Built:  # fmt: skip
     """Take a model from its file to a plan.
 
     Args:
@@ -60,6 +63,8 @@ def build(source: Any, options: SessionOptions, providers: Sequence[Provider], d
         options: the session's options.
         providers: in the order in which they are asked.
         disabled: rules and passes that are not to run.
+        symbols_hold: whether dimensions of one name are one size, as the standard says; where an exporter did not keep to it,
+            False forgets all names.
 
     Raises:
         SardonyxError: the model is invalid, or no provider runs a node of it; the message begins with the model's name.
@@ -67,6 +72,8 @@ def build(source: Any, options: SessionOptions, providers: Sequence[Provider], d
     with span("session.load"):
         model = source if isinstance(source, Model) else onnx_format.load(source)
     try:
+        if not symbols_hold:
+            _forget_symbols(model)
         return _build(model, options, providers, disabled)
     except SardonyxError as error:
         raise located(error, f"model {model.label}") from error
@@ -76,21 +83,22 @@ def _build(model: Model, options: SessionOptions, providers: Sequence[Provider],
     _replace_initializers(model, options.initializers)
     _fix_dimensions(model, options.dimension_overrides)
     defaults = _take_defaults(model)
-    outputs = tuple(value.name for value in model.graph.outputs)
+    declared = tuple(node_arg(value) for value in model.graph.outputs)
     with span("session.check"):
         verify(model)
-        _check_operators(model, providers)
+        _check_operators(model)
     with span("session.optimize"):
         optimize(
-            model, int(options.graph_optimization_level), evaluate=evaluate, disabled=disabled,
-            extra_rules=options.rules, extra_passes=options.passes,
+            model, int(options.graph_optimization_level), evaluate=evaluate, disabled=disabled, extra_rules=options.rules,
+            extra_passes=options.passes, keep_opset=bool(options.optimized_model_filepath),
         )  # fmt: skip
+        _check_types(model)
     if options.optimized_model_filepath:
         onnx_format.save(model, options.optimized_model_filepath)
     with span("session.compile"):
         placements: list[Placement] = []
         executor = _Compiler(model, providers, placements).compile_graph(model.graph, (), model.graph.name or "graph")
-    return Built(model, tuple(model.graph.inputs), defaults, outputs, executor, tuple(placements))
+    return Built(model, tuple(model.graph.inputs), declared, defaults, executor, tuple(placements))
 
 
 def _replace_initializers(model: Model, given: Mapping[str, Array]) -> None:
@@ -129,14 +137,32 @@ def _take_defaults(model: Model) -> dict[str, Array]:
     return defaults
 
 
-def _check_operators(model: Model, providers: Sequence[Provider]) -> None:
-    for graph in (inner for top in (model.graph, *(f.graph for f in model.functions.values())) for inner in nested_graphs(top)):
-        for node in graph:
-            if (node.domain, node.op_type, node.overload) in model.functions:
-                continue
-            schema = find_schema(node.domain, node.op_type, node.version)
-            if schema is not None:
-                check_node(node, schema)
+def _forget_symbols(model: Model) -> None:
+    """Let each symbolic dimension of an input be a size of its own, and infer all other shapes anew."""
+    for value in model.graph.inputs:
+        if isinstance(value.type, TensorType) and value.shape is not None:
+            value.type = TensorType(value.type.dtype, tuple(dim if isinstance(dim, int) else anonymous() for dim in value.shape))
+    for graph in all_graphs(model):
+        for value in (value for node in graph for value in node.outputs):
+            if isinstance(value.type, TensorType):
+                value.type = TensorType(value.type.dtype)
+
+
+def _check_operators(model: Model) -> None:
+    for node in all_nodes(model):
+        if (node.domain, node.op_type, node.overload) in model.functions:
+            continue
+        schema = find_schema(node.domain, node.op_type, node.version)
+        if schema is not None:
+            check_node(node, schema)
+
+
+def _check_types(model: Model) -> None:
+    """Types are known once inference has run; what is wrong with them does not fold and is still there."""
+    for node in all_nodes(model):
+        schema = find_schema(node.domain, node.op_type, node.version)
+        if schema is not None:
+            check_types(node, schema)
 
 
 class _Compiler:
@@ -204,8 +230,10 @@ class _PlannedBody:
         return self.executor.run(inputs, captures)
 
 
-def _no_provider(node: Node, declined: Mapping[str, str]) -> errors.NotImplemented:
+def _no_provider(node: Node, declined: Mapping[str, str]) -> SardonyxError:
+    if find_schema(node.domain, node.op_type, node.version) is None:
+        return InvalidGraph(f"{place_of(node)}: {unknown_operator(node.domain, node.op_type, node.version)}")
     reasons = "; ".join(f"{name}: {reason}" for name, reason in declined.items())
-    return errors.NotImplemented(f"no provider runs {node!r} ({reasons}); give a provider that does, or register a kernel")
+    return errors.NotImplemented(f"{place_of(node)}: no provider runs it ({reasons}); give a provider that does")
 
 

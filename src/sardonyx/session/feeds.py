@@ -13,7 +13,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Value, ValueType
 from sardonyx.ir.shape import Expr
 
-__all__ = ["check_feeds", "own_results", "select_outputs"]
+__all__ = ["SharedSymbols", "check_feeds", "own_results", "select_outputs"]
 
 
 def check_feeds(inputs: Sequence[Value], defaults: Mapping[str, Array], feed: Mapping[str, Any], label: str) -> list[Any]:
@@ -49,6 +49,28 @@ def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise InvalidArgument(f"model {label}: there is no output {name!r}; its outputs are {list(known)}{hint}")
     return [place[name] for name in names]
+
+
+class SharedSymbols:
+    """The symbols that occur more than once in the shapes of a model's inputs."""
+
+    def __init__(self, inputs: Sequence[Value]) -> None:
+        """Find them."""
+        places: dict[str, list[tuple[int, int]]] = {}
+        for index, value in enumerate(inputs):
+            for axis, dim in enumerate(value.shape or ()):
+                if isinstance(dim, Expr) and dim.name is not None:
+                    places.setdefault(dim.name, []).append((index, axis))
+        self._groups = [group for group in places.values() if len(group) > 1]
+
+    def hold(self, values: Sequence[Any]) -> bool:
+        """Whether a checked feed gives each of them one size."""
+        for (first, axis), *others in self._groups:
+            size = values[first].shape[axis]
+            for index, other_axis in others:
+                if values[index].shape[other_axis] != size:
+                    return False
+        return True
 
 
 def own_results(results: Sequence[Any], given: Iterable[Any]) -> list[Any]:

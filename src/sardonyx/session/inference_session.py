@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.provider import reset_cancellation, set_cancellation
-from sardonyx.session.feeds import check_feeds, own_results, select_outputs
+from sardonyx.session.feeds import SharedSymbols, check_feeds, own_results, select_outputs
 from sardonyx.session.options import RunOptions, SessionOptions
 from sardonyx.session.providers import ProviderRequest, make_providers, requested
 from sardonyx.session.values import ModelMetadata, NodeArg, metadata_of, node_arg
-from sardonyx.trace import span
+from sardonyx.trace import event, span
 
 if TYPE_CHECKING:
     from sardonyx.partition.explain import Placement
+    from sardonyx.runtime.executors.sequential import SequentialExecutor
 
 __all__ = ["InferenceSession"]
 
@@ -58,10 +61,15 @@ class InferenceSession:
         self._executor = built.executor
         self._defaults = built.defaults
         self._input_values = built.inputs
-        self._output_names = built.outputs
+        self._symbols = SharedSymbols(built.inputs)
+        can_load_again = isinstance(path_or_bytes, (str, bytes, os.PathLike))
+        self._rebuild = functools.partial(build, path_or_bytes, self._options, made, disabled) if can_load_again else None
+        self._lock = threading.Lock()
+        self._loose: SequentialExecutor | None = None
+        self._output_names = [argument.name for argument in built.declared]
         self._inputs = [node_arg(value) for value in built.inputs if value.name not in built.defaults]
         self._overridable = [node_arg(value) for value in built.inputs if value.name in built.defaults]
-        self._outputs = [node_arg(value) for value in built.model.graph.outputs]
+        self._outputs = list(built.declared)
         self._metadata = metadata_of(built.model)
         self._placements = built.placements
         options_by_name = {name: options for name, options, _ in requests}
@@ -88,7 +96,8 @@ class InferenceSession:
         values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
         token = set_cancellation(lambda: run_options.terminate) if run_options is not None else None
         try:
-            results = self._executor.run(values)
+            executor = self._executor if self._symbols.hold(values) else self._loose_executor()
+            results = executor.run(values)
         except SardonyxError as error:
             raise located(error, f"model {self._label}") from error
         finally:
@@ -128,9 +137,22 @@ class InferenceSession:
         """For each node of the optimized model who runs it, and why those asked before do not."""
         return list(self._placements)
 
+    def _loose_executor(self) -> SequentialExecutor:
+        """An executor for feeds that give one symbol two sizes, which some exporters' models need; built when first needed."""
+        with self._lock:
+            if self._loose is None:
+                if self._rebuild is None:
+                    raise InvalidArgument(
+                        f"model {self._label}: the feed gives one symbolic dimension two sizes; give the session a path or bytes, "
+                        "which it can load again without symbols"
+                    )
+                event("session.symbols_differ", model=self._label)
+                self._loose = self._rebuild(symbols_hold=False).executor
+            return self._loose
+
     def trim(self) -> int:
         """Give back memory that idle runs hold: arenas and bindings; returns the bytes of the arenas."""
-        return self._executor.trim()
+        return self._executor.trim() + (0 if self._loose is None else self._loose.trim())
 
     def __repr__(self) -> str:
         return f"<InferenceSession {self._label}: {len(self._placements)} nodes on {', '.join(self.get_providers())}>"
