@@ -105,7 +105,8 @@ def test_an_input_without_a_transpose_gets_one() -> None:
 )
 def test_operators_that_it_cannot_push_through_stay(step: str) -> None:
     """No handler, computed pads or axes, or a vector that is no constant."""
-    text = HEAD.replace("x: float[2, 3, 4, 5]", "x: float[2, 3, 4, 5], shape: int64[2], pads: int64[8], axes: int64[1], v: float[3]")
+    more = ", shape: int64[2], pads: int64[8], axes: int64[1], v: float[3]"
+    text = HEAD.replace("x: float[2, 3, 4, 5]", f"x: float[2, 3, 4, 5]{more}")
     held = graph(text.format(shape="") + f"    {step}\n}}")
     before = print_graph(held)
     push_transposes(held, set(held))
