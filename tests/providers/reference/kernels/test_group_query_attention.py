@@ -128,7 +128,7 @@ def test_without_causal_every_key_is_seen() -> None:
         ((Q, K, V), {"totals": [5, 7], "longest": 6}, "total_sequence_length 6"),
         ((Q, K, V), {"do_rotary": 1}, "cos_cache or sin_cache is not given"),
         ((Q, K, V), {"kv_num_heads": 3}, "4 query heads and 3 key"),
-        ((Q, K, V), {"sliding_window_cache": 1}, "sliding_window_cache is 1"),
+        ((Q, K, V), {"sliding_window_cache": 1}, "sliding_window_cache is 1, but past_key"),
         ((Q, K, V), {"k_quant_type": "PER_TENSOR"}, "the key cache is quantized with no past"),
     ],
 )

@@ -17,6 +17,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.quantized_cache import CacheFormat, choose_format
 from sardonyx.providers.reference.kernels.rotary import look_up, rotate
 from sardonyx.providers.reference.kernels.scaled_dot_product import ScoreOutput, Scoring, attend, block_outside_window, check_heads
+from sardonyx.providers.reference.kernels.window_cache import WindowStep
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["group_query_attention", "sparse_attention"]
@@ -83,7 +84,8 @@ def group_query_attention(
     what is used of them; C = max(P, total_sequence_length). A quantized cache is stored as quantized_cache.py says, and attended
     to as it is stored. Source: com.microsoft GroupQueryAttention of ONNX Runtime 1.31.
     """
-    _refuse_unknown(qk_output, sliding_window_cache)
+    if qk_output not in _QK_OUTPUTS or (qk_output and sliding_window_cache):
+        raise InvalidArgument(f"qk_output is {qk_output}; expected 0, 1 or 2, and 0 with sliding_window_cache")
     check_heads(num_heads, kv_num_heads)
     dtype = np.dtype(np.float32)
     q, k, v = (x.astype(dtype, copy=False) for x in _split(query, key, value, num_heads, kv_num_heads))
@@ -95,21 +97,26 @@ def group_query_attention(
         q, k = _rotate(q, k, cos_cache, sin_cache, position_ids, progress, bool(rotary_interleaved))
     key_format = choose_format("the key cache", k_quant_type, kv_cache_bit_width, k_scale, past_key, query.dtype)
     value_format = choose_format("the value cache", v_quant_type, kv_cache_bit_width, v_scale, past_value, query.dtype)
+    scoring = Scoring(
+        scale=scale or 1 / math.sqrt(max(D, 1)),
+        softcap=softcap,
+        bias=attention_bias,
+        sink=np.zeros(num_heads) if head_sink is None and smooth_softmax == 1 else head_sink,
+        output=_QK_OUTPUTS[qk_output] if len(call.present) > 3 and call.present[3] else ScoreOutput.NONE,
+    )
+    if sliding_window_cache:
+        if past_key is None or past_value is None:
+            raise InvalidArgument("sliding_window_cache is 1, but past_key or past_value is not given: they are the cache")
+        step = WindowStep(local_window_size, progress.past, progress.total, key_format, value_format)
+        values, present_key, present_value = step.run(q, k, v, past_key, past_value, scoring)
+        return values.reshape(B, S, num_heads * D).astype(query.dtype, copy=False), present_key, present_value
     present_key = _append("past_key", past_key, k, progress, key_format)
     present_value = _append("past_value", past_value, v, progress, value_format)
-    output = _QK_OUTPUTS[qk_output] if len(call.present) > 3 and call.present[3] else ScoreOutput.NONE
     result = attend(
         q.swapaxes(1, 2),
         key_format.decode(present_key[:, :, : progress.longest]),
         value_format.decode(present_value[:, :, : progress.longest]),
-        Scoring(
-            scale=scale or 1 / math.sqrt(max(D, 1)),
-            softcap=softcap,
-            bias=attention_bias,
-            blocked=_block(progress, S, bool(causal), local_window_size),
-            sink=np.zeros(num_heads) if head_sink is None and smooth_softmax == 1 else head_sink,
-            output=output,
-        ),
+        dataclasses.replace(scoring, blocked=_block(progress, S, bool(causal), local_window_size)),
     )
     y = result.values.reshape(B, S, num_heads * D).astype(query.dtype, copy=False)
     if result.scores is None:
@@ -201,13 +208,6 @@ def _block_by_layout(visible: Array, progress: _Progress, S: int, heads: int, bl
     by_head = np.tile(sees.swapaxes(0, 1), (1, heads // L, 1, 1))
     outside: Array = ~by_head | (keys > positions[:, None, :, None]) | (keys >= progress.total[:, None, None, None])
     return outside
-
-
-def _refuse_unknown(qk_output: int, sliding_window_cache: int) -> None:
-    if qk_output not in _QK_OUTPUTS:
-        raise InvalidArgument(f"qk_output is {qk_output}; expected 0, 1 or 2")
-    if sliding_window_cache:
-        raise InvalidArgument("sliding_window_cache is 1; only caches that hold the whole sequence are supported: set it to 0")
 
 
 def _split(query: Array, key: Array | None, value: Array | None, N: int, M: int) -> tuple[Array, Array, Array]:
