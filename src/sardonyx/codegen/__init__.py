@@ -1,8 +1,9 @@
 """The kernel compiler: LLVM IR emitted from Python, compiled by llvmlite, run without the GIL.
 
-    types, values ─► builder ─► mathlib ─► expr ─► gemm        what a kernel is written with
-    llvm ─► target ─► jit ◄─ object_cache                      from its text to an address
-    thread_pool ─► driver                                      from addresses to a run
+    types ─► values ─► builder ─► module                             how a kernel is written
+    mathlib, narrow, expr ─► expr_llvm ─► elementwise, gemm, pack …  kernels, and what they are made of
+    llvm ─► target ─► jit ◄─ object_cache                            from the text of a module to an address
+    processors ─► thread_pool ─► driver                              from addresses to a run
 
 Knows no ONNX: the CPU provider says what to compute, this package how.
 """

@@ -32,7 +32,7 @@ from sardonyx.codegen.types import F32, I64
 from sardonyx.codegen.values import Pointer, Span, Value
 from sardonyx.dtypes import Array
 
-__all__ = ["Epilogue", "GemmParams", "Tiling", "gemm_symbol", "multiply", "pack_columns", "tiling", "write_gemm"]
+__all__ = ["Ahead", "Epilogue", "GemmParams", "Tiling", "gemm_symbol", "multiply", "pack_columns", "tiling", "write_gemm"]
 
 Epilogue = Callable[[Kernel, Value, Value, Value, Span], Value]
 """`epilogue(b, sums, row, column, span)`: what to store in C[row, column …] instead of the sums of one vector."""
@@ -117,7 +117,7 @@ class Tiling:
     lanes: int
     """Elements of one vector."""
     tiles: tuple[tuple[int, tuple[int, ...]], ...]
-    """(vectors, (rows, rows, …)), widest and tallest first; both end with 1."""
+    """(vectors, (rows, rows, …)), widest and tallest first; vectors halve from a panel to 1, rows end with 1."""
 
     @property
     def panel(self) -> int:
@@ -193,22 +193,32 @@ def _write_block(
     first_a = b.buffer(A, F32).at(batch * p["stride_a"] + k)
     first_b = b.buffer(B, F32).at(batch * p["stride_b"] + k * shape.panel)
     first_c = b.buffer(C, F32).at(batch * p["stride_c"])
-    for vectors, heights, (left, right) in _cover_columns(shape, columns):
+    for vectors, heights, (left, right) in _cover_columns(b, shape, columns):
         with b.loop(left, right, vectors * shape.lanes) as n:
             panel = first_b.at(n // shape.panel * (p["K"] * shape.panel) + n % shape.panel)
+            following = panel.at(p["K"] * shape.panel)
             for height, (top, bottom) in _cover_rows(heights, rows):
+                stride = _share(b, shape.panel, height, bottom - top)
                 with b.loop(top, bottom, height) as m:
                     a, c = first_a.at(m * p["lda"]), first_c.at(m * p["ldc"] + n)
-                    b.call_part(tiles[vectors, height], a, panel, c, m, n, k)
+                    ahead = following.at((m - top) // height * stride * p["block_k"])
+                    b.call_part(tiles[vectors, height], a, panel, c, ahead, m, n, k, stride)
+
+
+def _share(b: Function, width: int, height: int, rows: Value) -> Value:
+    """How many elements of the next panel a tile fetches at each step of K, so that all tiles together fetch it."""
+    tiles = b.max((rows + (height - 1)) // height, 1)
+    return (tiles + (width - 1)) // tiles
 
 
 def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height: int, epilogue: Epilogue | None) -> Kernel:
     """One tile of C and one block of K: take up the sums where the last block left them, go on, put them down."""
-    with module.part(symbol, Address(F32), Address(F32), Address(F32), I64, I64, I64) as b:
-        a, panel, c = b.addresses
-        m, n, k = b.arguments
+    largest = (vectors, height) == (shape.tiles[0][0], shape.tiles[0][1][0])
+    with module.part(symbol, Address(F32), Address(F32), Address(F32), Address(F32), I64, I64, I64, I64) as b:
+        a, panel, c, ahead = b.addresses
+        m, n, k, stride = b.arguments
         p = _params(b)
-        spans = _spans(b, shape.lanes, vectors, p["N"] - n)
+        spans = _spans(b, shape, vectors, p["N"] - n)
         tile = [(i, j * shape.lanes, spans[j]) for i in range(height) for j in range(vectors)]
         places = [(c.at(i * p["ldc"] + j), span) for i, j, span in tile]
         sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in tile]
@@ -216,7 +226,8 @@ def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height
             for total, (place, span) in zip(sums, places, strict=True):
                 total.set(place.load(0, span))
         depth = _least(b, p["block_k"], p["K"] - k)
-        multiply(b, [a.at(i * p["lda"]) for i in range(height)], panel, shape.panel, depth, sums)
+        rows = [a.at(i * p["lda"]) for i in range(height)]
+        multiply(b, rows, panel, shape.panel, depth, sums, Ahead(ahead, stride) if largest else None)
 
         def put_down() -> None:
             for total, (place, span) in zip(sums, places, strict=True):
@@ -253,7 +264,25 @@ def _is_long(target: Target, epilogue: Epilogue) -> bool:
     return len(b.lines) > _LONG
 
 
-def multiply(b: Function, rows: Sequence[Pointer], panel: Pointer, width: int, depth: Value, sums: Sequence[Variable]) -> None:
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Memory to bring nearer while a tile is computed: the next panel is read at the speed of the cache behind."""
+
+    address: Pointer
+    """Where it begins; need not be valid."""
+    stride: Value
+    """Elements to go on at each step."""
+
+
+def multiply(
+    b: Function,
+    rows: Sequence[Pointer],
+    panel: Pointer,
+    width: int,
+    depth: Value,
+    sums: Sequence[Variable],
+    ahead: Ahead | None = None,
+) -> None:
     """Add `depth` steps of K to the sums of one tile: sums[i, j] += rows[i][k] * panel[k, j].
 
     Args:
@@ -263,9 +292,12 @@ def multiply(b: Function, rows: Sequence[Pointer], panel: Pointer, width: int, d
         width: elements from one row of the panel to the next.
         depth: how many steps.
         sums: the accumulators, row by row.
+        ahead: what to fetch in the meantime.
     """
     lanes, vectors = sums[0].type.lanes, len(sums) // len(rows)
     with b.loop(0, depth) as k:
+        if ahead is not None:
+            b.prefetch(ahead.address.at(k * ahead.stride), locality=2)
         columns = [panel.load(k * width + j * lanes, lanes) for j in range(vectors)]
         for i, row in enumerate(rows):
             factor = row.load(k).splat(lanes)
@@ -283,12 +315,17 @@ def _params(b: Kernel) -> dict[str, Value]:
     return {name: b.param(place) for place, name in enumerate(_PARAMS)}
 
 
-def _cover_columns(shape: Tiling, columns: Range) -> Iterator[tuple[int, tuple[int, ...], Range]]:
-    """Ranges of columns for tiles of falling width; the last takes what is less than a vector too."""
+def _cover_columns(b: Function, shape: Tiling, columns: Range) -> Iterator[tuple[int, tuple[int, ...], Range]]:
+    """Ranges of columns for tiles of falling width: whole panels, then tiles that may end within their last vector."""
     first, end = columns
     for vectors, heights in shape.tiles:
         width = vectors * shape.lanes
-        last = end if vectors == 1 else first + (end - first) // width * width
+        if width == shape.panel:
+            last = first + (end - first) // width * width
+        elif vectors > 1:
+            last = b.select((end - first) > width - shape.lanes, first + width, first)
+        else:
+            last = end
         yield vectors, heights, (first, last)
         first = last
 
@@ -302,11 +339,13 @@ def _cover_rows(heights: Sequence[int], rows: Range) -> Iterator[tuple[int, Rang
         first = last
 
 
-def _spans(b: Function, lanes: int, vectors: int, remaining: Value) -> list[Span]:
-    """How the vectors of a tile touch C: whole, but for the only one of the narrowest tile, which ends with the columns."""
-    if vectors > 1:
-        return [Span(lanes)] * vectors
-    return [Span(lanes, b.tail_mask(_least(b, remaining, b.const(remaining.type, lanes)), lanes))]
+def _spans(b: Function, shape: Tiling, vectors: int, remaining: Value) -> list[Span]:
+    """How the vectors of a tile touch C: whole, but for the last one of a tile that is narrower than a panel."""
+    whole = Span(shape.lanes)
+    if vectors * shape.lanes == shape.panel:
+        return [whole] * vectors
+    rest = remaining - (vectors - 1) * shape.lanes
+    return [whole] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(_least(b, rest, rest.like(shape.lanes)), shape.lanes))]
 
 
 def _least(b: Function, left: Value, right: Value) -> Value:
