@@ -6,6 +6,7 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.builder import Function
+from sardonyx.codegen.driver import Buffer, Driver, Step, StepTable
 from sardonyx.codegen.gemm import PARAMS_COUNT, GemmParams, gemm_symbol, pack_columns, tiling, write_gemm
 from sardonyx.codegen.jit import Engine
 from sardonyx.codegen.module import Kernel, Module
@@ -162,3 +163,19 @@ def test_columns_are_packed_into_panels() -> None:
     matrix = np.arange(10, dtype=np.float32).reshape(2, 5)
     expected = [[[0, 1, 2, 3], [5, 6, 7, 8]], [[4, 0, 0, 0], [9, 0, 0, 0]]]
     assert pack_columns(matrix, 4).tolist() == expected
+
+
+def test_the_pool_gives_the_bits_of_one_thread(engine: Engine) -> None:
+    """Shared by two threads, run after run, a product is what one thread computes."""
+    a, b = _random(150, 64), _random(64, 300)
+    alone = _product(engine, a, b, GemmParams.blocked(engine.target, 150, 300, 64))
+    params = GemmParams.blocked(engine.target, 150, 300, 64, threads=2)
+    packed, c = pack_columns(b, tiling(engine.target).panel), np.zeros((150, 300), np.float32)
+    step = Step(engine.address(gemm_symbol(engine.target)), [Buffer(1), Buffer(2), Buffer(3)], params.words(), params.tasks())
+    table = StepTable([step], 3, threads=2)
+    table.set_bases([array.ctypes.data for array in (a, packed, c)])
+    run = Driver(engine.target).prepare(table)
+    for _ in range(50):
+        c[:] = 0
+        assert run() == -1
+        assert c.tobytes() == alone.tobytes()

@@ -139,3 +139,19 @@ def test_kernels_may_call_the_c_library(target: Target) -> None:
     x, y = np.arange(5.0), np.zeros(5)
     ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(engine.address("copy"))(y.ctypes.data, x.ctypes.data, 40)
     assert (x == y).all()
+
+
+def test_kernels_are_found_by_name_without_their_text(target: Target, tmp_path: Path) -> None:
+    """A kernel of the same name and edition is loaded and not written; of another edition it is written anew."""
+    written: list[str] = []
+
+    def write(module: Module, symbol: str) -> None:
+        written.append(symbol)
+        with module.function(symbol, I64, returns=I64, export=True) as f:
+            f.give(f.arguments[0] + 1)
+
+    for edition in ("1", "1", "2"):
+        engine = Engine(target, cache=ObjectCache(tmp_path / "objects"))
+        engine.add_kernels({"f": write, "g": write}, edition)
+        assert _call(engine, "g", 1) == 2
+    assert written == ["f", "g", "f", "g"]
