@@ -288,8 +288,8 @@ Handler: TypeAlias = Callable[[Graph, Node, Permutation], None]
 _HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(_SIMPLE | _FIRST_INPUT, _simple),
     **dict.fromkeys(_BROADCAST, _broadcast),
-    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-                     "ReduceSum", "ReduceSumSquare"), _reduce),
+    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
+                     "ReduceProd", "ReduceSum", "ReduceSumSquare"), _reduce),
     **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), _softmax),
     "Concat": _concat,
     "Pad": _pad,

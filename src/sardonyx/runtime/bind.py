@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import math
 import threading
+from collections.abc import Callable
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from sardonyx.arena import Lifetime, place
 from sardonyx.dtypes import DataType, bit_width
-from sardonyx.provider import Bound, Memory, TensorSpec
+from sardonyx.provider import HOST, Bound, Memory, TensorSpec
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 
-__all__ = ["Binder", "Binding", "BoundStep", "Shapes", "own_tensor", "size_bytes"]
+__all__ = ["Binder", "Binding", "BoundStep", "Shapes", "size_bytes"]
+
+_ALIGNED_FROM_BYTES = 4096
+"""From which size on a tensor of the host is worth aligning."""
 
 Shapes: TypeAlias = tuple[tuple[int, ...] | None, ...]
 """The shapes of values in order; None for what is no tensor."""
@@ -30,6 +37,8 @@ class BoundStep:
     """What the program's `bind` returned."""
     offsets: tuple[int | None, ...]
     """For each output its offset in the arena; None where it gets memory of its own or the program makes it."""
+    makers: tuple[Callable[[], Any] | None, ...]
+    """For each output what makes a tensor with memory of its own, opaque to the runtime; None where the program makes it."""
     scratch_offset: int
     """Where its scratch memory lies in the arena."""
 
@@ -52,6 +61,7 @@ class Binder:
         self._plan = plan
         self._capacity = capacity
         self._table: collections.OrderedDict[tuple[int, Shapes], Binding] = collections.OrderedDict()
+        self._latest: dict[int, tuple[Shapes, Binding]] = {}
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -59,6 +69,14 @@ class Binder:
 
     def find(self, segment: Segment, shapes: Shapes) -> Binding:
         """Return the binding of `segment` for `shapes` of its entries, making it where it is new."""
+        latest = self._latest.get(segment.start)
+        if latest is not None and latest[0] == shapes:
+            return latest[1]
+        binding = self._look_up(segment, shapes)
+        self._latest[segment.start] = shapes, binding
+        return binding
+
+    def _look_up(self, segment: Segment, shapes: Shapes) -> Binding:
         key = segment.start, shapes
         with self._lock:
             found = self._table.get(key)
@@ -76,6 +94,7 @@ class Binder:
         """Forget all bindings."""
         with self._lock:
             self._table.clear()
+            self._latest.clear()
 
 
 def size_bytes(spec: TensorSpec) -> int:
@@ -125,10 +144,18 @@ def _may_escape(plan: Plan, segment: Segment) -> set[int]:
 
 def _bound_step(plan: Plan, index: int, bound: Bound, offsets: dict[Any, int]) -> BoundStep:
     step = plan.steps[index]
-    outputs = step.outputs if isinstance(step, ProgramStep) else ()
-    return BoundStep(bound, tuple(offsets.get((index, slot)) for slot in outputs), offsets.get((index, "scratch"), 0))
+    if not isinstance(step, ProgramStep):
+        raise ValueError("a copy is not bound")
+    places = tuple(offsets.get((index, slot)) for slot in step.outputs)
+    makers = tuple(_maker(step.memory, spec) for spec in bound.outputs)
+    return BoundStep(bound, places, makers, offsets.get((index, "scratch"), 0))
 
 
-def own_tensor(memory: Memory, spec: TensorSpec) -> Any:
-    """A tensor of `memory` with a buffer of its own; opaque to the runtime, hence Any."""
-    return memory.view(memory.allocate(size_bytes(spec)), 0, spec.dtype, spec.shape)
+def _maker(memory: Memory, spec: TensorSpec | None) -> Callable[[], Any] | None:
+    """What makes a tensor with a buffer of its own. Small ones of the host are plain arrays: aligning them costs more than it saves."""
+    if spec is None:
+        return None
+    size = size_bytes(spec)
+    if memory is HOST and size < _ALIGNED_FROM_BYTES:
+        return functools.partial(np.empty, spec.shape, spec.dtype.numpy)
+    return lambda: memory.view(memory.allocate(size), 0, spec.dtype, spec.shape)

@@ -139,8 +139,8 @@ def _given(operands: Operands, index: int) -> Expr:
 
 
 ELEMENTWISE: Mapping[str, Build] = {
-    **{name: _plain(name.lower()) for name in ("Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh",
-       "Div", "Erf", "Exp", "Floor", "Log", "Mul", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh",
+    **{name: _plain(name.lower()) for name in ("Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos",
+       "Cosh", "Div", "Erf", "Exp", "Floor", "Log", "Mul", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh",
        "Softplus", "Softsign", "Sqrt", "Sub", "Tan", "Tanh", "Mish")},
     "And": _logical("and"),
     "Cast": _cast,

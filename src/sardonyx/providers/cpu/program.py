@@ -12,10 +12,10 @@ import numpy as np
 from sardonyx.codegen import driver
 from sardonyx.codegen.driver import Driver, StepTable
 from sardonyx.codegen.jit import Engine
-from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Shape, Value
 from sardonyx.provider import Bound, TensorSpec, check_cancelled
+from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.sizes import Sizes, solve
 from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.storage import Home, Storage, item_bytes
@@ -82,8 +82,8 @@ class CpuProgram:
         tables: _Tables = bound.data
         entry = tables.take()
         try:
-            arena = 0 if scratch is None else scratch.ctypes.data
-            entry.table.set_bases([arena, 0, *map(_address, given), *map(_address, outputs)])
+            arena = 0 if scratch is None else address_of(scratch)
+            entry.table.set_bases([arena, 0, *map(address_of, given), *map(address_of, outputs)])
             failed = entry.call()
             if failed >= 0:
                 raise self._failure(failed, entry.table.status)
@@ -104,7 +104,7 @@ class CpuProgram:
         home, index = self._storage.homes[root]
         if home is Home.CONSTANT:
             assert root.constant is not None
-            return driver.Buffer(_ABSOLUTE, _address(root.constant) + offset_bytes)
+            return driver.Buffer(_ABSOLUTE, address_of(root.constant) + offset_bytes)
         if home is Home.STATUS:
             return driver.Buffer(driver.STATUS)
         if home is Home.ARENA:
@@ -139,8 +139,3 @@ class _Tables:
     def give_back(self, entry: _Table) -> None:
         """Return what `take` gave."""
         self._idle.append(entry)
-
-
-def _address(array: Array) -> int:
-    address: int = array.ctypes.data
-    return address

@@ -10,7 +10,7 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EPFail, SardonyxError
 from sardonyx.provider import HOST, Bound, check_cancelled
-from sardonyx.runtime.bind import Binder, BoundStep, own_tensor
+from sardonyx.runtime.bind import Binder, BoundStep
 from sardonyx.runtime.memory import ArenaPool
 from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep, Segment
 
@@ -76,10 +76,10 @@ class SequentialExecutor:
         memory, bound = step.memory, sizes.bound
         buffer = arenas[memory.name][1] if memory.name in arenas else None
         outputs = [
-            None if spec is None
-            else own_tensor(memory, spec) if offset is None
+            None if make is None or spec is None
+            else make() if offset is None
             else memory.view(buffer, offset, spec.dtype, spec.shape)
-            for spec, offset in zip(bound.outputs, sizes.offsets, strict=True)
+            for make, spec, offset in zip(sizes.makers, bound.outputs, sizes.offsets, strict=True)
         ]  # fmt: skip
         scratch = None
         if bound.scratch_bytes:

@@ -1,7 +1,7 @@
 """MatMul and Gemm, with the element-wise nodes that follow in the store.
 
-A constant right side is packed once, when the session is made. Any other is packed in the run, by plain copies, and multiplied matrix
-by matrix.
+A constant right side is packed once, when the session is made. Any other is packed in the run, by plain copies, and multiplied
+matrix by matrix.
 """
 
 from __future__ import annotations
