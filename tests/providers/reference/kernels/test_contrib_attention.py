@@ -123,6 +123,10 @@ def test_half_types_are_kept() -> None:
         ("MultiHeadAttention", (Q, K), {}, "value is not given"),
         ("MultiHeadAttention", (Q[..., :5], K, V), {}, "does not split into 2 heads"),
         ("MultiHeadAttention", (Q, K, V, BIAS[:3]), {}, "bias has shape"),
+        ("MultiHeadAttention", (Q, np.zeros((B, T, N, 3, D), np.float32)), {}, "packed key has shape"),
+        ("MultiHeadAttention", (Q, K, V, None, None, draw(2, 9)), {}, "attention_bias has shape"),
+        ("MultiHeadAttention", (Q, K, V, None, None, None, draw(B, N, 2, D), draw(B, N, 2, 3)), {}, "the past has shape"),
+        ("Attention", (X, WEIGHTS, BIAS[:5]), {}, "bias has shape"),
     ],
 )
 def test_bad_inputs_are_named(op_type: str, inputs: tuple[Any, ...], attributes: dict[str, Any], message: str) -> None:

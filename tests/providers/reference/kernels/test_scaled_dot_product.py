@@ -125,3 +125,21 @@ def test_check_heads(query: int, key: int) -> None:
     """Query heads must be a positive multiple of key heads."""
     with pytest.raises(InvalidArgument, match=f"{query} query heads and {key} key"):
         check_heads(query, key)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "sink", "message"),
+    [
+        (((1, 2, 3, 4), (2, 2, 5, 4), (2, 2, 5, 4)), None, "do not fit"),
+        (((1, 2, 3, 4), (1, 2, 5, 6), (1, 2, 5, 4)), None, "do not fit"),
+        (((1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 6, 4)), None, "do not fit"),
+        (((2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4)), None, "do not fit"),
+        (((1, 3, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4)), None, "3 query heads"),
+        (((1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4)), np.zeros(3), r"the sink has shape \(3,\)"),
+    ],
+)
+def test_operands_must_fit(shapes: tuple[tuple[int, ...], ...], sink: Array | None, message: str) -> None:
+    """The message holds all three shapes."""
+    q, k, v = (draw(*shape) for shape in shapes)
+    with pytest.raises(InvalidArgument, match=message):
+        attend(q, k, v, Scoring(1.0, sink=sink))

@@ -113,6 +113,8 @@ def nhwc_max_pool(
     strides: Sequence[int] = (),
 ) -> Array:
     """MaxPool of 8-bit x (N, …, C). Source: com.microsoft NhwcMaxPool."""
+    if x.ndim < 3:
+        raise InvalidArgument(f"x has shape {x.shape}; expected batch, at least one spatial axis and channels")
     named = (("dilations", dilations), ("pads", pads), ("strides", strides))
     lists: dict[str, Any] = {name: values for name, values in named if values}
     given = np.ascontiguousarray(np.moveaxis(x, -1, 1))

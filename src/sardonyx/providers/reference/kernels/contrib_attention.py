@@ -17,7 +17,13 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.delegate import run_standard
 from sardonyx.providers.reference.kernels.padding_mask import read_padding_mask
 from sardonyx.providers.reference.kernels.rotary import rotate
-from sardonyx.providers.reference.kernels.scaled_dot_product import ScoreOutput, Scoring, attend, block_outside_window
+from sardonyx.providers.reference.kernels.scaled_dot_product import (
+    ScoreOutput,
+    Scoring,
+    attend,
+    block_outside_window,
+    expect_broadcast,
+)
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["merge_heads", "microsoft_attention", "multi_head_attention", "q_attention", "split_heads"]
@@ -56,12 +62,15 @@ def microsoft_attention(
     B, S, features = x.shape
     projected = np.matmul(x.reshape(B * S, features).astype(dtype, copy=False), weights.astype(dtype, copy=False))
     if bias is not None:
+        expect_broadcast("bias", bias, weights.shape[1:])
         projected += bias.astype(dtype, copy=False)
     settings = _SelfAttention(
         num_heads, tuple(qkv_hidden_sizes), bool(unidirectional), scale, mask_filter_value, do_rotary, rotary_embedding_dim
     )
     used = _used_past(past, past_sequence_length, past_present_share_buffer)
-    return _attend_to_self(call, projected.reshape(B, S, -1), settings, mask_index, past, used, attention_bias, x.dtype)
+    return _attend_to_self(
+        call, projected.reshape(B, S, weights.shape[1]), settings, mask_index, past, used, attention_bias, x.dtype
+    )
 
 
 @kernel("QAttention", domain=_MICROSOFT)
@@ -96,11 +105,13 @@ def q_attention(
     B, S, features = x.shape
     total = run_standard("MatMulInteger", x.reshape(B * S, features), weights, x_zero_point, weight_zero_point)
     projected = total.astype(np.float32)
+    for name, scale_of in (("input_scale", x_scale), ("weight_scale", weight_scale)):
+        expect_broadcast(name, scale_of, weights.shape[1:])
     projected *= x_scale.astype(np.float32) * weight_scale.astype(np.float32)
     projected += bias.astype(np.float32, copy=False)
     settings = _SelfAttention(num_heads, (), bool(unidirectional), scale, mask_filter_value, do_rotary, 0)
     used = _used_past(past, None, 0)
-    return _attend_to_self(call, projected.reshape(B, S, -1), settings, mask_index, past, used, None, bias.dtype)
+    return _attend_to_self(call, projected.reshape(B, S, weights.shape[1]), settings, mask_index, past, used, None, bias.dtype)
 
 
 @kernel("MultiHeadAttention", domain=_MICROSOFT)
@@ -134,8 +145,9 @@ def multi_head_attention(
     q, k, v = (part.astype(dtype, copy=False) for part in _unpack(query, key, value, bias, num_heads))
     used = 0
     if past_key is not None and past_value is not None:
-        used = past_key.shape[2] if past_sequence_length is None else int(past_sequence_length.reshape(-1)[0])
-        _check_past("past_key", past_key, (*k.shape[:2], past_key.shape[2] if past_key.ndim == 4 else 0, k.shape[3]))
+        used = (
+            past_key.shape[min(2, past_key.ndim - 1)] if past_sequence_length is None else int(past_sequence_length.reshape(-1)[0])
+        )
         k, v = _append(past_key, k, used), _append(past_value, v, used)
     scoring = _score(q, k, key_padding_mask, attention_bias, mask_filter_value, scale, used if unidirectional else None)
     if len(call.present) > 3 and call.present[3]:
@@ -202,6 +214,10 @@ def _attend_to_self(
 
 def _append(past: Array, new: Array, used: int) -> Array:
     """The first `used` keys of `past`, then the new ones, in the type of the latter."""
+    if past.ndim != 4 or past.shape[:2] != new.shape[:2] or past.shape[3] != new.shape[3] or not 0 <= used <= past.shape[2]:
+        raise InvalidArgument(
+            f"the past has shape {past.shape}, of which {used} keys are used; expected {new.shape} but for its keys"
+        )
     return np.concatenate([past[:, :, :used].astype(new.dtype, copy=False), new], axis=2)
 
 
@@ -255,6 +271,8 @@ def _score(
 ) -> Scoring:
     B, _, S, D = q.shape
     T = k.shape[2]
+    if attention_bias is not None:
+        expect_broadcast("attention_bias", attention_bias, (B, q.shape[1], S, T))
     biases = [x for x in (read_padding_mask(mask, (B, S, T), filter_value, q.dtype), attention_bias) if x is not None]
     return Scoring(
         scale=scale or 1 / math.sqrt(max(D, 1)),
@@ -276,12 +294,18 @@ def _present(keys: Array, values: Array, past: Array | None, used: int) -> Array
 def _unpack(query: Array, key: Array | None, value: Array | None, bias: Array | None, heads: int) -> tuple[Array, Array, Array]:
     """Q, K and V (B, N, S or T, D) with their parts of the bias added."""
     if query.ndim == 5:
+        if query.shape[2:4] != (heads, 3):
+            raise InvalidArgument(f"the packed query has shape {query.shape}; expected (B, S, {heads}, 3, head size)")
         q, k, v = (query[:, :, :, part].swapaxes(1, 2) for part in range(3))
     else:
         q = split_heads(query, heads)
         k, v = _unpack_key_value(key, value, heads)
     if bias is None:
         return q, k, v
+    if k.shape[3] != q.shape[3]:
+        raise InvalidArgument(
+            f"query {query.shape} and key {() if key is None else key.shape} have head sizes {q.shape[3]} and {k.shape[3]}"
+        )
     if bias.shape != (heads * (2 * q.shape[3] + v.shape[3]),):
         raise InvalidArgument(f"bias has shape {bias.shape}; expected ({heads * (2 * q.shape[3] + v.shape[3])},)")
     hidden = heads * q.shape[3]
@@ -298,9 +322,11 @@ def _unpack_key_value(key: Array | None, value: Array | None, heads: int) -> tup
     if key is None:
         raise InvalidArgument("key is not given; only a query of rank 5, with key and value packed in, does without")
     if key.ndim == 5:
+        if key.shape[2:4] != (heads, 2):
+            raise InvalidArgument(f"the packed key has shape {key.shape}; expected (B, T, {heads}, 2, head size)")
         return key[:, :, :, 0].swapaxes(1, 2), key[:, :, :, 1].swapaxes(1, 2)
     if value is None:
         raise InvalidArgument("value is not given; only a key or query of rank 5, with the value packed in, does without")
-    if key.ndim == 4:
+    if key.ndim == value.ndim == 4:
         return key, value
     return split_heads(key, heads), split_heads(value, heads)

@@ -46,6 +46,8 @@ def microsoft_causal_conv_with_state(
     if first.ndim != 3 or weight.ndim != 3 or weight.shape[:2] != (first.shape[1], 1) or weight.shape[2] == 0:
         raise InvalidArgument(f"input has shape {x.shape} and weight {weight.shape}; expected (N, C, T) and (C, 1, taps)")
     length = (weight.shape[2] - 1) * dilation
+    if past_state is not None and state_window and len(past_state) != state_window:
+        raise InvalidArgument(f"past_state has shape {past_state.shape}; expected state_window, {state_window}, slots in front")
     past = None if past_state is None else past_state[-1] if state_window else past_state
     joined = np.concatenate([_start(past, first, length, channels_last), first], axis=-1)
     y = run_standard(

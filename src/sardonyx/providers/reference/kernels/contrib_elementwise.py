@@ -88,6 +88,8 @@ def scaled_silu(call: Call, x: Array, scale: Array | None = None, *, alpha: floa
 
     Source: com.microsoft ScaledSiLU.
     """
+    if scale is not None and scale.size != 1:
+        raise InvalidArgument(f"scale has shape {scale.shape}; expected one element")
     factor = np.float32(alpha) if scale is None else np.float32(scale.reshape(()))
     z = (widen(x) * factor).astype(x.dtype, copy=False)
     s = run_standard("Sigmoid", z)
@@ -103,6 +105,8 @@ def linear_attention_gate(
     Source: com.microsoft LinearAttentionGate.
     """
     softplus = run_standard("Softplus", _add_bias(a, dt_bias))
+    if decay_scale.shape != a.shape[-1:]:
+        raise InvalidArgument(f"decay_scale has shape {decay_scale.shape} and a {a.shape}; expected {a.shape[-1:]}")
     decay = np.asarray(softplus * decay_scale).astype(a.dtype, copy=False)
     return decay, None if b is None else run_standard("Sigmoid", b)
 

@@ -54,13 +54,20 @@ class _Layer:
 
     weights: Callable[[int], Array]
     """Expert -> weights (out, in) in float32."""
+    experts: int
+    """How many experts have weights."""
     bias: Array | None
     """(E, out)."""
 
     def apply(self, expert: int, x: Array) -> Array:
         """X (T, in) through the layer of `expert`."""
-        y: Array = np.matmul(x, self.weights(expert).T)
+        weights = self.weights(expert)
+        if weights.ndim != 2 or weights.shape[1] != x.shape[1]:
+            raise InvalidArgument(f"an expert's weights have shape {weights.shape}; its input has {x.shape[1]} elements")
+        y: Array = np.matmul(x, weights.T)
         if self.bias is not None:
+            if self.bias.ndim != 2 or self.bias.shape[0] <= expert or self.bias.shape[1] != len(weights):
+                raise InvalidArgument(f"a bias has shape {self.bias.shape}; expected (experts, {len(weights)})")
             y += widen(self.bias[expert])
         return y
 
@@ -169,7 +176,12 @@ def _mix(
     E = router.shape[1]
     if not 1 <= k <= E:
         raise InvalidArgument(f"k is {k}; router_probs has {E} experts to choose from")
-    tokens = widen(x).reshape(-1, x.shape[-1])
+    if router_weights is not None and router_weights.shape != router.shape:
+        raise InvalidArgument(f"router_weights has shape {router_weights.shape}; expected that of router_probs, {router.shape}")
+    counts = {layer.experts for layer in layers if layer is not None}
+    if counts != {E}:
+        raise InvalidArgument(f"router_probs has shape {router.shape}, but there are weights for {sorted(counts)} experts")
+    tokens = widen(x).reshape(len(router), x.shape[-1])
     chosen, weights = _route(widen(router), router_weights, k, is_normalized)
     y = np.zeros(tokens.shape, tokens.dtype)
     for expert in np.unique(chosen):
@@ -191,8 +203,8 @@ def _route(router: Array, router_weights: Array | None, k: int, is_normalized: b
 
 def _run_expert(expert: int, x: Array, layers: list[_Layer | None], activation: _Activation) -> Array:
     first, second, gated = layers
-    assert first is not None
-    assert second is not None
+    if first is None or second is None:
+        raise InvalidArgument("the weights of fc1 or fc2, or their scales, are not given")
     inner = first.apply(expert, x)
     if activation.kind == "swiglu":
         inner = _swiglu(inner, None if gated is None else gated.apply(expert, x), activation)
@@ -223,7 +235,9 @@ def _plain_layer(weights: Array | None, bias: Array | None) -> _Layer | None:
     if weights is None:
         return None
     experts = weights
-    return _Layer(lambda expert: widen(experts[expert]), bias)
+    if experts.ndim != 3:
+        raise InvalidArgument(f"weights have shape {experts.shape}; expected (experts, out, in)")
+    return _Layer(lambda expert: widen(experts[expert]), len(experts), bias)
 
 
 def _packed_layer(
@@ -240,6 +254,9 @@ def _packed_layer(
             f"scales have shape {scales.shape}; weights {weights.shape} and block_size {block_size} make them "
             f"({E}, {rows}, {blocks})"
         )
+    packed = (-(-rows * bits // 8),) if zero_points is not None and zero_points.ndim == 2 else (rows, -(-blocks * bits // 8))
+    if zero_points is not None and (zero_points.shape != (E, *packed) or (len(packed) == 1 and blocks > 1)):
+        raise InvalidArgument(f"zero points have shape {zero_points.shape}; scales {scales.shape} make them {(E, *packed)}")
 
     def read(expert: int) -> Array:
         numbers = unpack(weights[expert], bits, 1 << (bits - 1) if zero_points is None else 0).reshape(rows, blocks, -1)
@@ -248,7 +265,7 @@ def _packed_layer(
         numbers *= widen(scales[expert]).reshape(rows, blocks, 1)
         return numbers.reshape(rows, columns)
 
-    return _Layer(read, bias)
+    return _Layer(read, E, bias)
 
 
 def _zero_points_of(packed: Array, bits: int, rows: int, blocks: int) -> Array:

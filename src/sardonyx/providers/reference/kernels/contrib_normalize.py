@@ -101,6 +101,9 @@ def embed_layer_normalization(
         raise InvalidArgument(f"input_ids has shape {input_ids.shape}; expected (batch, steps)")
     B, S = input_ids.shape
     positions = np.arange(S)[None] if position_ids is None else position_ids
+    _check_embedding(input_ids, segment_ids, mask, [word_embedding, position_embedding, segment_embedding])
+    if positions.shape not in ((1, S), (B, S)):
+        raise InvalidArgument(f"position_ids has shape {positions.shape}; expected (1, {S}) or ({B}, {S})")
     total = widen(_look_up("input_ids", input_ids, word_embedding)) + widen(_look_up("positions", positions, position_embedding))
     if segment_ids is not None and segment_embedding is not None:
         total += widen(_look_up("segment_ids", segment_ids, segment_embedding))
@@ -136,6 +139,7 @@ def q_embed_layer_normalization(
 
     Source: com.microsoft QEmbedLayerNormalization.
     """
+    _check_embedding(input_ids, segment_ids, mask, [word_embedding, position_embedding, segment_embedding])
     total = _look_up_scaled("input_ids", input_ids, word_embedding, word_scale, word_zero_point)
     positions = np.arange(input_ids.shape[1])[None]
     total = total + _look_up_scaled("positions", positions, position_embedding, position_scale, position_zero_point)
@@ -184,11 +188,24 @@ def branchwise_rms_norm(call: Call, x: Array, scale: Array | None = None, *, eps
     return y.reshape(x.shape).astype(x.dtype, copy=False)
 
 
+def _check_embedding(ids: Array, segments: Array | None, mask: Array | None, tables: list[Array | None]) -> None:
+    shapes = [x.shape for x in (ids, segments, mask) if x is not None]
+    widths = {table.shape[-1] if table.ndim == 2 else -1 for table in tables if table is not None}
+    if ids.ndim != 2 or len(set(shapes)) > 1 or len(widths) > 1 or -1 in widths:
+        found = [None if table is None else table.shape for table in tables]
+        raise InvalidArgument(
+            f"input_ids, segment_ids and mask have shapes {shapes} and the embeddings {found}; expected equal (batch, steps), and "
+            "(count, hidden) with one hidden size"
+        )
+
+
 def _look_up_scaled(name: str, ids: Array, table: Array, scale: Array, zero_point: Array) -> Array:
     return _scaled(_look_up(name, ids, table), scale, zero_point)
 
 
 def _scaled(quantized: Array, scale: Array, zero_point: Array) -> Array:
+    if scale.size != 1 or zero_point.size != 1:
+        raise InvalidArgument(f"a scale has shape {scale.shape} and its zero point {zero_point.shape}; expected one element each")
     numbers: Array = run_standard("DequantizeLinear", quantized, scale.reshape(()), zero_point.reshape(()))
     return numbers
 

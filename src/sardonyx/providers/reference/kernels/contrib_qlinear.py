@@ -227,7 +227,9 @@ def qgemm(
         if any(have not in (1, want) for have, want in zip(reversed(c.shape), reversed(total.shape), strict=False)) or c.ndim > 2:
             raise InvalidArgument(f"C has shape {c.shape}; expected one that broadcasts to {total.shape}")
         total = total + c
-    factor = np.float32(alpha) * _scalar("a_scale", a_scale) * b_scale.astype(np.float32)
+    if b_scale.size != 1 and b_scale.shape != total.shape[1:]:
+        raise InvalidArgument(f"b_scale has shape {b_scale.shape}; expected one element or {total.shape[1:]}")
+    factor = np.float32(alpha) * _scalar("a_scale", a_scale) * (b_scale.reshape(()) if b_scale.size == 1 else b_scale)
     if y_scale is None:
         return np.asarray(total.astype(np.float32) * factor)
     y = total.astype(np.float32) * (factor / _scalar("y_scale", y_scale))
@@ -321,6 +323,8 @@ def _check_broadcast(a: Array, b: Array) -> None:
 
 
 def _channels_first(x: Array, channels_last: int) -> Array:
+    if x.ndim < 3:
+        raise InvalidArgument(f"X has shape {x.shape}; expected batch, channels and at least one spatial axis")
     return np.moveaxis(x, normalize_axis(-1, x.ndim), 1) if channels_last else x
 
 

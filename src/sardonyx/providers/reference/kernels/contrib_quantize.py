@@ -58,6 +58,8 @@ def gather_block_quantized(
     packed = data.dtype == np.uint8
     gather_axis, quantize_axis = normalize_axis(gather_axis, data.ndim), normalize_axis(quantize_axis, data.ndim)
     block = _check_blocks(data, scales, block_size, bits if packed else 8, gather_axis, quantize_axis)
+    if zero_points is not None:
+        _check_zero_points(zero_points, scales, bits if packed else 8)
     if packed:
         zero_points = np.array(1 << (bits - 1), np.float32) if zero_points is None else unpack(zero_points, bits)
     size = data.shape[gather_axis]
@@ -93,6 +95,14 @@ def _check_blocks(data: Array, scales: Array, block_size: int, bits: int, gather
     if not fits:
         raise InvalidArgument(f"scales have shape {scales.shape}; data {data.shape} in blocks of {block} makes them {expected}")
     return block
+
+
+def _check_zero_points(zero_points: Array, scales: Array, bits: int) -> None:
+    expected = (*scales.shape[:-1], -(-scales.shape[-1] * bits // 8))
+    if zero_points.shape != expected:
+        raise InvalidArgument(
+            f"zero_points have shape {zero_points.shape}; scales {scales.shape} of {bits} bits make them {expected}"
+        )
 
 
 def _take(part: Array | None, rows: Array, axis: int) -> Array | None:

@@ -70,7 +70,10 @@ def choose_format(
             f"{name} is quantized with {found}, {bits} bits and {'no' if scale is None else 'a'} scale; expected a past of int8 or "
             "float8e4m3fn with 8 bits, or of uint8 with 4, and its scale"
         )
-    if scale.size != 1 and (scale.ndim != 4 or scale.shape[2] != 1):
-        raise InvalidArgument(f"the scale of {name} has shape {scale.shape}; expected one element or (1, heads, 1, head size)")
+    by_channel = (1, past.shape[1], 1, past.shape[3] * 8 // (bits or 8)) if past.ndim == 4 else ()
+    if scale.size != 1 and scale.shape != by_channel:
+        raise InvalidArgument(
+            f"the scale of {name} has shape {scale.shape}; the past {past.shape} makes it one element or {by_channel}"
+        )
     wide = scale.astype(np.float32)
     return CacheFormat(past.dtype, bits or 8, wide.reshape(()) if scale.size == 1 else wide)

@@ -18,7 +18,16 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["Attended", "ScoreOutput", "Scoring", "attend", "block_outside_window", "check_heads", "softmax_in_place"]
+__all__ = [
+    "Attended",
+    "ScoreOutput",
+    "Scoring",
+    "attend",
+    "block_outside_window",
+    "check_heads",
+    "expect_broadcast",
+    "softmax_in_place",
+]
 
 _BLOCK_BYTES = 1 << 20
 """Scores of one block, so that the passes over it stay within a usual second-level cache."""
@@ -71,9 +80,10 @@ def attend(query: Array, key: Array, value: Array, scoring: Scoring) -> Attended
 
     A query for which every key is blocked or has bias -inf gives a row of zeros.
     """
+    _check_operands(query, key, value, scoring.sink)
     B, N, S, D = query.shape
     M, T, value_size = key.shape[1], key.shape[2], value.shape[3]
-    group = N // M if M else 1
+    group = N // M
     scaled = np.multiply(query, query.dtype.type(scoring.scale), order="C").reshape(B, M, group, S, D)
     bias = _spread(scoring.bias, (B, M, group, S, T), "the bias")
     blocked = _spread(scoring.blocked, (B, M, group, S, T), "the mask")
@@ -97,6 +107,27 @@ def attend(query: Array, key: Array, value: Array, scoring: Scoring) -> Attended
                 None if tap is None else tap[b, m, :, s],
             )
     return Attended(values, scores)
+
+
+def expect_broadcast(what: str, array: Array, shape: tuple[int, ...]) -> None:
+    """Raise InvalidArgument unless `array` broadcasts to `shape`."""
+    if array.ndim > len(shape) or any(
+        have not in (1, want) for have, want in zip(reversed(array.shape), reversed(shape), strict=False)
+    ):
+        raise InvalidArgument(f"{what} has shape {array.shape}; expected one that broadcasts to {shape}")
+
+
+def _check_operands(query: Array, key: Array, value: Array, sink: Array | None) -> None:
+    if not query.ndim == key.ndim == value.ndim == 4 or (
+        (key.shape[0], key.shape[3]) != (query.shape[0], query.shape[3]) or value.shape[:3] != key.shape[:3]
+    ):
+        raise InvalidArgument(
+            f"queries {query.shape}, keys {key.shape} and values {value.shape} do not fit, read as (batch, heads, sequence, "
+            "head size): batches must be equal, keys and values equal in heads and sequence, queries and keys in head size"
+        )
+    check_heads(query.shape[1], key.shape[1])
+    if sink is not None and sink.shape != (query.shape[1],):
+        raise InvalidArgument(f"the sink has shape {sink.shape}; expected ({query.shape[1]},), one for each head")
 
 
 def check_heads(query_heads: int, key_heads: int) -> None:
@@ -226,10 +257,7 @@ def _spread(array: Array | None, shape: tuple[int, int, int, int, int], what: st
     if array is None:
         return None
     B, M, group, S, T = shape
-    if array.ndim > 4 or any(
-        have not in (1, want) for have, want in zip(reversed(array.shape), (T, S, M * group, B), strict=False)
-    ):
-        raise InvalidArgument(f"{what} has shape {array.shape}; expected one that broadcasts to {(B, M * group, S, T)}")
+    expect_broadcast(what, array, (B, M * group, S, T))
     full = array.reshape((1,) * (4 - array.ndim) + array.shape)
     heads = (1, 1) if full.shape[1] == 1 else (M, group)
     return np.broadcast_to(full.reshape(full.shape[0], *heads, *full.shape[2:]), shape)
