@@ -12,6 +12,7 @@ from sardonyx.codegen.target import Target, host_target
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
+from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
 from sardonyx.providers.cpu.fuse import Group, group_nodes
 from sardonyx.providers.cpu.kernels.elementwise import copy_to
@@ -45,7 +46,7 @@ class CpuProvider:
         claims: list[Capability] = []
         declined: dict[Node, str] = {}
         for node in view.nodes:
-            reason = _problem_of(node)
+            reason = _problem_of(node, layout_follows=self.preferred_layout is Layout.NHWC and not view.after_layout)
             missing = None if reason else next((name for name in _symbols(node) if name not in witnesses), None)
             if reason is None and missing is None:
                 claims.append(Capability((node,), reads=tuple(dict.fromkeys(witnesses[name] for name in _symbols(node)))))
@@ -103,8 +104,12 @@ def _symbols(node: Node) -> Iterable[str]:
     return dict.fromkeys(name for value in values for dim in value.shape or () for name in sorted(symbols_in(dim)))
 
 
-def _problem_of(node: Node) -> str | None:
+def _problem_of(node: Node, *, layout_follows: bool) -> str | None:
     operator = find_operator(node.domain, node.op_type)
+    if operator is None and layout_follows and node.domain == "":
+        operator = find_operator(NHWC_DOMAIN, node.op_type)
+        if operator is not None and any(value.use_count for value in node.outputs[1:]):
+            return f"{node.op_type} with more than one output is not converted to NHWC"
     if operator is None:
         return f"no compiled kernel for {node.domain or 'ai.onnx'}.{node.op_type}"
     for value in (*node.inputs, *node.outputs):

@@ -1,0 +1,432 @@
+"""Convolution over channels-last data as a product of matrices whose left side is never built (implicit GEMM).
+
+The rows of the product are places of the output (batch and spatial axes, flattened), its columns the output's channels, and its
+inner dimension runs over the taps of the kernel and the channels of each. A row of the left side is not copied together: the
+tile's rows are pointers into the input, moved from tap to tap.
+
+    for each run (a tap, or taps that lie side by side):       weights, packed: [group][panel][run][depth][panel width]
+        pointers of the tile's rows at this run                a row that falls into the padding reads zeros instead
+        sums[i, j] += row[i][k] * panel[k, j]                  `depth` steps, the inner loop of the plain product
+
+A *run* is what lies in order in memory for every row: the channels of one tap; or, where no row falls into the padding along the
+last axis, those of all taps along it, so that kernels over few channels (3 x 7 of them) have long inner loops too.
+
+The same kernel computes one phase of a transposed convolution: places of the output lie as far apart as `out_step` says.
+A sum is one chain of multiply-adds in the order of runs and channels: blocks, tiles and threads do not change bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sardonyx.codegen.builder import Variable
+from sardonyx.codegen.gemm import BLOCK_K, TASKS_PER_THREAD, multiply, pack_columns
+from sardonyx.codegen.module import Address, Kernel, Module
+from sardonyx.codegen.target import Target
+from sardonyx.codegen.types import BOOL, F32, I64, PTR, U64
+from sardonyx.codegen.values import Pointer, Span, Value
+from sardonyx.dtypes import Array
+
+__all__ = ["ConvAxis", "ConvEpilogue", "ConvParams", "conv_tiling", "pack_filters", "write_conv"]
+
+ConvEpilogue = Callable[[Kernel, Value, Value, Value, Span], Value]
+"""`epilogue(b, sums, place, column, span)`: what to store at element `place` of the output, which is of channel `column` …."""
+
+INPUT, FILTERS, OUTPUT, ZEROS = range(4)
+"""The first buffers of the kernel; those after them belong to the epilogue. ZEROS holds `depth` zeros, read in the padding."""
+
+BLOCK_ROWS = 480
+"""Most rows of one task, whose addresses it keeps in a table: a multiple of every tile's height."""
+
+_LANES = 8
+"""Rows whose addresses are computed at a time: at least the height of every tile."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvAxis:
+    """One spatial axis: on it, tap t of place p reads element p * stride + t * dilation - begin of the input."""
+
+    size: int
+    """Elements of the input."""
+    places: int
+    """Places of the output."""
+    stride: int
+    dilation: int
+    begin: int
+    """Padding before the first element; negative where elements are skipped."""
+    taps: int
+    in_step: int
+    """From one element of the input to the next along this axis, in numbers."""
+    out_step: int
+    """From one place of the output to the next, in numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvParams:
+    """The integer parameters of the kernel, in their order; then those of each axis, in the order of ConvAxis."""
+
+    rows: int
+    """Places of the output: batch times spatial sizes."""
+    columns: int
+    """Output channels of one group."""
+    groups: int
+    depth: int
+    """Elements of one run."""
+    runs: int
+    """Runs of one place: the product of the axes' taps."""
+    image: int
+    """From one image of the input to the next."""
+    group_step: int
+    """From one group's input channels to the next group's."""
+    out_image: int
+    """From one image of the output to the next."""
+    block_rows: int
+    """Rows of one task."""
+    block_columns: int
+    """Columns of one task: a multiple of the panel's width."""
+    block_runs: int
+    """Runs that are gone through before the next panel."""
+    block_depth: int
+    """Elements of each run that are: all, unless `block_runs` is 1."""
+    axes: tuple[ConvAxis, ...]
+    """Outermost first."""
+
+    @staticmethod
+    def blocked(target: Target, batch: int, columns: int, depth: int, axes: Sequence[ConvAxis], *, groups: int = 1, image: int,
+                group_step: int = 0, out_image: int, threads: int = 1) -> ConvParams:  # fmt: skip
+        """The parameters with blocks that suit the caches and `threads`."""
+        shape = conv_tiling(target)
+        rows, runs = batch, 1
+        for axis in axes:
+            rows, runs = rows * axis.places, runs * axis.taps
+        vectors = min(-(-columns // shape.lanes), shape.vectors)
+        height = shape.heights[max(vectors, 1)][0]
+        wanted = TASKS_PER_THREAD * threads if threads > 1 else 1
+        pieces = max(-(-rows // BLOCK_ROWS), min(-(-wanted // groups), -(-rows // (4 * height))), 1)
+        block_rows = min(_round_up(-(-rows // pieces), height), BLOCK_ROWS)
+        pieces_columns = -(-wanted // (groups * max(-(-rows // block_rows), 1)))
+        return ConvParams(
+            rows=rows,
+            columns=columns,
+            groups=groups,
+            depth=depth,
+            runs=runs,
+            image=image,
+            group_step=group_step,
+            out_image=out_image,
+            block_rows=block_rows,
+            block_columns=_round_up(-(-columns // pieces_columns), shape.panel),
+            block_runs=max(min(BLOCK_K // max(depth, 1), runs), 1),
+            block_depth=max(min(depth, BLOCK_K), 1),
+            axes=tuple(axes),
+        )
+
+    def words(self) -> list[int]:
+        """The parameters as the kernel reads them; those of an epilogue follow."""
+        own = [getattr(self, name) for name in _PARAMS]
+        return own + [getattr(axis, name) for axis in self.axes for name in _AXIS]
+
+    def tasks(self) -> int:
+        """How many tasks a convolution is."""
+        return self.groups * -(-self.rows // self.block_rows) * -(-self.columns // self.block_columns)
+
+
+_PARAMS = tuple(ConvParams.__dataclass_fields__)[:-1]
+_AXIS = tuple(ConvAxis.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True)
+class ConvTiling:
+    """How a target covers the output: vectors of a panel, and for each number of vectors the heights of its tiles."""
+
+    lanes: int
+    """Elements of one vector."""
+    heights: Mapping[int, tuple[int, ...]]
+    """Vectors -> rows of its tiles, tallest first; ends with 1."""
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of one row of a panel."""
+        return max(self.heights)
+
+    @property
+    def panel(self) -> int:
+        """Columns of one panel."""
+        return self.vectors * self.lanes
+
+    @property
+    def name(self) -> str:
+        """Rows and columns of the largest tile, as in 6x64."""
+        return f"{self.heights[self.vectors][0]}x{self.panel}"
+
+
+def conv_tiling(target: Target) -> ConvTiling:
+    """The tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
+    lanes = target.lanes(32)
+    if target.registers >= 32:
+        return ConvTiling(lanes, {4: (6, 4, 2, 1), 3: (8, 4, 1), 2: (8, 4, 1), 1: (8, 4, 1)})
+    if target.has_fma:
+        return ConvTiling(lanes, {2: (6, 4, 2, 1), 1: (6, 3, 1)})
+    return ConvTiling(lanes, {2: (4, 2, 1), 1: (4, 1)})
+
+
+def pack_filters(filters: Array, groups: int, width: int) -> Array:
+    """Filters (M, C / groups, kernel…) as [group][panel][kernel…][C / groups][width]: output channels side by side, zeros after."""
+    M = filters.shape[0]
+    taps_first = np.moveaxis(filters, 1, -1).reshape(groups, M // groups, -1)
+    return np.stack([pack_columns(matrix.T, width) for matrix in taps_first]) if filters.size else np.zeros(1, np.float32)
+
+
+def write_conv(module: Module, symbol: str, rank: int, *, padded: bool, epilogue: ConvEpilogue | None = None) -> None:
+    """Write the kernel `symbol`: buffers input, packed filters, output, zeros and those of the epilogue; params as in ConvParams.
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        rank: the number of spatial axes.
+        padded: whether rows may fall into padding; where none does, addresses take fewer instructions.
+        epilogue: what to store instead of the sums.
+    """
+    shape = conv_tiling(module.target)
+    tiles = {
+        (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", vectors, height, rank, padded, epilogue)
+        for vectors, heights in shape.heights.items()
+        for height in heights
+    }
+    with module.kernel(symbol) as b:
+        p, axes = _params(b), _axes(b, rank)
+        table = b.stack(I64, (2 + rank) * _TABLE_ROWS, align=64)
+        blocks_rows, blocks_columns = _blocks(p["rows"], p["block_rows"]), _blocks(p["columns"], p["block_columns"])
+        with b.loop(b.begin, b.end) as task:
+            group, block = task // (blocks_rows * blocks_columns), task % (blocks_rows * blocks_columns)
+            top, left = block // blocks_columns * p["block_rows"], block % blocks_columns * p["block_columns"]
+            bottom = _least(b, top + p["block_rows"], p["rows"])
+            right = _least(b, left + p["block_columns"], p["columns"])
+            _fill_table(b, table, p, axes, top, bottom, group)
+            with b.loop(0, b.max(p["runs"], 1), p["block_runs"]) as run, b.loop(0, b.max(p["depth"], 1), p["block_depth"]) as k:
+                _write_block(b, shape, tiles, table, _Block(group, bottom - top, left, right, run, k))
+
+
+_TABLE_ROWS = BLOCK_ROWS + _LANES
+_FROM, _TO, _FIRST_COORDINATE = range(3)
+"""Columns of the table: where a row begins in the input and in the output, then where it begins along each axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What one pass over rows and panels covers."""
+
+    group: Value
+    rows: Value
+    left: Value
+    right: Value
+    run: Value
+    k: Value
+
+
+def _fill_table(b: Kernel, table: Pointer, p: dict[str, Value], axes: list[dict[str, Value]], top: Value, bottom: Value,
+                group: Value) -> None:  # fmt: skip
+    """Put down for each row of the task where it begins; places are counted, not divided."""
+    rest = top
+    starts: list[Value] = []
+    for axis in reversed(axes):
+        starts.insert(0, rest % axis["places"])
+        rest = rest // axis["places"]
+    image, places = b.variable(rest), [b.variable(start) for start in starts]
+    with b.loop(top, bottom) as row:
+        at = row - top
+        source = image.value * p["image"] + group * p["group_step"]
+        result = image.value * p["out_image"] + group * p["columns"]
+        for number, (axis, place) in enumerate(zip(axes, places, strict=True)):
+            coordinate = place.value * axis["stride"] - axis["begin"]
+            table.store(coordinate, at + (_FIRST_COORDINATE + number) * _TABLE_ROWS)
+            source, result = source + coordinate * axis["in_step"], result + place.value * axis["out_step"]
+        table.store(source, at + _FROM * _TABLE_ROWS)
+        table.store(result, at + _TO * _TABLE_ROWS)
+        _count(b, [*reversed(places), image], [axis["places"] for axis in reversed(axes)])
+
+
+def _count(b: Kernel, digits: Sequence[Variable], limits: Sequence[Value]) -> None:
+    """Count up a number whose digits, lowest first, run up to `limits`; the last has none."""
+    carry = b.const(BOOL, True)
+    for digit, limit in zip(digits, limits, strict=False):
+        following = digit.value + b.select(carry, b.const(I64, 1), 0)
+        full = following.eq(limit)
+        digit.set(b.select(full, b.const(I64, 0), following))
+        carry = carry & full
+    if len(digits) > len(limits):
+        digits[-1].add(b.select(carry, b.const(I64, 1), 0))
+
+
+def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], Kernel], table: Pointer, block: _Block) -> None:
+    p = _params(b)
+    depth = p["runs"] * p["depth"]
+    panels = _blocks(p["columns"], b.const(I64, shape.panel))
+    first = b.buffer(FILTERS, F32).at(
+        (block.group * panels * depth + block.run * p["depth"] + block.k) * shape.panel
+    )
+    with b.loop(block.left, block.right, shape.panel) as n:
+        panel = first.at(n * depth)
+        vectors = _least(b, _blocks(block.right - n, b.const(I64, shape.lanes)), b.const(I64, shape.vectors))
+        with b.switch(vectors) as switch:
+            for width, heights in shape.heights.items():
+                with switch.case(width):
+                    for height, (top, bottom) in _cover_rows(heights, block.rows):
+                        with b.loop(top, bottom, height) as m:
+                            b.call_part(tiles[width, height], table.at(m), panel, block.group, n, block.run, block.k)
+
+
+def _cover_rows(heights: Sequence[int], rows: Value) -> Iterator[tuple[int, tuple[Value, Value]]]:
+    """Ranges of rows for tiles of falling height."""
+    first = rows.like(0)
+    for height in heights:
+        last = first + (rows - first) // height * height
+        yield height, (first, last)
+        first = last
+
+
+def _write_tile(module: Module, symbol: str, vectors: int, height: int, rank: int, padded: bool,
+                epilogue: ConvEpilogue | None) -> Kernel:  # fmt: skip
+    """One tile of the output and one block of runs: take up the sums where the last block left them, go on, put them down."""
+    shape = conv_tiling(module.target)
+    with module.part(symbol, Address(I64), Address(F32), I64, I64, I64, I64) as b:
+        table, panel = b.addresses
+        group, n, first_run, first_k = b.arguments
+        p = _params(b)
+        last_run = _least(b, first_run + p["block_runs"], p["runs"])
+        last_k = _least(b, first_k + p["block_depth"], p["depth"])
+        column = group * p["columns"] + n
+        remaining = p["columns"] - n
+        starts = [table.load(_TO * _TABLE_ROWS + i) + n for i in range(height)]
+        tile = [(starts[i] + j * shape.lanes, column + j * shape.lanes) for i in range(height) for j in range(vectors)]
+        output = b.buffer(OUTPUT, F32)
+        sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in tile]
+        left = _least(b, remaining - (vectors - 1) * shape.lanes, b.const(I64, shape.lanes))
+        spans = [*[Span(shape.lanes)] * (vectors - 1), Span(shape.lanes, b.tail_mask(left, shape.lanes))] * height
+
+        def put_down(touched: Sequence[Span]) -> None:
+            for total, (place, _), span in zip(sums, tile, touched, strict=True):
+                output.store(total.value, place, span)
+
+        def finish(epilogue: ConvEpilogue, touched: Sequence[Span]) -> None:
+            for total, (place, channel), span in zip(sums, tile, touched, strict=True):
+                output.store(epilogue(b, total.value, place, channel, span), place, span)
+
+        def finish_in_a_loop(epilogue: ConvEpilogue, touched: Sequence[Span]) -> None:
+            put_down(touched)
+            with b.loop(0, height) as i:
+                for j, span in enumerate(touched[:vectors]):
+                    place = table.load(i + _TO * _TABLE_ROWS) + n + j * shape.lanes
+                    output.store(epilogue(b, output.load(place, span), place, column + j * shape.lanes, span), place, span)
+
+        def store(finishing: ConvEpilogue | None, touched: Sequence[Span]) -> None:
+            if finishing is None:
+                put_down(touched)
+            elif is_long(module.target, finishing):
+                finish_in_a_loop(finishing, touched)
+            else:
+                finish(finishing, touched)
+
+        with b.when((first_run + first_k) > 0):
+            for total, (place, _), span in zip(sums, tile, spans, strict=True):
+                total.set(output.load(place, span))
+        rows = _Rows(b, table, height, rank, padded)
+        with b.loop(first_run, last_run) as run:
+            pointers = rows.at(run, first_k)
+            weights = panel.at((run - first_run) * p["depth"] * shape.panel)
+            multiply(b, pointers, weights, shape.panel, last_k - first_k, sums)
+
+        def last() -> None:
+            if module.target.has_masks:
+                store(epilogue, spans)
+                return
+            whole = [Span(shape.lanes)] * len(tile)
+            b.branch(remaining >= vectors * shape.lanes, lambda: store(epilogue, whole), lambda: store(epilogue, spans))
+
+        if epilogue is None:
+            last()
+        else:
+            b.branch((last_run >= p["runs"]) & (last_k >= p["depth"]), last, lambda: put_down(spans))
+    return b
+
+
+_LONG = 40
+"""Instructions of an epilogue that are not worth writing once for each accumulator."""
+
+
+def is_long(target: Target, epilogue: ConvEpilogue) -> bool:
+    """Whether an epilogue writes much, found by writing it to nowhere."""
+    b = Kernel(target, "nowhere")
+    lanes = target.lanes(32)
+    epilogue(b, b.const(F32.vector(lanes), 0.0), b.begin, b.begin, Span(lanes))
+    return len(b.lines) > _LONG
+
+
+class _Rows:
+    """The addresses of a tile's rows, run by run."""
+
+    def __init__(self, b: Kernel, table: Pointer, height: int, rank: int, padded: bool) -> None:
+        self._b = b
+        self._height = height
+        self._padded = padded
+        self._axes = _axes(b, rank)
+        self._input = b.buffer(INPUT, F32)
+        if padded:
+            self._starts = table.load(_FROM * _TABLE_ROWS, _LANES)
+            self._coordinates = [table.load((_FIRST_COORDINATE + axis) * _TABLE_ROWS, _LANES) for axis in range(rank)]
+        else:
+            self._pointers = [self._input.at(table.load(_FROM * _TABLE_ROWS + row)) for row in range(height)]
+
+    def at(self, run: Value, k: Value) -> list[Pointer]:
+        """Each row's address at element `k` of a run."""
+        taps = self._taps(run)
+        steps = [tap * axis["dilation"] for tap, axis in zip(taps, self._axes, strict=True)]
+        offset = k
+        for step, axis in zip(steps, self._axes, strict=True):
+            offset = offset + step * axis["in_step"]
+        if not self._padded:
+            return [pointer.at(offset) for pointer in self._pointers]
+        return self._checked(steps, offset)
+
+    def _taps(self, run: Value) -> list[Value]:
+        taps: list[Value] = []
+        rest = run
+        for axis in reversed(self._axes[1:]):
+            taps.insert(0, rest % axis["taps"])
+            rest = rest // axis["taps"]
+        return [rest, *taps]
+
+    def _checked(self, steps: Sequence[Value], offset: Value) -> list[Pointer]:
+        """Rows outside of the input are led to the zeros."""
+        b = self._b
+        inside = b.const(BOOL.vector(_LANES), True)
+        for step, coordinates, axis in zip(steps, self._coordinates, self._axes, strict=True):
+            inside = inside & ((coordinates + step).to(U64) < axis["size"].to(U64))
+        addresses = (self._starts + offset) * F32.size_bytes + self._input.to(I64)
+        chosen = b.select(inside, addresses, b.buffer(ZEROS, F32).to(I64).splat(_LANES))
+        return [Pointer(b, chosen.lane(row).to(PTR).ref, F32) for row in range(self._height)]
+
+
+def _params(b: Kernel) -> dict[str, Value]:
+    return {name: b.param(place) for place, name in enumerate(_PARAMS)}
+
+
+def _axes(b: Kernel, rank: int) -> list[dict[str, Value]]:
+    firsts = [len(_PARAMS) + axis * len(_AXIS) for axis in range(rank)]
+    return [{name: b.param(first + place) for place, name in enumerate(_AXIS)} for first in firsts]
+
+
+def _round_up(number: int, unit: int) -> int:
+    """The multiple of `unit` that is at least `number`, and at least one."""
+    return max(-(-number // unit), 1) * unit
+
+
+def _least(b: Kernel, left: Value, right: Value) -> Value:
+    return b.select(left < right, left, right)
+
+
+def _blocks(length: Value, block: Value) -> Value:
+    return (length + block - 1) // block

@@ -1,0 +1,122 @@
+"""Conv on the CPU provider: every way to compute it gives what the reference gives, for all sizes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+from support.channels_last import compare, compiled, model_of, nhwc, random
+
+from sardonyx import InferenceSession
+from sardonyx.errors import InvalidArgument
+
+
+def _model(x: list[int | str], w: tuple[int, ...], *, bias: bool = True, relu: bool = False, **attributes: Any) -> bytes:
+    constants = {"w": random(*w), "b": random(w[0], seed=1)}
+    last = "c" if relu else "y"
+    nodes = [helper.make_node("Conv", ["x", "w", "b"] if bias else ["x", "w"], [last], **attributes)]
+    if relu:
+        nodes.append(helper.make_node("Relu", ["c"], ["y"]))
+    return model_of(nodes, {"x": x}, constants)
+
+
+_SIZES = [(2, 9, 7), (1, 17, 5), (3, 4, 4), (0, 9, 9)]
+
+
+@pytest.mark.parametrize(
+    ("w", "attributes"),
+    [
+        ((33, 16, 1, 1), {}),
+        ((33, 16, 1, 1), {"strides": [2, 2]}),
+        ((20, 16, 3, 3), {"pads": [1, 1, 1, 1]}),
+        ((20, 16, 3, 3), {"pads": [0, 1, 2, 1], "strides": [2, 1], "dilations": [1, 2]}),
+        ((20, 16, 2, 3), {"auto_pad": "SAME_UPPER", "strides": [2, 2]}),
+        ((20, 16, 3, 2), {"auto_pad": "SAME_LOWER"}),
+        ((20, 16, 3, 3), {"auto_pad": "VALID"}),
+        ((24, 4, 3, 3), {"pads": [1, 1, 1, 1], "group": 4}),
+        ((24, 8, 1, 1), {"group": 2}),
+        ((16, 1, 3, 3), {"pads": [1, 1, 1, 1], "group": 16}),
+        ((32, 1, 3, 3), {"pads": [1, 1, 1, 1], "group": 16}),
+    ],
+)
+def test_two_axes(w: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    """One session serves every batch and image size."""
+    feeds = [{"x": random(n, 16, height, width)} for n, height, width in _SIZES]
+    compare(_model(["n", 16, "h", "w"], w, **attributes), feeds)
+
+
+@pytest.mark.parametrize("C", [1, 3, 8])
+@pytest.mark.parametrize("attributes", [{"pads": [3, 3, 2, 2], "strides": [2, 2]}, {"auto_pad": "SAME_UPPER", "strides": [2, 3]}])
+def test_few_channels(C: int, attributes: dict[str, Any]) -> None:
+    """The first layer of a network goes by rows of taps, over an input with a border."""
+    feeds = [{"x": random(n, C, height, width)} for n, height, width in _SIZES]
+    compare(_model(["n", C, "h", "w"], (24, C, 4, 3), **attributes), feeds)
+
+
+@pytest.mark.parametrize(("w", "attributes"), [((20, 1, 10), {"strides": [5]}), ((24, 4, 12), {"pads": [6, 6], "group": 4}),
+                                               ((20, 16, 3), {"pads": [2, 0], "dilations": [2]})])  # fmt: skip
+def test_one_axis(w: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    """Sequences."""
+    C = w[1] * attributes.get("group", 1)
+    compare(_model(["n", C, "t"], w, **attributes), [{"x": random(2, C, 41)}, {"x": random(1, C, 13)}])
+
+
+@pytest.mark.parametrize("C", [2, 12])
+def test_three_axes(C: int) -> None:
+    """Volumes."""
+    model = _model(["n", C, "d", "h", "w"], (18, C, 3, 3, 2), pads=[1, 1, 1, 0, 1, 1], strides=[1, 2, 1])
+    compare(model, [{"x": random(2, C, 5, 6, 7)}, {"x": random(1, C, 3, 4, 4)}])
+
+
+def test_without_bias() -> None:
+    """The bias may be left out."""
+    compare(_model(["n", 16, "h", "w"], (20, 16, 3, 3), bias=False), [{"x": random(1, 16, 6, 6)}])
+
+
+def test_an_activation_is_computed_in_the_store() -> None:
+    """A Relu that follows is no step of its own: no sum is seen without it."""
+    compare(_model(["n", 16, "h", "w"], (20, 16, 3, 3), relu=True), [{"x": random(1, 16, 6, 6)}])
+
+
+def test_a_chain_stays_in_one_layout() -> None:
+    """Convolution after convolution, with an activation and a residual between."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("Conv", ["r", "w"], ["d"], pads=[1, 1, 1, 1]),
+        helper.make_node("Add", ["d", "r"], ["a"]),
+        helper.make_node("Sigmoid", ["a"], ["y"]),
+    ]
+    compare(model_of(nodes, {"x": ["n", 8, "h", "w"]}, {"w": random(8, 8, 3, 3) / 10}), [{"x": random(2, 8, 7, 9)}])
+
+
+@pytest.mark.parametrize("isa", ["portable", "avx2"])
+def test_lower_levels(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other instruction sets compute the same."""
+    monkeypatch.setenv("SARDONYX_ISA", isa)
+    compare(_model(["n", 16, "h", "w"], (21, 16, 3, 3), pads=[1, 1, 1, 1]), [{"x": random(2, 16, 5, 6)}])
+
+
+def test_a_window_that_does_not_fit_is_refused() -> None:
+    """The sizes are named when a shape is bound."""
+    session = compiled(_model(["n", 16, "h", "w"], (4, 16, 5, 5)))
+    with pytest.raises(InvalidArgument, match=r"window of \[5, 5\]"):
+        session.run(None, {"x": random(1, 16, 4, 9)})
+
+
+def test_filters_of_the_run_are_left_to_the_reference() -> None:
+    """Only constant filters can be packed."""
+    model = model_of([helper.make_node("Conv", ["x", "w"], ["y"])], {"x": [1, 2, 5, 5], "w": [3, 2, 3, 3]}, {})
+    session = InferenceSession(model, providers=[nhwc()])
+    assert "no constant" in next(iter(session.explain()[0].declined.values()))
+    x, w = random(1, 2, 5, 5), random(3, 2, 3, 3)
+    assert session.run(None, {"x": x, "w": w})[0].shape == (1, 3, 3, 3)
+
+
+def test_padding_is_zero_beside_infinities() -> None:
+    """What lies in the padding adds nothing, whatever the input holds."""
+    x = random(1, 16, 4, 4)
+    x[0, 3, 0, 0] = np.inf
+    result = compiled(_model(["n", 16, "h", "w"], (5, 16, 3, 3), pads=[1, 1, 1, 1])).run(None, {"x": x})[0]
+    assert np.isinf(result[0, :, :2, :2]).all()
+    assert np.isfinite(result[0, :, 2:]).all()
