@@ -152,11 +152,11 @@ class Driver:
         Workers are started by the first call that needs them, also in the child of a fork.
         """
         table.set_pool(self._pool.address)
-        run, helpers, pool = self._run, table.threads - 1, self._pool
+        run, workers, pool = self._run, table.threads - 1, self._pool
 
         def call() -> int:
-            if pool.workers < helpers:
-                pool.grow(helpers, self._engine)
+            if pool.workers < workers:
+                pool.grow(workers, self._engine)
             return run(table.pointer)  # type: ignore[no-any-return]  # ctypes types no result
 
         return call

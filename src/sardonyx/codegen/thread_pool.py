@@ -39,7 +39,7 @@ __all__ = ["PoolCode", "ThreadPool", "shared_pool", "write_pool"]
 TICKET, STOP, REGION, DONE, SLEEPERS, OWNER, ACTIVE = (8 * line for line in range(7))
 """Where the words of the pool are, one to a cache line of eight words."""
 
-KERNEL, BUFFERS, PARAMS, TASKS, CHUNK, CHUNKS, HELPERS = range(REGION, REGION + 7)
+KERNEL, BUFFERS, PARAMS, TASKS, CHUNK, CHUNKS, WORKERS = range(REGION, REGION + 7)
 """The arguments of a region: what to call, with what, on how many tasks, in chunks of how many, by how many workers."""
 
 _POOL_WORDS = 8 * 7
@@ -74,7 +74,7 @@ def _write_drain(module: Module) -> Function:
     """Take chunks of generation `generation` until there are no more."""
     with module.function("pool_drain", Address(I64, unique=False), I64) as b:
         pool, generation = b.addresses[0], b.arguments[0]
-        kernel, buffers, params, tasks, chunk, chunks = (b.atomic_load(pool.at(place)) for place in range(KERNEL, HELPERS))
+        kernel, buffers, params, tasks, chunk, chunks = (b.atomic_load(pool.at(place)) for place in range(KERNEL, WORKERS))
         with b.repeat() as taking:
             ticket = b.atomic_load(pool.at(TICKET), "acquire")
             number = ticket & 0xFFFFFFFF
@@ -107,7 +107,7 @@ def _write_worker(module: Module, drain: Function) -> None:
             _wait_for_generation(b, pool, seen.value)
             seen.set(b.atomic_load(pool.at(TICKET), "acquire") >> 32)
             living.stop_if(b.atomic_load(pool.at(STOP), "acquire").ne(0))
-            with b.when((seen.value & 1).eq(0) & (index < b.atomic_load(pool.at(HELPERS)))):
+            with b.when((seen.value & 1).eq(0) & (index < b.atomic_load(pool.at(WORKERS)))):
                 b.call(drain, pool, seen.value)
 
 
