@@ -141,7 +141,11 @@ class GraphView:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Partition:
-    """A convex part of a graph that one provider runs as one step."""
+    """A convex part of a graph that one provider runs as one step.
+
+    After `compile` the session lets go of constants and of the links from values to their producers and uses; nodes keep their
+    inputs, outputs and attributes.
+    """
 
     name: str
     """A name for reports, unique in the session."""

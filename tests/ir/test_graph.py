@@ -313,3 +313,26 @@ def test_nodes_print_operator_version_and_values() -> None:
     """What messages and debuggers show."""
     node = Node("Add", [Value("a"), None], [Value("b")], version=14, domain="d", name="n")
     assert repr(node) == "<d.Add-14 'n' [%a, None] -> [%b]>"
+
+
+def test_a_dismantled_graph_holds_nothing_in_circles() -> None:
+    """Without the garbage collector, values and nodes go as soon as nobody refers to them."""
+    import gc
+    import weakref
+
+    class Mark(str):
+        """A text that can be watched."""
+
+    held, nodes = chain()
+    nodes[0].output.metadata = {"mark": Mark()}
+    alive = weakref.ref(nodes[0].output.metadata["mark"])
+    gc.disable()
+    try:
+        held.dismantle()
+        assert nodes[1].inputs == nodes[0].outputs
+        assert nodes[0].output.producer is None
+        assert len(held) == 0
+        del held, nodes
+        assert alive() is None
+    finally:
+        gc.enable()

@@ -91,6 +91,7 @@ class _NhwcProgram:
     makes_outputs = True
 
     def __init__(self, partition: Partition) -> None:
+        self._constants = {value: value.constant.numpy() for value in partition.constants if value.constant is not None}
         self._steps = []
         for node in partition.nodes:
             found = find_kernel("", node.op_type, node.version)
@@ -103,8 +104,7 @@ class _NhwcProgram:
         return Bound((None,) * len(self._partition.outputs))
 
     def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> list[Any]:
-        constants = [value for value in self._partition.constants if value.constant is not None]
-        values: dict[Any, Any] = {value: value.constant.numpy() for value in constants if value.constant is not None}
+        values: dict[Any, Any] = dict(self._constants)
         values.update(zip(self._partition.inputs, inputs, strict=True))
         for node, function, attributes in self._steps:
             arguments = [None if value is None else values[value] for value in node.inputs]
@@ -182,10 +182,11 @@ class _DeviceProgram:
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
+        self._constant_shapes = {value: value.constant.shape for value in partition.constants if value.constant is not None}
         self._program = ReferenceProgram(partition.nodes, partition.inputs, partition.constants, partition.outputs, _no_body)
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
-        known: dict[Any, tuple[int, ...]] = {value: value.constant.shape for value in self._partition.constants if value.constant}
+        known: dict[Any, tuple[int, ...]] = dict(self._constant_shapes)
         known.update((value, shape) for value, shape in zip(self._partition.inputs, shapes, strict=True) if shape is not None)
         for node in self._partition.nodes:
             known[node.output] = np.broadcast_shapes(*(known[value] for value in node.inputs if value is not None))

@@ -35,6 +35,10 @@ _ReadGraph: TypeAlias = Callable[[Any], Graph]
 _KIND_OF_FIELD = {field: kind for kind, field in _FIELDS.items()}
 
 
+def _no_kind(proto: Any) -> None:
+    """Stands for a kind that `read` handles itself, and for a missing one."""
+
+
 class AttributeReader:
     """Reads the attributes of one model."""
 
@@ -42,17 +46,17 @@ class AttributeReader:
         """Prepare to read; `tensors` reads the tensors among them."""
         self._read_tensor = tensors.read
         self._readers: tuple[Callable[[Any], Any], ...] = (
-            self._no_kind,
+            _no_kind,
             lambda proto: proto.f,
             lambda proto: proto.i,
             lambda proto: proto.s.decode("utf-8", "surrogateescape"),
-            self._no_kind,
-            self._no_kind,
+            _no_kind,
+            _no_kind,
             lambda proto: tuple(proto.floats[:]),
             lambda proto: tuple(proto.ints[:]),
             lambda proto: tuple([text.decode("utf-8", "surrogateescape") for text in proto.strings]),
             lambda proto: tuple([tensors.read(tensor, "attribute") for tensor in proto.tensors]),
-            self._no_kind,
+            _no_kind,
             lambda proto: tensors.read_sparse(proto.sparse_tensor, "attribute") if proto.HasField("sparse_tensor") else None,
             lambda proto: tuple([tensors.read_sparse(tensor, "attribute") for tensor in proto.sparse_tensors]),
             lambda proto: read_type(proto.tp) if proto.HasField("tp") else None,
@@ -91,9 +95,6 @@ class AttributeReader:
         if len(found) != len(protos):
             raise self._repeated(protos)
         return found
-
-    def _no_kind(self, proto: Any) -> None:
-        """Stands for a kind that `read` handles itself, and for a missing one."""
 
     def _empty(self, proto: Any, kind: AttributeKind | None, value: Any, read_graph: _ReadGraph) -> Attribute:
         """An attribute whose payload is 0, empty, absent or a reference, which may mean that it lies in another field."""

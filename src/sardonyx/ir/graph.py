@@ -351,6 +351,27 @@ class Graph:
         for node in reversed(self):
             self.remove(node)
 
+    def dismantle(self) -> None:
+        """Cut the links by which nodes, values and graphs hold one another in circles, so that they are freed when nobody needs them.
+
+        Nodes keep their inputs, outputs and attributes; values forget producers, uses and constants, and the graph its nodes.
+        """
+        for node in self:
+            for value in (*node.inputs, *node.outputs):
+                if value is not None:
+                    _forget(value)
+            for subgraph in node.subgraphs:
+                subgraph.dismantle()
+        node_or_none = self._head
+        while node_or_none is not None:
+            following = node_or_none._next
+            node_or_none.graph = node_or_none._next = node_or_none._previous = None
+            node_or_none = following
+        for value in (*self.inputs, *self._outputs, *self.initializers.values()):
+            _forget(value)
+        self._head = self._tail = None
+        self._count = 0
+
     def sort(self) -> list[Node]:
         """Put the nodes in topological order, stable where several orders do; O(nodes + edges).
 
@@ -373,6 +394,11 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<graph {self.name!r}: {self._count} nodes, {len(self.inputs)} inputs, {len(self._outputs)} outputs>"
+
+
+def _forget(value: Value) -> None:
+    value.producer = value.constant = None
+    value._uses = {}
 
 
 def _named_output(graph: Graph, new: Value, old: Value) -> Value:

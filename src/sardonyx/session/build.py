@@ -59,7 +59,7 @@ def build(source: Any, options: SessionOptions, providers: Sequence[Provider], d
     """Take a model from its file to a plan.
 
     Args:
-        source: what `formats.onnx.load` takes (a path, bytes, a file object or a ModelProto), or an ir.Model, which is changed.
+        source: what `formats.onnx.load` takes (a path, bytes, a file object or a ModelProto), or an ir.Model, which is used up.
         options: the session's options.
         providers: in the order in which they are asked.
         disabled: rules and passes that are not to run.
@@ -98,6 +98,7 @@ def _build(model: Model, options: SessionOptions, providers: Sequence[Provider],
     with span("session.compile"):
         placements: list[Placement] = []
         executor = _Compiler(model, providers, placements).compile_graph(model.graph, (), model.graph.name or "graph")
+    model.graph.dismantle()  # programs hold what they need of weights, packed or as they are
     return Built(model, tuple(model.graph.inputs), declared, defaults, executor, tuple(placements))
 
 

@@ -75,7 +75,7 @@ class ReferenceProgram:
         self._template: list[Any] = [None] * (len(slots) + 1)
         for value in constants:
             if value.constant is not None:
-                self._template[slots[value]] = value.constant.numpy()
+                self._template[slots[value]] = _aligned(value.constant.numpy())
         self._outputs = tuple(slots[value] for value in outputs)
         self._bound = Bound((None,) * len(outputs))
         last_reader = _last_readers(nodes, slots)
@@ -95,6 +95,11 @@ class ReferenceProgram:
                 check_cancelled()
                 _run(step, frame)
         return [frame[slot] for slot in self._outputs]
+
+
+def _aligned(array: Array) -> Array:
+    """`array`, or a copy where a file put its elements at odd addresses: BLAS would copy it in every product."""
+    return array if array.flags.aligned else array.copy()
 
 
 def dense(sparse: SparseTensor) -> Array:
