@@ -52,7 +52,7 @@ def test_disable_only_inlines_and_infers():
     """Level 0 inlines functions and infers shapes and changes nothing else."""
     model = model_of(TEXT)
     report = optimize(model, Level.DISABLE, evaluate=evaluate_node)
-    assert list(report.passes) == ["inline_functions", "infer_shapes"]
+    assert list(report.passes) == ["inline_functions", "expand_gradients", "infer_shapes"]
     assert operators(model).count("Identity") == 1
     assert not model.functions
     assert next(iter(model.graph)).output.shape == (2, 6, 4, 4)

@@ -23,6 +23,7 @@ from sardonyx.optimize.passes.apply_rules import ApplyRules
 from sardonyx.optimize.passes.eliminate_common_subexpressions import ELIMINATE_COMMON_SUBEXPRESSIONS
 from sardonyx.optimize.passes.eliminate_dead_nodes import ELIMINATE_DEAD_NODES
 from sardonyx.optimize.passes.eliminate_identities import ELIMINATE_IDENTITIES
+from sardonyx.optimize.passes.expand_gradients import EXPAND_GRADIENTS
 from sardonyx.optimize.passes.fold_constants import FOLD_CONSTANTS
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
@@ -51,7 +52,7 @@ __all__ = ["ALWAYS", "CLEAN_UP", "PASSES", "ROUNDS", "RULES", "PassRecord", "Rep
 ROUNDS = 10
 """How often the passes of one level are repeated at most."""
 
-ALWAYS: tuple[Pass, ...] = (INLINE_FUNCTIONS, INFER_SHAPES)
+ALWAYS: tuple[Pass, ...] = (INLINE_FUNCTIONS, EXPAND_GRADIENTS, INFER_SHAPES)
 """What runs at every level, DISABLE included, since the stages that follow count on it."""
 
 PASSES: dict[Level, tuple[Pass, ...]] = {

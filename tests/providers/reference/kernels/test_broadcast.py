@@ -39,6 +39,8 @@ def test_combine_refuses_two_types():
         ((3, 4), 1, (3, 4, 1)),
         ((2,), 0, (2, 1, 1, 1)),
         ((4,), -2, (4, 1)),
+        ((3, 1, 5), None, (3, 1, 5)),
+        ((1, 3), 0, (1, 3, 1, 1)),
     ],
 )
 def test_old_broadcast_places_a_run_of_sizes(shape, axis, aligned):

@@ -126,6 +126,14 @@ def test_dropout_in_training_drops_a_share_and_scales_the_rest(dtype):
     np.testing.assert_array_equal(y, np.where(mask, np.array(4 / 3).astype(dtype), np.array(0).astype(dtype)))
 
 
+def test_a_seeded_dropout_draws_as_the_suite_of_onnx_does():
+    """The numbers are those of NumPy's Mersenne Twister; a negative seed counts from the end of 32 bits."""
+    x = np.ones(20, np.float32)
+    for seed, start in ((3, 3), (-1, (1 << 32) - 1)):
+        _, mask = run_op("Dropout", x, np.float32(0.25), np.array(True), outputs=2, seed=seed)
+        np.testing.assert_array_equal(mask, np.random.RandomState(start).uniform(size=20) >= 0.25)
+
+
 def test_dropout_in_inference_is_the_identity():
     """Without training_mode nothing is dropped, whatever the ratio, and the mask is all True."""
     x = np.ones(4, np.float32)

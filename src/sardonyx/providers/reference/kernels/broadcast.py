@@ -32,7 +32,8 @@ def align_old(a: Array, b: Array, axis: int | None, broadcast: int) -> Array:
     """View `b` so that it broadcasts to `a` by the rules of opsets 1 to 6 (ONNX Add-1).
 
     Without `broadcast` the shapes must be equal. With it, `b` has one element, or its shape is a run of the shape of `a` that
-    starts at `axis`; without `axis`, the run is the end of the shape.
+    starts at `axis`; without `axis`, the run is the end of the shape. Sizes of 1 in
+    the run pass: exporters of that time wrote them.
     """
     if not broadcast:
         if a.shape != b.shape:
@@ -41,7 +42,8 @@ def align_old(a: Array, b: Array, axis: int | None, broadcast: int) -> Array:
     if b.size == 1:
         return b.reshape(())
     start = a.ndim - b.ndim if axis is None else axis + a.ndim if axis < 0 else axis
-    if start < 0 or a.shape[start : start + b.ndim] != b.shape:
+    run = a.shape[start : start + b.ndim]
+    if start < 0 or len(run) != b.ndim or any(size not in (1, other) for size, other in zip(b.shape, run, strict=True)):
         raise InvalidArgument(
             f"shape {b.shape} is no run of shape {a.shape} from axis {start}; expected sizes of B equal to those of A there"
         )

@@ -195,7 +195,7 @@ def dropout(
     if training_mode is None or not training_mode.all():
         return _keep_all(node, x, np.dtype(np.bool_))
     share = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
-    return _drop(x, share, None if seed is None else float(seed))
+    return _drop(x, share, seed)
 
 
 def _keep_all(node: Call, x: Array, mask_type: np.dtype[Any]) -> tuple[Array, ...]:
@@ -203,12 +203,16 @@ def _keep_all(node: Call, x: Array, mask_type: np.dtype[Any]) -> tuple[Array, ..
     return (x, np.ones(x.shape, mask_type)) if any(node.present[1:]) else (x,)
 
 
-def _drop(x: Array, ratio: float, seed: float | None) -> tuple[Array, Array]:
-    """Return x / (1 - ratio) where a coin of probability 1 - ratio says so, else 0; and what the coin said."""
+def _drop(x: Array, ratio: float, seed: int | None) -> tuple[Array, Array]:
+    """Return x / (1 - ratio) where a coin of probability 1 - ratio says so, else 0; and what the coin said.
+
+    A seed starts NumPy's Mersenne Twister, whose numbers the conformance suite of onnx expects.
+    """
     if not 0.0 <= ratio < 1.0:
         raise InvalidArgument(f"ratio={ratio}; expected a share in [0, 1)")
     if ratio == 0.0:
         return x, np.ones(x.shape, np.bool_)
-    keep = np.asarray(_generator(seed).random(x.shape) >= ratio)
+    drawn = _SOURCE.generator().random(x.shape) if seed is None else np.random.RandomState(seed % (1 << 32)).uniform(size=x.shape)
+    keep = np.asarray(drawn >= ratio)
     scaled = x.astype(compute_type(x.dtype), copy=False) / (1.0 - ratio)
     return np.where(keep, scaled, scaled.dtype.type(0)).astype(x.dtype), keep
