@@ -1,17 +1,20 @@
 """Run small models on the CPU provider, in NHWC, and compare with the reference provider."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from sardonyx import InferenceSession
+from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import Array
-from sardonyx.provider import Layout
+from sardonyx.ir import Graph
+from sardonyx.provider import Body, Layout, Partition
+from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.provider import CpuProvider, create
 
-__all__ = ["compare", "compiled", "model_of", "nhwc", "random"]
+__all__ = ["compare", "compiled", "model_of", "nhwc", "program_steps", "random"]
 
 
 def random(*shape: int, seed: int = 0) -> Array:
@@ -59,3 +62,19 @@ def compare(model: bytes, feeds: Sequence[Mapping[str, Array]], tolerance: float
             assert ours.tobytes() == same.tobytes()
             scale = float(np.abs(theirs[np.isfinite(theirs)]).max(initial=1e-30))
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * scale)
+
+
+def program_steps(model: bytes) -> list[str]:
+    """The steps of every partition of a model, as the operators that each computes and its kernel."""
+    seen: list[str] = []
+
+    class Watching(CpuProvider):
+        def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram:
+            program = super().compile(partition, bodies)
+            seen.extend(program.steps)
+            return program
+
+    provider = Watching(host_target(), 1)
+    provider.preferred_layout = Layout.NHWC
+    InferenceSession(model, providers=[provider])
+    return seen

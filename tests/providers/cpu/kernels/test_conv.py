@@ -68,6 +68,27 @@ def test_three_axes(C: int) -> None:
     compare(model, [{"x": random(2, C, 5, 6, 7)}, {"x": random(1, C, 3, 4, 4)}])
 
 
+@pytest.mark.parametrize(
+    "attributes", [{"pads": [1, 1, 1, 1]}, {"auto_pad": "SAME_UPPER", "strides": [2, 2]}, {"dilations": [1, 2]}]
+)
+def test_depthwise(attributes: dict[str, Any]) -> None:
+    """Each channel by itself."""
+    feeds = [{"x": random(n, 19, height, width)} for n, height, width in _SIZES if width > 4]
+    compare(_model(["n", 19, "h", "w"], (19, 1, 3, 3), group=19, **attributes), feeds)
+
+
+def test_depthwise_along_one_axis() -> None:
+    """A sequence is an image of one row."""
+    model = _model(["n", 20, "t"], (20, 1, 5), group=20, pads=[2, 2], relu=True)
+    compare(model, [{"x": random(2, 20, 41)}, {"x": random(1, 20, 3)}])
+
+
+def test_depthwise_along_three_axes() -> None:
+    """Volumes go the general way."""
+    model = _model(["n", 6, "d", "h", "w"], (6, 1, 3, 3, 3), group=6, pads=[1] * 6)
+    compare(model, [{"x": random(2, 6, 4, 3, 5)}])
+
+
 def test_without_bias() -> None:
     """The bias may be left out."""
     compare(_model(["n", 16, "h", "w"], (20, 16, 3, 3), bias=False), [{"x": random(1, 16, 6, 6)}])

@@ -10,32 +10,27 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
 from sardonyx.codegen.border import BorderParams, write_border
-from sardonyx.codegen.conv import ConvAxis, ConvEpilogue, ConvParams, conv_tiling, pack_filters, write_conv
-from sardonyx.codegen.expr import Expr, argument, substitute
-from sardonyx.codegen.expr_llvm import write_expressions
+from sardonyx.codegen.conv import ConvAxis, ConvParams, conv_tiling, pack_filters, write_conv
+from sardonyx.codegen.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
 from sardonyx.codegen.gemm import GemmParams, pack_columns, tiling, write_gemm
-from sardonyx.codegen.module import Kernel
-from sardonyx.codegen.types import F32
-from sardonyx.codegen.values import Span
-from sardonyx.codegen.values import Value as Register
 from sardonyx.dtypes import Array, DataType
-from sardonyx.ir import Node, Value
+from sardonyx.ir import Node
 from sardonyx.ir.shape import product
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise
-from sardonyx.providers.cpu.kernels.matmul import COLUMN, WHOLE, access_of, epilogue_of
-from sardonyx.providers.cpu.kernels.windows import Place, Window, channels_of, check_window
+from sardonyx.providers.cpu.kernels.conv_tail import Tail, joins_conv, place_epilogue, tail_of
+from sardonyx.providers.cpu.kernels.matmul import epilogue_of
+from sardonyx.providers.cpu.kernels.windows import Window, channels_of, check_window, conv_axes
 from sardonyx.providers.cpu.lowering import Lowering, lowers
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
-__all__ = ["Tail", "check_conv", "joins_conv", "place_epilogue", "tail_of"]
+__all__: list[str] = []
 
 _FEW_CHANNELS = 8
 """Up to so many channels a padded input is copied, so that a run is more than one tap's channels."""
@@ -44,7 +39,7 @@ _FIRST_OPERAND = 4
 """Buffers of the epilogue come after the input, the filters, the output and the zeros."""
 
 
-def check_conv(node: Node) -> str | None:
+def _check(node: Node) -> str | None:
     """Why a Conv, in either layout, cannot be lowered."""
     data, filters, result = node.inputs[0], node.inputs[1], node.outputs[0]
     if data is None or filters is None or data.shape is None or result.shape is None:
@@ -67,53 +62,7 @@ def check_conv(node: Node) -> str | None:
     return check_window(node, kernel)
 
 
-def joins_conv(group: Group, node: Node, value: Value) -> bool:
-    """Whether `node` can be computed in the store: what it reads besides is one number, one for each channel, or a whole tensor."""
-    if node.output.dtype is not DataType.FLOAT or not joins_elementwise(group, node, value):
-        return False
-    others = (other for other in node.inputs if other is not None and other is not value)
-    return all(
-        (other.constant is not None and other.constant.size == 1) or access_of(value.shape, other) in (COLUMN, WHOLE)
-        for other in others
-    )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Tail:
-    """What is computed in the store of a convolution."""
-
-    expr: Expr
-    """Of argument 0, the sum, and the operands' elements."""
-    operands: tuple[Value, ...]
-    """The tensors that it reads besides."""
-    ways: str
-    """For each of them how it is read."""
-
-
-def tail_of(low: Lowering, group: Group, bias: Value | None) -> Tail:
-    """The group's tail, after the bias."""
-    expr, operands = low.epilogue(group)
-    if bias is not None:
-        operands = [*operands, bias]
-        expr = substitute(expr, {0: argument(0, F32) + argument(len(operands), F32)})
-    ways = "".join(access_of(group.result.shape, value) or "?" for value in operands)
-    return Tail(expr, tuple(operands), ways)
-
-
-def place_epilogue(tail: Tail, first: int) -> ConvEpilogue | None:
-    """The tail as a kernel writes it that knows the place of what it stores; its operands are the buffers from `first` on."""
-    if tail.expr.primitive == "argument":
-        return None
-
-    def write(b: Kernel, sums: Register, place: Register, column: Register, span: Span) -> Register:
-        places = [column if way == COLUMN else place for way in tail.ways]
-        operands = [b.buffer(first + index, F32).load(place, span) for index, place in enumerate(places)]
-        return write_expressions(b, [tail.expr], [sums, *operands])[0]
-
-    return write
-
-
-@lowers("Conv", check=check_conv, joins=joins_conv, domain=NHWC_DOMAIN)
+@lowers("Conv", check=_check, joins=joins_conv, domain=NHWC_DOMAIN)
 def lower(low: Lowering, group: Group) -> None:
     """Choose how to compute it, pack the filters and add the step."""
     node = group.anchor
@@ -126,6 +75,8 @@ def lower(low: Lowering, group: Group) -> None:
     data = low.of(node.inputs[0])
     if window.is_point and groups == 1:
         _lower_product(low, group, data, weights, tail)
+    elif weights.shape[:2] == (groups, 1) and len(window.kernel) <= 2:
+        _lower_depthwise(low, group, data, weights, window, tail)
     else:
         _lower_windows(low, group, data, weights, groups, window, tail)
 
@@ -141,6 +92,36 @@ def _lower_product(low: Lowering, group: Group, data: Buffer, weights: Array, ta
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = GemmParams.blocked(target, sizes(rows), M, K, threads=low.threads)
         return [*params.words(), M], params.tasks()
+
+    low.step(group, symbol, [data, packed, result, *map(low.of, tail.operands)], writes=[2], plan=plan)
+
+
+_FIRST_DEPTHWISE_OPERAND = 3
+"""Buffers of the epilogue come after the input, the filters and the output."""
+
+_ONE_ROW = ConvAxis(1, 1, 1, 1, 0, 1, 0, 0)
+"""The axis around a sequence, which is an image of one row."""
+
+
+def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, window: Window, tail: Tail) -> None:
+    target, result, spatial, C = low.target, low.result(group.result), data.shape[1:-1], len(weights)
+    taps, stride, dilation = window.kernel[-1], window.strides[-1], window.dilations[-1]
+    symbol = low.symbol(f"depthwise_f32_{taps}s{stride}d{dilation}", [tail.expr], tail.ways)
+    epilogue = place_epilogue(tail, _FIRST_DEPTHWISE_OPERAND)
+    low.kernel(
+        symbol,
+        lambda module, name: write_depthwise(module, name, taps=taps, stride=stride, dilation=dilation, epilogue=epilogue),
+    )
+    packed = low.constant(pack_depthwise(weights, target.lanes(32)))
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        images, *places, _ = sizes.shape(result.shape)
+        held = sizes.shape(spatial)
+        axes = conv_axes(window, held, window.place(held, places), C, C)
+        if len(axes) == 1:
+            axes.insert(0, dataclasses.replace(_ONE_ROW, in_step=C * held[0], out_step=C * places[0]))
+        params = DepthwiseParams.blocked(target, images, C, (axes[0], axes[1]), threads=low.threads)
+        return params.words(), params.tasks()
 
     low.step(group, symbol, [data, packed, result, *map(low.of, tail.operands)], writes=[2], plan=plan)
 
@@ -171,26 +152,11 @@ def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, gr
             axes[-1] = dataclasses.replace(axes[-1], taps=1)
         params = ConvParams.blocked(
             target, batch, M // groups, depth, axes, groups=groups, threads=low.threads, group_step=C // groups,
-            image=C * _product(held), out_image=M * _product(places),
+            image=C * prod(held), out_image=M * prod(places),
         )  # fmt: skip
         return params.words(), params.tasks()
 
     low.step(group, symbol, [data, packed, result, zeros, *map(low.of, tail.operands)], writes=[2], plan=plan)
-
-
-def conv_axes(
-    window: Window, sizes: Sequence[int], placed: Sequence[Place], C: int, M: int, *, bordered: bool = False
-) -> list[ConvAxis]:
-    """The axes as the kernel wants them, for an input of `sizes` that holds its border already or not."""
-    axes: list[ConvAxis] = []
-    in_step, out_step = C, M
-    for axis in reversed(range(len(sizes))):
-        place = placed[axis]
-        begin = 0 if bordered else place.begin
-        axes.insert(0, ConvAxis(sizes[axis], place.places, window.strides[axis], window.dilations[axis], begin,
-                                window.kernel[axis], in_step, out_step))  # fmt: skip
-        in_step, out_step = in_step * sizes[axis], out_step * place.places
-    return axes
 
 
 def _add_border(low: Lowering, group: Group, data: Buffer, window: Window) -> Buffer:
@@ -212,10 +178,3 @@ def _add_border(low: Lowering, group: Group, data: Buffer, window: Window) -> Bu
 
     low.move("Pad", symbol, [data, held], plan)
     return held
-
-
-def _product(numbers: Sequence[int]) -> int:
-    result = 1
-    for number in numbers:
-        result *= number
-    return result

@@ -9,11 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from sardonyx.codegen.conv import ConvAxis
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.partition.layout import NHWC_DOMAIN
 
-__all__ = ["Place", "Window", "channels_of", "check_window", "spatial_of"]
+__all__ = ["Place", "Window", "channels_of", "check_window", "conv_axes", "spatial_of"]
 
 _LARGEST = 1 << 31
 """Larger numbers in attributes are mistakes or attacks."""
@@ -143,3 +144,18 @@ def check_window(node: Node, kernel: Sequence[int]) -> str | None:
     if node.get("auto_pad", "NOTSET") not in _AUTO_PADS:
         return f"auto_pad {node.get('auto_pad')!r}"
     return None
+
+
+def conv_axes(
+    window: Window, sizes: Sequence[int], placed: Sequence[Place], C: int, M: int, *, bordered: bool = False
+) -> list[ConvAxis]:
+    """The axes as the kernel wants them, for an input of `sizes` that holds its border already or not."""
+    axes: list[ConvAxis] = []
+    in_step, out_step = C, M
+    for axis in reversed(range(len(sizes))):
+        place = placed[axis]
+        begin = 0 if bordered else place.begin
+        axes.insert(0, ConvAxis(sizes[axis], place.places, window.strides[axis], window.dilations[axis], begin,
+                                window.kernel[axis], in_step, out_step))  # fmt: skip
+        in_step, out_step = in_step * sizes[axis], out_step * place.places
+    return axes

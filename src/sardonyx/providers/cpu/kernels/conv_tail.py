@@ -1,0 +1,67 @@
+"""What is computed in the store of a convolution: the bias, and the element-wise nodes that follow."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sardonyx.codegen.conv import ConvEpilogue
+from sardonyx.codegen.expr import Expr, argument, substitute
+from sardonyx.codegen.expr_llvm import write_expressions
+from sardonyx.codegen.module import Kernel
+from sardonyx.codegen.types import F32
+from sardonyx.codegen.values import Span
+from sardonyx.codegen.values import Value as Register
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Node, Value
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise
+from sardonyx.providers.cpu.kernels.matmul import COLUMN, WHOLE, access_of
+from sardonyx.providers.cpu.lowering import Lowering
+
+__all__ = ["Tail", "joins_conv", "place_epilogue", "tail_of"]
+
+
+def joins_conv(group: Group, node: Node, value: Value) -> bool:
+    """Whether `node` can be computed in the store: what it reads besides is one number, one for each channel, or a whole tensor."""
+    if node.output.dtype is not DataType.FLOAT or not joins_elementwise(group, node, value):
+        return False
+    others = (other for other in node.inputs if other is not None and other is not value)
+    return all(
+        (other.constant is not None and other.constant.size == 1) or access_of(value.shape, other) in (COLUMN, WHOLE)
+        for other in others
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tail:
+    """What is computed in the store of a convolution."""
+
+    expr: Expr
+    """Of argument 0, the sum, and the operands' elements."""
+    operands: tuple[Value, ...]
+    """The tensors that it reads besides."""
+    ways: str
+    """For each of them how it is read."""
+
+
+def tail_of(low: Lowering, group: Group, bias: Value | None) -> Tail:
+    """The group's tail, after the bias."""
+    expr, operands = low.epilogue(group)
+    if bias is not None:
+        operands = [*operands, bias]
+        expr = substitute(expr, {0: argument(0, F32) + argument(len(operands), F32)})
+    ways = "".join(access_of(group.result.shape, value) or "?" for value in operands)
+    return Tail(expr, tuple(operands), ways)
+
+
+def place_epilogue(tail: Tail, first: int) -> ConvEpilogue | None:
+    """The tail as a kernel writes it that knows the place of what it stores; its operands are the buffers from `first` on."""
+    if tail.expr.primitive == "argument":
+        return None
+
+    def write(b: Kernel, sums: Register, place: Register, column: Register, span: Span) -> Register:
+        places = [column if way == COLUMN else place for way in tail.ways]
+        operands = [b.buffer(first + index, F32).load(place, span) for index, place in enumerate(places)]
+        return write_expressions(b, [tail.expr], [sums, *operands])[0]
+
+    return write
