@@ -13,7 +13,7 @@ from sardonyx.codegen.expr import argument
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Expr, Node, Shape, Value
 from sardonyx.ir.shape import product
-from sardonyx.providers.cpu.expressions import ELEMENTWISE, argument_of, element_type, expression, scalar_of
+from sardonyx.providers.cpu.expressions import ELEMENTWISE, argument_of, element_type, expression, is_elementwise, scalar_of
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering, lowers
 from sardonyx.providers.cpu.sizes import Sizes
@@ -108,7 +108,7 @@ def _moves(wide: int, size: int) -> bool:
 
 def joins_elementwise(group: Group, node: Node, value: Value) -> bool:
     """Whether an element-wise node can be computed in the store of a group: it adds no broadcasting to the group's result."""
-    return check(node) is None and node.domain == "" and node.op_type in ELEMENTWISE and node.output.shape == value.shape
+    return is_elementwise(node) and check(node) is None and node.output.shape == value.shape
 
 
 def check(node: Node) -> str | None:
