@@ -1,26 +1,41 @@
 """Copies between strided regions: what Transpose, Concat, Split, Slice, Expand, Tile and their like come down to.
 
-A region is a list of dimensions with a stride for the source and one for the result; stride 0 repeats an element. Dimensions that
-lie densely in both are merged when sizes are known; whether the last one is walked in order is decided when code is made.
+A region is a list of dimensions with a stride for the source and one for the result; stride 0 repeats an element. Elements are
+moved as integers of their size. Neighbours that lie densely in both are merged, as far as symbols show when code is made, and again
+when sizes are known. What the last dimension is like decides on the kernel:
+
+    dense in both                        rows of vectors
+    dense in the result only, with       planes are transposed, by tiles, or by streams where one side has a few elements
+    another that is dense in the source
+    anything else                        element by element
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from sardonyx.codegen.elementwise import Access, MapParams, write_map
 from sardonyx.codegen.expr import argument
+from sardonyx.codegen.module import Module
+from sardonyx.codegen.transpose import PlaneParams, write_deinterleave, write_interleave, write_transpose
+from sardonyx.codegen.types import I8, I16, I32, I64, Type
+from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Shape
-from sardonyx.providers.cpu.expressions import element_type
-from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.lowering import Lowering, Write
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import Buffer
+from sardonyx.providers.cpu.steps import Buffer, Plan
 
-__all__ = ["Region", "copy_region", "dense_strides"]
+__all__ = ["Region", "copy_region", "dense_strides", "moved_type"]
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task."""
+
+_StreamWriter: TypeAlias = Callable[[Module, str, Type, int], None]
+
+_MOST_STREAMS = 4
+"""Up to so many rows or columns a plane is moved as streams: a tile would be mostly empty."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,6 +50,13 @@ class Region:
     """From one to the next in the result, in elements."""
 
 
+def moved_type(dtype: DataType | None) -> Type | None:
+    """The integer type as which elements of `dtype` are moved, or None where they are no plain bytes or none of a known number."""
+    if dtype is None or dtype in (DataType.UNDEFINED, DataType.STRING):
+        return None
+    return {1: I8, 2: I16, 4: I32, 8: I64}.get(dtype.numpy.itemsize)
+
+
 def dense_strides(shape: Shape) -> list[Dim]:
     """The stride of each dimension of a dense, row-major tensor, in elements."""
     strides: list[Dim] = []
@@ -47,20 +69,77 @@ def dense_strides(shape: Shape) -> list[Dim]:
 
 def copy_region(low: Lowering, name: str, source: Buffer, result: Buffer, region: Sequence[Region]) -> None:
     """Add the step that copies a region, outermost dimension first, from the beginning of `source` to that of `result`."""
-    kind = element_type(source.dtype)
+    kind = moved_type(source.dtype)
     if kind is None:
         raise TypeError(f"kernels do not move elements of {source.dtype}")
-    dims = [dim for dim in region if dim.size != 1] or [Region(1, 1, 1)]
+    dims = _merged(region)
+    plane = _plane_of(dims)
+    symbol, write, plan = _by_rows(low, kind, dims) if plane is None else _by_planes(low, kind, dims, plane)
+    low.move(name, low.kernel(symbol, write), [source, result], plan)
+
+
+def _merged(region: Sequence[Region]) -> list[Region]:
+    """Without dimensions of one element, neighbours that lie densely in both taken as one."""
+    merged: list[Region] = []
+    for dim in region:
+        if dim.size == 1:
+            continue
+        last = merged[-1] if merged else None
+        if last is not None and last.source == dim.size * dim.source and last.result == dim.size * dim.result:
+            merged[-1] = Region(last.size * dim.size, dim.source, dim.result)
+        else:
+            merged.append(dim)
+    return merged or [Region(1, 1, 1)]
+
+
+def _plane_of(dims: Sequence[Region]) -> int | None:
+    """Which dimension makes a plane with the last one: it is dense in the source, and the last one is in the result."""
+    last = dims[-1]
+    if last.result != 1 or last.source in (0, 1):
+        return None
+    return next((place for place, dim in enumerate(dims) if dim.source == 1), None)
+
+
+def _by_planes(low: Lowering, kind: Type, dims: Sequence[Region], place: int) -> tuple[str, Write, Plan]:
+    rows, columns = dims[-1], dims[place]
+    outer = [dim for number, dim in enumerate(dims[:-1]) if number != place]
+    if isinstance(rows.size, int) and rows.size <= _MOST_STREAMS and columns.result == rows.size:
+        streams: int | None = rows.size
+        way, write = f"interleave_{streams}", _writes_streams(write_interleave, kind, rows.size)
+    elif isinstance(columns.size, int) and columns.size <= _MOST_STREAMS and rows.source == columns.size:
+        streams = columns.size
+        way, write = f"deinterleave_{streams}", _writes_streams(write_deinterleave, kind, columns.size)
+    else:
+        streams = None
+        way, write = "transpose", lambda module, symbol: write_transpose(module, symbol, kind)
+    side = 64 if streams is None else TASK_ELEMENTS // streams
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        around = [(sizes(dim.size), sizes(dim.source), sizes(dim.result)) for dim in outer]
+        params = PlaneParams.blocked(
+            sizes(rows.size), sizes(columns.size), sizes(rows.source), sizes(columns.result),
+            [dim for dim in around if dim[0] != 1], side=side, grain=TASK_ELEMENTS,
+        )  # fmt: skip
+        return params.words(), params.tasks()
+
+    return f"{way}_{kind.size_bytes}_{low.target.isa}", write, plan
+
+
+def _writes_streams(writer: _StreamWriter, kind: Type, streams: int) -> Write:
+    return lambda module, symbol: writer(module, symbol, kind, streams)
+
+
+def _by_rows(low: Lowering, kind: Type, dims: Sequence[Region]) -> tuple[str, Write, Plan]:
     accesses = [_access(dims[-1].source), _access(dims[-1].result)]
     moved = argument(0, kind)
-    symbol = low.symbol("copy", [moved], "".join(access.name[0].lower() for access in accesses))
-    low.kernel(symbol, lambda module, key: write_map(module, key, [kind], [moved], accesses))
+    ways = "".join(access.name[0].lower() for access in accesses)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = _params([(sizes(dim.size), sizes(dim.source), sizes(dim.result)) for dim in dims])
         return params.words(), params.tasks()
 
-    low.move(name, symbol, [source, result], plan)
+    symbol = f"copy_{kind.size_bytes}_{ways}_{low.target.isa}"
+    return symbol, lambda module, key: write_map(module, key, [kind], [moved], accesses), plan
 
 
 def _access(stride: Dim) -> Access:

@@ -1,0 +1,151 @@
+"""Concat, Split, Slice: against the reference provider, for several sizes of one session."""
+
+import numpy as np
+import pytest
+from support.cpu import LEVELS, declined, kernels_of
+from support.moving import filled, same
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_inputs_are_joined(axis: int, isa: str) -> None:
+    """Along each axis, an input twice, empty ones."""
+    shape = ["3", "4", "5"]
+    shape[axis] = "N"
+    dims = ", ".join(shape)
+    body = f"graph(x: float[{dims}], z: float[3, 4, 5]) -> (y) {{ y = Concat(x, z, x) {{axis = {axis}}} }}"
+    cases = []
+    for size in (0, 1, 17):
+        sizes = [3, 4, 5]
+        sizes[axis] = size
+        cases.append({"x": filled(sizes), "z": filled((3, 4, 5))})
+    same(body, *cases, isa=isa)
+
+
+def test_what_is_made_for_a_concat_is_made_in_its_place() -> None:
+    """Parts that lie densely in the result are written there, unless they have a place already; views of them follow."""
+    body = """graph(x: float[1, N, 4], w: float[1, 2, 4]) -> (y) {
+        s: int64[3] = [0, 0, 4]
+        a = Neg(x)
+        b = Abs(x)
+        v = Reshape(a, s)
+        c = Concat(a, b, w, a) {axis = 1}
+        d = Concat(v, v) {axis = 1}
+        e = Concat(c, d) {axis = 1}
+        y = Relu(e)
+    }"""
+    assert kernels_of(body).count("Concat") == 4
+    same(body, *({"x": filled((1, size, 4)), "w": filled((1, 2, 4))} for size in (0, 1, 3, 40)))
+
+
+def test_a_part_that_is_given_out_too() -> None:
+    """The output of its own keeps its elements."""
+    body = "graph(x: float[N, 4]) -> (y, a) { a = Neg(x) b = Abs(x) y = Concat(a, b) {axis = 0} }"
+    same(body, (3, 4), (0, 4))
+
+
+def test_constants_and_inputs_are_copied() -> None:
+    """A Concat of what no step makes."""
+    body = "graph(x: float[N, 2]) -> (y) { w: float[2, 2] = [1, 2, 3, 4] y = Concat(x, w) {axis = 0} }"
+    same(body, (1, 2), (0, 2), (5, 2))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_parts_of_an_axis(axis: int) -> None:
+    """Equal parts, given lengths, and the last part as a shorter one."""
+    dims = ["N", "6", "7"]
+    dims[axis] = "6"
+    shape = [5, 6, 7]
+    shape[axis] = 6
+    text = ", ".join(dims)
+    same(f"graph(x: float[{text}]) -> (a, b) {{ a, b = Split(x) {{axis = {axis}, num_outputs = 2}} }}", shape)
+    same(f"graph(x: float[{text}]) -> (a, b) {{ a, b = Split(x) {{axis = {axis}}} }}", shape, opset=11)
+    same(f"graph(x: float[{text}]) -> (a, b) {{ a, b = Split(x) {{axis = {axis}, split = [1, 5]}} }}", shape, opset=11)
+    same(f"graph(x: float[{text}]) -> (a, b, c, d) {{ a, b, c, d = Split(x) {{axis = {axis}, num_outputs = 4}} }}", shape)
+    lengths = "s: int64[3] = [0, 2, 4]"
+    same(f"graph(x: float[{text}]) -> (a, b, c) {{ {lengths} a, b, c = Split(x, s) {{axis = {axis}}} }}", shape)
+
+
+def test_halves_of_an_axis_of_any_size() -> None:
+    """Gated units: two halves of the channels, used at once."""
+    body = """graph(x: float[N, T, 8]) -> (y) {
+        a, b = Split(x) {axis = -1, num_outputs = 2}
+        g = Sigmoid(b)
+        y = Concat(a, b) {axis = 0}
+    }"""
+    same(body, (1, 3, 8), (2, 1, 8), (0, 3, 8))
+
+
+_SLICES = [
+    ([0], [3], [0], [1]),
+    ([2], [9223372036854775807], [1], [1]),
+    ([-3], [9223372036854775807], [1], [1]),
+    ([0], [-1], [1], [1]),
+    ([-100], [100], [2], [2]),
+    ([1], [6], [2], [3]),
+    ([1, 1], [-1, -1], [1, 2], [1, 1]),
+    ([7], [9], [0], [1]),
+    ([3], [2], [1], [1]),
+]
+
+
+@pytest.mark.parametrize(("starts", "ends", "axes", "steps"), _SLICES)
+def test_boxes_of_axes_of_any_size(starts: list[int], ends: list[int], axes: list[int], steps: list[int]) -> None:
+    """Starts and ends from both sides, beyond them, and behind one another."""
+    count = len(starts)
+    given = {"b": starts, "e": ends, "a": axes, "s": steps}
+    lines = "\n".join(f"{name}: int64[{count}] = {value}" for name, value in given.items())
+    body = f"graph(x: float[A, B, C]) -> (y) {{ {lines}\n y = Slice(x, b, e, a, s) }}"
+    same(body, (5, 6, 7), (1, 2, 1), (1, 1, 33), (8, 4, 64), (0, 3, 3))
+
+
+def test_backwards() -> None:
+    """Negative steps on axes of a known size, and whole axes of any size."""
+    body = """graph(x: float[6, 7]) -> (y, z) {
+        b: int64[2] = [-1, 5]
+        e: int64[2] = [-100, 1]
+        a: int64[2] = [0, 1]
+        s: int64[2] = [-1, -2]
+        y = Slice(x, b, e, a, s)
+        z = Slice(y, b, e, a, s)
+    }"""
+    same(body, (6, 7))
+    body = """graph(x: float[N, 3]) -> (y) {
+        b: int64[1] = [-1]
+        e: int64[1] = [-9223372036854775807]
+        a: int64[1] = [0]
+        s: int64[1] = [-1]
+        y = Slice(x, b, e, a, s)
+    }"""
+    same(body, (6, 3), (1, 3), (0, 3))
+
+
+def test_old_slices() -> None:
+    """Bounds as attributes."""
+    same("graph(x: float[N, 6]) -> (y) { y = Slice(x) {starts = [1, 0], ends = [3, -2], axes = [1, 0]} }", (4, 6), (1, 6), opset=9)
+    same("graph(x: float[N, 6]) -> (y) { y = Slice(x) {starts = [1], ends = [100]} }", (4, 6), (1, 6), opset=9)
+
+
+def test_a_dense_slice_copies_nothing() -> None:
+    """The first row of one image."""
+    body = """graph(x: float[1, 5, C]) -> (y) {
+        b: int64[1] = [1]
+        e: int64[1] = [3]
+        a: int64[1] = [1]
+        n = Neg(x)
+        v = Slice(n, b, e, a)
+        y = Abs(v)
+    }"""
+    assert "Slice" not in kernels_of(body)
+    same(body, (1, 5, 7), (1, 5, 64))
+
+
+def test_computed_bounds_are_left_alone() -> None:
+    """How much is taken is not known before the run."""
+    assert declined("graph(x: float[N], b: int64[1], e: int64[1]) -> (y) { y = Slice(x, b, e) }")
+
+
+def test_moved_elements_are_not_looked_at() -> None:
+    """NaN with a payload, and bools that are neither 0 nor 1, come through."""
+    x = np.array([0x7FC12345, 0x7F812345, 0x80000000], np.uint32).view(np.float32).reshape(3, 1).repeat(2, 1)
+    same("graph(x: float[A, B]) -> (y) { y = Transpose(x) }", {"x": x})
