@@ -236,7 +236,7 @@ def test_a_failed_run_leaves_the_session_working() -> None:
     """A run that fails half-way is followed by one that succeeds."""
     held = session("graph(x: float[n], i: int64[m]) -> (y: float[m]) {\na = Exp(x)\ny = Gather(a, i) @pick\n}")
     x = np.zeros(3, np.float32)
-    with pytest.raises(ort.InvalidArgument, match="node 'pick'"):
+    with pytest.raises(ort.InvalidArgument, match=r"node .pick."):
         held.run(None, {"x": x, "i": np.int64([7])})
     assert held.run(None, {"x": x, "i": np.int64([2])})[0].tolist() == [1]
 

@@ -53,6 +53,10 @@ class InferenceSession:
                 raise InvalidArgument(f"InferenceSession takes no argument {name!r}")
         self._options = sess_options if sess_options is not None else SessionOptions()
         requests = requested(providers, provider_options, self._options.providers)
+        if self._options.intra_op_num_threads > 0:
+            for name, own, _ in requests:
+                if name == "CPUExecutionProvider":
+                    own.setdefault("intra_op_num_threads", str(self._options.intra_op_num_threads))
         made = make_providers(requests)
         disabled = frozenset(disabled_optimizers or ()) | _disabled_by_config(self._options)
         with span("session.build"):

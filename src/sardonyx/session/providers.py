@@ -31,13 +31,16 @@ GROUP = "sardonyx.providers"
 REFERENCE = "ReferenceExecutionProvider"
 """The provider that is asked last in every session."""
 
-_BUILT_IN = {REFERENCE: "sardonyx.providers.reference.provider:create"}
+_BUILT_IN = {
+    "CPUExecutionProvider": "sardonyx.providers.cpu.provider:create",
+    REFERENCE: "sardonyx.providers.reference.provider:create",
+}
 """Name -> module and function that makes the provider from its options; in the order of priority."""
 
 _ELSEWHERE = frozenset(
     f"{name}ExecutionProvider"
     for name in (
-        "ACL", "ArmNN", "Azure", "CANN", "CPU", "CUDA", "CoreML", "Dml", "Dnnl", "JS", "MIGraphX", "Nnapi", "NvTensorRTRTX",
+        "ACL", "ArmNN", "Azure", "CANN", "CUDA", "CoreML", "Dml", "Dnnl", "JS", "MIGraphX", "Nnapi", "NvTensorRTRTX",
         "OpenVINO", "QNN", "ROCM", "Rknpu", "SNPE", "Tensorrt", "VSINPU", "VitisAI", "WebGpu", "WebNN", "Xnnpack",
     )
 )  # fmt: skip

@@ -24,6 +24,7 @@ from sardonyx.codegen.module import Module
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Dim, Node, Shape, Value
+from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.expressions import argument_of, element_type, expression, expression_key, scalar_of
 from sardonyx.providers.cpu.fuse import Group, Joins
 from sardonyx.providers.cpu.steps import Buffer, Plan, Step
@@ -84,11 +85,12 @@ class Lowering:
              in_place: Sequence[int] = ()) -> None:  # fmt: skip
         """Run a kernel after the steps so far."""
         name = "+".join(node.op_type for node in group.nodes)
-        self.steps.append(Step(name, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place)))
+        place = place_of(group.anchor)
+        self.steps.append(Step(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place)))
 
     def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan) -> None:
         """Run a kernel that copies its first buffer to its last, for no node of the graph."""
-        self.steps.append(Step(name, symbol, tuple(buffers), (len(buffers) - 1,), plan))
+        self.steps.append(Step(name, name, symbol, tuple(buffers), (len(buffers) - 1,), plan))
 
     def symbol(self, prefix: str, outputs: Sequence[Expr], *parts: str) -> str:
         """A kernel's name: the same for equal expressions and parts, as in map_of_3f2a91b04c1d_avx512."""

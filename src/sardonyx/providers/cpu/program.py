@@ -114,8 +114,8 @@ class CpuProgram:
 
     def _failure(self, index: int, status: int) -> InvalidArgument:
         step = self._storage.steps[index]
-        return InvalidArgument(f"{step.name} met an index out of range (element {status - 1} of its indices); indices must lie "
-                               "within the axis that they count")  # fmt: skip
+        return InvalidArgument(f"{step.place}: element {status - 1} of its indices is out of range; indices must lie within the "
+                               "axis that they count along, negative ones from its end")  # fmt: skip
 
 
 class _Tables:

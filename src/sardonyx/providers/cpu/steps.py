@@ -56,6 +56,8 @@ class Step:
 
     name: str
     """The operators that it computes, for reports."""
+    place: str
+    """How messages name the node that it computes."""
     symbol: str
     """The kernel."""
     buffers: tuple[Buffer, ...]
