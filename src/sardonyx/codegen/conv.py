@@ -28,9 +28,10 @@ from sardonyx.codegen.module import Address, Kernel, Module
 from sardonyx.codegen.target import Target
 from sardonyx.codegen.types import BOOL, F32, I64, PTR, U64
 from sardonyx.codegen.values import Pointer, Span, Value
+from sardonyx.codegen.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.dtypes import Array
 
-__all__ = ["ConvAxis", "ConvEpilogue", "ConvParams", "conv_tiling", "pack_filters", "write_conv"]
+__all__ = ["ConvEpilogue", "ConvParams", "conv_tiling", "pack_filters", "write_conv"]
 
 ConvEpilogue = Callable[[Kernel, Value, Value, Value, Span], Value]
 """`epilogue(b, sums, place, column, span)`: what to store at element `place` of the output, which is of channel `column` …."""
@@ -46,27 +47,8 @@ _LANES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class ConvAxis:
-    """One spatial axis: on it, tap t of place p reads element p * stride + t * dilation - begin of the input."""
-
-    size: int
-    """Elements of the input."""
-    places: int
-    """Places of the output."""
-    stride: int
-    dilation: int
-    begin: int
-    """Padding before the first element; negative where elements are skipped."""
-    taps: int
-    in_step: int
-    """From one element of the input to the next along this axis, in numbers."""
-    out_step: int
-    """From one place of the output to the next, in numbers."""
-
-
-@dataclass(frozen=True, slots=True)
 class ConvParams:
-    """The integer parameters of the kernel, in their order; then those of each axis, in the order of ConvAxis."""
+    """The integer parameters of the kernel, in their order; then those of each axis, in the order of WindowAxis."""
 
     rows: int
     """Places of the output: batch times spatial sizes."""
@@ -91,11 +73,11 @@ class ConvParams:
     """Runs that are gone through before the next panel."""
     block_depth: int
     """Elements of each run that are: all, unless `block_runs` is 1."""
-    axes: tuple[ConvAxis, ...]
+    axes: tuple[WindowAxis, ...]
     """Outermost first."""
 
     @staticmethod
-    def blocked(target: Target, batch: int, columns: int, depth: int, axes: Sequence[ConvAxis], *, groups: int = 1, image: int,
+    def blocked(target: Target, batch: int, columns: int, depth: int, axes: Sequence[WindowAxis], *, groups: int = 1, image: int,
                 group_step: int = 0, out_image: int, threads: int = 1) -> ConvParams:  # fmt: skip
         """The parameters with blocks that suit the caches and `threads`."""
         shape = conv_tiling(target)
@@ -127,7 +109,7 @@ class ConvParams:
     def words(self) -> list[int]:
         """The parameters as the kernel reads them; those of an epilogue follow."""
         own = [getattr(self, name) for name in _PARAMS]
-        return own + [getattr(axis, name) for axis in self.axes for name in _AXIS]
+        return own + axis_words(self.axes)
 
     def tasks(self) -> int:
         """How many tasks a convolution is."""
@@ -135,7 +117,6 @@ class ConvParams:
 
 
 _PARAMS = tuple(ConvParams.__dataclass_fields__)[:-1]
-_AXIS = tuple(ConvAxis.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +180,12 @@ def write_conv(module: Module, symbol: str, rank: int, *, padded: bool, epilogue
     with module.kernel(symbol) as b:
         p, axes = _params(b), _axes(b, rank)
         table = b.stack(I64, (2 + rank) * _TABLE_ROWS, align=64)
-        blocks_rows, blocks_columns = _blocks(p["rows"], p["block_rows"]), _blocks(p["columns"], p["block_columns"])
+        blocks_rows, blocks_columns = blocks(p["rows"], p["block_rows"]), blocks(p["columns"], p["block_columns"])
         with b.loop(b.begin, b.end) as task:
             group, block = task // (blocks_rows * blocks_columns), task % (blocks_rows * blocks_columns)
             top, left = block // blocks_columns * p["block_rows"], block % blocks_columns * p["block_columns"]
-            bottom = _least(b, top + p["block_rows"], p["rows"])
-            right = _least(b, left + p["block_columns"], p["columns"])
+            bottom = least(b, top + p["block_rows"], p["rows"])
+            right = least(b, left + p["block_columns"], p["columns"])
             _fill_table(b, table, p, axes, top, bottom, group)
             with b.loop(0, b.max(p["runs"], 1), p["block_runs"]) as run, b.loop(0, b.max(p["depth"], 1), p["block_depth"]) as k:
                 _write_block(b, shape, tiles, table, _Block(group, bottom - top, left, right, run, k))
@@ -227,7 +208,7 @@ class _Block:
     k: Value
 
 
-def _fill_table(b: Kernel, table: Pointer, p: dict[str, Value], axes: list[dict[str, Value]], top: Value, bottom: Value,
+def _fill_table(b: Kernel, table: Pointer, p: dict[str, Value], axes: list[AxisValues], top: Value, bottom: Value,
                 group: Value) -> None:  # fmt: skip
     """Put down for each row of the task where it begins; places are counted, not divided."""
     rest = top
@@ -264,13 +245,13 @@ def _count(b: Kernel, digits: Sequence[Variable], limits: Sequence[Value]) -> No
 def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], Kernel], table: Pointer, block: _Block) -> None:
     p = _params(b)
     depth = p["runs"] * p["depth"]
-    panels = _blocks(p["columns"], b.const(I64, shape.panel))
+    panels = blocks(p["columns"], b.const(I64, shape.panel))
     first = b.buffer(FILTERS, F32).at(
         (block.group * panels * depth + block.run * p["depth"] + block.k) * shape.panel
     )
     with b.loop(block.left, block.right, shape.panel) as n:
         panel = first.at(n * depth)
-        vectors = _least(b, _blocks(block.right - n, b.const(I64, shape.lanes)), b.const(I64, shape.vectors))
+        vectors = least(b, blocks(block.right - n, b.const(I64, shape.lanes)), b.const(I64, shape.vectors))
         with b.switch(vectors) as switch:
             for width, heights in shape.heights.items():
                 with switch.case(width):
@@ -296,15 +277,15 @@ def _write_tile(module: Module, symbol: str, vectors: int, height: int, rank: in
         table, panel = b.addresses
         group, n, first_run, first_k = b.arguments
         p = _params(b)
-        last_run = _least(b, first_run + p["block_runs"], p["runs"])
-        last_k = _least(b, first_k + p["block_depth"], p["depth"])
+        last_run = least(b, first_run + p["block_runs"], p["runs"])
+        last_k = least(b, first_k + p["block_depth"], p["depth"])
         column = group * p["columns"] + n
         remaining = p["columns"] - n
         starts = [table.load(_TO * _TABLE_ROWS + i) + n for i in range(height)]
         tile = [(starts[i] + j * shape.lanes, column + j * shape.lanes) for i in range(height) for j in range(vectors)]
         output = b.buffer(OUTPUT, F32)
         sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in tile]
-        left = _least(b, remaining - (vectors - 1) * shape.lanes, b.const(I64, shape.lanes))
+        left = least(b, remaining - (vectors - 1) * shape.lanes, b.const(I64, shape.lanes))
         spans = [*[Span(shape.lanes)] * (vectors - 1), Span(shape.lanes, b.tail_mask(left, shape.lanes))] * height
 
         def put_down(touched: Sequence[Span]) -> None:
@@ -414,19 +395,10 @@ def _params(b: Kernel) -> dict[str, Value]:
     return {name: b.param(place) for place, name in enumerate(_PARAMS)}
 
 
-def _axes(b: Kernel, rank: int) -> list[dict[str, Value]]:
-    firsts = [len(_PARAMS) + axis * len(_AXIS) for axis in range(rank)]
-    return [{name: b.param(first + place) for place, name in enumerate(_AXIS)} for first in firsts]
+def _axes(b: Kernel, rank: int) -> list[AxisValues]:
+    return read_axes(b, len(_PARAMS), rank)
 
 
 def _round_up(number: int, unit: int) -> int:
     """The multiple of `unit` that is at least `number`, and at least one."""
     return max(-(-number // unit), 1) * unit
-
-
-def _least(b: Kernel, left: Value, right: Value) -> Value:
-    return b.select(left < right, left, right)
-
-
-def _blocks(length: Value, block: Value) -> Value:
-    return (length + block - 1) // block

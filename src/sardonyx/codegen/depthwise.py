@@ -19,11 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sardonyx.codegen.conv import ConvAxis, ConvEpilogue, is_long
+from sardonyx.codegen.conv import ConvEpilogue, is_long
 from sardonyx.codegen.module import Address, Kernel, Module
 from sardonyx.codegen.target import Target
 from sardonyx.codegen.types import F32, I64
 from sardonyx.codegen.values import Pointer, Span, Value
+from sardonyx.codegen.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes, taps_inside
 from sardonyx.dtypes import Array
 
 __all__ = ["DepthwiseParams", "pack_depthwise", "write_depthwise"]
@@ -42,7 +43,7 @@ TASKS_PER_THREAD = 4
 
 @dataclass(frozen=True, slots=True)
 class DepthwiseParams:
-    """The integer parameters of the kernel, in their order; then those of the two axes, in the order of ConvAxis."""
+    """The integer parameters of the kernel, in their order; then those of the two axes, in the order of WindowAxis."""
 
     images: int
     channels: int
@@ -56,11 +57,11 @@ class DepthwiseParams:
     """Rows of places in one task."""
     block_places: int
     """Places of a row in one task."""
-    axes: tuple[ConvAxis, ConvAxis]
+    axes: tuple[WindowAxis, WindowAxis]
 
     @staticmethod
     def blocked(
-        target: Target, images: int, channels: int, axes: tuple[ConvAxis, ConvAxis], *, threads: int = 1
+        target: Target, images: int, channels: int, axes: tuple[WindowAxis, WindowAxis], *, threads: int = 1
     ) -> DepthwiseParams:
         """The parameters with blocks that suit `threads`."""
         lanes, (outer, inner) = target.lanes(32), axes
@@ -83,7 +84,7 @@ class DepthwiseParams:
     def words(self) -> list[int]:
         """The parameters as the kernel reads them; those of an epilogue follow."""
         own = [getattr(self, name) for name in _PARAMS]
-        return own + [getattr(axis, name) for axis in self.axes for name in _AXIS]
+        return own + axis_words(self.axes)
 
     def tasks(self) -> int:
         """How many tasks a convolution is: rows are counted through all images."""
@@ -91,7 +92,6 @@ class DepthwiseParams:
 
 
 _PARAMS = tuple(DepthwiseParams.__dataclass_fields__)[:-1]
-_AXIS = tuple(ConvAxis.__dataclass_fields__)
 
 
 def pack_depthwise(filters: Array, lanes: int) -> Array:
@@ -140,13 +140,13 @@ def write_depthwise(
     with module.kernel(symbol) as b:
         p = _params(b)
         outer, inner = _axes(b)
-        columns = _blocks(inner["places"], p["block_places"])
+        columns = blocks(inner["places"], p["block_places"])
         rows = p["images"] * outer["places"]
         with b.loop(b.begin, b.end) as task:
             first = task // columns * p["block_rows"]
             left = task % columns * p["block_places"]
-            right = _least(b, left + p["block_places"], inner["places"])
-            with b.loop(first, _least(b, first + p["block_rows"], rows)) as row:
+            right = least(b, left + p["block_places"], inner["places"])
+            with b.loop(first, least(b, first + p["block_rows"], rows)) as row:
                 writer.write_row(b, row, left, right)
 
 
@@ -189,7 +189,7 @@ class _Writer:
         p = _params(b)
         outer, inner = _axes(b)
         image, place = row // outer["places"], row % outer["places"]
-        first_tap, last_tap, start = _taps_inside(b, place, outer)
+        first_tap, last_tap, start = taps_inside(b, place, outer)
         source = b.buffer(INPUT, F32).at((image * outer["size"] + start) * outer["in_step"] + c)
         filters = b.buffer(FILTERS, F32).at(first_tap * inner["taps"] * p["filter_step"] + c)
         result = row * outer["out_step"] + c
@@ -212,21 +212,10 @@ class _Writer:
         p, inner = _params(b), _axes(b)[1]
         part = self._borders[vectors, masked]
         with b.loop(*places) as at:
-            first, last, start = _taps_inside(b, at, inner)
+            first, last, start = taps_inside(b, at, inner)
             from_ = source.at(start * inner["in_step"])
             place = result + at * inner["out_step"]
             b.call_part(part, from_, filters.at(first * p["filter_step"]), taps, last - first, place, c)
-
-
-def _taps_inside(b: Kernel, place: Value, axis: dict[str, Value]) -> tuple[Value, Value, Value]:
-    """The first tap of a place that meets the input, the one after the last, and the element that the first one meets."""
-    start = place * axis["stride"] - axis["begin"]
-    dilation = axis["dilation"]
-    first = b.select(start < 0, _blocks(-start, dilation), 0)
-    last = b.select(start < axis["size"], _blocks(axis["size"] - start, dilation), 0)
-    first = _least(b, first, axis["taps"])
-    last = _least(b, b.max(last, first), axis["taps"])
-    return first, last, start + first * dilation
 
 
 def _write_inside(module: Module, symbol: str, line: _Line, count: int, masked: bool, epilogue: ConvEpilogue | None) -> Kernel:
@@ -238,7 +227,7 @@ def _write_inside(module: Module, symbol: str, line: _Line, count: int, masked: 
             meetings.setdefault(place * line.stride + tap * line.dilation, []).append((place, tap))
     with module.part(symbol, Address(F32), Address(F32), I64, I64, I64) as b:
         source, filters = b.addresses
-        rows, place, column = b.arguments
+        rows, first, column = b.arguments
         p = _params(b)
         outer, inner = _axes(b)
         span = _span(b, lanes, p["channels"] - column, masked)
@@ -253,7 +242,7 @@ def _write_inside(module: Module, symbol: str, line: _Line, count: int, masked: 
                     for met, tap in meetings[offset]:
                         sums[met].set(b.fma(x, weights[tap], sums[met].value))
                 element = element.at(inner["in_step"])
-        places = [place + inner["out_step"] * number for number in range(count)]
+        places = [first + inner["out_step"] * number for number in range(count)]
         _store(b, [total.value for total in sums], places, [column] * count, [span] * count, epilogue)
     return b
 
@@ -301,27 +290,17 @@ def _store(b: Kernel, sums: Sequence[Value], places: Sequence[Value], columns: S
 
 
 def _span(b: Kernel, lanes: int, remaining: Value, masked: bool) -> Span:
-    return Span(lanes, b.tail_mask(_least(b, remaining, b.const(I64, lanes)), lanes) if masked else None)
+    return Span(lanes, b.tail_mask(least(b, remaining, b.const(I64, lanes)), lanes) if masked else None)
 
 
 def _params(b: Kernel) -> dict[str, Value]:
     return {name: b.param(place) for place, name in enumerate(_PARAMS)}
 
 
-def _axes(b: Kernel) -> tuple[dict[str, Value], dict[str, Value]]:
-    outer, inner = (
-        {name: b.param(len(_PARAMS) + axis * len(_AXIS) + place) for place, name in enumerate(_AXIS)} for axis in range(2)
-    )
+def _axes(b: Kernel) -> tuple[AxisValues, AxisValues]:
+    outer, inner = read_axes(b, len(_PARAMS), 2)
     return outer, inner
 
 
 def _within(b: Kernel, value: Value, low: Value, high: Value) -> Value:
-    return _least(b, b.max(value, low), high)
-
-
-def _least(b: Kernel, left: Value, right: Value) -> Value:
-    return b.select(left < right, left, right)
-
-
-def _blocks(length: Value, block: Value) -> Value:
-    return (length + block - 1) // block
+    return least(b, b.max(value, low), high)

@@ -15,9 +15,10 @@ from math import prod
 import numpy as np
 
 from sardonyx.codegen.border import BorderParams, write_border
-from sardonyx.codegen.conv import ConvAxis, ConvParams, conv_tiling, pack_filters, write_conv
+from sardonyx.codegen.conv import ConvParams, conv_tiling, pack_filters, write_conv
 from sardonyx.codegen.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
 from sardonyx.codegen.gemm import GemmParams, pack_columns, tiling, write_gemm
+from sardonyx.codegen.window import WindowAxis
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node
 from sardonyx.ir.shape import product
@@ -99,7 +100,7 @@ def _lower_product(low: Lowering, group: Group, data: Buffer, weights: Array, ta
 _FIRST_DEPTHWISE_OPERAND = 3
 """Buffers of the epilogue come after the input, the filters and the output."""
 
-_ONE_ROW = ConvAxis(1, 1, 1, 1, 0, 1, 0, 0)
+_ONE_ROW = WindowAxis(1, 1, 1, 1, 0, 1, 0, 0)
 """The axis around a sequence, which is an image of one row."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sardonyx.codegen.conv import ConvAxis
+from sardonyx.codegen.window import WindowAxis
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.partition.layout import NHWC_DOMAIN
@@ -148,14 +148,14 @@ def check_window(node: Node, kernel: Sequence[int]) -> str | None:
 
 def conv_axes(
     window: Window, sizes: Sequence[int], placed: Sequence[Place], C: int, M: int, *, bordered: bool = False
-) -> list[ConvAxis]:
+) -> list[WindowAxis]:
     """The axes as the kernel wants them, for an input of `sizes` that holds its border already or not."""
-    axes: list[ConvAxis] = []
+    axes: list[WindowAxis] = []
     in_step, out_step = C, M
     for axis in reversed(range(len(sizes))):
         place = placed[axis]
         begin = 0 if bordered else place.begin
-        axes.insert(0, ConvAxis(sizes[axis], place.places, window.strides[axis], window.dilations[axis], begin,
+        axes.insert(0, WindowAxis(sizes[axis], place.places, window.strides[axis], window.dilations[axis], begin,
                                 window.kernel[axis], in_step, out_step))  # fmt: skip
         in_step, out_step = in_step * sizes[axis], out_step * place.places
     return axes
