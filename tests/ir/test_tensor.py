@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,3 +112,22 @@ def test_sizes_are_those_in_a_file(dtype: DataType, shape: tuple[int, ...], size
 def test_a_tensor_prints_its_type_and_shape() -> None:
     """Messages show type, shape and name, not data."""
     assert repr(Tensor.from_array(np.zeros((2, 3), np.float16), "w")) == "Tensor(float16[2, 3] w)"
+
+
+def test_released_pages_of_a_mapped_file_can_be_read_again(tmp_path: Path) -> None:
+    """Releasing gives memory back; the elements stay what the file says."""
+    path = tmp_path / "data"
+    path.write_bytes(np.arange(10_000, dtype=np.int64).tobytes())
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    held = Tensor(DataType.INT64, (9_999,), lambda: np.frombuffer(memoryview(mapped)[8:], np.int64))
+    assert held.numpy()[-1] == 9_999
+    held.release()
+    assert held.numpy().tolist() == list(range(1, 10_000))
+
+
+def test_releasing_a_tensor_that_is_no_file_does_nothing() -> None:
+    """There are no pages to give back."""
+    held = Tensor.from_array(np.arange(10_000))
+    held.release()
+    assert held.numpy()[-1] == 9_999

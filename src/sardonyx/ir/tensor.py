@@ -7,6 +7,7 @@ once and keeps the array, which for raw and mapped data is a view of the file an
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Callable
 from typing import Any
 
@@ -63,6 +64,25 @@ class Tensor:
             self._source = None
         return self._array
 
+    def release(self) -> None:
+        """Tell the system that the elements are not needed soon: pages of a mapped file leave memory until they are read again."""
+        if self._array is not None and self._array.nbytes >= mmap.PAGESIZE:
+            _give_back_pages(self._array)
+
     def __repr__(self) -> str:
         dims = ", ".join(map(str, self.shape))
         return f"Tensor({self.dtype}[{dims}]{f' {self.name}' if self.name else ''})"
+
+
+def _give_back_pages(array: Array) -> None:
+    base: Any = array
+    while isinstance(base, np.ndarray) and base.base is not None:
+        base = base.base
+    mapped = base.obj if isinstance(base, memoryview) else base
+    if not isinstance(mapped, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    start = array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
+    first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+    length = (start + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - first
+    if length > 0:
+        mapped.madvise(mmap.MADV_DONTNEED, first, length)

@@ -89,7 +89,11 @@ def lower(low: Lowering, group: Group) -> None:
     width = tiling(low.target).panel
     if right.constant is not None and len(right.shape) == 2:
         matrix = right.constant.T if node.op_type == "Gemm" and node.get("transB", 0) else right.constant
-        lower_product(low, group, left, low.constant(pack_columns(matrix, width)), matrix.shape)
+        packed = low.constant(pack_columns(matrix, width))
+        constant = None if node.inputs[1] is None else node.inputs[1].constant
+        if constant is not None:
+            constant.release()
+        lower_product(low, group, left, packed, matrix.shape)
         return
     K, N = right.shape[-2:]
     packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-N // width), K, width))
