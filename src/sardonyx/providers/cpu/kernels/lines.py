@@ -1,0 +1,100 @@
+"""How tensors are seen by kernels that fold them by rows or columns: outer x lines x length, with tensors beside."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from sardonyx.codegen.lines import Along, Beside, LineParams
+from sardonyx.codegen.types import Type
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Dim, Node, Shape, Value
+from sardonyx.providers.cpu.expressions import argument_of, scalar_of
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise
+from sardonyx.providers.cpu.sizes import Sizes
+
+__all__ = ["Lines", "is_uniform", "joins_lines"]
+
+Operand = tuple[DataType, Shape]
+"""Element type and shape of a tensor beside, which is broadcast to the folded one."""
+
+
+class Lines:
+    """A tensor seen as lines, and how the tensors beside are walked from line to line."""
+
+    __slots__ = ("_dims", "_first", "_moves", "_ordered", "_shape", "_split", "along", "besides")
+
+    def __init__(self, shape: Shape, first: int, split: int, along: Along, operands: Sequence[Operand] = ()) -> None:
+        """See `shape` as outer (the axes before `first`) x lines (those before `split`) x length (the others).
+
+        Each operand must be uniform along lines, as `is_uniform` says.
+        """
+        self.along, self._shape, self._first, self._split = along, shape, first, split
+        padded = [(1,) * (len(shape) - len(own)) + tuple(own) for _, own in operands]
+        self._dims, self._moves = _walk(shape[:split], padded)
+        self._ordered = [any(dim != 1 for dim in own[split:]) for own in padded]
+        self.besides = [
+            Beside(_type(dtype), ordered, tuple(moves[k] for moves in self._moves))
+            for k, ((dtype, _), ordered) in enumerate(zip(operands, self._ordered, strict=True))
+        ]
+
+    @property
+    def name(self) -> str:
+        """What the code of a kernel depends on: rows or columns, and how each tensor beside is walked."""
+        ways = ["".join("om"[not beside.ordered] + "".join(str(int(move)) for move in beside.moves)) for beside in self.besides]
+        return "_".join([self.along.value, *ways])
+
+    def params(self, sizes: Sizes) -> LineParams:
+        """The first parameters of the kernel."""
+        shape = self._shape
+        return LineParams(sizes.product(shape[: self._first]), sizes.product(shape[self._first : self._split]),
+                          sizes.product(shape[self._split :]), self.along)  # fmt: skip
+
+    def walk(self, sizes: Sizes) -> list[int]:
+        """The parameters of the walk of the tensors beside."""
+        length = sizes.product(self._shape[self._split :])
+        reach = [length if ordered else 1 for ordered in self._ordered]
+        words: list[int] = []
+        for dim, moves in zip(reversed(self._dims), reversed(self._moves), strict=True):
+            size = sizes(dim)
+            words[:0] = [size, *(step if moving else 0 for step, moving in zip(reach, moves, strict=True))]
+            reach = [step * size if moving else step for step, moving in zip(reach, moves, strict=True)]
+        return words
+
+
+def is_uniform(shape: Shape, operand: Shape, split: int) -> bool:
+    """Whether `operand` is known to be broadcast to `shape`, and to go along with the axes from `split` on, all or none."""
+    padded = (1,) * (len(shape) - len(operand)) + tuple(operand)
+    if len(padded) > len(shape) or any(own not in (1, dim) for own, dim in zip(padded, shape, strict=True)):
+        return False
+    moving = {own != 1 for own, dim in zip(padded[split:], shape[split:], strict=True) if dim != 1}
+    return len(moving) <= 1
+
+
+def joins_lines(split: int, group: Group, node: Node, value: Value) -> bool:
+    """Whether an element-wise node can be computed where a kernel of lines writes: float32, and uniform along the lines."""
+    if node.output.dtype is not DataType.FLOAT or value.shape is None or not joins_elementwise(group, node, value):
+        return False
+    others = [(index, other) for index, other in enumerate(node.inputs) if other is not None and other is not value]
+    return all(scalar_of(node, index) is not None or is_uniform(value.shape, other.shape or (), split) for index, other in others)
+
+
+def _walk(dims: Shape, operands: Sequence[Shape]) -> tuple[list[Dim], list[tuple[bool, ...]]]:
+    """The dimensions before the lines, neighbours merged that all operands walk alike, and who moves along each."""
+    sizes: list[Dim] = []
+    moves: list[tuple[bool, ...]] = []
+    for axis, dim in enumerate(dims):
+        moving = tuple(shape[axis] != 1 for shape in operands)
+        if dim == 1:
+            continue
+        if moves and moves[-1] == moving:
+            sizes[-1] = sizes[-1] * dim
+            continue
+        sizes.append(dim)
+        moves.append(moving)
+    return (sizes, moves) if any(itertools.chain(*moves)) else ([], [])
+
+
+def _type(dtype: DataType) -> Type:
+    return argument_of(0, dtype).type

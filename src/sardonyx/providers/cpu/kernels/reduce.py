@@ -1,0 +1,237 @@
+"""Reductions over any axes, global pools, positions of extremes, and running sums.
+
+Neighbouring axes that are all reduced, or all kept, are one. The last reduced one is reduced first, into a temporary where others
+are left:
+
+    (kept, reduced)            rows
+    (kept, reduced, kept)      columns
+    (r, k, r), (r, k, r, k)    two steps, or more
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from sardonyx.codegen.driver import float_word
+from sardonyx.codegen.expr import argument
+from sardonyx.codegen.lines import Along, LineParams
+from sardonyx.codegen.reduce import write_cumulative, write_extreme, write_reduce
+from sardonyx.codegen.types import Type
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Dim, Node, Shape, Value
+from sardonyx.ir.shape import product
+from sardonyx.partition.layout import NHWC_DOMAIN
+from sardonyx.providers.cpu.expressions import argument_of, scalar_of
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise
+from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer, Plan
+
+_AXES_INPUT_SINCE = 18
+"""Before this version (ReduceSum: 13) the axes are an attribute."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Steps:
+    """The kernels of a reduction, by their names in codegen.reduce."""
+
+    only: str
+    """The one step where there is one."""
+    first: str
+    """The first of several."""
+    middle: str
+    """Those between."""
+    last: str
+    """The last of several."""
+    integers: bool = False
+    """Whether it is defined for int32 and int64."""
+
+
+def _same(name: str) -> _Steps:
+    return _Steps(name, name, name, name, integers=True)
+
+
+_REDUCTIONS: dict[str, _Steps] = {
+    "ReduceL1": _Steps("norm_1", "norm_1", "sum", "sum", integers=True),
+    "ReduceL2": _Steps("norm_2", "sum_square", "sum", "root"),
+    "ReduceLogSum": _Steps("log_sum", "sum", "sum", "log_sum"),
+    "ReduceLogSumExp": _Steps("log_sum_exp", "log_sum_exp", "log_sum_exp", "log_sum_exp"),
+    "ReduceMax": _same("max"),
+    "ReduceMean": _Steps("mean", "sum", "sum", "mean"),
+    "ReduceMin": _same("min"),
+    "ReduceProd": _same("prod"),
+    "ReduceSum": _same("sum"),
+    "ReduceSumSquare": _Steps("sum_square", "sum_square", "sum", "sum", integers=True),
+}
+_POOLS = {"GlobalAveragePool": _REDUCTIONS["ReduceMean"], "GlobalMaxPool": _REDUCTIONS["ReduceMax"]}
+_INTEGERS = (DataType.INT32, DataType.INT64)
+
+
+def _shape(node: Node) -> Shape:
+    x = node.inputs[0]
+    return (x.shape if x is not None else None) or ()
+
+
+def _axes_of(node: Node) -> list[int] | None:
+    """The axes that a node reduces, from the front and in order; None where they are not known."""
+    rank = len(_shape(node))
+    if node.op_type in _POOLS:
+        return list(range(1, rank - 1)) if node.domain == NHWC_DOMAIN else list(range(2, rank))
+    wanted: Sequence[int] = node.get("axes", ())
+    if node.version >= (13 if node.op_type == "ReduceSum" else _AXES_INPUT_SINCE):
+        given = node.input(1)
+        if given is not None and given.constant is None:
+            return None
+        wanted = () if given is None or given.constant is None else given.constant.numpy().reshape(-1).tolist()
+        if not wanted and node.get("noop_with_empty_axes", 0):
+            return []
+    axes = sorted({axis % rank for axis in wanted if -rank <= axis < rank}) if rank else []
+    if rank and len(axes) != len(wanted):
+        return None
+    return axes if wanted else list(range(rank))
+
+
+def _check(node: Node) -> str | None:
+    dtype = node.outputs[0].dtype
+    steps = _REDUCTIONS.get(node.op_type) or _POOLS[node.op_type]
+    if node.inputs[0] is None or node.inputs[0].dtype is not dtype:
+        return "input and output differ in type"
+    if dtype is not DataType.FLOAT and not (steps.integers and dtype in _INTEGERS):
+        return f"{node.op_type} of {dtype}"
+    if node.op_type in _POOLS and len(_shape(node)) < 3:
+        return f"{len(_shape(node))} dimensions"
+    if _axes_of(node) is None:
+        return "the axes are no constant, or not among those of the input"
+    return None
+
+
+def _joins(group: Group, node: Node, value: Value) -> bool:
+    """Element-wise nodes of the result and of numbers."""
+    others = (index for index, other in enumerate(node.inputs) if other is not None and other is not value)
+    return joins_elementwise(group, node, value) and all(scalar_of(node, index) is not None for index in others)
+
+
+@lowers(*_POOLS, check=_check, joins=_joins, domain=NHWC_DOMAIN)
+@lowers(*_REDUCTIONS, *_POOLS, check=_check, joins=_joins)
+def reduce(low: Lowering, group: Group) -> None:
+    """Lower to a step for each run of reduced axes, the last one first; the element-wise tail joins the last step."""
+    node = group.anchor
+    steps = _REDUCTIONS.get(node.op_type) or _POOLS[node.op_type]
+    axes = _axes_of(node) or []
+    source, result = low.of(node.inputs[0]), low.result(group.result)
+    count = product(source.shape[axis] for axis in axes)
+    runs = _runs(source.shape, axes)
+    places = [place for place, (_, reduced) in enumerate(runs) if reduced]
+    for number, place in enumerate(reversed(places)):
+        is_last = number == len(places) - 1
+        name = steps.only if len(places) == 1 else steps.last if is_last else steps.first if number == 0 else steps.middle
+        left = runs[:place] + runs[place + 1 :]
+        target = result if is_last else low.temporary(source.dtype, tuple(dim for dim, _ in left))
+        dims = [dim for dim, _ in runs]
+        _add_step(low, group, name, (source, target), (dims[:place], dims[place], dims[place + 1 :]), count, is_last=is_last)
+        source, runs = target, left
+
+
+def _runs(shape: Shape, axes: Sequence[int]) -> list[tuple[Dim, bool]]:
+    """The dimensions, neighbours of one kind merged, each with whether it is reduced; at least one is, if only of one element."""
+    runs: list[tuple[Dim, bool]] = []
+    for axis, dim in enumerate(shape):
+        if dim == 1:
+            continue
+        if runs and runs[-1][1] == (axis in axes):
+            runs[-1] = runs[-1][0] * dim, runs[-1][1]
+        else:
+            runs.append((dim, axis in axes))
+    return runs if any(reduced for _, reduced in runs) else [(1, True), *runs]
+
+
+def _add_step(low: Lowering, group: Group, name: str, buffers: tuple[Buffer, Buffer],
+              view: tuple[Sequence[Dim], Dim, Sequence[Dim]], count: Dim, *, is_last: bool) -> None:  # fmt: skip
+    """Reduce the middle one of three runs of dimensions."""
+    kind = _type(buffers[0])
+    expr = low.epilogue(group)[0] if is_last else argument(0, kind)
+    along = Along.COLUMNS if view[2] else Along.ROWS
+    symbol = low.symbol(f"reduce_{name}_{along.value}", [expr])
+    low.kernel(symbol, lambda module, key: write_reduce(module, key, along, name, kind, expr))
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        params = _params(sizes, view, along)
+        return [*params.words(), float_word(sizes(count))], params.tasks()
+
+    low.step(group, symbol, buffers, writes=[1], plan=plan)
+
+
+def _params(sizes: Sizes, view: tuple[Sequence[Dim], Dim, Sequence[Dim]], along: Along) -> LineParams:
+    outer, lines, length = sizes.product(view[0]), sizes(view[1]), sizes.product(view[2])
+    return LineParams(outer, lines, length, along) if along is Along.COLUMNS else LineParams(outer, 1, lines, along)
+
+
+def _type(buffer: Buffer) -> Type:
+    return argument_of(0, buffer.dtype).type
+
+
+_SEARCHED = (DataType.FLOAT, *_INTEGERS)
+
+
+def _check_extreme(node: Node) -> str | None:
+    shape, x = _shape(node), node.inputs[0]
+    if x is None or x.dtype not in _SEARCHED or not shape:
+        return f"{node.op_type} of {None if x is None else x.dtype}, or of a scalar"
+    axis = node.get("axis", 0)
+    return None if -len(shape) <= axis < len(shape) else f"axis={axis} for {len(shape)} dimensions"
+
+
+@lowers("ArgMax", "ArgMin", check=_check_extreme)
+def arg_extreme(low: Lowering, group: Group) -> None:
+    """Lower to a kernel that finds the extreme, and then where it is."""
+    node = group.anchor
+    source, result = low.of(node.inputs[0]), low.result(group.result)
+    axis = node.get("axis", 0) % len(source.shape)
+    after = source.shape[axis + 1 :]
+    along = Along.ROWS if all(dim == 1 for dim in after) else Along.COLUMNS
+    greatest, last, kind = node.op_type == "ArgMax", bool(node.get("select_last_index", 0)), _type(source)
+    name = f"arg_{'max' if greatest else 'min'}_{'last' if last else 'first'}_{along.value}"
+    symbol = low.symbol(name, [argument(0, kind)])
+    low.kernel(symbol, lambda module, key: write_extreme(module, key, along, kind, greatest=greatest, last=last))
+    view = source.shape[:axis], source.shape[axis], after
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        params = _params(sizes, view, along)
+        if not 0 < sizes(view[1]) < 1 << 31:
+            raise InvalidArgument(f"{node.op_type} along an axis of {sizes(view[1])} elements; give it 1 to 2^31 - 1")
+        return params.words(), params.tasks()
+
+    low.step(group, symbol, [source, result], writes=[1], plan=plan)
+
+
+def _check_cumulative(node: Node) -> str | None:
+    shape, x = _shape(node), node.inputs[0]
+    if x is None or x.dtype not in _SEARCHED or not shape:
+        return f"{node.op_type} of {None if x is None else x.dtype}, or of a scalar"
+    axis = scalar_of(node, 1)
+    return None if axis is not None and -len(shape) <= axis < len(shape) else "the axis is no constant, or not one of the input's"
+
+
+@lowers("CumSum", check=_check_cumulative)
+def cumulative_sum(low: Lowering, group: Group) -> None:
+    """Lower to a kernel that adds up the lines of columns."""
+    node = group.anchor
+    source, result = low.of(node.inputs[0]), low.result(group.result)
+    axis = int(scalar_of(node, 1) or 0) % len(source.shape)
+    exclusive, reverse, kind = bool(node.get("exclusive", 0)), bool(node.get("reverse", 0)), _type(source)
+    name = "_".join(["cumulative_sum", *["exclusive"][: int(exclusive)], *["reverse"][: int(reverse)]])
+    symbol = low.symbol(name, [argument(0, kind)])
+    low.kernel(symbol, lambda module, key: write_cumulative(module, key, kind, exclusive=exclusive, reverse=reverse))
+    low.step(group, symbol, [source, result], writes=[1], in_place=[0],
+             plan=_column_plan((source.shape[:axis], source.shape[axis], source.shape[axis + 1 :])))  # fmt: skip
+
+
+def _column_plan(view: tuple[Sequence[Dim], Dim, Sequence[Dim]]) -> Plan:
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        params = _params(sizes, view, Along.COLUMNS)
+        return params.words(), params.tasks()
+
+    return plan

@@ -1,0 +1,93 @@
+"""Softmax and LogSoftmax of models: axes, versions, sizes, tails."""
+
+import numpy as np
+import pytest
+from support.cpu_run import LEVELS, assert_close, assert_same_bits, cpu_session, declined, reference, run_cpu, steps_of
+
+from sardonyx.dtypes import Array
+
+
+def _x(*shape: int) -> Array:
+    return (np.random.default_rng(len(shape)).standard_normal(shape) * 3).astype(np.float32)
+
+
+def _text(shape: str, axis: int, op: str = "Softmax") -> str:
+    return f"graph(x: float[{shape}]) -> (y: float[{shape}]) {{ y = {op}(x) {{axis = {axis}}} }}"
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("axis", [-1, 0, 1, 2])
+@pytest.mark.parametrize("isa", LEVELS)
+def test_every_axis(isa: str, axis: int, op: str) -> None:
+    """Of one session, on several shapes, as float64 has it."""
+    body = _text("a, b, c", axis, op)
+    session = cpu_session(body, isa=isa)
+    for shape in ((2, 3, 4), (1, 1, 1), (5, 17, 16), (3, 2, 131), (0, 2, 3)):
+        x = _x(*shape)
+        assert_close(session.run(None, {"x": x})[0], reference(body, {"x": x}, double=True)[0], 8e-7)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+def test_before_opset_13_the_axes_make_a_matrix(axis: int) -> None:
+    """Those from `axis` on are one row."""
+    body = _text("2, 3, 5", axis)
+    x = _x(2, 3, 5)
+    assert_close(run_cpu(body, {"x": x}, opset=11)[0], reference(body, {"x": x}, opset=11, double=True)[0], 5e-7)
+
+
+def test_default_axis_follows_the_version() -> None:
+    """It is the second one before opset 13, and the last since."""
+    body = "graph(x: float[2, 3, 5]) -> (y: float[2, 3, 5]) { y = Softmax(x) }"
+    x = _x(2, 3, 5)
+    for opset, axes in ((11, (1, 2)), (13, (2,))):
+        np.testing.assert_allclose(run_cpu(body, {"x": x}, opset=opset)[0].sum(axes), 1, rtol=1e-6)
+
+
+def test_elementwise_nodes_join() -> None:
+    """What reads whole tensors, rows or numbers beside is computed in the store, and computes the same."""
+    body = """graph(x: float[n, 4, s, s], m: float[n, 1, 1, s], w: float[n, 4, s, s]) -> (y: float[n, 4, s, s]) {
+        half: float[] = 0.5
+        p = Softmax(x) q = Mul(p, w) r = Add(q, m) t = Mul(r, half) y = Relu(t) }"""
+    assert steps_of(body) == ["Softmax+Mul+Add+Mul+Relu"]
+    session = cpu_session(body)
+    for n, s in ((1, 3), (3, 17), (2, 64)):
+        feeds = {"x": _x(n, 4, s, s), "m": _x(n, 1, 1, s), "w": _x(n, 4, s, s)}
+        assert_close(session.run(None, feeds)[0], reference(body, feeds, double=True)[0], 8e-7)
+
+
+def test_rows_without_a_number_can_be_replaced_in_the_store() -> None:
+    """Of scores that are all masked out: Where(IsNaN(p), 0, p) reads the same row twice, so that it is a step of its own."""
+    body = """graph(x: float[2, 5]) -> (y: float[2, 5]) {
+        zero: float[] = 0.0
+        p = Softmax(x) b = IsNaN(p) y = Where(b, zero, p) }"""
+    x = _x(2, 5)
+    x[1] = -np.inf
+    found = run_cpu(body, {"x": x})[0]
+    assert (found[1] == 0).all()
+    assert_close(found[0], reference(body, {"x": x})[0][0], 5e-7)
+
+
+def test_special_values_are_those_of_the_reference() -> None:
+    """NaN, infinities, and elements masked out."""
+    inf, nan = np.inf, np.nan
+    x = np.array([[0, -inf, 1], [nan, 0, 1], [inf, 0, 1], [-inf, -inf, -inf], [3e38, -3e38, 0]], np.float32)
+    for op in ("Softmax", "LogSoftmax"):
+        for body, array in ((_text("5, 3", 1, op), x), (_text("3, 5", 0, op), np.ascontiguousarray(x.T))):
+            np.testing.assert_allclose(run_cpu(body, {"x": array})[0], reference(body, {"x": array})[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((300, 130), 1), ((3, 130, 300), 1)])
+def test_threads_and_batches_do_not_change_bits(shape: tuple[int, ...], axis: int) -> None:
+    """Two threads, or a part of the batch alone, give the same."""
+    body = _text(", ".join(["n", *map(str, shape[1:])]), axis)
+    x = _x(*shape)
+    (whole,) = run_cpu(body, {"x": x})
+    assert_same_bits(run_cpu(body, {"x": x}, threads=2)[0], whole)
+    assert_same_bits(run_cpu(body, {"x": x[1:2]})[0], whole[1:2])
+
+
+def test_other_types_and_scalars_are_declined() -> None:
+    """float64 and float16 are left to others."""
+    assert declined("graph(x: double[2]) -> (y: double[2]) { y = Softmax(x) }")
+    assert declined("graph(x: float16[2]) -> (y: float16[2]) { y = Softmax(x) }")
+    assert declined("graph(x: float[]) -> (y: float[]) { y = Softmax(x) }")
