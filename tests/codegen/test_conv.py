@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from support.kernels import call
 
-from sardonyx.codegen.conv import BLOCK_ROWS, ConvAxis, ConvParams, conv_tiling, pack_filters, write_conv
+from sardonyx.codegen.conv import BLOCK_ROWS, ConvParams, conv_tiling, pack_filters, write_conv
 from sardonyx.codegen.jit import Engine
 from sardonyx.codegen.module import Kernel, Module
 from sardonyx.codegen.target import Target
 from sardonyx.codegen.types import F32
 from sardonyx.codegen.values import Span, Value
+from sardonyx.codegen.window import WindowAxis
 from sardonyx.dtypes import Array
 
 _RNG = np.random.default_rng(0)
@@ -51,14 +52,14 @@ class _Case:
     groups: int = 1
     merged: bool = False
 
-    def axes(self) -> list[ConvAxis]:
+    def axes(self) -> list[WindowAxis]:
         """Every axis, with one tap for the last where its taps are one run."""
         rank, found = self.w.ndim - 2, []
         sizes, places = self.x.shape[1:-1], self.places()
         for i in range(rank):
             in_step, out_step = prod(self.x.shape[i + 2 :]), prod(places[i + 1 :]) * self.w.shape[0]
             taps = 1 if self.merged and i == rank - 1 else self.w.shape[2 + i]
-            found.append(ConvAxis(sizes[i], places[i], self.strides[i], self.dilations[i], self.pads[i], taps, in_step, out_step))
+            found.append(WindowAxis(sizes[i], places[i], self.strides[i], self.dilations[i], self.pads[i], taps, in_step, out_step))
         return found
 
     def places(self) -> list[int]:

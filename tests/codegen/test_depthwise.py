@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from support.kernels import call
 
-from sardonyx.codegen.conv import ConvAxis
 from sardonyx.codegen.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
 from sardonyx.codegen.jit import Engine
 from sardonyx.codegen.module import Kernel, Module
 from sardonyx.codegen.target import Target
 from sardonyx.codegen.types import F32
 from sardonyx.codegen.values import Span, Value
+from sardonyx.codegen.window import WindowAxis
 from sardonyx.dtypes import Array
 
 _RNG = np.random.default_rng(0)
@@ -46,8 +46,8 @@ class _Case:
         """The kernel's parameters."""
         (N, H, W, C), (high, wide) = self.x.shape, self.places()
         kh, kw = self.w.shape[2:]
-        outer = ConvAxis(H, high, self.strides[0], self.dilations[0], self.pads[0], kh, W * C, wide * C)
-        inner = ConvAxis(W, wide, self.strides[1], self.dilations[1], self.pads[1], kw, C, C)
+        outer = WindowAxis(H, high, self.strides[0], self.dilations[0], self.pads[0], kh, W * C, wide * C)
+        inner = WindowAxis(W, wide, self.strides[1], self.dilations[1], self.pads[1], kw, C, C)
         return DepthwiseParams.blocked(target, N, C, (outer, inner), threads=threads)
 
     def exact(self) -> tuple[Array, Array]:

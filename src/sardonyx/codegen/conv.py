@@ -65,6 +65,8 @@ class ConvParams:
     """From one group's input channels to the next group's."""
     out_image: int
     """From one image of the output to the next."""
+    out_begin: int
+    """Where the first place lies in the output."""
     block_rows: int
     """Rows of one task."""
     block_columns: int
@@ -78,7 +80,7 @@ class ConvParams:
 
     @staticmethod
     def blocked(target: Target, batch: int, columns: int, depth: int, axes: Sequence[WindowAxis], *, groups: int = 1, image: int,
-                group_step: int = 0, out_image: int, threads: int = 1) -> ConvParams:  # fmt: skip
+                group_step: int = 0, out_image: int, out_begin: int = 0, threads: int = 1) -> ConvParams:  # fmt: skip
         """The parameters with blocks that suit the caches and `threads`."""
         shape = conv_tiling(target)
         rows, runs = batch, 1
@@ -99,6 +101,7 @@ class ConvParams:
             image=image,
             group_step=group_step,
             out_image=out_image,
+            out_begin=out_begin,
             block_rows=block_rows,
             block_columns=_round_up(-(-columns // pieces_columns), shape.panel),
             block_runs=max(min(BLOCK_K // max(depth, 1), runs), 1),
@@ -220,7 +223,7 @@ def _fill_table(b: Kernel, table: Pointer, p: dict[str, Value], axes: list[AxisV
     with b.loop(top, bottom) as row:
         at = row - top
         source = image.value * p["image"] + group * p["group_step"]
-        result = image.value * p["out_image"] + group * p["columns"]
+        result = image.value * p["out_image"] + group * p["columns"] + p["out_begin"]
         for number, (axis, place) in enumerate(zip(axes, places, strict=True)):
             coordinate = place.value * axis["stride"] - axis["begin"]
             table.store(coordinate, at + (_FIRST_COORDINATE + number) * _TABLE_ROWS)

@@ -12,10 +12,7 @@ from __future__ import annotations
 import dataclasses
 from math import prod
 
-import numpy as np
-
 from sardonyx.codegen.border import BorderParams, write_border
-from sardonyx.codegen.conv import ConvParams, conv_tiling, pack_filters, write_conv
 from sardonyx.codegen.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
 from sardonyx.codegen.gemm import GemmParams, pack_columns, tiling, write_gemm
 from sardonyx.codegen.window import WindowAxis
@@ -25,6 +22,7 @@ from sardonyx.ir.shape import product
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, joins_conv, place_epilogue, tail_of
+from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product
 from sardonyx.providers.cpu.kernels.matmul import epilogue_of
 from sardonyx.providers.cpu.kernels.windows import Window, channels_of, check_window, conv_axes
 from sardonyx.providers.cpu.lowering import Lowering, lowers
@@ -35,9 +33,6 @@ __all__: list[str] = []
 
 _FEW_CHANNELS = 8
 """Up to so many channels a padded input is copied, so that a run is more than one tap's channels."""
-
-_FIRST_OPERAND = 4
-"""Buffers of the epilogue come after the input, the filters, the output and the zeros."""
 
 
 def _check(node: Node) -> str | None:
@@ -97,7 +92,7 @@ def _lower_product(low: Lowering, group: Group, data: Buffer, weights: Array, ta
     low.step(group, symbol, [data, packed, result, *map(low.of, tail.operands)], writes=[2], plan=plan)
 
 
-_FIRST_DEPTHWISE_OPERAND = 3
+_FIRST_OPERAND = 3
 """Buffers of the epilogue come after the input, the filters and the output."""
 
 _ONE_ROW = WindowAxis(1, 1, 1, 1, 0, 1, 0, 0)
@@ -108,7 +103,7 @@ def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, 
     target, result, spatial, C = low.target, low.result(group.result), data.shape[1:-1], len(weights)
     taps, stride, dilation = window.kernel[-1], window.strides[-1], window.dilations[-1]
     symbol = low.symbol(f"depthwise_f32_{taps}s{stride}d{dilation}", [tail.expr], tail.ways)
-    epilogue = place_epilogue(tail, _FIRST_DEPTHWISE_OPERAND)
+    epilogue = place_epilogue(tail, _FIRST_OPERAND)
     low.kernel(
         symbol,
         lambda module, name: write_depthwise(module, name, taps=taps, stride=stride, dilation=dilation, epilogue=epilogue),
@@ -128,7 +123,7 @@ def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, 
 
 
 def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, groups: int, window: Window, tail: Tail) -> None:
-    rank, channels = len(window.kernel), data.shape[-1]
+    channels = data.shape[-1]
     given = data.shape[1:-1]
     dense = groups == 1 and window.dilations[-1] == 1
     bordered = window.is_padded and dense and isinstance(channels, int) and channels <= _FEW_CHANNELS
@@ -136,28 +131,18 @@ def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, gr
         data = _add_border(low, group, data, window)
     padded = window.is_padded and not bordered
     merged = dense and not padded
-    target, result, inner = low.target, low.result(group.result), data.shape[1:-1]
+    result, inner = low.result(group.result), data.shape[1:-1]
     M, depth = weights.shape[0], weights.shape[1] * (window.kernel[-1] if merged else 1)
-    symbol = low.symbol(f"conv{rank}d_f32_{conv_tiling(target).name}{'_padded' * padded}", [tail.expr], tail.ways)
-    epilogue = place_epilogue(tail, _FIRST_OPERAND)
-    low.kernel(symbol, lambda module, name: write_conv(module, name, rank, padded=padded, epilogue=epilogue))
-    packed = low.constant(pack_filters(weights, groups, conv_tiling(target).panel))
-    zeros = low.constant(np.zeros(depth, np.float32))
 
-    def plan(sizes: Sizes) -> tuple[list[int], int]:
+    def place(sizes: Sizes) -> Placement:
         batch, *places, _ = sizes.shape(result.shape)
         held, C = sizes.shape(inner), sizes(channels)
-        placed = window.place(sizes.shape(given), places)
-        axes = conv_axes(window, held, placed, C, M, bordered=bordered)
+        axes = conv_axes(window, held, window.place(sizes.shape(given), places), C, M, bordered=bordered)
         if merged:
             axes[-1] = dataclasses.replace(axes[-1], taps=1)
-        params = ConvParams.blocked(
-            target, batch, M // groups, depth, axes, groups=groups, threads=low.threads, group_step=C // groups,
-            image=C * prod(held), out_image=M * prod(places),
-        )  # fmt: skip
-        return params.words(), params.tasks()
+        return Placement(batch, axes, image=C * prod(held), out_image=M * prod(places))
 
-    low.step(group, symbol, [data, packed, result, zeros, *map(low.of, tail.operands)], writes=[2], plan=plan)
+    add_product(low, group, data, result, weights, groups, depth, tail, place, padded=padded)
 
 
 def _add_border(low: Lowering, group: Group, data: Buffer, window: Window) -> Buffer:

@@ -1,0 +1,189 @@
+"""ConvTranspose over channels-last data: one convolution for each phase of its strides.
+
+The places of the output fall into phases, as many along each axis as its stride. A place o of an axis meets tap t of the kernel in
+element (o + begin - t * dilation) / stride of the input, where that is whole; so all places of a phase meet the same taps, in
+elements that lie as evenly as those of a plain convolution with stride 1, in reverse order:
+
+    kernel 4, stride 2      phase 0: taps 2, 0      phase 1: taps 3, 1      each writes every second place
+    kernel 2, stride 2      phase 0: tap 0          phase 1: tap 1          plain products of matrices
+
+No input is spread out, no product is added to memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from sardonyx.codegen.window import WindowAxis
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Node
+from sardonyx.partition.layout import NHWC_DOMAIN
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.kernels.conv_tail import joins_conv, tail_of
+from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product
+from sardonyx.providers.cpu.kernels.windows import Window, channels_of, check_window
+from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.sizes import Sizes
+
+__all__: list[str] = []
+
+_MOST_PHASES = 64
+"""Each phase is a step of its own."""
+
+
+def _check(node: Node) -> str | None:
+    """Why a ConvTranspose, in either layout, cannot be lowered."""
+    data, filters, result = node.inputs[0], node.inputs[1], node.outputs[0]
+    if data is None or filters is None or data.shape is None or result.shape is None:
+        return "an input is left out"
+    if {data.dtype, filters.dtype, result.dtype} != {DataType.FLOAT}:
+        return f"a convolution of {data.dtype} with {filters.dtype}"
+    if filters.constant is None:
+        return "the filters are no constant"
+    C, part, *kernel = filters.constant.shape
+    group, rank = node.get("group", 1), len(kernel)
+    if rank not in (1, 2, 3) or len(data.shape) != rank + 2 or len(result.shape) != rank + 2:
+        return f"{rank} spatial axes"
+    if node.get("kernel_shape") and tuple(node.get("kernel_shape")) != tuple(kernel):
+        return f"kernel_shape {list(node.get('kernel_shape'))} beside filters of {filters.constant.shape}"
+    M = part * group
+    if group < 1 or C % group or C == 0 or M == 0 or channels_of(node, data) != (C,) or channels_of(node, result) != (M,):
+        return f"{channels_of(node, data)} channels in {group} groups for filters of {filters.constant.shape}"
+    bias = node.input(2)
+    if bias is not None and (bias.dtype is not DataType.FLOAT or bias.shape != (M,)):
+        return "the bias is not one number for each output channel"
+    return check_window(node, kernel) or _check_output(node, rank)
+
+
+def _check_output(node: Node, rank: int) -> str | None:
+    if math.prod(node.get("strides") or (1,)) > _MOST_PHASES:
+        return f"strides {list(node.get('strides'))} make more than {_MOST_PHASES} phases"
+    extra, shape = node.get("output_padding") or (), node.get("output_shape") or ()
+    if len(extra) not in (0, rank) or any(more < 0 for more in extra):
+        return f"output_padding {list(extra)} for {rank} spatial axes"
+    if len(shape) not in (0, rank, rank + 2):
+        return f"output_shape {list(shape)} for {rank} spatial axes"
+    return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Spread:
+    """How the output's places lie over the input's elements."""
+
+    window: Window
+    output_padding: tuple[int, ...]
+    output_shape: tuple[int, ...]
+    """Its spatial sizes where the node states them, else empty."""
+
+    @staticmethod
+    def of(node: Node, kernel: Sequence[int]) -> _Spread:
+        rank = len(kernel)
+        shape = tuple(node.get("output_shape") or ())
+        return _Spread(Window.of(node, kernel), tuple(node.get("output_padding") or (0,) * rank), shape[-rank:])
+
+    @property
+    def is_tiling(self) -> bool:
+        """Whether each place meets exactly one element: the kernel is as long as its stride, and nothing is cut off or added."""
+        window = self.window
+        plain = window.kernel == window.strides and set(window.dilations) == {1} and not any(self.output_padding)
+        return plain and not self.output_shape and (window.auto_pad != "NOTSET" or not any(window.pads))
+
+    def begins(self, sizes: Sequence[int], places: Sequence[int]) -> list[int]:
+        """How many places are cut off before the first; raises InvalidArgument for other places than these sizes make."""
+        window, rank = self.window, len(sizes)
+        totals = [
+            stride * (size - 1) + more + extent
+            for stride, size, more, extent in zip(window.strides, sizes, self.output_padding, window.extents, strict=True)
+        ]
+        if self.output_shape or window.auto_pad.startswith("SAME"):
+            expected = self.output_shape or tuple(size * stride for size, stride in zip(sizes, window.strides, strict=True))
+            cut = [max(0, total - length) for total, length in zip(totals, expected, strict=True)]
+            begins = [half // 2 if window.auto_pad == "SAME_UPPER" else half - half // 2 for half in cut]
+        else:
+            pads = (0,) * (2 * rank) if window.auto_pad == "VALID" else window.pads
+            begins = list(pads[:rank])
+            expected = tuple(total - pads[axis] - pads[axis + rank] for axis, total in enumerate(totals))
+        if tuple(places) != tuple(expected) or min(expected, default=0) < 0:
+            raise InvalidArgument(
+                f"a transposed convolution of {list(window.kernel)} taps over {list(sizes)} elements makes {list(expected)} "
+                f"places, not {list(places)}: give an input of a size that its attributes suit"
+            )
+        return begins
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Phase:
+    """One phase of one axis: the taps whose distance from the first is `residue` modulo the stride."""
+
+    residue: int
+    stride: int
+    dilation: int
+    taps: range
+    """In the order of the elements that they meet: the last tap first."""
+
+    @staticmethod
+    def of(kernel: int, stride: int, dilation: int, residue: int) -> _Phase:
+        taps = [tap for tap in range(kernel) if tap * dilation % stride == residue]
+        step = stride // math.gcd(stride, dilation)
+        return _Phase(residue, stride, dilation, range(taps[-1], taps[0] - 1, -step) if taps else range(0))
+
+    def first_place(self, begin: int) -> int:
+        """The first place of the phase."""
+        return (self.residue - begin) % self.stride
+
+    def axis(self, size: int, places: int, begin: int, in_step: int, out_step: int) -> WindowAxis:
+        """The phase as an axis of a plain convolution; the output has `places` in all, `out_step` apart."""
+        first = self.first_place(begin)
+        count = max(-(-(places - first) // self.stride), 0)
+        meets = (first + begin - self.taps[0] * self.dilation) // self.stride if self.taps else 0
+        return WindowAxis(size, count, 1, self.dilation // math.gcd(self.stride, self.dilation), -meets, len(self.taps), in_step,
+                          out_step * self.stride)  # fmt: skip
+
+
+@lowers("ConvTranspose", check=_check, joins=joins_conv, domain=NHWC_DOMAIN)
+def lower(low: Lowering, group: Group) -> None:
+    """Add one step for each phase."""
+    node = group.anchor
+    filters = node.inputs[1]
+    if filters is None or filters.constant is None:
+        raise ValueError("the check lets only constant filters through")
+    groups, weights = node.get("group", 1), filters.constant.numpy()
+    C, part, *kernel = weights.shape
+    by_output = np.moveaxis(weights.reshape(groups, C // groups, part, *kernel), 1, 2).reshape(groups * part, C // groups, *kernel)
+    spread = _Spread.of(node, kernel)
+    tail = tail_of(low, group, node.input(2))
+    data, result = low.of(node.inputs[0]), low.result(group.result)
+    window = spread.window
+    choices = [
+        [_Phase.of(taps, stride, dilation, residue) for residue in range(stride)]
+        for taps, stride, dilation in zip(kernel, window.strides, window.dilations, strict=True)
+    ]
+    for phases in itertools.product(*choices):
+        taken = by_output
+        for axis, phase in enumerate(phases):
+            taken = taken.take(phase.taps, axis + 2)
+
+        def place(sizes: Sizes, phases: Sequence[_Phase] = phases) -> Placement:
+            return _place(spread, phases, sizes.shape(data.shape), sizes.shape(result.shape))
+
+        add_product(low, group, data, result, taken, groups, C // groups, tail, place, padded=not spread.is_tiling)
+
+
+def _place(spread: _Spread, phases: Sequence[_Phase], given: Sequence[int], made: Sequence[int]) -> Placement:
+    batch, *sizes, C = given
+    _, *places, M = made
+    begins = spread.begins(sizes, places)
+    axes: list[WindowAxis] = []
+    in_step, out_step, out_begin = C, M, 0
+    for axis in reversed(range(len(sizes))):
+        phase = phases[axis]
+        axes.insert(0, phase.axis(sizes[axis], places[axis], begins[axis], in_step, out_step))
+        out_begin += phase.first_place(begins[axis]) * out_step
+        in_step, out_step = in_step * sizes[axis], out_step * places[axis]
+    return Placement(batch, axes, in_step, out_step, out_begin)

@@ -1,0 +1,70 @@
+"""The step that Conv and ConvTranspose share: an implicit product of matrices over channels-last data."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from sardonyx.codegen.conv import ConvParams, conv_tiling, pack_filters, write_conv
+from sardonyx.codegen.window import WindowAxis
+from sardonyx.dtypes import Array
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.kernels.conv_tail import Tail, place_epilogue
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer
+
+__all__ = ["Placement", "add_product"]
+
+_FIRST_OPERAND = 4
+"""Buffers of the epilogue come after the input, the filters, the output and the zeros."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placement:
+    """Where windows and places lie for one set of sizes."""
+
+    batch: int
+    axes: Sequence[WindowAxis]
+    image: int
+    """Elements of one image of the input."""
+    out_image: int
+    """Elements of one image of the output."""
+    out_begin: int = 0
+    """Where the first place lies in the output."""
+
+
+def add_product(low: Lowering, group: Group, data: Buffer, result: Buffer, weights: Array, groups: int, depth: int, tail: Tail,
+                place: Callable[[Sizes], Placement], *, padded: bool) -> None:  # fmt: skip
+    """Add the step that convolves `data` with `weights`.
+
+    Args:
+        low: where to add it.
+        group: what it computes.
+        data: the input (N, spatial…, C).
+        result: the output (N, spatial…, M).
+        weights: the filters (M, C / groups, kernel…).
+        groups: groups of channels.
+        depth: elements of one run.
+        tail: what is computed in the store.
+        place: the placement for given sizes.
+        padded: whether a window may lie partly outside of the input.
+    """
+    target, rank, (M, C) = low.target, weights.ndim - 2, weights.shape[:2]
+    symbol = low.symbol(f"conv{rank}d_f32_{conv_tiling(target).name}{'_padded' * padded}", [tail.expr], tail.ways)
+    epilogue = place_epilogue(tail, _FIRST_OPERAND)
+    low.kernel(symbol, lambda module, name: write_conv(module, name, rank, padded=padded, epilogue=epilogue))
+    packed = low.constant(pack_filters(weights, groups, conv_tiling(target).panel))
+    zeros = low.constant(np.zeros(max(depth, 1), np.float32))
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        found = place(sizes)
+        params = ConvParams.blocked(
+            target, found.batch, M // groups, depth, found.axes, groups=groups, threads=low.threads, group_step=C,
+            image=found.image, out_image=found.out_image, out_begin=found.out_begin,
+        )  # fmt: skip
+        return params.words(), params.tasks()
+
+    low.step(group, symbol, [data, packed, result, zeros, *map(low.of, tail.operands)], writes=[2], plan=plan)

@@ -1,0 +1,63 @@
+"""Pools on the CPU provider, in one to three axes."""
+
+from typing import Any
+
+import pytest
+from onnx import helper
+from support.channels_last import compare, model_of, nhwc, random
+
+from sardonyx import InferenceSession
+
+_OPERATORS = ["MaxPool", "AveragePool", "LpPool"]
+
+
+def _model(op_type: str, x: list[int | str], **attributes: Any) -> bytes:
+    return model_of([helper.make_node(op_type, ["x"], ["y"], **attributes)], {"x": x}, {}, opset=22)
+
+
+@pytest.mark.parametrize("op_type", _OPERATORS)
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"kernel_shape": [2, 2], "strides": [2, 2]},
+        {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]},
+        {"kernel_shape": [3, 2], "strides": [2, 3], "pads": [1, 0, 1, 1], "dilations": [2, 1], "ceil_mode": 1},
+        {"kernel_shape": [3, 4], "strides": [2, 2], "auto_pad": "SAME_UPPER"},
+    ],
+)
+def test_two_axes(op_type: str, attributes: dict[str, Any]) -> None:
+    """One session serves every batch, image size and number of channels."""
+    feeds = [{"x": random(*shape)} for shape in [(2, 20, 9, 7), (1, 70, 12, 13), (0, 20, 9, 9), (3, 1, 6, 5)]]
+    compare(_model(op_type, ["n", "c", "h", "w"], **attributes), feeds)
+
+
+@pytest.mark.parametrize("op_type", _OPERATORS)
+def test_one_and_three_axes(op_type: str) -> None:
+    """Sequences and volumes."""
+    compare(_model(op_type, ["n", 20, "t"], kernel_shape=[4], strides=[4]), [{"x": random(2, 20, 99)}])
+    volume = _model(op_type, ["n", 20, "d", "h", "w"], kernel_shape=[2, 3, 2], strides=[1, 2, 2], auto_pad="SAME_LOWER")
+    compare(volume, [{"x": random(2, 20, 5, 6, 9)}])
+
+
+@pytest.mark.parametrize("ceil_mode", [0, 1])
+def test_padding_may_count(ceil_mode: int) -> None:
+    """With count_include_pad the declared padding is part of the mean, what hangs over it is not."""
+    model = _model("AveragePool", ["n", 20, "h", "w"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 2, 2],
+                   ceil_mode=ceil_mode, count_include_pad=1)  # fmt: skip
+    compare(model, [{"x": random(2, 20, 9, 8)}, {"x": random(1, 20, 6, 6)}])
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_norms(p: int) -> None:
+    """Sums of magnitudes, and roots of sums of squares."""
+    compare(_model("LpPool", ["n", 20, "h", "w"], kernel_shape=[2, 2], p=p), [{"x": random(1, 20, 5, 5)}])
+
+
+def test_other_norms_and_indices_are_left_to_the_reference() -> None:
+    """What is not compiled is said."""
+    third = _model("LpPool", [1, 3, 5, 5], kernel_shape=[2, 2], p=3)
+    node = helper.make_node("MaxPool", ["x"], ["z", "y"], kernel_shape=[2, 2])
+    graph = model_of([node, helper.make_node("Cast", ["y"], ["f"], to=1)], {"x": [1, 3, 5, 5]}, {}, ["z", "f"])
+    for model, reason in ((third, "order 3"), (graph, "more than one output")):
+        first = InferenceSession(model, providers=[nhwc()]).explain()[0]
+        assert reason in next(iter(first.declined.values()))
