@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
 from sardonyx import config
@@ -15,10 +15,13 @@ from sardonyx.ir.shape import symbols_in
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
 from sardonyx.providers.cpu.fuse import Group, group_nodes
+from sardonyx.providers.cpu.kernels.constant import store_sizes
 from sardonyx.providers.cpu.kernels.elementwise import copy_to
 from sardonyx.providers.cpu.library import driver_for, library_for
+from sardonyx.providers.cpu.liveness import live_steps
 from sardonyx.providers.cpu.lowering import Lowering, find_operator
 from sardonyx.providers.cpu.program import CpuProgram
+from sardonyx.providers.cpu.size_values import Elements, SizesClaim, size_values, symbols_of
 from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.storage import Storage
 
@@ -32,7 +35,7 @@ class CpuProvider:
     """Compiles its claims to machine code for this processor."""
 
     name = NAME
-    preferred_layout = Layout.NCHW
+    preferred_layout = Layout.NHWC
     memory: Memory = HOST
 
     def __init__(self, target: Target, threads: int) -> None:
@@ -42,30 +45,35 @@ class CpuProvider:
 
     def capabilities(self, view: GraphView) -> Claims:
         """Claim what can be compiled: known types and ranks, and sizes that follow from the shapes of values at hand."""
-        witnesses = _witnesses(view.graph)
+        witnesses, sizes = _witnesses(view.graph), size_values(view.graph)
+        layout_follows = self.preferred_layout is Layout.NHWC and not view.after_layout
         claims: list[Capability] = []
         declined: dict[Node, str] = {}
         for node in view.nodes:
-            reason = _problem_of(node, layout_follows=self.preferred_layout is Layout.NHWC and not view.after_layout)
-            missing = None if reason else next((name for name in _symbols(node) if name not in witnesses), None)
-            if reason is None and missing is None:
-                claims.append(Capability((node,), reads=tuple(dict.fromkeys(witnesses[name] for name in _symbols(node)))))
+            claim = _sizes_claim(node, sizes.get(node), witnesses) or _claim(node, witnesses, layout_follows=layout_follows)
+            if isinstance(claim, str):
+                declined[node] = claim
             else:
-                declined[node] = reason or f"the size {missing} is known only when the model runs"
+                claims.append(claim)
         return Claims(claims, declined)
 
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram:
         """Lower the partition to steps and compile the kernels that they need."""
         low = Lowering(self._target, self._threads)
         inputs = [low.of(value) for value in partition.inputs]
-        for group in group_nodes(partition.nodes, functools.partial(_joins, set(partition.outputs))):
+        sizes = {node: unit.elements for unit in partition.units if isinstance(unit, SizesClaim) for node in unit.nodes}
+        for node, elements in sizes.items():
+            store_sizes(low, node, elements)
+        computed = [node for node in partition.nodes if node not in sizes]
+        for group in group_nodes(computed, functools.partial(_joins, set(partition.outputs))):
             operator = find_operator(group.anchor.domain, group.anchor.op_type)
             if operator is None:
                 raise InvalidArgument(f"{group.anchor!r} was claimed, but there is no way to lower it")
             operator.lower(low, group)
         outputs = _outputs(low, partition.outputs, inputs)
-        kernels, engines = library_for(self._target).compile(low.writers)
-        storage = Storage(low.steps, inputs, [buffer.root for buffer in outputs])
+        steps = live_steps(low.steps, outputs)
+        kernels, engines = library_for(self._target).compile({step.symbol: low.writers[step.symbol] for step in steps})
+        storage = Storage(steps, inputs, [buffer.root for buffer in outputs])
         return CpuProgram(partition.inputs, outputs, storage, kernels, engines, driver_for(self._target), self._threads)
 
 
@@ -99,7 +107,27 @@ def _witnesses(graph: Graph) -> dict[str, Value]:
     return found
 
 
-def _symbols(node: Node) -> Iterable[str]:
+def _sizes_claim(node: Node, elements: tuple[Elements, ...] | None, witnesses: Mapping[str, Value]) -> SizesClaim | None:
+    """A claim of a node as the sizes that it makes, where values at hand show all that they depend on."""
+    names = symbols_of(elements or ())
+    if elements is None or not witnesses.keys() >= set(names):
+        return None
+    return SizesClaim((node,), reads=tuple(dict.fromkeys(witnesses[name] for name in names)), elements=elements)
+
+
+def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) -> Capability | str:
+    """A claim of a node as what it does, or why it is left to others."""
+    reason = _problem_of(node, layout_follows=layout_follows)
+    if reason is not None:
+        return reason
+    names = _symbols(node)
+    missing = next((name for name in names if name not in witnesses or witnesses[name].producer is node), None)
+    if missing is not None:
+        return f"the size {missing} is known only when the model runs"
+    return Capability((node,), reads=tuple(dict.fromkeys(witnesses[name] for name in names)))
+
+
+def _symbols(node: Node) -> Collection[str]:
     values = (*(value for value in node.inputs if value is not None), *node.outputs)
     return dict.fromkeys(name for value in values for dim in value.shape or () for name in sorted(symbols_in(dim)))
 

@@ -72,7 +72,7 @@ def access_of(output: Shape | None, operand: Value) -> str | None:
 
 def joins_product(group: Group, node: Node, value: Value) -> bool:
     """Whether `node` can be computed in the store of a product: everything else that it reads goes along columns or elements."""
-    if node.output.dtype is not DataType.FLOAT or not joins_elementwise(group, node, value):
+    if not joins_elementwise(group, node, value) or node.output.dtype is not DataType.FLOAT:
         return False
     right = group.anchor.inputs[1]
     one_matrix = right is not None and (right.constant is not None or len(right.shape or ()) == 2)

@@ -1,0 +1,20 @@
+"""Steps that anything reads: the others, such as shapes that only views were made of, are not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sardonyx.providers.cpu.steps import Buffer, Step
+
+__all__ = ["live_steps"]
+
+
+def live_steps(steps: Sequence[Step], outputs: Iterable[Buffer]) -> list[Step]:
+    """The steps that `outputs` depend on, in their order. O(steps)."""
+    wanted = {buffer.root for buffer in outputs}
+    live: list[Step] = []
+    for step in reversed(steps):
+        if any(step.buffers[place].root in wanted for place in step.writes):
+            live.append(step)
+            wanted.update(buffer.root for buffer in step.buffers)
+    return live[::-1]

@@ -1,0 +1,75 @@
+"""Small tensors that follow from shapes alone: what Shape, Gather, Add, Concat and their like compute for a Reshape to read.
+
+    Shape(x) -> Gather(0) -> Mul(12) -> Concat(…, 64)         elements 12 * batch and 64, whatever the operators are
+
+Such a node is claimed as what it makes, not as what it does: its elements are sizes, which binding knows, and one tiny kernel
+stores them where anything reads them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from sardonyx.ir import Dim, Expr, Node, Value
+from sardonyx.ir.shape import symbols_in
+from sardonyx.ops.fact import Fact
+from sardonyx.ops.infer import infer_node
+from sardonyx.provider import Capability
+from sardonyx.providers.cpu.expressions import element_type
+
+__all__ = ["Elements", "SizesClaim", "size_values", "symbols_of"]
+
+Elements: TypeAlias = tuple[Dim, ...]
+"""The elements of one tensor in order."""
+
+_MOST_ELEMENTS = 64
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SizesClaim(Capability):
+    """A node that is claimed as the sizes that it makes."""
+
+    elements: tuple[Elements, ...] = ()
+    """For each output its elements."""
+
+
+def size_values(nodes: Iterable[Node]) -> Mapping[Node, tuple[Elements, ...]]:
+    """The nodes, given in topological order, whose outputs follow from shapes, with the elements of each output. O(nodes)."""
+    facts: dict[Value, Fact] = {}
+    found: dict[Node, tuple[Elements, ...]] = {}
+    for node in nodes:
+        if not _may_be_sizes(node, facts):
+            continue
+        made = infer_node(node, facts)
+        facts.update((value, fact) for value, fact in zip(node.outputs, made, strict=False) if fact.value is not None)
+        elements = [_elements_of(facts.get(value)) for value in node.outputs]
+        known = tuple(item for item in elements if item is not None)
+        if len(known) == len(elements):
+            found[node] = known
+    return found
+
+
+def symbols_of(elements: Iterable[Elements]) -> list[str]:
+    """The symbols that elements depend on, each once."""
+    return list(dict.fromkeys(name for item in elements for dim in item for name in sorted(symbols_in(dim))))
+
+
+def _may_be_sizes(node: Node, facts: Mapping[Value, Fact]) -> bool:
+    begins = node.op_type in ("Shape", "Size") and not node.domain
+    return (begins or any(value in facts for value in node.inputs)) and not node.subgraphs and all(map(_is_small, node.outputs))
+
+
+def _is_small(value: Value) -> bool:
+    sizes = [dim for dim in value.shape or () if isinstance(dim, int)]
+    is_fixed = value.shape is not None and len(sizes) == len(value.shape)
+    return is_fixed and math.prod(sizes) <= _MOST_ELEMENTS and element_type(value.dtype) is not None
+
+
+def _elements_of(fact: Fact | None) -> Elements | None:
+    items = None if fact is None else fact.elements
+    if items is None or not all(isinstance(item, (int, Expr)) for item in items):
+        return None
+    return tuple(int(item) if isinstance(item, bool) else item for item in items)
