@@ -28,10 +28,13 @@ class SequentialExecutor:
         self._template: list[Any] = [None] * plan.slot_count
         for slot, array in plan.constants:
             self._template[slot] = array
+        self._only = _only_step(plan)
 
     def run(self, inputs: Sequence[Any], captures: Sequence[Any] = ()) -> list[Any]:
         """Compute the graph's outputs, on the host, from its inputs and captured values; values are Any by their ONNX type."""
         plan = self._plan
+        if self._only is not None:
+            return self._run_only(self._only, inputs)
         frame = self._template.copy()
         for slot, value in zip(plan.inputs, inputs, strict=True):
             frame[slot] = value
@@ -48,6 +51,26 @@ class SequentialExecutor:
         """Give back idle arenas and bindings; returns the bytes given back."""
         self._binder.clear()
         return sum(pool.trim() for pool in self._pools.values())
+
+    def _run_only(self, step: ProgramStep, inputs: Sequence[Any]) -> list[Any]:
+        """Run a plan that is one program of the host: its slots need no frame."""
+        check_cancelled()
+        arguments = [inputs[slot] for slot in step.inputs]
+        binding = self._binder.find(self._plan.segments[0], tuple([_shape(argument) for argument in arguments]))
+        sizes = binding.steps[0]
+        if sizes is None:
+            raise ValueError("a program's step has sizes")
+        outputs = [None if make is None else make() for make in sizes.makers]
+        if not sizes.bound.scratch_bytes:
+            results = _call(step, sizes.bound, arguments, outputs, None)
+        else:
+            pool = self._pools[step.memory.name]
+            arena = pool.borrow(binding.arena_bytes[step.memory.name])
+            try:
+                results = _call(step, sizes.bound, arguments, outputs, arena[1])
+            finally:
+                pool.give_back(arena)
+        return [results[step.outputs.index(slot)] for slot in self._plan.outputs]
 
     def _run_trivial(self, segment: Segment, frame: list[Any]) -> None:
         step = self._plan.steps[segment.start]
@@ -85,6 +108,17 @@ class SequentialExecutor:
         if bound.scratch_bytes:
             scratch = memory.view(buffer, sizes.scratch_offset, DataType.UINT8, (bound.scratch_bytes,))
         _store(step, frame, _call(step, bound, [frame[slot] for slot in step.inputs], outputs, scratch))
+
+
+def _only_step(plan: Plan) -> ProgramStep | None:
+    """The step of a plan that is one program on the host from inputs to outputs, else None."""
+    if len(plan.steps) != 1 or plan.captures or plan.constants:
+        return None
+    (step,) = plan.steps
+    if not isinstance(step, ProgramStep) or step.program.makes_outputs or step.memory is not HOST:
+        return None
+    whole = plan.inputs == tuple(range(len(plan.inputs))) and set(step.inputs) <= set(plan.inputs)
+    return step if whole and set(plan.outputs) <= set(step.outputs) else None
 
 
 def _call(step: ProgramStep, bound: Bound, inputs: list[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
