@@ -160,6 +160,7 @@ def _read_values(folder: Path, stem: str, formals: Sequence[Any]) -> tuple[Any, 
 
 
 def _read_value(path: Path, type_proto: Any) -> Any:
+    """A value as the model declares it; cases older than ml_dtypes hold bfloat16 as the uint16 of its bits."""
     content = path.read_bytes()
     if type_proto.HasField("sequence_type"):
         return array_of(numpy_helper.to_list(onnx.SequenceProto.FromString(content)))
@@ -167,7 +168,10 @@ def _read_value(path: Path, type_proto: Any) -> Any:
         return array_of(numpy_helper.to_optional(onnx.OptionalProto.FromString(content)))
     if type_proto.HasField("map_type"):
         return numpy_helper.to_dict(onnx.MapProto.FromString(content))
-    return array_of(onnx.TensorProto.FromString(content))
+    array = array_of(onnx.TensorProto.FromString(content))
+    declared = DataType(type_proto.tensor_type.elem_type)
+    is_bits = declared is DataType.BFLOAT16 and array.dtype == np.uint16
+    return array.view(declared.numpy) if is_bits else array
 
 
 def _operators(nodes: Sequence[Any]) -> Iterator[str]:
