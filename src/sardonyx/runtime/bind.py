@@ -19,6 +19,7 @@ from sardonyx.arena import Lifetime, place
 from sardonyx.dtypes import DataType, bit_width
 from sardonyx.provider import HOST, Bound, Memory, TensorSpec
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
+from sardonyx.trace import span
 
 __all__ = ["Binder", "Binding", "BoundStep", "Shapes", "size_bytes"]
 
@@ -83,7 +84,8 @@ class Binder:
             if found is not None:
                 self._table.move_to_end(key)
                 return found
-        made = _bind(self._plan, segment, shapes)
+        with span("runtime.bind", shapes=shapes):
+            made = _bind(self._plan, segment, shapes)
         with self._lock:
             self._table[key] = made
             if len(self._table) > self._capacity:

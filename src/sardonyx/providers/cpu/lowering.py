@@ -19,6 +19,8 @@ import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from sardonyx.codegen.expr import Expr, constant
 from sardonyx.codegen.module import Module
 from sardonyx.codegen.target import Target
@@ -54,7 +56,7 @@ class Lowering:
             raise ValueError("an input that is left out has no buffer; ask node.input(i) first")
         found = self._buffers.get(value)
         if found is None:
-            constant = None if value.constant is None else value.constant.numpy()
+            constant = None if value.constant is None else np.ascontiguousarray(value.constant.numpy())
             found = self._buffers[value] = Buffer(_dtype(value), _shape(value), constant)
         return found
 

@@ -60,6 +60,9 @@ class CpuProgram:
         self._engines = engines
         self._driver = runner
         self._threads = threads
+        used = {buffer: None for step in storage.steps for buffer in step.buffers}
+        fixed = (buffer for buffer in used if buffer.base is None and storage.homes[buffer][0] is not Home.ARENA)
+        self._fixed = {buffer: self._place(buffer, (), Sizes({})) for buffer in fixed}
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
         """Fix all sizes for inputs of these shapes; raises InvalidArgument where they contradict what was compiled."""
@@ -68,7 +71,7 @@ class CpuProgram:
         steps = []
         for step in self._storage.steps:
             params, tasks = step.plan(sizes)
-            buffers = [self._place(buffer, offsets, sizes) for buffer in step.buffers]
+            buffers = [self._fixed.get(buffer) or self._place(buffer, offsets, sizes) for buffer in step.buffers]
             steps.append(driver.Step(self._kernels[step.symbol], buffers, params, tasks))
         bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
         table = StepTable(steps, bases, threads=self._threads)

@@ -1,0 +1,123 @@
+"""What a run costs before any arithmetic, what a new shape costs, what a session costs, what the import costs.
+
+    taskset -c 0 python benchmarks/overhead.py [--zoo FOLDER]
+
+Bars: one node 8 us a run, a chain of 100 element-wise nodes 10 us; a new sequence length of bert_base 3 ms, a new batch size of
+resnet50 2 ms; a session of resnet50 1.5 s with an empty object cache and 0.5 s with a warm one; `import sardonyx` 150 ms, and 50 ms above
+`import numpy`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SESSION = """
+import os, sys, time
+import sardonyx
+options = sardonyx.SessionOptions()
+options.intra_op_num_threads = 1
+start = time.perf_counter()
+sardonyx.InferenceSession(sys.argv[1], options)
+print(time.perf_counter() - start)
+"""
+
+
+def fastest_us(run: Callable[[], Any], rounds: int = 30, runs: int = 500) -> float:
+    """The least mean time of a round, in microseconds: what the machine's other work does not disturb."""
+    best = 1e9
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(runs):
+            run()
+        best = min(best, (time.perf_counter() - start) / runs)
+    return 1e6 * best
+
+
+def small_models() -> None:
+    """One node, and a chain of 100."""
+    from sardonyx import GraphOptimizationLevel, InferenceSession, SessionOptions
+    from sardonyx.formats.onnx import to_bytes
+    from sardonyx.ir.text import parse_model
+
+    head = "ir_version 10\nopset 21\ngraph main(v0: float[3, 2]) -> (y: float[3, 2]) {\n"
+    chain = "".join(f"v{i + 1} = {'Relu' if i % 2 else 'Neg'}(v{i})\n" for i in range(99))
+    options = SessionOptions()
+    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    feed = {"v0": np.zeros((3, 2), np.float32)}
+    for label, body, bar in (("one node", "y = Relu(v0)\n", 8), ("a chain of 100 nodes", f"{chain}y = Neg(v99)\n", 10)):
+        session = InferenceSession(to_bytes(parse_model(f"{head}{body}}}")), options)
+        print(f"{label}: {fastest_us(functools.partial(session.run, None, feed)):.1f} us a run (bar {bar})")
+
+
+def new_shapes(path: Path, label: str, feeds: list[dict[str, Any]], bar_ms: float) -> None:
+    """What binding a new shape costs, as the runtime's own trace says."""
+    from sardonyx import InferenceSession, SessionOptions
+    from sardonyx.trace import Event, observe
+
+    options = SessionOptions()
+    options.intra_op_num_threads = 1
+    session = InferenceSession(path, options)
+    session.run(None, feeds[0])
+    seen: list[Event] = []
+    with observe(seen.append):
+        for feed in feeds[1:]:
+            session.run(None, feed)
+    costs = [event.duration_ns / 1e6 for event in seen if event.name == "runtime.bind"]
+    print(f"{label}: binding a new shape takes {statistics.median(costs):.2f} ms (bar {bar_ms:g})")
+
+
+def sessions(path: Path) -> None:
+    """In fresh processes: with an empty cache, then with what that left."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"SARDONYX_CACHE_DIR": folder}
+        for label, bar in (("empty object cache", 1.5), ("warm object cache", 0.5)):
+            command = [sys.executable, "-c", SESSION, str(path)]
+            runs = [subprocess.run(command, env=environment, capture_output=True, check=True) for _ in range(1 if bar == 1.5 else 5)]
+            times = [float(done.stdout) for done in runs]
+            print(f"a session of {path.stem}, {label}: {statistics.median(times):.2f} s (bar {bar:g})")
+
+
+def imports() -> None:
+    """In fresh processes, taking turns."""
+    code = "import time as t; a = t.perf_counter(); import numpy; b = t.perf_counter(); import sardonyx; print(b - a, t.perf_counter() - b)"
+    pairs = [subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split() for _ in range(9)]
+    numpy_ms, ours_ms = (1e3 * statistics.median(float(pair[side]) for pair in pairs) for side in (0, 1))
+    print(f"import sardonyx: {numpy_ms + ours_ms:.0f} ms, {ours_ms:.0f} above numpy (bars 150 and 50)")
+
+
+def main() -> None:
+    """Print all of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--zoo", default=str(Path(__file__).resolve().parents[2] / "shared" / "zoo"))
+    parser.add_argument("--cache", default=os.environ.get("SARDONYX_ZOO", str(Path(tempfile.gettempdir()) / "sardonyx-zoo")))
+    arguments = parser.parse_args()
+    small_models()
+    imports()
+    sys.path.insert(0, arguments.zoo)
+    import materialize
+
+    bert, resnet = (Path(materialize.materialize(name, arguments.cache)) for name in ("bert_base", "resnet50"))
+    rng = np.random.default_rng(0)
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    tokens = [{name: np.ones((1, length), np.int64) for name in names} for length in (16, 17, 24, 31, 33, 40, 47, 64, 65, 80)]
+    new_shapes(bert, "bert_base, sequence length", tokens, 3)
+    images = [{"input": rng.standard_normal((size, 3, 224, 224)).astype(np.float32)} for size in (1, 2, 3, 4)]
+    new_shapes(resnet, "resnet50, batch size", images, 2)
+    sessions(resnet)
+
+
+if __name__ == "__main__":
+    main()
