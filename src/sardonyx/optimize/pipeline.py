@@ -29,6 +29,7 @@ from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.simplify_reshapes import SIMPLIFY_RESHAPES
 from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.rules.fuse_attention import FUSE_ATTENTION
 from sardonyx.optimize.rules.fuse_conv_add import FUSE_CONV_ADD
 from sardonyx.optimize.rules.fuse_conv_batchnorm import FUSE_CONV_BATCHNORM
 from sardonyx.optimize.rules.fuse_conv_multiply import FUSE_CONV_MULTIPLY
@@ -92,6 +93,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_RMS_NORM,
         FUSE_GELU,
         FUSE_GELU_TANH,
+        FUSE_ATTENTION,
     ),
     Level.LAYOUT: (),
 }

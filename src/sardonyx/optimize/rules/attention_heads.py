@@ -1,0 +1,124 @@
+"""Read queries, keys and values of attention through the nodes that split heads: how they lay before.
+
+    packed (B, S, H x D)  ─ Reshape ─►  tokens (B, S, H, D)  ─ Transpose(0, 2, 1, 3) ─►  heads (B, H, S, D)
+                                                                                    └─ Reshape ─►  joined (B x H, S, D)
+
+Keys are read through the transposition that their product with the queries needs; keys and values that are repeated for groups of
+heads (Unsqueeze, Expand, Reshape) are read before that. Everything is recognized by shapes: which shape operand made them is no
+matter.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sardonyx.ir import Node, Shape, Value
+from sardonyx.optimize.rule import Builder
+from sardonyx.optimize.rules.attention_scores import joined
+
+__all__ = ["Heads", "read_heads", "read_keys", "repeated", "tokens_of"]
+
+_SWAP_HEADS = (0, 2, 1, 3)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Heads:
+    """One of Q, K, V."""
+
+    shape: Shape
+    """(B, H, S, D), or (B x H, S, D) where it is not known how the first splits."""
+    value: Value | None
+    """The value of that shape; None where only the tokens are at hand."""
+    tokens: Value | None
+    """The same as (B, S, H, D), if there is such a value."""
+
+    @property
+    def is_split(self) -> bool:
+        """Whether batch and heads are two dimensions."""
+        return len(self.shape) == 4
+
+    @property
+    def can_pack(self) -> bool:
+        """Whether it lies as (B, S, H x D)."""
+        return self.tokens is not None and isinstance(self.shape[1], int) and isinstance(self.shape[3], int)
+
+    def four(self, op: Builder) -> Value:
+        """It as (B, H, S, D)."""
+        if self.value is None:
+            return op.Transpose(self.tokens, perm=list(_SWAP_HEADS))
+        return self.value
+
+    def packed(self, op: Builder) -> Value:
+        """It as (B, S, H x D)."""
+        B, H, S, D = self.shape
+        if self.tokens is None:
+            raise ValueError("the tokens are not at hand; ask can_pack first")
+        if not isinstance(H, int) or not isinstance(D, int):
+            raise ValueError(f"{H} heads of size {D} cannot be packed; ask can_pack first")
+        node = self.tokens.producer
+        source = node.inputs[0] if _is(node, "Reshape") and node is not None else None
+        if source is not None and source.shape == (B, S, H * D):
+            return source
+        return op.Reshape(self.tokens, [0, 0, H * D])
+
+
+def read_heads(value: Value) -> Heads | None:
+    """Queries or values as they enter a product, of three or four dimensions; None for any other rank."""
+    if value.shape is None or len(value.shape) not in (3, 4):
+        return None
+    node = value.producer
+    if len(value.shape) == 3 and _is(node, "Reshape") and node is not None:
+        source = node.inputs[0]
+        if source is not None and source.shape is not None and joined(source.shape, value.shape):
+            value = source
+    return Heads(value.shape or (), value, tokens_of(value))
+
+
+def read_keys(value: Value) -> Heads | None:
+    """Keys as they enter the product, (B, H, D, T) or (B x H, D, T); None where they are not made by a transposition."""
+    node = value.producer
+    if node is None or node.domain or value.shape is None:
+        return None
+    source, rank = node.inputs[0], len(value.shape)
+    if node.op_type == "Reshape" and source is not None and rank == 4 and joined(source.shape, value.shape):
+        keys = read_keys(source)
+        return keys if keys is not None and keys.shape[:2] == value.shape[:2] and keys.is_split else None
+    if node.op_type != "Transpose" or source is None or source.shape is None or len(source.shape) != rank:
+        return None
+    perm = tuple(node.get("perm", ()))
+    if perm == (0, 2, 3, 1):
+        B, T, H, D = source.shape
+        return Heads((B, H, T, D), None, source)
+    return read_heads(source) if perm in ((0, 1, 3, 2), (0, 2, 1)) else None
+
+
+def tokens_of(value: Value) -> Value | None:
+    """The value (B, S, H, D) of which `value` is the transpose (B, H, S, D)."""
+    node = value.producer
+    return node.inputs[0] if _is(node, "Transpose") and node is not None and tuple(node.get("perm", ())) == _SWAP_HEADS else None
+
+
+def repeated(heads: Heads) -> Heads | None:
+    """Keys or values before each of their heads was repeated for a group of queries; None where it was not."""
+    value = heads.value
+    reshape = None if value is None else value.producer
+    if value is None or value.shape is None or not _is(reshape, "Reshape") or reshape is None:
+        return None
+    expanded = reshape.inputs[0]
+    expand = None if expanded is None else expanded.producer
+    if expanded is None or expanded.shape is None or len(expanded.shape) != 5 or not _is(expand, "Expand") or expand is None:
+        return None
+    narrow = expand.inputs[0]
+    unsqueeze = None if narrow is None else narrow.producer
+    source = unsqueeze.inputs[0] if unsqueeze is not None and _is(unsqueeze, "Unsqueeze") else None
+    if narrow is None or source is None or source.shape is None:
+        return None
+    B, M, group, T, D = expanded.shape
+    shapes = (source.shape, narrow.shape, value.shape)
+    if not isinstance(M, int) or not isinstance(group, int) or shapes != ((B, M, T, D), (B, M, 1, T, D), (B, M * group, T, D)):
+        return None
+    return Heads(source.shape, source, tokens_of(source))
+
+
+def _is(node: Node | None, op_type: str) -> bool:
+    return node is not None and node.op_type == op_type and not node.domain

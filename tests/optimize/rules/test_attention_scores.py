@@ -1,0 +1,83 @@
+"""Scores of attention, read from the argument of a softmax."""
+
+import math
+
+import pytest
+from support.optimizing import model_of
+
+from sardonyx.ir import Value
+from sardonyx.optimize.contract import Context
+from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
+from sardonyx.optimize.rules.attention_scores import Filling, Scores, joined, read_scores, scale_of
+
+
+def value_of(lines, name="x"):
+    text = f"""graph(q: float[6, 5, 8], k: float[6, 8, 7], m: float[5, 7], s: bool[5, 7], g: float[1]) -> (y) {{
+        two: float[] = 2.0 low: float[1, 1] = -inf wide: float[1, 1, 1, 1] = 3.0 {lines} y = Softmax(x) }}"""
+    model = model_of(text)
+    INFER_SHAPES.run(model, Context())
+    return next(value for node in model.graph for value in node.outputs if value.name == name)
+
+
+def scores(lines):
+    return read_scores(value_of(lines), frozenset())
+
+
+def test_scale_mask_and_operands():
+    """A product, times and by numbers, with a mask that is added."""
+    found = scores("p = MatMul(q, k) a = Mul(two, p) b = Div(a, two) c = Mul(b, two) x = Add(m, c)")
+    assert isinstance(found, Scores)
+    assert (found.query.name, found.keys.name, found.scale) == ("q", "k", 2.0)
+    assert isinstance(found.mask, Value)
+    assert (found.mask.name, found.mask_rank) == ("m", 3)
+
+
+@pytest.mark.parametrize(("where", "inverted"), [("Where(s, p, low)", True), ("Where(s, low, p)", False)])
+def test_filled_scores(where, inverted):
+    """Scores that are replaced where a condition holds, or where it does not."""
+    found = scores(f"p = MatMul(q, k) x = {where}")
+    assert found is not None
+    assert isinstance(found.mask, Filling)
+    assert (found.mask.condition.name, found.mask.fill, found.mask.inverted) == ("s", -math.inf, inverted)
+
+
+def test_reshapes_that_split_heads_are_looked_through():
+    """The scores meet the mask as four dimensions."""
+    found = scores("""f: int64[4] = [2, 3, 5, 7] t: int64[3] = [6, 5, 7] p = MatMul(q, k) r = Reshape(p, f) a = Add(r, m)
+        x = Reshape(a, t)""")
+    assert found is not None
+    assert found.mask_rank == 4
+
+
+@pytest.mark.parametrize("lines", [
+    "x = Neg(q)", "p = MatMul(q, k) x = Mul(p, g)", "p = MatMul(q, k) x = Div(two, p)", "p = MatMul(q, k) x = Mul(p, wide)",
+    "p = MatMul(q, k) a = Add(p, m) x = Add(a, m)", "p = MatMul(q, k) a = Add(p, m) x = Mul(a, two)",
+    "p = MatMul(q, k) x = Add(p, p)", "p = MatMul(q, k) x = Add(p, wide)", "p = MatMul(q, k) x = Where(s, p, m)",
+    "p = MatMul(q, k) t: int64[3] = [5, 6, 7] x = Reshape(p, t)",
+])  # fmt: skip
+def test_what_is_no_score(lines):
+    """Other operators, other users, scales that are no numbers, two masks, shapes that grow."""
+    assert scores(lines) is None
+
+
+@pytest.mark.parametrize(("line", "factor"), [("Mul(q, two)", 2.0), ("Mul(two, q)", 2.0), ("Div(q, two)", 0.5)])
+def test_scale_of_an_operand(line, factor):
+    """A value that is another times a number."""
+    base, found = scale_of(value_of(f"x = {line}"), frozenset())
+    assert (base.name, found) == ("q", factor)
+
+
+@pytest.mark.parametrize("line", ["Div(two, q)", "Mul(q, g)", "Mul(q, wide)", "Add(q, two)"])
+def test_scale_of_anything_else(line):
+    """A value that is no such product is itself times 1."""
+    value = value_of(f"x = {line}")
+    assert scale_of(value, frozenset()) == (value, 1.0)
+
+
+def test_joined():
+    """Batch and heads are the first dimensions, in one or in two."""
+    assert joined((6, 5, 8), (2, 3, 5, 8))
+    assert joined((2, 3, 5, 8), (6, 5, 8))
+    assert not joined((6, 5, 8), (2, 3, 8, 5))
+    assert not joined((6, 5, 8), (6, 5, 8))
+    assert not joined(None, (6, 5, 8))
