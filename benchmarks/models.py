@@ -4,8 +4,8 @@
     python benchmarks/models.py --threads 2
     python benchmarks/models.py --provider ReferenceExecutionProvider bert_base resnet50
 
-Each engine runs in a process of its own; the processes take turns, round by round. A ratio is the median over rounds of ours / theirs.
-The zoo is a folder with `materialize.py`, which makes models and inputs; the first input case of each model is run.
+Each engine runs in a process of its own; the processes take turns, round by round. A ratio is the median over rounds of
+ours / theirs. The zoo is a folder with `materialize.py`, which makes models and inputs; the first input case of each model is run.
 
 Bars: CPU provider, one thread: geometric mean 0.90, no model above 1.10; two threads: 0.90 and 1.15; peak memory 1.1x.
 Reference provider, one thread: bert_base 3x, resnet50 8x.
@@ -85,8 +85,8 @@ def compare(path: str, name: str, arguments: argparse.Namespace) -> tuple[float,
     ours_ms, theirs_ms = (1e3 * statistics.median(answers[side][0] for answers in rounds) for side in (0, 1))
     ours_mib, theirs_mib = (rounds[-1][side][1] for side in (0, 1))
     return ratio, (
-        f"{name:20s} {ours_ms:9.3f} ms, onnxruntime {theirs_ms:9.3f} ms, x{ratio:.2f}; peak {ours_mib:.0f} MiB, {theirs_mib:.0f} MiB, "
-        f"x{ours_mib / theirs_mib:.2f}; loaded in {loads[0]:.2f} s, {loads[1]:.2f} s"
+        f"{name:20s} {ours_ms:9.3f} ms, onnxruntime {theirs_ms:9.3f} ms, x{ratio:.2f}; "
+        f"peak {ours_mib:.0f} MiB, {theirs_mib:.0f} MiB, x{ours_mib / theirs_mib:.2f}; loaded in {loads[0]:.2f} s, {loads[1]:.2f} s"
     )
 
 

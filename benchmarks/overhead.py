@@ -2,9 +2,9 @@
 
     taskset -c 0 python benchmarks/overhead.py [--zoo FOLDER]
 
-Bars: one node 8 us a run, a chain of 100 element-wise nodes 10 us; a new sequence length of bert_base 3 ms, a new batch size of
-resnet50 2 ms; a session of resnet50 1.5 s with an empty object cache and 0.5 s with a warm one; `import sardonyx` 150 ms, and 50 ms above
-`import numpy`.
+Bars: one node 8 us a run, a chain of 100 element-wise nodes 10 us; a new sequence length of bert_base 3 ms, a new batch
+size of resnet50 2 ms; a session of resnet50 1.5 s with an empty object cache and 0.5 s with a warm one; `import sardonyx`
+150 ms, and 50 ms above `import numpy`.
 """
 
 from __future__ import annotations
@@ -85,14 +85,18 @@ def sessions(path: Path) -> None:
         environment = os.environ | {"SARDONYX_CACHE_DIR": folder}
         for label, bar in (("empty object cache", 1.5), ("warm object cache", 0.5)):
             command = [sys.executable, "-c", SESSION, str(path)]
-            runs = [subprocess.run(command, env=environment, capture_output=True, check=True) for _ in range(1 if bar == 1.5 else 5)]
+            count = 1 if bar == 1.5 else 5
+            runs = [subprocess.run(command, env=environment, capture_output=True, check=True) for _ in range(count)]
             times = [float(done.stdout) for done in runs]
             print(f"a session of {path.stem}, {label}: {statistics.median(times):.2f} s (bar {bar:g})")
 
 
 def imports() -> None:
     """In fresh processes, taking turns."""
-    code = "import time as t; a = t.perf_counter(); import numpy; b = t.perf_counter(); import sardonyx; print(b - a, t.perf_counter() - b)"
+    code = (
+        "import time as t; a = t.perf_counter(); import numpy; b = t.perf_counter(); import sardonyx; "
+        "print(b - a, t.perf_counter() - b)"
+    )
     pairs = [subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split() for _ in range(9)]
     numpy_ms, ours_ms = (1e3 * statistics.median(float(pair[side]) for pair in pairs) for side in (0, 1))
     print(f"import sardonyx: {numpy_ms + ours_ms:.0f} ms, {ours_ms:.0f} above numpy (bars 150 and 50)")

@@ -154,7 +154,7 @@ def _bound_step(plan: Plan, index: int, bound: Bound, offsets: dict[Any, int]) -
 
 
 def _maker(memory: Memory, spec: TensorSpec | None) -> Callable[[], Any] | None:
-    """What makes a tensor with a buffer of its own. Small ones of the host are plain arrays: aligning them costs more than it saves."""
+    """What makes a tensor with a buffer of its own. Small ones of the host are plain arrays: aligning them would cost more."""
     if spec is None:
         return None
     size = size_bytes(spec)
