@@ -65,7 +65,7 @@ class Storage:
         return place([Lifetime(size_bytes(tenant.buffer, sizes), tenant.first, tenant.last) for tenant in self._tenants])
 
     def _share(self, steps: Sequence[Step], last: dict[Buffer, int]) -> None:
-        """Let a step write where one of its inputs was, where nobody needs that any more."""
+        """Let a step write where one of its inputs was, where nobody needs that any more and the step itself reads it but once."""
         for index, step in enumerate(steps):
             written = step.buffers[step.writes[0]].root
             if written in self.homes or not step.in_place or step.buffers[step.writes[0]].base is not None:
@@ -74,7 +74,8 @@ class Storage:
                 source = step.buffers[place_in_step]
                 host = source.root
                 fits = host not in self.homes and source.base is None and host.constant is None and last[host] == index
-                if fits and host not in self._shares.values() and product(host.shape) == product(written.shape):
+                fits = fits and sum(buffer.root is host for buffer in step.buffers) == 1
+                if fits and host not in self._shares.values() and _same_size(host, written):
                     self._shares[written] = host
                     break
 
@@ -92,6 +93,10 @@ class Storage:
             known = spans.get(host, (begin, begin))
             spans[host] = (min(known[0], begin), max(known[1], last[buffer]))
         return [_Tenant(buffer, begin, end) for buffer, (begin, end) in spans.items()]
+
+
+def _same_size(left: Buffer, right: Buffer) -> bool:
+    return item_bytes(left.dtype) == item_bytes(right.dtype) and product(left.shape) == product(right.shape)
 
 
 def item_bytes(dtype: DataType) -> int:

@@ -21,6 +21,9 @@ from sardonyx.providers.cpu.steps import Buffer, Plan
 
 __all__ = ["Walk", "broadcast_walk", "can_broadcast", "check", "copy_to", "joins_elementwise"]
 
+_BROADCASTS_SINCE = 7
+"""From this version on all operators broadcast as NumPy does."""
+
 TASK_ELEMENTS = 1 << 14
 """Elements of one task: large enough to hide its start, small enough to share out."""
 
@@ -114,6 +117,8 @@ def joins_elementwise(group: Group, node: Node, value: Value) -> bool:
 def check(node: Node) -> str | None:
     """Why an element-wise node cannot be compiled."""
     output = node.outputs[0]
+    if node.version < _BROADCASTS_SINCE and (node.get("axis") is not None or node.op_type == "PRelu"):
+        return f"{node.op_type} of opset {node.version} broadcasts from another axis than the last"
     if element_type(output.dtype) is None:
         return f"elements of type {output.dtype}"
     for index, value in enumerate(node.inputs):

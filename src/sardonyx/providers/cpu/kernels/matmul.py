@@ -75,7 +75,7 @@ def joins_product(group: Group, node: Node, value: Value) -> bool:
     if not joins_elementwise(group, node, value) or node.output.dtype is not DataType.FLOAT:
         return False
     right = group.anchor.inputs[1]
-    one_matrix = right is not None and (right.constant is not None or len(right.shape or ()) == 2)
+    one_matrix = right is not None and len(right.shape or ()) == 2
     ways = (COLUMN, WHOLE) if one_matrix else (COLUMN,)
     others = (other for other in node.inputs if other is not None and other is not value)
     return all((other.constant is not None and other.constant.size == 1) or access_of(value.shape, other) in ways for other in others)

@@ -1,0 +1,115 @@
+"""The state of lowering: buffers, kernels, expressions of tails."""
+
+import numpy as np
+import pytest
+from support.models import graph
+
+import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
+from sardonyx.codegen.expr import Expr, argument, number
+from sardonyx.codegen.target import host_target
+from sardonyx.codegen.types import F32, I64
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Graph, Value
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.lowering import Lowering, find_operator, lowers
+
+
+@pytest.fixture
+def low() -> Lowering:
+    """A partition without steps."""
+    return Lowering(host_target(), 1)
+
+
+def _tail(body: str) -> tuple[Graph, Group]:
+    made = graph(body)
+    anchor, *tail = made
+    for node in made:
+        node.outputs[0].type = made.inputs[0].type
+    return made, Group(anchor, tail)
+
+
+def _steps(expr: Expr) -> list[str]:
+    return [step.primitive for step in number([expr])[0]]
+
+
+def test_each_value_has_one_buffer(low: Lowering) -> None:
+    """Inputs are without elements, constants have theirs, and a result takes the place of what was there."""
+    made = graph("graph(x: float[n, 2]) -> (y: float[n, 2]) { w: float[2] = [1.0, 2.0] y = Add(x, w) }")
+    (node,) = made
+    x = low.of(node.inputs[0])
+    assert low.of(node.inputs[0]) is x
+    assert x.constant is None
+    weights = low.of(node.inputs[1]).constant
+    assert weights is not None
+    assert weights.tolist() == [1, 2]
+    result = low.result(node.output)
+    assert low.of(node.output) is result
+    view = low.view(node.output, x, 3)
+    assert low.of(node.output) is view
+    assert (view.base, view.offset) == (x, 3)
+
+
+def test_inputs_that_are_left_out_or_unknown_have_no_buffer(low: Lowering) -> None:
+    """Asking is a mistake of the caller."""
+    with pytest.raises(ValueError, match="left out"):
+        low.of(None)
+    with pytest.raises(ValueError, match="no known element type"):
+        low.of(Value("v"))
+
+
+def test_packed_weights_have_their_type_and_shape(low: Lowering) -> None:
+    """Those of the array."""
+    buffer = low.constant(np.zeros((2, 3), np.int64))
+    assert (buffer.dtype, buffer.shape) == (DataType.INT64, (2, 3))
+
+
+def test_a_kernel_is_asked_for_once(low: Lowering) -> None:
+    """The first writer of a symbol is kept."""
+    assert low.kernel("k", lambda module, symbol: None) == "k"
+    first = low.writers["k"]
+    low.kernel("k", lambda module, symbol: None)
+    assert low.writers["k"] is first
+
+
+def test_symbols_tell_expressions_apart(low: Lowering) -> None:
+    """By what they compute, on which types, with which constants; equal ones are equal."""
+    x = argument(0, F32)
+    different = (x + 1, x + 2, x * 1, argument(0, I64) + 1, argument(1, F32) + 1, x + 0.0, x + -0.0)
+    assert len({low.symbol("map", [expr]) for expr in different}) == len(different)
+    assert low.symbol("map", [x + 1], "oo", "") == low.symbol("map", [argument(0, F32) + 1], "oo")
+    assert low.symbol("map", [x], "oo").startswith("map_oo_")
+    assert low.symbol("map", [x]).endswith(f"_{low.target.isa}")
+
+
+def test_an_epilogue_is_one_expression(low: Lowering) -> None:
+    """Of the anchor's element, and of the tensors that the tail reads; numbers are part of it, equal tensors one argument."""
+    made, group = _tail("""graph(x: float[2], r: float[2]) -> (y) {
+        half: float[] = 0.5
+        a = Softmax(x) b = Mul(a, half) c = Add(b, r) d = Mul(c, r) y = Relu(d) }""")
+    expr, operands = low.epilogue(group)
+    assert operands == [made.inputs[1]]
+    assert _steps(expr) == ["argument", "constant", "mul", "argument", "add", "mul", "constant", "max"]
+
+
+def test_an_empty_epilogue_is_the_element(low: Lowering) -> None:
+    """Argument 0 as it is."""
+    _, group = _tail("graph(x: float[2]) -> (y) { y = Softmax(x) }")
+    expr, operands = low.epilogue(group)
+    assert (expr.primitive, expr.value, operands) == ("argument", 0, [])
+
+
+def test_a_chain_begins_with_its_anchor(low: Lowering) -> None:
+    """Its inputs are the arguments, in the order in which they are met."""
+    made, group = _tail("graph(x: float[2], z: float[2]) -> (y) { a = Sub(z, x) y = Mul(a, z) }")
+    expr, operands = low.chain(group)
+    assert operands == [made.inputs[1], made.inputs[0]]
+    assert _steps(expr) == ["argument", "argument", "sub", "mul"]
+
+
+def test_operators_are_registered_once() -> None:
+    """Twice is a mistake; what nobody registered is not found."""
+    assert find_operator("", "Softmax") is not None
+    assert find_operator("", "NoSuchOperator") is None
+    assert find_operator("no.such.domain", "Softmax") is None
+    with pytest.raises(ValueError, match="two lowerings of ai.onnx.Softmax"):
+        lowers("Softmax", check=lambda node: None)(lambda low, group: None)

@@ -1,0 +1,49 @@
+"""What symbols are in one binding."""
+
+import pytest
+
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import symbol
+from sardonyx.providers.cpu.sizes import Sizes, solvable_symbols, solve
+
+_N, _S = symbol("n"), symbol("s")
+
+
+def test_dimensions_are_evaluated() -> None:
+    """Numbers, symbols, and expressions of them."""
+    sizes = Sizes({"n": 2, "s": 5})
+    assert [sizes(dim) for dim in (7, _N, _N * _S + 1, _S // 2)] == [7, 2, 11, 2]
+    assert sizes.shape((_N, 3, _S)) == (2, 3, 5)
+    assert sizes.product((_N, 3, _S)) == 30
+    assert sizes.product(()) == 1
+
+
+def test_only_dimensions_that_are_symbols_tell_sizes() -> None:
+    """An expression of a symbol does not."""
+    assert solvable_symbols([(_N, 3), (_S + 1, 2 * _N)]) == {"n"}
+
+
+def test_symbols_follow_from_the_shapes_of_inputs() -> None:
+    """The first input that shows a symbol decides it, those that follow are checked."""
+    sizes = solve(["x", "y"], [(_N, 3), (_N * _S, _S)], [(2, 3), (8, 4)])
+    assert (sizes(_N), sizes(_S)) == (2, 4)
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ([(2, 4), (8, 4)], r"x was compiled with shape \(n, 3\), got \(2, 4\)"),
+    ([(2, 3, 1), (8, 4)], r"x was compiled with shape \(n, 3\), got \(2, 3, 1\)"),
+    ([None, (8, 4)], r"x was compiled with shape \(n, 3\), got None"),
+    ([(2, 3), (9, 4)], r"y has a dimension 9 where the other inputs' sizes make n\*s = 8"),
+])  # fmt: skip
+def test_shapes_that_contradict_what_was_compiled(given: list[tuple[int, ...] | None], message: str) -> None:
+    """They are errors that name the input."""
+    with pytest.raises(InvalidArgument, match=message):
+        solve(["x", "y"], [(_N, 3), (_N * _S, _S)], given)
+
+
+def test_what_does_not_follow_is_not_checked() -> None:
+    """A dimension with a symbol that no input shows may be anything."""
+    sizes = solve(["x"], [(_S + 1, _N)], [(5, 2)])
+    assert sizes(_N) == 2
+    with pytest.raises(KeyError):
+        sizes(_S)
