@@ -1,0 +1,122 @@
+"""Resize and Upsample, beside the reference provider, for several sizes of one session."""
+
+import numpy as np
+import pytest
+from support.cpu import LEVELS, assert_close, cpu_session, declined, kernels_of, reference
+from support.moving import filled, same
+
+from sardonyx.errors import InvalidArgument
+
+_COORDINATES = ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"]
+_ROUNDINGS = ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"]
+
+
+def _close(body: str, *shapes: tuple[int, ...], opset: int = 21, isa: str | None = None) -> None:
+    for threads in (1, 2):
+        session = cpu_session(body, opset=opset, isa=isa, threads=threads)
+        for shape in shapes:
+            feeds = {"x": filled(shape)}
+            (found,), (wanted,) = session.run(None, feeds), reference(body, feeds, opset=opset)
+            assert_close(found, wanted, 2e-6)
+
+
+@pytest.mark.parametrize("coordinates", _COORDINATES)
+@pytest.mark.parametrize("rounding", _ROUNDINGS)
+def test_nearest(coordinates: str, rounding: str) -> None:
+    """Every element is the reference's own, for factors that are and are not whole."""
+    for scales in ("[1.0, 1.0, 2.0, 2.0]", "[1.0, 1.0, 3.0, 0.5]"):
+        body = f"""graph(x: float[N, C, H, W]) -> (y) {{
+            s: float[4] = {scales}
+            y = Resize(x, _, s) {{mode = "nearest", coordinate_transformation_mode = "{coordinates}", nearest_mode = "{rounding}"}}
+        }}"""
+        same(body, (1, 2, 5, 7), (2, 3, 1, 33))
+    body = f"""graph(x: float[2, 3, 16, 17]) -> (y) {{
+        s: float[4] = [1.0, 1.0, 0.7, 1.3]
+        y = Resize(x, _, s) {{mode = "nearest", coordinate_transformation_mode = "{coordinates}", nearest_mode = "{rounding}"}}
+    }}"""
+    same(body, (2, 3, 16, 17))
+
+
+@pytest.mark.parametrize("kind", ["uint8", "bool", "float16", "double", "int64"])
+def test_nearest_moves_elements_of_any_type(kind: str) -> None:
+    """In rows of channels and one by one."""
+    same(f"graph(x: {kind}[N, C, H, W]) -> (y) {{ s: float[4] = [1, 1, 2, 2] y = Resize(x, _, s) }}", (1, 3, 5, 20), kind=kind)
+    same(f"graph(x: {kind}[N, H, W, C]) -> (y) {{ s: float[4] = [1, 2, 2, 1] y = Resize(x, _, s) }}", (1, 3, 5, 20), kind=kind)
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("coordinates", _COORDINATES)
+def test_blending(mode: str, coordinates: str, isa: str) -> None:
+    """Images as channels-first and channels-last, one axis, three axes."""
+    how = f'{{mode = "{mode}", coordinate_transformation_mode = "{coordinates}"}}'
+    first = f"graph(x: float[N, C, H, W]) -> (y) {{ s: float[4] = [1, 1, 2, 3] y = Resize(x, _, s) {how} }}"
+    _close(first, (1, 2, 5, 7), (2, 1, 1, 33), isa=isa)
+    last = f"graph(x: float[N, H, W, C]) -> (y) {{ s: float[4] = [1, 2, 3, 1] y = Resize(x, _, s) {how} }}"
+    _close(last, (1, 5, 7, 3), (2, 1, 3, 33), (1, 4, 4, 1), isa=isa)
+    line = f"graph(x: float[N, C, T]) -> (y) {{ s: float[3] = [1, 1, 0.5] y = Resize(x, _, s) {how} }}"
+    _close(line, (1, 2, 6), (2, 1, 40), isa=isa)
+    space = f"graph(x: float[2, 4, 5, 6, 3]) -> (y) {{ s: float[5] = [1, 2, 0.6, 1.5, 1] y = Resize(x, _, s) {how} }}"
+    _close(space, (2, 4, 5, 6, 3), isa=isa)
+
+
+def test_cubic_attributes() -> None:
+    """The coefficient, and elements outside that weigh nothing."""
+    how = '{mode = "cubic", cubic_coeff_a = -0.5, exclude_outside = 1}'
+    _close(f"graph(x: float[N, 1, H, W]) -> (y) {{ s: float[4] = [1, 1, 2, 0.5] y = Resize(x, _, s) {how} }}", (1, 1, 5, 8))
+
+
+def test_sizes() -> None:
+    """Given as constants, for some axes, and taken from another tensor."""
+    body = """graph(x: float[N, C, H, W]) -> (y) {
+        s: int64[2] = [7, 9]
+        y = Resize(x, _, _, s) {mode = "linear", axes = [2, -1]}
+    }"""
+    _close(body, (1, 2, 5, 6), (1, 2, 20, 4))
+    body = """graph(x: float[N, C, H, W], z: float[N, D, P, Q]) -> (y) {
+        a = Shape(x) {end = 2}
+        b = Shape(z) {start = 2}
+        s = Concat(a, b) {axis = 0}
+        y = Resize(x, _, _, s)
+    }"""
+    same(body, *({"x": filled((1, 2, 5, 6)), "z": filled((1, 1, *wide))} for wide in ((10, 12), (3, 3), (5, 6))))
+
+
+def test_old_versions() -> None:
+    """Upsample with an attribute and with an input, Resize before coordinates were named."""
+    same("graph(x: float[N, C, H, W]) -> (y) { y = Upsample(x) {scales = [1.0, 1.0, 2.0, 2.0]} }", (1, 2, 3, 4), opset=7)
+    for mode in ("nearest", "linear"):
+        body = f"graph(x: float[1, 2, 5, 4]) -> (y) {{ s: float[4] = [1, 1, 2, 2] y = Upsample(x, s) {{mode = \"{mode}\"}} }}"
+        _close(body, (1, 2, 5, 4), opset=9)
+        body = f"graph(x: float[1, 2, 5, 4]) -> (y) {{ s: float[4] = [1, 1, 0.6, 1.4] y = Resize(x, s) {{mode = \"{mode}\"}} }}"
+        _close(body, (1, 2, 5, 4), opset=10)
+
+
+def test_nothing_to_resize_is_a_view() -> None:
+    """Scales of 1."""
+    body = "graph(x: float[N, 3]) -> (y) { s: float[2] = [1, 1] a = Neg(x) b = Resize(a, _, s) y = Abs(b) }"
+    assert "Resize" not in kernels_of(body)
+    same(body, (2, 3))
+
+
+def test_empty_images() -> None:
+    """Nothing becomes nothing; an empty axis cannot grow."""
+    same("graph(x: float[N, 3, H]) -> (y) { s: float[3] = [1, 1, 2] y = Resize(x, _, s) }", (0, 3, 4), (1, 3, 0))
+    session = cpu_session("graph(x: float[N, H]) -> (y) { s: int64[1] = [4] y = Resize(x, _, _, s) {axes = [1]} }")
+    with pytest.raises(InvalidArgument, match="empty and cannot grow to 4"):
+        session.run(None, {"x": np.zeros((1, 0), np.float32)})
+
+
+_LEFT_ALONE = [
+    'mode = "linear", antialias = 1',
+    'coordinate_transformation_mode = "tf_crop_and_resize"',
+    'keep_aspect_ratio_policy = "not_larger"',
+]
+
+
+@pytest.mark.parametrize("attributes", _LEFT_ALONE)
+def test_what_is_left_alone(attributes: str) -> None:
+    """Antialiasing, crops, kept ratios, computed scales."""
+    body = f"graph(x: float[4, 4], r: float[4]) -> (y) {{ s: int64[2] = [2, 2] y = Resize(x, r, _, s) {{{attributes}}} }}"
+    assert len(declined(body)) == 1
+    assert declined("graph(x: float[4, 4], s: float[2]) -> (y) { y = Resize(x, _, s) }")
