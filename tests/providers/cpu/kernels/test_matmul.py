@@ -1,0 +1,112 @@
+"""MatMul and Gemm of models: sizes around tiles, batches, tails, constant and computed right sides."""
+
+import numpy as np
+import pytest
+from support.cpu_run import LEVELS, assert_close, assert_same_bits, cpu_session, declined, reference, run_cpu, steps_of
+
+from sardonyx.dtypes import Array
+
+
+def _x(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("columns", [1, 15, 16, 17, 64, 65, 131])
+@pytest.mark.parametrize("isa", LEVELS)
+def test_constant_matrices(isa: str, columns: int) -> None:
+    """Of any width, times any number of rows, in one session."""
+    body = f"graph(x: float[m, 37]) -> (y: float[m, {columns}]) {{ w: float[37, {columns}] = ... 1 y = MatMul(x, w) }}"
+    session = cpu_session(body, isa=isa)
+    for rows in (0, 1, 5, 6, 7, 13):
+        x = _x(rows, 37)
+        assert_close(session.run(None, {"x": x})[0], reference(body, {"x": x}, double=True)[0], 2e-6)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3, 4, 768, 769, 1600])
+def test_depths_around_blocks(depth: int) -> None:
+    """A tail is applied once, when the sums are whole."""
+    body = f"""graph(x: float[3, {depth}], w: float[{depth}, 5], b: float[5]) -> (y: float[3, 5]) {{
+        p = MatMul(x, w) s = Add(p, b) y = Relu(s) }}"""
+    feeds = {"x": _x(3, depth), "w": _x(depth, 5, seed=1), "b": _x(5, seed=2)}
+    assert_close(run_cpu(body, feeds)[0], reference(body, feeds, double=True)[0], 3e-6)
+
+
+def test_leading_dimensions_are_rows() -> None:
+    """Of the left side, where the right side is one matrix."""
+    body = "graph(x: float[a, b, 3, 8]) -> (y: float[a, b, 3, 5]) { w: float[8, 5] = ... 1 y = MatMul(x, w) }"
+    session = cpu_session(body)
+    for shape in ((1, 1, 3, 8), (2, 5, 3, 8), (0, 2, 3, 8)):
+        x = _x(*shape)
+        assert_close(session.run(None, {"x": x})[0], reference(body, {"x": x}, double=True)[0], 2e-6)
+
+
+@pytest.mark.parametrize("columns", [3, 64, 70])
+def test_batches_of_computed_matrices(columns: int) -> None:
+    """As attention multiplies them; sizes that only the run knows."""
+    body = f"graph(x: float[n, h, s, 16], w: float[n, h, 16, {columns}]) -> (y: float[n, h, s, {columns}]) {{ y = MatMul(x, w) }}"
+    session = cpu_session(body)
+    for n, h, s in ((1, 1, 1), (2, 3, 7), (1, 2, 33)):
+        feeds = {"x": _x(n, h, s, 16), "w": _x(n, h, 16, columns, seed=1)}
+        assert_close(session.run(None, feeds)[0], reference(body, feeds, double=True)[0], 3e-6)
+
+
+def test_constant_batches() -> None:
+    """A right side of three dimensions; what is added to each element is added to each matrix."""
+    body = """graph(x: float[2, 3, 4], r: float[2, 3, 5]) -> (y: float[2, 3, 5]) {
+        w: float[2, 4, 5] = ... 1
+        p = MatMul(x, w) y = Add(p, r) }"""
+    feeds = {"x": _x(2, 3, 4), "r": _x(2, 3, 5, seed=1)}
+    assert_close(run_cpu(body, feeds)[0], reference(body, feeds, double=True)[0], 2e-6)
+
+
+@pytest.mark.parametrize("transposed", [0, 1])
+@pytest.mark.parametrize("bias", ["", ", c"])
+def test_gemm(bias: str, transposed: int) -> None:
+    """With a row or nothing added, the right side as it is or transposed."""
+    shape = "7, 9" if transposed else "9, 7"
+    body = f"""graph(x: float[m, 9]) -> (y: float[m, 7]) {{
+        w: float[{shape}] = ... 1 c: float[7] = ... 2
+        y = Gemm(x, w{bias}) {{transB = {transposed}}} }}"""
+    session = cpu_session(body)
+    for rows in (1, 6, 20):
+        x = _x(rows, 9)
+        assert_close(session.run(None, {"x": x})[0], reference(body, {"x": x}, double=True)[0], 2e-6)
+
+
+def test_tails_join() -> None:
+    """A bias, a residual of every element, and an activation; the same weights may be read by two nodes."""
+    body = """graph(x: float[n, s, 24]) -> (y: float[n, s, 24], z: float[n, s, 24]) {
+        w: float[24, 24] = ... 1 b: float[24] = ... 2
+        p = MatMul(x, w) q = Add(p, b) r = Add(x, q) y = Gelu(r) z = MatMul(y, w) }"""
+    assert steps_of(body) == ["MatMul+Add+Add+Gelu", "MatMul"]
+    session = cpu_session(body)
+    for n, s in ((1, 1), (2, 17)):
+        feeds = {"x": _x(n, s, 24)}
+        for found, exact in zip(session.run(None, feeds), reference(body, feeds, double=True), strict=True):
+            assert_close(found, exact, 3e-6)
+
+
+def test_special_values() -> None:
+    """NaN and infinities go where they belong, also beside the columns that fill up the last panel."""
+    body = "graph(x: float[3, 2]) -> (y: float[3, 5]) { w: float[2, 5] = ... 1 y = MatMul(x, w) }"
+    x = np.array([[np.nan, 1], [np.inf, 1], [0, 1]], np.float32)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(run_cpu(body, {"x": x})[0], reference(body, {"x": x})[0], rtol=1e-6)
+
+
+def test_threads_and_batches_do_not_change_bits() -> None:
+    """Two threads, or some of the rows alone, give the same."""
+    body = "graph(x: float[m, 300]) -> (y: float[m, 200]) { w: float[300, 200] = ... 1 y = MatMul(x, w) }"
+    x = _x(150, 300)
+    (whole,) = run_cpu(body, {"x": x})
+    assert_same_bits(run_cpu(body, {"x": x}, threads=2)[0], whole)
+    assert_same_bits(run_cpu(body, {"x": x[70:73]})[0], whole[70:73])
+
+
+@pytest.mark.parametrize("body", [
+    "graph(x: double[2, 3]) -> (y: double[2, 4]) { w: double[3, 4] = ... 1 y = MatMul(x, w) }",
+    "graph(x: float[2, n], w: float[m, 4]) -> (y: float[2, 4]) { y = MatMul(x, w) }",
+])  # fmt: skip
+def test_what_is_declined(body: str) -> None:
+    """Other types, and inner dimensions that are not known to agree."""
+    assert declined(body)

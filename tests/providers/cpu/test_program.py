@@ -1,0 +1,108 @@
+"""Programs: binding and running, from many threads, on what users give."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from support.cpu_run import cpu_session, run_cpu, steps_of
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+
+BODY = """graph(x: float[n, 8], z: float[n, 8]) -> (y: float[n, 8], s: float[n, 1]) {
+    axes: int64[1] = [1]
+    a = Add(x, z) b = Softmax(a) y = Mul(b, z) s = ReduceSum(y, axes) }"""
+
+
+def _feeds(size: int) -> dict[str, Array]:
+    generator = np.random.default_rng(size)
+    return {name: generator.standard_normal((size, 8)).astype(np.float32) for name in "xz"}
+
+
+def test_many_threads_bind_and_run_one_program() -> None:
+    """Each gets what it would get alone."""
+    session = cpu_session(BODY)
+    expected = {size: run_cpu(BODY, _feeds(size)) for size in range(1, 6)}
+    barrier = threading.Barrier(4)
+
+    def work(first: int) -> bool:
+        barrier.wait()
+        sizes = [1 + (first + step) % 5 for step in range(40)]
+        return all(
+            found.tobytes() == wanted.tobytes()
+            for size in sizes
+            for found, wanted in zip(session.run(None, _feeds(size)), expected[size], strict=True)
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
+
+
+def test_results_belong_to_the_user() -> None:
+    """A later run does not change what an earlier one gave."""
+    session = cpu_session(BODY)
+    first, _ = session.run(None, _feeds(3))
+    kept = first.copy()
+    session.run(None, {name: array + 1 for name, array in _feeds(3).items()})
+    np.testing.assert_array_equal(first, kept)
+
+
+def test_inputs_are_not_written_to() -> None:
+    """Also where a step could write in place, and where they are read-only."""
+    session = cpu_session("graph(x: float[n]) -> (y: float[n]) { a = Relu(x) y = Softmax(a) }")
+    x = np.linspace(-1, 1, 9, dtype=np.float32)
+    x.flags.writeable = False
+    before = x.copy()
+    session.run(None, {"x": x})
+    np.testing.assert_array_equal(x, before)
+
+
+def test_one_array_may_be_given_for_two_inputs() -> None:
+    """And outputs are apart from it."""
+    x = _feeds(4)["x"]
+    y, _ = run_cpu(BODY, {"x": x, "z": x})
+    assert not np.shares_memory(y, x)
+
+
+def test_sizes_that_contradict_one_another_are_errors() -> None:
+    """The message names the input."""
+    session = cpu_session(BODY)
+    with pytest.raises(InvalidArgument, match="z"):
+        session.run(None, {"x": _feeds(3)["x"], "z": _feeds(4)["z"]})
+    assert session.run(None, _feeds(3))[0].shape == (3, 8)
+
+
+def test_empty_tensors() -> None:
+    """A size of 0 runs no task."""
+    y, s = run_cpu(BODY, _feeds(0))
+    assert (y.shape, s.shape) == ((0, 8), (0, 1))
+
+
+def test_an_index_out_of_range_names_its_node() -> None:
+    """It is an error of the input, and the session goes on."""
+    session = cpu_session("graph(x: float[5, 2], i: int64[n]) -> (y: float[n, 2]) { y = Gather(x, i) }")
+    x = np.arange(10, dtype=np.float32).reshape(5, 2)
+    with pytest.raises(InvalidArgument, match="Gather.*element 1 of its indices is out of range"):
+        session.run(None, {"x": x, "i": np.array([0, 5])})
+    np.testing.assert_array_equal(session.run(None, {"x": x, "i": np.array([-1, 4])})[0], x[[4, 4]])
+
+
+def test_outputs_that_are_inputs_constants_or_each_other() -> None:
+    """Each output has memory of its own."""
+    body = """graph(x: float[2, 3]) -> (y: float[2, 3], z: float[2, 3], w: float[3, 2], q: float[2, 3]) {
+        s: int64[2] = [3, 2]
+        y = Relu(x) z = Identity(y) w = Reshape(y, s) q = Identity(x) }"""
+    x = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)
+    y, z, w, q = run_cpu(body, {"x": x})
+    np.testing.assert_array_equal(q, x)
+    np.testing.assert_array_equal(y, np.maximum(x, 0))
+    np.testing.assert_array_equal(z, y)
+    np.testing.assert_array_equal(w, y.reshape(3, 2))
+    arrays = [x, y, z, w, q]
+    assert not any(np.shares_memory(a, b) for index, a in enumerate(arrays) for b in arrays[:index])
+
+
+def test_steps_are_named_by_their_operators() -> None:
+    """For reports."""
+    assert steps_of(BODY) == ["Add", "Softmax+Mul", "ReduceSum"]

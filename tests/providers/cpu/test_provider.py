@@ -1,0 +1,85 @@
+"""The provider: its options, what it claims, and that no claim makes a model fail."""
+
+import numpy as np
+import pytest
+from support.cpu_run import LEVELS, declined, reference, run_cpu, steps_of
+from support.models import model
+
+from sardonyx import InferenceSession
+from sardonyx.errors import InvalidArgument
+from sardonyx.formats.onnx import to_bytes
+from sardonyx.provider import Layout
+from sardonyx.providers.cpu.provider import NAME, CpuProvider, create
+
+
+def test_options() -> None:
+    """A number of threads, and nothing else."""
+    assert create({}).name == NAME
+    assert isinstance(create({"intra_op_num_threads": "2"}), CpuProvider)
+    with pytest.raises(InvalidArgument, match=r"has no options \['threads'\]"):
+        create({"threads": "2"})
+    with pytest.raises(InvalidArgument, match="at least 0, got 'many'"):
+        create({"intra_op_num_threads": "many"})
+
+
+def test_a_level_that_the_processor_lacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`SARDONYX_ISA` names a lower one, not any."""
+    monkeypatch.setenv("SARDONYX_ISA", LEVELS[0])
+    create({})
+    monkeypatch.setenv("SARDONYX_ISA", "avx1024")
+    with pytest.raises(InvalidArgument, match="avx1024"):
+        create({})
+
+
+def test_declines_say_why() -> None:
+    """No kernel, an unknown rank, a size that only the run knows."""
+    assert declined("graph(x: float[2, 2]) -> (y: float[]) { y = Det(x) }") == ["no compiled kernel for ai.onnx.Det"]
+    (reason,) = declined("graph(x: float) -> (y: float) { y = Relu(x) }")
+    assert reason.startswith("the type or rank of")
+    (reason,) = declined("graph(x: float[n, 4], z: float[m, 4]) -> (y: float[k, 4]) { y = Add(x, z) }")
+    assert "is known only when the model runs" in reason
+
+
+@pytest.mark.parametrize("first", ["x", "z"])
+def test_sizes_that_a_node_makes_are_not_asked_of_itself(first: str) -> None:
+    """Where broadcasting decides a size, that node is left to others, and those that read it run on what they find."""
+    body = """graph(x: float[n, 4], z: float[m, 4]) -> (y: float[k, 4]) {
+        a = Add(x, z) b = Relu(a) c = Softmax(b) y = Mul(c, b) }"""
+    shapes = {"x": (1, 4), "z": (1, 4), first: (3, 4)}
+    feeds = {name: np.random.default_rng(0).standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    session = InferenceSession(to_bytes(model(body)), providers=[create({"intra_op_num_threads": "1"})])
+    np.testing.assert_allclose(session.run(None, feeds)[0], reference(body, feeds)[0], rtol=1e-6)
+
+
+def test_parts_between_other_providers_run_on_the_sizes_that_they_meet() -> None:
+    """What NonZero finds decides the size of all that follows."""
+    body = """graph(x: float[n]) -> (y: float[k]) {
+        i = NonZero(x) j = Transpose(i) axes: int64[1] = [1] s = Squeeze(j, axes) g = Gather(x, s) e = Exp(g) y = Neg(e) }"""
+    session = InferenceSession(to_bytes(model(body)), providers=[create({"intra_op_num_threads": "1"})])
+    for values in ([0, 1, 0, 2], [0, 0], [3, 4, 5]):
+        x = np.array(values, np.float32)
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], -np.exp(x[x != 0]), rtol=1e-6)
+
+
+def test_a_step_does_not_write_over_what_its_tail_reads() -> None:
+    """Softmax(h) * h: the product reads what the softmax could have been written over."""
+    for op in ("Softmax", "LogSoftmax", "Exp"):
+        body = f"""graph(x: float[6, 40]) -> (y: float[6, 40]) {{
+            h = Neg(x) a = Relu(h) p = {op}(h) q = Mul(p, h) b = Softmax(q) y = Add(a, b) }}"""
+        x = np.random.default_rng(0).standard_normal((6, 40)).astype(np.float32)
+        np.testing.assert_allclose(run_cpu(body, {"x": x})[0], reference(body, {"x": x})[0], rtol=1e-5, atol=1e-6)
+
+
+def test_layout_is_a_matter_of_the_provider() -> None:
+    """The same results in both."""
+    body = """graph(x: float[1, 3, 6, 6]) -> (y: float[1, 4, 1, 1]) {
+        w: float[4, 3, 3, 3] = ... 1
+        a = Conv(x, w) b = Relu(a) y = GlobalAveragePool(b) }"""
+    x = np.random.default_rng(0).standard_normal((1, 3, 6, 6)).astype(np.float32)
+    np.testing.assert_allclose(run_cpu(body, {"x": x}, layout=Layout.NHWC)[0], reference(body, {"x": x})[0], rtol=1e-5)
+
+
+def test_outputs_end_groups() -> None:
+    """What is given out is stored, and not computed within a step only."""
+    body = "graph(x: float[4]) -> (a: float[4], y: float[4]) { a = Exp(x) y = Neg(a) }"
+    assert steps_of(body) == ["Exp", "Neg"]
