@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sardonyx.codegen.builder import Function
 from sardonyx.codegen.module import Kernel, Module
 from sardonyx.codegen.types import F32, F64, I32, I64, Type
-from sardonyx.codegen.values import Pointer, Span, Value
+from sardonyx.codegen.values import Pointer, Value
 
 __all__ = ["CUBIC", "LINEAR", "NEAREST", "ResizeParams", "TableWords", "write_resize", "write_table"]
 
@@ -155,10 +155,11 @@ def write_resize(module: Module, symbol: str, element: Type, taps: int, axes: in
         element: F32, or for NEAREST an integer of the size of the elements.
         taps: NEAREST, LINEAR or CUBIC.
         axes: 1 or 2.
-        single: whether nothing lies behind the axes: `inner` is 1, and vectors go along the last axis.
+        single: whether nothing lies behind the axes: `inner` is 1, and elements are blended one by one, which is faster than
+            gathering them.
     """
     with module.kernel(symbol) as b:
-        inner, block = b.param(_INNER), b.param(_BLOCK)
+        inner, block = b.const(I64, 1) if single else b.param(_INNER), b.param(_BLOCK)
         sizes, outputs = ([b.param(_SIZES + axes * part + axis) for axis in range(axes)] for part in range(2))
         source, result = b.buffer(0, element), b.buffer(1, element)
         tables = [_Table.of(b, axis, taps, outputs[axis]) for axis in range(axes)]
@@ -172,10 +173,9 @@ def write_resize(module: Module, symbol: str, element: Type, taps: int, axes: in
                 plane = source.at(row // outputs[0] * (sizes[0] * sizes[1] * inner))
                 reads = tables[0].read(plane, row % outputs[0], sizes[1] * inner)
             target = result.at(row * outputs[-1] * inner)
-            if single:
-                _write_along(b, reads, tables[-1], target, first, last)
-            else:
-                _write_rows(b, reads, tables[-1], target, first, last)
+            with b.loop(first, last) as j:
+                points = [point for read in reads for point in tables[-1].read(read.place, j, inner, read.weight)]
+                _write_output(b, points, target.at(j * inner), inner, 1 if single else b.lanes(element))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,39 +205,12 @@ class _Table:
         return found
 
 
-def _write_rows(b: Kernel, reads: Sequence[_Read], table: _Table, target: Pointer, first: Value, last: Value) -> None:
-    """A block of outputs of the last axis, each with all that lies behind the axes."""
-    inner = b.param(_INNER)
-    with b.loop(first, last) as j:
-        points = [point for read in reads for point in table.read(read.place, j, inner, read.weight)]
-        _write_inner(b, points, target.at(j * inner), inner)
-
-
-def _write_inner(b: Function, points: Sequence[_Read], target: Pointer, inner: Value) -> None:
+def _write_output(b: Function, points: Sequence[_Read], target: Pointer, inner: Value, lanes: int) -> None:
     """One output: all that lies behind the axes, by vectors."""
-    lanes = b.lanes(target.element)
     spread = [None if point.weight is None else point.weight.splat(lanes) for point in points]
-    for i, span in b.vectors(0, inner, target.element):
+    for i, span in b.vectors(0, inner, target.element, lanes=lanes):
         weights = spread if span.lanes == lanes else [point.weight for point in points]
         target.store(_sum(b, [point.place.load(i, span) for point in points], weights), i, span)
-
-
-def _write_along(b: Function, reads: Sequence[_Read], table: _Table, target: Pointer, first: Value, last: Value) -> None:
-    """A block of outputs of the last axis, by vectors of elements from anywhere in a row."""
-    for j, span in b.vectors(first, last, target.element):
-        values, weights = [], []
-        for tap in range(table.taps):
-            place = j + table.output * tap
-            index = table.index.load(place, span)
-            own = None if table.weights is None else table.weights.load(place, span)
-            for read in reads:
-                values.append(_anywhere(read.place, index, span))
-                weights.append(own if read.weight is None or own is None else own * read.weight)
-        target.store(_sum(b, values, weights), j, span)
-
-
-def _anywhere(start: Pointer, index: Value, span: Span) -> Value:
-    return start.load(index.to(I64)) if span.lanes == 1 else start.gather(index, span.mask)
 
 
 def _sum(b: Function, values: Sequence[Value], weights: Sequence[Value | None]) -> Value:
