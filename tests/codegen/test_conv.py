@@ -183,18 +183,28 @@ def test_more_places_than_a_task(engine: Engine) -> None:
 
 
 def test_blocks_and_threads_do_not_change_bits(engine: Engine) -> None:
-    """A sum is one chain in the order of taps and channels, however places, columns and runs are cut."""
+    """The chains of a sum follow one another in the order of taps and channels, however places, columns and runs are cut."""
     case = _Case(_random(2, 9, 9, 20), _random(90, 20, 3, 3), (1, 1), (1, 1), (1, 1, 1, 1))
     params = case.params(engine.target)
     panel = conv_tiling(engine.target).panel
+    short = dataclasses.replace(params, chain_runs=1, chain_depth=7)
     cuts = [
-        dataclasses.replace(params, block_rows=24, block_columns=panel, block_runs=2),
-        dataclasses.replace(params, block_runs=1, block_depth=7),
-        case.params(engine.target, threads=2),
-        case.params(engine.target, threads=7),
+        (params, dataclasses.replace(params, block_rows=24, block_columns=panel)),
+        (params, case.params(engine.target, threads=2)),
+        (params, case.params(engine.target, threads=7)),
+        (short, dataclasses.replace(short, block_runs=1, block_depth=7)),
+        (short, dataclasses.replace(short, block_runs=2, block_rows=24)),
     ]
-    whole = _run(engine, case, params).tobytes()
-    assert all(_run(engine, case, cut).tobytes() == whole for cut in cuts)
+    assert all(_run(engine, case, one).tobytes() == _run(engine, case, other).tobytes() for one, other in cuts)
+
+
+@pytest.mark.parametrize("C", [64, 100, 512, 700])
+def test_errors_do_not_grow_with_channels(engine: Engine, C: int) -> None:
+    """Long sums are made of short chains: the error stays that of some hundred additions."""
+    case = _Case(_random(1, 6, 6, C), _random(16, C, 3, 3), (1, 1), (1, 1), (0, 0, 0, 0))
+    exact = case.exact()[0]
+    error = np.sqrt(np.mean(np.square(_run(engine, case) - exact)) / np.mean(np.square(exact)))
+    assert error < 4e-7
 
 
 def test_an_image_has_the_same_bits_in_a_batch_as_alone(engine: Engine) -> None:

@@ -12,7 +12,8 @@ A *run* is what lies in order in memory for every row: the channels of one tap; 
 last axis, those of all taps along it, so that kernels over few channels (3 x 7 of them) have long inner loops too.
 
 The same kernel computes one phase of a transposed convolution: places of the output lie as far apart as `out_step` says.
-A sum is one chain of multiply-adds in the order of runs and channels: blocks, tiles and threads do not change bits.
+A sum is made of chains of at most CHAIN multiply-adds, in the order of runs and channels, added up one after the other: rounding
+errors grow with the length of a chain. Chains depend on the sizes of the kernel only; blocks, tiles and threads do not change bits.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sardonyx.codegen.builder import Variable
-from sardonyx.codegen.gemm import BLOCK_K, TASKS_PER_THREAD, multiply, pack_columns
+from sardonyx.codegen.gemm import BLOCK_K, TASKS_PER_THREAD, Ahead, multiply, pack_columns
 from sardonyx.codegen.module import Address, Kernel, Module
 from sardonyx.codegen.target import Target
 from sardonyx.codegen.types import BOOL, F32, I64, PTR, U64
@@ -41,6 +42,9 @@ INPUT, FILTERS, OUTPUT, ZEROS = range(4)
 
 BLOCK_ROWS = 480
 """Most rows of one task, whose addresses it keeps in a table: a multiple of every tile's height."""
+
+CHAIN = 320
+"""Most multiply-adds of one chain, where a run is not longer."""
 
 _LANES = 8
 """Rows whose addresses are computed at a time: at least the height of every tile."""
@@ -75,6 +79,10 @@ class ConvParams:
     """Runs that are gone through before the next panel."""
     block_depth: int
     """Elements of each run that are: all, unless `block_runs` is 1."""
+    chain_runs: int
+    """Runs of one chain; divides `block_runs`, but for the last block."""
+    chain_depth: int
+    """Elements of each run in one chain: all, unless `chain_runs` is 1; divides `block_depth`, but for the last block."""
     axes: tuple[WindowAxis, ...]
     """Outermost first."""
 
@@ -91,6 +99,8 @@ class ConvParams:
         wanted = TASKS_PER_THREAD * threads if threads > 1 else 1
         pieces = max(-(-rows // BLOCK_ROWS), min(-(-wanted // groups), -(-rows // (4 * height))), 1)
         block_rows = min(_round_up(-(-rows // pieces), height), BLOCK_ROWS)
+        chain_runs = max(min(CHAIN // max(depth, 1), runs), 1)
+        chain_depth = -(-depth // max(-(-depth // CHAIN), 1)) or 1
         pieces_columns = -(-wanted // (groups * max(-(-rows // block_rows), 1)))
         return ConvParams(
             rows=rows,
@@ -104,8 +114,10 @@ class ConvParams:
             out_begin=out_begin,
             block_rows=block_rows,
             block_columns=_round_up(-(-columns // pieces_columns), shape.panel),
-            block_runs=max(min(BLOCK_K // max(depth, 1), runs), 1),
-            block_depth=max(min(depth, BLOCK_K), 1),
+            block_runs=max(BLOCK_K // (chain_runs * max(depth, 1)), 1) * chain_runs,
+            block_depth=BLOCK_K // chain_depth * chain_depth if depth > BLOCK_K else max(depth, 1),
+            chain_runs=chain_runs,
+            chain_depth=chain_depth,
             axes=tuple(axes),
         )
 
@@ -259,8 +271,17 @@ def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], K
             for width, heights in shape.heights.items():
                 with switch.case(width):
                     for height, (top, bottom) in _cover_rows(heights, block.rows):
+                        stride = _share(b, shape.panel, height, bottom - top)
+                        share = stride * p["block_runs"] * p["block_depth"]
                         with b.loop(top, bottom, height) as m:
-                            b.call_part(tiles[width, height], table.at(m), panel, block.group, n, block.run, block.k)
+                            ahead = panel.at(depth * shape.panel + (m - top) // height * share)
+                            b.call_part(tiles[width, height], table.at(m), panel, ahead, block.group, n, block.run, block.k, stride)
+
+
+def _share(b: Kernel, width: int, height: int, rows: Value) -> Value:
+    """How many elements of the next panel a tile fetches at each step, so that all tiles together fetch it."""
+    tiles = b.max((rows + (height - 1)) // height, 1)
+    return (tiles + (width - 1)) // tiles
 
 
 def _cover_rows(heights: Sequence[int], rows: Value) -> Iterator[tuple[int, tuple[Value, Value]]]:
@@ -274,67 +295,91 @@ def _cover_rows(heights: Sequence[int], rows: Value) -> Iterator[tuple[int, tupl
 
 def _write_tile(module: Module, symbol: str, vectors: int, height: int, rank: int, padded: bool,
                 epilogue: ConvEpilogue | None) -> Kernel:  # fmt: skip
-    """One tile of the output and one block of runs: take up the sums where the last block left them, go on, put them down."""
+    """One tile of the output and one block of runs: chain after chain, each added to what the output holds so far."""
     shape = conv_tiling(module.target)
-    with module.part(symbol, Address(I64), Address(F32), I64, I64, I64, I64) as b:
-        table, panel = b.addresses
-        group, n, first_run, first_k = b.arguments
+    with module.part(symbol, Address(I64), Address(F32), Address(F32), I64, I64, I64, I64, I64) as b:
+        table, panel, ahead = b.addresses
+        group, n, first_run, first_k, stride = b.arguments
         p = _params(b)
         last_run = least(b, first_run + p["block_runs"], p["runs"])
         last_k = least(b, first_k + p["block_depth"], p["depth"])
-        column = group * p["columns"] + n
-        remaining = p["columns"] - n
-        starts = [table.load(_TO * _TABLE_ROWS + i) + n for i in range(height)]
-        tile = [(starts[i] + j * shape.lanes, column + j * shape.lanes) for i in range(height) for j in range(vectors)]
-        output = b.buffer(OUTPUT, F32)
-        sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in tile]
-        left = least(b, remaining - (vectors - 1) * shape.lanes, b.const(I64, shape.lanes))
-        spans = [*[Span(shape.lanes)] * (vectors - 1), Span(shape.lanes, b.tail_mask(left, shape.lanes))] * height
-
-        def put_down(touched: Sequence[Span]) -> None:
-            for total, (place, _), span in zip(sums, tile, touched, strict=True):
-                output.store(total.value, place, span)
-
-        def finish(epilogue: ConvEpilogue, touched: Sequence[Span]) -> None:
-            for total, (place, channel), span in zip(sums, tile, touched, strict=True):
-                output.store(epilogue(b, total.value, place, channel, span), place, span)
-
-        def finish_in_a_loop(epilogue: ConvEpilogue, touched: Sequence[Span]) -> None:
-            put_down(touched)
-            with b.loop(0, height) as i:
-                for j, span in enumerate(touched[:vectors]):
-                    place = table.load(i + _TO * _TABLE_ROWS) + n + j * shape.lanes
-                    output.store(epilogue(b, output.load(place, span), place, column + j * shape.lanes, span), place, span)
-
-        def store(finishing: ConvEpilogue | None, touched: Sequence[Span]) -> None:
-            if finishing is None:
-                put_down(touched)
-            elif is_long(module.target, finishing):
-                finish_in_a_loop(finishing, touched)
-            else:
-                finish(finishing, touched)
-
-        with b.when((first_run + first_k) > 0):
-            for total, (place, _), span in zip(sums, tile, spans, strict=True):
-                total.set(output.load(place, span))
+        tile = _Tile(b, shape, table, vectors, height, group * p["columns"] + n, n, p["columns"] - n)
         rows = _Rows(b, table, height, rank, padded)
-        with b.loop(first_run, last_run) as run:
-            pointers = rows.at(run, first_k)
-            weights = panel.at((run - first_run) * p["depth"] * shape.panel)
-            multiply(b, pointers, weights, shape.panel, last_k - first_k, sums)
-
-        def last() -> None:
-            if module.target.has_masks:
-                store(epilogue, spans)
-                return
-            whole = [Span(shape.lanes)] * len(tile)
-            b.branch(remaining >= vectors * shape.lanes, lambda: store(epilogue, whole), lambda: store(epilogue, spans))
-
-        if epilogue is None:
-            last()
-        else:
-            b.branch((last_run >= p["runs"]) & (last_k >= p["depth"]), last, lambda: put_down(spans))
+        fetched = stride if (vectors, height) == (shape.vectors, shape.heights[shape.vectors][0]) else None
+        end = b.max(last_run, first_run + 1)
+        with b.loop(first_run, end, p["chain_runs"]) as start, b.loop(first_k, last_k, p["chain_depth"]) as k:
+            stop, stop_k = least(b, start + p["chain_runs"], last_run), least(b, k + p["chain_depth"], last_k)
+            tile.clear()
+            with b.loop(start, stop) as run:
+                done = (run - first_run) * p["depth"] + k - first_k
+                near = Ahead(ahead.at(done * fetched), fetched) if fetched is not None else None
+                multiply(b, rows.at(run, k), panel.at(done * shape.panel), shape.panel, stop_k - k, tile.sums, near)
+            with b.when((start + k) > 0):
+                tile.add_what_is_there()
+            if epilogue is None:
+                tile.put_down()
+            else:
+                b.branch((stop >= p["runs"]) & (stop_k >= p["depth"]), lambda: tile.finish(epilogue), tile.put_down)
     return b
+
+
+class _Tile:
+    """The accumulators of one tile, and its elements in the output."""
+
+    def __init__(self, b: Kernel, shape: ConvTiling, table: Pointer, vectors: int, height: int, column: Value, n: Value,
+                 remaining: Value) -> None:  # fmt: skip
+        self._b, self._shape, self._table = b, shape, table
+        self._vectors, self._height, self._column, self._n, self._remaining = vectors, height, column, n, remaining
+        starts = [table.load(_TO * _TABLE_ROWS + i) + n for i in range(height)]
+        self._places = [(starts[i] + j * shape.lanes, column + j * shape.lanes) for i in range(height) for j in range(vectors)]
+        self._output = b.buffer(OUTPUT, F32)
+        left = least(b, remaining - (vectors - 1) * shape.lanes, b.const(I64, shape.lanes))
+        self._spans = [Span(shape.lanes)] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(left, shape.lanes))]
+        self.sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in self._places]
+
+    def clear(self) -> None:
+        """Begin a chain."""
+        for total in self.sums:
+            total.set(self._b.const(total.type, 0.0))
+
+    def add_what_is_there(self) -> None:
+        """Add the chains before this one."""
+        for total, (place, _), span in zip(self.sums, self._places, self._spans * self._height, strict=True):
+            total.set(self._output.load(place, span) + total.value)
+
+    def put_down(self) -> None:
+        """Leave the sums in the output."""
+        self._wholly(self._store)
+
+    def finish(self, epilogue: ConvEpilogue) -> None:
+        """Store what the epilogue makes of the sums."""
+        long = is_long(self._b.target, epilogue)
+        self._wholly(lambda spans: self._finish_in_a_loop(epilogue, spans) if long else self._finish(epilogue, spans))
+
+    def _wholly(self, store: Callable[[Sequence[Span]], None]) -> None:
+        """Store under a mask; where masks are not free, without one where all channels are there."""
+        b, lanes = self._b, self._shape.lanes
+        if b.target.has_masks:
+            store(self._spans)
+            return
+        whole = [Span(lanes)] * self._vectors
+        b.branch(self._remaining >= self._vectors * lanes, lambda: store(whole), lambda: store(self._spans))
+
+    def _store(self, spans: Sequence[Span]) -> None:
+        for total, (place, _), span in zip(self.sums, self._places, list(spans) * self._height, strict=True):
+            self._output.store(total.value, place, span)
+
+    def _finish(self, epilogue: ConvEpilogue, spans: Sequence[Span]) -> None:
+        for total, (place, channel), span in zip(self.sums, self._places, list(spans) * self._height, strict=True):
+            self._output.store(epilogue(self._b, total.value, place, channel, span), place, span)
+
+    def _finish_in_a_loop(self, epilogue: ConvEpilogue, spans: Sequence[Span]) -> None:
+        b, lanes, output = self._b, self._shape.lanes, self._output
+        self._store(spans)
+        with b.loop(0, self._height) as i:
+            for j, span in enumerate(spans):
+                place = self._table.load(i + _TO * _TABLE_ROWS) + self._n + j * lanes
+                output.store(epilogue(b, output.load(place, span), place, self._column + j * lanes, span), place, span)
 
 
 _LONG = 40
