@@ -121,6 +121,9 @@ class Strip(Protocol):
         `chains` says how many independent ones each fold is made of: 2, or 1 for terms that take long themselves.
         """
 
+    def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Value]]:
+        """Fold several terms of float32 in one pass: for each term what `fold` gives."""
+
     def position(self, place: Place, kind: Type) -> Value:
         """How far along the fold the lanes of a place are, as integers of type `kind`."""
 
@@ -145,20 +148,29 @@ class RowStrip:
 
     def fold(self, fold: Fold, term: Term, kind: Type = F32, *, chains: int = 2) -> list[Value]:
         """Fold whole rows."""
-        return self.fold_range(fold, term, self._b.const(self.count.type, 0), self.count, kind, chains=chains)
+        return self._fold(fold, [term], self._all, kind, chains)
 
-    def fold_range(self, fold: Fold, term: Term, begin: Value, end: Value, kind: Type = F32, *, chains: int = 2) -> list[Value]:
-        """Fold the elements [begin, end) of each row: whole vectors by blocks, then what is left under a mask."""
-        b, lanes = self._b, self.lanes
-        folding = Folding(b, fold, kind.vector(lanes), self.width, lanes, chains)
+    def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Value]]:
+        """Fold several terms of whole rows."""
+        return self.fold_range(fold, terms, self._all)
+
+    def fold_range(self, fold: Fold, terms: Sequence[Term], within: tuple[Value, Value]) -> list[list[Value]]:
+        """Fold several terms of a part of each row, from the first number to the one before the second."""
+        found = self._fold(fold, terms, within, F32, 2)
+        return [found[begin : begin + self.width] for begin in range(0, len(found), self.width)]
+
+    def _fold(self, fold: Fold, terms: Sequence[Term], within: tuple[Value, Value], kind: Type, chains: int) -> list[Value]:
+        """Whole vectors by blocks, then what is left under a mask."""
+        b, lanes, (begin, end) = self._b, self.lanes, within
+        folding = Folding(b, fold, kind.vector(lanes), self.width * len(terms), lanes, chains)
         totals = folding.totals()
         whole = begin + ((end - begin) & -(chains * lanes))
         depth = 2 if self.width == 1 else 1
-        folding.take_range(totals, begin, whole, lambda i: self._terms(term, i, Span(lanes)), depth)
+        folding.take_range(totals, begin, whole, lambda i: self._terms(terms, i, Span(lanes)), depth)
         neutral = b.const(kind.vector(lanes), fold.neutral(kind))
         with b.loop(whole, end, lanes) as i:
             mask = b.tail_mask(b.min(end - i, lanes), lanes)
-            folding.take(totals, [b.select(mask, value, neutral) for value in self._terms(term, i, Span(lanes, mask))])
+            folding.take(totals, [b.select(mask, value, neutral) for value in self._terms(terms, i, Span(lanes, mask))])
         return [b.reduce(total.value, lambda low, high: fold.combine(b, low, high)) for total in totals]
 
     def position(self, place: Place, kind: Type) -> Value:
@@ -182,9 +194,13 @@ class RowStrip:
         for i, span in self._b.vectors(0, self._length, self._element):
             yield [Place(u, line, i, start + i, span) for u, (line, start) in enumerate(zip(lines, starts, strict=True))]
 
-    def _terms(self, term: Term, i: Value, span: Span) -> list[Value]:
+    @property
+    def _all(self) -> tuple[Value, Value]:
+        return self._b.const(self.count.type, 0), self.count
+
+    def _terms(self, terms: Sequence[Term], i: Value, span: Span) -> list[Value]:
         places = [Place(u, row, i, row * self.count + i, span) for u, row in enumerate(self._rows)]
-        return in_turns(self._b, [functools.partial(term, place) for place in places])
+        return in_turns(self._b, [functools.partial(term, place) for term in terms for place in places])
 
 
 class _ColumnStrip:
@@ -196,15 +212,24 @@ class _ColumnStrip:
         self.count, self.width, self.lanes = self._lines, len(columns), columns[0][1].lanes
 
     def fold(self, fold: Fold, term: Term, kind: Type = F32, *, chains: int = 2) -> list[Value]:
-        """Fold the lines by blocks, then those that are left."""
+        """Fold the lines."""
+        return self._fold(fold, [term], kind, chains)
+
+    def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Value]]:
+        """Fold several terms of the lines."""
+        found = self._fold(fold, terms, F32, 2)
+        return [found[begin : begin + self.width] for begin in range(0, len(found), self.width)]
+
+    def _fold(self, fold: Fold, terms: Sequence[Term], kind: Type, chains: int) -> list[Value]:
+        """By blocks, then those that are left."""
         b = self._b
-        folding = Folding(b, fold, kind.vector(self.lanes), self.width, 1, chains)
+        folding = Folding(b, fold, kind.vector(self.lanes), self.width * len(terms), 1, chains)
         totals = folding.totals()
         whole = self._lines & -chains
-        folding.take_range(totals, b.const(whole.type, 0), whole, lambda line: self._terms(term, line), 2)
+        folding.take_range(totals, b.const(whole.type, 0), whole, lambda line: self._terms(terms, line), 2)
         if chains > 1:
             with b.loop(whole, self._lines) as line:
-                folding.take(totals, self._terms(term, line))
+                folding.take(totals, self._terms(terms, line))
         return [total.value for total in totals]
 
     def position(self, place: Place, kind: Type) -> Value:
@@ -230,9 +255,9 @@ class _ColumnStrip:
         start = line * self._length
         return [Place(u, line, column, start + column, span) for u, (column, span) in enumerate(self._columns)]
 
-    def _terms(self, term: Term, line: Value) -> list[Value]:
+    def _terms(self, terms: Sequence[Term], line: Value) -> list[Value]:
         places = self._places(self._outer * self._lines + line)
-        return in_turns(self._b, [functools.partial(term, place) for place in places])
+        return in_turns(self._b, [functools.partial(term, place) for term in terms for place in places])
 
 
 def strips(b: Kernel, along: Along, element: Type = F32) -> Iterator[Strip]:

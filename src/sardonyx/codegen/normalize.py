@@ -5,7 +5,8 @@
     NORM_1      x / sum of |x|, 0 where that is 0
     NORM_2      x / sqrt(sum of x squared), 0 where that is 0
 
-The variance is the mean of the squares of the deviations, in a pass of its own. A long row is gone through by blocks that fit the
+The variance is the mean of the squares of the deviations, in a pass of its own, which also finds what the rounding of the mean
+lost: results keep their accuracy however far from 0 the elements are. A long row is gone through by blocks that fit the
 first-level cache, whose means and sums of squares are put together (Chan, Golub, LeVeque: Updating Formulae and a Pairwise
 Algorithm for Computing Sample Variances, 1979): memory is read twice, not three times.
 """
@@ -13,7 +14,6 @@ Algorithm for Computing Sample Variances, 1979): memory is read twice, not three
 from __future__ import annotations
 
 import enum
-import functools
 from collections.abc import Callable, Sequence
 
 from sardonyx.codegen.builder import Function
@@ -76,42 +76,66 @@ _Result = tuple[Term, list[list[Value]]]
 
 
 def _standard(b: Kernel, strip: Strip, load: _Load) -> _Result:
-    means, squares = _moments(b, strip, load)
-    inverses = [1 / b.sqrt(square / strip.count.to(F32) + b.param_float(_EPSILON)) for square in squares]
-    return lambda place: (load(place) - means[place.number]) * inverses[place.number], [means, inverses]
+    """The mean is a rounded number and what its rounding lost, so that elements far from 0 keep their accuracy."""
+    means, rests, squares = _moments(b, strip, load)
+    inverses = [_inverse_root(b, square / strip.count.to(F32)) for square in squares]
+    shifts = [-(rest * inverse) for rest, inverse in zip(rests, inverses, strict=True)]
+
+    def element(place: Place) -> Value:
+        return b.fma(load(place) - means[place.number], inverses[place.number], shifts[place.number])
+
+    return element, [[mean + rest for mean, rest in zip(means, rests, strict=True)], inverses]
 
 
-def _moments(b: Kernel, strip: Strip, load: _Load) -> tuple[list[Value], list[Value]]:
-    """For each fold its mean, and the sum of the squares of the deviations."""
+def _inverse_root(b: Kernel, mean_square: Value) -> Value:
+    return 1 / b.sqrt(mean_square + b.param_float(_EPSILON))
+
+
+def _moments(b: Kernel, strip: Strip, load: _Load) -> tuple[list[Value], list[Value], list[Value]]:
+    """For each fold its mean, what the rounding of the mean lost, and the sum of the squares of the deviations."""
     if isinstance(strip, RowStrip) and strip.width == 1:
-        mean, square = _moments_by_blocks(b, strip, load)
-        return [mean], [square]
-    means = [total / strip.count.to(F32) for total in strip.fold(SUM, load)]
-    return means, strip.fold(SUM, lambda place: _square(load(place) - means[place.number]))
+        mean, rest, square = _moments_by_blocks(b, strip, load)
+        return [mean], [rest], [square]
+    count = strip.count.to(F32)
+    means = [total / count for total in strip.fold(SUM, load)]
+    lost, squares = strip.fold_all(SUM, _deviations(load, means))
+    corrected = [_without(b, square, total, count) for square, total in zip(squares, lost, strict=True)]
+    return means, [total / count for total in lost], corrected
 
 
-def _moments_by_blocks(b: Kernel, strip: RowStrip, load: _Load) -> tuple[Value, Value]:
-    """Take up block after block: what came before has `first` elements, a mean, and squares."""
-    mean, squares = b.variable(b.const(F32, 0)), b.variable(b.const(F32, 0))
+def _moments_by_blocks(b: Kernel, strip: RowStrip, load: _Load) -> tuple[Value, Value, Value]:
+    """Take up block after block: what came before has `first` elements, a mean and its rest, and squares."""
+    mean, rest, squares = (b.variable(b.const(F32, 0)) for _ in range(3))
     with b.loop(0, b.max(strip.count, 1), _CACHED) as first:
         last = b.min(first + _CACHED, strip.count)
-        (total,) = strip.fold_range(SUM, load, first, last)
-        block_mean = total / (last - first).to(F32)
-        (block_squares,) = strip.fold_range(SUM, functools.partial(_deviation, load, block_mean), first, last)
-        difference = block_mean - mean.value
-        weight = (last - first).to(F32) / last.to(F32)
-        mean.add(difference * weight)
-        squares.add(block_squares + difference * (difference * (weight * first.to(F32))))
-    return mean.value, squares.value
+        count = (last - first).to(F32)
+        ((total,),) = strip.fold_range(SUM, [load], (first, last))
+        block_mean = total / count
+        (lost,), (block_squares,) = strip.fold_range(SUM, _deviations(load, [block_mean]), (first, last))
+        away, rest_away = block_mean - mean.value, lost / count - rest.value
+        weight = count / last.to(F32)
+        before, step = mean.value, away * weight
+        mean.set(before + step)
+        rest.add((step - (mean.value - before)) + rest_away * weight)
+        difference = away + rest_away
+        squares.add(_without(b, block_squares, lost, count) + difference * (difference * (weight * first.to(F32))))
+    return mean.value, rest.value, squares.value
 
 
-def _deviation(load: _Load, mean: Value, place: Place) -> Value:
-    return _square(load(place) - mean)
+def _deviations(load: _Load, means: Sequence[Value]) -> list[Term]:
+    """The deviation of an element from a rounded mean, and its square."""
+    return [lambda place: load(place) - means[place.number], lambda place: _square(load(place) - means[place.number])]
+
+
+def _without(b: Function, squares: Value, lost: Value, count: Value) -> Value:
+    """The sum of squares of deviations from the mean itself, where `lost` is the sum of those from a rounded one."""
+    corrected = squares - lost * (lost / count)
+    return b.max(corrected.like(0), corrected)
 
 
 def _root_mean(b: Kernel, strip: Strip, load: _Load) -> _Result:
     squares = strip.fold(SUM, lambda place: _square(load(place)))
-    inverses = [1 / b.sqrt(square / strip.count.to(F32) + b.param_float(_EPSILON)) for square in squares]
+    inverses = [_inverse_root(b, square / strip.count.to(F32)) for square in squares]
     return lambda place: load(place) * inverses[place.number], [inverses]
 
 
