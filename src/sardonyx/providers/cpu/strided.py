@@ -27,7 +27,7 @@ from sardonyx.providers.cpu.lowering import Lowering, Write
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
 
-__all__ = ["Region", "copy_region", "dense_strides", "moved_type"]
+__all__ = ["TASK_ELEMENTS", "Region", "copy_region", "dense_strides", "moved_type"]
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task."""

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from support.cpu import LEVELS, declined, kernels_of
+from support.cpu import LEVELS, cpu_session, declined, kernels_of
 from support.moving import filled, same
+
+from sardonyx.errors import InvalidArgument
 
 
 @pytest.mark.parametrize("isa", LEVELS)
@@ -149,3 +151,64 @@ def test_moved_elements_are_not_looked_at() -> None:
     """NaN with a payload, and bools that are neither 0 nor 1, come through."""
     x = np.array([0x7FC12345, 0x7F812345, 0x80000000], np.uint32).view(np.float32).reshape(3, 1).repeat(2, 1)
     same("graph(x: float[A, B]) -> (y) { y = Transpose(x) }", {"x": x})
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_pads(mode: str, isa: str) -> None:
+    """Channels-first and channels-last images, and every axis; more than there is, too."""
+    for pads in ("[0, 0, 1, 2, 0, 0, 3, 0]", "[0, 1, 2, 0, 0, 1, 0, 0]", "[1, 0, 5, 1, 0, 4, 7, 9]"):
+        body = f"""graph(x: float[A, B, C, D]) -> (y) {{
+            p: int64[8] = {pads}
+            y = Pad(x, p) {{mode = "{mode}"}}
+        }}"""
+        same(body, (1, 2, 3, 4), (2, 1, 1, 17), (1, 3, 2, 70), isa=isa)
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint8", "float16", "double"])
+def test_a_constant_of_any_type(kind: str) -> None:
+    """Given, computed, and left out; for some axes."""
+    body = f"""graph(x: {kind}[N, 4], v: {kind}[1]) -> (y, z, w) {{
+        p: int64[4] = [1, 0, 0, 2]
+        q: int64[2] = [3, 1]
+        a: int64[1] = [-1]
+        c: {kind}[] = 7
+        y = Pad(x, p, c)
+        z = Pad(x, p, v)
+        w = Pad(x, q, _, a)
+    }}"""
+    same(body, *({"x": filled((n, 4), kind), "v": filled((1,), kind)} for n in (0, 1, 5)))
+
+
+def test_crops() -> None:
+    """Negative pads on axes of a known size, also mixed with positive ones."""
+    for mode in ("constant", "edge", "reflect"):
+        body = f'graph(x: float[5, 6]) -> (y) {{ p: int64[4] = [-1, 2, 2, -3] y = Pad(x, p) {{mode = "{mode}"}} }}'
+        same(body, (5, 6))
+    same("graph(x: float[2, 6]) -> (y) { p: int64[4] = [-3, 0, 5, 0] y = Pad(x, p) }", (2, 6))
+    assert declined("graph(x: float[N]) -> (y) { p: int64[2] = [-1, 0] y = Pad(x, p) }")
+
+
+def test_old_pads() -> None:
+    """Pads and value as attributes."""
+    same("graph(x: float[N, 3]) -> (y) { y = Pad(x) {pads = [0, 1, 2, 0], value = 1.5} }", (2, 3), (0, 3), opset=2)
+
+
+def test_nothing_cannot_be_repeated() -> None:
+    """An empty axis has no edge."""
+    session = cpu_session('graph(x: float[N]) -> (y) { p: int64[2] = [1, 1] y = Pad(x, p) {mode = "edge"} }')
+    with pytest.raises(InvalidArgument, match="nothing is left to repeat"):
+        session.run(None, {"x": np.zeros(0, np.float32)})
+
+
+@pytest.mark.parametrize("upper", [0, 1])
+@pytest.mark.parametrize("kind", ["float", "bool", "int64"])
+def test_triangles(upper: int, kind: str) -> None:
+    """Any diagonal, given or not; batches and matrices that are not square."""
+    body = f"""graph(x: {kind}[N, R, C], k: int64[]) -> (y, z) {{
+        y = Trilu(x, k) {{upper = {upper}}}
+        z = Trilu(x) {{upper = {upper}}}
+    }}"""
+    for k in (0, 1, -2, 100, -100, (1 << 63) - 1):
+        cases = ({"x": filled(shape, kind), "k": np.array(k)} for shape in ((2, 5, 5), (1, 3, 40), (1, 1, 1), (1, 0, 3)))
+        same(body, *cases)

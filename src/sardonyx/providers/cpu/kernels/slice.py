@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
+from sardonyx.codegen.pad import MODES, PadDim, PadParams, write_pad
+from sardonyx.codegen.triangle import write_triangle
+from sardonyx.codegen.types import Type
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Value
 from sardonyx.ir.shape import maximum, minimum, product
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering, lowers
 from sardonyx.providers.cpu.operands import axis_of, check_moved, constant_of, ints_of, shape_of
+from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
-from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides
+from sardonyx.providers.cpu.strided import TASK_ELEMENTS, Region, copy_region, dense_strides, moved_type
+
+
+def _moved(node: Node) -> Type:
+    kind = moved_type(node.output.dtype)
+    if kind is None:
+        raise TypeError("the check lets only types that kernels move through")
+    return kind
 
 
 def _check_concat(node: Node) -> str | None:
@@ -139,3 +154,83 @@ def slice_(low: Lowering, group: Group) -> None:
     sources = [stride * step for stride, step in zip(strides, steps, strict=True)]
     region = [Region(*dim) for dim in zip(taken, sources, dense_strides(taken), strict=True)]
     copy_region(low, "Slice", place, low.result(node.output), region)
+
+
+def _pads_of(node: Node) -> list[tuple[int, int]] | None:
+    """For each axis how much it grows before and after; None where that is computed or does not fit."""
+    rank = len(shape_of(node.inputs[0]))
+    pads, axes = ints_of(node, 1, "pads"), ints_of(node, 3, "axes")
+    if pads is None or (axes is None and node.input(3) is not None):
+        return None
+    places = list(range(rank)) if axes is None else [axis % max(rank, 1) for axis in axes]
+    if len(pads) != 2 * len(places):
+        return None
+    found = [(0, 0)] * rank
+    for number, place in enumerate(places):
+        found[place] = pads[number], pads[number + len(places)]
+    return found
+
+
+def _check_pad(node: Node) -> str | None:
+    reason = check_moved(node)
+    if reason is not None:
+        return reason
+    pads = _pads_of(node)
+    if pads is None or node.version < 2:
+        return "its pads or axes are computed"
+    if node.get("mode", "constant") not in MODES:
+        return f"mode {node.get('mode')}"
+    number = node.input(2)
+    if number is not None and (number.shape is None or product(number.shape) != 1 or number.dtype is not node.output.dtype):
+        return "its constant is not one element of its type"
+    crops = [dim for dim, pair in zip(shape_of(node.inputs[0]), pads, strict=True) if min(pair) < 0]
+    return None if all(isinstance(dim, int) for dim in crops) else "it crops an axis whose size is not known"
+
+
+@lowers("Pad", check=_check_pad)
+def pad(low: Lowering, group: Group) -> None:
+    """Write rows of the result: what lies before, the source, and what lies behind."""
+    node = group.anchor
+    pads, mode, kind = _pads_of(node), node.get("mode", "constant"), _moved(node)
+    if pads is None:
+        raise TypeError("the check lets only constant pads through")
+    data, result, number = low.of(node.inputs[0]), low.result(node.output), node.input(2)
+    value = low.constant(np.full(1, node.get("value", 0.0)).astype(data.dtype.numpy)) if number is None else low.of(number)
+    symbol = low.kernel(f"pad_{kind.size_bytes}_{mode}_{low.target.isa}", lambda module, name: write_pad(module, name, kind, mode))
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        dims = [PadDim.of(sizes(dim), *pair) for dim, pair in zip(data.shape, pads, strict=True)]
+        if mode != "constant" and any(dim.out and not dim.length for dim in dims):
+            raise InvalidArgument(f"Pad: in mode {mode!r} nothing is left to repeat of an axis of {sizes.shape(data.shape)}")
+        params = PadParams.over(dims, mode, TASK_ELEMENTS)
+        return params.words(), params.tasks()
+
+    low.step(group, symbol, [data, value, result], writes=[2], plan=plan)
+
+
+def _check_trilu(node: Node) -> str | None:
+    data, k = node.inputs[0], node.input(1)
+    if data is None or data.shape is None or len(data.shape) < 2:
+        return "its input is no matrix"
+    if k is not None and (k.dtype is not DataType.INT64 or product(k.shape or ()) != 1):
+        return "its diagonal is not one int64"
+    return check_moved(node)
+
+
+@lowers("Trilu", check=_check_trilu)
+def trilu(low: Lowering, group: Group) -> None:
+    """Copy one part of each row and clear the other."""
+    node = group.anchor
+    data, kind, upper = low.of(node.inputs[0]), _moved(node), bool(node.get("upper", 1))
+    result, k = low.result(node.output), node.input(1)
+    diagonal = low.constant(np.zeros(1, np.int64)) if k is None else low.of(k)
+    symbol = f"triangle_{kind.size_bytes}_{'upper' if upper else 'lower'}_{low.target.isa}"
+    low.kernel(symbol, lambda module, name: write_triangle(module, name, kind, upper=upper))
+    *batch, height, width = data.shape
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        rows, columns = sizes.product((*batch, height)), sizes(width)
+        block = max(TASK_ELEMENTS // max(columns, 1), 1)
+        return [rows, sizes(height), columns, block], -(-rows // block)
+
+    low.step(group, symbol, [data, diagonal, result], writes=[2], plan=plan, in_place=[0])
