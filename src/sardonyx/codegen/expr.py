@@ -222,6 +222,8 @@ def _same(primitive: str, first: Expr, *rest: Like) -> Expr:
     kinds = {operand.type for operand in operands}
     if len(kinds) > 1:
         raise TypeError(f"{primitive} of {', '.join(f'{o.type} ({o.type.kind.value})' for o in operands)}: convert with .to()")
+    if primitive in ("max", "min") and any(operand.primitive == "constant" and math.isnan(operand.value) for operand in operands):
+        return constant(math.nan, first.type)
     return Expr(primitive, first.type, operands)
 
 

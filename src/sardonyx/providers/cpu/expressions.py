@@ -7,10 +7,13 @@ Each operator's entry says what it computes; those whose meaning needs an attrib
 
 from __future__ import annotations
 
+import functools
+import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.codegen.expr import OPERATORS, Expr, argument, constant, number
-from sardonyx.codegen.types import BOOL, Type, of_dtype
+from sardonyx.codegen.types import BF16, BOOL, F16, F32, F64, Kind, Type, of_dtype
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 
@@ -42,10 +45,29 @@ def expression(node: Node, operands: Operands) -> Expr:
         node: an element-wise node.
         operands: for each input its expression, None for one left out.
 
+    Operands of 16 bits are computed with in float32, and what comes out is rounded once.
+
     Raises:
         TypeError: the operator is not defined for these types.
     """
-    return ELEMENTWISE[node.op_type](node, operands)
+    _require_defined(node.op_type, operands)
+    build = ELEMENTWISE[node.op_type]
+    if node.op_type == "Cast":
+        return build(node, operands)
+    made = build(node, [operand.to(F32) if operand is not None and operand.type in _NARROW else operand for operand in operands])
+    kept = operands[1 if node.op_type == "Where" else 0]
+    return made if made.type == BOOL or kept is None else made.to(kept.type)
+
+
+def _require_defined(op_type: str, operands: Operands) -> None:
+    kinds = [operand.type for operand in operands if operand is not None]
+    defined = _DEFINED_FOR.get(op_type, _FLOATS)
+    wrong = next((kind for kind in kinds if kind.kind not in defined), None)
+    if wrong is not None:
+        raise TypeError(f"{op_type} of {wrong.kind.value} elements of {wrong.bits} bits")
+    compared = kinds[1:] if op_type == "Where" else kinds
+    if len(set(compared)) > 1 and op_type != "Pow":
+        raise TypeError(f"{op_type} of elements of different types")
 
 
 def expression_key(outputs: Sequence[Expr]) -> str:
@@ -90,15 +112,25 @@ def _mean(node: Node, operands: Operands) -> Expr:
 
 
 def _clip(node: Node, operands: Operands) -> Expr:
-    low = operands[1] if len(operands) > 1 else node.get("min")
-    high = operands[2] if len(operands) > 2 else node.get("max")
-    return OPERATORS["clip"](operands[0], low, high)
+    """Limits that are left out are the greatest finite numbers: of the type, of float32 before opset 11, none before opset 6."""
+    x = _given(operands, 0)
+    if node.version < 11:
+        limit = math.inf if node.version < 6 else _LARGEST[DataType.FLOAT]
+        return OPERATORS["clip"](x, node.get("min", -limit), node.get("max", limit))
+    largest = _LARGEST.get(node.inputs[0].dtype) if node.inputs[0] is not None else None
+    low, high = (operands[index] if len(operands) > index else None for index in (1, 2))
+    return OPERATORS["clip"](x, _or_limit(low, largest, -1), _or_limit(high, largest, 1))
+
+
+def _or_limit(limit: Expr | None, largest: float | None, sign: int) -> Expr | float | None:
+    return sign * largest if limit is None and largest is not None else limit
 
 
 def _cast(node: Node, operands: Operands) -> Expr:
-    kind = element_type(DataType(node.get("to")))
-    assert kind is not None
-    return _given(operands, 0).to(kind)
+    kind, x = element_type(node.outputs[0].dtype), _given(operands, 0)
+    if kind is None or (kind == F16 and x.type == F64):
+        raise TypeError(f"{x.type} is not converted to {node.outputs[0].dtype}")
+    return x.to(kind)
 
 
 def _gelu(node: Node, operands: Operands) -> Expr:
@@ -114,7 +146,7 @@ def _logical(primitive: str) -> Build:
 
 
 def _not(node: Node, operands: Operands) -> Expr:
-    return _given(operands, 0).eq(constant(False, BOOL)) if _given(operands, 0).type == BOOL else ~_given(operands, 0)
+    return _given(operands, 0).eq(constant(False, BOOL))
 
 
 def _is_infinite(node: Node, operands: Operands) -> Expr:
@@ -124,11 +156,30 @@ def _is_infinite(node: Node, operands: Operands) -> Expr:
 
 
 def _pow(node: Node, operands: Operands) -> Expr:
-    exponent = scalar_of(node, 1)
-    if exponent is not None:
-        return OPERATORS["power"](operands[0], exponent)
-    base, power = _given(operands, 0), _given(operands, 1)
-    return OPERATORS["power"](base, power if power.type == base.type else power.to(base.type))
+    """Small whole powers are multiplied out; a power of another type than the base is taken in float64."""
+    base, power, number = _given(operands, 0), _given(operands, 1), scalar_of(node, 1)
+    if number in _SMALL_POWERS and (base.type.is_float or power.type.is_integer):
+        return functools.reduce(Expr.__mul__, [base] * int(number))
+    if not base.type.is_float:
+        raise TypeError("integers to a power that is no small constant")
+    if power.type == base.type:
+        return OPERATORS["power"](base, power if number is None else number)
+    return Expr("power", F64, (base.to(F64), power.to(F64))).to(base.type)
+
+
+def _selu(node: Node, operands: Operands) -> Expr:
+    alpha, gamma = (1.67326319217681884765625, 1.05070102214813232421875) if node.version >= 6 else (1.6732, 1.0507)
+    return OPERATORS["selu"](operands[0], alpha=node.get("alpha", alpha), gamma=node.get("gamma", gamma))
+
+
+def _shrink(node: Node, operands: Operands) -> Expr:
+    return OPERATORS["shrink"](operands[0], bias=node.get("bias", 0.0), threshold=node.get("lambd", 0.5))
+
+
+def _where(node: Node, operands: Operands) -> Expr:
+    if _given(operands, 0).type != BOOL:
+        raise TypeError("a condition that is not of type bool")
+    return OPERATORS["select"](*operands)
 
 
 def _given(operands: Operands, index: int) -> Expr:
@@ -166,15 +217,38 @@ ELEMENTWISE: Mapping[str, Build] = {
     "Or": _logical("or"),
     "PRelu": _plain("prelu"),
     "Pow": _pow,
-    "Selu": _with("selu", alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
-    "Shrink": _with("shrink", bias=0.0, threshold=0.5),
+    "Selu": _selu,
+    "Shrink": _shrink,
     "Sum": _folded("add"),
     "Swish": _with("swish", alpha=1.0),
     "ThresholdedRelu": _with("thresholded_relu", alpha=1.0),
-    "Where": _plain("select"),
+    "Where": _where,
     "Xor": _logical("xor"),
 }  # fmt: skip
 """Operator -> what it computes."""
+
+_LARGEST: Mapping[DataType | None, float] = {
+    DataType.FLOAT16: 65504.0,
+    DataType.BFLOAT16: float.fromhex("0x1.FEp127"),
+    DataType.FLOAT: float.fromhex("0x1.FFFFFEp127"),
+    DataType.DOUBLE: sys.float_info.max,
+}
+"""The greatest finite number of each type of float."""
+
+_SMALL_POWERS = (1, 2, 3, 4)
+
+_NARROW = (F16, BF16)
+_FLOATS = frozenset((Kind.FLOAT,))
+_BOOLS = frozenset((Kind.BOOL,))
+_NUMBERS = frozenset((Kind.FLOAT, Kind.SIGNED, Kind.UNSIGNED))
+
+_DEFINED_FOR: Mapping[str, frozenset[Kind]] = {
+    **dict.fromkeys(("Abs", "Add", "Clip", "Div", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul",
+                     "Neg", "PRelu", "Pow", "Relu", "Sign", "Sub", "Sum"), _NUMBERS),
+    **dict.fromkeys(("And", "Not", "Or", "Xor"), _BOOLS),
+    **dict.fromkeys(("Cast", "Equal", "Where"), _NUMBERS | _BOOLS),
+}  # fmt: skip
+"""The types of elements that an operator takes; floats where it is not listed."""
 
 
 def argument_of(index: int, dtype: DataType) -> Expr:
