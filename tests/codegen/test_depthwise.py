@@ -130,10 +130,14 @@ def test_threads_do_not_change_bits(target: Target) -> None:
     assert case.run(engine).tobytes() == case.run(engine, 2).tobytes() == case.run(engine, 7).tobytes()
 
 
-def test_padding_adds_nothing(target: Target) -> None:
-    """A filter of infinities meets the input only."""
-    case = _Case(np.ones((1, 4, 4, 5), np.float32), np.full((5, 1, 3, 3), np.inf, np.float32))
-    assert np.isposinf(case.run(_engine(target, case))).all()
+def test_nan_stays_where_windows_see_it(target: Target) -> None:
+    """A NaN reaches the places of its channel whose window holds it, and no other."""
+    case = _Case(np.ones((1, 5, 11, 5), np.float32), _random(5, 1, 3, 3))
+    case.x[0, 2, 9, 3] = np.nan
+    found = np.isnan(case.run(_engine(target, case)))
+    expected = np.zeros(found.shape, np.bool_)
+    expected[0, 1:4, 8:11, 3] = True
+    assert (found == expected).all()
 
 
 @pytest.mark.parametrize("rounds", [1, 30])

@@ -8,13 +8,15 @@ is loaded once:
     place 1       w0  w1  w2                  sums[1] += x1 w0 + …
     place 2           w0  w1  w2              filters of one row of taps in registers
 
-Places at the borders go by one, several vectors of channels at a time, over the taps that meet the input. A sum is one chain in the
-order of taps, those in the padding left out, whichever way it is computed.
+At the ends of a row, elements in the padding are read from zeros; rows of taps in the padding are left out. Windows too long for
+the registers go by one place, several vectors of channels at a time, over the taps that meet the input. A sum is one chain in the
+order of taps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +24,7 @@ import numpy as np
 from sardonyx.codegen.conv import ConvEpilogue, is_long
 from sardonyx.codegen.module import Address, Kernel, Module
 from sardonyx.codegen.target import Target
-from sardonyx.codegen.types import F32, I64
+from sardonyx.codegen.types import F32, I64, U64
 from sardonyx.codegen.values import Pointer, Span, Value
 from sardonyx.codegen.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes, taps_inside
 from sardonyx.dtypes import Array
@@ -32,11 +34,11 @@ __all__ = ["DepthwiseParams", "pack_depthwise", "write_depthwise"]
 INPUT, FILTERS, OUTPUT = range(3)
 """The first buffers of the kernel; those after them belong to the epilogue."""
 
-PLACES = (8, 4)
-"""How many places inside of the input go at a time."""
+PLACES, FEW_PLACES = 8, 4
+"""How many places go at a time, and at the end of a row."""
 
 WIDE = 4
-"""Vectors of channels that a place at the border takes at a time."""
+"""Vectors of channels that go at a time where places go by one."""
 
 TASKS_PER_THREAD = 4
 
@@ -155,99 +157,142 @@ class _Writer:
 
     def __init__(self, module: Module, symbol: str, line: _Line, epilogue: ConvEpilogue | None) -> None:
         self._lanes = module.target.lanes(32)
-        self._always_masked = module.target.has_masks
-        ways = (True,) if self._always_masked else (False, True)
-        self._inside = {
-            (count, masked): _write_inside(module, f"{symbol}_inside{count}{'m' * masked}", line, count, masked, epilogue)
-            for count in PLACES
-            for masked in ways
-            if line.fits(count)
-        }
-        self._borders = {
-            (vectors, masked): _write_border_place(module, f"{symbol}_border{vectors}{'m' * masked}", vectors, masked, epilogue)
-            for vectors, masked in [(WIDE, False), *((1, masked) for masked in ways)]
+        self._ways = (True,) if module.target.has_masks else (False, True)
+        self._fits = line.fits(PLACES)
+        kinds = ((PLACES, False), (PLACES, True), (FEW_PLACES, True)) if self._fits else ()
+        zeros = module.table(f"{symbol}_zeros", np.zeros(self._lanes, np.float32)) if self._fits else ""
+        self._lines = {
+            (count, edge, masked): _write_places(module, f"{symbol}_{count}{'e' * edge}{'m' * masked}", line, count,
+                                                 zeros if edge else None, epilogue, masked=masked)
+            for count, edge in kinds
+            for masked in self._ways
+        }  # fmt: skip
+        self._single = {
+            (vectors, masked): _write_place(module, f"{symbol}_single{vectors}{'m' * masked}", vectors, epilogue, masked=masked)
+            for vectors, masked in ([(WIDE, False), *((1, masked) for masked in self._ways)] if not self._fits else ())
         }
 
     def write_row(self, b: Kernel, row: Value, left: Value, right: Value) -> None:
         """The places [left, right) of one row, for all channels."""
-        p = _params(b)
-        wide, lanes = WIDE * self._lanes, self._lanes
-        whole_wide = p["channels"] // wide * wide
-        with b.loop(0, whole_wide, wide) as c:
-            self._write_channels(b, row, left, right, c, WIDE, masked=False)
-        if self._always_masked:
-            with b.loop(whole_wide, p["channels"], lanes) as c:
-                self._write_channels(b, row, left, right, c, 1, masked=True)
-            return
-        whole = p["channels"] // lanes * lanes
-        for first, last, masked in ((whole_wide, whole, False), (whole, p["channels"], True)):
-            with b.loop(first, last, lanes) as c:
-                self._write_channels(b, row, left, right, c, 1, masked=masked)
-
-    def _write_channels(self, b: Kernel, row: Value, left: Value, right: Value, c: Value, vectors: int, *, masked: bool) -> None:
-        """One row of places for some vectors of channels from `c` on."""
-        p = _params(b)
         outer, inner = _axes(b)
         image, place = row // outer["places"], row % outer["places"]
         first_tap, last_tap, start = taps_inside(b, place, outer)
-        source = b.buffer(INPUT, F32).at((image * outer["size"] + start) * outer["in_step"] + c)
-        filters = b.buffer(FILTERS, F32).at(first_tap * inner["taps"] * p["filter_step"] + c)
-        result = row * outer["out_step"] + c
-        taps = last_tap - first_tap
-        done = _within(b, p["first_inside"], left, right)
-        self._write_borders(b, source, filters, taps, result, c, (left, done), vectors, masked=masked)
-        for count in dict.fromkeys(count for count, _ in self._inside):
-            last = done + (_within(b, p["last_inside"], done, right) - done) // count * count
-            with b.loop(done, last, count) as at:
-                from_ = source.at((at * inner["stride"] - inner["begin"]) * inner["in_step"])
-                for vector in range(vectors):
-                    step = vector * self._lanes
-                    part = self._inside[count, masked or self._always_masked]
-                    b.call_part(part, from_.at(step), filters.at(step), taps, result + at * inner["out_step"] + step, c + step)
-            done = last
-        self._write_borders(b, source, filters, taps, result, c, (done, right), vectors, masked=masked)
+        line = _Row(
+            source=b.buffer(INPUT, F32).at((image * outer["size"] + start) * outer["in_step"]),
+            filters=b.buffer(FILTERS, F32).at(first_tap * inner["taps"] * _params(b)["filter_step"]),
+            taps=last_tap - first_tap,
+            result=row * outer["out_step"],
+        )
+        if self._fits:
+            self._write_lines(b, line, left, right)
+        else:
+            self._write_singles(b, line, left, right)
 
-    def _write_borders(self, b: Kernel, source: Pointer, filters: Pointer, taps: Value, result: Value, c: Value,
-                       places: tuple[Value, Value], vectors: int, *, masked: bool) -> None:  # fmt: skip
+    def _write_lines(self, b: Kernel, row: _Row, left: Value, right: Value) -> None:
+        """Several places at a time: those that see no padding, those that may, and the last few."""
+        p = _params(b)
+        with b.loop(left, right, PLACES) as at:
+            inside = (at >= p["first_inside"]) & (at + PLACES <= least(b, p["last_inside"], right))
+            b.branch(
+                inside,
+                lambda: self._write_channels(b, row, at, right, PLACES, edge=False),
+                lambda: b.branch(
+                    right - at > FEW_PLACES,
+                    lambda: self._write_channels(b, row, at, right, PLACES, edge=True),
+                    lambda: self._write_channels(b, row, at, right, FEW_PLACES, edge=True),
+                ),
+            )
+
+    def _write_channels(self, b: Kernel, row: _Row, at: Value, right: Value, count: int, *, edge: bool) -> None:
+        inner = _axes(b)[1]
+        start = at * inner["stride"] - inner["begin"]
+        source = row.source if edge else row.source.at(start * inner["in_step"])
+        result = row.result + at * inner["out_step"]
+        for c, masked in self._vectors(b, b.const(I64, 0)):
+            part = self._lines[count, edge, masked]
+            b.call_part(part, source.at(c), row.filters.at(c), row.taps, result + c, c, start, right - at)
+
+    def _vectors(self, b: Kernel, first: Value) -> Iterator[tuple[Value, bool]]:
+        """Vectors of channels from `first` on: whole ones, then the last under a mask; under masks always where they are free."""
+        channels = _params(b)["channels"]
+        if len(self._ways) == 1:
+            with b.loop(first, channels, self._lanes) as c:
+                yield c, True
+            return
+        whole = channels // self._lanes * self._lanes
+        for begin, end, masked in ((first, whole, False), (b.max(whole, first), channels, True)):
+            with b.loop(begin, end, self._lanes) as c:
+                yield c, masked
+
+    def _write_singles(self, b: Kernel, row: _Row, left: Value, right: Value) -> None:
+        """Place by place."""
         p, inner = _params(b), _axes(b)[1]
-        part = self._borders[vectors, masked]
-        with b.loop(*places) as at:
+        wide = WIDE * self._lanes
+        whole = p["channels"] // wide * wide
+        with b.loop(left, right) as at:
             first, last, start = taps_inside(b, at, inner)
-            from_ = source.at(start * inner["in_step"])
-            place = result + at * inner["out_step"]
-            b.call_part(part, from_, filters.at(first * p["filter_step"]), taps, last - first, place, c)
+            source, filters = row.source.at(start * inner["in_step"]), row.filters.at(first * p["filter_step"])
+            result, taps = row.result + at * inner["out_step"], last - first
+            with b.loop(0, whole, wide) as c:
+                b.call_part(self._single[WIDE, False], source.at(c), filters.at(c), row.taps, taps, result + c, c)
+            for c, masked in self._vectors(b, whole):
+                b.call_part(self._single[1, masked], source.at(c), filters.at(c), row.taps, taps, result + c, c)
 
 
-def _write_inside(module: Module, symbol: str, line: _Line, count: int, masked: bool, epilogue: ConvEpilogue | None) -> Kernel:
-    """One vector of channels of `count` places whose windows lie inside of the input along the last axis."""
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of places: where the first row of taps that meets the input begins, in the input and the filters."""
+
+    source: Pointer
+    filters: Pointer
+    taps: Value
+    """How many rows of taps meet the input."""
+    result: Value
+    """Where the row begins in the output."""
+
+
+def _write_places(module: Module, symbol: str, line: _Line, count: int, zeros: str | None, epilogue: ConvEpilogue | None, *,
+                  masked: bool) -> Kernel:  # fmt: skip
+    """One vector of channels of `count` places side by side.
+
+    With `zeros`, a table of as many as a vector has, elements may lie in the padding, and only the first `limit` places are stored; the
+    source is then where the row of the input begins, else where the window of the first place does.
+    """
     lanes = module.target.lanes(32)
     meetings: dict[int, list[tuple[int, int]]] = {}
     for place in range(count):
         for tap in range(line.taps):
             meetings.setdefault(place * line.stride + tap * line.dilation, []).append((place, tap))
-    with module.part(symbol, Address(F32), Address(F32), I64, I64, I64) as b:
+    with module.part(symbol, Address(F32), Address(F32), I64, I64, I64, I64, I64) as b:
         source, filters = b.addresses
-        rows, first, column = b.arguments
+        rows, first, column, start, limit = b.arguments
         p = _params(b)
         outer, inner = _axes(b)
         span = _span(b, lanes, p["channels"] - column, masked)
         sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in range(count)]
         with b.loop(0, rows) as row:
-            element = source.at(row * (outer["dilation"] * outer["in_step"]))
+            elements = source.at(row * (outer["dilation"] * outer["in_step"]))
             taps = filters.at(row * (line.taps * p["filter_step"]))
             weights = [taps.at(tap * p["filter_step"]).load(0, lanes) for tap in range(line.taps)]
+            element = elements if zeros is None else elements.at(start * inner["in_step"])
             for offset in range(max(meetings) + 1):
                 if offset in meetings:
-                    x = element.load(0, span)
+                    where = element
+                    if zeros is not None:
+                        outside = (start + offset).to(U64) >= inner["size"].to(U64)
+                        chosen = b.select(outside, b.pointer(zeros, F32), element)
+                        where = Pointer(b, chosen.ref, F32)
+                    x = where.load(0, span)
                     for met, tap in meetings[offset]:
                         sums[met].set(b.fma(x, weights[tap], sums[met].value))
                 element = element.at(inner["in_step"])
         places = [first + inner["out_step"] * number for number in range(count)]
-        _store(b, [total.value for total in sums], places, [column] * count, [span] * count, epilogue)
+        columns, spans = [column] * count, [span] * count
+        _store(b, [total.value for total in sums], places, columns, spans, epilogue, limit if zeros is not None else None)
     return b
 
 
-def _write_border_place(module: Module, symbol: str, vectors: int, masked: bool, epilogue: ConvEpilogue | None) -> Kernel:
+def _write_place(module: Module, symbol: str, vectors: int, epilogue: ConvEpilogue | None, *, masked: bool) -> Kernel:
     """Some vectors of channels of one place, over the taps that meet the input."""
     lanes = module.target.lanes(32)
     with module.part(symbol, Address(F32), Address(F32), I64, I64, I64, I64) as b:
@@ -270,12 +315,13 @@ def _write_border_place(module: Module, symbol: str, vectors: int, masked: bool,
 
 
 def _store(b: Kernel, sums: Sequence[Value], places: Sequence[Value], columns: Sequence[Value], spans: Sequence[Span],
-           epilogue: ConvEpilogue | None) -> None:  # fmt: skip
-    """Put sums down, through the epilogue: one after the other, or in a loop where it is long."""
+           epilogue: ConvEpilogue | None, limit: Value | None = None) -> None:  # fmt: skip
+    """Put the first `limit` sums down, through the epilogue: one after the other, or in a loop where it is long."""
     output = b.buffer(OUTPUT, F32)
     if epilogue is None or not is_long(b.target, epilogue):
-        for total, place, column, span in zip(sums, places, columns, spans, strict=True):
-            output.store(epilogue(b, total, place, column, span) if epilogue else total, place, span)
+        for number, (total, place, column, span) in enumerate(zip(sums, places, columns, spans, strict=True)):
+            with nullcontext() if limit is None else b.when(limit > number):
+                output.store(epilogue(b, total, place, column, span) if epilogue else total, place, span)
         return
     table = b.stack(I64, 2 * len(sums))
     lanes = sums[0].type.lanes
@@ -284,7 +330,8 @@ def _store(b: Kernel, sums: Sequence[Value], places: Sequence[Value], columns: S
         kept.store(total, number * lanes, lanes)
         table.store(place, 2 * number)
         table.store(column, 2 * number + 1)
-    with b.loop(0, len(sums)) as at:
+    count = b.const(I64, len(sums))
+    with b.loop(0, count if limit is None else least(b, limit, count)) as at:
         place, column = table.load(at * 2), table.load(at * 2 + 1)
         output.store(epilogue(b, kept.load(at * lanes, lanes), place, column, spans[0]), place, spans[0])
 
@@ -300,7 +347,3 @@ def _params(b: Kernel) -> dict[str, Value]:
 def _axes(b: Kernel) -> tuple[AxisValues, AxisValues]:
     outer, inner = read_axes(b, len(_PARAMS), 2)
     return outer, inner
-
-
-def _within(b: Kernel, value: Value, low: Value, high: Value) -> Value:
-    return least(b, b.max(value, low), high)
