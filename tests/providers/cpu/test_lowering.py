@@ -32,6 +32,17 @@ def _steps(expr: Expr) -> list[str]:
     return [step.primitive for step in number([expr])[0]]
 
 
+def test_a_value_is_held_from_when_it_is_read_or_made(low: Lowering) -> None:
+    """A value that no step has made and nobody has asked for is not held."""
+    made = graph("graph(x: float[n, 2]) -> (y: float[n, 2]) { y = Neg(x) }")
+    (node,) = made
+    low.of(made.inputs[0])
+    assert low.holds(made.inputs[0])
+    assert not low.holds(node.output)
+    low.result(node.output)
+    assert low.holds(node.output)
+
+
 def test_each_value_has_one_buffer(low: Lowering) -> None:
     """Inputs are without elements, constants have theirs, and a result takes the place of what was there."""
     made = graph("graph(x: float[n, 2]) -> (y: float[n, 2]) { w: float[2] = [1.0, 2.0] y = Add(x, w) }")

@@ -60,6 +60,10 @@ class Lowering:
             found = self._buffers[value] = Buffer(_dtype(value), _shape(value), constant)
         return found
 
+    def holds(self, value: Value) -> bool:
+        """Whether there is a buffer for `value` by now: it is an input, or was made or read before."""
+        return value in self._buffers
+
     def result(self, value: Value) -> Buffer:
         """A new buffer for `value`, which a step is about to write."""
         found = self._buffers[value] = Buffer(_dtype(value), _shape(value))

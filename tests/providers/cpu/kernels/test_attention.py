@@ -105,3 +105,30 @@ def test_declines_where_keys_are_asked_for():
     """Further outputs are left to others."""
     body = f"graph({FOUR.format(M=4)}) -> (y, p, r) {{ y, p, r = Attention(q, k, v) }}"
     assert declined(body, opset=23) == ["its keys, values or scores are asked for"]
+
+
+def test_heads_are_read_from_where_they_lie():
+    """Queries, keys and values that are split and transposed, and a result that is transposed back, cost no step."""
+    body = """graph(x: float[b, s, 72]) -> (y) { five: int64[5] = [0, 0, 3, 4, 6] ax: int64[1] = [0] j: int64[3] = [0, 0, -1]
+        r = Reshape(x, five) t = Transpose(r) {perm = [2, 0, 3, 1, 4]} a, c, d = Split(t) {axis = 0, num_outputs = 3}
+        q = Squeeze(a, ax) k = Squeeze(c, ax) v = Squeeze(d, ax) h = Attention(q, k, v)
+        u = Transpose(h) {perm = [0, 2, 1, 3]} w = Reshape(u, j) y = Relu(w) }"""
+    assert kernels_of(body, opset=23) == ["Attention+Transpose", "Relu"]
+    close(body, {"x": np.random.default_rng(0).standard_normal((2, 35, 72)).astype(np.float32)})
+
+
+def test_packed_heads_are_read_from_where_they_lie():
+    """Packed heads that are parts of a wider axis are read there."""
+    body = """graph(x: float[b, s, 72]) -> (y) { q, k, v = Split(x) {axis = 2, num_outputs = 3}
+        y = Attention(q, k, v) {q_num_heads = 4, kv_num_heads = 4} }"""
+    assert kernels_of(body, opset=23) == ["Attention"]
+    close(body, {"x": np.random.default_rng(0).standard_normal((2, 35, 72)).astype(np.float32)})
+
+
+def test_heads_whose_elements_do_not_lie_in_order_are_copied():
+    """A transpose that tears the elements of a head apart is made."""
+    body = """graph(q: float[b, 4, 12, s], k: float[b, 4, t, 12], v: float[b, 4, t, 10]) -> (y) {
+        u = Transpose(q) {perm = [0, 1, 3, 2]} y = Attention(u, k, v) }"""
+    assert kernels_of(body, opset=23) == ["Transpose", "Attention"]
+    feeds = feeds_of(2, 9, 21)
+    close(body, feeds | {"q": np.ascontiguousarray(feeds["q"].swapaxes(2, 3))})

@@ -1,5 +1,8 @@
 """Attention: one kernel that reads Q, K and V where they lie, with heads packed in the last axis or as a dimension of their own.
 
+What only gives them that form (Split, Transpose, Reshape before, a Transpose after) moves nothing: the kernel reads and writes by
+strides.
+
 A mask of keys (B, H, 1, T) is read as it is. One of pairs (B, H, S, T) is packed first, queries along the lanes, once for all the
 nodes that read it. A boolean mask becomes one of 0 and -inf.
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 from sardonyx.codegen.attention import AttentionParams, AttentionShape, Masking, max_tasks, scratch_elements, write_attention
 from sardonyx.codegen.elementwise import Access, MapParams, write_map
@@ -22,12 +26,17 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering, lowers
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
+from sardonyx.providers.cpu.strided import dense_strides
+from sardonyx.providers.cpu.views import View, view_of
 
 _PAST = (4, 5, 6)
 """The inputs past_key, past_value and nonpad_kv_seqlen."""
 
 _MASK = 3
 """The input attn_mask."""
+
+
+_Strides = tuple[Dim, Dim, Dim]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,12 +47,15 @@ class _Heads:
     H: int
     N: Dim
     D: int
-    strides: tuple[Dim, Dim, Dim]
-    """From one batch, one head, one row to the next."""
+    is_packed: bool
+    """Whether it has the dimensions (B, N, H x D)."""
 
-    def at(self, sizes: Sizes) -> tuple[int, int, int]:
-        batch, head, row = self.strides
-        return sizes(batch), sizes(head), sizes(row)
+    def strides(self, strides: Sequence[Dim]) -> _Strides:
+        """From one batch, one head, one row to the next, for a tensor with these strides."""
+        if self.is_packed:
+            batch, row, element = strides
+            return batch, element * self.D, row
+        return strides[0], strides[1], strides[2]
 
 
 def _heads(shape: Shape | None, heads: int | None) -> _Heads | None:
@@ -51,11 +63,11 @@ def _heads(shape: Shape | None, heads: int | None) -> _Heads | None:
     if shape is not None and len(shape) == 4:
         B, H, N, D = shape
         if isinstance(H, int) and isinstance(D, int) and min(H, D) > 0:
-            return _Heads(B, H, N, D, (H * N * D, N * D, D))
+            return _Heads(B, H, N, D, is_packed=False)
     if shape is not None and len(shape) == 3 and heads is not None and heads > 0:
         B, N, width = shape
         if isinstance(width, int) and width > 0 and width % heads == 0:
-            return _Heads(B, heads, N, width // heads, (N * width, width // heads, width))
+            return _Heads(B, heads, N, width // heads, is_packed=True)
     return None
 
 
@@ -106,7 +118,14 @@ def _check_mask(mask: Value, scores: Shape) -> str | None:
     return None
 
 
-@lowers("Attention", check=_check)
+def _joins(group: Group, node: Node, value: Value) -> bool:
+    """Whether `node` transposes (B, H, S, D) to (B, S, H, D), which the kernel may write as well."""
+    shape = value.shape
+    is_swap = node.op_type == "Transpose" and not node.domain and tuple(node.get("perm", ())) == (0, 2, 1, 3)
+    return is_swap and not group.tail and shape is not None and len(shape) == 4
+
+
+@lowers("Attention", check=_check, joins=_joins)
 def attention(low: Lowering, group: Group) -> None:
     """Pack the mask where it is one of pairs, and attend."""
     node = group.anchor
@@ -120,20 +139,40 @@ def attention(low: Lowering, group: Group) -> None:
     low.kernel(symbol, lambda module, name: write_attention(module, name, shape))
     scale = node.get("scale")
     factor = 1 / math.sqrt(q.D) if scale is None else scale
-    result = low.result(node.outputs[0])
-    y = _heads(result.shape, q.H)
-    if y is None:
-        raise TypeError(f"the result of attention is {result.shape}")
+    result = low.result(group.result)
+    y = _result_strides(result.shape, v, is_swapped=bool(group.tail))
+    operands = [_operand(low, value, heads) for value, heads in zip(node.inputs[:3], found, strict=True)]
     scratch = low.temporary(DataType.FLOAT, (max_tasks(low.threads), scratch_elements(low.target, q.D, v.D)))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        strides = {"q": q.at(sizes), "k": k.at(sizes), "v": v.at(sizes), "y": y.at(sizes)}
+        strides = {name: _at(sizes, of) for name, of in zip("qkvy", (*(of for _, of in operands), y), strict=True)}
         params = AttentionParams(B=sizes(q.B), H=q.H, group=q.H // k.H, S=sizes(q.N), T=sizes(k.N), D=q.D, Dv=v.D, scale=factor,
                                  mask=(sizes(mask.batch), sizes(mask.head)), **strides)  # fmt: skip
         return params.words(low.target, low.threads), params.tasks(low.target, low.threads)
 
-    operands = [low.of(value) for value in node.inputs[:3]]
-    low.step(group, symbol, [*operands, result, scratch, *mask.buffers], writes=[3, 4], plan=plan)
+    low.step(group, symbol, [*(buffer for buffer, _ in operands), result, scratch, *mask.buffers], writes=[3, 4], plan=plan)
+
+
+def _operand(low: Lowering, value: Value | None, heads: _Heads) -> tuple[Buffer, _Strides]:
+    """Where the rows of Q, K or V are: far back where the elements of each row still lie in order there, else in its own buffer."""
+    buffer = low.of(value)
+    view = View(buffer, tuple(dense_strides(buffer.shape))) if value is None else view_of(low, value)
+    if view.strides[-1] != 1:
+        view = View(buffer, tuple(dense_strides(buffer.shape)))
+    return view.buffer, heads.strides(view.strides)
+
+
+def _result_strides(shape: Shape, v: _Heads, *, is_swapped: bool) -> _Strides:
+    """From one batch, one head, one row of the result to the next."""
+    strides = dense_strides(shape)
+    if is_swapped:
+        return strides[0], strides[2], strides[1]
+    return (strides[0], v.D, strides[1]) if len(shape) == 3 else (strides[0], strides[1], strides[2])
+
+
+def _at(sizes: Sizes, strides: _Strides) -> tuple[int, int, int]:
+    batch, head, row = strides
+    return sizes(batch), sizes(head), sizes(row)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
