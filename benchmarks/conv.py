@@ -4,8 +4,8 @@
 
 For each model: every different convolution of the optimised graph, compiled alone with its bias and a Relu, over NHWC data; its
 time, GFLOP/s, and share of what the core does on registers alone; then the sum over the model beside what ONNX Runtime's own
-profile says of its convolutions (and of the reorders that it adds around them) within the whole model. Both take turns; figures are
-medians. SIZE,SIZE,... are the dimensions of the first input where the model leaves them open.
+profile says of its convolutions (and of the reorders that it adds around them) within the whole model. Both take turns; figures
+are medians. SIZE,SIZE,... are the dimensions of the first input where the model leaves them open.
 """
 
 from __future__ import annotations

@@ -352,7 +352,7 @@ class Graph:
             self.remove(node)
 
     def dismantle(self) -> None:
-        """Cut the links by which nodes, values and graphs hold one another in circles, so that they are freed when nobody needs them.
+        """Cut the links by which nodes, values and graphs hold one another in circles, so that they are freed at once.
 
         Nodes keep their inputs, outputs and attributes; values forget producers, uses and constants, and the graph its nodes.
         """

@@ -78,7 +78,11 @@ def joins_product(group: Group, node: Node, value: Value) -> bool:
     one_matrix = right is not None and len(right.shape or ()) == 2
     ways = (COLUMN, WHOLE) if one_matrix else (COLUMN,)
     others = (other for other in node.inputs if other is not None and other is not value)
-    return all((other.constant is not None and other.constant.size == 1) or access_of(value.shape, other) in ways for other in others)
+    return all(_is_number(other) or access_of(value.shape, other) in ways for other in others)
+
+
+def _is_number(value: Value) -> bool:
+    return value.constant is not None and value.constant.size == 1
 
 
 @lowers("MatMul", "Gemm", check=_check, joins=joins_product)
@@ -102,7 +106,7 @@ def lower(low: Lowering, group: Group) -> None:
 
 
 def _pack_in_run(low: Lowering, right: Buffer, packed: Buffer, width: int) -> None:
-    """Copy B (batch, K, N) to panels (batch, N / width, K, width); what is behind the last column stays as it is, and is not used."""
+    """Copy B (batch, K, N) to panels (batch, N / width, K, width); what is behind the last column stays as it is, unused."""
     K, N = right.shape[-2:]
     batch, whole, rest = product(right.shape[:-2]), N // width, N % width
     from_matrix, to_matrix = Region(batch, K * N, packed.shape[1] * K * width), (whole * width, whole * width * K)
