@@ -91,6 +91,21 @@ def test_a_partition_lists_what_enters_and_leaves_it() -> None:
     assert names == [["x"], ["k"], ["n"]]
 
 
+def test_what_a_claim_asks_for_leaves_the_partition_that_makes_it() -> None:
+    """Also where only nodes of that partition read it."""
+    held = graph("""graph(x: float[2]) -> (y: float[2]) {
+        a = Relu(x)
+        b = Neg(a)
+        y = Exp(b)
+    }""")
+    relu, neg, exp = held
+    first, second = FusingProvider((), "A"), FusingProvider((), "B")
+    asking = Unit(second, Capability((exp,), reads=(relu.output,)))
+    parts, _ = cut(held, {relu: Unit(first, Capability((relu,))), neg: Unit(first, Capability((neg,))), exp: asking})
+    assert parts[0].partition.outputs == (relu.output, neg.output)
+    assert parts[1].partition.inputs == (neg.output, relu.output)
+
+
 def test_what_a_subgraph_captures_enters_the_partition() -> None:
     """A value read only inside a body is an input of the partition that holds the node."""
     held = graph("""graph(c: bool[], x: float[2]) -> (y: float[2]) {

@@ -52,7 +52,11 @@ def cut(graph: Graph, units: dict[Node, Unit], prefix: str = "") -> tuple[list[C
         stuck = [unit for unit in order if unit not in placed and unit.capability.fused and len(unit.capability.nodes) > 1]
         return [], stuck[-1:]
     rank = {node: index for index, node in enumerate(graph)}
-    return [_partition(graph, turn, rank, f"{prefix}{index}") for index, turn in enumerate(best)], []
+    asked: dict[Value, set[Unit]] = {}
+    for unit in order:
+        for value in unit.capability.reads:
+            asked.setdefault(value, set()).add(unit)
+    return [_partition(graph, turn, rank, asked, f"{prefix}{index}") for index, turn in enumerate(best)], []
 
 
 def node_reads(node: Node) -> Iterable[Value]:
@@ -104,14 +108,17 @@ def _schedule(order: Sequence[Unit], edges: _Edges, start: str) -> list[list[Uni
     return turns
 
 
-def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], name: str) -> Cut:
+def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], asked: dict[Value, set[Unit]], name: str) -> Cut:
+    """The partition of the units of a turn; `asked` says which units read a value that their nodes do not."""
     provider = turn[0].provider
     nodes = tuple(sorted((node for unit in turn for node in unit.capability.nodes), key=rank.__getitem__))
     inside = {value for node in nodes for value in node.outputs}
     wanted = [value for node in nodes for value in node_reads(node)] + [value for unit in turn for value in unit.capability.reads]
     reads = dict.fromkeys(value for value in wanted if value not in inside)
     readers = _readers_within(nodes)
-    outputs = tuple(value for node in nodes for value in node.outputs if any(user not in readers for user, _ in value.uses))
+    own = set(turn)
+    outputs = tuple(value for node in nodes for value in node.outputs
+                    if any(user not in readers for user, _ in value.uses) or not asked.get(value, own) <= own)  # fmt: skip
     units: tuple[Capability, ...] = tuple(unit.capability for unit in turn)
     return Cut(
         provider,
