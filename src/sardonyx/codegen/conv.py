@@ -32,7 +32,7 @@ from sardonyx.codegen.values import Pointer, Span, Value
 from sardonyx.codegen.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.dtypes import Array
 
-__all__ = ["ConvEpilogue", "ConvParams", "conv_tiling", "pack_filters", "write_conv"]
+__all__ = ["ConvEpilogue", "ConvParams", "ConvTiling", "conv_tiling", "cover_rows", "is_long", "pack_filters", "write_conv"]
 
 ConvEpilogue = Callable[[Kernel, Value, Value, Value, Span], Value]
 """`epilogue(b, sums, place, column, span)`: what to store at element `place` of the output, which is of channel `column` …."""
@@ -154,6 +154,11 @@ class ConvTiling:
         return self.vectors * self.lanes
 
     @property
+    def most(self) -> int:
+        """Accumulators of the largest tile."""
+        return max(vectors * heights[0] for vectors, heights in self.heights.items())
+
+    @property
     def name(self) -> str:
         """Rows and columns of the largest tile, as in 6x64."""
         return f"{self.heights[self.vectors][0]}x{self.panel}"
@@ -270,7 +275,7 @@ def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], K
         with b.switch(vectors) as switch:
             for width, heights in shape.heights.items():
                 with switch.case(width):
-                    for height, (top, bottom) in _cover_rows(heights, block.rows):
+                    for height, (top, bottom) in cover_rows(heights, block.rows):
                         stride = _share(b, shape.panel, height, bottom - top)
                         share = stride * p["block_runs"] * p["block_depth"]
                         with b.loop(top, bottom, height) as m:
@@ -284,7 +289,7 @@ def _share(b: Kernel, width: int, height: int, rows: Value) -> Value:
     return (tiles + (width - 1)) // tiles
 
 
-def _cover_rows(heights: Sequence[int], rows: Value) -> Iterator[tuple[int, tuple[Value, Value]]]:
+def cover_rows(heights: Sequence[int], rows: Value) -> Iterator[tuple[int, tuple[Value, Value]]]:
     """Ranges of rows for tiles of falling height."""
     first = rows.like(0)
     for height in heights:

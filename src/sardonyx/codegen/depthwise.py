@@ -255,8 +255,8 @@ def _write_places(module: Module, symbol: str, line: _Line, count: int, zeros: s
                   masked: bool) -> Kernel:  # fmt: skip
     """One vector of channels of `count` places side by side.
 
-    With `zeros`, a table of as many as a vector has, elements may lie in the padding, and only the first `limit` places are stored; the
-    source is then where the row of the input begins, else where the window of the first place does.
+    With `zeros`, a table of as many as a vector has, elements may lie in the padding, and only the first `limit` places are stored;
+    the source is then where the row of the input begins, else where the window of the first place does.
     """
     lanes = module.target.lanes(32)
     meetings: dict[int, list[tuple[int, int]]] = {}

@@ -2,6 +2,7 @@
 
     kernel of one element, stride 1                 the product of matrices that MatMul is
     each channel by itself                          depthwise
+    3 x 3 with stride 1, many channels              minimal filtering (Winograd)
     no padding, or few channels                     implicit product, taps along the last axis in one run; few channels are copied
                                                     into a border of zeros first
     everything else                                 implicit product, tap by tap, padding read from zeros
@@ -25,6 +26,7 @@ from sardonyx.providers.cpu.kernels.conv_tail import Tail, joins_conv, place_epi
 from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product
 from sardonyx.providers.cpu.kernels.matmul import epilogue_of
 from sardonyx.providers.cpu.kernels.windows import Window, channels_of, check_window, conv_axes
+from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
 from sardonyx.providers.cpu.lowering import Lowering, lowers
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -73,6 +75,8 @@ def lower(low: Lowering, group: Group) -> None:
         _lower_product(low, group, data, weights, tail)
     elif weights.shape[:2] == (groups, 1) and len(window.kernel) <= 2:
         _lower_depthwise(low, group, data, weights, window, tail)
+    elif suits_winograd(window, groups, weights, group.result.shape[1:-1] if group.result.shape else ()):
+        lower_winograd(low, group, data, weights, window, tail)
     else:
         _lower_windows(low, group, data, weights, groups, window, tail)
 

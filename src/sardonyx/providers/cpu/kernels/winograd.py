@@ -1,0 +1,68 @@
+"""Conv of 3 x 3 taps with stride 1 by minimal filtering: 4 products where the plain sum takes 9."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sardonyx.codegen.conv import conv_tiling
+from sardonyx.codegen.winograd import WinogradParams, pack_winograd, scratch_elements, write_winograd
+from sardonyx.dtypes import Array, DataType
+from sardonyx.ir import Shape
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.kernels.conv_tail import Tail, place_epilogue
+from sardonyx.providers.cpu.kernels.windows import Window
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer
+
+__all__ = ["lower_winograd", "suits_winograd"]
+
+_FEWEST_CHANNELS, _FEWEST_COLUMNS = 16, 8
+"""Below these the transforms cost more than the products that they save."""
+
+_MOST_FILTERS = 512 * 1024
+"""Filters take 16 / 9 of their size: beyond so many the memory is worth more than the time."""
+
+_SMALL_PLANE, _MANY_FILTERS = 100, 256 * 256
+"""For fewer places than this, more filters than this are read from memory for too little use."""
+
+_FIRST_OPERAND = 5
+"""Buffers of the epilogue come after the input, the filters, the output, the zeros and the scratch memory."""
+
+
+def suits_winograd(window: Window, groups: int, weights: Array, places: Shape) -> bool:
+    """Whether a convolution is one that this makes faster: the number of places, where it is known, decides too."""
+    if window.kernel != (3, 3) or {*window.strides, *window.dilations, groups} != {1}:
+        return False
+    M, C = weights.shape[:2]
+    if C < _FEWEST_CHANNELS or M < _FEWEST_COLUMNS or C * M > _MOST_FILTERS:
+        return False
+    high, wide = places
+    is_small = isinstance(high, int) and isinstance(wide, int) and high * wide < _SMALL_PLANE
+    return not (is_small and C * M > _MANY_FILTERS)
+
+
+def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, window: Window, tail: Tail) -> None:
+    """Transform the filters and add the step."""
+    target, result = low.target, low.result(group.result)
+    M, C = weights.shape[:2]
+    symbol = low.symbol(f"winograd_f32_{conv_tiling(target).name}", [tail.expr], tail.ways)
+    epilogue = place_epilogue(tail, _FIRST_OPERAND)
+    low.kernel(symbol, lambda module, name: write_winograd(module, name, epilogue))
+    packed = low.constant(pack_winograd(weights, conv_tiling(target).panel))
+    zeros = low.constant(np.zeros(C, np.float32))
+    tasks = 1 if low.threads == 1 else 2 * low.threads
+    scratch = low.temporary(DataType.FLOAT, (tasks, scratch_elements(target, C)))
+    spatial = data.shape[1:-1]
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        images, high, wide, _ = sizes.shape(result.shape)
+        height, width = sizes.shape(spatial)
+        rows, columns = window.place((height, width), (high, wide))
+        params = WinogradParams.blocked(
+            target, images, (height, width), C, (high, wide), M, (rows.begin, columns.begin), tasks
+        )  # fmt: skip
+        return params.words(), params.tasks()
+
+    operands = map(low.of, tail.operands)
+    low.step(group, symbol, [data, packed, result, zeros, scratch, *operands], writes=[2, 4], plan=plan)
