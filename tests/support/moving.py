@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from support.cpu import cpu_session, reference
+from support.cpu_run import cpu_session, reference
 
 from sardonyx.dtypes import Array
+from sardonyx.provider import Layout
 
 __all__ = ["TYPES", "filled", "same"]
 
@@ -24,7 +25,7 @@ def filled(shape: Sequence[int], kind: str = "float") -> Array:
 
 
 def same(body: str, *cases: Mapping[str, Any] | Sequence[int], opset: int = 21, isa: str | None = None,
-         kind: str = "float") -> None:  # fmt: skip
+         kind: str = "float", layout: Layout = Layout.NCHW) -> None:  # fmt: skip
     """One session, run for all cases, gives what the reference provider gives, on one thread and on two.
 
     Args:
@@ -33,9 +34,10 @@ def same(body: str, *cases: Mapping[str, Any] | Sequence[int], opset: int = 21, 
         opset: the version of ai.onnx.
         isa: the instruction set level.
         kind: the element type of x where a case is a shape.
+        layout: what layout-sensitive operators are converted to.
     """
     for threads in (1, 2):
-        session = cpu_session(body, opset=opset, isa=isa, threads=threads)
+        session = cpu_session(body, opset=opset, isa=isa, threads=threads, layout=layout)
         for case in cases:
             feeds = dict(case) if isinstance(case, Mapping) else {"x": filled(case, kind)}
             for found, wanted in zip(session.run(None, feeds), reference(body, feeds, opset=opset), strict=True):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.cpu import LEVELS
+from support.cpu_run import LEVELS
 
 from sardonyx.codegen.driver import Buffer as Place
 from sardonyx.codegen.driver import Step, StepTable

@@ -1,7 +1,7 @@
 """Filled and counted tensors, and shapes as values."""
 
 import numpy as np
-from support.cpu import declined, kernels_of
+from support.cpu_run import declined, steps_of
 from support.moving import same
 
 
@@ -51,7 +51,7 @@ def test_a_shape_for_a_view_is_not_computed() -> None:
         r = Reshape(a, t)
         y = Softplus(r)
     }""".replace("        q: int64[1] = [0]\n", "").replace("        a = Neg", "        q: int64[1] = [0]\n        a = Neg")
-    assert kernels_of(body) in (["Neg", "Softplus"], ["Neg+Softplus"])
+    assert steps_of(body) in (["Neg", "Softplus"], ["Neg+Softplus"])
     same(body.replace("Softplus", "Abs"), (2, 3, 5), (1, 3, 7))
 
 

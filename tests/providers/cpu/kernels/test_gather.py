@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.cpu import LEVELS, cpu_session, declined, kernels_of
+from support.cpu_run import LEVELS, cpu_session, declined, steps_of
 from support.moving import filled, same
 
 from sardonyx.dtypes import Array
@@ -29,7 +29,7 @@ def test_one_constant_index_is_a_slice() -> None:
     same("graph(x: float[N, 6, 5]) -> (y) { i: int64[] = -1 y = Gather(x, i) {axis = 1} }", (1, 6, 5), (3, 6, 5))
     same("graph(x: float[N, T, 5]) -> (y) { i: int64[] = -1 y = Gather(x, i) {axis = 1} }", (1, 6, 5), (3, 1, 5))
     body = "graph(x: float[1, 6, 5]) -> (y) { i: int64[1] = [2] n = Neg(x) g = Gather(n, i) {axis = 1} y = Abs(g) }"
-    assert "Gather" not in kernels_of(body)
+    assert "Gather" not in steps_of(body)
     same(body, (1, 6, 5))
 
 

@@ -1,8 +1,10 @@
 """Views, transposes, blocks, expansion: against the reference provider, for several sizes of one session."""
 
 import pytest
-from support.cpu import LEVELS, declined, kernels_of
+from support.cpu_run import LEVELS, declined, steps_of
 from support.moving import TYPES, same
+
+from sardonyx.provider import Layout
 
 
 @pytest.mark.parametrize("isa", LEVELS)
@@ -43,7 +45,7 @@ def test_heads_of_attention() -> None:
 def test_moving_only_dimensions_of_one_element_copies_nothing() -> None:
     """A transpose that leaves the elements where they are is a view."""
     body = "graph(x: float[N, 1, 8]) -> (y) { a = Neg(x) b = Transpose(a) {perm=[1, 0, 2]} y = Abs(b) }"
-    assert "Transpose" not in kernels_of(body)
+    assert "Transpose" not in steps_of(body)
     same(body, (3, 1, 8), (1, 1, 8))
 
 
@@ -53,14 +55,18 @@ def test_depth_becomes_space(mode: str, block: int, channels: int) -> None:
     """Blocks of every mode, with few and many channels."""
     depth = channels * block * block
     body = f'graph(x: float[N, {depth}, H, W]) -> (y) {{ y = DepthToSpace(x) {{blocksize={block}, mode="{mode}"}} }}'
-    same(body, (1, depth, 5, 7), (2, depth, 16, 17), (1, depth, 1, 1), (0, depth, 2, 2))
+    for layout in Layout:
+        same(body, (1, depth, 5, 7), (2, depth, 16, 17), (1, depth, 1, 1), (0, depth, 2, 2), layout=layout)
 
 
 @pytest.mark.parametrize(("block", "channels"), [(1, 3), (2, 1), (2, 3), (3, 16)])
 def test_space_becomes_depth(block: int, channels: int) -> None:
     """Axes of a known size that blocks fill."""
     body = f"graph(x: float[N, {channels}, {4 * block}, {5 * block}]) -> (y) {{ y = SpaceToDepth(x) {{blocksize={block}}} }}"
-    same(body, (1, channels, 4 * block, 5 * block), (3, channels, 4 * block, 5 * block))
+    other = body.replace(f"blocksize={block}", f'blocksize={block}, mode="CRD"')
+    for layout in Layout:
+        same(body, (1, channels, 4 * block, 5 * block), (3, channels, 4 * block, 5 * block), layout=layout)
+        same(other, (3, channels, 4 * block, 5 * block), opset=28, layout=layout)
 
 
 def test_blocks_of_an_unknown_axis_are_left_alone() -> None:
@@ -80,7 +86,7 @@ def test_expansion_repeats() -> None:
 def test_an_expansion_that_repeats_nothing_copies_nothing() -> None:
     """Leading ones are a view."""
     body = "graph(x: float[N, 3]) -> (y) { s: int64[3] = [1, 1, 3] a = Neg(x) b = Expand(a, s) y = Abs(b) }"
-    assert "Expand" not in kernels_of(body)
+    assert "Expand" not in steps_of(body)
     same(body, (2, 3))
 
 

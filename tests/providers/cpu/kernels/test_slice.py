@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.cpu import LEVELS, cpu_session, declined, kernels_of
+from support.cpu_run import LEVELS, cpu_session, declined, steps_of
 from support.moving import filled, same
 
 from sardonyx.errors import InvalidArgument
@@ -36,8 +36,17 @@ def test_what_is_made_for_a_concat_is_made_in_its_place() -> None:
         e = Concat(c, d) {axis = 1}
         y = Relu(e)
     }"""
-    assert kernels_of(body).count("Concat") == 4
+    assert steps_of(body).count("Concat") == 4
     same(body, *({"x": filled((1, size, 4)), "w": filled((1, 2, 4))} for size in (0, 1, 3, 40)))
+
+
+def test_parts_that_do_not_fit_together_are_an_error() -> None:
+    """Sizes off the axis are compared when they are known, before anything is written."""
+    for other in ("2", "M"):
+        body = f"graph(x: float[N, 4], z: float[{other}, 4]) -> (y) {{ a = Abs(x) y = Concat(a, z) {{axis = 1}} }}"
+        same(body, {"x": filled((2, 4)), "z": filled((2, 4))})
+        with pytest.raises(InvalidArgument, match="Concat.*must agree"):
+            cpu_session(body).run(None, {"x": filled((5000, 4)), "z": filled((2, 4))})
 
 
 def test_a_part_that_is_given_out_too() -> None:
@@ -138,7 +147,7 @@ def test_a_dense_slice_copies_nothing() -> None:
         v = Slice(n, b, e, a)
         y = Abs(v)
     }"""
-    assert "Slice" not in kernels_of(body)
+    assert "Slice" not in steps_of(body)
     same(body, (1, 5, 7), (1, 5, 64))
 
 

@@ -91,15 +91,15 @@ def depth_to_space(low: Lowering, group: Group) -> None:
 @lowers("SpaceToDepth", check=_check_blocks)
 @lowers("SpaceToDepth", check=_check_blocks, domain=NHWC_DOMAIN)
 def space_to_depth(low: Lowering, group: Group) -> None:
-    """(N, C, H * b, W * b) -> (N, b * b * C, H, W); channels-last (N, H * b, W * b, C) -> (N, H, W, b * b * C)."""
+    """(N, C, H * b, W * b) -> (N, C * b * b, H, W); channels-last (N, H * b, W * b, C) -> (N, H, W, C * b * b)."""
     node = group.anchor
-    b = node.get("blocksize")
+    b, first = node.get("blocksize"), node.get("mode", "DCR") == "DCR"
     if node.domain == NHWC_DOMAIN:
         N, H, W, C = shape_of(node.inputs[0])
-        _reorder(low, node, (N, H // b, b, W // b, b, C), (0, 1, 3, 2, 4, 5))
+        _reorder(low, node, (N, H // b, b, W // b, b, C), (0, 1, 3, 2, 4, 5) if first else (0, 1, 3, 5, 2, 4))
         return
     N, C, H, W = shape_of(node.inputs[0])
-    _reorder(low, node, (N, C, H // b, b, W // b, b), (0, 3, 5, 1, 2, 4))
+    _reorder(low, node, (N, C, H // b, b, W // b, b), (0, 3, 5, 1, 2, 4) if first else (0, 1, 3, 5, 2, 4))
 
 
 def _check_expand(node: Node) -> str | None:
