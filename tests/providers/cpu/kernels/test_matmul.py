@@ -5,6 +5,7 @@ import pytest
 from support.cpu_run import LEVELS, assert_close, assert_same_bits, cpu_session, declined, reference, run_cpu, steps_of
 
 from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
 
 
 def _x(*shape: int, seed: int = 0) -> Array:
@@ -71,6 +72,17 @@ def test_gemm(bias: str, transposed: int) -> None:
     for rows in (1, 6, 20):
         x = _x(rows, 9)
         assert_close(session.run(None, {"x": x})[0], reference(body, {"x": x}, double=True)[0], 2e-6)
+
+
+@pytest.mark.parametrize("transposed", [0, 1])
+def test_rows_of_another_length_than_columns_are_an_error(transposed: int) -> None:
+    """Where they are known only when the model runs."""
+    shape = "7, 9" if transposed else "9, 7"
+    body = f"graph(x: float[m, k]) -> (y) {{ w: float[{shape}] = ... 1 y = Gemm(x, w) {{transB = {transposed}}} }}"
+    session = cpu_session(body)
+    assert_close(session.run(None, {"x": _x(3, 9)})[0], reference(body, {"x": _x(3, 9)}, double=True)[0], 2e-6)
+    with pytest.raises(InvalidArgument, match="A has rows of 2 elements, B columns of 9"):
+        session.run(None, {"x": _x(3, 2)})
 
 
 def test_tails_join() -> None:

@@ -14,8 +14,10 @@ from sardonyx.codegen.types import F32
 from sardonyx.codegen.values import Span
 from sardonyx.codegen.values import Value as Register
 from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.ir.shape import product
+from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise
 from sardonyx.providers.cpu.lowering import Lowering, lowers
@@ -137,6 +139,8 @@ def lower_product(low: Lowering, group: Group, left: Buffer, packed: Buffer, mat
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         m, n, k = sizes(rows), sizes(N), sizes(K)
+        if sizes(left.shape[-1]) != k:
+            raise InvalidArgument(f"{place_of(group.anchor)}: A has rows of {sizes(left.shape[-1])} elements, B columns of {k}")
         strides = {"stride_a": m * k, "stride_b": k * sizes(panels), "stride_c": m * n}
         params = GemmParams.blocked(target, m, n, k, threads=low.threads, **strides)
         return [*params.words(), n], params.tasks(sizes(matrices))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,13 +12,14 @@ from sardonyx.codegen.triangle import write_triangle
 from sardonyx.codegen.types import Type
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Dim, Node, Value
+from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ir.shape import maximum, minimum, product
+from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering, lowers
 from sardonyx.providers.cpu.operands import axis_of, check_moved, constant_of, ints_of, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import Buffer
+from sardonyx.providers.cpu.steps import Buffer, Step
 from sardonyx.providers.cpu.strided import TASK_ELEMENTS, Region, copy_region, dense_strides, moved_type
 
 
@@ -46,12 +48,33 @@ def concat(low: Lowering, group: Group) -> None:
         part = low.of(value)
         length = part.shape[axis] * inner
         outer = product(part.shape[:axis])
-        if outer == 1 and _is_made_here(low, part):
+        pairs = zip(_without(part.shape, axis), _without(result.shape, axis), strict=True)
+        unequal = [(have, want) for have, want in pairs if have != want]
+        if outer == 1 and not unequal and _is_made_here(low, part):
             part.base, part.offset = result, offset
         else:
             place = Buffer(result.dtype, part.shape, base=result, offset=offset)
             copy_region(low, "Concat", part, place, [Region(outer, length, result.shape[axis] * inner), Region(length, 1, 1)])
+        if unequal:
+            low.steps[-1] = _checked(low.steps[-1], unequal, place_of(node))
         offset = offset + length
+
+
+def _without(shape: Shape, axis: int) -> Shape:
+    return shape[:axis] + shape[axis + 1 :]
+
+
+def _checked(step: Step, unequal: Sequence[tuple[Dim, Dim]], where: str) -> Step:
+    """The step, which asks when sizes are known whether dimensions are equal that need not be."""
+
+    def plan(sizes: Sizes) -> tuple[Sequence[int], int]:
+        for size, wanted in ((sizes(left), sizes(right)) for left, right in unequal):
+            if size != wanted:
+                raise InvalidArgument(f"{where}: an input has a dimension of {size} where another has {wanted}; "
+                                      "all but the axis that they are joined along must agree")  # fmt: skip
+        return step.plan(sizes)
+
+    return dataclasses.replace(step, plan=plan)
 
 
 def _is_made_here(low: Lowering, buffer: Buffer) -> bool:
