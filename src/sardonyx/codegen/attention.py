@@ -68,7 +68,7 @@ class AttentionShape:
     masking: Masking
     """What is added to the scores."""
     is_causal: bool = False
-    """Whether query s sees the keys 0 to s only."""
+    """Whether query s sees the keys 0 to past + s only."""
     replaces: bool = False
     """Whether the mask is made of 0 and -inf, and -inf takes the place of a score, be it NaN, instead of being added."""
     softcap: float = 0.0
@@ -114,6 +114,8 @@ class AttentionParams:
     """Of the values."""
     y: Strides
     """Of the result."""
+    past: int = 0
+    """Keys before the first query's own: what a causal query sees besides."""
     mask: tuple[int, int] = (0, 0)
     """From one batch and one head of the (packed) mask to the next; 0 takes the same one."""
 
@@ -127,7 +129,7 @@ class AttentionParams:
         scratch = scratch_elements(target, self.D, self.Dv)
         tasks = max(self.tasks(target, threads), 1)
         return [self.H, self.group, self.S, self.T, self.D, self.Dv, max(block_keys, 1), wide, wide + narrow, total, tasks, scratch,
-                *self.q, *self.k, *self.v, *self.y, *self.mask, float_word(self.scale)]  # fmt: skip
+                *self.q, *self.k, *self.v, *self.y, *self.mask, self.past, float_word(self.scale)]  # fmt: skip
 
     def tasks(self, target: Target, threads: int) -> int:
         """How many tasks it is: never more than `TASKS_PER_THREAD` for each thread, since each has scratch memory of its own."""
@@ -136,7 +138,7 @@ class AttentionParams:
 
 _PARAMS = ("H", "group", "S", "T", "D", "Dv", "block_keys", "wide", "blocks", "total", "tasks", "scratch",
            "q_batch", "q_head", "q_row", "k_batch", "k_head", "k_row", "v_batch", "v_head", "v_row", "y_batch", "y_head", "y_row",
-           "mask_batch", "mask_head")  # fmt: skip
+           "mask_batch", "mask_head", "past")  # fmt: skip
 
 
 def max_tasks(threads: int) -> int:
@@ -270,7 +272,7 @@ def _write_block(module: Module, symbol: str, shape: AttentionShape, vectors: in
         _clear(block)
         end = block.param("T")
         if shape.is_causal:
-            end = b.min(block.s + block.width, end)
+            end = b.min(block.s + block.param("past") + block.width, end)
         with b.loop(0, end, block.param("block_keys")) as t:
             last = b.min(t + block.param("block_keys"), end)
             for height, (top, bottom) in _cover(heights, t, last):
@@ -408,7 +410,7 @@ def _finish(block: _Block, shape: AttentionShape, score: Value, key: Value, j: i
         mask = _mask(block, shape.masking, key, j)
         score = b.select(mask < 0, mask, score) if shape.replaces else score + mask
     if shape.is_causal:
-        query = b.iota(I32, lanes) + (block.s + j).to(I32)
+        query = b.iota(I32, lanes) + (block.s + block.param("past") + j).to(I32)
         score = b.select(query < key.to(I32), score.like(-math.inf), score)
     return score
 

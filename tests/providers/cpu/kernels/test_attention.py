@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from support.cpu import cpu_session, declined, kernels_of, reference, run_cpu
 
+from sardonyx.errors import InvalidArgument
+
 FOUR = "q: float[b, 4, s, 12], k: float[b, {M}, t, 12], v: float[b, {M}, t, 10]"
 THREE = "q: float[b, s, 48], k: float[b, t, 24], v: float[b, t, 20]"
 
@@ -85,26 +87,70 @@ def test_bits_do_not_depend_on_threads():
     assert np.array_equal(one, two)
 
 
-@pytest.mark.parametrize(("call", "inputs", "reason"), [
-    ("Attention(q, k, v)", FOUR.format(M=4).replace("float", "float16"), "attention of other types than float"),
-    ("Attention(q, k, v, _, p, r)", f"{FOUR.format(M=4)}, p: float[b, 4, u, 12], r: float[b, 4, u, 10]",
-     "keys and values of former runs"),
-    ("Attention(q, k, v) {softmax_precision = 11}", FOUR.format(M=4), "a softmax of another precision"),
-    ("Attention(q, k, v)", FOUR.format(M="h"), "the number of heads or their size is not known"),
-    ("Attention(q, k, v)", FOUR.format(M=4).replace("v: float[b, 4, t", "v: float[b, 4, u"), "that queries, keys and values fit"),
-    ("Attention(q, k, v, m)", f"{FOUR.format(M=4)}, m: float[s, u]", "a mask that does not go along all keys"),
-    ("Attention(q, k, v, m)", f"{FOUR.format(M=4)}, m: float[u, t]", "how the mask is broadcast depends on sizes"),
-    ("Attention(q, k, v, m)", f"{FOUR.format(M=4)}, m: double[s, t]", "a mask of"),
+MASKED = f"{FOUR.format(M=4)}, m: float[{{}}]"
+
+
+@pytest.mark.parametrize(("call", "inputs", "reason", "opset"), [
+    ("Attention(q, k, v)", FOUR.format(M=4).replace("float", "float16"), "attention of other types than float", 23),
+    ("Attention(q, k, v, _, p, r)", f"{FOUR.format(M=4)}, p: float[b, 3, u, 12], r: float[b, 4, u, 10]", "that do not fit", 23),
+    ("Attention(q, k, v, _, _, _, n)", f"{FOUR.format(M=4)}, n: int64[b]", "keys that end at another place in each batch", 24),
+    ("Attention(q, k, v) {left_window_size = 3}", FOUR.format(M=4), "a window", 25),
+    ("Attention(q, k, v) {softmax_precision = 11}", FOUR.format(M=4), "a softmax of another precision", 23),
+    ("Attention(q, k, v)", FOUR.format(M="h"), "the number of heads or their size is not known", 23),
+    ("Attention(q, k, v, m)", MASKED.format("s, u"), "whether the mask is as long as the keys depends on sizes", 24),
+    ("Attention(q, k, v, m)", MASKED.format("3, s, t"), "that does not broadcast to the scores", 23),
+    ("Attention(q, k, v, m)", MASKED.format("s, t").replace("m: float", "m: double"), "a mask of", 23),
 ])  # fmt: skip
-def test_declines(call, inputs, reason):
+def test_declines(call, inputs, reason, opset):
     """What the kernel does not do is left to others."""
-    assert reason in declined(four(call, inputs), opset=23)[0]
+    assert reason in declined(four(call, inputs), opset=opset)[0]
 
 
-def test_declines_where_keys_are_asked_for():
-    """Further outputs are left to others."""
-    body = f"graph({FOUR.format(M=4)}) -> (y, p, r) {{ y, p, r = Attention(q, k, v) }}"
-    assert declined(body, opset=23) == ["its keys, values or scores are asked for"]
+def test_declines_where_scores_are_asked_for():
+    """Scores are not kept."""
+    body = f"graph({FOUR.format(M=4)}) -> (y, w) {{ y, _, _, w = Attention(q, k, v) }}"
+    assert declined(body, opset=23) == ["its scores are asked for"]
+
+
+@pytest.mark.parametrize("attributes", ["", "{is_causal = 1}"])
+@pytest.mark.parametrize("P", [0, 1, 30])
+def test_keys_and_values_of_former_runs(P, attributes):
+    """They come before the new ones, and all are given out."""
+    body = f"""graph({FOUR.format(M=2)}, p: float[b, 2, u, 12], r: float[b, 2, u, 10]) -> (y, n, w) {{
+        y, n, w = Attention(q, k, v, _, p, r) {attributes} }}"""
+    feeds = feeds_of(2, 5, 7, M=2)
+    rng = np.random.default_rng(4)
+    feeds |= {name: rng.standard_normal((2, 2, P, size)).astype(np.float32) for name, size in (("p", 12), ("r", 10))}
+    for found, expected in zip(run_cpu(body, feeds, opset=23), reference(body, feeds, opset=23), strict=True):
+        np.testing.assert_allclose(found, expected, atol=3e-6)
+
+
+def test_packed_keys_and_values_are_given_out_as_heads():
+    """Packed keys and values, appended or not, become (B, M, T, D)."""
+    body = f"""graph({THREE}) -> (y, n, w) {{ y, n, w = Attention(q, k, v) {{q_num_heads = 4, kv_num_heads = 2}} }}"""
+    feeds = feeds_of(2, 5, 7, M=2, rank=3)
+    for found, expected in zip(run_cpu(body, feeds, opset=23), reference(body, feeds, opset=23), strict=True):
+        np.testing.assert_allclose(found, expected, atol=3e-6)
+
+
+LOOSE = "q: float[b, 4, s, 12], k: float[c, 4, t, 12], v: float[d, 4, u, 10], m: float[e, f, g, h]"
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 9, 21), (1, 1, 9, 21), (2, 1, 1, 21), (1, 4, 9, 1), (1, 1, 1, 1)])
+def test_dimensions_may_be_known_late(shape):
+    """Dimensions that are equal, or 1, only when sizes are known."""
+    feeds = feeds_of(2, 9, 21)
+    close(four("Attention(q, k, v, m)", LOOSE), feeds | {"m": np.random.default_rng(1).standard_normal(shape).astype(np.float32)})
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"), [("k", (3, 4, 21, 12)), ("v", (2, 4, 20, 10)), ("m", (2, 3, 9, 21)), ("m", (1, 1, 9, 2))]
+)
+def test_dimensions_that_do_not_fit_are_an_error(name, shape):
+    """Sizes that contradict one another are refused before anything runs."""
+    feeds = feeds_of(2, 9, 21) | {"m": np.zeros((1, 1, 1, 1), np.float32)}
+    with pytest.raises(InvalidArgument):
+        cpu_session(four("Attention(q, k, v, m)", LOOSE), opset=23).run(None, feeds | {name: np.zeros(shape, np.float32)})
 
 
 def test_heads_are_read_from_where_they_lie():

@@ -1,0 +1,130 @@
+"""Masks of attention as its kernel reads them: numbers for each key, or for each pair, packed with queries along the lanes.
+
+    (B, H, 1, T)            is read as it is
+    (B, H, S, T)            panels (B, H, S / width, T, width), made once for all the nodes that read the mask
+    of truth values         0 where True, -inf where not, first
+
+Each dimension may be 1. Which are is known when sizes are, but for the queries of a mask that is read as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from sardonyx.codegen.attention import Masking
+from sardonyx.codegen.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.expr import argument, constant, select
+from sardonyx.codegen.gemm import tiling
+from sardonyx.codegen.pack import PackParams, write_pack
+from sardonyx.codegen.types import BOOL, F32
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Shape, Value
+from sardonyx.ir.shape import product
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer, Plan
+
+__all__ = ["Mask", "check_mask", "lower_mask"]
+
+_SHORT_SINCE = 24
+"""From this version on a mask may end before the keys do: the others are not seen."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mask:
+    """A mask as the kernel reads it."""
+
+    masking: Masking
+    """What it has numbers for."""
+    replaces: bool = False
+    """Whether it is made of truth values."""
+    buffers: tuple[Buffer, ...] = ()
+    """The one that holds it, if there is a mask."""
+    shape: Shape = ()
+    """Its own dimensions, as four."""
+    scores: Shape = ()
+    """Those of the scores, (B, H, S, T)."""
+    width: int = 1
+    """Of its panels."""
+
+    def strides(self, sizes: Sizes) -> tuple[int, int]:
+        """From one batch, one head of it to the next; raises InvalidArgument where it does not fit."""
+        if self.masking is Masking.NONE:
+            return 0, 0
+        own, scores = sizes.shape(self.shape), sizes.shape(self.scores)
+        if any(have not in (1, want) for have, want in zip(own, scores, strict=True)):
+            raise InvalidArgument(f"attn_mask has shape {own}; expected one that broadcasts to {scores}")
+        length = scores[3] if self.masking is Masking.KEYS else -(-scores[2] // self.width) * self.width * scores[3]
+        return 0 if own[0] == 1 else own[1] * length, 0 if own[1] == 1 else length
+
+
+def check_mask(mask: Value, scores: Shape, version: int) -> str | None:
+    """Why a mask beside scores (B, H, S, T) cannot be lowered."""
+    shape = mask.shape
+    if mask.dtype not in (DataType.FLOAT, DataType.BOOL):
+        return f"a mask of {mask.dtype}"
+    if not shape or len(shape) > 4:
+        return "a mask of other than one to four dimensions"
+    pairs = zip(reversed(shape), reversed(scores), strict=False)
+    if any(isinstance(dim, int) and isinstance(wide, int) and dim not in (1, wide) for dim, wide in pairs):
+        return f"a mask {shape} that does not broadcast to the scores {scores}"
+    if version >= _SHORT_SINCE and shape[-1] not in (1, scores[-1]):
+        return "whether the mask is as long as the keys depends on sizes"
+    return None
+
+
+def lower_mask(low: Lowering, value: Value | None, scores: Shape) -> Mask:
+    """Turn a mask into what the kernel reads."""
+    if value is None:
+        return Mask(Masking.NONE)
+    buffer = low.of(value)
+    shape = (1,) * (4 - len(buffer.shape)) + tuple(buffer.shape)
+    width = tiling(low.target).panel
+    is_full = shape[2] != 1 or shape[3] != scores[3]
+    replaces = buffer.dtype is DataType.BOOL
+    if replaces:
+        buffer = _numbers(low, buffer)
+    if is_full:
+        buffer = _packed(low, buffer, shape, scores, width)
+    return Mask(Masking.FULL if is_full else Masking.KEYS, replaces, (buffer,), shape, scores, width)
+
+
+def _numbers(low: Lowering, mask: Buffer) -> Buffer:
+    """A mask of truth values as 0 where it is True, -inf where not."""
+    expr = select(argument(0, BOOL), constant(0.0, F32), constant(-math.inf, F32))
+    symbol = low.symbol("map", [expr], "oo")
+    accesses = [Access.ORDERED] * 2
+    low.kernel(symbol, lambda module, name: write_map(module, name, [BOOL], [expr], accesses))
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        params = MapParams.over((sizes.product(mask.shape),), [(1,), (1,)], accesses, threads=low.threads)
+        return params.words(), params.tasks()
+
+    return _once(low, "Mask", symbol, mask, mask.shape, plan)
+
+
+def _packed(low: Lowering, mask: Buffer, shape: Shape, scores: Shape, width: int) -> Buffer:
+    """A mask of pairs as panels; dimensions of 1 are repeated along queries and keys."""
+    S, T = scores[2:]
+    symbol = f"pack_f32_{width}_{low.target.isa}"
+    low.kernel(symbol, lambda module, name: write_pack(module, name, width))
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        own_S, own_T = sizes(shape[2]), sizes(shape[3])
+        stride_k, stride_n = 0 if own_T == 1 else 1, 0 if own_S == 1 else own_T
+        params = PackParams(K=sizes(T), N=sizes(S), stride_k=stride_k, stride_n=stride_n, stride_batch=own_S * own_T)
+        return params.words(), params.tasks(width, sizes.product(shape[:2]))
+
+    return _once(low, "Pack", symbol, mask, (product(shape[:2]), -(-S // width), T, width), plan)
+
+
+def _once(low: Lowering, name: str, symbol: str, source: Buffer, shape: Shape, plan: Plan) -> Buffer:
+    """What a kernel makes of `source`: by a new step, unless one before made the same."""
+    for step in low.steps:
+        if step.symbol == symbol and step.name == name and step.buffers[0] is source and step.buffers[1].shape == shape:
+            return step.buffers[1]
+    result = low.temporary(DataType.FLOAT, shape)
+    low.move(name, symbol, [source, result], plan)
+    return result
