@@ -39,6 +39,7 @@ from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_
 from sardonyx.optimize.rules.fuse_pad import FUSE_PAD
 from sardonyx.optimize.rules.fuse_relu_clip import FUSE_RELU_CLIP
 from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM
+from sardonyx.optimize.rules.fuse_swish import FUSE_SWISH
 from sardonyx.optimize.rules.merge_casts import MERGE_CASTS
 from sardonyx.optimize.rules.merge_reshapes import MERGE_RESHAPES
 from sardonyx.optimize.rules.merge_squeezes import MERGE_SQUEEZES
@@ -93,6 +94,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_RMS_NORM,
         FUSE_GELU,
         FUSE_GELU_TANH,
+        FUSE_SWISH,
         FUSE_ATTENTION,
     ),
     Level.LAYOUT: (),

@@ -7,6 +7,7 @@ from sardonyx.providers.cpu.fuse import LONGEST_TAIL, Group, group_nodes
 
 
 def _joins(group: Group, node: Node, value: Value) -> bool:
+    assert node.output.producer is node
     return node.op_type in ("Add", "Mul", "Relu")
 
 
@@ -35,6 +36,11 @@ def test_a_node_that_reads_a_result_twice_joins() -> None:
 def test_what_does_not_join_begins_a_group() -> None:
     """An anchor joins nobody."""
     assert _groups("graph(x: float[2]) -> (y) { a = Relu(x) b = Softmax(a) y = Relu(b) }") == ["Relu", "Softmax+Relu"]
+
+
+def test_nodes_of_several_outputs_do_not_join() -> None:
+    """Nobody is asked whether they could."""
+    assert _groups("graph(x: float[4]) -> (y, z) { a = Relu(x) y, z = Split(a) {num_outputs = 2} }") == ["Relu", "Split"]
 
 
 def test_products_are_preferred() -> None:

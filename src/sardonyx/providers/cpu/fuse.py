@@ -49,7 +49,7 @@ def group_nodes(nodes: Sequence[Node], joins: Joins) -> list[Group]:
     group_of: dict[Node, Group] = {}
     last: dict[Group, int] = {}
     for index, node in enumerate(nodes):
-        group = _joined(node, group_of, last, joins)
+        group = _joined(node, group_of, last, joins) if len(node.outputs) == 1 else None
         if group is None:
             group = Group(node, [])
         else:
