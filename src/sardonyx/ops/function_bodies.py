@@ -48,7 +48,8 @@ def function_body(node: Node, write_graph: GraphWriter | None = None) -> Functio
         write_graph: serializes graph attributes; without it, a node that has one (SequenceMap, FlexAttention) has no body.
 
     Returns:
-        None where the standard gives no body, or none for these types.
+        None where the standard gives no body, or none for these types. Outputs that the node does not list are left out, since
+        bodies do not compute them.
     """
     import onnx.defs
 
@@ -79,6 +80,7 @@ def _body(schema: Any, node: Node, write_graph: GraphWriter | None) -> FunctionB
     if not written:
         return None
     function = onnx.FunctionProto.FromString(bytes(written))
+    del function.output[len(node.outputs) :]
     imports = {"" if item.domain == "ai.onnx" else item.domain: item.version for item in function.opset_import}
     return FunctionBody(function.SerializeToString(), imports or {"": version})
 

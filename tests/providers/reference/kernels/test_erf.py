@@ -29,6 +29,12 @@ def test_error_is_as_stated(dtype, limit_ulp):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_scalar_has_one_too(dtype):
+    """Arrays of rank 0 are served."""
+    assert _erf(np.array(0.5, dtype)).tolist() == pytest.approx(math.erf(0.5))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_special_values(dtype):
     """Infinities and huge numbers give ±1, NaN gives NaN, and -0 keeps its sign."""
     y = _erf(np.array([np.inf, -np.inf, 1e30, -1e30, 7.0, 0.0, -0.0, np.nan], dtype))

@@ -59,7 +59,7 @@ def _erf_float64(x: Array, out: Array) -> None:
     size = np.abs(x)
     near = np.minimum(size, 1.0)
     far = np.clip(size, 1.0, 6.0)
-    complement = np.exp(-np.square(far)) * _polynomial(_FAR, 14.4 / (far + 3.0) - 2.6)
+    complement = np.asarray(np.exp(-np.square(far)) * _polynomial(_FAR, 14.4 / (far + 3.0) - 2.6))
     np.subtract(1.0, complement, out=complement)
     np.copyto(out, complement)
     np.multiply(near, _polynomial(_NEAR, 2.0 * near * near - 1.0), out=out, where=size <= 1.0)
