@@ -156,6 +156,13 @@ def test_computed_bounds_are_left_alone() -> None:
     assert declined("graph(x: float[N], b: int64[1], e: int64[1]) -> (y) { y = Slice(x, b, e) }")
 
 
+def test_backwards_from_outside_is_left_alone() -> None:
+    """Where engines and shape inference do not agree on what is taken."""
+    head = "graph(x: float[4]) -> (y) { a: int64[1] = [0] s: int64[1] = [-1]"
+    assert declined(f"{head} b: int64[1] = [-9] e: int64[1] = [-6] y = Slice(x, b, e, a, s) }}")
+    assert declined(f"{head} b: int64[1] = [-1] e: int64[1] = [9223372036854775807] y = Slice(x, b, e, a, s) }}")
+
+
 def test_moved_elements_are_not_looked_at() -> None:
     """NaN with a payload, and bools that are neither 0 nor 1, come through."""
     x = np.array([0x7FC12345, 0x7F812345, 0x80000000], np.uint32).view(np.float32).reshape(3, 1).repeat(2, 1)

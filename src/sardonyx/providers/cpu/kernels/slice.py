@@ -130,25 +130,34 @@ def _slices_of(node: Node) -> Mapping[int, tuple[Dim, int]] | str:
     given_steps = constant_of(node.input(4))
     if starts is None:
         return "it has no starts"
+    ends = ints_of(node, 2, "ends") or [_FAR] * len(starts)
     steps = [1] * len(starts) if given_steps is None else [int(step) for step in given_steps.ravel()]
     places = list(range(len(starts))) if axes is None else [axis % len(data.shape) for axis in axes]
-    if not len(starts) == len(steps) == len(places) or 0 in steps:
-        return "its starts, axes and steps do not fit"
+    if not len(starts) == len(steps) == len(places) or 0 in steps or len(ends) != len(starts):
+        return "its starts, ends, axes and steps do not fit"
     found: dict[int, tuple[Dim, int]] = {}
-    for place, start, step in zip(places, starts, steps, strict=True):
+    for place, start, end, step in zip(places, starts, ends, steps, strict=True):
+        if step < 0 and end >= _FAR:
+            return "a negative step to an end that is computed or far"
         first = _first(data.shape[place], start, step)
         if first is None:
-            return "a negative step on an axis whose size is not known"
+            return "a negative step from a place that is outside the axis, or depends on its size"
         found[place] = first, step
     return found
 
 
+_FAR = 2**31 - 1
+"""An end from which on engines differ in what it means to a negative step."""
+
+
 def _first(size: Dim, start: int, step: int) -> Dim | None:
-    """The first element taken from an axis of `size`, inside it if any element is taken; None where symbols cannot tell."""
+    """The first element taken from an axis of `size`, inside it if any element is taken; None where that cannot be told."""
     if step > 0:
         return minimum(start, size) if start >= 0 else maximum(size + start, 0)
     if not isinstance(size, int):
         return size - 1 if start == -1 else None
+    if start < -size:
+        return None
     return max(min(start + size if start < 0 else start, size - 1), 0)
 
 
