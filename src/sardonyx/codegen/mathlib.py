@@ -18,8 +18,8 @@ from sardonyx.codegen.builder import Function
 from sardonyx.codegen.types import F32, F64, I32, I64
 from sardonyx.codegen.values import Value
 
-__all__ = ["FUNCTIONS", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "expm1", "gelu",
-           "gelu_tanh", "log", "log1p", "power", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh"]  # fmt: skip
+__all__ = ["FUNCTIONS", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "exp_below_zero", "expm1",
+           "gelu", "gelu_tanh", "log", "log1p", "power", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh"]  # fmt: skip
 
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440054690583e-4  # the high part has 10 bits: its multiples by |n| < 2^14 are exact
 _EXP = (0.5, 0.166665181517601, 0.04166620597243309, 0.008368954062461853, 0.0013950600987300277)
@@ -43,6 +43,8 @@ _HALF_PI, _HALF_PI_LOW = 1.5707963705062866, -4.371139000186241e-08  # the neare
 _QUARTER_TURN, _QUARTER_TURN_LOW = 1.57079632673412561, 6.0771005065061922e-11  # 33 bits of pi / 2, and the rest
 _FAR_TURNS = 1.0e6
 _INF, _NAN = math.inf, math.nan
+_ROUNDER = 1.5 * 2**23  # added to a float32, it rounds it to an integer, which its low bits then hold
+_ROUNDER_BITS = 0x4B400000
 
 
 def exp(b: Function, x: Value) -> Value:
@@ -52,6 +54,20 @@ def exp(b: Function, x: Value) -> Value:
     Error: 1.1 ulp; denormal results are rounded once more. exp(-inf) = 0, above 88.72 inf, NaN stays.
     """
     return _exp_double(b, x) if x.type.scalar == F64 else _exp_scaled(b, x, 0)
+
+
+def exp_below_zero(b: Function, x: Value) -> Value:
+    """Exponential of float32 numbers that are at most 0, in fewer instructions: what softmax needs.
+
+    Method: as exp, with one scaling step: n is rounded by adding 1.5 * 2^23 and 127, which leaves the exponent of 2^n in the low
+    bits. Error: 1.2 ulp where the result is normal. 0 where it is not, at -inf too; NaN stays.
+    """
+    within = b.max(x.like(-104.0), x)
+    shifted = b.fma(within, 1 / math.log(2), _ROUNDER + 127)
+    n = shifted - (_ROUNDER + 127)
+    r = b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, within))
+    scale = (b.max(shifted.bits_as(I32), _ROUNDER_BITS) << 23).bits_as(F32)
+    return (b.fma(r * r, _polynomial(b, r, _EXP), r) + 1) * scale
 
 
 def expm1(b: Function, x: Value) -> Value:

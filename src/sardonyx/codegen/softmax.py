@@ -9,7 +9,6 @@ A row stays in the first-level cache between the three passes: memory is read on
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from sardonyx.codegen import mathlib
@@ -18,7 +17,7 @@ from sardonyx.codegen.expr import Expr
 from sardonyx.codegen.folds import MAX, SUM, Fold
 from sardonyx.codegen.lines import FIRST_FREE, Along, Beside, Operands, Place, Strip, strips, write_lines
 from sardonyx.codegen.module import Kernel, Module
-from sardonyx.codegen.types import F32, I32
+from sardonyx.codegen.types import F32
 from sardonyx.codegen.values import Pointer, Value
 
 __all__ = ["exp_of_difference", "write_softmax"]
@@ -27,12 +26,6 @@ X, Y, _FIRST_OPERAND = range(3)
 
 _GREATEST = Fold("max", MAX.neutral, lambda b, found, value: b.max(found, value))
 """The greatest, in one instruction; NaN may get lost, which the exponential of the element itself brings back."""
-
-_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440054690583e-4
-_EXP = (0.5, 0.166665181517601, 0.04166620597243309, 0.008368954062461853, 0.0013950600987300277)
-_LOWEST = -104.0
-_ROUND = 1.5 * 2**23 + 127
-_ROUNDED_ZERO = 0x4B400000  # the bits of 1.5 * 2^23
 
 
 def write_softmax(module: Module, symbol: str, along: Along, *, log: bool, before: Expr, after: Expr,
@@ -91,19 +84,5 @@ def _fold_and_write(b: Kernel, strip: Strip, buffers: tuple[Pointer, Pointer], g
 
 
 def exp_of_difference(b: Function, x: Value, greatest: Value) -> Value:
-    """e^(x - greatest) for x <= greatest.
-
-    Method: as mathlib.exp, with one scaling step: d = n ln 2 + r, |r| <= ln 2 / 2, polynomial of degree 6 in r. n is rounded by
-    adding 1.5 * 2^23, which leaves n + 127 in the low bits: the exponent of 2^n. Error: 1.2 ulp where the result is normal.
-    0 where it is not, at -inf too; NaN for NaN and for inf - inf.
-    """
-    difference = x - greatest
-    within = b.max(difference.like(_LOWEST), difference)
-    shifted = b.fma(within, 1 / math.log(2), _ROUND)
-    n = shifted - _ROUND
-    r = b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, within))
-    polynomial = r.like(_EXP[-1])
-    for coefficient in _EXP[-2::-1]:
-        polynomial = b.fma(polynomial, r, coefficient)
-    exponent = b.max(shifted.bits_as(I32), _ROUNDED_ZERO)
-    return (b.fma(r * r, polynomial, r) + 1) * (exponent << 23).bits_as(F32)
+    """e^(x - greatest) for x <= greatest, as mathlib.exp_below_zero; NaN for inf - inf."""
+    return mathlib.exp_below_zero(b, x - greatest)
