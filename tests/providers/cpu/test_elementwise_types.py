@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from support.cpu import LEVELS, cpu_session, declined, reference
+from support.cpu_run import LEVELS, cpu_session, declined, reference
 from support.models import graph
 
 from sardonyx.codegen.expr import argument
