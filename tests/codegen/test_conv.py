@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from support.kernels import call
 
-from sardonyx.codegen.conv import BLOCK_ROWS, ConvParams, conv_tiling, pack_filters, write_conv
+from sardonyx.codegen.conv import ConvParams, conv_tiling, pack_filters, write_conv
+from sardonyx.codegen.conv_rows import BLOCK_ROWS
 from sardonyx.codegen.jit import Engine
 from sardonyx.codegen.module import Kernel, Module
 from sardonyx.codegen.target import Target

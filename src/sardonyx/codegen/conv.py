@@ -23,16 +23,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sardonyx.codegen.builder import Variable
+from sardonyx.codegen.conv_rows import BLOCK_ROWS, Rows, Steps, fill_table, result_of, row_table
 from sardonyx.codegen.gemm import BLOCK_K, TASKS_PER_THREAD, Ahead, multiply, pack_columns
 from sardonyx.codegen.module import Address, Kernel, Module
 from sardonyx.codegen.target import Target
-from sardonyx.codegen.types import BOOL, F32, I64, PTR, U64
+from sardonyx.codegen.types import F32, I64
 from sardonyx.codegen.values import Pointer, Span, Value
 from sardonyx.codegen.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.dtypes import Array
 
-__all__ = ["ConvEpilogue", "ConvParams", "ConvTiling", "conv_tiling", "cover_rows", "is_long", "pack_filters", "write_conv"]
+__all__ = [
+    "ConvEpilogue",
+    "ConvParams",
+    "ConvTiling",
+    "axes_of",
+    "conv_tiling",
+    "cover_rows",
+    "is_long",
+    "pack_filters",
+    "read_params",
+    "steps_of",
+    "write_conv",
+]
 
 ConvEpilogue = Callable[[Kernel, Value, Value, Value, Span], Value]
 """`epilogue(b, sums, place, column, span)`: what to store at element `place` of the output, which is of channel `column` …."""
@@ -40,15 +52,8 @@ ConvEpilogue = Callable[[Kernel, Value, Value, Value, Span], Value]
 INPUT, FILTERS, OUTPUT, ZEROS = range(4)
 """The first buffers of the kernel; those after them belong to the epilogue. ZEROS holds `depth` zeros, read in the padding."""
 
-BLOCK_ROWS = 480
-"""Most rows of one task, whose addresses it keeps in a table: a multiple of every tile's height."""
-
 CHAIN = 320
 """Most multiply-adds of one chain, where a run is not longer."""
-
-_LANES = 8
-"""Rows whose addresses are computed at a time: at least the height of every tile."""
-
 
 @dataclass(frozen=True, slots=True)
 class ConvParams:
@@ -198,22 +203,17 @@ def write_conv(module: Module, symbol: str, rank: int, *, padded: bool, epilogue
         for height in heights
     }
     with module.kernel(symbol) as b:
-        p, axes = _params(b), _axes(b, rank)
-        table = b.stack(I64, (2 + rank) * _TABLE_ROWS, align=64)
+        p, axes = read_params(b), axes_of(b, rank)
+        table = row_table(b, rank)
         blocks_rows, blocks_columns = blocks(p["rows"], p["block_rows"]), blocks(p["columns"], p["block_columns"])
         with b.loop(b.begin, b.end) as task:
             group, block = task // (blocks_rows * blocks_columns), task % (blocks_rows * blocks_columns)
             top, left = block // blocks_columns * p["block_rows"], block % blocks_columns * p["block_columns"]
             bottom = least(b, top + p["block_rows"], p["rows"])
             right = least(b, left + p["block_columns"], p["columns"])
-            _fill_table(b, table, p, axes, top, bottom, group)
+            fill_table(b, table, steps_of(p), axes, top, bottom, group)
             with b.loop(0, b.max(p["runs"], 1), p["block_runs"]) as run, b.loop(0, b.max(p["depth"], 1), p["block_depth"]) as k:
                 _write_block(b, shape, tiles, table, _Block(group, bottom - top, left, right, run, k))
-
-
-_TABLE_ROWS = BLOCK_ROWS + _LANES
-_FROM, _TO, _FIRST_COORDINATE = range(3)
-"""Columns of the table: where a row begins in the input and in the output, then where it begins along each axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,42 +228,8 @@ class _Block:
     k: Value
 
 
-def _fill_table(b: Kernel, table: Pointer, p: dict[str, Value], axes: list[AxisValues], top: Value, bottom: Value,
-                group: Value) -> None:  # fmt: skip
-    """Put down for each row of the task where it begins; places are counted, not divided."""
-    rest = top
-    starts: list[Value] = []
-    for axis in reversed(axes):
-        starts.insert(0, rest % axis["places"])
-        rest = rest // axis["places"]
-    image, places = b.variable(rest), [b.variable(start) for start in starts]
-    with b.loop(top, bottom) as row:
-        at = row - top
-        source = image.value * p["image"] + group * p["group_step"]
-        result = image.value * p["out_image"] + group * p["columns"] + p["out_begin"]
-        for number, (axis, place) in enumerate(zip(axes, places, strict=True)):
-            coordinate = place.value * axis["stride"] - axis["begin"]
-            table.store(coordinate, at + (_FIRST_COORDINATE + number) * _TABLE_ROWS)
-            source, result = source + coordinate * axis["in_step"], result + place.value * axis["out_step"]
-        table.store(source, at + _FROM * _TABLE_ROWS)
-        table.store(result, at + _TO * _TABLE_ROWS)
-        _count(b, [*reversed(places), image], [axis["places"] for axis in reversed(axes)])
-
-
-def _count(b: Kernel, digits: Sequence[Variable], limits: Sequence[Value]) -> None:
-    """Count up a number whose digits, lowest first, run up to `limits`; the last has none."""
-    carry = b.const(BOOL, True)
-    for digit, limit in zip(digits, limits, strict=False):
-        following = digit.value + b.select(carry, b.const(I64, 1), 0)
-        full = following.eq(limit)
-        digit.set(b.select(full, b.const(I64, 0), following))
-        carry = carry & full
-    if len(digits) > len(limits):
-        digits[-1].add(b.select(carry, b.const(I64, 1), 0))
-
-
 def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], Kernel], table: Pointer, block: _Block) -> None:
-    p = _params(b)
+    p = read_params(b)
     depth = p["runs"] * p["depth"]
     panels = blocks(p["columns"], b.const(I64, shape.panel))
     first = b.buffer(FILTERS, F32).at(
@@ -305,11 +271,11 @@ def _write_tile(module: Module, symbol: str, vectors: int, height: int, rank: in
     with module.part(symbol, Address(I64), Address(F32), Address(F32), I64, I64, I64, I64, I64) as b:
         table, panel, ahead = b.addresses
         group, n, first_run, first_k, stride = b.arguments
-        p = _params(b)
+        p = read_params(b)
         last_run = least(b, first_run + p["block_runs"], p["runs"])
         last_k = least(b, first_k + p["block_depth"], p["depth"])
         tile = _Tile(b, shape, table, vectors, height, group * p["columns"] + n, n, p["columns"] - n)
-        rows = _Rows(b, table, height, rank, padded)
+        rows = Rows(b, table, height, axes_of(b, rank), b.buffer(INPUT, F32), b.buffer(ZEROS, F32) if padded else None)
         fetched = stride if (vectors, height) == (shape.vectors, shape.heights[shape.vectors][0]) else None
         end = b.max(last_run, first_run + 1)
         with b.loop(first_run, end, p["chain_runs"]) as start, b.loop(first_k, last_k, p["chain_depth"]) as k:
@@ -335,7 +301,7 @@ class _Tile:
                  remaining: Value) -> None:  # fmt: skip
         self._b, self._shape, self._table = b, shape, table
         self._vectors, self._height, self._column, self._n, self._remaining = vectors, height, column, n, remaining
-        starts = [table.load(_TO * _TABLE_ROWS + i) + n for i in range(height)]
+        starts = [result_of(table, i) + n for i in range(height)]
         self._places = [(starts[i] + j * shape.lanes, column + j * shape.lanes) for i in range(height) for j in range(vectors)]
         self._output = b.buffer(OUTPUT, F32)
         left = least(b, remaining - (vectors - 1) * shape.lanes, b.const(I64, shape.lanes))
@@ -383,7 +349,7 @@ class _Tile:
         self._store(spans)
         with b.loop(0, self._height) as i:
             for j, span in enumerate(spans):
-                place = self._table.load(i + _TO * _TABLE_ROWS) + self._n + j * lanes
+                place = result_of(self._table, i) + self._n + j * lanes
                 output.store(epilogue(b, output.load(place, span), place, self._column + j * lanes, span), place, span)
 
 
@@ -399,56 +365,18 @@ def is_long(target: Target, epilogue: ConvEpilogue) -> bool:
     return len(b.lines) > _LONG
 
 
-class _Rows:
-    """The addresses of a tile's rows, run by run."""
-
-    def __init__(self, b: Kernel, table: Pointer, height: int, rank: int, padded: bool) -> None:
-        self._b = b
-        self._height = height
-        self._padded = padded
-        self._axes = _axes(b, rank)
-        self._input = b.buffer(INPUT, F32)
-        if padded:
-            self._starts = table.load(_FROM * _TABLE_ROWS, _LANES)
-            self._coordinates = [table.load((_FIRST_COORDINATE + axis) * _TABLE_ROWS, _LANES) for axis in range(rank)]
-        else:
-            self._pointers = [self._input.at(table.load(_FROM * _TABLE_ROWS + row)) for row in range(height)]
-
-    def at(self, run: Value, k: Value) -> list[Pointer]:
-        """Each row's address at element `k` of a run."""
-        taps = self._taps(run)
-        steps = [tap * axis["dilation"] for tap, axis in zip(taps, self._axes, strict=True)]
-        offset = k
-        for step, axis in zip(steps, self._axes, strict=True):
-            offset = offset + step * axis["in_step"]
-        if not self._padded:
-            return [pointer.at(offset) for pointer in self._pointers]
-        return self._checked(steps, offset)
-
-    def _taps(self, run: Value) -> list[Value]:
-        taps: list[Value] = []
-        rest = run
-        for axis in reversed(self._axes[1:]):
-            taps.insert(0, rest % axis["taps"])
-            rest = rest // axis["taps"]
-        return [rest, *taps]
-
-    def _checked(self, steps: Sequence[Value], offset: Value) -> list[Pointer]:
-        """Rows outside of the input are led to the zeros."""
-        b = self._b
-        inside = b.const(BOOL.vector(_LANES), True)
-        for step, coordinates, axis in zip(steps, self._coordinates, self._axes, strict=True):
-            inside = inside & ((coordinates + step).to(U64) < axis["size"].to(U64))
-        addresses = (self._starts + offset) * F32.size_bytes + self._input.to(I64)
-        chosen = b.select(inside, addresses, b.buffer(ZEROS, F32).to(I64).splat(_LANES))
-        return [Pointer(b, chosen.lane(row).to(PTR).ref, F32) for row in range(self._height)]
+def steps_of(p: dict[str, Value]) -> Steps:
+    """How far images and groups lie apart."""
+    return Steps(p["image"], p["group_step"], p["out_image"], p["columns"], p["out_begin"])
 
 
-def _params(b: Kernel) -> dict[str, Value]:
+def read_params(b: Kernel) -> dict[str, Value]:
+    """The fields of ConvParams but the axes, as values of a kernel."""
     return {name: b.param(place) for place, name in enumerate(_PARAMS)}
 
 
-def _axes(b: Kernel, rank: int) -> list[AxisValues]:
+def axes_of(b: Kernel, rank: int) -> list[AxisValues]:
+    """The axes of ConvParams as values of a kernel."""
     return read_axes(b, len(_PARAMS), rank)
 
 

@@ -2,6 +2,7 @@
 
     kernel of one element, stride 1                 the product of matrices that MatMul is
     each channel by itself                          depthwise
+    few output channels                             implicit product, vectors along the input's channels
     3 x 3 with stride 1, many channels              minimal filtering (Winograd)
     no padding, or few channels                     implicit product, taps along the last axis in one run; few channels are copied
                                                     into a border of zeros first
@@ -23,7 +24,7 @@ from sardonyx.ir.shape import product
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, joins_conv, place_epilogue, tail_of
-from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product
+from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product, is_narrow
 from sardonyx.providers.cpu.kernels.matmul import epilogue_of
 from sardonyx.providers.cpu.kernels.windows import Window, channels_of, check_window, conv_axes
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
@@ -71,7 +72,7 @@ def lower(low: Lowering, group: Group) -> None:
     window = Window.of(node, weights.shape[2:])
     tail = tail_of(low, group, node.input(2))
     data = low.of(node.inputs[0])
-    if window.is_point and groups == 1:
+    if window.is_point and groups == 1 and not is_narrow(len(weights), groups, weights.shape[1]):
         _lower_product(low, group, data, weights, tail)
     elif weights.shape[:2] == (groups, 1) and len(window.kernel) <= 2:
         _lower_depthwise(low, group, data, weights, window, tail)

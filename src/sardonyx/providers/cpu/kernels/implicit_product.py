@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from sardonyx.codegen.conv import ConvParams, conv_tiling, pack_filters, write_conv
+from sardonyx.codegen.conv_narrow import MOST_COLUMNS, pack_narrow, write_narrow_conv
 from sardonyx.codegen.window import WindowAxis
 from sardonyx.dtypes import Array
 from sardonyx.providers.cpu.fuse import Group
@@ -16,7 +17,10 @@ from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
-__all__ = ["Placement", "add_product"]
+__all__ = ["Placement", "add_product", "is_narrow"]
+
+_SHORTEST_RUN = 16
+"""Elements of a run that are worth vectors along it."""
 
 _FIRST_OPERAND = 4
 """Buffers of the epilogue come after the input, the filters, the output and the zeros."""
@@ -36,6 +40,11 @@ class Placement:
     """Where the first place lies in the output."""
 
 
+def is_narrow(columns: int, groups: int, depth: int) -> bool:
+    """Whether vectors along the input's channels serve better than along the output's."""
+    return groups == 1 and columns <= MOST_COLUMNS and depth >= _SHORTEST_RUN
+
+
 def add_product(low: Lowering, group: Group, data: Buffer, result: Buffer, weights: Array, groups: int, depth: int, tail: Tail,
                 place: Callable[[Sizes], Placement], *, padded: bool) -> None:  # fmt: skip
     """Add the step that convolves `data` with `weights`.
@@ -53,10 +62,15 @@ def add_product(low: Lowering, group: Group, data: Buffer, result: Buffer, weigh
         padded: whether a window may lie partly outside of the input.
     """
     target, rank, (M, C) = low.target, weights.ndim - 2, weights.shape[:2]
-    symbol = low.symbol(f"conv{rank}d_f32_{conv_tiling(target).name}{'_padded' * padded}", [tail.expr], tail.ways)
     epilogue = place_epilogue(tail, _FIRST_OPERAND)
-    low.kernel(symbol, lambda module, name: write_conv(module, name, rank, padded=padded, epilogue=epilogue))
-    packed = low.constant(pack_filters(weights, groups, conv_tiling(target).panel))
+    if is_narrow(M, groups, depth):
+        symbol = low.symbol(f"conv{rank}d_f32_to{M}{'_padded' * padded}", [tail.expr], tail.ways)
+        low.kernel(symbol, lambda module, name: write_narrow_conv(module, name, rank, M, padded=padded, epilogue=epilogue))
+        packed = low.constant(pack_narrow(weights))
+    else:
+        symbol = low.symbol(f"conv{rank}d_f32_{conv_tiling(target).name}{'_padded' * padded}", [tail.expr], tail.ways)
+        low.kernel(symbol, lambda module, name: write_conv(module, name, rank, padded=padded, epilogue=epilogue))
+        packed = low.constant(pack_filters(weights, groups, conv_tiling(target).panel))
     zeros = low.constant(np.zeros(max(depth, 1), np.float32))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
