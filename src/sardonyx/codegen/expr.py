@@ -265,11 +265,14 @@ def _has_sign(x: Expr) -> bool:
 
 
 def modulo(x: Expr, y: Like) -> Expr:
-    """Remainder with the sign of the divisor, as Python's %; 0 for an integer divisor of 0."""
+    """Remainder with the sign of the divisor, also of a zero, as Python's %; 0 for an integer divisor of 0."""
     divisor = _like(y, x)
     rest = _same("remainder", x, divisor)
     if not _has_sign(x):
         return rest
+    if x.type.is_float:
+        zero = select(divisor < 0, constant(-0.0, x.type), constant(0.0, x.type))
+        rest = select(rest.eq(0), zero, rest)
     return select(rest.ne(0) & (rest < 0).ne(divisor < 0), rest + divisor, rest)
 
 
