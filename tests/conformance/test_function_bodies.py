@@ -23,7 +23,7 @@ from sardonyx.session.function_bodies import expand
 from sardonyx.session.providers import REFERENCE
 
 TOLERANCES = {"float64": 2e-5, "float32": 2e-5, "float16": 1e-2, "bfloat16": 6e-2}
-"""How far a body, which rounds after each of its operators, may be off; its constants, and often its middle, are of single precision."""
+"""How far a body may be off: it rounds after each of its operators, its constants and often its middle in single precision."""
 CANCELLING = {"MeanVarianceNormalization": 2e-3}
 """Operators whose body subtracts the square of a mean from a mean of squares, and how far that may be off."""
 QUICK = settings(
