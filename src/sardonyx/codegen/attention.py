@@ -38,7 +38,7 @@ from sardonyx.codegen.transpose import transpose_tile
 from sardonyx.codegen.types import F32, I32, I64, Type
 from sardonyx.codegen.values import Pointer, Span, Value
 
-__all__ = ["AttentionParams", "AttentionShape", "Masking", "scratch_elements", "write_attention"]
+__all__ = ["AttentionParams", "AttentionShape", "Masking", "max_tasks", "scratch_elements", "write_attention"]
 
 BLOCK_KEYS = 128
 """Keys whose scores lie in the first-level cache together, beside the turned queries."""
