@@ -59,7 +59,7 @@ def _classify(provider_names: Sequence[str]) -> tuple[dict[str, Any], list[Array
         "accuracy": float((answers == labels).mean()),
         "examples": [{"label": int(labels[index]), "answer": int(answers[index])} for index in chosen],
         "nodes_by_provider": dict(collections.Counter(placement.provider for placement in session.explain())),
-        "operators": [placement.op_type for placement in session.explain()],
+        "operators": [placement.op_type.rpartition(".")[2] for placement in session.explain()],
         "median_latency_ms": statistics.median(times_ms),
     }
     return facts, [images[index, 0] for index in chosen]
