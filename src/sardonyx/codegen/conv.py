@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sardonyx.codegen.conv_rows import BLOCK_ROWS, Rows, Steps, fill_table, result_of, row_table
-from sardonyx.codegen.gemm import BLOCK_K, TASKS_PER_THREAD, Ahead, multiply, pack_columns
+from sardonyx.codegen.gemm import BLOCK_K, TASKS_PER_THREAD, Ahead, multiply
 from sardonyx.codegen.module import Address, Kernel, Module
 from sardonyx.codegen.target import Target
 from sardonyx.codegen.types import F32, I64
@@ -181,9 +181,21 @@ def conv_tiling(target: Target) -> ConvTiling:
 
 def pack_filters(filters: Array, groups: int, width: int) -> Array:
     """Filters (M, C / groups, kernel…) as [group][panel][kernel…][C / groups][width]: output channels side by side, zeros after."""
-    M = filters.shape[0]
-    taps_first = np.moveaxis(filters, 1, -1).reshape(groups, M // groups, -1)
-    return np.stack([pack_columns(matrix.T, width) for matrix in taps_first]) if filters.size else np.zeros(1, np.float32)
+    M, K = len(filters) // groups, int(np.prod(filters.shape[1:]))
+    taps_first = np.moveaxis(filters, 1, -1)
+    packed = np.zeros((groups, -(-M // width), K, width), np.float32)
+    for group, panels in enumerate(packed):
+        for number, panel in enumerate(panels):
+            first = group * M + number * width
+            block = taps_first[first : min(first + width, (group + 1) * M)]
+            apart = np.empty((len(block), K + _APART), np.float32)
+            apart[:, :K] = block.reshape(len(block), K)
+            panel[:, : len(block)] = apart[:, :K].T
+    return packed
+
+
+_APART = 16
+"""Elements between rows that are read side by side, which would else meet in the same sets of the cache."""
 
 
 def write_conv(module: Module, symbol: str, rank: int, *, padded: bool, epilogue: ConvEpilogue | None = None) -> None:

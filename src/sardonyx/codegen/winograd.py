@@ -128,19 +128,28 @@ def scratch_elements(target: Target, channels: int) -> int:
     return _block_tiles(target, channels) * (_tile_step(channels) + 4 * conv_tiling(target).panel)
 
 
-_G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
-
-
 def pack_winograd(filters: Array, width: int) -> Array:
     """Filters (M, C, 3, 3), transformed, as [panel][chain][position][channel of the chain][width]; zeros fill the last panel."""
     M, C = filters.shape[:2]
-    transformed = np.einsum("ij,mcjk,lk->ilcm", _G, filters.astype(np.float64), _G).reshape(16, C, M)
-    panels, chain = -(-M // width), _chain(C)
-    padded = np.zeros((16, C, panels * width), np.float32)
-    padded[:, :, :M] = transformed
-    by_panel = padded.reshape(16, C, panels, width).transpose(2, 0, 1, 3)
-    pieces = [by_panel[:, :, first : first + chain].reshape(panels, -1) for first in range(0, C, chain)]
-    return np.concatenate(pieces, axis=1)
+    chain = _chain(C)
+    packed = np.zeros((-(-M // width), 16 * C * width), np.float32)
+    for number, panel in enumerate(packed):
+        block = filters[number * width : (number + 1) * width]
+        taps = np.ascontiguousarray(block.transpose(2, 3, 1, 0), np.float64)
+        rows = _transform(taps)
+        for first in range(0, C, chain):
+            depth = min(chain, C - first)
+            piece = panel[16 * first * width :][: 16 * depth * width].reshape(4, 4, depth, width)
+            for i, row in enumerate(rows):
+                for j, position in enumerate(_transform(row[:, first : first + depth])):
+                    piece[i, j, :, : len(block)] = position
+    return packed
+
+
+def _transform(g: Array) -> list[Array]:
+    """G g of three arrays."""
+    outer, middle = (g[0] + g[2]) / 2, g[1] / 2
+    return [g[0], outer + middle, outer - middle, g[2]]
 
 
 def write_winograd(module: Module, symbol: str, epilogue: ConvEpilogue | None = None) -> None:

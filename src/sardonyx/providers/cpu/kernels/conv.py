@@ -15,8 +15,9 @@ import dataclasses
 from math import prod
 
 from sardonyx.codegen.border import BorderParams, write_border
+from sardonyx.codegen.conv import pack_filters
 from sardonyx.codegen.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
-from sardonyx.codegen.gemm import GemmParams, pack_columns, tiling, write_gemm
+from sardonyx.codegen.gemm import GemmParams, tiling, write_gemm
 from sardonyx.codegen.window import WindowAxis
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node
@@ -87,7 +88,7 @@ def _lower_product(low: Lowering, group: Group, data: Buffer, weights: Array, ta
     target, result = low.target, low.result(group.result)
     symbol = low.symbol(f"gemm_f32_{tiling(target).name}", [tail.expr], tail.ways)
     low.kernel(symbol, lambda module, name: write_gemm(module, name, epilogue_of(tail.expr, tail.ways)))
-    packed = low.constant(pack_columns(weights.reshape(M, K).T, tiling(target).panel))
+    packed = low.constant(pack_filters(weights, 1, tiling(target).panel))
     rows = product(data.shape[:-1])
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
