@@ -69,8 +69,8 @@ class WinogradParams:
     begin_wide: int
     block_tiles: int
     """Tiles of one block."""
-    task_blocks: int
-    """Blocks of one task."""
+    task_tiles: int
+    """Tiles of one task."""
     chain: int
     """Input channels of one chain."""
     scratch: int
@@ -83,12 +83,13 @@ class WinogradParams:
         height = conv_tiling(target).heights[conv_tiling(target).vectors][0]
         tiles = images * -(-places[0] // 2) * -(-places[1] // 2)
         most = _block_tiles(target, channels)
-        count = max(-(-tiles // most), tasks if tiles >= tasks * height else 1)
-        block = min(_round_up(-(-tiles // count), height), most)
+        share = -(-tiles // tasks)
+        share = _round_up(share, height) if share > 4 * height else max(share, 1)
+        pieces = -(-share // most)
         return WinogradParams(
             images, *size, channels, *places, columns, *begins,
-            block_tiles=block,
-            task_blocks=max(-(-tiles // (block * tasks)), 1),
+            block_tiles=min(_round_up(-(-share // pieces), height), most),
+            task_tiles=share,
             chain=_chain(channels),
             scratch=scratch_elements(target, channels),
         )  # fmt: skip
@@ -100,7 +101,7 @@ class WinogradParams:
     def tasks(self) -> int:
         """How many tasks the convolution is; none if it has no element."""
         tiles = self.images * -(-self.places_high // 2) * -(-self.places_wide // 2)
-        return -(-tiles // (self.block_tiles * self.task_blocks)) if self.columns else 0
+        return -(-tiles // self.task_tiles) if self.columns else 0
 
 
 _PARAMS = tuple(WinogradParams.__dataclass_fields__)
@@ -170,8 +171,8 @@ def write_winograd(module: Module, symbol: str, epilogue: ConvEpilogue | None = 
         table = b.stack(I64, 4 * (MOST_TILES + shape.heights[1][0]), align=64)
         with b.loop(b.begin, b.end) as task:
             scratch = b.buffer(SCRATCH, F32).at(task * p["scratch"])
-            end = least(b, (task + 1) * p["task_blocks"] * p["block_tiles"], tiles)
-            with b.loop(task * p["task_blocks"] * p["block_tiles"], end, p["block_tiles"]) as first:
+            end = least(b, (task + 1) * p["task_tiles"], tiles)
+            with b.loop(task * p["task_tiles"], end, p["block_tiles"]) as first:
                 count = least(b, p["block_tiles"], end - first)
                 b.call_part(transform, scratch, table, first, count, high, wide)
                 _write_block(b, shape, products, finish, _Block(scratch, table, sums, count))
