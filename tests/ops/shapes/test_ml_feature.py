@@ -33,6 +33,12 @@ def test_extraction_takes_columns() -> None:
     assert infer_shape("ArrayFeatureExtractor", floats(3), tensor(DataType.INT64, (2,)), domain=ML) == (1, 2)
 
 
+def test_extraction_counts_all_indices() -> None:
+    """Indices of any rank are one list: as many columns as they have elements."""
+    assert infer_shape("ArrayFeatureExtractor", floats(3), tensor(DataType.INT64, (A, 1)), domain=ML) == (1, A)
+    assert infer_shape("ArrayFeatureExtractor", floats(B, 3), tensor(DataType.INT64, (2, 3)), domain=ML) == (B, 6)
+
+
 def test_labels_change_type() -> None:
     """The type follows from the attributes, and from the input in CategoryMapper and old LabelEncoder."""
     assert dtype_of("CategoryMapper", INTEGERS, domain=ML) is DataType.STRING

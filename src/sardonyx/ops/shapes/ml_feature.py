@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, MapType, SequenceType, Tensor, TensorType
-from sardonyx.ir.shape import anonymous
+from sardonyx.ir.shape import anonymous, product
 from sardonyx.ops.fact import UNKNOWN, Fact, ShapeCall, shape_function, tensor
 from sardonyx.ops.shapes.ml_tree import batch_of
 
@@ -29,10 +29,10 @@ def as_float(call: ShapeCall, x: Fact) -> Fact:
 
 @shape_function("ArrayFeatureExtractor", domain=_ML)
 def array_feature_extractor(call: ShapeCall, x: Fact, indices: Fact) -> Fact:
-    """The entries of the last axis that the second input names; a vector becomes (1, entries)."""
+    """The entries of the last axis that all elements of the second input name; a vector becomes (1, entries)."""
     if x.shape is None or indices.shape is None or not x.shape:
         return tensor(x.dtype)
-    count: Dim = indices.shape[-1] if indices.shape else 1
+    count = product(indices.shape)
     return tensor(x.dtype, (1, count) if len(x.shape) == 1 else (*x.shape[:-1], count))
 
 
