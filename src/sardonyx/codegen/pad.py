@@ -107,9 +107,14 @@ def _edge(b: Function, place: Value, length: Value) -> Value:
 
 
 def _reflect(b: Function, place: Value, length: Value) -> Value:
-    period = b.max((length - 1) * 2, 1)
-    folded = _wrap(b, place, period)
-    return b.min(folded, b.max(period - folded, 0))
+    """Turned back once, or, where that is not enough, as often as it takes, which needs a division."""
+    last = length - 1
+    found = b.variable(b.select(place < 0, -place, b.select(place > last, last * 2 - place, place)))
+    with b.when((found.value < 0) | (found.value > last)):
+        period = b.max(last * 2, 1)
+        folded = _wrap(b, place, period)
+        found.set(b.min(folded, b.max(period - folded, 0)))
+    return found.value
 
 
 def _wrap(b: Function, place: Value, length: Value) -> Value:
