@@ -84,13 +84,21 @@ def test_split_gets_a_transpose_behind_each_part() -> None:
     assert [value.name for value in held.outputs] == ["a", "b"]
 
 
-def test_an_input_without_a_transpose_gets_one() -> None:
-    """Where as many go as come."""
-    body = "    a: float[2, 4, 5, 3] = Relu(t)\n    y: float[2, 4, 5, 3] = Add(a, z)"
+def test_an_input_without_a_transpose_gets_one_where_more_go_than_come() -> None:
+    """Two of three inputs come from transposes: the third gets one, and one goes behind."""
     text = HEAD.replace("x: float[2, 3, 4, 5]", "x: float[2, 3, 4, 5], z: float[2, 4, 5, 3]")
-    held = graph(text.format(shape="[2, 4, 5, 3]") + body + "\n}")
+    body = "    r: float[2, 4, 5, 3] = Relu(t)\n    y: float[2, 4, 5, 3] = Sum(t, r, z)\n}"
+    held = graph(text.format(shape="[2, 4, 5, 3]") + body)
     push_transposes(held, set(held))
-    assert [node.op_type for node in held] == ["Relu", "Transpose", "Add", "Transpose"]
+    assert [node.op_type for node in held] == ["Relu", "Transpose", "Sum", "Transpose"]
+
+
+def test_a_transpose_stays_where_it_would_only_change_places() -> None:
+    """One goes and one comes: a residual network after a single transpose would get one in every layer."""
+    text = HEAD.replace("x: float[2, 3, 4, 5]", "x: float[2, 3, 4, 5], z: float[2, 4, 5, 3]")
+    held = graph(text.format(shape="[2, 4, 5, 3]") + "    y: float[2, 4, 5, 3] = Add(t, z)\n}")
+    push_transposes(held, set(held))
+    assert [node.op_type for node in held] == ["Transpose", "Add"]
 
 
 @pytest.mark.parametrize(

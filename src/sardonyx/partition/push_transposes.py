@@ -5,8 +5,8 @@
     Add(Transpose(x), constant)                becomes      Transpose(Add(x, transposed constant))
 
 The nodes are walked once, in order. A node that a transpose feeds is computed on what the transpose reads, and the transpose goes
-behind it, where at least as many transposes go away from its inputs as new ones must come: inputs that no transpose feeds get one
-of their own, constants are transposed at once. A transpose behind a transpose is merged with it. The nodes stay the same objects.
+behind it, where more transposes go away from its inputs than new ones must come: inputs that no transpose feeds get one of their
+own, constants are transposed at once. A transpose behind a transpose is merged with it. The nodes stay the same objects.
 
 Left alone: nodes that the caller does not offer, operators without a handler, inputs of unknown rank, and broadcast inputs of
 a lower rank that are no constants. O(nodes).
@@ -100,7 +100,7 @@ def _needs_none(value: Value | None) -> bool:
 
 
 def _worthwhile(inputs: Sequence[Value | None], permutation: Permutation) -> bool:
-    """Whether as many transposes go as come, and every input can be brought into the layout before the transpose."""
+    """Whether more transposes go than come, and every input can be brought into the layout before the transpose."""
     going = coming = 0
     for value in inputs:
         if _needs_none(value):
@@ -113,7 +113,7 @@ def _worthwhile(inputs: Sequence[Value | None], permutation: Permutation) -> boo
             coming += 1
         elif len(value.shape) > len(permutation):
             return False
-    return going > 0 and going >= coming
+    return going > coming
 
 
 def _bring(graph: Graph, node: Node, index: int, permutation: Permutation) -> None:
