@@ -103,10 +103,10 @@ def _plane_of(dims: Sequence[Region]) -> int | None:
 def _by_planes(low: Lowering, kind: Type, dims: Sequence[Region], place: int) -> tuple[str, Write, Plan]:
     rows, columns = dims[-1], dims[place]
     outer = [dim for number, dim in enumerate(dims[:-1]) if number != place]
-    if isinstance(rows.size, int) and rows.size <= _MOST_STREAMS and columns.result == rows.size:
+    if isinstance(rows.size, int) and 0 < rows.size <= _MOST_STREAMS and columns.result == rows.size:
         streams: int | None = rows.size
         way, write = f"interleave_{streams}", _writes_streams(write_interleave, kind, rows.size)
-    elif isinstance(columns.size, int) and columns.size <= _MOST_STREAMS and rows.source == columns.size:
+    elif isinstance(columns.size, int) and 0 < columns.size <= _MOST_STREAMS and rows.source == columns.size:
         streams = columns.size
         way, write = f"deinterleave_{streams}", _writes_streams(write_deinterleave, kind, columns.size)
     else:
