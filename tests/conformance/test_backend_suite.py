@@ -23,18 +23,21 @@ from sardonyx.session.providers import REFERENCE
 SETTINGS = tomllib.loads(Path(__file__).with_name("known_failures.toml").read_text(encoding="utf-8"))
 DRAWN = frozenset(SETTINGS["drawn"])
 VARIES = frozenset(SETTINGS["varies"])
+AT_ONCE = 40
+"""Most cases of one test."""
 EVERY = 8
 """One in so many of the less likely combinations is run."""
 
 
 @functools.cache
 def groups() -> dict[str, tuple[SuiteCase, ...]]:
-    """Cases by kind and the first word of their names."""
+    """Cases by kind and the first word of their names, many cases in parts."""
     found: dict[str, list[SuiteCase]] = {}
     for kind in KINDS:
         for case in cases_of(kind):
             found.setdefault(f"{kind}-{case.name.removeprefix('test_').split('_')[0]}", []).append(case)
-    return {name: tuple(cases) for name, cases in found.items()}
+    parts = {name: [tuple(cases[start : start + AT_ONCE]) for start in range(0, len(cases), AT_ONCE)] for name, cases in found.items()}
+    return {f"{name}-{part}" if part else name: cases for name, several in parts.items() for part, cases in enumerate(several)}
 
 
 def chosen(cases: Sequence[SuiteCase], providers: ProviderSet) -> list[SuiteCase]:

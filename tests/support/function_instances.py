@@ -73,12 +73,12 @@ class Draw:
 Generator = Callable[[Draw], Instance]
 
 
-def _unary(**attributes: tuple[float, float]) -> Generator:
+def _unary(types: Sequence[Any] = _FLOATS, **attributes: tuple[float, float]) -> Generator:
     """An element-wise operator of one input, with float attributes in the ranges given."""
 
     def generate(draw: Draw) -> Instance:
         given = {name: round(draw.generator.uniform(*ends), 3) for name, ends in attributes.items() if draw.flag()}
-        return Instance([draw.array(draw.shape(), draw.one_of(_FLOATS))], given)
+        return Instance([draw.array(draw.shape(), draw.one_of(types))], given)
 
     return generate
 
@@ -319,7 +319,7 @@ INSTANCES: dict[str, Generator] = {
     "Relu": _unary(),
     "RotaryEmbedding": _rotary,
     "Selu": _unary(alpha=(0.5, 2.0), gamma=(0.5, 2.0)),
-    "Shrink": _unary(lambd=(0.1, 1.0), bias=(0.0, 0.5)),
+    "Shrink": _unary(_WIDE, lambd=(0.1, 1.0), bias=(0.0, 0.5)),
     "Softmax": _softmax,
     "SoftmaxCrossEntropyLoss": _loss(is_log=True),
     "Softplus": _unary(),
