@@ -1,11 +1,12 @@
 """Are the convolutions of networks faster than ONNX Runtime's?
 
-    taskset -c 0 python benchmarks/conv.py MODEL.onnx[:SIZE,SIZE,...] ... [--rounds 9] [--isa LEVEL] [--all]
+    taskset -c 0 python benchmarks/conv.py MODEL.onnx[:SIZE,SIZE,...] ... [--rounds 5] [--isa LEVEL] [--all]
 
 For each model: every different convolution of the optimised graph, compiled alone with its bias and a Relu, over NHWC data; its
 time, GFLOP/s, and share of what the core does on registers alone; then the sum over the model beside what ONNX Runtime's own
-profile says of its convolutions (and of the reorders that it adds around them) within the whole model. Both take turns; figures
-are medians. SIZE,SIZE,... are the dimensions of the first input where the model leaves them open.
+profile says of its convolutions (and of the reorders that it adds around them) within the whole model. Both take turns; of each
+node the fastest run counts, since others may use the machine. SIZE,SIZE,... are the dimensions of the first input where the model
+leaves them open.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import time
 from collections.abc import Callable, Sequence
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from gemm import aligned, peak_run
@@ -123,41 +125,34 @@ class Peer:
 
         self._runtime, self._path, self._sizes = onnxruntime, path, sizes
 
-    def seconds(self, runs: int) -> dict[str, float]:
-        """For each operator the median over some runs of the time of all its nodes."""
+    def seconds(self, runs: int) -> dict[tuple[str, str], float]:
+        """For each node, by operator and name, the fastest of some runs."""
         options = self._runtime.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level, options.enable_profiling = 1, 3, True
         with tempfile.TemporaryDirectory() as folder:
             options.profile_file_prefix = str(Path(folder) / "profile")
             session = self._runtime.InferenceSession(str(self._path), options, providers=["CPUExecutionProvider"])
             feeds = {put.name: self._array(put) for put in session.get_inputs()}
-            for _ in range(runs + 2):
+            for _ in range(runs):
                 session.run(None, feeds)
             events = json.loads(Path(session.end_profiling()).read_text())
-        return _totals(events, runs)
+        return _fastest(events)
 
-    def _array(self, put: object) -> Array:
+    def _array(self, put: Any) -> Array:
         sizes = iter(self._sizes)
-        given = [(dim, next(sizes, 1)) for dim in put.shape]  # type: ignore[attr-defined]  # onnxruntime has no types
+        given = [(dim, next(sizes, 1)) for dim in put.shape]
         shape = [dim if isinstance(dim, int) else size for dim, size in given]
         return np.random.default_rng(0).random(shape, np.float32)
 
 
-def _totals(events: Sequence[dict[str, object]], runs: int) -> dict[str, float]:
-    kinds: dict[str, list[float]] = collections.defaultdict(list)
-    current: collections.Counter[str] = collections.Counter()
-    taken = []
+def _fastest(events: Sequence[dict[str, Any]]) -> dict[tuple[str, str], float]:
+    found: dict[tuple[str, str], float] = {}
     for event in events:
-        arguments = event.get("args") or {}
-        if event.get("cat") == "Node" and str(event["name"]).endswith("_kernel_time") and isinstance(arguments, dict):
-            current[str(arguments["op_name"])] += float(str(event["dur"])) * 1e-6  # type: ignore[assignment]  # fractions are counted too
-        elif event.get("name") == "model_run":
-            taken.append(current)
-            current = collections.Counter()
-    for total in taken[-runs:]:
-        for name, duration in total.items():
-            kinds[name].append(float(duration))
-    return {name: statistics.median(durations) for name, durations in kinds.items()}
+        name = str(event["name"])
+        if event.get("cat") == "Node" and name.endswith("_kernel_time"):
+            key = str(event["args"]["op_name"]), name
+            found[key] = min(found.get(key, float("inf")), float(event["dur"]) * 1e-6)
+    return found
 
 
 def once(run: Callable[[], object], least_s: float = 4e-3) -> float:
@@ -179,19 +174,16 @@ def report(
     layers = layers_of(path, sizes)
     runs = {layer: runner_of(layer, provider) for layer in layers}
     peer = Peer(path, sizes)
-    ours: dict[Layer, list[float]] = {layer: [] for layer in layers}
-    theirs: list[dict[str, float]] = []
+    took = dict.fromkeys(layers, float("inf"))
+    other: dict[tuple[str, str], float] = {}
     for _ in range(rounds):
         for layer, run in runs.items():
-            ours[layer].append(once(run))
-        theirs.append(peer.seconds(3))
-    took = {layer: statistics.median(samples) for layer, samples in ours.items()}
+            took[layer] = min(took[layer], once(run))
+        for node, duration in peer.seconds(8).items():
+            other[node] = min(other.get(node, duration), duration)
     total = sum(took[layer] * count for layer, count in layers.items())
-    other: dict[str, float] = collections.defaultdict(float)
-    for name in {name for sample in theirs for name in sample}:
-        other[name] = statistics.median(sample.get(name, 0.0) for sample in theirs)
     operations = sum(layer.operations * count for layer, count in layers.items())
-    peers = sum(seconds for name, seconds in other.items() if "Conv" in name or "Reorder" in name)
+    peers = sum(seconds for (name, _), seconds in other.items() if "Conv" in name or "Reorder" in name)
     print(f"{path.stem}: {len(layers)} kinds of {layers.total()} convolutions, {operations / 1e9:.2f} GFLOP")
     for layer in sorted(layers, key=lambda layer: -took[layer] * layers[layer]) if every else ():
         speed = layer.operations / took[layer] / 1e9
@@ -213,7 +205,7 @@ def main() -> int:
     target = host_target(arguments.isa)
     provider = CpuProvider(target, 1)
     peak = peak_run(target)
-    top = statistics.median(peak.gigaflops() for _ in range(9))
+    top = max(peak.gigaflops() for _ in range(30))
     print(f"multiply-adds on registers: {top:.0f} GFLOP/s ({target.isa})")
     ratios = []
     for text in arguments.models:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.kernels import call
 
-from sardonyx.codegen.conv import ConvParams, conv_tiling, pack_filters, write_conv
+from sardonyx.codegen.conv import ConvParams, conv_tiling, pack_filters, widths_for, write_conv
 from sardonyx.codegen.conv_rows import BLOCK_ROWS
 from sardonyx.codegen.jit import Engine
 from sardonyx.codegen.module import Kernel, Module
@@ -121,6 +121,16 @@ def _close(result: Array, case: _Case) -> bool:
 @pytest.mark.parametrize("M", [1, 3, 4, 5, 8, 15, 16, 17, 31, 33, 48, 49, 63, 64, 65, 127])
 def test_tails_of_output_channels(engine: Engine, M: int) -> None:
     """Every number of vectors, whole or not, is exact to the order of fp32 sums, and nothing else is written."""
+    case = _Case(_random(1, 5, 4, 3), _random(M, 3, 3, 3), (1, 1), (1, 1), (1, 1, 1, 1))
+    assert _close(_run(engine, case), case)
+
+
+@pytest.mark.parametrize("M", [3, 16, 20, 64, 65, 100])
+def test_a_kernel_may_have_the_tiles_of_some_columns_only(target: Target, M: int) -> None:
+    """Those of whole panels, where there is one, and of the columns that are left."""
+    module, engine = Module(target), Engine(target)
+    write_conv(module, _symbol(2, True), 2, padded=True, widths=widths_for(target, M))
+    engine.add(module)
     case = _Case(_random(1, 5, 4, 3), _random(M, 3, 3, 3), (1, 1), (1, 1), (1, 1, 1, 1))
     assert _close(_run(engine, case), case)
 

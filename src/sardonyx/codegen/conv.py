@@ -33,6 +33,7 @@ from sardonyx.codegen.window import AxisValues, WindowAxis, axis_words, blocks, 
 from sardonyx.dtypes import Array
 
 __all__ = [
+    "CHAIN",
     "ConvEpilogue",
     "ConvParams",
     "ConvTiling",
@@ -43,6 +44,7 @@ __all__ = [
     "pack_filters",
     "read_params",
     "steps_of",
+    "widths_for",
     "write_conv",
 ]
 
@@ -179,6 +181,13 @@ def conv_tiling(target: Target) -> ConvTiling:
     return ConvTiling(lanes, {2: (4, 2, 1), 1: (4, 1)})
 
 
+def widths_for(target: Target, columns: int) -> tuple[int, ...]:
+    """The widths, in vectors, of the tiles that cover so many columns: those of whole panels, and of what is left."""
+    shape = conv_tiling(target)
+    rest = -(-(columns % shape.panel) // shape.lanes)
+    return tuple(width for width in shape.heights if width == rest or (width == shape.vectors and columns >= shape.panel))
+
+
 def pack_filters(filters: Array, groups: int, width: int) -> Array:
     """Filters (M, C / groups, kernel…) as [group][panel][kernel…][C / groups][width]: output channels side by side, zeros after."""
     M, K = len(filters) // groups, int(np.prod(filters.shape[1:]))
@@ -198,7 +207,9 @@ _APART = 16
 """Elements between rows that are read side by side, which would else meet in the same sets of the cache."""
 
 
-def write_conv(module: Module, symbol: str, rank: int, *, padded: bool, epilogue: ConvEpilogue | None = None) -> None:
+def write_conv(
+    module: Module, symbol: str, rank: int, *, padded: bool, epilogue: ConvEpilogue | None = None, widths: Sequence[int] = ()
+) -> None:
     """Write the kernel `symbol`: buffers input, packed filters, output, zeros and those of the epilogue; params as in ConvParams.
 
     Args:
@@ -207,12 +218,13 @@ def write_conv(module: Module, symbol: str, rank: int, *, padded: bool, epilogue
         rank: the number of spatial axes.
         padded: whether rows may fall into padding; where none does, addresses take fewer instructions.
         epilogue: what to store instead of the sums.
+        widths: those of `widths_for` the columns that it will be given; all, where they are not known.
     """
     shape = conv_tiling(module.target)
     tiles = {
         (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", vectors, height, rank, padded, epilogue)
-        for vectors, heights in shape.heights.items()
-        for height in heights
+        for vectors in widths or shape.heights
+        for height in shape.heights[vectors]
     }
     with module.kernel(symbol) as b:
         p, axes = read_params(b), axes_of(b, rank)
@@ -251,9 +263,9 @@ def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], K
         panel = first.at(n * depth)
         vectors = least(b, blocks(block.right - n, b.const(I64, shape.lanes)), b.const(I64, shape.vectors))
         with b.switch(vectors) as switch:
-            for width, heights in shape.heights.items():
+            for width in dict.fromkeys(width for width, _ in tiles):
                 with switch.case(width):
-                    for height, (top, bottom) in cover_rows(heights, block.rows):
+                    for height, (top, bottom) in cover_rows(shape.heights[width], block.rows):
                         stride = _share(b, shape.panel, height, bottom - top)
                         share = stride * p["block_runs"] * p["block_depth"]
                         with b.loop(top, bottom, height) as m:

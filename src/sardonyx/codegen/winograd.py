@@ -153,15 +153,24 @@ def _transform(g: Array) -> list[Array]:
     return [g[0], outer + middle, outer - middle, g[2]]
 
 
-def write_winograd(module: Module, symbol: str, epilogue: ConvEpilogue | None = None) -> None:
-    """Write the kernel `symbol`: buffers input, packed filters, output, zeros, scratch and those of the epilogue."""
+def write_winograd(
+    module: Module, symbol: str, epilogue: ConvEpilogue | None = None, widths: Sequence[int] = ()
+) -> None:
+    """Write the kernel `symbol`: buffers input, packed filters, output, zeros, scratch and those of the epilogue.
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        epilogue: what to store instead of the sums.
+        widths: those of `widths_for` the columns that it will be given; all, where they are not known.
+    """
     shape = conv_tiling(module.target)
     transform = _write_transform(module, f"{symbol}_transform")
     finish = _write_finish(module, f"{symbol}_finish", shape, epilogue)
     products = {
         (vectors, height): _write_products(module, f"{symbol}_{height}x{vectors}", shape, vectors, height)
-        for vectors, heights in shape.heights.items()
-        for height in heights
+        for vectors in widths or shape.heights
+        for height in shape.heights[vectors]
     }
     with module.kernel(symbol) as b:
         p = _params(b)
@@ -198,9 +207,9 @@ def _write_block(b: Kernel, shape: ConvTiling, products: Mapping[tuple[int, int]
         depth = least(b, p["chain"], p["channels"] - k)
         vectors = least(b, blocks(p["columns"] - n, b.const(I64, shape.lanes)), b.const(I64, shape.vectors))
         with b.switch(vectors) as switch:
-            for width, heights in shape.heights.items():
+            for width in dict.fromkeys(width for width, _ in products):
                 with switch.case(width):
-                    for height, (top, bottom) in cover_rows(heights, block.count):
+                    for height, (top, bottom) in cover_rows(shape.heights[width], block.count):
                         with b.loop(top, bottom, height) as m:
                             b.call_part(products[width, height], block.scratch.at(m * step + k), panel, block.sums, depth)
                             places = kept.at(m * (4 * shape.panel))

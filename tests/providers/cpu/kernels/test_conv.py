@@ -141,3 +141,16 @@ def test_padding_is_zero_beside_infinities() -> None:
     result = compiled(_model(["n", 16, "h", "w"], (5, 16, 3, 3), pads=[1, 1, 1, 1])).run(None, {"x": x})[0]
     assert np.isinf(result[0, :, :2, :2]).all()
     assert np.isfinite(result[0, :, 2:]).all()
+
+
+@pytest.mark.parametrize(("C", "kernel"), [(64, 3), (700, 1), (2000, 1), (130, 2), (600, 3)])
+def test_errors_do_not_grow_with_channels(C: int, kernel: int) -> None:
+    """However many products a sum has, and however it is computed, its error is that of some hundred."""
+    x, w = np.maximum(random(1, C, 7, 7), 0), random(24, C, kernel, kernel)
+    model = model_of([helper.make_node("Conv", ["x", "w"], ["y"])], {"x": ["n", C, "h", "w"]}, {"w": w})
+    found = compiled(model).run(None, {"x": x})[0]
+    places = 8 - kernel
+    taps = [x[0, :, i : i + places, j : j + places] for i in range(kernel) for j in range(kernel)]
+    by_tap = w.reshape(24, C, -1).transpose(2, 0, 1).astype(np.float64)
+    exact = sum(np.einsum("mc,chw->mhw", filters, tap) for filters, tap in zip(by_tap, taps, strict=True))
+    assert np.sqrt(np.mean(np.square(found[0] - exact)) / np.mean(np.square(exact))) < 2.4e-7

@@ -1,6 +1,6 @@
 """Conv over channels-last data, with the element-wise nodes that follow in the store.
 
-    kernel of one element, stride 1                 the product of matrices that MatMul is
+    kernel of one element, stride 1                 the product of matrices that MatMul is, unless its sums are long
     each channel by itself                          depthwise
     few output channels                             implicit product, vectors along the input's channels
     3 x 3 with stride 1, many channels              minimal filtering (Winograd)
@@ -15,7 +15,7 @@ import dataclasses
 from math import prod
 
 from sardonyx.codegen.border import BorderParams, write_border
-from sardonyx.codegen.conv import pack_filters
+from sardonyx.codegen.conv import CHAIN, pack_filters
 from sardonyx.codegen.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
 from sardonyx.codegen.gemm import GemmParams, tiling, write_gemm
 from sardonyx.codegen.window import WindowAxis
@@ -73,7 +73,7 @@ def lower(low: Lowering, group: Group) -> None:
     window = Window.of(node, weights.shape[2:])
     tail = tail_of(low, group, node.input(2))
     data = low.of(node.inputs[0])
-    if window.is_point and groups == 1 and not is_narrow(len(weights), groups, weights.shape[1]):
+    if window.is_point and groups == 1 and weights.shape[1] <= CHAIN and not is_narrow(len(weights), groups, weights.shape[1]):
         _lower_product(low, group, data, weights, tail)
     elif weights.shape[:2] == (groups, 1) and len(window.kernel) <= 2:
         _lower_depthwise(low, group, data, weights, window, tail)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sardonyx.codegen.conv import ConvParams, conv_tiling, pack_filters, write_conv
+from sardonyx.codegen.conv import ConvParams, conv_tiling, pack_filters, widths_for, write_conv
 from sardonyx.codegen.conv_narrow import MOST_COLUMNS, pack_narrow, write_narrow_conv
 from sardonyx.codegen.window import WindowAxis
 from sardonyx.dtypes import Array
@@ -68,8 +68,10 @@ def add_product(low: Lowering, group: Group, data: Buffer, result: Buffer, weigh
         low.kernel(symbol, lambda module, name: write_narrow_conv(module, name, rank, M, padded=padded, epilogue=epilogue))
         packed = low.constant(pack_narrow(weights))
     else:
-        symbol = low.symbol(f"conv{rank}d_f32_{conv_tiling(target).name}{'_padded' * padded}", [tail.expr], tail.ways)
-        low.kernel(symbol, lambda module, name: write_conv(module, name, rank, padded=padded, epilogue=epilogue))
+        widths = widths_for(target, M // groups)
+        shape = f"{conv_tiling(target).name}_{'_'.join(map(str, widths))}"
+        symbol = low.symbol(f"conv{rank}d_f32_{shape}{'_padded' * padded}", [tail.expr], tail.ways)
+        low.kernel(symbol, lambda module, name: write_conv(module, name, rank, padded=padded, epilogue=epilogue, widths=widths))
         packed = low.constant(pack_filters(weights, groups, conv_tiling(target).panel))
     zeros = low.constant(np.zeros(max(depth, 1), np.float32))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sardonyx.codegen.conv import conv_tiling
+from sardonyx.codegen.conv import conv_tiling, widths_for
 from sardonyx.codegen.winograd import WinogradParams, pack_winograd, scratch_elements, write_winograd
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Shape
@@ -46,9 +46,11 @@ def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, wi
     """Transform the filters and add the step."""
     target, result = low.target, low.result(group.result)
     M, C = weights.shape[:2]
-    symbol = low.symbol(f"winograd_f32_{conv_tiling(target).name}", [tail.expr], tail.ways)
+    widths = widths_for(target, M)
+    shape = f"{conv_tiling(target).name}_{'_'.join(map(str, widths))}"
+    symbol = low.symbol(f"winograd_f32_{shape}", [tail.expr], tail.ways)
     epilogue = place_epilogue(tail, _FIRST_OPERAND)
-    low.kernel(symbol, lambda module, name: write_winograd(module, name, epilogue))
+    low.kernel(symbol, lambda module, name: write_winograd(module, name, epilogue, widths))
     packed = low.constant(pack_winograd(weights, conv_tiling(target).panel))
     zeros = low.constant(np.zeros(C, np.float32))
     tasks = 1 if low.threads == 1 else 2 * low.threads
