@@ -5,7 +5,7 @@
 
 What the model declares is a second opinion. An element type that contradicts the inferred one raises InvalidGraph; a shape that
 does is overruled, as in ONNX Runtime, with the trace event "infer.contradiction". A declared shape counts only where nothing is
-inferred.
+inferred, and its symbols only for the inputs of the main graph: exporters give one name to dimensions of different sizes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from sardonyx.config import LIMITS
 from sardonyx.errors import InvalidArgument, InvalidGraph, SardonyxError, located
 from sardonyx.ir import Attribute, Expr, Function, FunctionId, Graph, Model, Node, Shape, TensorType, Value
-from sardonyx.ir.shape import anonymous, is_anonymous
+from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import MAX_VALUE_SIZE, UNKNOWN, Fact, ShapeCall, ShapeEntry, dims_text, find_shape_function
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.shapes.elements import MAX_WEIGHT
@@ -56,7 +56,7 @@ def infer_graph(target: Model | Graph, *, overrides: Mapping[Value, Fact] | None
             raise
         raise InvalidArgument(f"for the shapes of these inputs: {error}") from error
     if overrides is None:
-        _set_types(graph, inference.facts)
+        _set_types(inference.facts)
     return inference.facts
 
 
@@ -122,7 +122,7 @@ class _Inference:
             if initializers_are_fixed and value.constant is not None:
                 continue
             given = inputs[index] if inputs is not None and index < len(inputs) else UNKNOWN
-            facts[value] = self._settled(value, given, None)
+            facts[value] = self._settled(value, given, symbols_hold=inputs is None)
         for node in graph:
             for value, fact in zip(node.outputs, self.outputs_of(node), strict=False):
                 facts[value] = fact
@@ -135,7 +135,7 @@ class _Inference:
             missing = len(node.outputs) - len(found)
             if missing > 0:
                 found += (UNKNOWN,) * missing
-            return tuple([self._settled(value, fact, node) for value, fact in zip(node.outputs, found, strict=False)])
+            return tuple([self._settled(value, fact, node=node) for value, fact in zip(node.outputs, found, strict=False)])
         except SardonyxError as error:
             raise located(error, place_of(node)) from error
 
@@ -209,17 +209,17 @@ class _Inference:
                 found[name] = given
         return found
 
-    def _settled(self, value: Value, fact: Fact, node: Node | None) -> Fact:
+    def _settled(self, value: Value, fact: Fact, *, node: Node | None = None, symbols_hold: bool = False) -> Fact:
         override = self._overrides.get(value)
-        return self._merged(value, fact, node) if override is None else override
+        return self._merged(value, fact, node, symbols_hold=symbols_hold) if override is None else override
 
-    def _merged(self, value: Value, fact: Fact, node: Node | None) -> Fact:
+    def _merged(self, value: Value, fact: Fact, node: Node | None, *, symbols_hold: bool) -> Fact:
         """`fact`, with what the model declares about `value` where `fact` says nothing."""
         declared = value.type
         if declared is None or declared is fact.type:
             return fact
         if fact.type is None:
-            return Fact(_without_symbols(declared)) if self._is_binding and node is not None else Fact(declared)
+            return Fact(declared if symbols_hold else _without_symbols(declared))
         if not isinstance(declared, TensorType) or not isinstance(fact.type, TensorType):
             return _merged_kinds(value, declared, fact)
         if declared.dtype is not fact.type.dtype:
@@ -228,7 +228,7 @@ class _Inference:
                 f"correct or remove the declaration"
             )
         if fact.type.shape is None:
-            return Fact(_without_symbols(declared)) if self._is_binding and node is not None else Fact(declared)
+            return Fact(declared if symbols_hold else _without_symbols(declared))
         if not self._is_binding and declared.shape is not None and node is not None:
             _report_contradiction(value, declared.shape, fact.type.shape, node)
         return fact
@@ -286,23 +286,7 @@ def _fact_text(fact: Fact) -> str:
     return f"{fact.dtype}{dims_text(fact.shape)}" if fact.dtype is not None else str(fact.type or "of unknown type")
 
 
-def _set_types(graph: Graph, facts: Mapping[Value, Fact]) -> None:
-    """Give each value the type that its fact has; an output keeps the names that its declaration gives to unknown dimensions."""
-    outputs = set(graph.outputs)
+def _set_types(facts: Mapping[Value, Fact]) -> None:
     for value, fact in facts.items():
-        if fact.type is None:
-            continue
-        value.type = _named(value.type, fact.type) if value in outputs else fact.type
-
-
-def _named(declared: Any, inferred: Any) -> Any:
-    """`inferred` with symbols of `declared` in place of anonymous dimensions; Any as all kinds of types come here."""
-    if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType):
-        return inferred
-    if declared.shape is None or inferred.shape is None or len(declared.shape) != len(inferred.shape):
-        return inferred
-    dims = [
-        name if is_anonymous(dim) and isinstance(name, Expr) else dim
-        for name, dim in zip(declared.shape, inferred.shape, strict=True)
-    ]
-    return TensorType(inferred.dtype, tuple(dims))
+        if fact.type is not None:
+            value.type = fact.type

@@ -61,6 +61,13 @@ def test_parts_between_other_providers_run_on_the_sizes_that_they_meet() -> None
         np.testing.assert_allclose(session.run(None, {"x": x})[0], -np.exp(x[x != 0]), rtol=1e-6)
 
 
+def test_an_output_that_bears_the_name_of_another_size_has_its_own() -> None:
+    """As many rows as NonZero finds, whatever symbol the model declares."""
+    body = "graph(x: float[n]) -> (y: int64[n, 1]) { i = NonZero(x) y = Transpose(i) {perm = [1, 0]} }"
+    session = InferenceSession(to_bytes(model(body)), providers=[create({"intra_op_num_threads": "1"})])
+    assert session.run(None, {"x": np.array([0, 1, 0, 2], np.float32)})[0].tolist() == [[1], [3]]
+
+
 def test_a_step_does_not_write_over_what_its_tail_reads() -> None:
     """Softmax(h) * h: the product reads what the softmax could have been written over."""
     for op in ("Softmax", "LogSoftmax", "Exp"):
