@@ -139,3 +139,13 @@ def test_threads_and_batches_do_not_change_bits() -> None:
 def test_what_is_declined(body: str) -> None:
     """Other types, and what depends on sizes."""
     assert declined(body)
+
+
+@pytest.mark.parametrize("node", [
+    "LayerNormalization(x, g, g)", "InstanceNormalization(x, g, g)", "GroupNormalization(x, g, g) {num_groups = 2}",
+])  # fmt: skip
+def test_scale_and_bias_may_be_one_tensor(node: str) -> None:
+    """As where both begin as the same numbers and are kept once."""
+    body = f"graph(x: float[2, 6, 6]) -> (y: float[2, 6, 6]) {{ g: float[6] = [0.5, 2, 3, -1, 0.25, 1.5] y = {node} }}"
+    feeds = {"x": _x(2, 6, 6)}
+    assert_close(run_cpu(body, feeds)[0], reference(body, feeds, double=True)[0], 2e-6)

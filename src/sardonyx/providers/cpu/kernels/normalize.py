@@ -26,7 +26,11 @@ from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.lines import Lines, is_uniform, joins_lines
 from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.operands import constant_of, given
 from sardonyx.providers.cpu.sizes import Sizes
+
+_SCALE, _BIAS = 1, 2
+"""Inputs of a node."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,8 +47,8 @@ class _View:
     """What is folded."""
     norm: Norm
     """What it is divided by."""
-    affine: tuple[tuple[Value, Shape], ...] = ()
-    """Scale and bias, where there are, with shapes that broadcast to `shape`."""
+    affine: tuple[tuple[int, Shape], ...] = ()
+    """The inputs that are scale and bias, where there are, with shapes that broadcast to `shape`."""
     groups: int = 0
     """Where the channels are split: into how many groups."""
 
@@ -61,9 +65,10 @@ def _shape(node: Node) -> Shape:
     return (x.shape if x is not None else None) or ()
 
 
-def _affine(node: Node, shape: Shape | None = None) -> tuple[tuple[Value, Shape], ...]:
-    """Scale and bias, seen with `shape` where given."""
-    return tuple((value, value.shape or () if shape is None else shape) for value in node.inputs[1:3] if value is not None)
+def _affine(node: Node, shape: Shape | None = None) -> tuple[tuple[int, Shape], ...]:
+    """Scale and bias by number, which may be one and the same tensor, seen with `shape` where given."""
+    present = ((index, value) for index in (_SCALE, _BIAS) if (value := node.input(index)) is not None)
+    return tuple((index, value.shape or () if shape is None else shape) for index, value in present)
 
 
 def _view_layer(node: Node) -> _View:
@@ -176,12 +181,13 @@ def normalize(low: Lowering, group: Group) -> None:
     node = group.anchor
     view = _VIEWS[node.op_type](node)
     expr, tail = low.epilogue(group)
-    affine = [(value, shape) for value, shape in view.affine if not _is_neutral(node, value)]
+    affine = [(index, shape) for index, shape in view.affine if not _is_neutral(node, index)]
     element = argument(0, F32)
-    for number, (value, _) in enumerate(affine, 1 + len(tail)):
-        element = element * argument(number, F32) if value is node.inputs[1] else element + argument(number, F32)
+    for number, (index, _) in enumerate(affine, 1 + len(tail)):
+        element = element * argument(number, F32) if index == _SCALE else element + argument(number, F32)
     after = substitute(expr, {0: element})
-    operands = [*((value, view.of(value.shape or ())) for value in tail), *affine]
+    operands = [*((value, view.of(value.shape or ())) for value in tail),
+                *((given(node.inputs[index]), shape) for index, shape in affine)]  # fmt: skip
     source, besides = low.of(node.inputs[0]), [low.of(value) for value, _ in operands]
     lines = Lines(view.shape, view.first, view.split, view.along,
                   [(buffer.dtype, shape) for buffer, (_, shape) in zip(besides, operands, strict=True)])  # fmt: skip
@@ -201,6 +207,7 @@ def normalize(low: Lowering, group: Group) -> None:
     low.step(group, symbol, [source, result, *statistics, *besides], writes=writes, plan=plan, in_place=[0])
 
 
-def _is_neutral(node: Node, value: Value) -> bool:
+def _is_neutral(node: Node, index: int) -> bool:
     """Whether it is a scale of ones or a bias of zeros."""
-    return value.constant is not None and bool((value.constant.numpy() == (1 if value is node.inputs[1] else 0)).all())
+    number = constant_of(node.inputs[index])
+    return number is not None and bool((number == (1 if index == _SCALE else 0)).all())
