@@ -132,6 +132,17 @@ def test_errors_are_those_of_short_sums(engine: Engine, C: int) -> None:
     assert _error(_Case(x, w).run(engine), _Case(x, w).exact()) < 2.5e-7
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (3, 4), (4, 3), (7, 8)])
+def test_what_is_not_finite_stays_where_windows_see_it(engine: Engine, value: float, row: int, column: int) -> None:
+    """It reaches the places whose window holds it, and no others of their tiles."""
+    case = _Case(_random(1, 8, 9, 18), _random(20, 18, 3, 3))
+    case.x[0, row, column, 5] = value
+    expected = np.zeros((8, 9, 20), np.bool_)
+    expected[max(row - 1, 0) : row + 2, max(column - 1, 0) : column + 2] = True
+    assert (~np.isfinite(case.run(engine)[0]) == expected).all()
+
+
 @pytest.mark.parametrize("rounds", [1, 30])
 def test_an_epilogue_sees_each_element_once(target: Target, rounds: int) -> None:
     """Bias and residual are applied where the last chain is stored."""

@@ -12,8 +12,8 @@ The sum over channels makes 16 products of matrices, one for each of the 4 x 4 p
         for each few tiles:   16 products in registers, one after the other ─► 16 sums ─► transform ─► 2 x 2 places
 
 Error: transforms only add and subtract, and sums go over the channels alone, in chains of CHAIN: measured, it is that of direct
-summation in chains of some 150 products, or less. A NaN or an infinity spreads to all places of the tiles that see it, since
-differences with it are NaN.
+summation in chains of some 150 products, or less. A place depends on the elements of its own window only, so that NaN reaches those
+places that see it and no others; an infinity becomes NaN there, as the difference of two infinities.
 """
 
 from __future__ import annotations
