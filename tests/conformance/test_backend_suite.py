@@ -36,8 +36,11 @@ def groups() -> dict[str, tuple[SuiteCase, ...]]:
     for kind in KINDS:
         for case in cases_of(kind):
             found.setdefault(f"{kind}-{case.name.removeprefix('test_').split('_')[0]}", []).append(case)
-    parts = {name: [tuple(cases[start : start + AT_ONCE]) for start in range(0, len(cases), AT_ONCE)] for name, cases in found.items()}
-    return {f"{name}-{part}" if part else name: cases for name, several in parts.items() for part, cases in enumerate(several)}
+    parts: dict[str, tuple[SuiteCase, ...]] = {}
+    for name, cases in found.items():
+        for part, start in enumerate(range(0, len(cases), AT_ONCE)):
+            parts[f"{name}-{part}" if part else name] = tuple(cases[start : start + AT_ONCE])
+    return parts
 
 
 def chosen(cases: Sequence[SuiteCase], providers: ProviderSet) -> list[SuiteCase]:
