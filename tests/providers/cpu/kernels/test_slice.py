@@ -77,6 +77,41 @@ def test_parts_of_an_axis(axis: int) -> None:
     same(f"graph(x: float[{text}]) -> (a, b, c) {{ {lengths} a, b, c = Split(x, s) {{axis = {axis}}} }}", shape)
 
 
+def test_parts_for_a_concat_are_copied_once() -> None:
+    """They are read where they were, with their steps, unless somebody else reads them too."""
+    body = """graph(x: float[N, 6, 8]) -> (y, z) {
+        lengths: int64[3] = [3, 4, 1]
+        b: int64[1] = [1]
+        e: int64[1] = [6]
+        axis: int64[1] = [2]
+        two: int64[1] = [2]
+        n = Neg(x)
+        p, q, r = Split(n, lengths) {axis = 2}
+        t = Slice(n, b, e, axis, two)
+        y = Concat(r, t, p, q) {axis = 2}
+        z = Abs(q)
+    }"""
+    assert [name for name in steps_of(body) if name in ("Slice", "Split")] == ["Split"]
+    same(body, (2, 6, 8), (1, 6, 8), (0, 6, 8))
+
+
+def test_turned_halves() -> None:
+    """Rotary embeddings: the halves of a head, one of them negated, change places."""
+    body = """graph(x: float[N, T, 8]) -> (y) {
+        zero: int64[1] = [0]
+        half: int64[1] = [4]
+        end: int64[1] = [8]
+        axis: int64[1] = [2]
+        n = Relu(x)
+        a = Slice(n, zero, half, axis)
+        b = Slice(n, half, end, axis)
+        c = Neg(b)
+        y = Concat(c, a) {axis = 2}
+    }"""
+    assert steps_of(body).count("Slice") == 1
+    same(body, (2, 3, 8), (1, 1, 8), (0, 3, 8))
+
+
 def test_halves_of_an_axis_of_any_size() -> None:
     """Gated units: two halves of the channels, used at once."""
     body = """graph(x: float[N, T, 8]) -> (y) {

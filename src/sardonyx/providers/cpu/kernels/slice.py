@@ -17,7 +17,7 @@ from sardonyx.ir.shape import maximum, minimum, product
 from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering, lowers
-from sardonyx.providers.cpu.operands import axis_of, check_moved, constant_of, ints_of, shape_of
+from sardonyx.providers.cpu.operands import axis_of, check_moved, constant_of, given, ints_of, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Step
 from sardonyx.providers.cpu.strided import TASK_ELEMENTS, Region, copy_region, dense_strides, moved_type
@@ -54,7 +54,9 @@ def concat(low: Lowering, group: Group) -> None:
             part.base, part.offset = result, offset
         else:
             place = Buffer(result.dtype, part.shape, base=result, offset=offset)
-            copy_region(low, "Concat", part, place, [Region(outer, length, result.shape[axis] * inner), Region(length, 1, 1)])
+            source, strides = _origin(low, value)
+            region = [Region(*dim) for dim in zip(part.shape, strides, dense_strides(result.shape), strict=True)]
+            copy_region(low, "Concat", source, place, region)
         if unequal:
             low.steps[-1] = _checked(low.steps[-1], unequal, place_of(node))
         offset = offset + length
@@ -82,15 +84,45 @@ def _is_made_here(low: Lowering, buffer: Buffer) -> bool:
     return buffer.base is None and any(step.buffers[place].root is buffer for step in low.steps for place in step.writes)
 
 
+def _origin(low: Lowering, value: Value | None) -> tuple[Buffer, list[Dim]]:
+    """Where elements lie, and their strides: what Split or Slice takes for this reader alone is read where it was."""
+    part = low.of(value)
+    producer = given(value).producer
+    if producer is None or producer.domain or given(value).use_count != 1 or not _is_made_here(low, part):
+        return part, dense_strides(part.shape)
+    if producer.op_type == "Split":
+        data = low.of(producer.inputs[0])
+        before = [shape_of(other) for other in producer.outputs[: given(value).index]]
+        axis = axis_of(producer, 0, len(data.shape))
+        return _part_of(data, {axis: (_total(before, axis), 1)})
+    if producer.op_type == "Slice":
+        return _part_of(low.of(producer.inputs[0]), _known_slices(producer))
+    return part, dense_strides(part.shape)
+
+
+def _total(shapes: Sequence[Shape], axis: int) -> Dim:
+    total: Dim = 0
+    for shape in shapes:
+        total = total + shape[axis]
+    return total
+
+
+def _part_of(data: Buffer, found: Mapping[int, tuple[Dim, int]]) -> tuple[Buffer, list[Dim]]:
+    """The elements of `data` from the first ones on, axis by axis, and the strides of the part."""
+    strides = dense_strides(data.shape)
+    offset: Dim = 0
+    for axis, (first, step) in found.items():
+        offset = offset + first * strides[axis]
+        strides[axis] = strides[axis] * step
+    return Buffer(data.dtype, data.shape, data.constant, data, offset), strides
+
+
 def _check_split(node: Node) -> str | None:
     data = node.inputs[0]
     if data is None or data.shape is None:
         return "its shape is not known"
     axis = axis_of(node, 0, len(data.shape))
-    total: Dim = 0
-    for value in node.outputs:
-        total = total + shape_of(value)[axis]
-    if total != data.shape[axis]:
+    if _total([shape_of(value) for value in node.outputs], axis) != data.shape[axis]:
         return "the sizes of its parts are not known"
     return check_moved(node)
 
@@ -170,22 +202,22 @@ def _check_slice(node: Node) -> str | None:
 def slice_(low: Lowering, group: Group) -> None:
     """Copy the part, or let it lie where it is if its elements are dense there."""
     node = group.anchor
-    data, found = low.of(node.inputs[0]), _slices_of(node)
+    data, found, taken = low.of(node.inputs[0]), _known_slices(node), shape_of(node.output)
+    part, strides = _part_of(data, found)
+    shape, moves = data.shape, [step != 1 for _, step in found.values()]
+    cut = [axis for axis in range(len(shape)) if taken[axis] != shape[axis]]
+    if not any(moves) and (not cut or product(shape[: cut[-1]]) == 1 or product(taken[: cut[-1]]) == 1):
+        low.view(node.output, data, part.offset)
+        return
+    region = [Region(*dim) for dim in zip(taken, strides, dense_strides(taken), strict=True)]
+    copy_region(low, "Slice", part, low.result(node.output), region)
+
+
+def _known_slices(node: Node) -> Mapping[int, tuple[Dim, int]]:
+    found = _slices_of(node)
     if isinstance(found, str):
         raise TypeError(found)
-    shape, strides, taken = data.shape, dense_strides(data.shape), shape_of(node.output)
-    offset: Dim = 0
-    for axis, (first, _) in found.items():
-        offset = offset + first * strides[axis]
-    steps = [found[axis][1] if axis in found else 1 for axis in range(len(shape))]
-    cut = [axis for axis in range(len(shape)) if taken[axis] != shape[axis] or steps[axis] != 1]
-    if all(step == 1 for step in steps) and (not cut or product(shape[: cut[-1]]) == 1 or product(taken[: cut[-1]]) == 1):
-        low.view(node.output, data, offset)
-        return
-    place = Buffer(data.dtype, shape, data.constant, data, offset)
-    sources = [stride * step for stride, step in zip(strides, steps, strict=True)]
-    region = [Region(*dim) for dim in zip(taken, sources, dense_strides(taken), strict=True)]
-    copy_region(low, "Slice", place, low.result(node.output), region)
+    return found
 
 
 def _pads_of(node: Node) -> list[tuple[int, int]] | None:
