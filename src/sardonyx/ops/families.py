@@ -59,6 +59,7 @@ FAMILIES: dict[str, str] = {
                        "QLinearSigmoid QLinearSoftmax QLinearWhere",
     "contrib_quantize": "GatherBlockQuantized",
     "contrib_rnn": "DynamicQuantizeLSTM",
+    "contrib_string": "Tokenizer",
 }  # fmt: skip
 """Family -> the operators in it, of all domains, separated by blanks.
 

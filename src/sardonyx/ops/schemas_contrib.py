@@ -123,6 +123,7 @@ SkipLayerNormalization(input:T skip:T gamma:T beta:T? bias:T?) -> output:T mean:
   epsilon:FLOAT=1e-12
 SkipSimplifiedLayerNormalization(input:T skip:T gamma:T bias:T?) -> output:T mean:U? inv_std_var:U? input_skip_bias_sum:T? |
   epsilon:FLOAT=1e-12
+Tokenizer(X:tensor(string)) -> Y:tensor(string) | mark:INT! mincharnum:INT! pad_value:STRING! separators:STRINGS tokenexp:STRING
 TransposeMatMul(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0
 Trilu(X:T k:tensor(int64)?) -> Y:T | upper:INT=1
 UnfoldTensor(input:T) -> output:T | dim:INT=-1 size:INT! step:INT=1

@@ -14,6 +14,7 @@ from sardonyx.ops.shapes import contrib_normalize as contrib_normalize
 from sardonyx.ops.shapes import contrib_qlinear as contrib_qlinear
 from sardonyx.ops.shapes import contrib_quantize as contrib_quantize
 from sardonyx.ops.shapes import contrib_rnn as contrib_rnn
+from sardonyx.ops.shapes import contrib_string as contrib_string
 from sardonyx.ops.shapes import control_flow as control_flow
 from sardonyx.ops.shapes import conv as conv
 from sardonyx.ops.shapes import gather as gather

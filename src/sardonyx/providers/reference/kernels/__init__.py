@@ -16,6 +16,7 @@ from sardonyx.providers.reference.kernels import contrib_qlinear as contrib_qlin
 from sardonyx.providers.reference.kernels import contrib_quantize as contrib_quantize
 from sardonyx.providers.reference.kernels import contrib_rnn as contrib_rnn
 from sardonyx.providers.reference.kernels import contrib_rotary as contrib_rotary
+from sardonyx.providers.reference.kernels import contrib_string as contrib_string
 from sardonyx.providers.reference.kernels import control_flow as control_flow
 from sardonyx.providers.reference.kernels import conv as conv
 from sardonyx.providers.reference.kernels import conv_transpose as conv_transpose

@@ -1,0 +1,25 @@
+"""Facts about com.microsoft's operators on strings."""
+
+from __future__ import annotations
+
+from support.infer_op import UNKNOWN_DIM, A, infer_op, plain
+
+from sardonyx.dtypes import DataType
+from sardonyx.ops.fact import Fact, tensor
+
+RULES = {"mark": 0, "mincharnum": 1, "pad_value": "", "separators": (" ",)}
+
+
+def tokens_of(*shape: object) -> Fact:
+    return infer_op("Tokenizer", tensor(DataType.STRING, shape), domain="com.microsoft", **RULES)[0]
+
+
+def test_tokens_lie_on_a_new_axis() -> None:
+    """It is as long as the most tokens."""
+    assert plain(tokens_of(A, 3)) == (A, 3, UNKNOWN_DIM)
+    assert plain(tokens_of(4)) == (4, UNKNOWN_DIM)
+
+
+def test_a_list_that_may_be_empty_has_no_known_rank() -> None:
+    """No strings make no new axis."""
+    assert tokens_of(A).shape is None
