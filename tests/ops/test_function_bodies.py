@@ -50,3 +50,10 @@ def test_graph_attribute_needs_a_writer() -> None:
     """SequenceMap has a body only where the caller can serialize its graph."""
     node = Node("SequenceMap", [X], attributes={"body": Graph("body")}, version=17)
     assert function_body(node) is None
+
+
+def test_outputs_that_the_node_leaves_out_are_no_outputs_of_its_body() -> None:
+    """LayerNormalization without mean and deviation has a body with one output, which computes no other."""
+    body = function_body(Node("LayerNormalization", [X, X], version=17))
+    assert body is not None
+    assert list(onnx.FunctionProto.FromString(body.proto).output) == ["Y"]

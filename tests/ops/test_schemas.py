@@ -147,3 +147,10 @@ def test_unknown_and_independent_types_pass() -> None:
     _types("Add", DataType.FLOAT, None)
     _types("Reshape", DataType.FLOAT, DataType.INT64)
     _types("Where", DataType.BOOL, DataType.FLOAT, DataType.FLOAT)
+
+
+def test_types_of_other_versions_pass() -> None:
+    """Relu-13 does not list int32, but Relu-14 does; no version of Relu lists texts."""
+    _types("Relu", DataType.INT32)
+    with pytest.raises(InvalidGraph, match=r'node "n" .*: input 0 is tensor\(string\), but Relu-13 takes tensor\(bfloat16\), '):
+        _types("Relu", DataType.STRING)

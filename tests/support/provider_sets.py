@@ -9,6 +9,7 @@ from typing import Any
 
 from support.providers import DeviceProvider, FusingProvider, NhwcProvider
 
+import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels, some of which are claimed
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.provider import Claims, GraphView

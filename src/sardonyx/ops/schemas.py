@@ -14,7 +14,7 @@ import functools
 from typing import Any
 
 from sardonyx.errors import InvalidGraph
-from sardonyx.ir import Attribute, AttributeKind, Node
+from sardonyx.ir import Attribute, AttributeKind, Node, TensorType
 from sardonyx.ops.schema import (
     AttributeSchema,
     OpSchema,
@@ -181,12 +181,17 @@ def _check_count(node: Node, schema: OpSchema, what: str, count: int, least: int
 def check_types(node: Node, schema: OpSchema) -> None:
     """Raise InvalidGraph where inputs that share a type variable have different types, such as Add of float and int64.
 
-    Inputs of unknown type pass, and so do types that the schema's constraint does not list: kernels may take more than it says.
+    Also where an input has a type that no version of the operator takes, such as Exp of strings; a type that only another version
+    takes passes, as kernels do not tell versions apart by type. Inputs of unknown type pass.
     """
     bound: dict[str, tuple[int, str]] = {}
     for index, value in enumerate(node.inputs):
         formal = schema.input(index)
-        if value is None or value.type is None or formal is None or not formal.is_homogeneous:
+        if value is None or value.type is None or formal is None:
+            continue
+        if isinstance(value.type, TensorType):
+            _check_type(node, schema, index, str(value.type))
+        if not formal.is_homogeneous:
             continue
         if formal.type not in schema.type_constraints:
             continue
@@ -196,6 +201,45 @@ def check_types(node: Node, schema: OpSchema) -> None:
                 f"{place_of(node)}: inputs {first} and {index} are {type} and {value.type}, but {schema.label} takes one type "
                 f"{formal.type} for both; insert a Cast"
             )
+
+
+def _check_type(node: Node, schema: OpSchema, index: int, type: str) -> None:
+    accepted = () if schema.is_open else _accepted_types(schema.domain, schema.name)
+    if not accepted:
+        return
+    types = accepted[min(index, len(accepted) - 1)]
+    if type not in types:
+        raise InvalidGraph(
+            f"{place_of(node)}: input {index} is {type}, but {schema.label} takes {', '.join(sorted(types))}; insert a Cast"
+        )
+
+
+@functools.lru_cache(maxsize=1024)
+def _accepted_types(domain: str, op_type: str) -> tuple[frozenset[str], ...]:
+    """For each formal input the types that some version of the operator takes; the last counts for all beyond."""
+    found: dict[int, set[str]] = {}
+    for version in _versions(domain, op_type):
+        schema = _converted(domain, op_type, version)
+        for index, formal in enumerate(schema.inputs):
+            constraint = schema.type_constraints.get(formal.type)
+            found.setdefault(index, set()).update([formal.type] if constraint is None else constraint.types)
+    return tuple(frozenset(found[index]) for index in sorted(found))
+
+
+def _versions(domain: str, op_type: str) -> list[int]:
+    """The opset versions with which versions of an operator of the standard begin."""
+    import onnx.defs
+
+    versions: list[int] = []
+    version: int = onnx.defs.onnx_opset_version() if not domain else 1 << 20
+    while version > 0:
+        try:
+            found = onnx.defs.get_schema(op_type, version, domain)
+        except onnx.defs.SchemaError:
+            return versions
+        versions.append(found.since_version)
+        version = found.since_version - 1
+    return versions
 
 
 _MARKS = {ParameterOption.SINGLE: "{}", ParameterOption.OPTIONAL: "{}?", ParameterOption.VARIADIC: "{}..."}

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from support.models import graph
 
-from sardonyx.errors import InvalidArgument
+from sardonyx import errors
+from sardonyx.errors import InvalidArgument, InvalidGraph
 from sardonyx.ir import Graph, SparseTensor, Tensor
 from sardonyx.provider import Body
 from sardonyx.providers.reference.program import ReferenceProgram, dense
@@ -62,3 +63,19 @@ def test_a_sparse_index_outside_the_shape_is_refused() -> None:
     bad = SparseTensor(Tensor.from_array(np.float32([5])), Tensor.from_array(np.int64([4])), (2, 2))
     with pytest.raises(InvalidArgument, match="index outside"):
         dense(bad)
+
+
+def test_a_call_that_the_kernel_does_not_take_is_refused_when_compiled() -> None:
+    """An attribute that it cannot do without is missing, or there are more inputs than it takes."""
+    with pytest.raises(InvalidGraph, match=r"node 'n' .*the attributes \['to'\] are missing"):
+        _program("graph(x: float[2]) -> (y) {\ny = Cast(x) @n\n}")
+    with pytest.raises(errors.NotImplemented, match="has 2 inputs; the reference kernel takes 1"):
+        _program("graph(x: float[2]) -> (y) {\ny = Relu(x, x) @n\n}")
+
+
+def test_a_failure_inside_a_kernel_says_what_the_inputs_are() -> None:
+    """The failure itself, in NumPy's words, is the cause."""
+    program = _program("graph(x: float[2]) -> (y) {\ny = Exp(x) @n\n}")
+    with pytest.raises(InvalidArgument, match=r"node 'n' \(Exp-21\) on \(object\[1\]\): the operator does not compute") as caught:
+        program.run(None, [np.array(["a"], object)], (), None)
+    assert isinstance(caught.value.__cause__, TypeError)

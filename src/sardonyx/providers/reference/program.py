@@ -14,10 +14,10 @@ import numpy as np
 
 from sardonyx import errors
 from sardonyx.dtypes import Array
-from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, located
+from sardonyx.errors import InvalidArgument, InvalidGraph, RuntimeException, SardonyxError, located
 from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, Value
 from sardonyx.provider import Body, Bound, check_cancelled
-from sardonyx.providers.reference.registry import Call, KernelFunction, find_kernel
+from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction, find_kernel
 
 __all__ = ["ReferenceProgram", "dense"]
 
@@ -141,6 +141,7 @@ def _compile(node: Node, slots: Mapping[Value, int], empty: int, last: Mapping[i
     found = find_kernel(node.domain, node.op_type, node.version)
     if found is None:
         raise errors.NotImplemented(f"{place_of(node)}: there is no reference kernel for this operator at this version")
+    _check_call(node, found)
     attributes, graphs = {}, {}
     for name, attribute in node.attributes.items():
         if name not in found.attributes:
@@ -167,6 +168,15 @@ def _compile(node: Node, slots: Mapping[Value, int], empty: int, last: Mapping[i
         results=tuple(slots[value] for value in node.outputs),
         frees=tuple(slot for slot in touched if last.get(slot) is node and slot not in kept),
     )
+
+
+def _check_call(node: Node, found: Kernel) -> None:
+    missing = sorted(found.required - node.attributes.keys())
+    if missing:
+        raise InvalidGraph(f"{place_of(node)}: the attributes {missing} are missing, which the operator cannot do without")
+    if len(node.inputs) > found.most_inputs and any(value is not None for value in node.inputs[found.most_inputs :]):
+        count = len(node.inputs)
+        raise errors.NotImplemented(f"{place_of(node)} has {count} inputs; the reference kernel takes {found.most_inputs}")
 
 
 def _decode(node: Node, name: str, attribute: Attribute) -> Any:
@@ -224,8 +234,17 @@ def _value(result: Any) -> Any:
 
 def _explained(error: Exception, step: _Step, arguments: Iterable[Any]) -> SardonyxError:
     kind = RuntimeException if isinstance(error, (MemoryError, RecursionError, AssertionError, AttributeError)) else InvalidArgument
-    return kind(f"{_place(step, arguments)}: the kernel failed on these inputs ({type(error).__name__}: {error}); "
-                "check them against the operator's documentation")  # fmt: skip
+    reason = next(text for types, text in _REASONS if isinstance(error, types))
+    return kind(f"{_place(step, arguments)}: {reason}; check them against the operator's documentation")
+
+
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (MemoryError, "there is not enough memory for what these inputs ask for"),
+    (RecursionError, "its subgraphs are nested too deeply"),
+    (TypeError, "the operator does not compute with inputs of these types"),
+    (Exception, "the operator does not compute with inputs of these shapes and values"),
+)
+"""What a failure inside a kernel says of the inputs; the failure itself is the error's cause."""
 
 
 def _place(step: _Step, arguments: Iterable[Any]) -> str:

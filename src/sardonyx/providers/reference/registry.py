@@ -70,6 +70,10 @@ class Kernel:
     """The first opset version of this meaning."""
     attributes: frozenset[str]
     """The attributes that the function takes by keyword."""
+    required: frozenset[str]
+    """Those of them that it cannot do without."""
+    most_inputs: int
+    """How many inputs it takes."""
     needs_outer_run: bool
     """Whether any attribute is a graph."""
 
@@ -82,12 +86,7 @@ def kernel(op_type: str, *, since: int = 1, domain: str = "") -> Callable[[Kerne
     """Register the decorated function as the meaning of `op_type` from opset `since` of `domain` on."""
 
     def register(function: KernelFunction) -> KernelFunction:
-        names = frozenset(
-            name
-            for name, parameter in inspect.signature(function).parameters.items()
-            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        )
-        entry = Kernel(function, op_type, domain, since, names, bool(names & _GRAPH_ATTRIBUTES))
+        entry = _entry(function, op_type, domain, since)
         versions = _KERNELS.setdefault((domain, op_type), [])
         if any(other.since == since for other in versions):
             raise ValueError(f"two reference kernels for {domain or 'ai.onnx'}.{op_type} since {since}")
@@ -96,6 +95,16 @@ def kernel(op_type: str, *, since: int = 1, domain: str = "") -> Callable[[Kerne
         return function
 
     return register
+
+
+def _entry(function: KernelFunction, op_type: str, domain: str, since: int) -> Kernel:
+    parameters = list(inspect.signature(function).parameters.values())
+    keywords = [item for item in parameters if item.kind is inspect.Parameter.KEYWORD_ONLY]
+    names = frozenset(item.name for item in keywords)
+    required = frozenset(item.name for item in keywords if item.default is inspect.Parameter.empty)
+    is_variadic = any(item.kind is inspect.Parameter.VAR_POSITIONAL for item in parameters)
+    most_inputs = 1 << 30 if is_variadic else len(parameters) - len(keywords) - 1
+    return Kernel(function, op_type, domain, since, names, required, most_inputs, bool(names & _GRAPH_ATTRIBUTES))
 
 
 def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:

@@ -5,6 +5,7 @@ import pytest
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.dimensions import (
+    as_float,
     as_int,
     as_ints,
     check_output_size,
@@ -54,3 +55,10 @@ def test_sizes_that_no_machine_holds_are_rejected_unallocated():
     check_output_size((3, 4), 8)
     with pytest.raises(InvalidArgument, match="at most"):
         check_output_size((1 << 30, 1 << 30), 4)
+
+
+def test_a_float_is_one_element():
+    """A tensor of one element is its number; any other is refused by name."""
+    assert as_float(np.array([[0.5]]), "ratio") == 0.5
+    with pytest.raises(InvalidArgument, match=r"ratio has shape \(0,\); expected a tensor of exactly one element"):
+        as_float(np.zeros(0), "ratio")

@@ -142,3 +142,16 @@ def test_wrong_windows_are_refused(x, attributes, message):
     """A window that does not fit its input raises InvalidArgument."""
     with pytest.raises(InvalidArgument, match=message):
         run_op("MaxPool", x, **attributes)
+
+
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool", "LpPool"])
+def test_nothing_is_pooled_from_nothing(op_type):
+    """A spatial axis of size 0 has no windows."""
+    assert run_op(op_type, np.zeros((1, 2, 0, 4), np.float32), kernel_shape=(2, 2)).shape == (1, 2, 0, 3)
+
+
+@pytest.mark.parametrize(("op_type", "attributes"), [("LpPool", {"kernel_shape": (2, 2)}), ("GlobalLpPool", {})])
+def test_norms_are_positive(op_type, attributes):
+    """There is no norm of order 0."""
+    with pytest.raises(InvalidArgument, match="p = 0, expected a norm greater than 0"):
+        run_op(op_type, IMAGE, p=0, **attributes)

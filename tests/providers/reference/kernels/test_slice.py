@@ -161,3 +161,9 @@ def test_inputs_may_be_views():
     view, copy = GRID.T, GRID.T.copy()
     for op, arguments, attributes in (("Concat", (), {"axis": 0}), ("Pad", (ints(1, 0, 0, 1),), {}), ("Trilu", (), {})):
         np.testing.assert_array_equal(run_op(op, view, *arguments, **attributes), run_op(op, copy, *arguments, **attributes))
+
+
+def test_split_makes_as_many_parts_as_there_are_outputs():
+    """Lengths for two parts do not make three outputs."""
+    with pytest.raises(InvalidArgument, match="makes 2 parts, but the node has 3 outputs"):
+        run_op("Split", LINE, ints(2, 3), outputs=3)

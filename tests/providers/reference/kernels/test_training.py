@@ -56,3 +56,10 @@ def test_what_does_not_fit_is_rejected():
     for arguments, changed in (((R, T0, X, G), {}), ((R, T0, X, G, V), {"mode": "fast"}), ((X, T0, X, G, V), {}), ((R, T0), {})):
         with pytest.raises(InvalidArgument):
             run_training("Momentum", *arguments, **(attributes | changed))
+
+
+@pytest.mark.parametrize(("op_type", "states"), [("Adagrad", 1), ("Adam", 2)])
+def test_gradient_and_state_have_the_shape_of_the_values(op_type, states):
+    """Nothing is broadcast."""
+    with pytest.raises(InvalidArgument, match=r"have shapes \[\(2,\), \(1,\)"):
+        run_training(op_type, R, T2, X, G[:1], *[H] * states)

@@ -20,6 +20,7 @@ from sardonyx.providers.reference.kernels.scaled_dot_product import (
     attend,
     block_outside_window,
     check_heads,
+    expect_broadcast,
     softmax_in_place,
 )
 from sardonyx.providers.reference.registry import Body, Call, kernel
@@ -67,6 +68,8 @@ def attention(
     S, T = q.shape[2], present_key.shape[2]
     dtype = np.dtype(np.float64 if np.float64 in (query.dtype, value.dtype) else np.float32)
     bias, masked = _read_mask(attn_mask, T, dtype, may_be_short=call.version >= 24)
+    if masked is not None:
+        expect_broadcast("attn_mask", masked, (*q.shape[:3], T))
     window = _narrow_to_causal(left_window_size, right_window_size, is_causal)
     stage = query.dtype if query.dtype == DataType.BFLOAT16.numpy else None
     scaled = _apply_scale(q.astype(dtype, copy=False), present_key.astype(dtype, copy=False), scale, stage)

@@ -117,6 +117,8 @@ def qlinear_softmax(
 
     Source: com.microsoft QLinearSoftmax.
     """
+    if opset < 1:
+        raise InvalidArgument(f"opset={opset}; expected the opset of ai.onnx under which Softmax is read, 1 or more")
     numbers = (x - _zero(x_zero_point)) * _scalar("X_scale", x_scale)
     y = run_standard("Softmax", numbers, version=opset, axis=axis)
     return _quantize(y, y_scale, y_zero_point, x.dtype)

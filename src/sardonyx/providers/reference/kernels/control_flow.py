@@ -106,6 +106,9 @@ def scan_batch(
     states, scanned = _split_scan(inputs, num_scan_inputs, body)
     backward = _per_item("directions", directions, len(scanned))
     N, T = _read_batch_and_steps(scanned)
+    if any(x.shape[:1] != (N,) for x in states):
+        shapes = [x.shape for x in states]
+        raise InvalidArgument(f"states have shapes {shapes}; Scan-8 needs the batch, {N}, as their first dimension")
     lengths = _read_lengths(sequence_lens, N, T)
     finals: list[list[Any]] = [[] for _ in states]
     collected: list[list[list[Any]]] = [[] for _ in range(body.output_count - len(states))]

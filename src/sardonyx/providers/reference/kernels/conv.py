@@ -68,8 +68,12 @@ def qlinear_conv(
     )
     if b is not None:
         total += b.reshape(-1, *(1,) * (x.ndim - 2))
-    scale = w_scale if w_scale.size == 1 else w_scale.reshape(-1, *(1,) * (x.ndim - 2))
-    return requantize(total, x_scale, scale, y_scale, y_zero_point)
+    if x_scale.size != 1 or (w_scale.size != 1 and w_scale.shape != w.shape[:1]):
+        raise InvalidArgument(
+            f"x_scale has shape {x_scale.shape} and w_scale {w_scale.shape}; expected a scalar, and a scalar or {w.shape[:1]}"
+        )
+    scale = w_scale.reshape(()) if w_scale.size == 1 else w_scale.reshape(-1, *(1,) * (x.ndim - 2))
+    return requantize(total, x_scale.reshape(()), scale, y_scale, y_zero_point)
 
 
 _CAUSAL_ACTIVATIONS = ("none", "silu", "swish")

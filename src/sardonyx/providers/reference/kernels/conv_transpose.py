@@ -142,6 +142,8 @@ def col2im(
 
     Half types are summed in float32; bool by "or". Taps are numbered row-major over block_shape, columns over its positions.
     """
+    if x.dtype == object:
+        raise InvalidArgument("input is a tensor of strings; expected numbers, which can be added up")
     image = resolve_axes_values("image_shape", as_ints(image_shape, "image_shape"), image_shape.size, 1, 1)
     kernel_shape = as_ints(block_shape, "block_shape")
     window = place_window(image, kernel_shape, strides=strides, dilations=dilations, pads=pads)

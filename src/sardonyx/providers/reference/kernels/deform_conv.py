@@ -34,7 +34,7 @@ def deform_conv(
     window = place_window(x.shape[2:], w.shape[2:], strides=strides, dilations=dilations, pads=pads)
     _check_offsets(x, offset, mask, offset_group, window)
     check_output_size((x.shape[0], w.shape[0], *window.output), 4)
-    wide, weights = widen(x), widen(w).reshape(group, w.shape[0] // group, -1)
+    wide, weights = widen(x), widen(w).reshape(group, w.shape[0] // group, math.prod(w.shape[1:]))
     y = np.zeros((x.shape[0], w.shape[0], *window.output), wide.dtype)
     if y.size:
         for image in range(x.shape[0]):

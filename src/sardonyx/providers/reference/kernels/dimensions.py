@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["OUTPUT_LIMIT_BYTES", "as_int", "as_ints", "check_output_size", "normalize_axes", "normalize_axis", "normalize_position"]
-
-OUTPUT_LIMIT_BYTES = 1 << 38
-"""The largest output that a kernel allocates because an input asks for it: 256 GiB."""
-
+__all__ = ["as_float", "as_int", "as_ints", "check_output_size", "normalize_axes", "normalize_axis", "normalize_position"]
 
 def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
     """The axis counted from the front; raises InvalidArgument outside [-rank, rank)."""
@@ -52,11 +49,18 @@ def as_int(value: Array, name: str) -> int:
     return int(value.reshape(-1)[0])
 
 
+def as_float(value: Array, name: str) -> float:
+    """The one element of a tensor, as a Python float."""
+    if value.size != 1:
+        raise InvalidArgument(f"{name} has shape {value.shape}; expected a tensor of exactly one element")
+    return float(value.reshape(-1)[0])
+
+
 def check_output_size(shape: Sequence[int], item_bytes: int) -> None:
-    """Raise InvalidArgument for a shape that no machine can hold, before anything is allocated for it."""
+    """Raise InvalidArgument for a shape beyond `LIMITS.tensor_bytes`, before anything is allocated for it."""
     size_bytes = math.prod(shape) * item_bytes
-    if size_bytes > OUTPUT_LIMIT_BYTES:
+    if size_bytes > LIMITS.tensor_bytes:
         raise InvalidArgument(
             f"the output would have shape {tuple(shape)}, that is {size_bytes} bytes; "
-            f"at most {OUTPUT_LIMIT_BYTES} are allowed: check the inputs that set the shape"
+            f"at most {LIMITS.tensor_bytes} are allowed: check the inputs that set the shape"
         )

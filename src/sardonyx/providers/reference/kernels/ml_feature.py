@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -107,7 +108,7 @@ def feature_vectorizer(_node: Call, *inputs: Array, inputdimensions: Sequence[in
 
     One of shape (C,) is a row. ONNX FeatureVectorizer-1.
     """
-    rows = [part.reshape(1, -1) if part.ndim <= 1 else part.reshape(len(part), -1) for part in inputs]
+    rows = [part.reshape(1, -1) if part.ndim <= 1 else part.reshape(len(part), math.prod(part.shape[1:])) for part in inputs]
     if not rows or len({len(part) for part in rows}) != 1 or len(inputdimensions) not in (0, len(rows)):
         raise InvalidArgument(
             f"inputs have shapes {[part.shape for part in inputs]}, inputdimensions={list(inputdimensions)}; "

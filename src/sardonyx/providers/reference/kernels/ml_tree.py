@@ -8,6 +8,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.dimensions import check_output_size
 from sardonyx.providers.reference.kernels.forest import MODES, Forest, assemble, leaves_of
 from sardonyx.providers.reference.kernels.memo import remembered
 from sardonyx.providers.reference.kernels.scores import as_rows, label_array, regressed
@@ -210,6 +211,7 @@ def _totals(forest: Forest, rows: Array, target_count: int, aggregate: str) -> t
 def _regressed(forest: Forest, rows: Array, target_count: int, aggregate: str, base_values: Array, post_transform: str) -> Array:
     if target_count < 1:
         raise InvalidArgument(f"n_targets={target_count}; expected at least 1")
+    check_output_size((len(rows), target_count), 8)
     totals, _ = _totals(forest, rows, target_count, aggregate)
     if base_values.size not in (0, target_count):
         raise InvalidArgument(f"base_values have {base_values.size} entries; expected none, or one for each of {target_count}")

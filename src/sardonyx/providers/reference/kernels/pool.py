@@ -68,6 +68,7 @@ def lp_pool(
     kernel_shape: Sequence[int] = (), p: float = 2, pads: Sequence[int] = (), strides: Sequence[int] = (),
 ) -> Array:  # fmt: skip
     """The p-norm of each window of x (N, C, *spatial); half types in float32. Source: ONNX LpPool-22."""
+    _check_norm(p)
     window = _pool_window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     return _root(_slide(_powers(widen(x), p), window, np.add, 0), p).astype(x.dtype, copy=False)
 
@@ -91,6 +92,7 @@ def global_max_pool(node: Call, x: Array) -> Array:
 @quiet
 def global_lp_pool(node: Call, x: Array, *, p: float = 2) -> Array:
     """The p-norm of x (N, C, *spatial) over the spatial axes, as (N, C, 1, ...). Source: ONNX GlobalLpPool-22."""
+    _check_norm(p)
     powers = _powers(widen(x), p)
     return _root(powers.sum(axis=_spatial_axes(x), keepdims=True), p).astype(x.dtype, copy=False)
 
@@ -130,6 +132,8 @@ def _slide(x: Array, window: Window, combine: np.ufunc, neutral: float | int) ->
 
 def _slide_axis(x: Array, axis: int, window: Window, combine: np.ufunc, neutral: float | int) -> Array:
     output = window.output[axis]
+    if output == 0:
+        return np.empty((*x.shape[: axis + 2], 0, *x.shape[axis + 3 :]), x.dtype)
     if min(output, window.kernel[axis]) > _MOST_STEPS:
         raise InvalidArgument(
             f"kernel_shape = {list(window.kernel)} over an output of {list(window.output)}; one of the two may be at most 2^20"
@@ -202,6 +206,11 @@ def _max_with_indices(x: Array, window: Window, storage_order: int) -> tuple[Arr
     planes = np.arange(x.shape[0] * x.shape[1], dtype=np.int64) * numbers.size
     index += planes.reshape(*x.shape[:2], *(1,) * len(spatial))
     return best, index
+
+
+def _check_norm(p: float) -> None:
+    if not p > 0:
+        raise InvalidArgument(f"p = {p}, expected a norm greater than 0")
 
 
 def _powers(x: Array, p: float) -> Array:

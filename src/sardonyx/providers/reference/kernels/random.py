@@ -15,7 +15,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import check_output_size
+from sardonyx.providers.reference.kernels.dimensions import as_float, check_output_size
 from sardonyx.providers.reference.kernels.element_types import element_type
 from sardonyx.providers.reference.kernels.precision import compute_type, quiet
 from sardonyx.providers.reference.registry import Call, kernel
@@ -194,7 +194,7 @@ def dropout(
     """Return x, or in training x with a share `ratio` dropped (0.5), and the mask, True for what stays. ONNX Dropout-12 to -22."""
     if training_mode is None or not training_mode.all():
         return _keep_all(node, x, np.dtype(np.bool_))
-    share = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
+    share = 0.5 if ratio is None else as_float(ratio, "ratio")
     return _drop(x, share, seed)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import as_int, check_output_size
+from sardonyx.providers.reference.kernels.dimensions import as_float, as_int, check_output_size
 from sardonyx.providers.reference.kernels.precision import quiet
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -63,7 +63,7 @@ def mel_weight_matrix(
         )
     bins = length // 2 + 1
     check_output_size((bins, bands), 8)
-    low, high = (_mel(float(edge.astype(np.float64).reshape(()))) for edge in (lower_edge_hertz, upper_edge_hertz))
+    low, high = _mel(as_float(lower_edge_hertz, "lower_edge_hertz")), _mel(as_float(upper_edge_hertz, "upper_edge_hertz"))
     mels = low + np.arange(bands + 2) * ((high - low) / (bands + 2))
     edges = np.floor((length + 1) * (700 * (10 ** (mels / 2595) - 1)) / rate)
     number = np.arange(bins)[:, None]

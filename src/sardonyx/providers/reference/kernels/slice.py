@@ -88,7 +88,9 @@ def slice_10(_node: Call, data: Array, starts: Array, ends: Array, axes: Array |
     )
 
 
-def _parted(data: Array, sizes: Sequence[int], axis: int) -> tuple[Array, ...]:
+def _parted(node: Call, data: Array, sizes: Sequence[int], axis: int) -> tuple[Array, ...]:
+    if len(sizes) != len(node.present):
+        raise InvalidArgument(f"split={list(sizes)} makes {len(sizes)} parts, but the node has {len(node.present)} outputs")
     if any(size < 0 for size in sizes) or sum(sizes) != data.shape[axis]:
         raise InvalidArgument(
             f"split={list(sizes)} for axis {axis} of data of shape {data.shape}; "
@@ -113,7 +115,7 @@ def split_1(
     at = normalize_axis(axis, data.ndim)
     if sizes is not None:
         split = [int(size) for size in sizes.reshape(-1)]
-    return _parted(data, split or _even_sizes(data.shape[at], len(node.present)), at)
+    return _parted(node, data, split or _even_sizes(data.shape[at], len(node.present)), at)
 
 
 @kernel("Split", since=13)
@@ -121,7 +123,7 @@ def split_13(node: Call, data: Array, split: Array | None = None, *, axis: int =
     """Cut `data` along `axis` into parts of the lengths in the second input, or equal ones. Views. ONNX Split-13."""
     at = normalize_axis(axis, data.ndim)
     sizes = _even_sizes(data.shape[at], len(node.present)) if split is None else as_ints(split, "split")
-    return _parted(data, sizes, at)
+    return _parted(node, data, sizes, at)
 
 
 @kernel("Split", since=18)
@@ -131,13 +133,13 @@ def split_18(
     """Cut `data` along `axis` into `split` lengths, or `num_outputs` equal ones with a short tail. Views. ONNX Split-18."""
     at = normalize_axis(axis, data.ndim)
     if split is not None:
-        return _parted(data, as_ints(split, "split"), at)
+        return _parted(node, data, as_ints(split, "split"), at)
     count = len(node.present)
     if num_outputs is not None and num_outputs != count:
         raise InvalidArgument(f"num_outputs={num_outputs}, but the node has {count} outputs; the two must agree")
     length = data.shape[at]
     chunk = -(-length // count)
-    return _parted(data, [min(chunk, max(0, length - k * chunk)) for k in range(count)], at)
+    return _parted(node, data, [min(chunk, max(0, length - k * chunk)) for k in range(count)], at)
 
 
 def _edge(positions: Array, length: int) -> Array:

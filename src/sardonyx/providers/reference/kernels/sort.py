@@ -6,7 +6,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import as_int, normalize_axis
+from sardonyx.providers.reference.kernels.dimensions import as_float, as_int, normalize_axis
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []
@@ -173,15 +173,16 @@ def non_max_suppression(
     if boxes.ndim != 3 or scores.ndim != 3 or boxes.shape[2] != 4 or (boxes.shape[:2] != (scores.shape[0], scores.shape[2])):
         raise InvalidArgument(f"boxes {boxes.shape} and scores {scores.shape}; expected (N, M, 4) and (N, C, M)")
     limit = 0 if max_output_boxes_per_class is None else as_int(max_output_boxes_per_class, "max_output_boxes_per_class")
-    threshold = np.float32(0 if iou_threshold is None else iou_threshold.reshape(-1)[0])
+    threshold = np.float32(0 if iou_threshold is None else as_float(iou_threshold, "iou_threshold"))
     if not 0 <= threshold <= 1:
         raise InvalidArgument(f"iou_threshold={threshold}; expected a value in [0, 1]")
+    least = None if score_threshold is None else np.float32(as_float(score_threshold, "score_threshold"))
     found = [np.zeros((0, 3), np.int64)]
     with np.errstate(all="ignore"):
         corners = _corners(boxes, center_point_box=bool(center_point_box))
         for n, c in np.ndindex(scores.shape[:2]) if limit > 0 else ():
             row = scores[n, c]
-            candidates = np.arange(len(row)) if score_threshold is None else np.flatnonzero(row > score_threshold.reshape(-1)[0])
+            candidates = np.arange(len(row)) if least is None else np.flatnonzero(row > least)
             order = candidates[np.argsort(-row[candidates], kind="stable")]
             boxes_kept = _survivors(corners[n], order, limit, threshold)
             found.append(np.stack([np.full_like(boxes_kept, n), np.full_like(boxes_kept, c), boxes_kept], axis=1))

@@ -26,7 +26,12 @@ def _grouped(inputs: Sequence[Array], groups: int) -> list[tuple[Array, ...]]:
     count, rest = divmod(len(inputs), groups)
     if rest or not count:
         raise InvalidArgument(f"{len(inputs)} tensors follow R and T; expected {groups} for each tensor that is optimized")
-    return [tuple(inputs[k::count]) for k in range(count)]
+    grouped = [tuple(inputs[k::count]) for k in range(count)]
+    for tensors in grouped:
+        if any(tensor.shape != tensors[0].shape for tensor in tensors):
+            shapes = [tensor.shape for tensor in tensors]
+            raise InvalidArgument(f"a tensor, its gradient and its state have shapes {shapes}; expected one shape")
+    return grouped
 
 
 def _ungrouped(results: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:

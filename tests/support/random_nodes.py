@@ -1,0 +1,114 @@
+"""Nodes made from schemas alone: any types that the schema lists, any shapes, any attributes; most of them make no sense."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import helper
+from support.bad_input import BadCase
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir import AttributeKind
+from sardonyx.ops.schema import AttributeSchema, OpSchema, ParameterOption, ParameterSchema
+
+__all__ = ["random_cases"]
+
+_COMMON = ("tensor(float)", "tensor(int64)", "tensor(int32)")
+"""The types that stand for a type variable without constraint."""
+_WHOLE = (AttributeKind.GRAPH, AttributeKind.TENSOR, AttributeKind.SPARSE_TENSOR, AttributeKind.TYPE)
+"""Kinds of attributes that are not drawn."""
+
+
+def random_cases(schema: OpSchema, opset: int, count: int) -> Iterator[BadCase]:
+    """`count` nodes of an operator that takes tensors; the operator's name decides which. None where it needs more than tensors."""
+    for number in range(count):
+        generator = np.random.default_rng(zlib.crc32(f"{schema.domain}.{schema.name} {number}".encode()))
+        case = _random_case(schema, opset, generator, number)
+        if case is not None:
+            yield case
+
+
+def _random_case(schema: OpSchema, opset: int, generator: np.random.Generator, number: int) -> BadCase | None:
+    formals = _repeated(schema.inputs, int(generator.integers(0, 3)))
+    usual = _shape(generator)
+    names: list[str] = []
+    feed: dict[str, Any] = {}
+    chosen: dict[str, str] = {}
+    for index, formal in enumerate(formals):
+        types = _tensor_types(schema, formal)
+        if formal.option is ParameterOption.OPTIONAL and (not types or generator.random() < 0.4):
+            names.append("")
+            continue
+        if not types:
+            return None
+        kind = chosen.setdefault(formal.type, types[int(generator.integers(len(types)))])
+        shape = usual if generator.random() < 0.6 else _shape(generator)
+        names.append(f"x{index}")
+        feed[f"x{index}"] = _array(generator, kind, shape)
+    drawn = _attributes(schema, generator)
+    return None if drawn is None else _case(schema, opset, names, feed, drawn, number)
+
+
+def _attributes(schema: OpSchema, generator: np.random.Generator) -> list[Any] | None:
+    """Some attributes; None where a graph or a tensor is required. Any as protobuf's messages are."""
+    drawn = []
+    for attribute in schema.attributes.values():
+        if attribute.kind in _WHOLE:
+            if attribute.is_required:
+                return None
+        elif attribute.is_required or generator.random() < 0.3:
+            drawn.append(helper.make_attribute(attribute.name, _value(generator, attribute), attr_type=int(attribute.kind)))
+    return drawn
+
+
+def _case(
+    schema: OpSchema, opset: int, names: Sequence[str], feed: dict[str, Any], attributes: Sequence[Any], number: int
+) -> BadCase:
+    outputs = [f"y{index}" for index in range(max(1, schema.min_outputs))]
+    node = helper.make_node(schema.name, names, outputs, "the node", domain=schema.domain)
+    node.attribute.extend(attributes)
+    types = {name: int(DataType.from_numpy(array.dtype)) for name, array in feed.items()}
+    inputs = [helper.make_tensor_value_info(name, types[name], array.shape) for name, array in feed.items()]
+    graph = helper.make_graph([node], "random", inputs, [helper.make_empty_tensor_value_info(name) for name in outputs])
+    imports = [helper.make_opsetid(schema.domain, opset)]
+    return BadCase(f"draw {number}", helper.make_model(graph, opset_imports=imports, ir_version=10), feed)
+
+
+def _repeated(formals: Sequence[ParameterSchema], times: int) -> list[ParameterSchema]:
+    """The formal inputs, a variadic one that many times more."""
+    is_variadic = bool(formals) and formals[-1].option is ParameterOption.VARIADIC
+    return [*formals, *([formals[-1]] * times if is_variadic else [])]
+
+
+def _tensor_types(schema: OpSchema, formal: ParameterSchema) -> list[str]:
+    constraint = schema.type_constraints.get(formal.type)
+    types = constraint.types if constraint is not None and constraint.types else (formal.type,) if "(" in formal.type else _COMMON
+    return sorted(text for text in types if text.startswith("tensor("))
+
+
+def _shape(generator: np.random.Generator) -> list[int]:
+    return [int(size) for size in generator.integers(0, 4, int(generator.integers(0, 5)))]
+
+
+def _array(generator: np.random.Generator, kind: str, shape: Sequence[int]) -> Any:
+    dtype = DataType.parse(kind.removeprefix("tensor(").removesuffix(")"))
+    if dtype is DataType.STRING:
+        return np.full(tuple(shape), "ab", object)
+    numbers = generator.integers(0, 4, shape) if generator.random() < 0.7 else np.abs(generator.standard_normal(shape) * 3)
+    return np.asarray(numbers).astype(dtype.numpy)
+
+
+def _value(generator: np.random.Generator, attribute: AttributeSchema) -> Any:
+    number = int(generator.integers(-2, 4))
+    values = {
+        AttributeKind.INT: number,
+        AttributeKind.FLOAT: float(generator.standard_normal()),
+        AttributeKind.STRING: attribute.default if attribute.default and number > 0 else "no such word",
+        AttributeKind.INTS: [int(item) for item in generator.integers(0, 4, max(1, number))],
+        AttributeKind.FLOATS: [float(item) for item in generator.standard_normal(max(1, number))],
+        AttributeKind.STRINGS: ["a"] * max(1, number),
+    }
+    return values[attribute.kind]
