@@ -36,6 +36,7 @@ from sardonyx.optimize.rules.fuse_conv_multiply import FUSE_CONV_MULTIPLY
 from sardonyx.optimize.rules.fuse_gelu import FUSE_GELU, FUSE_GELU_TANH
 from sardonyx.optimize.rules.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
 from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS
+from sardonyx.optimize.rules.fuse_matmul_batchnorm import FUSE_MATMUL_BATCHNORM
 from sardonyx.optimize.rules.fuse_pad import FUSE_PAD
 from sardonyx.optimize.rules.fuse_relu_clip import FUSE_RELU_CLIP
 from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM
@@ -77,6 +78,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_CONV_BATCHNORM,
         FUSE_CONV_MULTIPLY,
         FUSE_CONV_ADD,
+        FUSE_MATMUL_BATCHNORM,
         FUSE_PAD,
         FUSE_RELU_CLIP,
         FUSE_GEMM_TRANSPOSE,

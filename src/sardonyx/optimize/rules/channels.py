@@ -1,9 +1,11 @@
-"""What the rules that fold a scale or a shift into a convolution share: its output channels, and weights scaled by them.
+"""What the rules that fold a scale or a shift into a convolution or a product share: output channels, and weights scaled by them.
 
 Weights of Conv are (M, C/group, ...), those of ConvTranspose (C, M/group, ...), with M output channels.
 """
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 
@@ -11,10 +13,37 @@ from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Tensor, Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.rule import Builder
+from sardonyx.optimize.terms import attribute_value
 
-__all__ = ["channels_of", "folded", "per_channel", "weights_reason"]
+__all__ = ["FLOATS", "Affine", "channels_of", "folded", "normalization", "per_channel", "weights_reason"]
 
-_FLOATS = frozenset([DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16, DataType.BFLOAT16])
+FLOATS = frozenset([DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16, DataType.BFLOAT16])
+"""Types whose constants rules scale."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Affine:
+    """What a normalization with given statistics does to each channel: x * factor + shift."""
+
+    factor: Array
+    """By what each output channel is multiplied, float64 (channels,)."""
+    shift: Array
+    """What is added to it then, float64 (channels,)."""
+
+
+def normalization(match: Match, channels: int) -> str | Affine:
+    """What the root, a BatchNormalization of "scale", "shift", "mean" and "variance", does; or why that is not known."""
+    node = match.root
+    if node.get("training_mode", 0) or (node.version < 7 and not node.get("is_test", 0)):
+        return "the normalization is in training mode"
+    statistics = [match.constant(name, channels) for name in ("scale", "shift", "mean", "variance")]
+    if any(array is None or array.shape != (channels,) for array in statistics):
+        return f"the statistics do not have one element for each of the {channels} output channels"
+    scale, shift, mean, variance = (array.astype(np.float64) for array in statistics if array is not None)
+    if (variance + attribute_value(node, "epsilon") <= 0).any():
+        return "the variance is not positive"
+    factor = scale / np.sqrt(variance + attribute_value(node, "epsilon"))
+    return Affine(factor, shift - mean * factor)
 
 
 def weights_reason(match: Match) -> str | None:
@@ -22,7 +51,7 @@ def weights_reason(match: Match) -> str | None:
     weights, node = match.tensor("w"), match.node("convolution")
     if weights is None:
         return "the weights are no constant"
-    if weights.dtype not in _FLOATS:
+    if weights.dtype not in FLOATS:
         return f"the weights are {weights.dtype}, expected a floating-point type"
     if match["w"].use_count > 1:
         return "the weights have other users"

@@ -16,17 +16,12 @@ Left alone:
 
 from __future__ import annotations
 
-import dataclasses
-
-import numpy as np
-
-from sardonyx.dtypes import Array
 from sardonyx.ir import Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
-from sardonyx.optimize.rules.channels import channels_of, folded, weights_reason
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.rules.channels import Affine, channels_of, folded, normalization, weights_reason
+from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_CONV_BATCHNORM"]
 
@@ -41,34 +36,14 @@ def _pattern(op: PatternBuilder, x: Term, w: Term, scale: Term, shift: Term, mea
     return op.BatchNormalization(convolution, *statistics)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Learned:
-    factor: Array
-    """By what each output channel is multiplied, float64."""
-    shift: Array
-    """What is added to it then, float64."""
+def _check(match: Match) -> str | Affine:
+    reason, weights = weights_reason(match), match.tensor("w")
+    if reason is not None or weights is None:
+        return reason or "the weights are no constant"
+    return normalization(match, channels_of(match.node("convolution"), weights))
 
 
-def _check(match: Match) -> str | _Learned:
-    node = match.root
-    if node.get("training_mode", 0) or (node.version < 7 and not node.get("is_test", 0)):
-        return "the normalization is in training mode"
-    reason = weights_reason(match)
-    if reason is not None:
-        return reason
-    weights = match.tensor("w")
-    channels = 0 if weights is None else channels_of(match.node("convolution"), weights)
-    statistics = [match.constant(name, channels) for name in ("scale", "shift", "mean", "variance")]
-    if any(array is None or array.shape != (channels,) for array in statistics):
-        return f"the statistics do not have one element for each of the {channels} output channels"
-    scale, shift, mean, variance = (array.astype(np.float64) for array in statistics if array is not None)
-    if (variance + attribute_value(node, "epsilon") <= 0).any():
-        return "the variance is not positive"
-    factor = scale / np.sqrt(variance + attribute_value(node, "epsilon"))
-    return _Learned(factor, shift - mean * factor)
-
-
-def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
+def _replace(op: Builder, match: Match, learned: Affine) -> Value:
     return folded(op, match, learned.factor, learned.shift)
 
 
