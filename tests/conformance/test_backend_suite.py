@@ -22,7 +22,6 @@ from sardonyx.session.providers import REFERENCE
 
 SETTINGS = tomllib.loads(Path(__file__).with_name("known_failures.toml").read_text(encoding="utf-8"))
 DRAWN = frozenset(SETTINGS["drawn"])
-VARIES = frozenset(SETTINGS["varies"])
 AT_ONCE = 40
 """Most cases of one test."""
 EVERY = 8
@@ -71,7 +70,7 @@ def test_cases_give_what_they_expect(providers: ProviderSet, group: str) -> None
             name = f"{case.kind}/{case.name}"
             if (name, level) in listed:
                 wrong += [] if text else [f"{name}, level {level}: passes, so take it off known_failures.toml"]
-            elif text and not (name in VARIES and "elements differ" in text):
+            elif text:
                 wrong.append(f"{name}, level {level}: {text}")
     assert not wrong, f"on {providers.name}:\n" + "\n".join(wrong)
 
@@ -90,4 +89,4 @@ def test_no_listed_case_is_unknown() -> None:
     """Every case that known_failures.toml names is a case of the suite."""
     known = {f"{case.kind}/{case.name}" for cases in groups().values() for case in cases}
     listed = {entry["case"] for entries in SETTINGS["failures"].values() for entry in entries}
-    assert listed | VARIES | {f"node/{name}" for name in DRAWN} <= known
+    assert listed | {f"node/{name}" for name in DRAWN} <= known

@@ -80,3 +80,12 @@ def test_float64_stays_float64() -> None:
     x = np.full((1, 1, 3), 1e-9)
     y = convolve(x + 1, np.ones((1, 1, 2)), None, 1, place_window((3,), (2,)))
     assert y.tolist() == [[[2 + 2e-9, 2 + 2e-9]]]
+
+
+def test_equal_filters_give_equal_scores() -> None:
+    """The filters of a classifier's last layer that are equal give equal outputs, wherever they stand in the product."""
+    rng = np.random.default_rng(5)
+    x = rng.random((1, 512, 13, 13), dtype=np.float32) * np.float32(1e8)
+    w = np.tile(rng.random((1, 512, 1, 1), dtype=np.float32), (1000, 1, 1, 1))
+    y = convolve(x, w, None, 1, place_window((13, 13), (1, 1)))
+    assert (y == y[:, :1]).all()

@@ -19,6 +19,8 @@ _BLOCK_ELEMENTS = 1 << 18
 """Columns gathered at a time, in elements: 1 MiB of float32, about one L2 cache."""
 _MIN_COLUMNS = 256
 """A product is not cut into fewer columns than this: narrow products waste the packing of the weights."""
+_FEW_PIXELS = 256
+"""Up to this many pixels a pointwise convolution is summed in float64."""
 _FEW_FILTERS = 8
 """Below this many filters per group the gathering costs more than the product: rows are gathered with their surplus."""
 
@@ -66,7 +68,16 @@ def _is_pointwise(window: Window, spatial: tuple[int, ...]) -> bool:
 
 
 def _multiply_pixels(x: Array, w: Array, bias: Array | None, group: int, y: Array) -> None:
-    """Store in y the convolution of x with one tap per filter: the pixels are the columns already."""
+    """Store in y the convolution of x with one tap per filter: the pixels are the columns already.
+
+    A classifier's last layer has few pixels and sums over all channels. BLAS sums rows of a product in orders that depend on
+    their place, the processor and the number of threads; summed in float64 and rounded once, equal filters give equal scores.
+    """
+    if y.dtype == np.float32 and math.prod(x.shape[2:]) <= _FEW_PIXELS:
+        wide = np.empty(y.shape, np.float64)
+        _multiply_pixels(x.astype(np.float64), w.astype(np.float64), bias, group, wide)
+        y[...] = wide
+        return
     weights = w.reshape(group, w.shape[0] // group, w.shape[1])
     pixels = x.reshape(x.shape[0], group, w.shape[1], -1)
     target = y.reshape(y.shape[0], group, weights.shape[1], -1)
