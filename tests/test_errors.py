@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sardonyx import errors
-from sardonyx.errors import SardonyxError, located
+from sardonyx.errors import SardonyxError, blamed, located
 
 CLASSES = [getattr(errors, name) for name in errors.__all__ if name[0].isupper()]
 
@@ -27,7 +27,7 @@ def test_names_are_those_of_onnxruntime() -> None:
     """Each class but the root is called as onnxruntime calls its exception."""
     onnxruntime = pytest.importorskip("onnxruntime")
     theirs = set(dir(onnxruntime.capi.onnxruntime_pybind11_state))
-    assert {kind.__name__ for kind in CLASSES} - {"SardonyxError"} <= theirs
+    assert {kind.__name__ for kind in CLASSES} - {"SardonyxError", "OptimizationError"} <= theirs
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -42,3 +42,10 @@ def test_a_place_is_put_there_once() -> None:
     """What already starts with the place is left as it is."""
     error = errors.Fail("m.onnx: it broke")
     assert located(error, "m.onnx") is error
+
+
+def test_a_provider_is_blamed_once_and_the_blame_goes_with_the_error() -> None:
+    """The first provider named stays, also on the copy that has a place."""
+    error = located(blamed(blamed(errors.EPFail("it broke"), "A"), "B"), "m.onnx")
+    assert (error.provider, str(error)) == ("A", "m.onnx: it broke")
+    assert errors.Fail("x").provider == ""

@@ -9,9 +9,11 @@
     ├── EPFail               an execution provider failed to compile or to run
     ├── RuntimeException     a kernel failed in the middle of a run
     └── Fail                 anything else
+        └── OptimizationError    a rewrite rule or a pass failed, or left an invalid model
 
 A message says what was found, where (model, node, operator), what was expected and what to do. `located` adds the place as
-an error passes upwards, so that a kernel need not know which node of which model it serves.
+an error passes upwards, so that a kernel need not know which node of which model it serves. `blamed` adds the provider whose
+fault it is, so that a session can go on without it.
 """
 
 from __future__ import annotations
@@ -24,8 +26,10 @@ __all__ = [
     "InvalidProtobuf",
     "NoSuchFile",
     "NotImplemented",
+    "OptimizationError",
     "RuntimeException",
     "SardonyxError",
+    "blamed",
     "located",
 ]
 
@@ -33,9 +37,19 @@ __all__ = [
 class SardonyxError(Exception):
     """The root of every error that sardonyx raises on purpose."""
 
+    provider: str = ""
+    """The execution provider whose fault it is, where it is one's."""
+
 
 class Fail(SardonyxError):
     """Something failed that no other class describes."""
+
+
+class OptimizationError(Fail):
+    """A rewrite rule or a pass raised, or left an invalid model."""
+
+    optimization = ""
+    """Its name, by which it can be disabled."""
 
 
 class InvalidArgument(SardonyxError, ValueError):
@@ -66,7 +80,17 @@ class RuntimeException(SardonyxError):
     """A kernel failed in the middle of a run."""
 
 
+def blamed(error: SardonyxError, provider: str) -> SardonyxError:
+    """Name the provider whose fault `error` is, where nobody has done so, and return `error`."""
+    error.provider = error.provider or provider
+    return error
+
+
 def located(error: SardonyxError, place: str) -> SardonyxError:
     """Return a copy of `error` whose message starts with `place`; the class stays, so `except` clauses see no difference."""
     message = str(error)
-    return error if message.startswith(place) else type(error)(f"{place}: {message}")
+    if message.startswith(place):
+        return error
+    copy = type(error)(f"{place}: {message}")
+    vars(copy).update(vars(error))
+    return copy

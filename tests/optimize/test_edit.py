@@ -9,6 +9,7 @@ from sardonyx.ir.verify import verify
 from sardonyx.optimize.edit import (
     Names,
     clone_graph,
+    inherit_metadata,
     overridable_values,
     remove_dead,
     replace_value,
@@ -100,3 +101,12 @@ def test_copies_keep_constants_as_they_are():
     assert copy.initializers["w"] is not graph.initializers["w"]
     assert copy.initializers["w"].constant is graph.initializers["w"].constant
     assert np.array_equal(copy.outputs[0].constant.numpy(), [1, 2])
+
+
+def test_new_nodes_inherit_metadata():
+    """Of two texts under one key the first node's stays, and what a new node has of its own."""
+    model = model_of("graph(x) -> (c) { a = Neg(x) b = Exp(a) c = Abs(b) }")
+    first, second, new = model.graph
+    first.metadata, second.metadata, new.metadata = {"k": "1"}, {"k": "2", "m": "3"}, {"own": "4"}
+    inherit_metadata([first, second], [new])
+    assert new.metadata == {"k": "1", "m": "3", "own": "4"}

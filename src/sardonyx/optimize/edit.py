@@ -8,8 +8,8 @@ from sardonyx.dtypes import Array
 from sardonyx.ir import Attribute, AttributeKind, Graph, Model, Node, Tensor, Value
 from sardonyx.ir.walk import all_graphs, nested_graphs
 
-__all__ = ["RANDOM", "Names", "Resolve", "clone_graph", "clone_node", "overridable_values", "remove_dead", "replace_value",
-           "small_constant", "take_over", "tensor_of"]  # fmt: skip
+__all__ = ["RANDOM", "Names", "Resolve", "clone_graph", "clone_node", "inherit_metadata", "overridable_values", "remove_dead",
+           "replace_value", "small_constant", "take_over", "tensor_of"]  # fmt: skip
 
 RANDOM = frozenset(
     ["Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
@@ -124,6 +124,16 @@ def _read_by(node: Node) -> list[Value]:
             values.extend(graph.outputs)
             values.extend(value for inner in graph for value in inner.inputs if value is not None)
     return values
+
+
+def inherit_metadata(old: Iterable[Node], new: Iterable[Node]) -> None:
+    """Give the nodes that take the place of `old` their metadata; of two texts under one key the first node's stays."""
+    merged: dict[str, str] = {}
+    for node in old:
+        for key, text in (node.metadata or {}).items():
+            merged.setdefault(key, text)
+    for node in new if merged else ():
+        node.metadata = merged | (node.metadata or {})
 
 
 Resolve = Callable[[Attribute], Attribute | None]

@@ -17,7 +17,7 @@ from sardonyx.errors import Fail, SardonyxError, located
 from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
-from sardonyx.optimize.edit import Names, overridable_values, remove_dead, take_over
+from sardonyx.optimize.edit import Names, inherit_metadata, overridable_values, remove_dead, take_over
 from sardonyx.optimize.match import Match, find_matches
 from sardonyx.optimize.pattern import Pattern, compile_pattern
 from sardonyx.optimize.rule import Builder, Rule
@@ -119,6 +119,7 @@ class _Rewriting:
             return f"{newer[0].op_type} needs opset {newer[0].version}, which the model does not import"
         _check_replacement(match, values, builder.nodes)
         self._count(rule)
+        inherit_metadata(match.nodes, builder.nodes)
         names = [node.name for node in match.nodes]
         event("rewrite.fire", rule=rule.name, nodes=names, operators=[node.op_type for node in match.nodes])
         if len(values) > 1:

@@ -3,15 +3,19 @@
 Each provider is asked in turn what it can run of the nodes that no provider before it took. A fused claim is all or nothing. A
 provider that prefers NHWC has its claim converted by the layout step and is asked again, so that it can take the transposes
 that were added; a node that was converted and then not claimed is an error that names it.
+
+A node that is placed (see `placement.py`) is offered to its provider only; where it may fall through, to all if that declines it.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from sardonyx.errors import EPFail, InvalidGraph, SardonyxError, located
+from sardonyx import errors
+from sardonyx.errors import EPFail, SardonyxError, blamed, located
 from sardonyx.ir import Graph, Node
+from sardonyx.ops.schema import place_of
 from sardonyx.partition.layout import lay_out
 from sardonyx.partition.push_transposes import push_transposes
 from sardonyx.provider import Capability, Claims, GraphView, Layout, Provider
@@ -39,15 +43,27 @@ class Assignment:
     """Node -> provider name -> why that provider, asked earlier, does not run it."""
     orphans: list[Node] = dataclasses.field(default_factory=list)
     """Nodes that no provider claims."""
+    placed: dict[Node, str] = dataclasses.field(default_factory=dict)
+    """Node -> the name of the one provider that is to run it."""
+    fall_through: bool = False
+    """Whether the others are asked for a placed node that its provider declines."""
 
 
-def assign(graph: Graph, providers: Sequence[Provider]) -> Assignment:
+def assign(graph: Graph, providers: Sequence[Provider], placed: Mapping[Node, str] | None = None, *,
+           fall_through: bool = False) -> Assignment:  # fmt: skip
     """Assign each node of `graph` (not of its subgraphs) to the first provider that claims it.
+
+    Args:
+        graph: the graph; a provider that prefers NHWC has its claims in it converted.
+        providers: in the order in which they are asked.
+        placed: for some nodes the name of the one provider that is to run them.
+        fall_through: whether a placed node that its provider declines goes to the others, in their order.
 
     Raises:
         EPFail: a provider raised, claimed what it was not offered, or dropped a node that was converted for it.
+        NotImplemented: a provider declines a node that is placed on it.
     """
-    result = Assignment()
+    result = Assignment(placed=dict(placed or {}), fall_through=fall_through)
     _offer(graph, providers, result)
     return result
 
@@ -62,34 +78,79 @@ def dissolve(graph: Graph, unit: Unit, providers: Sequence[Provider], assignment
 
 
 def _offer(graph: Graph, providers: Sequence[Provider], result: Assignment) -> None:
+    _offer_once(graph, providers, result)
+    refused = [node for node in _free(graph, result) if node in result.placed]
+    if refused and not result.fall_through:
+        node = refused[0]
+        name = result.placed[node]
+        reason = result.declined[node].get(name, "it was asked before")
+        raise errors.NotImplemented(
+            f"{place_of(node)} is placed on {name}, which does not run it ({reason}); place it elsewhere, or let it fall through"
+        )
+    if refused:
+        for node in refused:
+            del result.placed[node]
+        _offer_once(graph, providers, result)
+    result.orphans = list(_free(graph, result))
+
+
+def _offer_once(graph: Graph, providers: Sequence[Provider], result: Assignment) -> None:
     for provider in providers:
-        claims = _ask(provider, graph, _free(graph, result), after_layout=False)
+        nodes = _offered(graph, provider, result)
+        if not nodes:
+            _note_declined(graph, provider, result, Claims())
+            continue
+        claims = _ask(provider, graph, nodes, after_layout=False)
         if provider.preferred_layout is Layout.NHWC and claims.capabilities:
             claims = _ask_after_layout(provider, graph, claims, result)
         _take(provider, claims, result)
-        for node in _free(graph, result):
-            reason = claims.declined.get(node) or result.declined.get(node, {}).get(provider.name) or "not claimed"
-            result.declined.setdefault(node, {})[provider.name] = reason
-    result.orphans = list(_free(graph, result))
+        _note_declined(graph, provider, result, claims)
+
+
+def _note_declined(graph: Graph, provider: Provider, result: Assignment, claims: Claims) -> None:
+    for node in _free(graph, result):
+        placed = result.placed.get(node, provider.name)
+        default = "not claimed" if placed == provider.name else f"placed on {placed}"
+        reason = claims.declined.get(node) or result.declined.get(node, {}).get(provider.name) or default
+        result.declined.setdefault(node, {})[provider.name] = reason
 
 
 def _free(graph: Graph, assignment: Assignment) -> tuple[Node, ...]:
     return tuple(node for node in graph if node not in assignment.units)
 
 
+def _offered(graph: Graph, provider: Provider, assignment: Assignment) -> tuple[Node, ...]:
+    placed = assignment.placed
+    return tuple(node for node in _free(graph, assignment) if placed.get(node, provider.name) == provider.name)
+
+
 def _ask(provider: Provider, graph: Graph, nodes: tuple[Node, ...], *, after_layout: bool) -> Claims:
     try:
         claims = provider.capabilities(GraphView(graph, nodes, after_layout))
+        problem = _problem_of_claims(claims, set(nodes))
     except SardonyxError as error:
-        raise located(error, f"{provider.name} was asked for its capabilities") from error
+        raise blamed(located(error, f"{provider.name} was asked for its capabilities"), provider.name) from error
     except Exception as error:
-        raise EPFail(f"{provider.name} raised {type(error).__name__} when asked for its capabilities: {error}") from error
-    offered = set(nodes)
+        message = f"{provider.name} raised {type(error).__name__} when asked for its capabilities: {error}"
+        raise blamed(EPFail(message), provider.name) from error
+    if problem is not None:
+        raise blamed(EPFail(f"{provider.name} {problem}"), provider.name)
+    return claims
+
+
+def _problem_of_claims(claims: object, offered: set[Node]) -> str | None:
+    if not isinstance(claims, Claims):
+        return f"answers the question for its capabilities with {claims!r}; it must return Claims"
     for capability in claims.capabilities:
         strange = [node for node in capability.nodes if node not in offered]
         if strange:
-            raise EPFail(f"{provider.name} claims {strange[0]!r}, which it was not offered; claim only nodes of view.nodes")
-    return claims
+            return f"claims {strange[0]!r}, which it was not offered; claim only nodes of view.nodes"
+        if not capability.nodes and capability.fused:
+            return f"claims {capability.name or 'a fused unit'} without nodes; a fused claim needs at least one"
+        if len(set(capability.nodes)) < len(capability.nodes):
+            twice = next(node for node in capability.nodes if capability.nodes.count(node) > 1)
+            return f"claims {twice!r} twice in {capability.name or 'one claim'}; name each node once"
+    return None
 
 
 def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignment: Assignment) -> Claims:
@@ -98,14 +159,15 @@ def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignme
     if not converted:
         return claims
     push_transposes(graph, claimed)
-    again = _ask(provider, graph, _free(graph, assignment), after_layout=True)
+    again = _ask(provider, graph, _offered(graph, provider, assignment), after_layout=True)
     kept = set(_claimed(again))
     for node in converted:
         if node not in kept:
-            raise EPFail(
+            message = (
                 f"{provider.name} prefers NHWC and claimed {node.op_type} node {node.name!r}, which was converted for it, but does "
                 "not claim it now; a provider must claim the same operators in its preferred layout"
             )
+            raise blamed(EPFail(message), provider.name)
     return again
 
 
@@ -138,8 +200,6 @@ def _take_fused(provider: Provider, capability: Capability, assignment: Assignme
 
 def _problem_of(capability: Capability, assignment: Assignment) -> str | None:
     name = capability.name or "a fused claim"
-    if not capability.nodes:
-        raise InvalidGraph(f"{name} names no node; a fused claim needs at least one")
     for node in capability.nodes:
         if node in assignment.units:
             return f"{name} overlaps an earlier claim at {node.op_type} node {node.name!r}"

@@ -8,7 +8,7 @@ from sardonyx.ir import Attribute, Function, FunctionId, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.contract import Context, Pass
-from sardonyx.optimize.edit import Names, Resolve, clone_node, take_over
+from sardonyx.optimize.edit import Names, Resolve, clone_node, inherit_metadata, take_over
 
 __all__ = ["INLINE_FUNCTIONS"]
 
@@ -76,6 +76,7 @@ class _Inlining:
             if value.constant is not None:
                 values[value] = graph.add_initializer(value.constant, self._names.fresh(f"{prefix}/{value.name}"))
         copies = [clone_node(inner, values, _resolver(node, function)) for inner in body]
+        inherit_metadata([node], copies)
         for copy in copies:
             graph.insert_before(node, copy)
             self._name(copy, prefix)
