@@ -16,6 +16,7 @@ from sardonyx.codegen.expr import OPERATORS, Expr, argument, constant, number
 from sardonyx.codegen.types import BF16, BOOL, F16, F32, F64, Kind, Type, of_dtype
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
+from sardonyx.providers.cpu.quantization import QUANTIZATION
 
 __all__ = ["ELEMENTWISE", "argument_of", "element_type", "expression", "expression_key", "is_elementwise", "scalar_of"]
 
@@ -52,7 +53,7 @@ def expression(node: Node, operands: Operands) -> Expr:
     """
     _require_defined(node.op_type, operands)
     build = ELEMENTWISE[node.op_type]
-    if node.op_type == "Cast":
+    if node.op_type in _TYPED:
         return build(node, operands)
     made = build(node, [operand.to(F32) if operand is not None and operand.type in _NARROW else operand for operand in operands])
     kept = operands[1 if node.op_type == "Where" else 0]
@@ -66,7 +67,7 @@ def _require_defined(op_type: str, operands: Operands) -> None:
     if wrong is not None:
         raise TypeError(f"{op_type} of {wrong.kind.value} elements of {wrong.bits} bits")
     compared = kinds[1:] if op_type == "Where" else kinds
-    if len(set(compared)) > 1 and op_type != "Pow":
+    if len(set(compared)) > 1 and op_type not in _MIXED:
         raise TypeError(f"{op_type} of elements of different types")
 
 
@@ -224,6 +225,7 @@ ELEMENTWISE: Mapping[str, Build] = {
     "ThresholdedRelu": _with("thresholded_relu", alpha=1.0),
     "Where": _where,
     "Xor": _logical("xor"),
+    **QUANTIZATION,
 }  # fmt: skip
 """Operator -> what it computes."""
 
@@ -238,6 +240,10 @@ _LARGEST: Mapping[DataType | None, float] = {
 _SMALL_POWERS = (1, 2, 3, 4)
 
 _NARROW = (F16, BF16)
+_TYPED = frozenset(("Cast", *QUANTIZATION))
+"""Operators whose entry gives the type of the output itself."""
+_MIXED = frozenset(("Pow", *QUANTIZATION))
+"""Operators whose operands may be of different types."""
 _FLOATS = frozenset((Kind.FLOAT,))
 _BOOLS = frozenset((Kind.BOOL,))
 _NUMBERS = frozenset((Kind.FLOAT, Kind.SIGNED, Kind.UNSIGNED))
@@ -247,6 +253,7 @@ _DEFINED_FOR: Mapping[str, frozenset[Kind]] = {
                      "Neg", "PRelu", "Pow", "Relu", "Sign", "Sub", "Sum"), _NUMBERS),
     **dict.fromkeys(("And", "Not", "Or", "Xor"), _BOOLS),
     **dict.fromkeys(("Cast", "Equal", "Where"), _NUMBERS | _BOOLS),
+    **dict.fromkeys(QUANTIZATION, _NUMBERS),
 }  # fmt: skip
 """The types of elements that an operator takes; floats where it is not listed."""
 

@@ -1,0 +1,87 @@
+"""QuantizeLinear and DequantizeLinear with one scale as expressions, so that they are computed in the store of what is before them.
+
+Scales by axis or by block are no element-wise matter: of constants they are computed when a session is made, the others are left
+to another provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sardonyx.codegen.expr import Expr, constant, select
+from sardonyx.codegen.types import F32, Kind, Type, of_dtype
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Node, Value
+
+__all__ = ["QUANTIZATION"]
+
+_Operands = Sequence["Expr | None"]
+
+
+def _quantize(node: Node, operands: _Operands) -> Expr:
+    """Round x / scale to nearest, ties to even, add the zero point and saturate; NaN becomes the least number.
+
+    Source: ONNX QuantizeLinear-21.
+    """
+    x, scale, zero_point = _operands_of(node, operands)
+    kind = _type_of(node.outputs[0])
+    if x.type != F32 or node.get("precision", 0) not in (0, int(DataType.FLOAT)):
+        raise TypeError(f"quantization of {x.type} in precision {node.get('precision', 0)}")
+    rounded = Expr("round", F32, (x / scale,))
+    shifted = rounded if zero_point is None else rounded + zero_point.to(F32)
+    low, high = (constant(float(limit), F32) for limit in _limits(_narrow(kind)))
+    above = select(shifted > low, shifted, low)
+    return select(above < high, above, high).to(_narrow(kind))
+
+
+def _dequantize(node: Node, operands: _Operands) -> Expr:
+    """Compute (x - zero point) * scale; the difference of integers of up to 16 bits is exact in float32.
+
+    Source: ONNX DequantizeLinear-21.
+    """
+    x, scale, zero_point = _operands_of(node, operands)
+    _narrow(x.type)
+    if _type_of(node.outputs[0]) != F32:
+        raise TypeError(f"dequantization to {node.outputs[0].dtype}")
+    shifted = x.to(F32) if zero_point is None else x.to(F32) - zero_point.to(F32)
+    return shifted * scale
+
+
+def _operands_of(node: Node, operands: _Operands) -> tuple[Expr, Expr, Expr | None]:
+    """The element, the scale and the zero point, which are single numbers."""
+    x, scale = operands[0], operands[1]
+    zero_point = operands[2] if len(operands) > 2 else None
+    if x is None or scale is None or scale.type != F32:
+        raise TypeError("scales that are not of type float")
+    if not all(value is None or _is_one(value) for value in node.inputs[1:]):
+        raise TypeError("scales or zero points that go by axis or by block")
+    return x, scale, zero_point
+
+
+def _is_one(value: Value) -> bool:
+    return value.shape is not None and all(dim == 1 for dim in value.shape)
+
+
+def _type_of(value: Value) -> Type | None:
+    try:
+        return None if value.dtype in (None, DataType.UNDEFINED) else of_dtype(value.dtype.numpy)
+    except KeyError:
+        return None
+
+
+def _narrow(kind: Type | None) -> Type:
+    if kind is None or not kind.is_integer or kind.bits > 16:
+        raise TypeError(f"quantized elements of {kind}; expected integers of 8 or 16 bits")
+    return kind
+
+
+def _limits(kind: Type) -> tuple[int, int]:
+    span = 1 << kind.bits
+    return (-span // 2, span // 2 - 1) if kind.kind is Kind.SIGNED else (0, span - 1)
+
+
+QUANTIZATION: Mapping[str, Callable[[Node, _Operands], Expr]] = {
+    "DequantizeLinear": _dequantize,
+    "QuantizeLinear": _quantize,
+}
+"""Operator -> what it computes, in the type of its output."""
