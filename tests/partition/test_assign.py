@@ -8,6 +8,7 @@ import pytest
 from support.models import graph
 from support.providers import FusingProvider, NhwcProvider
 
+from sardonyx import errors
 from sardonyx.errors import EPFail
 from sardonyx.ir import Graph, Node
 from sardonyx.partition.assign import assign, dissolve
@@ -130,3 +131,23 @@ def test_a_claim_of_a_node_that_was_not_offered_is_an_error() -> None:
 
     with pytest.raises(EPFail, match="Greedy|FusingProvider claims .* which it was not offered"):
         assign(graph(CHAIN), [FusingProvider({"Neg"}, "A", fuse=False), Greedy(())])
+
+
+def test_a_placed_node_is_offered_to_its_provider_only() -> None:
+    """The others learn where it is placed."""
+    held = graph(CHAIN)
+    first = next(iter(held))
+    both = [FusingProvider({"Relu", "Neg", "Exp"}, name, fuse=False) for name in "AB"]
+    result = assign(held, both, {first: "B"})
+    assert _who(held, dict(result.units)) == {"first": "B", "second": "A", "third": "A"}
+    assert result.declined[first] == {"A": "placed on B"}
+
+
+def test_a_placed_node_that_its_provider_declines_is_an_error_or_falls_through() -> None:
+    """A loose one goes to the first of the others that claims it."""
+    held = graph(CHAIN)
+    first = next(iter(held))
+    providers = [FusingProvider({"Relu", "Neg", "Exp"}, "A", fuse=False), FusingProvider({"Neg"}, "B", fuse=False)]
+    with pytest.raises(errors.NotImplemented, match=r'node "first" \(Relu, opset 21\) is placed on B, which does not run it \(Relu is not'):
+        assign(held, providers, {first: "B"})
+    assert _who(held, dict(assign(held, providers, {first: "B"}, [first]).units))["first"] == "A"

@@ -58,3 +58,11 @@ def test_providers_are_added_in_order() -> None:
     assert not options.has_providers()
     options.add_provider("ReferenceExecutionProvider", {"x": "1"})
     assert options.providers == (("ReferenceExecutionProvider", {"x": "1"}),)
+
+
+def test_placements_are_kept_in_order() -> None:
+    """As the command line writes them."""
+    options = SessionOptions()
+    options.place("Conv", "CPUExecutionProvider")
+    options.place("node:last", "ReferenceExecutionProvider")
+    assert options.placements == ("Conv=CPUExecutionProvider", "node:last=ReferenceExecutionProvider")

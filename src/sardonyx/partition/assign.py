@@ -10,7 +10,7 @@ A node that is placed (see `placement.py`) is offered to its provider only; wher
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sardonyx import errors
 from sardonyx.errors import EPFail, SardonyxError, blamed, located
@@ -45,25 +45,25 @@ class Assignment:
     """Nodes that no provider claims."""
     placed: dict[Node, str] = dataclasses.field(default_factory=dict)
     """Node -> the name of the one provider that is to run it."""
-    fall_through: bool = False
-    """Whether the others are asked for a placed node that its provider declines."""
+    loose: Collection[Node] = ()
+    """Placed nodes for which the others are asked where their provider declines them."""
 
 
-def assign(graph: Graph, providers: Sequence[Provider], placed: Mapping[Node, str] | None = None, *,
-           fall_through: bool = False) -> Assignment:  # fmt: skip
+def assign(graph: Graph, providers: Sequence[Provider], placed: Mapping[Node, str] | None = None,
+           loose: Collection[Node] = ()) -> Assignment:  # fmt: skip
     """Assign each node of `graph` (not of its subgraphs) to the first provider that claims it.
 
     Args:
         graph: the graph; a provider that prefers NHWC has its claims in it converted.
         providers: in the order in which they are asked.
         placed: for some nodes the name of the one provider that is to run them.
-        fall_through: whether a placed node that its provider declines goes to the others, in their order.
+        loose: placed nodes that, where their provider declines them, go to the others, in their order.
 
     Raises:
         EPFail: a provider raised, claimed what it was not offered, or dropped a node that was converted for it.
         NotImplemented: a provider declines a node that is placed on it.
     """
-    result = Assignment(placed=dict(placed or {}), fall_through=fall_through)
+    result = Assignment(placed=dict(placed or {}), loose=loose)
     _offer(graph, providers, result)
     return result
 
@@ -80,8 +80,9 @@ def dissolve(graph: Graph, unit: Unit, providers: Sequence[Provider], assignment
 def _offer(graph: Graph, providers: Sequence[Provider], result: Assignment) -> None:
     _offer_once(graph, providers, result)
     refused = [node for node in _free(graph, result) if node in result.placed]
-    if refused and not result.fall_through:
-        node = refused[0]
+    for node in refused:
+        if node in result.loose:
+            continue
         name = result.placed[node]
         reason = result.declined[node].get(name, "it was asked before")
         raise errors.NotImplemented(

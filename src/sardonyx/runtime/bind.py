@@ -17,6 +17,7 @@ import numpy as np
 
 from sardonyx.arena import Lifetime, place
 from sardonyx.dtypes import DataType, bit_width
+from sardonyx.errors import EPFail, SardonyxError, blamed
 from sardonyx.provider import HOST, Bound, Memory, TensorSpec
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 from sardonyx.trace import span
@@ -116,7 +117,7 @@ def _bind(plan: Plan, segment: Segment, shapes: Shapes) -> Binding:
             known[step.target] = known[step.source]
             bounds.append(None)
             continue
-        bound = step.program.bind(tuple(known[slot] for slot in step.inputs))
+        bound = _bind_step(step, tuple(known[slot] for slot in step.inputs))
         bounds.append(bound)
         wanted = requests.setdefault(step.memory.name, [])
         for slot, spec in zip(step.outputs, bound.outputs, strict=True):
@@ -136,6 +137,24 @@ def _bind(plan: Plan, segment: Segment, shapes: Shapes) -> Binding:
         None if bound is None else _bound_step(plan, segment.start + index, bound, offsets) for index, bound in enumerate(bounds)
     )
     return Binding(steps, arena_bytes)
+
+
+def _bind_step(step: ProgramStep, shapes: Shapes) -> Bound:
+    try:
+        bound = step.program.bind(shapes)
+        count = len(bound.outputs)
+    except EPFail as error:
+        blamed(error, step.provider)
+        raise
+    except SardonyxError:
+        raise
+    except Exception as error:
+        message = f"{step.provider} failed to bind its partition {step.name} to {shapes}: {type(error).__name__}: {error}"
+        raise blamed(EPFail(message), step.provider) from error
+    if count != len(step.outputs):
+        message = f"{step.provider} gives {count} sizes for partition {step.name}, expected {len(step.outputs)}"
+        raise blamed(EPFail(message), step.provider)
+    return bound
 
 
 def _may_escape(plan: Plan, segment: Segment) -> set[int]:

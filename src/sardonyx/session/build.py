@@ -1,6 +1,8 @@
 """The chain from bytes to something that runs, written once, top to bottom.
 
     load -> check -> optimize -> assign and cut -> compile -> plan
+
+Where the options allow it, a provider that fails on the way is left out and the chain begins anew without it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any
 
 from sardonyx import errors
 from sardonyx.dtypes import Array
-from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, SardonyxError, located
+from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, SardonyxError, blamed, located
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
 from sardonyx.ir.shape import anonymous, substitute
@@ -20,9 +22,10 @@ from sardonyx.ir.walk import all_graphs, all_nodes, captured_values, nested_grap
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import check_node, check_types, find_schema, unknown_operator
 from sardonyx.optimize.pipeline import optimize
-from sardonyx.partition.assign import assign, dissolve
+from sardonyx.partition.assign import Assignment, assign, dissolve
 from sardonyx.partition.cut import Cut, cut
 from sardonyx.partition.explain import Placement, explain
+from sardonyx.partition.placement import pin, placed_nodes
 from sardonyx.partition.transfers import insert_transfers
 from sardonyx.provider import Body, Program, Provider
 from sardonyx.providers.reference.provider import evaluate
@@ -30,8 +33,9 @@ from sardonyx.runtime.executors.sequential import SequentialExecutor
 from sardonyx.runtime.plan import make_plan
 from sardonyx.session.function_bodies import expand
 from sardonyx.session.options import SessionOptions
+from sardonyx.session.placement_options import PlacementChoice, read_placement
 from sardonyx.session.values import NodeArg, node_arg
-from sardonyx.trace import span
+from sardonyx.trace import event, span
 
 __all__ = ["Built", "build"]
 
@@ -52,10 +56,12 @@ class Built:
     """What runs it."""
     placements: tuple[Placement, ...]
     """Who runs each node, and why others do not."""
+    left_out: Mapping[str, str]
+    """Providers that failed and were left out, and how they failed."""
 
 
 def build(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str], *,
-          symbols_hold: bool = True) -> Built:  # fmt: skip
+          symbols_hold: bool = True, left_out: Mapping[str, str] | None = None) -> Built:  # fmt: skip
     """Take a model from its file to a plan.
 
     Args:
@@ -65,21 +71,54 @@ def build(source: Any, options: SessionOptions, providers: Sequence[Provider], d
         disabled: rules and passes that are not to run.
         symbols_hold: whether dimensions of one name are one size, as the standard says; where an exporter did not keep to it,
             False forgets all names.
+        left_out: providers that failed before and are not asked, and how they failed.
 
     Raises:
         SardonyxError: the model is invalid, or no provider runs a node of it; the message begins with the model's name.
     """
+    failed = dict(left_out or {})
+    skips = goes_on_without_providers(options)
+    given = _readable_twice(source) if skips else source
+    while True:
+        try:
+            return _build_once(given, options, providers, disabled, symbols_hold, failed)
+        except SardonyxError as error:
+            if not skips or not error.provider or error.provider == providers[-1].name:
+                raise
+            failed[error.provider] = str(error)
+            event("provider.left_out", provider=error.provider, error=str(error))
+
+
+def goes_on_without_providers(options: SessionOptions) -> bool:
+    """Whether the session goes on without a provider that fails; raises InvalidArgument for a choice that is none."""
+    choice = options.provider_failure or options.session_config_entries.get("session.provider_failure") or "error"
+    if choice not in ("error", "skip"):
+        raise InvalidArgument(f'provider_failure is "error" or "skip", got {choice!r}')
+    return choice == "skip"
+
+
+def _readable_twice(source: Any) -> Any:
+    """What can be loaded again: a file object is read, and a model, which is used up, written."""
+    if isinstance(source, Model):
+        return onnx_format.to_bytes(source)
+    return source.read() if hasattr(source, "read") else source
+
+
+def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str], symbols_hold: bool,
+                left_out: Mapping[str, str]) -> Built:  # fmt: skip
     with span("session.load"):
         model = source if isinstance(source, Model) else onnx_format.load(source)
     try:
         if not symbols_hold:
             _forget_symbols(model)
-        return _build(model, options, providers, disabled)
+        return _build(model, options, providers, disabled, left_out)
     except SardonyxError as error:
         raise located(error, f"model {model.label}") from error
 
 
-def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str]) -> Built:
+def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
+           left_out: Mapping[str, str]) -> Built:  # fmt: skip
+    choice = read_placement(options)
     _replace_initializers(model, options.initializers)
     _fix_dimensions(model, options.dimension_overrides)
     defaults = _take_defaults(model)
@@ -87,6 +126,7 @@ def _build(model: Model, options: SessionOptions, providers: Sequence[Provider],
     with span("session.check"):
         verify(model)
         _check_operators(model)
+    pin(model, choice.pins, [provider.name for provider in providers])
     with span("session.optimize"):
         optimize(
             model, int(options.graph_optimization_level), evaluate=evaluate, disabled=disabled, extra_rules=options.rules,
@@ -97,9 +137,10 @@ def _build(model: Model, options: SessionOptions, providers: Sequence[Provider],
         onnx_format.save(model, options.optimized_model_filepath)
     with span("session.compile"):
         placements: list[Placement] = []
-        executor = _Compiler(model, providers, placements).compile_graph(model.graph, (), model.graph.name or "graph")
+        compiler = _Compiler(model, providers, choice, left_out, placements)
+        executor = compiler.compile_graph(model.graph, (), model.graph.name or "graph")
     model.graph.dismantle()  # programs hold what they need of weights, packed or as they are
-    return Built(model, tuple(model.graph.inputs), declared, defaults, executor, tuple(placements))
+    return Built(model, tuple(model.graph.inputs), declared, defaults, executor, tuple(placements), dict(left_out))
 
 
 def _replace_initializers(model: Model, given: Mapping[str, Array]) -> None:
@@ -169,9 +210,13 @@ def _check_types(model: Model) -> None:
 class _Compiler:
     """Compiles graphs bottom-up: bodies before the nodes that hold them."""
 
-    def __init__(self, model: Model, providers: Sequence[Provider], placements: list[Placement]) -> None:
+    def __init__(self, model: Model, providers: Sequence[Provider], choice: PlacementChoice, left_out: Mapping[str, str],
+                 placements: list[Placement]) -> None:  # fmt: skip
         self._model = model
-        self._providers = providers
+        self._names = [provider.name for provider in providers]
+        self._providers = [provider for provider in providers if provider.name not in left_out]
+        self._choice = choice
+        self._left_out = {name: f"left out: {reason}" for name, reason in left_out.items()}
         self._placements = placements
         self._bodies: dict[Graph, Body] = {}
 
@@ -187,9 +232,9 @@ class _Compiler:
         return SequentialExecutor(make_plan(graph, captures, stages, self._compile_part))
 
     def _partition(self, graph: Graph, label: str) -> tuple[list[Cut], Mapping[Node, Mapping[str, str]]]:
-        assignment = assign(graph, self._providers)
+        assignment = self._assign(graph)
         while assignment.orphans and expand(self._model, assignment.orphans):
-            assignment = assign(graph, self._providers)
+            assignment = self._assign(graph)
         if assignment.orphans:
             raise _no_provider(assignment.orphans[0], assignment.declined.get(assignment.orphans[0], {}))
         cuts, broken = cut(graph, assignment.units, f"{label}_")
@@ -197,7 +242,12 @@ class _Compiler:
             for unit in broken:
                 dissolve(graph, unit, self._providers, assignment)
             cuts, broken = cut(graph, assignment.units, f"{label}_")
-        return cuts, assignment.declined
+        return cuts, {node: self._left_out | assignment.declined.get(node, {}) for node in graph}
+
+    def _assign(self, graph: Graph) -> Assignment:
+        pins = self._choice.pins
+        placed = {node: name for node, name in placed_nodes(graph, pins, self._names).items() if name not in self._left_out}
+        return assign(graph, self._providers, placed, placed if pins.fall_through else ())
 
     def _compile_bodies(self, node: Node, label: str) -> None:
         for name, attribute in node.attributes.items():
@@ -209,15 +259,22 @@ class _Compiler:
             self._bodies[body] = _PlannedBody(captures, executor)
 
     def _compile_part(self, part: Cut) -> Program:
+        provider, partition = part.provider, part.partition
         try:
-            return part.provider.compile(part.partition, self._bodies.__getitem__)
+            program = provider.compile(partition, self._bodies.__getitem__)
         except SardonyxError as error:
-            raise located(error, f"{part.provider.name} compiling {part.partition.name}") from error
+            raise blamed(located(error, f"{provider.name} compiling {partition.name}"), provider.name) from error
         except Exception as error:
-            raise EPFail(
-                f"{part.provider.name} claimed {len(part.partition.nodes)} nodes, beginning with {part.partition.nodes[0]!r}, but "
-                f"failed to compile them as {part.partition.name}: {type(error).__name__}: {error}"
-            ) from error
+            message = (
+                f"{provider.name} claimed {len(partition.nodes)} nodes, beginning with {partition.nodes[0]!r}, but failed to "
+                f"compile them as {partition.name}: {type(error).__name__}: {error}"
+            )
+            raise blamed(EPFail(message), provider.name) from error
+        missing = [name for name in ("makes_outputs", "bind", "run") if not hasattr(program, name)]
+        if missing:
+            message = f"{provider.name} compiled {partition.name} to {program!r}, no program: it lacks {', '.join(missing)}"
+            raise blamed(EPFail(message), provider.name)
+        return program
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

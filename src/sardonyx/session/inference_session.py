@@ -8,11 +8,11 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sardonyx.errors import InvalidArgument, SardonyxError, located
+from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, located
 from sardonyx.provider import reset_cancellation, set_cancellation
 from sardonyx.session.feeds import SharedSymbols, check_feeds, own_results, select_outputs
 from sardonyx.session.options import RunOptions, SessionOptions
-from sardonyx.session.providers import ProviderRequest, make_providers, requested
+from sardonyx.session.providers import REFERENCE, ProviderRequest, make_providers, requested
 from sardonyx.session.values import ModelMetadata, NodeArg, metadata_of, node_arg
 from sardonyx.trace import event, span
 
@@ -46,13 +46,18 @@ class InferenceSession:
             InvalidArgument: an option is wrong.
             EPFail: a provider failed to compile its part.
         """
-        from sardonyx.session.build import build  # half of the package: `import sardonyx` stays fast without it
+        # half of the package: `import sardonyx` stays fast without it
+        from sardonyx.session.build import build, goes_on_without_providers
+        from sardonyx.session.placement_options import ask_in_order, read_placement
 
         for name in unknown:
             if name not in ("enable_fallback", "read_config_from_model"):
                 raise InvalidArgument(f"InferenceSession takes no argument {name!r}")
         self._options = sess_options if sess_options is not None else SessionOptions()
-        requests = requested(providers, provider_options, self._options.providers)
+        order = read_placement(self._options).order
+        named = providers is not None or self._options.has_providers() or not order
+        requests = requested(providers if named else order, provider_options, self._options.providers)
+        requests = ask_in_order(requests, order) if named else requests
         if self._options.intra_op_num_threads > 0:
             for name, own, _ in requests:
                 if name == "CPUExecutionProvider":
@@ -68,6 +73,8 @@ class InferenceSession:
         self._symbols = SharedSymbols(built.inputs)
         can_load_again = isinstance(path_or_bytes, (str, bytes, os.PathLike))
         self._rebuild = functools.partial(build, path_or_bytes, self._options, made, disabled) if can_load_again else None
+        self._left_out = dict(built.left_out)
+        self._goes_on = goes_on_without_providers(self._options)
         self._lock = threading.Lock()
         self._loose: SequentialExecutor | None = None
         self._output_names = [argument.name for argument in built.declared]
@@ -100,14 +107,36 @@ class InferenceSession:
         values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
         token = set_cancellation(lambda: run_options.terminate) if run_options is not None else None
         try:
-            executor = self._executor if self._symbols.hold(values) else self._loose_executor()
-            results = executor.run(values)
+            results = self._execute(values)
         except SardonyxError as error:
             raise located(error, f"model {self._label}") from error
         finally:
             if token is not None:
                 reset_cancellation(token)
         return own_results([results[index] for index in wanted], values)
+
+    def _execute(self, values: list[Any]) -> list[Any]:
+        """Run the plan; where the options allow it, without a provider that fails, now and from now on."""
+        while True:
+            try:
+                executor = self._executor if self._symbols.hold(values) else self._loose_executor()
+                return executor.run(values)
+            except EPFail as error:
+                if not self._leave_out(error):
+                    raise
+
+    def _leave_out(self, error: EPFail) -> bool:
+        """Build anew without the provider that failed; whether that is asked for and possible."""
+        name = error.provider
+        if not self._goes_on or self._rebuild is None or name not in self._provider_options or name == REFERENCE:
+            return False
+        with self._lock:
+            if name not in self._left_out:
+                event("provider.left_out", provider=name, error=str(error))
+                built = self._rebuild(left_out={**self._left_out, name: str(error)})
+                self._left_out = dict(built.left_out)
+                self._executor, self._placements, self._loose = built.executor, built.placements, None
+        return True
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs that a feed must have."""
@@ -126,8 +155,8 @@ class InferenceSession:
         return self._metadata
 
     def get_providers(self) -> list[str]:
-        """The session's providers, in the order in which they are asked."""
-        return list(self._provider_options)
+        """The session's providers, in the order in which they are asked; those that failed and were left out are not among them."""
+        return [name for name in self._provider_options if name not in self._left_out]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """Provider -> its options."""
@@ -151,7 +180,7 @@ class InferenceSession:
                         "which it can load again without symbols"
                     )
                 event("session.symbols_differ", model=self._label)
-                self._loose = self._rebuild(symbols_hold=False).executor
+                self._loose = self._rebuild(symbols_hold=False, left_out=self._left_out).executor
             return self._loose
 
     def trim(self) -> int:

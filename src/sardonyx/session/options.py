@@ -74,7 +74,17 @@ class SessionOptions(_ConfigEntries):
         self.log_verbosity_level = 0
         self.logid = ""
         self.optimized_model_filepath = ""
+        self.placement = ""
+        """How nodes get their providers: "priority" (as where empty) asks them in order, "measured" follows `placement_profile`."""
+        self.placement_fall_through = False
+        """Whether a placed node that its provider declines goes to the others."""
+        self.placement_file = ""
+        """A TOML file that says all of it; see `docs/how-to/place-operators.md`."""
+        self.placement_profile = ""
+        """A file that `sardonyx profile --placement` wrote."""
         self.profile_file_prefix = "sardonyx_profile_"
+        self.provider_failure = ""
+        """What to do when a provider fails: "error" (as where empty) raises, "skip" goes on without it."""
         self.use_deterministic_compute = False
         self.use_per_session_threads = True
         self._dimensions_by_name: dict[str, int] = {}
@@ -82,6 +92,7 @@ class SessionOptions(_ConfigEntries):
         self._initializers: dict[str, Any] = {}
         self._rules: list[Any] = []
         self._passes: list[Any] = []
+        self._placements: list[str] = []
         self._providers: list[tuple[str, dict[str, str]]] = []
 
     def add_session_config_entry(self, key: str, value: str) -> None:
@@ -146,6 +157,15 @@ class SessionOptions(_ConfigEntries):
     def passes(self) -> tuple[Any, ...]:
         """The passes added, in order."""
         return tuple(self._passes)
+
+    def place(self, what: str, provider: str) -> None:
+        """Place nodes on a provider: `what` is an operator ("Conv"), "node:NAME", an index ("7") or "annotation:TEXT"."""
+        self._placements.append(f"{what}={provider}")
+
+    @property
+    def placements(self) -> tuple[str, ...]:
+        """What `place` was told, as "WHAT=PROVIDER"."""
+        return tuple(self._placements)
 
     def add_provider(self, name: str, options: dict[str, str] | None = None) -> None:
         """Add a provider after those added before; used where the session is given none."""

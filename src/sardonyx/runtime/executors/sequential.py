@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.errors import EPFail, SardonyxError
+from sardonyx.errors import EPFail, SardonyxError, blamed
 from sardonyx.provider import HOST, Bound, check_cancelled
 from sardonyx.runtime.bind import Binder, BoundStep
 from sardonyx.runtime.memory import ArenaPool
@@ -123,16 +123,23 @@ def _only_step(plan: Plan) -> ProgramStep | None:
 
 def _call(step: ProgramStep, bound: Bound, inputs: list[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
     try:
-        return step.program.run(bound, inputs, outputs, scratch)
+        values = step.program.run(bound, inputs, outputs, scratch)
+        count = len(values)
+    except EPFail as error:
+        blamed(error, step.provider)
+        raise
     except SardonyxError:
         raise
     except Exception as error:
-        raise EPFail(f"{step.provider} failed to run its partition {step.name}: {type(error).__name__}: {error}") from error
+        message = f"{step.provider} failed to run its partition {step.name}: {type(error).__name__}: {error}"
+        raise blamed(EPFail(message), step.provider) from error
+    if count != len(step.outputs):
+        message = f"{step.provider} returned {count} values for partition {step.name}, expected {len(step.outputs)}"
+        raise blamed(EPFail(message), step.provider)
+    return values
 
 
 def _store(step: ProgramStep, frame: list[Any], values: Sequence[Any]) -> None:
-    if len(values) != len(step.outputs):
-        raise EPFail(f"{step.provider} returned {len(values)} values for partition {step.name}, expected {len(step.outputs)}")
     for slot, value in zip(step.outputs, values, strict=True):
         frame[slot] = value
     for slot in step.frees:

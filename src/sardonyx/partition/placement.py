@@ -1,0 +1,202 @@
+"""Manual placement: which provider is to run which nodes, by operator, node, index or annotation.
+
+    Conv=CPUExecutionProvider                 every node of an operator; `com.microsoft.Gelu` for another domain than ai.onnx
+    node:conv1=CPUExecutionProvider           the node of this name, or the one that makes the value of this name
+    7=CPUExecutionProvider                    a node of the main graph, counted from 0 as the file lists them
+    annotation:encoder=CPUExecutionProvider   nodes whose metadata "layer_ann" begins with the text; `annotation:=encoder` is exact
+
+A model may say it itself: the metadata "sardonyx.provider" of a node names its provider. The nearest wins: a node's name, its
+index, its own "sardonyx.provider", its annotation, its operator. Names, indices and annotations are those of the file: before
+optimization `pin` notes them in the metadata of the nodes, which new nodes inherit from those that they replace. Operators are
+those that reach the partitioner.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Graph, Model, Node
+from sardonyx.ir.walk import nested_graphs
+from sardonyx.ops.families import FAMILIES
+from sardonyx.ops.schemas import find_schema
+from sardonyx.partition.layout import NHWC_DOMAIN
+from sardonyx.trace import event
+
+__all__ = ["ANNOTATION_KEY", "PROVIDER_KEY", "Pins", "find_provider", "parse_pins", "pin", "placed_nodes"]
+
+PROVIDER_KEY = "sardonyx.provider"
+"""The metadata of a node that names its provider."""
+ANNOTATION_KEY = "layer_ann"
+"""The metadata of a node that annotations are compared with; onnxruntime's name for it."""
+_NEWEST = 1 << 30
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pins:
+    """What a user placed by hand: each mapping leads to the name of a provider, with or without "ExecutionProvider" at its end."""
+
+    operators: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Operator, with its domain where that is not ai.onnx -> provider."""
+    nodes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Name of a node, or of a value that it makes -> provider."""
+    indices: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    """Place of a node in the main graph of the file -> provider."""
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Beginning of an annotation, or "=" and a whole one -> provider."""
+    fall_through: bool = False
+    """Whether a node that its provider declines goes to the others; else that is an error."""
+
+    def joined(self, other: Pins) -> Pins:
+        """These pins and those of `other`, which win."""
+        return Pins(
+            operators={**self.operators, **other.operators},
+            nodes={**self.nodes, **other.nodes},
+            indices={**self.indices, **other.indices},
+            annotations={**self.annotations, **other.annotations},
+            fall_through=self.fall_through or other.fall_through,
+        )
+
+
+def parse_pins(texts: Iterable[str]) -> Pins:
+    """Read pins in the notation above; raises InvalidArgument where one is malformed."""
+    operators: dict[str, str] = {}
+    nodes: dict[str, str] = {}
+    indices: dict[int, str] = {}
+    annotations: dict[str, str] = {}
+    for text in texts:
+        key, separator, provider = (part.strip() for part in text.rpartition("="))
+        kind, colon, name = key.partition(":")
+        if not separator or not key or not provider or (colon and not name):
+            raise InvalidArgument(
+                f"a placement is OPERATOR=PROVIDER, node:NAME=PROVIDER, INDEX=PROVIDER or annotation:TEXT=PROVIDER, got {text!r}"
+            )
+        if kind == "node" and colon:
+            nodes[name] = provider
+        elif kind == "annotation" and colon:
+            annotations[name] = provider
+        elif key.isdigit():
+            indices[int(key)] = provider
+        elif colon:
+            raise InvalidArgument(f"a placement begins with an operator, an index, 'node:' or 'annotation:', got {text!r}")
+        else:
+            operators[key] = provider
+    return Pins(operators, nodes, indices, annotations)
+
+
+def find_provider(name: str, known: Sequence[str], what: str) -> str:
+    """The provider of `known` that `name` means, "ExecutionProvider" left out or not; `what` begins the message of the error."""
+    for candidate in (name, f"{name}ExecutionProvider"):
+        if candidate in known:
+            return candidate
+    hint = _hint(name, known)
+    raise InvalidArgument(f"{what} names provider {name!r}, which the session does not have; it has {list(known)}{hint}")
+
+
+def pin(model: Model, pins: Pins, providers: Sequence[str]) -> None:
+    """Note in the metadata of the nodes of `model`, as the file has them, where names, indices and annotations place them.
+
+    A "sardonyx.provider" of the file that names no provider of the session is dropped: the model runs where a device is missing.
+
+    Raises:
+        InvalidArgument: a pin names a provider that the session does not have, or a node that the model does not.
+    """
+    nodes = [node for graph in nested_graphs(model.graph) for node in graph]
+    for node in nodes:
+        _check_own(node, providers)
+    targets = _targets(pins, providers)
+    labels = [(text, targets[f"annotation:{text}"]) for text in sorted(pins.annotations, key=len)]
+    for node in nodes if labels else ():
+        _annotate(node, labels)
+    for index in pins.indices:
+        if not 0 <= index < len(model.graph):
+            raise InvalidArgument(f"the placement names node {index}; the main graph has {len(model.graph)} nodes, counted from 0")
+    for index, node in enumerate(model.graph):
+        if index in pins.indices:
+            _note(node, targets[str(index)])
+    if pins.nodes:
+        _pin_names(nodes, {name: targets[f"node:{name}"] for name in pins.nodes})
+    called = {f"{domain}.{name}" for domain, name, _ in model.functions}
+    _check_operators(pins.operators, {_operator(node) for node in nodes} | called)
+
+
+def placed_nodes(graph: Graph, pins: Pins, providers: Sequence[str]) -> dict[Node, str]:
+    """For each node of `graph` that is placed the full name of its provider."""
+    operators = {name: find_provider(provider, providers, f"the placement of {name}") for name, provider in pins.operators.items()}
+    placed: dict[Node, str] = {}
+    for node in graph:
+        provider = (node.metadata or {}).get(PROVIDER_KEY) or operators.get(_operator(node))
+        if provider is not None and provider in providers:
+            placed[node] = provider
+    return placed
+
+
+def _targets(pins: Pins, providers: Sequence[str]) -> dict[str, str]:
+    given = {f"annotation:{text}": provider for text, provider in pins.annotations.items()}
+    given.update((f"node:{name}", provider) for name, provider in pins.nodes.items())
+    given.update((str(index), provider) for index, provider in pins.indices.items())
+    given.update(pins.operators)
+    return {key: find_provider(provider, providers, f"the placement of {key}") for key, provider in given.items()}
+
+
+def _check_own(node: Node, providers: Sequence[str]) -> None:
+    wanted = (node.metadata or {}).get(PROVIDER_KEY)
+    if node.metadata is None or wanted is None or wanted in providers:
+        return
+    if f"{wanted}ExecutionProvider" in providers:
+        _note(node, f"{wanted}ExecutionProvider")
+        return
+    event("placement.ignored", node=node.name, provider=wanted)
+    node.metadata = {key: text for key, text in node.metadata.items() if key != PROVIDER_KEY}
+
+
+def _annotate(node: Node, labels: Sequence[tuple[str, str]]) -> None:
+    """Place a node by its annotation: the longest of the labels that fit wins."""
+    annotation = (node.metadata or {}).get(ANNOTATION_KEY)
+    if annotation is None or PROVIDER_KEY in (node.metadata or {}):
+        return
+    for text, provider in labels:
+        if annotation == text[1:] if text.startswith("=") else annotation.startswith(text):
+            _note(node, provider)
+
+
+def _pin_names(nodes: Iterable[Node], wanted: Mapping[str, str]) -> None:
+    missing, known = set(wanted), set[str]()
+    for node in nodes:
+        names = [node.name, *(value.name for value in node.outputs)]
+        known.update(name for name in names if name)
+        for name in names:
+            if name in wanted:
+                _note(node, wanted[name])
+                missing.discard(name)
+                break
+    for name in sorted(missing):
+        raise InvalidArgument(f"the placement names node {name!r}, which the model does not have{_hint(name, known)}")
+
+
+def _check_operators(names: Iterable[str], present: Collection[str]) -> None:
+    for name in names:
+        domain, _, op_type = name.rpartition(".")
+        if name in present or find_schema(domain, op_type, _NEWEST) is not None:
+            continue
+        known = {*present, *(operator for family in FAMILIES.values() for operator in family.split())}
+        raise InvalidArgument(
+            f"the placement names operator {name!r}, which neither the model nor the standard has{_hint(name, known)}"
+            "; a node's name is written node:NAME"
+        )
+
+
+def _note(node: Node, provider: str) -> None:
+    node.metadata = {**(node.metadata or {}), PROVIDER_KEY: provider}
+
+
+def _operator(node: Node) -> str:
+    domain = "" if node.domain == NHWC_DOMAIN else node.domain
+    return f"{domain}.{node.op_type}" if domain else node.op_type
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), 2, 0.5)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""

@@ -1,0 +1,118 @@
+"""Manual placement: what the notation means, where pins end up, and what mistakes are told."""
+
+from __future__ import annotations
+
+import pytest
+from support.models import model
+
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Model
+from sardonyx.partition.placement import ANNOTATION_KEY, PROVIDER_KEY, Pins, find_provider, parse_pins, pin, placed_nodes
+
+PROVIDERS = ["AExecutionProvider", "BExecutionProvider", "Own"]
+TEXT = """graph(x: float[2], c: bool[]) -> (y: float[2]) {
+    a = Relu(x) @first
+    b = Neg(a)
+    d = Relu(b) @third
+    y = If(c) {then_branch = graph() -> (t) {
+        t = Abs(d) @inner
+    }, else_branch = graph() -> (e) {
+        e = Identity(d) @other
+    }}
+}"""
+
+
+def _placed(held: Model, pins: Pins) -> dict[str, str]:
+    pin(held, pins, PROVIDERS)
+    return {node.name or node.outputs[0].name: name for node, name in placed_nodes(held.graph, pins, PROVIDERS).items()}
+
+
+def test_the_notation_tells_operators_nodes_indices_and_annotations() -> None:
+    """The provider stands after the last equals sign."""
+    pins = parse_pins(["Conv=A", "com.microsoft.Gelu = B", "node:a=b=A", "7=B", "annotation:=enc=A"])
+    assert pins == Pins({"Conv": "A", "com.microsoft.Gelu": "B"}, {"a=b": "A"}, {7: "B"}, {"=enc": "A"})
+
+
+@pytest.mark.parametrize("text", ["Conv", "=A", "Conv=", "node:=A", "axis:1=A"])
+def test_a_malformed_placement_is_refused(text: str) -> None:
+    """With what was given."""
+    with pytest.raises(InvalidArgument, match=text):
+        parse_pins([text])
+
+
+def test_each_kind_finds_its_nodes() -> None:
+    """A node without a name goes by the name of what it makes."""
+    assert _placed(model(TEXT), parse_pins(["Relu=A"])) == {"first": "AExecutionProvider", "third": "AExecutionProvider"}
+    assert _placed(model(TEXT), parse_pins(["node:first=Own"])) == {"first": "Own"}
+    assert _placed(model(TEXT), parse_pins(["node:b=B"])) == {"b": "BExecutionProvider"}
+    assert _placed(model(TEXT), parse_pins(["2=AExecutionProvider"])) == {"third": "AExecutionProvider"}
+
+
+def test_nodes_inside_bodies_are_found_by_name() -> None:
+    """At every depth."""
+    held = model(TEXT)
+    pin(held, parse_pins(["node:inner=A"]), PROVIDERS)
+    *_, branch = held.graph
+    assert [node.metadata for body in branch.subgraphs for node in body] == [{PROVIDER_KEY: "AExecutionProvider"}, None]
+
+
+def test_the_nearest_wins() -> None:
+    """Name before index before annotation before operator."""
+    held = model(TEXT)
+    for node in held.graph:
+        node.metadata = {ANNOTATION_KEY: "encoder"}
+    pins = parse_pins(["Relu=A", "Neg=A", "annotation:enc=Own", "1=B", "0=B", "node:first=A"])
+    placed = _placed(held, pins)
+    assert placed == {"first": "AExecutionProvider", "b": "BExecutionProvider", "third": "Own", "y": "Own"}
+
+
+def test_of_two_annotations_the_longer_fits_better() -> None:
+    """The text of an annotation is a beginning, or with "=" all of it."""
+    held = model(TEXT)
+    for node, text in zip(held.graph, ("encoder.layer1", "encoder", "decoder", "enc"), strict=True):
+        node.metadata = {ANNOTATION_KEY: text}
+    assert _placed(held, parse_pins(["annotation:encoder=A", "annotation:encoder.layer=B", "annotation:=enc=Own"])) == {
+        "first": "BExecutionProvider", "b": "AExecutionProvider", "y": "Own"}  # fmt: skip
+
+
+def test_a_model_can_name_providers_itself() -> None:
+    """One that the session does not have is dropped: the model runs where a device is missing."""
+    held = model(TEXT)
+    first, second, third, _ = held.graph
+    first.metadata, second.metadata = {PROVIDER_KEY: "A"}, {PROVIDER_KEY: "Own"}
+    third.metadata = {PROVIDER_KEY: "Missing", "other": "stays"}
+    assert _placed(held, Pins()) == {"first": "AExecutionProvider", "b": "Own"}
+    assert third.metadata == {"other": "stays"}
+
+
+def test_later_pins_win() -> None:
+    """Of two for one operator; falling through is asked for by either."""
+    joined = parse_pins(["Relu=A", "Neg=A"]).joined(Pins({"Relu": "B"}, fall_through=True))
+    assert joined == Pins({"Relu": "B", "Neg": "A"}, fall_through=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Relu=AExecutionProvder", r"placement of Relu names provider 'AExecutionProvder'.*did you mean 'AExecutionProvider'"),
+        ("Rellu=A", "operator 'Rellu', which neither the model nor the standard has; did you mean 'Relu'"),
+        ("first=A", "operator 'first'.*a node's name is written node:NAME"),
+        ("node:firs=A", "node 'firs', which the model does not have; did you mean 'first'"),
+        ("9=A", "names node 9; the main graph has 4 nodes"),
+    ],
+)
+def test_a_mistake_is_told_with_what_is_near(text: str, message: str) -> None:
+    """Providers, operators, names and indices."""
+    with pytest.raises(InvalidArgument, match=message):
+        pin(model(TEXT), parse_pins([text]), PROVIDERS)
+
+
+def test_an_operator_that_the_model_lacks_places_nothing() -> None:
+    """One file may serve many models."""
+    assert _placed(model(TEXT), parse_pins(["Conv=A", "com.microsoft.Gelu=B"])) == {}
+
+
+def test_a_provider_is_found_by_its_short_name() -> None:
+    """The full name wins."""
+    assert find_provider("A", PROVIDERS, "x") == "AExecutionProvider"
+    assert find_provider("A", ["A", "AExecutionProvider"], "x") == "A"

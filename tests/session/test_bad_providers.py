@@ -1,0 +1,175 @@
+"""What a session says to a provider that breaks the contract, and how it goes on without it where that is asked for."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.models import model
+from support.providers import FusingProvider
+
+import sardonyx as ort
+from sardonyx.formats.onnx import to_bytes
+from sardonyx.ir import Graph
+from sardonyx.provider import Body, Bound, Capability, Claims, GraphView, Partition, Program
+
+TEXT = "graph(x: float[2]) -> (y: float[2]) {\na = Neg(x) @first\ny = Relu(a) @second\n}"
+
+
+class _Faulty(FusingProvider):
+    """Claims Relu; does wrong in the way that its subclass says."""
+
+    def __init__(self) -> None:
+        super().__init__({"Relu"}, "FaultyProvider", fuse=False)
+
+
+class _RaisesWhenAsked(_Faulty):
+    def capabilities(self, view: GraphView) -> Claims:
+        raise KeyError("no table")
+
+
+class _ClaimsNothingKnown(_Faulty):
+    def capabilities(self, view: GraphView) -> Any:
+        return None
+
+
+class _ClaimsAStranger(_Faulty):
+    def capabilities(self, view: GraphView) -> Claims:
+        return Claims([Capability(tuple(model(TEXT).graph))])
+
+
+class _ClaimsTwice(_Faulty):
+    def capabilities(self, view: GraphView) -> Claims:
+        return Claims([Capability((view.nodes[0], view.nodes[0]), fused=True, name="pair")])
+
+
+class _ClaimsEmptiness(_Faulty):
+    def capabilities(self, view: GraphView) -> Claims:
+        return Claims([Capability((), fused=True, name="void")])
+
+
+class _RaisesInCompile(_Faulty):
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> Program:
+        raise MemoryError("too big")
+
+
+class _RefusesInCompile(_Faulty):
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> Program:
+        raise ort.NotImplemented("Relu of two elements")
+
+
+class _CompilesToNothing(_Faulty):
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> Any:
+        return None
+
+
+class _Program:
+    """A program that is right but for what is given."""
+
+    def __init__(self, makes_outputs: bool, bound: Any, values: Any) -> None:
+        self.makes_outputs, self._bound, self._values = makes_outputs, bound, values
+
+    def bind(self, shapes: Any) -> Any:
+        return _value_of(self._bound)
+
+    def run(self, bound: Bound, inputs: Any, outputs: Any, scratch: Any) -> Any:
+        return _value_of(self._values)
+
+
+def _value_of(thing: Any) -> Any:
+    if isinstance(thing, Exception):
+        raise thing
+    return thing
+
+
+def _running(makes_outputs: bool, bound: Any, values: Any) -> type[_Faulty]:
+    class Running(_Faulty):
+        def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> Any:
+            return _Program(makes_outputs, bound, values)
+
+    return Running
+
+
+WHEN_BUILT: dict[str, tuple[type[_Faulty], type[Exception], str]] = {
+    "raises when asked": (_RaisesWhenAsked, ort.EPFail, "FaultyProvider raised KeyError when asked .*: 'no table'"),
+    "claims nothing known": (_ClaimsNothingKnown, ort.EPFail, "FaultyProvider answers .* with None; it must return Claims"),
+    "claims a stranger": (_ClaimsAStranger, ort.EPFail, "FaultyProvider claims .*'first'.* which it was not offered"),
+    "claims a node twice": (_ClaimsTwice, ort.EPFail, "FaultyProvider claims .*'first'.* twice in pair"),
+    "claims emptiness": (_ClaimsEmptiness, ort.EPFail, "FaultyProvider claims void without nodes"),
+    "raises in compile": (_RaisesInCompile, ort.EPFail, "FaultyProvider claimed 1 nodes, .*'second'.* MemoryError: too big"),
+    "refuses in compile": (_RefusesInCompile, ort.NotImplemented, "FaultyProvider compiling .*: Relu of two elements"),
+    "compiles to nothing": (_CompilesToNothing, ort.EPFail, "FaultyProvider compiled .* to None, no program: it lacks makes_out"),
+}
+WHEN_RUN: dict[str, tuple[type[_Faulty], type[Exception], str]] = {
+    "raises in bind": (_running(False, OSError("gone"), []), ort.EPFail, "FaultyProvider failed to bind .*: OSError: gone"),
+    "binds to nothing": (_running(False, None, []), ort.EPFail, "FaultyProvider failed to bind .*: AttributeError"),
+    "binds too much": (_running(False, Bound((None, None)), []), ort.EPFail, "FaultyProvider gives 2 sizes .*, expected 1"),
+    "raises in run": (_running(True, Bound((None,)), OSError("gone")), ort.EPFail, "FaultyProvider failed to run .* OSError: gone"),
+    "fails in run": (_running(True, Bound((None,)), ort.EPFail("no device")), ort.EPFail, "no device"),
+    "returns nothing": (_running(True, Bound((None,)), None), ort.EPFail, "FaultyProvider failed to run .*: TypeError"),
+    "returns too much": (_running(True, Bound((None,)), [1, 2]), ort.EPFail, "FaultyProvider returned 2 values .*, expected 1"),
+    "returns too little": (_running(False, Bound((None,)), []), ort.EPFail, "FaultyProvider returned 0 values .*, expected 1"),
+}
+CASES = {**WHEN_BUILT, **WHEN_RUN}
+SKIP = ort.SessionOptions()
+SKIP.provider_failure = "skip"
+
+
+def _answer(session: ort.InferenceSession) -> list[float]:
+    answer: list[float] = session.run(None, {"x": np.float32([-1, 1])})[0].tolist()
+    return answer
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_a_provider_does_wrong_is_told_with_its_name(case: str) -> None:
+    """When the session is made, or when it runs."""
+    make, kind, message = CASES[case]
+    with pytest.raises(kind, match=message) as caught:
+        _answer(ort.InferenceSession(to_bytes(model(TEXT)), providers=[make()]))
+    assert getattr(caught.value, "provider", None) == "FaultyProvider"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_session_goes_on_without_a_provider_that_fails(case: str) -> None:
+    """The answer is right, the provider is no longer listed, and the report says why."""
+    make, _, message = CASES[case]
+    session = ort.InferenceSession(to_bytes(model(TEXT)), SKIP, providers=[make()])
+    assert _answer(session) == [1, 0]
+    assert session.get_providers() == ["ReferenceExecutionProvider"]
+    for placement in session.explain():
+        assert placement.provider == "ReferenceExecutionProvider"
+    assert re.search(f"left out: .*{message}", session.explain()[0].declined["FaultyProvider"])
+
+
+def test_the_others_stay() -> None:
+    """Only the provider that fails is left out."""
+    session = ort.InferenceSession(to_bytes(model(TEXT)), SKIP, providers=[_RaisesInCompile(), FusingProvider({"Neg"}, "Other")])
+    assert session.get_providers() == ["Other", "ReferenceExecutionProvider"]
+    assert [placement.provider for placement in session.explain()] == ["Other", "ReferenceExecutionProvider"]
+
+
+def test_a_file_object_is_read_once() -> None:
+    """Its second load is from what was read."""
+    session = ort.InferenceSession(io.BytesIO(to_bytes(model(TEXT))), SKIP, providers=[_RaisesInCompile()])
+    assert _answer(session) == [1, 0]
+
+
+def test_errors_of_the_model_are_not_a_providers() -> None:
+    """The last provider's error is raised; there is nobody to go on with."""
+    text = "graph(x: float[2]) -> (y: float[2]) {\ny = local.Nothing(x)\n}"
+    with pytest.raises(ort.InvalidGraph, match="Nothing"):
+        ort.InferenceSession(to_bytes(model(text)), SKIP, providers=[_RaisesWhenAsked()])
+
+
+def test_a_config_entry_asks_for_it_too() -> None:
+    """`session.provider_failure`; another choice is refused."""
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.provider_failure", "skip")
+    assert _answer(ort.InferenceSession(to_bytes(model(TEXT)), options, providers=[_RaisesInCompile()])) == [1, 0]
+    options.provider_failure = "ignore"
+    with pytest.raises(ort.InvalidArgument, match="got 'ignore'"):
+        ort.InferenceSession(to_bytes(model(TEXT)), options)
