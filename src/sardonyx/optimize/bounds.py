@@ -28,9 +28,8 @@ _DEEPEST = 12
 _LARGEST_CONSTANT = 1 << 24
 _INTEGERS = frozenset([DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64,
                        DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64])  # fmt: skip
-_SAME_ELEMENTS = frozenset(
-    ["Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze"]
-)
+_SAME_ELEMENTS = frozenset(["Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Reshape", "Slice", "Split",
+                            "Squeeze", "Tile", "Transpose", "Unsqueeze"])  # fmt: skip
 """Operators whose result has no elements but those of their first input."""
 
 
@@ -79,6 +78,9 @@ def _of_node(value: Value, overridable: frozenset[Value], depth: int) -> Interva
         return operand(0)
     if node.op_type == "Cast":
         return _rounded(operand(0)) if value.dtype is DataType.FLOAT else _UNKNOWN
+    if node.op_type == "ConstantOfShape":
+        filled = node.get("value")
+        return (0.0, 0.0) if filled is None else _of_constant(filled.numpy())
     if node.op_type == "Where":
         yes, no = operand(1), operand(2)
         return min(yes[0], no[0]), max(yes[1], no[1])
@@ -99,7 +101,21 @@ def _multiply(left: Interval, right: Interval) -> Interval:
     return _UNKNOWN if any(math.isnan(corner) for corner in corners) else (min(corners), max(corners))
 
 
-_ARITHMETIC: Mapping[str, Callable[[Interval, Interval], Interval]] = {"Add": _add, "Mul": _multiply, "Sub": _subtract}
+def _divide(left: Interval, right: Interval) -> Interval:
+    return _multiply(left, (1 / right[1], 1 / right[0])) if 0 < right[0] <= right[1] < math.inf else _UNKNOWN
+
+
+def _greatest(left: Interval, right: Interval) -> Interval:
+    return _UNKNOWN if _UNKNOWN in (left, right) else (max(left[0], right[0]), max(left[1], right[1]))
+
+
+_ARITHMETIC: Mapping[str, Callable[[Interval, Interval], Interval]] = {
+    "Add": _add,
+    "Div": _divide,
+    "Max": _greatest,
+    "Mul": _multiply,
+    "Sub": _subtract,
+}
 
 
 def _rounded(interval: Interval) -> Interval:

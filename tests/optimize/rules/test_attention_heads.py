@@ -65,9 +65,18 @@ def test_keys(lines):
     f"{HEADS} y = Neg(h)",
     f"{HEADS} r = Reshape(h, three) s = Transpose(r) {{perm = [0, 2, 1]}} y = Reshape(s, wrong)",
 ])  # fmt: skip
-def test_what_are_no_keys(lines):
-    """Other permutations and operators, and reshapes that split otherwise than they joined."""
-    assert read_keys(value_of(lines)) is None
+def test_keys_that_are_not_transposed(lines):
+    """Other permutations and operators, and reshapes that split otherwise than they joined: they lie as the product wants them."""
+    value = value_of(lines)
+    keys = read_keys(value)
+    assert keys is not None
+    assert (keys.turned, keys.can_pack) == (value, False)
+    assert keys.shape == (*value.shape[:-2], value.shape[-1], value.shape[-2])
+
+
+def test_what_are_no_keys():
+    """A matrix has no heads."""
+    assert read_keys(value_of("y = Neg(x)", "x: float[7, 8]")) is None
 
 
 def test_repeated_heads():

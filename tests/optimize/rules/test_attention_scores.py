@@ -5,10 +5,9 @@ import math
 import pytest
 from support.optimizing import model_of
 
-from sardonyx.ir import Value
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
-from sardonyx.optimize.rules.attention_scores import Filling, Scores, joined, read_scores, scale_of
+from sardonyx.optimize.rules.attention_scores import Added, Filling, Floor, Scores, joined, read_scores, scale_of
 
 
 def value_of(lines, name="x"):
@@ -28,8 +27,9 @@ def test_scale_mask_and_operands():
     found = scores("p = MatMul(q, k) a = Mul(two, p) b = Div(a, two) c = Mul(b, two) x = Add(m, c)")
     assert isinstance(found, Scores)
     assert (found.query.name, found.keys.name, found.scale) == ("q", "k", 2.0)
-    assert isinstance(found.mask, Value)
-    assert (found.mask.name, found.mask_rank) == ("m", 3)
+    (mask,) = found.parts
+    assert isinstance(mask, Added)
+    assert (mask.value.name, mask.rank, mask.factor) == ("m", 3, 1.0)
 
 
 @pytest.mark.parametrize(("where", "inverted"), [("Where(s, p, low)", True), ("Where(s, low, p)", False)])
@@ -37,8 +37,38 @@ def test_filled_scores(where, inverted):
     """Scores that are replaced where a condition holds, or where it does not."""
     found = scores(f"p = MatMul(q, k) x = {where}")
     assert found is not None
-    assert isinstance(found.mask, Filling)
-    assert (found.mask.condition.name, found.mask.fill, found.mask.inverted) == ("s", -math.inf, inverted)
+    (mask,) = found.parts
+    assert isinstance(mask, Filling)
+    assert (mask.condition.name, mask.fill, mask.inverted) == ("s", -math.inf, inverted)
+
+
+def test_masks_in_order():
+    """Any number of masks are read in the order in which they act; a scale after them is one of theirs too."""
+    found = scores("p = MatMul(q, k) a = Add(p, m) f = Where(s, a, low) b = Add(m, f) r = Max(b, two) x = Mul(r, two)")
+    assert found is not None
+    first, second, third, floor = found.parts
+    assert isinstance(first, Added)
+    assert isinstance(second, Filling)
+    assert isinstance(third, Added)
+    assert (first.factor, third.factor, found.scale) == (2.0, 2.0, 2.0)
+    assert floor == Floor(4.0)
+
+
+def test_capped_scores():
+    """A Tanh between two scales caps the scores; what it was scaled by before is part of the scale."""
+    found = scores("p = MatMul(q, k) d = Div(p, two) t = Tanh(d) c = Mul(t, two) x = Add(c, m)")
+    assert found is not None
+    assert (found.scale, found.softcap, len(found.parts)) == (1.0, 2.0, 1)
+
+
+def test_masks_of_unknown_length():
+    """How many keys there are the product says, whatever is known of the mask."""
+    model = model_of("""graph(q: float[b, s, 8], k: float[b, 8, t], m: float[b, 1, u]) -> (y) {
+        p = MatMul(q, k) x = Add(p, m) y = Softmax(x) }""")
+    INFER_SHAPES.run(model, Context())
+    found = read_scores(next(value for node in model.graph for value in node.outputs if value.name == "x"), frozenset())
+    assert found is not None
+    assert len(found.parts) == 1
 
 
 def test_reshapes_that_split_heads_are_looked_through():
@@ -46,17 +76,21 @@ def test_reshapes_that_split_heads_are_looked_through():
     found = scores("""f: int64[4] = [2, 3, 5, 7] t: int64[3] = [6, 5, 7] p = MatMul(q, k) r = Reshape(p, f) a = Add(r, m)
         x = Reshape(a, t)""")
     assert found is not None
-    assert found.mask_rank == 4
+    (mask,) = found.parts
+    assert isinstance(mask, Added)
+    assert mask.rank == 4
 
 
 @pytest.mark.parametrize("lines", [
     "x = Neg(q)", "p = MatMul(q, k) x = Mul(p, g)", "p = MatMul(q, k) x = Div(two, p)", "p = MatMul(q, k) x = Mul(p, wide)",
-    "p = MatMul(q, k) a = Add(p, m) x = Add(a, m)", "p = MatMul(q, k) a = Add(p, m) x = Mul(a, two)",
+    "p = MatMul(q, k) t = Tanh(p) x = Add(t, m)", "minus: float[] = -1.0 p = MatMul(q, k) a = Add(p, m) x = Mul(a, minus)",
+    "p = MatMul(q, k) a = Add(p, m) t = Tanh(a) x = Mul(t, two)", "p = MatMul(q, k) x = Max(p, m)", "p = MatMul(q, k) x = Max(p)",
+    "p = MatMul(q, k) t = Tanh(p) c = Mul(t, two) x = Mul(c, two)",
     "p = MatMul(q, k) x = Add(p, p)", "p = MatMul(q, k) x = Add(p, wide)", "p = MatMul(q, k) x = Where(s, p, m)",
     "p = MatMul(q, k) t: int64[3] = [5, 6, 7] x = Reshape(p, t)",
 ])  # fmt: skip
 def test_what_is_no_score(lines):
-    """Other operators, other users, scales that are no numbers, two masks, shapes that grow."""
+    """Other operators, other users, scales that are no numbers, caps of masked scores, shapes that grow."""
     assert scores(lines) is None
 
 

@@ -188,29 +188,82 @@ def test_merged_batch_and_heads_of_known_origin(masked):
     assert node.get("q_num_heads") == 3
 
 
-INFINITE = "nothing guards queries that see no key"
+@pytest.mark.parametrize("keys", ["kt = Neg(g)", "kt = Transpose(u) {perm = [0, 2, 1, 3]}"])
+def test_keys_that_are_not_transposed(keys):
+    """Keys that lie as the product wants them are transposed for Attention."""
+    text = attention("x = MatMul(q, kt)", keys, inputs=f"{HEADS}, g: float[b, 3, 8, t], u: float[b, 8, 3, t]")
+    model, fired = apply_rule(FUSE_ATTENTION, text, symbols=SYMBOLS)
+    assert fired == 1
+    assert operators(model)[-2:] == ["Transpose", "Attention"]
+
+
+def test_one_head_of_keys_for_all():
+    """Keys and values of one head that broadcasting repeats are shared by all queries."""
+    inputs = "q: float[b, 3, s, 8], k: float[b, 1, t, 8], v: float[b, 1, t, 4]"
+    model, fired = apply_rule(FUSE_ATTENTION, attention(inputs=inputs), symbols=SYMBOLS)
+    assert fired == 1
+    assert operators(model) == ["Attention"]
+
+
+def test_softcap():
+    """Scores that are capped by Tanh are capped by Attention, before its mask."""
+    scores = "p = MatMul(q, kt) a = Mul(p, c) d = Div(a, e) h = Tanh(d) i = Mul(h, e) x = Add(i, g)"
+    text = attention(scores, inputs=f"{HEADS}, g: float[b, 1, s, t]")
+    model, fired = apply_rule(FUSE_ATTENTION, text, symbols=SYMBOLS)
+    assert fired == 1
+    node = next(node for node in model.graph if node.op_type == "Attention")
+    assert (node.get("scale"), node.get("softcap")) == (pytest.approx(0.3535), pytest.approx(2.83))
+
+
+@pytest.mark.parametrize("lines", [
+    "p = MatMul(q, kt) a = Add(p, g) x = Add(m, a)",
+    "p = MatMul(q, kt) a = Add(p, g) d = Add(m, a) x = Mul(d, c)",
+    "p = MatMul(q, kt) a = Where(s, p, low) x = Add(m, a)",
+    "p = MatMul(q, kt) a = Add(p, g) x = Where(s, low, a)",
+    "p = MatMul(q, kt) a = Add(p, g) x = Max(a, low)",
+])  # fmt: skip
+def test_several_masks_are_one(lines):
+    """Position biases and masks, added or filled one after the other, are one tensor for Attention."""
+    inputs = f"{HEADS}, g: float[1, 3, s, t], m: float[b, 1, 1, t], s: bool[s, t]"
+    model, fired = apply_rule(FUSE_ATTENTION, attention(lines, inputs=inputs), symbols=SYMBOLS)
+    assert fired == 1
+    assert operators(model)[-1] == "Attention"
+
+
+@pytest.mark.parametrize("lines", ["x = Add(p, g)", "a = Where(s, z, ninf) x = Add(p, a)", "x = Where(s, p, ninf)"])
+def test_infinite_masks_without_guard(lines):
+    """A query that sees no key gives NaN, before and after."""
+    text = attention(f"p = MatMul(q, kt) {lines}", inputs=f"{HEADS}, s: bool[b, 1, s, t], g: float[b, 1, s, t]")
+    before, after = model_of(text), model_of(text)
+    INFER_SHAPES.run(after, Context())
+    assert rewrite(after, RuleSet([FUSE_ATTENTION]))["fuse_attention"] == 1
+    rng = np.random.default_rng(5)
+    seen = rng.random((2, 1, 5, 7)) > 0.5
+    seen[..., 0], seen[0, 0, 2] = True, False
+    feeds = {"q": rng.standard_normal((2, 3, 5, 8)), "k": rng.standard_normal((2, 3, 7, 8)), "v": rng.standard_normal((2, 3, 7, 4)),
+             "g": np.where(seen, 0.5, -np.inf)}  # fmt: skip
+    given = {name: array.astype(np.float32) for name, array in feeds.items()} | {"s": seen}
+    with np.errstate(invalid="ignore"):
+        (old,), (new,) = evaluate_model(before, given), evaluate_model(after, given)
+    assert np.isnan(old[0, :, 2]).all()
+    np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("options", "reason"), [
     ({"after": "w = Softmax(x) {axis = 2}"}, "the softmax does not go along the last axis"),
     ({"scores": "x = MatMul(q, kt)", "outputs": "y, x"}, "not a scaled and masked product with no other users"),
     ({"scores": "p = MatMul(q, kt) x = Mul(p, g)", "inputs": f"{HEADS}, g: float[1]"}, "not a scaled and masked product"),
-    ({"scores": "p = MatMul(q, kt) a = Add(p, z) d = Mul(a, c) x = Add(d, z)"}, "not a scaled and masked product"),
+    ({"scores": "p = MatMul(q, kt) a = Add(p, z) d = Mul(a, c) x = Add(d, z)"}, "the mask is ()"),
+    ({"scores": "p = MatMul(q, kt) x = Max(p, c)"}, "scores are replaced by 0.35"),
     ({"scores": "p = MatMul(q, kt) x = Sub(p, c)"}, "not a scaled and masked product"),
     ({"scores": "p = MatMul(q, kt) x = Mul(p, z)"}, "not a scaled and masked product"),
-    ({"keys": "kt = Neg(g)", "inputs": f"{HEADS}, g: float[b, 3, 8, t]"}, "the keys are not transposed"),
-    ({"keys": "kt = Transpose(k) {perm = [0, 2, 1, 3]}", "inputs": HEADS.replace("3, t, 8", "8, 3, t")},
-     "the keys are not transposed"),
     ({"inputs": HEADS.replace("v: float[b, 3, t, 4]", "v: float[b, 3, u, 4]")}, "do not fit, or only for some sizes"),
     ({"inputs": HEADS.replace("k: float[b, 3, t, 8]", "k: float[1, 3, t, 8]")}, "do not fit, or only for some sizes"),
-    ({"scores": "p = MatMul(q, kt) x = Add(p, g)", "inputs": f"{HEADS}, g: float[b, 1, s, t]"}, INFINITE),
-    ({"scores": "p = MatMul(q, kt) a = Where(g, z, ninf) x = Add(p, a)", "inputs": f"{HEADS}, g: bool[b, 1, s, t]"}, INFINITE),
-    ({"scores": "p = MatMul(q, kt) x = Where(g, p, ninf)", "inputs": f"{HEADS}, g: bool[b, 1, s, t]"}, INFINITE),
     ({"scores": "p = MatMul(q, kt) x = Where(g, p, small)", "inputs": f"{HEADS}, g: bool[b, 1, s, t]"},
      "scores are replaced by -10000.0"),
     ({"scores": "p = MatMul(q, kt) a = Where(g, z, small) x = Add(p, a)", "inputs": f"{HEADS}, g: bool[b, 1, s, 1]"},
      "the mask is"),
-    ({"scores": "p = MatMul(q, kt) a = Where(g, z, small) x = Add(p, a)", "inputs": f"{HEADS}, g: bool[s, u]"}, "not a scaled"),
+    ({"scores": "p = MatMul(q, kt) a = Where(g, z, small) x = Add(p, a)", "inputs": f"{HEADS}, g: bool[u, t]"}, "not a scaled"),
 ])  # fmt: skip
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""

@@ -31,6 +31,8 @@ class Heads:
     """The value of that shape; None where only the tokens are at hand."""
     tokens: Value | None
     """The same as (B, S, H, D), if there is such a value."""
+    turned: Value | None = None
+    """The same as (…, D, S), where neither is at hand."""
 
     @property
     def is_split(self) -> bool:
@@ -42,11 +44,13 @@ class Heads:
         """Whether it lies as (B, S, H x D)."""
         return self.tokens is not None and isinstance(self.shape[1], int) and isinstance(self.shape[3], int)
 
-    def four(self, op: Builder) -> Value:
-        """It as (B, H, S, D)."""
-        if self.value is None:
-            return op.Transpose(self.tokens, perm=list(_SWAP_HEADS))
-        return self.value
+    def whole(self, op: Builder) -> Value:
+        """It as (B, H, S, D), or (B x H, S, D) where it is not split."""
+        if self.value is not None:
+            return self.value
+        if self.turned is not None:
+            return op.Transpose(self.turned, perm=[0, 1, 3, 2] if self.is_split else [0, 2, 1])
+        return op.Transpose(self.tokens, perm=list(_SWAP_HEADS))
 
     def packed(self, op: Builder) -> Value:
         """It as (B, S, H x D)."""
@@ -75,13 +79,21 @@ def read_heads(value: Value) -> Heads | None:
 
 
 def read_keys(value: Value) -> Heads | None:
-    """Keys as they enter the product, (B, H, D, T) or (B x H, D, T); None where they are not made by a transposition."""
+    """Keys as they enter the product, (B, H, D, T) or (B x H, D, T); None for any other rank."""
+    if value.shape is None or len(value.shape) not in (3, 4):
+        return None
+    *outer, D, T = value.shape
+    return _read_transposed(value) or Heads((*outer, T, D), None, None, value)
+
+
+def _read_transposed(value: Value) -> Heads | None:
+    """Keys before they were transposed for the product; None where they were not."""
     node = value.producer
     if node is None or node.domain or value.shape is None:
         return None
     source, rank = node.inputs[0], len(value.shape)
     if node.op_type == "Reshape" and source is not None and rank == 4 and joined(source.shape, value.shape):
-        keys = read_keys(source)
+        keys = _read_transposed(source)
         return keys if keys is not None and keys.shape[:2] == value.shape[:2] and keys.is_split else None
     if node.op_type != "Transpose" or source is None or source.shape is None or len(source.shape) != rank:
         return None

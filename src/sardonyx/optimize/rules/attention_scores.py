@@ -1,7 +1,9 @@
-"""Read the argument of a softmax as the scores of attention: the product of queries and keys, a scale, a mask.
+"""Read the argument of a softmax as the scores of attention: the product of queries and keys, a scale, masks.
 
-    q kᵀ             Mul or Div by a number, before or after the product
-    + mask           Add of any tensor, or Where(condition, scores, fill) and Where(condition, fill, scores)
+    q kᵀ             Mul or Div by a number, before or after the product, or after what is added
+    softcap          Mul(Tanh(Div(scores, c)), c)
+    + mask           Add of any tensor, or Where(condition, scores, fill) and Where(condition, fill, scores), any number of them,
+                     and Max with a number, which keeps them from -inf
 
 Reshapes that split (batch x heads, S, T) to (batch, heads, S, T) or join them again may stand between.
 """
@@ -10,13 +12,27 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.edit import small_constant
 
-__all__ = ["Filling", "Scores", "joined", "read_scores", "scale_of"]
+__all__ = ["Added", "Filling", "Floor", "Part", "Scores", "joined", "read_scores", "scale_of"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Added:
+    """A tensor that is added to the scores."""
+
+    value: Value
+    """What is added."""
+    rank: int
+    """How many dimensions the scores have where they meet it."""
+    factor: float = 1.0
+    """By what it is multiplied."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,6 +41,8 @@ class Filling:
 
     condition: Value
     """Where, or with `inverted` where not."""
+    rank: int
+    """How many dimensions the scores have where they meet it."""
     fill: float
     """By what."""
     inverted: bool
@@ -32,8 +50,20 @@ class Filling:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Floor:
+    """Scores that are raised to a number where they are below it."""
+
+    number: float
+    """To what."""
+
+
+Part: TypeAlias = Added | Filling | Floor
+"""A step of a mask."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Scores:
-    """scale * query @ keys + mask."""
+    """scale * query @ keys, capped, then masked."""
 
     query: Value
     """(…, S, D)."""
@@ -41,10 +71,10 @@ class Scores:
     """(…, D, T)."""
     scale: float = 1.0
     """What the product is multiplied by."""
-    mask: Value | Filling | None = None
-    """What is added, or what takes the place of scores."""
-    mask_rank: int = 0
-    """How many dimensions the scores have where they meet the mask."""
+    softcap: float = 0.0
+    """Where positive: scores become softcap * tanh(scores / softcap) before the mask."""
+    parts: tuple[Part, ...] = ()
+    """What the mask does, in order."""
 
 
 def read_scores(value: Value, overridable: frozenset[Value]) -> Scores | None:
@@ -52,18 +82,8 @@ def read_scores(value: Value, overridable: frozenset[Value]) -> Scores | None:
     node = value.producer
     if node is None or node.domain or value.use_count != 1 or value.shape is None:
         return None
-    if node.op_type == "MatMul":
-        query, keys = node.inputs
-        return None if query is None or keys is None else Scores(query, keys)
-    if node.op_type in ("Mul", "Div"):
-        return _read_scaled(node, value, overridable)
-    if node.op_type == "Add":
-        return _read_added(node, value, overridable)
-    if node.op_type == "Where":
-        return _read_filled(node, value, overridable)
-    if node.op_type == "Reshape" and node.inputs[0] is not None:
-        return read_scores(node.inputs[0], overridable) if joined(node.inputs[0].shape, value.shape) else None
-    return None
+    read = _READERS.get(node.op_type)
+    return None if read is None else read(node, value, overridable)
 
 
 def joined(left: Shape | None, right: Shape | None) -> bool:
@@ -94,28 +114,102 @@ def _number(value: Value | None, overridable: frozenset[Value]) -> float | None:
     return number if math.isfinite(number) and number != 0 else None
 
 
+def _read_product(node: Node, value: Value, overridable: frozenset[Value]) -> Scores | None:
+    query, keys = node.inputs
+    return None if query is None or keys is None else Scores(query, keys)
+
+
+def _read_reshaped(node: Node, value: Value, overridable: frozenset[Value]) -> Scores | None:
+    base = node.inputs[0]
+    return read_scores(base, overridable) if base is not None and joined(base.shape, value.shape) else None
+
+
 def _read_scaled(node: Node, value: Value, overridable: frozenset[Value]) -> Scores | None:
     base, factor = scale_of(value, overridable)
-    scores = None if base is value else read_scores(base, overridable)
-    if scores is None or scores.mask is not None:
+    if base is value:
         return None
-    return dataclasses.replace(scores, scale=scores.scale * factor)
+    if _is_tanh(base):
+        return _read_capped(base, factor, overridable)
+    scores = read_scores(base, overridable)
+    if scores is None or scores.softcap or (scores.parts and factor < 0):
+        return None
+    parts = tuple(_times(part, factor) for part in scores.parts)
+    return dataclasses.replace(scores, scale=scores.scale * factor, parts=parts)
+
+
+def _times(part: Part, factor: float) -> Part:
+    if isinstance(part, Added):
+        return dataclasses.replace(part, factor=part.factor * factor)
+    if isinstance(part, Filling):
+        return dataclasses.replace(part, fill=part.fill * factor)
+    return Floor(part.number * factor)
+
+
+def _is_tanh(value: Value) -> bool:
+    node = value.producer
+    return node is not None and node.op_type == "Tanh" and not node.domain
+
+
+def _read_capped(value: Value, cap: float, overridable: frozenset[Value]) -> Scores | None:
+    """`value`, a Tanh, times `cap`."""
+    inner = None if value.producer is None or value.use_count != 1 else value.producer.inputs[0]
+    scores = None if inner is None or cap <= 0 else read_scores(inner, overridable)
+    if scores is None or scores.parts or scores.softcap:
+        return None
+    return dataclasses.replace(scores, scale=scores.scale * cap, softcap=cap)
 
 
 def _read_added(node: Node, value: Value, overridable: frozenset[Value]) -> Scores | None:
     for base, mask in (node.inputs, node.inputs[::-1]):
-        scores = None if base is None or base.shape != value.shape else read_scores(base, overridable)
-        if scores is not None and scores.mask is None and mask is not None:
-            return dataclasses.replace(scores, mask=mask, mask_rank=len(value.shape or ()))
+        scores = None if base is None or not _keeps(base.shape, value.shape) else read_scores(base, overridable)
+        if scores is not None and mask is not None:
+            return dataclasses.replace(scores, parts=(*scores.parts, Added(mask, len(value.shape or ()))))
     return None
 
 
 def _read_filled(node: Node, value: Value, overridable: frozenset[Value]) -> Scores | None:
-    condition = node.inputs[0]
+    condition, rank = node.inputs[0], len(value.shape or ())
     for index in (1, 2):
         base, (low, high) = node.inputs[index], bounds_of(node.inputs[3 - index], overridable)
-        scores = None if base is None or base.shape != value.shape or low != high else read_scores(base, overridable)
-        if scores is not None and scores.mask is None and condition is not None:
-            mask = Filling(condition, low, inverted=index == 1)
-            return dataclasses.replace(scores, mask=mask, mask_rank=len(value.shape or ()))
+        if base is None or condition is None or low != high or not _keeps(base.shape, value.shape):
+            continue
+        scores = read_scores(base, overridable)
+        if scores is not None:
+            filling = Filling(condition, rank, low, inverted=index == 1)
+            return dataclasses.replace(scores, parts=(*scores.parts, filling))
     return None
+
+
+def _read_raised(node: Node, value: Value, overridable: frozenset[Value]) -> Scores | None:
+    if len(node.inputs) != 2:
+        return None
+    for base, least in (node.inputs, node.inputs[::-1]):
+        number = _number(least, overridable)
+        scores = None if number is None or base is None or base.shape != value.shape else read_scores(base, overridable)
+        if scores is not None and number is not None:
+            return dataclasses.replace(scores, parts=(*scores.parts, Floor(number)))
+    return None
+
+
+def _keeps(base: Shape | None, result: Shape | None) -> bool:
+    """Whether a mask leaves scores of shape `base` their size.
+
+    How many keys there are the product with the values decides, whatever is known of the mask: it has as many, or one for all.
+    """
+    if base is None or result is None or len(base) != len(result) or base[:-1] != result[:-1]:
+        return False
+    return base[-1] == result[-1] or not (isinstance(base[-1], int) and isinstance(result[-1], int))
+
+
+_Reader: TypeAlias = Callable[[Node, Value, frozenset[Value]], "Scores | None"]
+
+_READERS: Mapping[str, _Reader] = {
+    "Add": _read_added,
+    "Div": _read_scaled,
+    "MatMul": _read_product,
+    "Max": _read_raised,
+    "Mul": _read_scaled,
+    "Reshape": _read_reshaped,
+    "Where": _read_filled,
+}
+"""By the operator that makes a value, how it is read."""

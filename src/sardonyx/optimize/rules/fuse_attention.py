@@ -1,21 +1,21 @@
 """Find attention that is written out.
 
     p = Softmax(Mul(MatMul(q, kᵀ), scale) + mask)
-    y = MatMul(p, v)                                 ->      y = Attention(q, k, v, mask) {scale}
+    y = MatMul(p, v)                                 ->      y = Attention(q, k, v, mask) {scale, softcap}
 
-The scale may be a Mul or Div by a number of q, of kᵀ, of both, or of their product; the mask an Add, or a Where that fills
-scores, or absent; (B, H, S, D) may be joined to (B x H, S, D) around the products. A guard after the softmax is dropped:
-Where(IsNaN(p), 0, p) gives zeros to queries that see no key, and so does Attention.
+The scale may be a Mul or Div by a number of q, of kᵀ, of both, of their product, or of the masked scores; the mask any number of
+Add, or of Where that fill scores, or absent (attention_mask.py); a cap of the scores by Tanh may stand before it; (B, H, S, D) may
+be joined to (B x H, S, D) around the products. A guard after the softmax is dropped: Where(IsNaN(p), 0, p) gives zeros to queries
+that see no key, and so does Attention.
 
 Where q, k and v are transposed from (B, S, H, D) and y is transposed back, none of the four is: Attention reads and writes
-(B, S, H x D). Keys and values that are repeated for groups of query heads are read before that.
+(B, S, H x D). Keys and values that are repeated for groups of query heads, by nodes or by broadcasting one head, are read before.
 
 Left alone:
     types other than float: half types would be rounded at other places
     a softmax of another axis than the last, or scores with other users
-    keys that are not transposed by a node, or that differ from the values in batch, heads or length, or from the queries
-    a mask that makes the scores larger, or is not as long as the keys
-    a mask that may hold -inf, where no guard follows: a query that sees no key gives NaN then, and Attention 0
+    keys that differ from the values in batch, heads or length, or from the queries
+    a mask that makes the scores larger, or is known not to be as long as the keys
     a fill of less than 1e37, whose rows of nothing but fill are not those of an added mask
 
 Scores are taken to be finite before the mask: with a guard, scores that are NaN give zeros written out and NaN by Attention.
@@ -24,19 +24,16 @@ Scores are taken to be finite before the mask: with a guard, scores that are NaN
 from __future__ import annotations
 
 import dataclasses
-import math
-
-import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Dim, Node, Shape, Value
-from sardonyx.optimize.bounds import bounds_of
+from sardonyx.ir import Dim, Node, Value
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.rules.attention_heads import Heads, read_heads, read_keys, repeated
-from sardonyx.optimize.rules.attention_scores import Filling, Scores, joined, read_scores, scale_of
+from sardonyx.optimize.rules.attention_mask import mask_inputs, mask_reason, may_hide_all
+from sardonyx.optimize.rules.attention_scores import Scores, joined, read_scores, scale_of
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["FUSE_ATTENTION"]
@@ -46,9 +43,6 @@ _VERSION = 23
 
 _AXES_ARE_INPUTS = 13
 """Of Squeeze and Unsqueeze."""
-
-_LEAST_FILL = 1e37
-"""From here on a score of any size but for this disappears when it is added."""
 
 _Parts = tuple[Heads, Heads, Heads]
 """Q, K and V."""
@@ -66,7 +60,9 @@ class _Learned:
 
     parts: _Parts
     scale: float
-    mask: Value | Filling | None
+    scores: Scores
+    hides_all: bool
+    """Whether the mask may hide all keys from a query, which no guard makes up for."""
     is_packed: bool
     """Whether to read and write (B, S, H x D)."""
 
@@ -87,14 +83,16 @@ def _check(match: Match) -> str | _Learned:
     parts = _parts(query, keys, match["v"])
     if isinstance(parts, str):
         return parts
-    reason = _mask_reason(scores, parts, overridable, is_guarded=_has(match, "guard"))
+    q, k, _ = parts
+    reason = mask_reason(scores, (*q.shape[:-1], k.shape[-2]), q.is_split)
     if reason is not None:
         return reason
-    if len(result.shape) == 3 and parts[0].is_split and not all(isinstance(dim, int) for dim in result.shape[1:]):
+    if len(result.shape) == 3 and q.is_split and not all(isinstance(dim, int) for dim in result.shape[1:]):
         return "how to join batch and heads of the result depends on sizes"
     fewer = _without_copies(parts)
     is_packed = all(part.can_pack for part in fewer) and _is_transposed_back(result, parts)
-    return _Learned(fewer, scores.scale * query_scale * keys_scale, scores.mask, is_packed)
+    hides_all = not _has(match, "guard") and may_hide_all(scores, overridable)
+    return _Learned(fewer, scores.scale * query_scale * keys_scale, scores, hides_all, is_packed)
 
 
 def _has(match: Match, name: str) -> bool:
@@ -107,39 +105,12 @@ def _has(match: Match, name: str) -> bool:
 
 def _parts(query: Value, keys: Value, values: Value) -> str | _Parts:
     q, k, v = read_heads(query), read_keys(keys), read_heads(values)
-    if k is None:
-        return "the keys are not transposed"
-    if q is None or v is None or len({q.is_split, k.is_split, v.is_split}) > 1:
+    if q is None or k is None or v is None or len({q.is_split, k.is_split, v.is_split}) > 1:
         return "batch and heads are joined in some of query, keys and values only"
-    if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2] or k.shape[-2] != v.shape[-2] or q.shape[-1] != k.shape[-1]:
+    outer = (q.shape[0], 1) if q.is_split and k.shape[1] == v.shape[1] == 1 else q.shape[:-2]
+    if not outer == k.shape[:-2] == v.shape[:-2] or k.shape[-2] != v.shape[-2] or q.shape[-1] != k.shape[-1]:
         return f"query {q.shape}, keys {k.shape} and values {v.shape} do not fit, or only for some sizes"
     return q, k, v
-
-
-def _mask_reason(scores: Scores, parts: _Parts, overridable: frozenset[Value], *, is_guarded: bool) -> str | None:
-    mask = scores.mask
-    if mask is None:
-        return None
-    value = mask.condition if isinstance(mask, Filling) else mask
-    if not _fits(value.shape, scores.mask_rank, parts):
-        return f"the mask is {value.shape}; expected one that goes along all keys, and that does not make the scores larger"
-    if isinstance(mask, Filling) and mask.fill > -_LEAST_FILL:
-        return f"scores are replaced by {mask.fill}; expected -inf, or a number of at least -{_LEAST_FILL}"
-    least = mask.fill if isinstance(mask, Filling) else bounds_of(mask, overridable)[0]
-    if least == -math.inf and not is_guarded:
-        return "the mask may hold -inf, and nothing guards queries that see no key"
-    return None
-
-
-def _fits(shape: Shape | None, rank: int, parts: _Parts) -> bool:
-    """Whether a mask that meets scores of `rank` dimensions is one for the scores of `parts`."""
-    q, k, _ = parts
-    if not shape or len(shape) > rank or (rank == 4 and not q.is_split):
-        return False
-    wanted: tuple[Dim, ...] = (*q.shape[:-1], k.shape[-2])
-    if rank == 3 and q.is_split:
-        wanted = (1, *wanted[2:])
-    return shape[-1] == wanted[-1] and all(dim in (1, want) for dim, want in zip(shape[::-1], wanted[::-1], strict=False))
 
 
 def _without_copies(parts: _Parts) -> _Parts:
@@ -169,33 +140,24 @@ def _only_user(value: Value) -> Node | None:
 def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
     q, k, v = learned.parts
     shape = match.outputs[0].shape or ()
-    mask = _as_input(op, learned.mask)
-    attributes: dict[str, Dim | float] = {"scale": learned.scale, "_version": _VERSION}
+    mask = mask_inputs(op, learned.scores, hides_all=learned.hides_all)
+    softcap = learned.scores.softcap or None
+    attributes: dict[str, Dim | float | None] = {"scale": learned.scale, "softcap": softcap, "_version": _VERSION}
     if not q.is_split:
         masks = [_with_one_head(op, value) if len(value.shape or ()) == 3 else value for value in mask]
-        y = op.Attention(*(_with_one_head(op, part.value) for part in learned.parts), *masks, **attributes)
+        y = op.Attention(*(_with_one_head(op, part.whole(op)) for part in learned.parts), *masks, **attributes)
         return op.Squeeze(y, [1], _version=_AXES_ARE_INPUTS)
     if learned.is_packed:
         attributes |= {"q_num_heads": q.shape[1], "kv_num_heads": k.shape[1]}
         packed = op.Attention(*(part.packed(op) for part in learned.parts), *mask, **attributes)
         y = op.Transpose(op.Reshape(packed, [0, 0, q.shape[1], v.shape[3]]), perm=[0, 2, 1, 3])
     else:
-        y = op.Attention(*(part.four(op) for part in learned.parts), *mask, **attributes)
+        y = op.Attention(*(part.whole(op) for part in learned.parts), *mask, **attributes)
     return y if len(shape) == 4 else op.Reshape(y, [-1, *shape[1:]])
 
 
-def _with_one_head(op: Builder, value: Value | None) -> Value:
+def _with_one_head(op: Builder, value: Value) -> Value:
     return op.Unsqueeze(value, [1], _version=_AXES_ARE_INPUTS)
-
-
-def _as_input(op: Builder, mask: Value | Filling | None) -> list[Value]:
-    """The mask as Attention takes it: added, or boolean and True for what is seen; nothing where there is none."""
-    if not isinstance(mask, Filling):
-        return [] if mask is None else [mask]
-    if mask.fill == -math.inf:
-        return [mask.condition if mask.inverted else op.Not(mask.condition)]
-    fill, nothing = np.float32(mask.fill), np.float32(0)
-    return [op.Where(mask.condition, nothing, fill) if mask.inverted else op.Where(mask.condition, fill, nothing)]
 
 
 FUSE_ATTENTION = Rule("fuse_attention", _pattern, _replace, _check, Level.EXTENDED)
