@@ -15,7 +15,8 @@ import statistics
 from pathlib import Path
 
 from sardonyx.formats.onnx import load
-from sardonyx.optimize.pipeline import Report, optimize
+from sardonyx.optimize.pipeline import optimize
+from sardonyx.optimize.report import Report
 from sardonyx.providers.reference.provider import evaluate
 
 

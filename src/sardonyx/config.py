@@ -6,6 +6,7 @@ No other module reads `os.environ`. Variables are read when asked for, so a test
     SARDONYX_NUM_THREADS   threads of the process-wide pool, where the session options leave the number open
     SARDONYX_CACHE_DIR     folder of the object cache; empty switches the cache off
     SARDONYX_CACHE_BYTES   its size limit in bytes (default 1 GiB)
+    SARDONYX_COMPILE       `inline` runs LLVM in this process, not in one of its own
     SARDONYX_TRACE         a file that trace events are appended to as JSON lines
 """
 
@@ -15,7 +16,7 @@ import dataclasses
 import os
 from pathlib import Path
 
-__all__ = ["LIMITS", "Limits", "cache_dir", "cache_limit_bytes", "isa", "num_threads", "trace_file"]
+__all__ = ["LIMITS", "Limits", "cache_dir", "cache_limit_bytes", "compiles_inline", "isa", "num_threads", "trace_file"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Limits:
     """Most nodes after functions are inlined."""
     fold_bytes: int = 16 << 20
     """Largest constant that folding may create."""
+    fold_seconds: float = 2.0
+    """How long the folding of one model may evaluate nodes."""
     rank: int = 64
     """Most dimensions of a tensor, as in NumPy."""
 
@@ -62,6 +65,11 @@ def cache_limit_bytes() -> int:
     """The size limit of the object cache in bytes."""
     text = os.environ.get("SARDONYX_CACHE_BYTES", "")
     return int(text) if text.isdigit() else 1 << 30
+
+
+def compiles_inline() -> bool:
+    """Whether `SARDONYX_COMPILE` asks for LLVM in this process."""
+    return os.environ.get("SARDONYX_COMPILE") == "inline"
 
 
 def trace_file() -> Path | None:

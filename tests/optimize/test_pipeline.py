@@ -5,7 +5,7 @@ import pytest
 from support.evaluate import evaluate_model, evaluate_node
 from support.optimizing import model_of, operators
 
-from sardonyx.errors import Fail, InvalidArgument, InvalidGraph
+from sardonyx.errors import Fail, InvalidArgument, OptimizationError
 from sardonyx.ir import Node
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.pipeline import PASSES, RULES, known_names, optimize
@@ -115,7 +115,7 @@ def test_pass_that_breaks_the_model_is_named():
         model.graph.insert_before(next(iter(model.graph)), Node("Relu", [last.output], 1, version=21))
         return True
 
-    with pytest.raises(InvalidGraph, match="optimization spoil"):
+    with pytest.raises(OptimizationError, match="optimization spoil"):
         optimize(model_of("graph(x) -> (y) { y = Neg(x) }"), 1, evaluate=None, extra_passes=[_Pass("spoil", spoil)], check=True)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
+from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array
 from sardonyx.ir import Model, Node, Value
 from sardonyx.ops.fact import Fact
 
-__all__ = ["Context", "Evaluate", "Level", "Pass"]
+__all__ = ["Context", "Evaluate", "Level", "Pass", "RunModel"]
 
 
 class Level(enum.IntEnum):
@@ -27,6 +28,9 @@ class Level(enum.IntEnum):
 Evaluate = Callable[[Node, Sequence[Array | None]], list[Array]]
 """Compute the outputs of one node from its inputs (None for one left out); raises a SardonyxError where it cannot."""
 
+RunModel = Callable[[Model, Mapping[str, Array]], list[Any]]
+"""Compute the outputs of a model, which stays as it is, from its inputs by name; raises a SardonyxError where it cannot."""
+
 
 @dataclasses.dataclass(slots=True)
 class Context:
@@ -36,12 +40,17 @@ class Context:
     """Computes nodes whose inputs are constants; without it only what shape inference knows is folded."""
     facts: dict[Value, Fact] = dataclasses.field(default_factory=dict)
     """What the last shape inference found. A value never changes what it means, so a fact stays true while the graph changes."""
-    fold_seconds: float = 2.0
+    fold_seconds: float = LIMITS.fold_seconds
     """How much longer folding may evaluate nodes; each evaluation counts it down."""
+    fold_bytes: int = LIMITS.fold_bytes
+    """The largest constant that folding may make."""
 
 
 class Pass(Protocol):
-    """A change of a whole model that keeps what the model computes."""
+    """A change of a whole model that keeps what the model computes.
+
+    One that computes with numbers may have an attribute `tolerance`: by how much results may differ, as of a rule.
+    """
 
     @property
     def name(self) -> str:

@@ -150,11 +150,12 @@ def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, dis
     report = Report(_level(level), len(model.graph))
     watch = Watch(report, disabled, verify, records=records)
     has_extra = bool(extra_rules or extra_passes)
-    guard = Guard(model, context, watch, is_guarded=has_extra or verify is not None, goes_on=goes_on, checks=check)
     start = time.perf_counter()
     with span("optimize", model=model.label, level=report.level.name):
+        first = Guard(model, context, watch, is_guarded=False, goes_on=False, checks=check)
         for item in ALWAYS:
-            Guard(model, context, watch, is_guarded=False, goes_on=False, checks=check).run(item)
+            first.run(item)
+        guard = Guard(model, context, watch, is_guarded=has_extra or verify is not None, goes_on=goes_on, checks=check)
         choice = _Choice(watch, extra_rules, extra_passes, keep_opset)
         basic = choice.stage(Level.BASIC)
         if report.level >= Level.BASIC:
@@ -170,7 +171,8 @@ def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, dis
 def _until_stable(guard: Guard, passes: Sequence[Pass]) -> bool:
     """Repeat the passes, and shape inference after a round that changed something; whether any did."""
     for count in range(ROUNDS if passes else 0):
-        if not any([guard.run(item) for item in passes]):
+        changed = [guard.run(item) for item in passes]
+        if True not in changed:
             return count > 0
         guard.run(INFER_SHAPES)
     return bool(passes)

@@ -13,14 +13,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sardonyx.dtypes import DataType
-from sardonyx.errors import Fail, SardonyxError, located
+from sardonyx.errors import OptimizationError, SardonyxError, located
 from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.edit import Names, inherit_metadata, overridable_values, remove_dead, take_over
 from sardonyx.optimize.match import Match, find_matches
 from sardonyx.optimize.pattern import Pattern, compile_pattern
+from sardonyx.optimize.report import labels
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.soundness import check_sound
+from sardonyx.optimize.watch import Watch
 from sardonyx.trace import event
 
 __all__ = ["RuleSet", "rewrite"]
@@ -46,21 +49,22 @@ class RuleSet:
                 self.by_root.setdefault(root, []).append((rule, pattern))
 
 
-def rewrite(model: Model, rules: RuleSet, *, keep_opset: bool = False) -> Counter[str]:
+def rewrite(model: Model, rules: RuleSet, *, keep_opset: bool = False, watch: Watch | None = None) -> Counter[str]:
     """Apply `rules` to the main graph and its subgraphs until none fires; O(nodes x rules of one operator + firings).
 
     Args:
         model: what to rewrite, in place.
         rules: what to apply.
         keep_opset: fire no rule whose new nodes need a newer opset than the model's, so that the model can be saved.
+        watch: who looks on: compares replacements, records them, and leaves out rules.
 
     Returns:
         How often each rule fired.
 
     Raises:
-        Fail: a rule raised, made an invalid replacement, or fired without end; the message names it.
+        OptimizationError: a rule raised, made an invalid replacement, or fired without end; the message names it.
     """
-    run = _Rewriting(model, rules, keep_opset)
+    run = _Rewriting(model, rules, keep_opset, watch)
     run.run()
     return run.fired
 
@@ -68,8 +72,8 @@ def rewrite(model: Model, rules: RuleSet, *, keep_opset: bool = False) -> Counte
 class _Rewriting:
     """One application of rules: the worklist and the counts."""
 
-    def __init__(self, model: Model, rules: RuleSet, keep_opset: bool) -> None:
-        self._model, self._rules, self._keep_opset = model, rules, keep_opset
+    def __init__(self, model: Model, rules: RuleSet, keep_opset: bool, watch: Watch | None) -> None:
+        self._model, self._rules, self._keep_opset, self._watch = model, rules, keep_opset, watch
         self._overridable = overridable_values(model)
         self._names: Names | None = None
         nodes = [node for graph in nested_graphs(model.graph) for node in graph]
@@ -87,10 +91,12 @@ class _Rewriting:
                 self._visit(node)
         for graph, rule in self._unsorted.items():
             if graph.sort():
-                raise Fail(f"rule {rule.name} made a cycle in graph {graph.name!r}")
+                raise self._blaming(rule, OptimizationError(f"rule {rule.name} made a cycle in graph {graph.name!r}"))
 
     def _visit(self, node: Node) -> None:
         for rule, pattern in self._rules.by_root.get((node.domain, node.op_type), ()):
+            if self._watch is not None and rule.name in self._watch.disabled:
+                continue
             if self._try(rule, pattern, node):
                 return
 
@@ -102,11 +108,22 @@ class _Rewriting:
                 if reason is None:
                     return True
                 event("rewrite.decline", rule=rule.name, node=node.name, reason=reason)
+                if self._watch is not None and rule.name in self._watch.disabled:
+                    break
         except SardonyxError as error:
-            raise located(error, f"rule {rule.name} at {place_of(node)}") from error
+            raise self._blaming(rule, located(error, f"rule {rule.name} at {place_of(node)}")) from error
         except Exception as error:
-            raise Fail(f"rule {rule.name} at {place_of(node)}: {type(error).__name__}: {error}") from error
+            text = f"rule {rule.name} at {place_of(node)}: {type(error).__name__}: {error}"
+            raise self._blaming(rule, OptimizationError(text)) from error
         return False
+
+    def _blaming(self, rule: Rule, error: SardonyxError) -> SardonyxError:
+        """`error`, with the rule noted as the one at fault."""
+        if isinstance(error, OptimizationError):
+            error.optimization = error.optimization or rule.name
+        if self._watch is not None:
+            self._watch.blamed = rule.name
+        return error
 
     def _fire(self, rule: Rule, match: Match, learned: Any) -> str | None:
         """Put the replacement in place; or the reason why not, with nothing changed."""
@@ -118,8 +135,20 @@ class _Rewriting:
             remove_dead(reversed(builder.nodes))
             return f"{newer[0].op_type} needs opset {newer[0].version}, which the model does not import"
         _check_replacement(match, values, builder.nodes)
+        refusal = None if self._watch is None else self._watch.refusal(rule, match, values, builder.nodes, self._model)
+        if refusal is not None:
+            remove_dead(reversed(builder.nodes))
+            return refusal
         self._count(rule)
+        self._put_in_place(rule, match, values, builder)
+        if self._watch is not None and self._watch.is_strict:
+            check_sound(self._model)
+        return None
+
+    def _put_in_place(self, rule: Rule, match: Match, values: Sequence[Value], builder: Builder) -> None:
+        """Make the users of what is replaced read `values`, and remove what nobody reads then."""
         inherit_metadata(match.nodes, builder.nodes)
+        known = dict(zip(match.nodes, labels(match.nodes), strict=True)) if self._watch is not None and self._watch.records else {}
         names = [node.name for node in match.nodes]
         event("rewrite.fire", rule=rule.name, nodes=names, operators=[node.op_type for node in match.nodes])
         if len(values) > 1:
@@ -130,15 +159,17 @@ class _Rewriting:
             if new is not old:
                 take_over(old, new, builder.version())
         removed_inputs = [value for node in match.nodes for value in node.inputs if value is not None]
-        remove_dead([*match.nodes, *reversed(builder.nodes)])
+        removed = remove_dead([*match.nodes, *reversed(builder.nodes)])
         self._touch(builder.nodes, [*values, *removed_inputs])
-        return None
+        if self._watch is not None and self._watch.records:
+            gone = [known.get(node) or labels([node])[0] for node in removed if node not in builder.nodes]
+            self._watch.fired(rule, gone, labels(node for node in builder.nodes if node.graph is not None))
 
     def _count(self, rule: Rule) -> None:
         self.fired[rule.name] += 1
         if self.fired.total() > self._limit:
             counts = ", ".join(f"{name} {count} times" for name, count in self.fired.most_common(3))
-            raise Fail(
+            raise OptimizationError(
                 f"rule {self.fired.most_common(1)[0][0]} does not come to an end: {counts}; "
                 f"each rule must bring the graph nearer to a form where it no longer fires"
             )
@@ -168,13 +199,13 @@ class _Rewriting:
 
 def _check_replacement(match: Match, values: Sequence[Value], built: Sequence[Node]) -> None:
     if len(values) != len(match.outputs):
-        raise Fail(f"replace returned {len(values)} values for {len(match.outputs)}")
+        raise OptimizationError(f"replace returned {len(values)} values for {len(match.outputs)}")
     for node in built:
         if any(value in match.outputs for value in node.inputs):
-            raise Fail(f"the new node {node!r} reads the value that it replaces")
+            raise OptimizationError(f"the new node {node!r} reads the value that it replaces")
     for old, new in zip(match.outputs, values, strict=True):
         if _conflicts(old.dtype, new.dtype):
-            raise Fail(f"the replacement of {old!r} has type {new.dtype}, expected {old.dtype}")
+            raise OptimizationError(f"the replacement of {old!r} has type {new.dtype}, expected {old.dtype}")
 
 
 def _conflicts(left: DataType | None, right: DataType | None) -> bool:

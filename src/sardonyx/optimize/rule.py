@@ -140,3 +140,8 @@ class Rule:
     """Decides on conditions that a pattern cannot say."""
     level: Level = Level.BASIC
     """From which level on the rule is applied."""
+    tolerance: float = 1e-5
+    """By how much a float32 may differ, relative to the largest of its tensor, as the rule computes in another order; other types
+    as much more or less as they are coarser or finer. What only moves elements must be equal bit by bit, whatever stands here."""
+    integer_steps: int = 0
+    """By how much an integer may differ: 1 where a rule rounds at another place."""

@@ -9,6 +9,7 @@ from sardonyx.ir import Model
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.rewrite import RuleSet, rewrite
 from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.watch import Watch
 
 __all__ = ["ApplyRules"]
 
@@ -21,15 +22,23 @@ class ApplyRules:
 
     name = "apply_rules"
 
-    def __init__(self, rules: Iterable[Rule], fired: Counter[str] | None = None, *, keep_opset: bool = False) -> None:
-        """Compile the rules; `fired` is where firings are counted, beside what `run` returns; `keep_opset` is that of `rewrite`."""
-        self._rules, self._keep_opset = RuleSet(rules), keep_opset
+    def __init__(self, rules: Iterable[Rule], fired: Counter[str] | None = None, *, keep_opset: bool = False,
+                 watch: Watch | None = None) -> None:  # fmt: skip
+        """Compile the rules.
+
+        Args:
+            rules: in the order in which they are tried at one node.
+            fired: where firings are counted, beside what `run` returns.
+            keep_opset: as `rewrite` takes it.
+            watch: as `rewrite` takes it.
+        """
+        self._rules, self._keep_opset, self._watch = RuleSet(rules), keep_opset, watch
         self._fired: Counter[str] = Counter() if fired is None else fired
 
     def run(self, model: Model, context: Context) -> bool:
         """Rewrite; whether any rule fired."""
         if not self._rules.rules:
             return False
-        fired = rewrite(model, self._rules, keep_opset=self._keep_opset)
+        fired = rewrite(model, self._rules, keep_opset=self._keep_opset, watch=self._watch)
         self._fired.update(fired)
         return bool(fired)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, DataType, bit_width
 from sardonyx.errors import SardonyxError
 from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
@@ -38,7 +37,7 @@ class _FoldConstants:
         If with a constant condition               ->  the nodes of the branch that is taken
 
     Left alone: operators that draw random numbers; QuantizeLinear and DequantizeLinear, which providers fuse with what is around
-    them; other nodes with subgraphs; operators of unknown domains; what would exceed `LIMITS.fold_bytes`, or grow more than
+    them; other nodes with subgraphs; operators of unknown domains; what would exceed `context.fold_bytes`, or grow more than
     `GROWTH` times beyond `SMALL_BYTES` (Expand, Tile, Range, ConstantOfShape), or is of unknown size; what the evaluator
     refuses, or all evaluation once `context.fold_seconds` are used up; an Identity that gives an output its name.
 
@@ -131,7 +130,7 @@ class _Folding:
             inputs.append(None if value is None else self._constant(value))
             if inputs[-1] is None and value is not None:
                 return None
-        if not _fits(node, [tensor for tensor in inputs if tensor is not None]):
+        if not _fits(node, [tensor for tensor in inputs if tensor is not None], self._context.fold_bytes):
             event("fold.decline", node=node.name, operator=node.op_type, reason="the result is too large, or its size is unknown")
             return None
         start = time.perf_counter()
@@ -143,7 +142,7 @@ class _Folding:
             return None
         finally:
             self._context.fold_seconds -= time.perf_counter() - start
-        return _checked(node, results)
+        return _checked(node, results, self._context.fold_bytes)
 
     def _replace(self, node: Node, arrays: Sequence[Array]) -> None:
         """Put initializers in the place of the outputs in use and remove the node."""
@@ -185,16 +184,16 @@ _CONSTANT_DTYPES = {
 }
 
 
-def _fits(node: Node, inputs: Sequence[Tensor]) -> bool:
+def _fits(node: Node, inputs: Sequence[Tensor], most_bytes: int) -> bool:
     """Whether the result is known to be no larger than allowed, before it is computed."""
     read_bytes = sum(tensor.size_bytes for tensor in inputs)
     made_bytes = 0
     for value in node.outputs:
-        size = _size_bytes(value)
+        size = _size_bytes(value, most_bytes)
         if size is None:
             return node.op_type not in _INFLATING and sum(tensor.size for tensor in inputs) <= _FEW_ELEMENTS
         made_bytes += size
-    return made_bytes <= LIMITS.fold_bytes and made_bytes <= max(SMALL_BYTES, GROWTH * read_bytes)
+    return made_bytes <= most_bytes and made_bytes <= max(SMALL_BYTES, GROWTH * read_bytes)
 
 
 _INFLATING = frozenset(
@@ -202,12 +201,12 @@ _INFLATING = frozenset(
 )
 
 
-def _size_bytes(value: Value) -> int | None:
+def _size_bytes(value: Value, most_bytes: int) -> int | None:
     """Bytes that a value takes, None where unknown; an output that nobody reads takes none."""
     if not value.use_count:
         return 0
     if value.type is not None and not isinstance(value.type, TensorType):
-        return LIMITS.fold_bytes + 1
+        return most_bytes + 1
     if value.type is None or value.type.shape is None or value.type.dtype is DataType.STRING:
         return None
     elements = 1
@@ -218,13 +217,13 @@ def _size_bytes(value: Value) -> int | None:
     return elements * bit_width(value.type.dtype) // 8
 
 
-def _checked(node: Node, results: Sequence[object]) -> list[Array] | None:
+def _checked(node: Node, results: Sequence[object], most_bytes: int) -> list[Array] | None:
     """The arrays for the outputs in use; None where one is no tensor, is too large, or is not of the type that is expected."""
     arrays: list[Array] = []
     for value, result in zip(node.outputs, results, strict=False):
         if not value.use_count:
             continue
-        if not isinstance(result, np.ndarray) or result.nbytes > LIMITS.fold_bytes:
+        if not isinstance(result, np.ndarray) or result.nbytes > most_bytes:
             return None
         if value.dtype is not None and value.dtype is not DataType.from_numpy(result.dtype):
             event("fold.decline", node=node.name, operator=node.op_type, reason=f"got {result.dtype}, expected {value.dtype}")

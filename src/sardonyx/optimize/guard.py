@@ -1,0 +1,212 @@
+"""Run passes one by one: time them, name the one that fails, and where that is asked for prove them and go on without it.
+
+A guarded pass runs on the model with a copy at hand. When it raises, leaves an invalid model or changes results, the copy takes the
+model's place; a rule at fault is found by firing the rules again, one by one.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections import Counter
+from typing import Any
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidGraph, OptimizationError, SardonyxError, located
+from sardonyx.ir import Function, FunctionId, Graph, Model, Node
+from sardonyx.ir.verify import verify
+from sardonyx.ir.walk import all_graphs
+from sardonyx.optimize.contract import Context, Pass
+from sardonyx.optimize.edit import clone_graph, overridable_values
+from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
+from sardonyx.optimize.report import Change, PassRecord, Problem, labels
+from sardonyx.optimize.sample import samples, unsuitable
+from sardonyx.optimize.soundness import check_sound, is_sound
+from sardonyx.optimize.watch import Watch, run_both
+from sardonyx.trace import span
+
+__all__ = ["Guard"]
+
+_TOLERANCE = 1e-4
+"""Of a whole model, for a pass that states none."""
+_RULES = "apply_rules"
+"""The pass that records its changes, and has them compared, firing by firing."""
+
+
+class Guard:
+    """Runs the passes of one optimization."""
+
+    def __init__(self, model: Model, context: Context, watch: Watch, *, is_guarded: bool, goes_on: bool, checks: bool) -> None:
+        """Begin.
+
+        Args:
+            model: what the passes change.
+            context: what they share.
+            watch: who is left out, and the report.
+            is_guarded: whether to keep copies and check what each pass leaves.
+            goes_on: whether to go on without a rule or pass that fails, instead of raising.
+            checks: whether to verify the model after each pass.
+        """
+        self._model, self._context, self._watch = model, context, watch
+        self._is_guarded, self._goes_on, self._checks = is_guarded or goes_on, goes_on, checks
+        self._was_sound = self._is_guarded and is_sound(model)
+
+    def run(self, item: Pass) -> bool:
+        """Run a pass, unless it is left out; whether it changed anything.
+
+        Raises:
+            OptimizationError: it raised, or left an invalid model; `optimization` names it, or the rule at fault.
+            SardonyxError: the model is at fault.
+        """
+        if item.name in self._watch.disabled:
+            return False
+        before = set(_nodes(self._model)) if self._watch.records and item.name != _RULES else set()
+        record = self._watch.report.passes.setdefault(item.name, PassRecord(item.name))
+        start = time.perf_counter()
+        with span("optimize.pass", optimization=item.name):
+            changed = self._guarded(item) if self._is_guarded and item is not INFER_SHAPES else self._attempt(item)
+        record.runs += 1
+        record.changes += changed
+        record.seconds += time.perf_counter() - start
+        if changed and before:
+            self._record(item, before)
+        return changed
+
+    def _record(self, item: Pass, before: set[Node]) -> None:
+        now = list(_nodes(self._model))
+        added = [node for node in now if node not in before]
+        removed = before.difference(now)
+        if added or removed:
+            self._watch.report.changes.append(Change(item.name, tuple(sorted(labels(removed), key=str)), labels(added)))
+
+    def _attempt(self, item: Pass, backup: _Backup | None = None) -> bool:
+        try:
+            changed = item.run(self._model, self._context)
+            if self._checks:
+                verify(self._model)
+            if backup is not None:
+                self._check(backup)
+        except SardonyxError as error:
+            raise located(error, f"optimization {item.name}") from error
+        except Exception as error:
+            text = f"optimization {item.name} failed: {type(error).__name__}: {error}; disable it by its name"
+            raise _named(OptimizationError(text), item.name) from error
+        return changed
+
+    def _check(self, backup: _Backup) -> None:
+        """Raise where the model is not sound; what was wrong before the first pass is the model's own fault."""
+        backup.check_interface(self._model)
+        if self._was_sound:
+            check_sound(self._model)
+        else:
+            verify(self._model)
+        INFER_SHAPES.run(self._model, self._context)
+
+    def _guarded(self, item: Pass) -> bool:
+        backup = _Backup(self._model)
+        fired = self._watch.report.fired.copy()
+        try:
+            changed = self._attempt(item, backup)
+        except SardonyxError as error:
+            name, failure = self._culprit(item, backup, error)
+            self._put_back(backup, fired)
+            if not self._goes_on and isinstance(failure, (InvalidGraph, OptimizationError)):
+                raise _named(OptimizationError(str(failure)), name) from error
+            if not self._goes_on:
+                raise failure from error
+            self._watch.leave_out(Problem(name, f"failed: {failure}", backup.model()))
+            return self._guarded(item) if item.name == _RULES else False
+        if changed and item.name != _RULES and self._watch.run is not None and self._changes_results(item, backup):
+            self._put_back(backup, fired)
+            return False
+        return changed
+
+    def _put_back(self, backup: _Backup, fired: Counter[str]) -> None:
+        backup.restore(self._model)
+        self._watch.report.fired.clear()
+        self._watch.report.fired.update(fired)
+        self._context.facts.clear()
+        INFER_SHAPES.run(self._model, self._context)
+
+    def _culprit(self, item: Pass, backup: _Backup, error: SardonyxError) -> tuple[str, SardonyxError]:
+        """Who is at fault, and the error that says so best."""
+        name = self._watch.take_blamed()
+        if item.name != _RULES or name:
+            return name or item.name, error
+        backup.restore(self._model)
+        self._watch.is_strict = True
+        try:
+            self._attempt(item, backup)
+        except SardonyxError as found:
+            error = found
+        self._watch.is_strict = False
+        return self._watch.take_blamed() or item.name, error
+
+    def _changes_results(self, item: Pass, backup: _Backup) -> bool:
+        """Whether a pass changed what the model computes; it is left out then."""
+        old, after = backup.model(), _Backup(self._model).model()
+        found, reason = self._compare(item, old, after)
+        if reason is not None:
+            self._watch.report.unverified[item.name] = reason
+        elif found is None:
+            self._watch.report.verified[item.name] += 1
+        else:
+            self._watch.leave_out(Problem(item.name, f"changes results: it {found}", old, after))
+        return found is not None
+
+    def _compare(self, item: Pass, before: Model, after: Model) -> tuple[str | None, str | None]:
+        """How `after` differs from `before`, and why that could not be found out."""
+        run = self._watch.run
+        inputs = [value for value in before.graph.inputs if value.constant is None]
+        reason = unsuitable(inputs)
+        if reason is not None or run is None:
+            return None, reason
+        tolerance = getattr(item, "tolerance", _TOLERANCE)
+        for feed in samples(inputs, zlib.crc32(item.name.encode()), overridable_values(before)):
+            named: dict[str, Array] = {value.name: array for value, array in feed.items()}
+            try:
+                old: list[Any] = run(before, named)
+            except SardonyxError as error:
+                reason = str(error)
+                continue
+            return run_both(run, after, named, old, tolerance), None
+        return None, reason or "no random inputs were small enough"
+
+
+class _Backup:
+    """A model as it was."""
+
+    def __init__(self, model: Model) -> None:
+        self._source = model
+        self._graph = clone_graph(model.graph, {})
+        self._functions: dict[FunctionId, Function] = dict(model.functions)
+        self._imports = dict(model.opset_imports)
+
+    def model(self) -> Model:
+        """A model of its own that holds the copy."""
+        copy = Model(clone_graph(self._graph, {}), dict(self._imports), ir_version=self._source.ir_version, path=self._source.path)
+        copy.functions = dict(self._functions)
+        return copy
+
+    def restore(self, model: Model) -> None:
+        """Make `model` what it was."""
+        model.graph = clone_graph(self._graph, {})
+        model.functions, model.opset_imports = dict(self._functions), dict(self._imports)
+
+    def check_interface(self, model: Model) -> None:
+        """Raise InvalidGraph where inputs or outputs are others than before."""
+        if _interface(model.graph) != _interface(self._graph):
+            raise InvalidGraph(f"inputs and outputs must stay {_interface(self._graph)}, found {_interface(model.graph)}")
+
+
+def _interface(graph: Graph) -> tuple[list[str], list[str]]:
+    return [value.name for value in graph.inputs], [value.name for value in graph.outputs]
+
+
+def _nodes(model: Model) -> list[Node]:
+    return [node for graph in all_graphs(model) for node in graph]
+
+
+def _named(error: OptimizationError, name: str) -> OptimizationError:
+    error.optimization = name
+    return error

@@ -1,0 +1,105 @@
+"""Looks on while rules are applied: compares what they put in place with what they replace, records, and leaves out what is wrong.
+
+A replacement is compared before it takes effect, so that one that is refused leaves the graph as it was.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import SardonyxError
+from sardonyx.ir import Model, Node, Value
+from sardonyx.optimize.agreement import MOVING, difference
+from sardonyx.optimize.contract import RunModel
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.region import Region, cut_out
+from sardonyx.optimize.report import Change, NodeLabel, Problem, Report
+from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.sample import samples, unsuitable
+from sardonyx.trace import event
+
+__all__ = ["Watch", "run_both"]
+
+
+class Watch:
+    """What one optimization knows beside its model: who is left out, and the report."""
+
+    def __init__(self, report: Report, disabled: Iterable[str] = (), run: RunModel | None = None, *, records: bool = False) -> None:
+        """Begin.
+
+        Args:
+            report: where findings and changes are written.
+            disabled: names of rules and passes that are left out from the start.
+            run: computes a model; with it each replacement is compared with what it replaces.
+            records: whether every change is listed in the report.
+        """
+        self.report, self.records, self.run = report, records, run
+        self.disabled = set(disabled)
+        self.blamed = ""
+        """The rule that was at work when an error was raised."""
+        self.is_strict = False
+        """Whether the graph is verified after each firing, to find the rule that breaks it."""
+
+    def refusal(self, rule: Rule, match: Match, values: Sequence[Value], built: Sequence[Node], model: Model) -> str | None:
+        """Why a replacement whose nodes are built must not take effect; None where it may. The rule is left out then."""
+        if self.run is None:
+            return None
+        region = cut_out(match, values, built, model)
+        reason = unsuitable(region.inputs)
+        if reason is not None:
+            self.report.unverified[rule.name] = reason
+            return None
+        tolerance = 0.0 if region.operators <= MOVING else rule.tolerance
+        found, reason = _compare(self.run, region, rule.name, tolerance, rule.integer_steps, match.place.overridable)
+        if reason is not None:
+            self.report.unverified[rule.name] = reason
+            return None
+        if found is None:
+            self.report.verified[rule.name] += 1
+            return None
+        self.leave_out(Problem(rule.name, f"changes results: it {found}", region.before, region.after))
+        return f"it changes results: it {found}"
+
+    def fired(self, rule: Rule, removed: Iterable[NodeLabel], added: Iterable[NodeLabel]) -> None:
+        """List a firing in the report."""
+        self.report.changes.append(Change(rule.name, tuple(removed), tuple(added)))
+
+    def take_blamed(self) -> str:
+        """The rule that was at work when an error was raised, "" for none; it is forgotten then."""
+        name, self.blamed = self.blamed, ""
+        return name
+
+    def leave_out(self, problem: Problem) -> None:
+        """Report a problem, and switch off the rule or pass from here on."""
+        self.disabled.add(problem.optimization)
+        self.report.problems.append(problem)
+        event("optimize.left_out", optimization=problem.optimization, reason=problem.message)
+
+
+def _compare(run: RunModel, region: Region, name: str, tolerance: float, integer_steps: int,
+                   overridable: frozenset[Value]) -> tuple[str | None, str | None]:  # fmt: skip
+    """How `after` of a region differs from `before`, and why that could not be found out; None and None where they agree."""
+    reason = "no random inputs were small enough"
+    for feed in samples(region.inputs, zlib.crc32(name.encode()), overridable):
+        named = {inner.name: feed[outer] for inner, outer in zip(region.before.graph.inputs, region.inputs, strict=True)}
+        old, reason = _try(run, region.before, named)
+        if old is not None:
+            return run_both(run, region.after, named, old, tolerance, integer_steps), None
+    return None, reason
+
+
+def run_both(run: RunModel, after: Model, feed: Mapping[str, Array], old: Sequence[Any], tolerance: float,
+             integer_steps: int = 0) -> str | None:  # fmt: skip
+    """How the results of `after` differ from `old`; Any, by their ONNX type."""
+    new, reason = _try(run, after, feed)
+    return f"fails: {reason}" if new is None else difference(old, new, tolerance, integer_steps=integer_steps)
+
+
+def _try(run: RunModel, model: Model, feed: Mapping[str, Array]) -> tuple[list[Any] | None, str]:
+    try:
+        return run(model, feed), ""
+    except SardonyxError as error:
+        return None, str(error)
