@@ -148,6 +148,6 @@ def test_a_placed_node_that_its_provider_declines_is_an_error_or_falls_through()
     held = graph(CHAIN)
     first = next(iter(held))
     providers = [FusingProvider({"Relu", "Neg", "Exp"}, "A", fuse=False), FusingProvider({"Neg"}, "B", fuse=False)]
-    with pytest.raises(errors.NotImplemented, match=r'node "first" \(Relu, opset 21\) is placed on B, which does not run it \(Relu is not'):
+    with pytest.raises(errors.NotImplemented, match=r'"first" .* is placed on B, which does not run it \(Relu is not'):
         assign(held, providers, {first: "B"})
     assert _who(held, dict(assign(held, providers, {first: "B"}, [first]).units))["first"] == "A"
