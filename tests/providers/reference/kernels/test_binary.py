@@ -172,3 +172,13 @@ def test_where_names_shapes_that_do_not_meet():
     """The three shapes are named."""
     with pytest.raises(InvalidArgument, match=r"\(2,\), \(3,\) and \(3,\)"):
         run_op("Where", np.array([True, False]), np.ones(3), np.ones(3))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.float64, np.complex64, object])
+def test_where_of_many_elements_takes_them_by_bits(dtype):
+    """100 x 100, a row against a matrix on either side, and transposed: as np.where."""
+    generator = np.random.default_rng(0)
+    condition = generator.random((100, 100)) > 0.5
+    x, row = ((generator.random(shape) * 100).astype(dtype) for shape in ((100, 100), (100,)))
+    for one, other in ((x, row), (row, x), (x.T, x)):
+        np.testing.assert_array_equal(run_op("Where", condition, one, other), np.where(condition, one, other))

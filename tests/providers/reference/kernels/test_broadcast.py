@@ -55,3 +55,11 @@ def test_old_broadcast_refuses_other_shapes(shape, axis, broadcast):
     """Unequal shapes without broadcast=1, and sizes that are no run of A's, are refused."""
     with pytest.raises(InvalidArgument, match="shape"):
         align_old(np.ones((2, 3, 4, 5)), np.ones(shape), axis, broadcast)
+
+
+@pytest.mark.parametrize("function", [np.add, np.subtract, np.multiply, np.divide, np.maximum, np.less])
+def test_many_half_numbers_round_once(function):
+    """70,000 float16 numbers and a row: what the ufunc of float16 gives, bit for bit."""
+    generator = np.random.default_rng(0)
+    a, b = (generator.standard_normal(shape).astype(np.float16) for shape in ((700, 100), (100,)))
+    np.testing.assert_array_equal(combine(function, a, b), function(a, b))

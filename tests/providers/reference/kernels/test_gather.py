@@ -124,3 +124,14 @@ def test_compress_takes_a_shorter_condition():
     assert run_op("Compress", GRID, condition).tolist() == [1]
     assert run_op("Compress", GRID, condition, axis=-1).tolist() == [[1], [5], [9]]
     assert run_op("Compress", GRID, np.array([True] * 9), axis=0).shape == (3, 4)
+
+
+@pytest.mark.parametrize(("reduction", "ufunc"), [("add", np.add), ("mul", np.multiply), ("max", np.maximum), ("min", np.minimum)])
+def test_scatter_nd_combines_long_slices_in_order(reduction, ufunc):
+    """Forty slices of 500 onto twenty places: as ufunc.at, bit for bit."""
+    generator = np.random.default_rng(0)
+    data, updates = (generator.random((rows, 10, 50), np.float32) for rows in (20, 40))
+    indices = generator.integers(-20, 20, (40, 1))
+    expected = data.copy()
+    ufunc.at(expected, (indices[:, 0],), updates)
+    assert (run_op("ScatterND", data, indices, updates, reduction=reduction) == expected).all()

@@ -182,3 +182,15 @@ def test_long_sums_along_an_outer_axis_keep_their_digits(length):
     """Sums of n equal numbers along the first axis keep four digits even if all roundings agree."""
     x = np.full((length, 3), 0.1, np.float32)
     np.testing.assert_allclose(run_op("ReduceSum", x, np.array([0]), keepdims=0), np.float32(0.1) * np.float64(length), rtol=2e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_cumulative_sum_of_long_slices(axis):
+    """Along any axis of (3, 20, 130), and from the end: as np.add.accumulate, bit for bit."""
+    x = np.random.default_rng(0).random((3, 20, 130), np.float32)
+    assert (run_op("CumSum", x, axis) == np.add.accumulate(x, axis=axis)).all()
+    flipped = np.flip(np.add.accumulate(np.flip(x, axis), axis=axis), axis)
+    assert (run_op("CumSum", x, axis, reverse=1) == flipped).all()
+    zeros = np.zeros_like(x.take([0], axis))
+    exclusive = np.concatenate([zeros, np.add.accumulate(x, axis=axis)], axis).take(range(x.shape[axis]), axis)
+    assert (run_op("CumSum", x, axis, exclusive=1) == exclusive).all()

@@ -152,3 +152,12 @@ def test_suppression_rejects_shapes_and_thresholds():
         run_op("NonMaxSuppression", BOXES[None], SCORES[None, None, :2], ints(1))
     with pytest.raises(InvalidArgument, match="iou_threshold"):
         _selected(iou=1.5)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5000])
+def test_unique_of_many_equal_numbers(count):
+    """First positions, places and counts as np.unique gives them."""
+    x = np.random.default_rng(0).integers(0, 50, count).astype(np.float32)
+    expected = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    for found, wanted in zip(run_op("Unique", x, outputs=4), expected, strict=True):
+        assert (found == wanted).all()

@@ -8,6 +8,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.half import from_half, to_half
 from sardonyx.providers.reference.kernels.precision import require_same_type
 
 __all__ = ["BinaryFunction", "align_old", "combine"]
@@ -21,6 +22,9 @@ def combine(function: BinaryFunction, a: Array, b: Array) -> Array:
     if a.dtype != b.dtype:
         require_same_type(a, b)
     try:
+        if a.dtype == np.float16:
+            result = np.asarray(function(from_half(a), from_half(b)))
+            return to_half(result) if result.dtype == np.float32 else result
         return np.asarray(function(a, b))
     except ValueError as error:
         raise InvalidArgument(

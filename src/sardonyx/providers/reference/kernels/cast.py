@@ -20,6 +20,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.cast_float import NARROW_FLOATS, convert_narrow
 from sardonyx.providers.reference.kernels.cast_string import parse_strings, print_numbers
 from sardonyx.providers.reference.kernels.element_types import element_type
+from sardonyx.providers.reference.kernels.half import from_half, to_half
 from sardonyx.providers.reference.kernels.precision import quiet
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -86,7 +87,9 @@ def convert(x: Array, wanted: DataType, *, saturate: bool, round_mode: str) -> A
         return convert_narrow(plain, wanted, saturate=saturate, round_mode=round_mode)
     if wanted in _SUB_BYTE_INTEGERS and plain.dtype.kind == "f":
         plain = plain.astype(np.int32)
-    return plain.astype(wanted.numpy)
+    if wanted is DataType.FLOAT16 and plain.dtype == np.float32:
+        return to_half(plain)
+    return from_half(plain).astype(wanted.numpy, copy=False) if source is DataType.FLOAT16 else plain.astype(wanted.numpy)
 
 
 def _unchanged(x: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -88,7 +87,10 @@ def gather_nd(_node: Call, data: Array, indices: Array, *, batch_dims: int = 0) 
     return np.broadcast_to(data, indices.shape[:-1] + data.shape)
 
 
-_REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
+_LONG_SLICE = 128
+"""From so many elements on, updates are combined one slice at a time."""
+
+_REDUCTIONS: dict[str, np.ufunc] = {
     "add": np.add,
     "mul": np.multiply,
     "max": np.maximum,
@@ -106,11 +108,22 @@ def _updated(output: Array, grid: tuple[Array, ...], updates: Array, reduction: 
     if output.dtype.kind == "O":
         raise InvalidArgument(f"reduction={reduction!r} of strings; only 'none' is defined for them")
     if output.dtype.kind in "biufc" and output.dtype != np.float16:
-        _REDUCTIONS[reduction].at(output, grid, updates)  # type: ignore[attr-defined]  # ufuncs have `at`; their stub type does not
+        _combine(_REDUCTIONS[reduction], output, grid, updates)
         return output
     wide = output.astype(np.float32)
-    _REDUCTIONS[reduction].at(wide, grid, updates.astype(np.float32))  # type: ignore[attr-defined]  # as above
+    _combine(_REDUCTIONS[reduction], wide, grid, updates.astype(np.float32))
     return wide.astype(output.dtype)
+
+
+def _combine(ufunc: np.ufunc, output: Array, grid: tuple[Array, ...], updates: Array) -> None:
+    """Combine each update with its place, in their order: slices one by one where they are long, which is vectorised."""
+    count = math.prod(np.broadcast_shapes(*(part.shape for part in grid)))
+    if updates.size < count * _LONG_SLICE:
+        ufunc.at(output, grid, updates)
+        return
+    slices = updates.reshape(count, *output.shape[len(grid) :])
+    for place, item in zip(zip(*(part.reshape(-1).tolist() for part in grid), strict=True), slices, strict=True):
+        ufunc(output[place], item, out=output[place])
 
 
 @kernel("Scatter", since=9)

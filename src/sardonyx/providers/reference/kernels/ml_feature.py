@@ -151,7 +151,10 @@ def one_hot_encoder(
         unknown = elements[places < 0].reshape(-1)[0]
         raise InvalidArgument(f"the element {unknown!r} is in no category and zeros=0; add the category, or set zeros=1")
     check_output_size((*data.shape, table.count), 4)
-    return np.equal(places[..., None], np.arange(table.count)).astype(np.float32)
+    output = np.zeros((places.size, table.count), np.float32)
+    known = np.flatnonzero(places >= 0)
+    output[known, places.reshape(-1)[known]] = 1
+    return output.reshape(*data.shape, table.count)
 
 
 @kernel("CategoryMapper", domain=_ML)

@@ -9,6 +9,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.half import from_half
 
 __all__ = ["compute_type", "quiet", "require_same_type", "widen"]
 
@@ -26,7 +27,7 @@ def compute_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def widen(x: Array) -> Array:
     """`x` in its compute type; `x` itself where that is its type."""
-    return x.astype(compute_type(x.dtype), copy=False)
+    return from_half(x) if x.dtype == np.float16 else x.astype(compute_type(x.dtype), copy=False)
 
 
 def require_same_type(*arrays: Array) -> None:

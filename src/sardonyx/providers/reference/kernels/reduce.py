@@ -20,6 +20,9 @@ from sardonyx.providers.reference.registry import Call, KernelFunction, kernel
 
 __all__ = ["ReduceFunction", "arg_extreme", "cumulate"]
 
+_LONG_SLICE = 64
+"""From so many elements on, running results are made a slice at a time."""
+
 ReduceFunction = Callable[[Array, tuple[int, ...]], Array]
 """Reduces an array in its compute type over axes, which it keeps with size 1; of an integer it may return float64."""
 
@@ -203,13 +206,25 @@ def cumulate(ufunc: np.ufunc, neutral: int) -> KernelFunction:
         if exclusive:
             result = np.full(x.shape, neutral, wide)
             later, earlier = _slices(x.ndim, along)
-            ufunc.accumulate(source[earlier], axis=along, dtype=wide, out=result[later])
+            _accumulate(ufunc, source[earlier].astype(wide, copy=False), along, result[later])
         else:
-            result = ufunc.accumulate(source, axis=along, dtype=wide)
+            result = np.empty(x.shape, wide)
+            _accumulate(ufunc, source.astype(wide, copy=False), along, result)
         result = result.astype(x.dtype, copy=False)
         return np.flip(result, along) if reverse else result
 
     return apply
+
+
+def _accumulate(ufunc: np.ufunc, source: Array, axis: int, out: Array) -> None:
+    """Fill `out` with the running results along `axis`: a slice at a time where slices are long, which is vectorised."""
+    if math.prod(source.shape[axis + 1 :]) < _LONG_SLICE:
+        ufunc.accumulate(source, axis=axis, out=out)
+        return
+    slices, results = np.moveaxis(source, axis, 0), np.moveaxis(out, axis, 0)
+    results[:1] = slices[:1]
+    for before, item, result in zip(results, slices[1:], results[1:], strict=False):
+        ufunc(before, item, out=result)
 
 
 def _slices(rank: int, axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:

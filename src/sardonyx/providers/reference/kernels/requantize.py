@@ -50,7 +50,7 @@ def round_to(y: Array, zero_point: Array | None, dtype: np.dtype[Any], *, satura
     """Round the float32 array y, overwritten, to `dtype` after adding zero_point, which broadcasts with it.
 
     Integers round to nearest, ties to even, before the zero point is added, and saturate; floats round once, after it, and
-    saturate if asked to. NaN becomes 0 in integers.
+    saturate if asked to. NaN becomes the smallest integer.
     """
     kind = DataType.from_numpy(dtype)
     if not is_integer(kind):
@@ -61,8 +61,10 @@ def round_to(y: Array, zero_point: Array | None, dtype: np.dtype[Any], *, satura
     np.rint(y, out=y)
     if zero_point is not None:
         y += zero_point.astype(y.dtype)
-    np.fmax(y, low, out=y)
-    np.fmin(y, high, out=y)
+    np.clip(y, low, high, out=y)
+    missing = np.isnan(y)
+    if missing.any():
+        y[missing] = low
     if dtype.kind in "iu":
         return y.astype(dtype)
     return y.astype(np.int8 if low < 0 else np.uint8).astype(dtype)

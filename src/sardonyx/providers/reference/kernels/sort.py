@@ -78,13 +78,17 @@ def top_k(_node: Call, data: Array, k: Array, *, axis: int = -1, largest: int = 
 
 def _distinct(rows: Array) -> tuple[Array, Array]:
     """For rows (entries, parts): the first position of each distinct row, in ascending order, and each entry's rank."""
-    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+    if rows.shape[1] == 1:
+        order = np.argsort(rows[:, 0])
+    else:
+        order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
     ordered = rows[order]
     starts = np.ones(len(rows), bool)
     starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     ranks = np.empty(len(rows), np.int64)
     ranks[order] = np.cumsum(starts) - 1
-    return order[starts], ranks
+    firsts = np.minimum.reduceat(order, np.flatnonzero(starts)) if len(rows) else order
+    return firsts, ranks
 
 
 @kernel("Unique", since=11)
@@ -102,7 +106,7 @@ def unique(_node: Call, data: Array, *, axis: int | None = None, sorted: int = 1
         rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape)
     firsts, ranks = _distinct(rows)
     if not sorted:
-        order = np.argsort(firsts, kind="stable")
+        order = np.argsort(firsts)
         places = np.empty_like(order)
         places[order] = np.arange(len(order))
         firsts, ranks = firsts[order], places[ranks]
