@@ -48,10 +48,12 @@ FAMILIES: dict[str, str] = {
                   "Normalizer OneHotEncoder Scaler ZipMap",
     "training": "Adagrad Adam Gradient Momentum",
     "contrib_array": "CDist DynamicTimeWarping ExpandDims Inverse NGramRepeatBlock NhwcMaxPool UnfoldTensor",
-    "contrib_attention": "GroupQueryAttention MRotaryEmbedding MultiHeadAttention QAttention SparseAttention",
+    "contrib_attention": "DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention GroupQueryAttention MRotaryEmbedding "
+                         "MultiHeadAttention PagedAttention QAttention SparseAttention",
     "contrib_elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu GatedAdd LinearAttentionGate QuickGelu ScaledSiLU",
-    "contrib_matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul MatMulBnb4 MatMulInteger16 MatMulIntegerToFloat "
-                      "MatMulNBits TransposeMatMul",
+    "contrib_matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul MatMulBlockQuantizedFp4Weight "
+                      "MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBits "
+                      "TransposeMatMul",
     "contrib_moe": "MoE QMoE",
     "contrib_normalize": "BranchwiseRMSNorm EmbedLayerNormalization GatedRMSNorm QEmbedLayerNormalization "
                          "SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization",

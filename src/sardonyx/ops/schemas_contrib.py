@@ -29,11 +29,23 @@ _MICROSOFT = """
 Attention(input:T weights:T bias:T? mask_index:M? past:T? attention_bias:T? past_sequence_length:M?) -> output:T present:T? |
   num_heads:INT! unidirectional:INT=0 qkv_hidden_sizes:INTS do_rotary:INT=0 rotary_embedding_dim:INT=0
   mask_filter_value:FLOAT=-10000.0 scale:FLOAT past_present_share_buffer:INT=0
+BeamSearch(input_ids:F max_length:I min_length:I? num_beams:I num_return_sequences:I length_penalty:T? repetition_penalty:T?
+  vocab_mask:M? prefix_vocab_mask:M? attention_mask:I? decoder_input_ids:I? logits_processor:I?) -> sequences:I
+  sequences_scores:T? scores:T? | eos_token_id:INT! pad_token_id:INT! decoder_start_token_id:INT=-1 no_repeat_ngram_size:INT=0
+  early_stopping:INT=0 model_type:INT=0 vocab_size:INT=-1 decoder:GRAPH! encoder:GRAPH init_decoder:GRAPH
 BiasAdd(X:T bias:T skip:T) -> Y:T |
 BiasGelu(A:T B:T) -> C:T |
 BiasSplitGelu(X:T bias:T) -> Y:T |
 BranchwiseRMSNorm(X:T scale:M?) -> Y:T | epsilon:FLOAT=1e-05 num_branches:INT=0
 CDist(A:T B:T) -> C:T | metric:STRING='sqeuclidean'
+CausalConvWithState(input:T weight:T bias:T? past_state:T?) -> output:T present_state:T | activation:STRING='none'
+  channels_last:INT=0 dilation:INT=1 ndim:INT=1 state_window:INT=0
+DecoderMaskedMultiHeadAttention(query:T key:T? value:T? mask_index:M? attention_bias:T? past_key:T? past_value:T?
+  past_sequence_length:M? beam_width:M? cache_indirection:M? bias:T?) -> output:T present_key:T? present_value:T? qk:QK? |
+  num_heads:INT! mask_filter_value:FLOAT=-10000.0 output_qk:INT=0 past_present_share_buffer:INT=0 scale:FLOAT
+DecoderMaskedSelfAttention(input:T weights:T bias:T mask_index:M? past:T attention_bias:T? past_sequence_length:M beam_width:M?
+  cache_indirection:M?) -> output:T present:T | num_heads:INT! do_rotary:INT=0 mask_filter_value:FLOAT=-10000.0
+  past_present_share_buffer:INT=0 scale:FLOAT
 DequantizeLinear(x:T1 x_scale:T2 x_zero_point:T1?) -> y:T2 | axis:INT=1
 DynamicQuantizeLSTM(X:T W:T2 R:T2 B:T? sequence_lens:T1? initial_h:T? initial_c:T? P:T? W_scale:T W_zero_point:T2 R_scale:T
   R_zero_point:T2) -> Y:T? Y_h:T? Y_c:T? | activation_alpha:FLOATS activation_beta:FLOATS activations:STRINGS clip:FLOAT
@@ -55,6 +67,9 @@ GatherBlockQuantized(data:T1 indices:Tind scales:T2 zero_points:T1?) -> output:T
   block_size:INT=128 bits:INT=4
 GatherND(data:T indices:Tind) -> output:T |
 Gelu(X:T) -> Y:T |
+GreedySearch(input_ids:I max_length:I min_length:I? repetition_penalty:T? vocab_mask:I? prefix_vocab_mask:I? attention_mask:I?)
+  -> sequences:I | eos_token_id:INT! pad_token_id:INT! decoder_start_token_id:INT=-1 no_repeat_ngram_size:INT=0 model_type:INT=0
+  vocab_size:INT=-1 decoder:GRAPH! encoder:GRAPH init_decoder:GRAPH
 GridSample(X:T1 Grid:T1) -> Y:T2 | align_corners:INT=0 mode:STRING='bilinear' padding_mode:STRING='zeros'
 GroupQueryAttention(query:T key:T? value:T? past_key:T_CACHE? past_value:T_CACHE? seqlens_k:M total_sequence_length:M cos_cache:T?
   sin_cache:T? position_ids:tensor(int64)? attention_bias:T? head_sink:T? k_scale:T_KV_SCALE? v_scale:T_KV_SCALE? q_norm_weight:T?
@@ -66,7 +81,12 @@ Inverse(X:T) -> Y:T |
 LinearAttention(query:T key:T value:T past_state:S? decay:T? beta:T?) -> output:T present_state:S | chunk_size:INT=64
   kv_num_heads:INT! q_num_heads:INT! scale:FLOAT=0.0 state_window:INT=0 update_rule:STRING='gated_delta'
 LinearAttentionGate(a:T dt_bias:TF decay_scale:TF b:T?) -> decay:T beta:T? |
+MRotaryEmbedding(input:T position_ids:M cos_cache:T sin_cache:T) -> output:T | mrope_section:INTS! num_heads:INT=0
+  rotary_embedding_dim:INT=0 interleaved:INT=0 mrope_layout:INT=0 is_packed_batching:INT=0 scale:FLOAT=1.0
+MatMulBlockQuantizedFp4Weight(A:T B:T1 weight_scale:T2 weight_scale_2:T3 input_scale:T3? bias:T?) -> Y:T | block_size:INT=16
+MatMulBlockQuantizedFp8Weight(A:T B:T1 b_scale:T2 a_scale:T2? bias:T?) -> Y:T | block_size:INT=128
 MatMulBnb4(A:T1 B:T2 absmax:T1) -> Y:T1 | K:INT! N:INT! block_size:INT! quant_type:INT! training_mode:INT=0 transB:INT=1
+MatMulFpQ4(A:T1 B:T2 B_shape:T3) -> Y:T1 | blk_quant_type:INT=1
 MatMulInteger16(A:T1 B:T2) -> Y:T3 |
 MatMulIntegerToFloat(A:T1 B:T2 a_scale:T3 b_scale:T3 a_zero_point:T1? b_zero_point:T2? bias:T3?) -> Y:T3 |
 MatMulNBits(A:T1 B:T2 scales:T1 zero_points:T3? g_idx:T4? bias:T1?) -> Y:T1 | K:INT! N:INT! bits:INT=4 block_size:INT!
@@ -81,6 +101,12 @@ MultiHeadAttention(query:T key:T? value:T? bias:T? key_padding_mask:M? attention
 NGramRepeatBlock(input_ids:Tid scores:T) -> scores_out:T | ngram_size:INT!
 NhwcMaxPool(x:T) -> y:T | auto_pad:STRING='NOTSET' ceil_mode:INT=0 dilations:INTS kernel_shape:INTS! pads:INTS strides:INTS
 Pad(data:T pads:tensor(int64) value:T?) -> output:T | mode:STRING='constant'
+PagedAttention(query:T key:T? value:T? key_cache:T_CACHE value_cache:T_CACHE? cumulative_sequence_length:S past_seqlens:S
+  block_table:S cos_cache:T? sin_cache:T? slot_mapping:S? head_sink:T? q_norm_weight:T? k_norm_weight:T? k_scale:T_KV_SCALE?
+  v_scale:T_KV_SCALE? attention_metadata:S?) -> output:T key_cache_out:T_CACHE? value_cache_out:T_CACHE? | num_heads:INT!
+  kv_num_heads:INT! scale:FLOAT softcap:FLOAT=0.0 local_window_size:INT=-1 is_causal:INT=1 do_rotary:INT=0 rotary_interleaved:INT=0
+  rotary_offset:INT=0 qk_norm_epsilon:FLOAT=1e-06 v_head_size:INT=0 kv_cache_layout:STRING='SEPARATE' k_quant_type:STRING='NONE'
+  v_quant_type:STRING='NONE' k_cache_dtype:STRING='' v_cache_dtype:STRING=''
 QAttention(input:T1 weight:T2 bias:T3 input_scale:T3 weight_scale:T3 mask_index:T4? input_zero_point:T1? weight_zero_point:T2?
   past:T3?) -> output:T3 present:T3? | num_heads:INT! unidirectional:INT=0 do_rotary:INT=0 scale:FLOAT
   mask_filter_value:FLOAT=-10000.0 past_present_share_buffer:INT=0
@@ -118,16 +144,30 @@ QuickGelu(X:T) -> Y:T | alpha:FLOAT=1.702
 Range(start:T limit:T delta:T?) -> Y:T |
 RotaryEmbedding(input:T position_ids:M cos_cache:T sin_cache:T) -> output:T | scale:FLOAT=1.0 interleaved:INT=0
   rotary_embedding_dim:INT=0 num_heads:INT=0 is_packed_batching:INT=0
+Sampling(input_ids:I max_length:I min_length:I? repetition_penalty:T? vocab_mask:I? prefix_vocab_mask:I? attention_mask:I?
+  presence_mask:I? seed:I?) -> sequences:I filtered_logits:T? | eos_token_id:INT! pad_token_id:INT! decoder_start_token_id:INT=-1
+  no_repeat_ngram_size:INT=0 model_type:INT=0 vocab_size:INT=-1 temperature:FLOAT=1.0 top_p:FLOAT=0.0 filter_value:FLOAT=-1e20
+  min_tokens_to_keep:INT=0 presence_penalty:FLOAT=0.0 custom:INT=0 decoder:GRAPH! encoder:GRAPH init_decoder:GRAPH
 ScaledSiLU(X:T scale:M?) -> Y:T | alpha:FLOAT=1.0
 SkipLayerNormalization(input:T skip:T gamma:T beta:T? bias:T?) -> output:T mean:U? inv_std_var:U? input_skip_bias_sum:T? |
   epsilon:FLOAT=1e-12
 SkipSimplifiedLayerNormalization(input:T skip:T gamma:T bias:T?) -> output:T mean:U? inv_std_var:U? input_skip_bias_sum:T? |
   epsilon:FLOAT=1e-12
+SparseAttention(query:T key:T? value:T? past_key:T past_value:T block_row_indices:M block_col_indices:M total_sequence_length:M
+  key_total_sequence_lengths:M cos_cache:T? sin_cache:T?) -> output:T present_key:T present_value:T | num_heads:INT!
+  kv_num_heads:INT! sparse_block_size:INT! scale:FLOAT do_rotary:INT=0 rotary_interleaved:INT=0
 Tokenizer(X:tensor(string)) -> Y:tensor(string) | mark:INT! mincharnum:INT! pad_value:STRING! separators:STRINGS tokenexp:STRING
 TransposeMatMul(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0
 Trilu(X:T k:tensor(int64)?) -> Y:T | upper:INT=1
 UnfoldTensor(input:T) -> output:T | dim:INT=-1 size:INT! step:INT=1
 Unique(x:T) -> y:T idx:tensor(int64) counts:tensor(int64) |
+WhisperBeamSearch(input_ids:F max_length:I min_length:I? num_beams:I num_return_sequences:I length_penalty:T? repetition_penalty:T?
+  vocab_mask:M? prefix_vocab_mask:M? attention_mask:I? decoder_input_ids:I? logits_processor:I? cross_qk_layer_head:I?
+  extra_decoding_ids:I? temperature:T?) -> sequences:I sequences_scores:T? scores:T? cross_qk:V? non_speech_probs:T? |
+  eos_token_id:INT! pad_token_id:INT! decoder_start_token_id:INT=-1 no_repeat_ngram_size:INT=0 early_stopping:INT=0 model_type:INT=2
+  vocab_size:INT=-1 decoder_output_cross_qk:INT=0 translate_token_id:INT transcribe_token_id:INT start_of_lm_token_id:INT
+  no_speech_token_id:INT=-1 no_timestamps_token_id:INT beginning_timestamp_token_id:INT decoder:GRAPH! encoder:GRAPH
+  init_decoder:GRAPH
 """
 
 _OPTIONS = {"?": ParameterOption.OPTIONAL, "*": ParameterOption.VARIADIC}

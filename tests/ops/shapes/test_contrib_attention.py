@@ -45,3 +45,39 @@ def test_attention_with_packed_weights() -> None:
     (fact,) = infer_op("QAttention", byte, tensor(DataType.INT8, (768, 2304)), floats(2304), floats(), floats(), domain=MICROSOFT,
                        num_heads=12)[:1]  # fmt: skip
     assert (fact.dtype, fact.shape) == (DataType.FLOAT, (A, B, 768))
+
+
+def test_one_token_grows_its_caches() -> None:
+    """A past grows by one, a shared buffer not at all; an encoder's keys are the cache."""
+    q, past = floats(A, 1, 512), floats(A, 8, PAST, 64)
+    name = "DecoderMaskedMultiHeadAttention"
+    facts = infer_op(name, q, q, q, None, None, past, past, domain=MICROSOFT, outputs=4, num_heads=8)
+    assert [fact.shape for fact in facts] == [(A, 1, 512), (A, 8, PAST + 1, 64), (A, 8, PAST + 1, 64), (A, 8, 1, PAST + 1)]
+    facts = infer_op(name, q, q, q, None, None, past, past, domain=MICROSOFT, outputs=3, num_heads=8, past_present_share_buffer=1)
+    assert facts[1].shape == (A, 8, PAST, 64)
+    facts = infer_op(name, q, past, past, domain=MICROSOFT, outputs=3, num_heads=8)
+    assert [fact.shape for fact in facts] == [(A, 1, 512), (A, 8, PAST, 64), (A, 8, PAST, 64)]
+
+
+def test_one_token_of_self_attention() -> None:
+    """Past and present stack keys and values."""
+    inputs = (floats(A, 1, 768), floats(768, 2304), floats(2304), None, floats(2, A, 12, PAST, 64))
+    facts = infer_op("DecoderMaskedSelfAttention", *inputs, domain=MICROSOFT, outputs=2, num_heads=12)
+    assert [fact.shape for fact in facts] == [(A, 1, 768), (2, A, 12, PAST + 1, 64)]
+
+
+def test_sparse_and_paged_attention_keep_their_caches() -> None:
+    """Caches have the shape that they came with."""
+    q, kv, cache = floats(A, B, 512), floats(A, B, 128), floats(A, 2, PAST, 64)
+    facts = infer_op("SparseAttention", q, kv, kv, cache, cache, domain=MICROSOFT, outputs=3, num_heads=8, kv_num_heads=2)
+    assert [fact.shape for fact in facts] == [(A, B, 512), cache.shape, cache.shape]
+    pages = floats(16, 32, 2, 64)
+    facts = infer_op("PagedAttention", floats(B, 768), None, None, pages, pages, domain=MICROSOFT, outputs=3, num_heads=8,
+                     kv_num_heads=2)  # fmt: skip
+    assert [fact.shape for fact in facts] == [(B, 512), pages.shape, pages.shape]
+
+
+def test_rotation_keeps_the_shape() -> None:
+    """Positions change no shape."""
+    (fact,) = infer_op("MRotaryEmbedding", floats(A, B, 512), domain=MICROSOFT)
+    assert fact.shape == (A, B, 512)

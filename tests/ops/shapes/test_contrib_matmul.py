@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.infer_op import A, B, dtype_of, error_of, floats, infer_shape
+from support.infer_op import A, B, dtype_of, error_of, floats, infer_shape, ints
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Shape
@@ -26,6 +26,13 @@ def test_products_of_packed_weights() -> None:
     assert shape_of("MatMulBnb4", floats(A, 64), tensor(DataType.UINT8, (1024,)), floats(32), K=64, N=32) == (A, 32)
     message = error_of("MatMulNBits", floats(A, 63), packed, floats(64), domain=MICROSOFT, K=64, N=32, block_size=32)
     assert "does not end in K=64" in message
+
+
+def test_products_of_weights_in_blocks() -> None:
+    """The inputs themselves say how large the weights are."""
+    assert shape_of("MatMulFpQ4", floats(A, B, 64), tensor(DataType.UINT8, (672,)), ints(64, 16)) == (A, B, 16)
+    assert shape_of("MatMulBlockQuantizedFp8Weight", floats(A, 64), tensor(DataType.FLOAT8E4M3FN, (B, 64)), floats(B, 1)) == (A, B)
+    assert shape_of("MatMulBlockQuantizedFp4Weight", floats(A, 64), tensor(DataType.UINT8, (B, 32)), floats(B, 1)) == (A, B)
 
 
 def test_fused_products_transpose() -> None:

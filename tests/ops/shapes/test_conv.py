@@ -53,3 +53,12 @@ def test_causal_conv_keeps_the_shape_and_gives_the_state() -> None:
     output, state = infer_op("CausalConvWithState", floats(A, 8, B), floats(8, 1, 4), outputs=2)
     assert output.shape == (A, 8, B)
     assert state.shape == (A, 8, 3)
+
+
+def test_causal_conv_of_microsoft_has_dilation_layout_and_windows() -> None:
+    """The state is (k - 1) x dilation long, may lie second, and may have slots before it."""
+    inputs, options = (floats(A, 8, B), floats(8, 1, 4)), {"domain": "com.microsoft", "outputs": 2}
+    assert infer_op("CausalConvWithState", *inputs, dilation=2, state_window=5, **options)[1].shape == (5, A, 8, 6)
+    output, state = infer_op("CausalConvWithState", floats(A, B, 2, 4), floats(8, 1, 4), channels_last=1, **options)
+    assert output.shape == (A, B, 2, 4)
+    assert state.shape == (A, 3, 2, 4)

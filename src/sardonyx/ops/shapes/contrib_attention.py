@@ -95,3 +95,58 @@ def _packed(
     D: Dim = sizes[0] // num_heads if sizes else hidden // num_heads
     T: Dim = S if past is None else _dim(past, 3) + (0 if shares_buffer else S)
     return tensor(x.dtype, (B, S, hidden)), tensor(x.dtype, (2, B, num_heads, T, D))
+
+
+@shape_function("MRotaryEmbedding", domain=_MICROSOFT)
+def rotated(call: ShapeCall, x: Fact, *others: Fact | None) -> Fact:
+    """The output is as the first input."""
+    return tensor(x.dtype, x.shape)
+
+
+@shape_function("SparseAttention", domain=_MICROSOFT)
+def sparse_attention(call: ShapeCall, query: Fact, key: Fact | None, value: Fact | None, past_key: Fact, past_value: Fact,
+                     *others: Fact | None, num_heads: int, kv_num_heads: int) -> tuple[Fact, ...]:  # fmt: skip
+    """(B, S, N * D), packed with keys and values where `key` is left out -> the same, and the caches as they were."""
+    B, S, hidden = (_dim(query, axis) for axis in range(3))
+    size = hidden // (num_heads + 2 * kv_num_heads) if key is None else hidden // num_heads
+    caches = (tensor(past_key.dtype, past_key.shape), tensor(past_value.dtype, past_value.shape))
+    return tensor(query.dtype, (B, S, size * num_heads)), *caches
+
+
+@shape_function("DecoderMaskedMultiHeadAttention", domain=_MICROSOFT)
+def decoder_masked_multi_head_attention(call: ShapeCall, query: Fact, key: Fact | None = None, value: Fact | None = None,
+                                        mask: Fact | None = None, attention_bias: Fact | None = None, past_key: Fact | None = None,
+                                        past_value: Fact | None = None, *others: Fact | None, num_heads: int,
+                                        past_present_share_buffer: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+    """One query per sequence (B, 1, hidden) -> (B, 1, N * V's size), the caches (B, N, T, D) and the weights (B, N, 1, T)."""
+    B, dtype = _dim(query, 0), query.dtype
+    if key is not None and key.shape is not None and len(key.shape) == 4:
+        sizes = (key.shape[3], _dim(value, 3))
+        T: Dim = key.shape[2]
+        cached = T
+    else:
+        hidden = _dim(query, 2)
+        sizes = (hidden // 3 // num_heads,) * 2 if key is None else (hidden // num_heads, _dim(value, 2) // num_heads)
+        T = 1 if past_key is None else anonymous() if past_present_share_buffer else _dim(past_key, 2) + 1
+        cached = _dim(past_key, 2) if past_key is not None and past_present_share_buffer else T
+    caches = [tensor(dtype, (B, num_heads, cached, size)) for size in sizes]
+    return tensor(dtype, (B, 1, sizes[1] * num_heads)), *caches, tensor(dtype, (B, num_heads, 1, T))
+
+
+@shape_function("DecoderMaskedSelfAttention", domain=_MICROSOFT)
+def decoder_masked_self_attention(call: ShapeCall, x: Fact, weights: Fact, bias: Fact, mask: Fact | None = None,
+                                  past: Fact | None = None, *others: Fact | None, num_heads: int,
+                                  past_present_share_buffer: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+    """As Attention, of one token."""
+    return _packed(x, weights, past, num_heads, (), past_present_share_buffer)
+
+
+@shape_function("PagedAttention", domain=_MICROSOFT)
+def paged_attention(call: ShapeCall, query: Fact, key: Fact | None = None, value: Fact | None = None, key_cache: Fact | None = None,
+                    value_cache: Fact | None = None, *others: Fact | None, num_heads: int, kv_num_heads: int,
+                    v_head_size: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+    """(tokens, N * D), packed with keys and values where `key` is left out -> the same, and the caches as they were."""
+    tokens, hidden = _dim(query, 0), _dim(query, 1)
+    size = v_head_size or (hidden // (num_heads + 2 * kv_num_heads) if key is None else hidden // num_heads)
+    caches = [tensor(fact.dtype, fact.shape) for fact in (key_cache, value_cache) if fact is not None]
+    return tensor(query.dtype, (tokens, size * num_heads)), *caches

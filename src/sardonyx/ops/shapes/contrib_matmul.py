@@ -11,6 +11,7 @@ from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
 from sardonyx.ops.shapes.axes import require_rank
 from sardonyx.ops.shapes.conv import conv_shape
+from sardonyx.ops.shapes.elements import dims_of
 from sardonyx.ops.shapes.matmul import product_shape
 
 __all__: list[str] = []
@@ -26,6 +27,21 @@ def matmul_nbits(call: ShapeCall, a: Fact, b: Fact, scales: Fact, *others: Fact 
     if not a.shape or (isinstance(a.shape[-1], int) and a.shape[-1] != K):
         raise InvalidGraph(f"A of shape {dims_text(a.shape)} does not end in K={K}")
     return tensor(a.dtype, (*a.shape[:-1], N))
+
+
+@shape_function("MatMulFpQ4", domain=_MICROSOFT)
+def matmul_fp_q4(call: ShapeCall, a: Fact, b: Fact, b_shape: Fact) -> Fact:
+    """(…, K) x packed (K, N) -> (…, N), where N is an element of the last input."""
+    sizes = dims_of(b_shape)
+    N = sizes[1] if sizes is not None and len(sizes) == 2 else None
+    return tensor(a.dtype, None if not a.shape else (*a.shape[:-1], anonymous() if N is None else N))
+
+
+@shape_function("MatMulBlockQuantizedFp4Weight", "MatMulBlockQuantizedFp8Weight", domain=_MICROSOFT)
+def matmul_block_weight(call: ShapeCall, a: Fact, b: Fact, *others: Fact | None) -> Fact:
+    """(…, K) x transposed (N, K), perhaps packed -> (…, N)."""
+    weights = require_rank(b, "B", 2, 2)
+    return tensor(a.dtype, None if not a.shape else (*a.shape[:-1], anonymous() if weights is None else weights[0]))
 
 
 @shape_function("FusedMatMul", "TransposeMatMul", domain=_MICROSOFT)

@@ -104,9 +104,20 @@ def col2im(call: ShapeCall, x: Fact, image_shape: Fact, block_shape: Fact) -> Fa
 
 
 @shape_function("CausalConvWithState")
-@shape_function("CausalConvWithState", domain="com.microsoft")
 def causal_conv(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, past: Fact | None = None) -> tuple[Fact, ...]:
     """The output is as the input (N, C, T); the state holds the last k - 1 of each channel."""
     shape, weights = require_rank(x, "input", 3, 3), require_rank(w, "weight", 3, 3)
     state = None if shape is None or weights is None else (shape[0], shape[1], weights[2] - 1)
     return tensor(x.dtype, shape), tensor(x.dtype, state)
+
+
+@shape_function("CausalConvWithState", domain="com.microsoft")
+def microsoft_causal_conv(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, past: Fact | None = None, *,
+                          channels_last: int = 0, dilation: int = 1, state_window: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+    """As the standard's, with a state of (k - 1) x dilation; channels_last puts its positions second, a window slots before it."""
+    shape, weights = require_rank(x, "input", 3), require_rank(w, "weight", 3)
+    if shape is None or weights is None:
+        return tensor(x.dtype, shape), tensor(x.dtype)
+    length = (weights[-1] - 1) * dilation
+    state = (shape[0], length, *shape[2:]) if channels_last else (*shape[:-1], length)
+    return tensor(x.dtype, shape), tensor(x.dtype, (state_window, *state) if state_window else state)

@@ -3,6 +3,7 @@
 from sardonyx.providers.reference.kernels import activation as activation
 from sardonyx.providers.reference.kernels import attention as attention
 from sardonyx.providers.reference.kernels import binary as binary
+from sardonyx.providers.reference.kernels import block_weights as block_weights
 from sardonyx.providers.reference.kernels import cast as cast
 from sardonyx.providers.reference.kernels import constant as constant
 from sardonyx.providers.reference.kernels import contrib_array as contrib_array
@@ -20,6 +21,7 @@ from sardonyx.providers.reference.kernels import contrib_string as contrib_strin
 from sardonyx.providers.reference.kernels import control_flow as control_flow
 from sardonyx.providers.reference.kernels import conv as conv
 from sardonyx.providers.reference.kernels import conv_transpose as conv_transpose
+from sardonyx.providers.reference.kernels import decoder_attention as decoder_attention
 from sardonyx.providers.reference.kernels import deform_conv as deform_conv
 from sardonyx.providers.reference.kernels import einsum as einsum
 from sardonyx.providers.reference.kernels import gather as gather
@@ -34,6 +36,7 @@ from sardonyx.providers.reference.kernels import ml_feature as ml_feature
 from sardonyx.providers.reference.kernels import ml_linear as ml_linear
 from sardonyx.providers.reference.kernels import ml_tree as ml_tree
 from sardonyx.providers.reference.kernels import normalize as normalize
+from sardonyx.providers.reference.kernels import paged_attention as paged_attention
 from sardonyx.providers.reference.kernels import pool as pool
 from sardonyx.providers.reference.kernels import quantize as quantize
 from sardonyx.providers.reference.kernels import random as random
