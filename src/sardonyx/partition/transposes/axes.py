@@ -1,0 +1,151 @@
+"""Transposes through operators that name axes: the axes are renamed, and what is left of the permutation comes behind.
+
+    Split(Transpose(x), axis=a)                       becomes      Transpose(Split(x, axis=permutation[a])) for each part
+    ReduceMax(Transpose(x), axes, keepdims=0)         becomes      Transpose'(ReduceMax(x, permuted axes, keepdims=0))
+    Unsqueeze(Transpose(x), axes)                     becomes      Transpose'(Unsqueeze(x, axes))
+
+Transpose' moves the dimensions that the result has; where they keep their order, there is none.
+
+Left alone: axes that are computed, Squeeze without axes, and Softmax before opset 13 where it does not fold the same dimensions in
+the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from sardonyx.ir import Attribute, Node
+from sardonyx.partition.transposes.edit import Edit, axes_of
+from sardonyx.partition.transposes.handler import Handler, all_inputs
+from sardonyx.partition.transposes.permutation import Permutation, reordering
+
+__all__ = ["AXES", "axis_of", "push_axis"]
+
+_REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+               "ReduceSum", "ReduceSumSquare")  # fmt: skip
+
+
+def axis_of(node: Node, default: int, rank: int) -> int:
+    """The attribute `axis`, counted from the front."""
+    axis: int = node.get("axis", default)
+    return axis % rank
+
+
+def push_axis(edit: Edit, node: Node, permutation: Permutation, default: int) -> bool:
+    """The first input carries the layout, `axis` is renamed, and every result gets the transpose."""
+    axis = axis_of(node, default, len(permutation))
+    edit.bring_whole(node, 0, permutation)
+    node.attributes["axis"] = Attribute.of(permutation[axis])
+    for value in reversed(node.outputs):
+        edit.put_behind(node, value, permutation)
+    return True
+
+
+def _concat(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    if any(value is None or value.shape is None for value in node.inputs):
+        return False
+    axis = axis_of(node, 1, len(permutation))
+    for index in range(len(node.inputs)):
+        edit.bring_whole(node, index, permutation)
+    node.attributes["axis"] = Attribute.of(permutation[axis])
+    edit.put_behind(node, node.output, permutation)
+    return True
+
+
+def _split(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    return push_axis(edit, node, permutation, 0)
+
+
+def _softmax(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    if node.version >= 13:
+        return push_axis(edit, node, permutation, -1)
+    rank = len(permutation)
+    axis = axis_of(node, 1, rank)
+    if permutation[axis:] != tuple(range(axis, rank)):
+        return False
+    edit.bring_whole(node, 0, permutation)
+    edit.put_behind(node, node.output, permutation)
+    return True
+
+
+def _without(labels: Sequence[Hashable], axes: set[int]) -> list[Hashable]:
+    return [label for index, label in enumerate(labels) if index not in axes]
+
+
+def _after_removal(permutation: Permutation, axes: set[int]) -> Permutation:
+    """What is left of `permutation` when these axes of its result are taken out."""
+    return reordering(_without(range(len(permutation)), {permutation[axis] for axis in axes}), _without(permutation, axes))
+
+
+def _reduce(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    axes, rank = axes_of(node, 1), len(permutation)
+    if axes is None or (not axes and node.get("noop_with_empty_axes", 0)):
+        return False
+    kept, reduced = node.get("keepdims", 1), {axis % rank for axis in axes} or set(range(rank))
+    edit.bring_whole(node, 0, permutation)
+    if axes:
+        edit.set_axes(node, 1, [permutation[axis % rank] for axis in axes])
+    edit.put_behind(node, node.output, permutation if kept else _after_removal(permutation, reduced))
+    return True
+
+
+def _arg(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    axis = axis_of(node, 0, len(permutation))
+    edit.bring_whole(node, 0, permutation)
+    node.attributes["axis"] = Attribute.of(permutation[axis])
+    edit.put_behind(node, node.output, permutation if node.get("keepdims", 1) else _after_removal(permutation, {axis}))
+    return True
+
+
+def _squeeze(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    axes, rank = axes_of(node, 1), len(permutation)
+    if not axes:
+        return False
+    edit.bring_whole(node, 0, permutation)
+    edit.set_axes(node, 1, [permutation[axis % rank] for axis in axes])
+    edit.put_behind(node, node.output, _after_removal(permutation, {axis % rank for axis in axes}))
+    return True
+
+
+def _unsqueeze(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    axes = axes_of(node, 1)
+    if not axes:
+        return False
+    rank = len(permutation) + len(axes)
+    new = {axis % rank for axis in axes}
+    old = [axis for axis in range(rank) if axis not in new]
+    behind = list(range(rank))
+    for index, axis in enumerate(old):
+        behind[axis] = old[permutation[index]]
+    edit.bring_whole(node, 0, permutation)
+    edit.put_behind(node, node.output, tuple(behind))
+    return True
+
+
+def _gather(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    """The dimensions of the indices take the place of the axis."""
+    indices = node.inputs[1]
+    if indices is None or indices.shape is None:
+        return False
+    axis = axis_of(node, 0, len(permutation))
+    inner: list[Hashable] = [("index", number) for number in range(len(indices.shape))]
+    source = permutation[axis]
+    before = [*range(source), *inner, *range(source + 1, len(permutation))]
+    after = [*permutation[:axis], *inner, *permutation[axis + 1 :]]
+    edit.bring_whole(node, 0, permutation)
+    node.attributes["axis"] = Attribute.of(source)
+    edit.put_behind(node, node.output, reordering(before, after))
+    return True
+
+
+AXES: Mapping[str, Handler] = {
+    **dict.fromkeys(_REDUCTIONS, Handler(_reduce)),
+    **dict.fromkeys(("ArgMax", "ArgMin"), Handler(_arg)),
+    **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), Handler(_softmax)),
+    "Concat": Handler(_concat, all_inputs),
+    "Gather": Handler(_gather),
+    "Split": Handler(_split),
+    "Squeeze": Handler(_squeeze),
+    "Unsqueeze": Handler(_unsqueeze),
+}
+"""Operator of ai.onnx -> how a transpose is pushed through it."""

@@ -1,0 +1,223 @@
+"""The steps of pushing a transpose through a node.
+
+    Transpose(x) -> Op -> y        edit.bring(node, 0, permutation)         x -> Op -> y
+                                   edit.put_behind(node, y, permutation)    x -> Op -> Transpose -> y
+
+Transposes of the same value by the same permutation are made once, just behind what makes the value, and so are transposed
+constants: a constant that nodes in both layouts read is held in both. A constant behind a DequantizeLinear is transposed together
+with its DequantizeLinear, so that the two stay one unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.ir import Attribute, AttributeKind, Graph, Node, Tensor, TensorType, Value
+from sardonyx.partition.transposes.permutation import (
+    Permutation,
+    identity,
+    inverse,
+    moves_nothing,
+    permutation_of,
+    permuted,
+    then,
+    weight_of,
+)
+
+__all__ = ["Edit", "axes_of", "is_neutral", "source_of"]
+
+_VERSION = 13
+"""The opset version of nodes that are added."""
+
+
+def source_of(value: Value | None, permutation: Permutation) -> Value | None:
+    """What a transpose by `permutation` that makes `value` reads; None where none does."""
+    producer = None if value is None else value.producer
+    return producer.inputs[0] if producer is not None and permutation_of(producer) == permutation else None
+
+
+def is_neutral(value: Value | None) -> bool:
+    """Whether a broadcast input is the same in every layout: left out, or of one element."""
+    return value is None or (value.shape is not None and all(dim == 1 for dim in value.shape))
+
+
+def axes_of(node: Node, index: int) -> list[int] | None:
+    """The axes that a node has as an attribute or as a constant input; None where they are computed, empty where there are none."""
+    if "axes" in node.attributes:
+        return list(node.get("axes"))
+    value = node.input(index)
+    if value is None:
+        return []
+    return None if value.constant is None else [int(axis) for axis in value.constant.numpy().ravel()]
+
+
+class Edit:
+    """Changes to one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        """Begin to change `graph`."""
+        self.graph = graph
+        self._made: dict[tuple[Value, Permutation], Value] = {}
+
+    def going(self, values: Sequence[Value | None], permutation: Permutation, reader: Node | None) -> int:
+        """The weight of the transposes by `permutation` that make `values`, each once; of those alone that `reader` keeps alive."""
+        found = {value for value in values if value is not None and source_of(value, permutation) is not None}
+        return sum(max(weight_of(value.shape), 1) for value in found if reader is None or _is_kept_by(value, reader))
+
+    def coming(self, values: Sequence[Value | None], permutation: Permutation) -> int:
+        """The weight of the transposes that the others of `values` would need."""
+        others = {value for value in values if value is not None and source_of(value, permutation) is None}
+        return sum(self._cost(value, inverse(permutation)) for value in others if not is_neutral(value))
+
+    def _cost(self, value: Value, permutation: Permutation) -> int:
+        if value.constant is not None or _dequantized_constant(value) is not None or (value, permutation) in self._made:
+            return 0
+        shape, rank = value.shape, len(permutation)
+        if shape is not None and moves_nothing(permutation, (1,) * (rank - len(shape)) + tuple(shape)):
+            return 0
+        return weight_of(shape)
+
+    def bring(self, node: Node, index: int, permutation: Permutation) -> None:
+        """Let input `index` of `node`, where the layout matters to it, be what it was before a transpose by `permutation`."""
+        value = node.inputs[index]
+        if value is not None and not is_neutral(value):
+            self.bring_whole(node, index, permutation)
+
+    def bring_whole(self, node: Node, index: int, permutation: Permutation) -> None:
+        """As `bring`, for an input that has the full rank whatever its size."""
+        value = node.inputs[index]
+        if value is not None:
+            source = source_of(value, permutation)
+            node.replace_input(index, source if source is not None else self.transposed(value, inverse(permutation)))
+
+    def transposed(self, value: Value, permutation: Permutation) -> Value:
+        """`value`, with dimensions of 1 in front where its rank is lower, after a transpose by `permutation`."""
+        if permutation == identity(len(permutation)):
+            return value
+        found = self._made.get((value, permutation))
+        if found is None:
+            found = self._made[value, permutation] = self._transpose(value, permutation)
+        return found
+
+    def _transpose(self, value: Value, permutation: Permutation) -> Value:
+        if value.constant is not None:
+            return self._constant(value, value.constant.numpy(), permutation)
+        quantized = _dequantized_constant(value)
+        if quantized is not None and value.producer is not None:
+            return self._dequantized(value.producer, value, quantized, permutation)
+        value = self._padded(value, len(permutation))
+        first = permutation_of(value.producer)
+        before = None if value.producer is None else value.producer.inputs[0]
+        if first is not None and before is not None:
+            return self.transposed(before, then(first, permutation))
+        return self.behind(value, Node("Transpose", [value], 1, {"perm": permutation}, version=_VERSION,
+                                       name=f"{_place(value)}/transposed"), permutation)  # fmt: skip
+
+    def _constant(self, value: Value, array: Array, permutation: Permutation) -> Value:
+        array = array.reshape((1,) * (len(permutation) - array.ndim) + array.shape)
+        return self.graph.add_initializer(Tensor.from_array(np.ascontiguousarray(array.transpose(permutation))), value.name)
+
+    def _dequantized(self, node: Node, value: Value, quantized: Value, permutation: Permutation) -> Value:
+        rank, given = len(permutation), len(value.shape or ())
+        axis = node.get("axis", 1) % max(given, 1) + rank - given
+        source = self.transposed(quantized, permutation)
+        twin = Node(node.op_type, [source, *node.inputs[1:]], 1, node.attributes, domain=node.domain, version=node.version,
+                    name=f"{node.name}/transposed")  # fmt: skip
+        if "axis" in node.attributes or _is_per_axis(node):
+            twin.attributes["axis"] = Attribute.of(inverse(permutation)[axis])
+        shape = (1,) * (rank - given) + tuple(value.shape or ())
+        twin.output.type = TensorType(value.dtype, permuted(shape, permutation)) if value.dtype is not None else None
+        return self.graph.insert_after(node, twin).output
+
+    def _padded(self, value: Value, rank: int) -> Value:
+        missing = rank - len(value.shape or ())
+        if not missing or value.shape is None or value.dtype is None:
+            return value
+        axes = self.integers(range(missing), "axes")
+        node = Node("Unsqueeze", [value, axes], 1, version=_VERSION, name=f"{_place(value)}/padded")
+        node.output.type = TensorType(value.dtype, (1,) * missing + tuple(value.shape))
+        return self._insert_behind(value, node).output
+
+    def behind(self, value: Value, node: Node, permutation: Permutation) -> Value:
+        """Put a Transpose of `value` right behind what makes it."""
+        node.output.type = _permuted_type(value, permutation)
+        return self._insert_behind(value, node).output
+
+    def _insert_behind(self, value: Value, node: Node) -> Node:
+        producer = value.producer
+        if producer is not None and producer.graph is self.graph:
+            return self.graph.insert_after(producer, node)
+        return self.graph.insert_before(next(iter(self.graph)), node)
+
+    def put_behind(self, node: Node, value: Value, permutation: Permutation) -> None:
+        """Let `value`, which `node` makes, be in the layout before a transpose by `permutation`, and put one behind it."""
+        if permutation == identity(len(permutation)):
+            return
+        behind = Node("Transpose", [None], 1, {"perm": permutation}, version=_VERSION, name=f"{node.name}/behind")
+        behind.output.type = value.type
+        self.graph.insert_after(node, behind)
+        value.replace_all_uses_with(behind.output)
+        behind.replace_input(0, value)
+        value.type = _permuted_type(value, inverse(permutation))
+
+    def integers(self, numbers: Sequence[int], name: str) -> Value:
+        """A constant of int64 numbers."""
+        return self.graph.add_initializer(Tensor.from_array(np.array(numbers, np.int64)), name)
+
+    def reorder(self, node: Node, index: int, order: Sequence[int]) -> None:
+        """Reorder the vector that input `index` of `node` is: at once where it is constant, else by a Gather."""
+        vector = node.inputs[index]
+        if vector is None:
+            return
+        if vector.constant is not None:
+            array = np.ascontiguousarray(vector.constant.numpy()[list(order)])
+            node.replace_input(index, self.graph.add_initializer(Tensor.from_array(array), vector.name))
+            return
+        numbers = self.integers(order, "order")
+        gather = Node("Gather", [vector, numbers], 1, {"axis": 0}, version=_VERSION, name=f"{node.name}/order")
+        gather.output.type = vector.type
+        node.replace_input(index, self.graph.insert_before(node, gather).output)
+
+    def set_axes(self, node: Node, index: int, axes: Sequence[int]) -> None:
+        """Give a node its axes where it had them: as an attribute, or as input `index`."""
+        if "axes" in node.attributes:
+            node.attributes["axes"] = Attribute(AttributeKind.INTS, tuple(axes))
+            return
+        value = self.integers(axes, "axes")
+        if index < len(node.inputs):
+            node.replace_input(index, value)
+        else:
+            node.set_inputs((*node.inputs, *[None] * (index - len(node.inputs)), value))
+
+
+def _is_kept_by(value: Value, reader: Node) -> bool:
+    """Whether `reader` is alone to read `value`, transposes aside, which will be merged with the one that makes it."""
+    others = [user for user, _ in value.uses if user is not reader]
+    return all(isinstance(user, Node) and permutation_of(user) is not None for user in others)
+
+
+def _dequantized_constant(value: Value) -> Value | None:
+    """The constant that `value` is dequantized from, with one scale or one for each index of an axis."""
+    node = value.producer
+    if node is None or node.op_type != "DequantizeLinear" or node.get("block_size", 0) or value.shape is None:
+        return None
+    quantized = node.inputs[0]
+    return quantized if quantized is not None and quantized.constant is not None else None
+
+
+def _is_per_axis(node: Node) -> bool:
+    scale = node.inputs[1]
+    return scale is None or scale.shape is None or len(scale.shape) > 0
+
+
+def _place(value: Value) -> str:
+    return value.name or (value.producer.name if value.producer is not None else "")
+
+
+def _permuted_type(value: Value, permutation: Permutation) -> TensorType | None:
+    if value.dtype is None:
+        return None
+    return TensorType(value.dtype, None if value.shape is None else permuted(value.shape, permutation))

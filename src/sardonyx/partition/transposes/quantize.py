@@ -1,0 +1,137 @@
+"""Transposes through quantization, and through the quantized operators of com.microsoft.
+
+    QuantizeLinear(Transpose(x), scale, axis=a)      becomes      Transpose(QuantizeLinear(x, scale, axis=permutation[a]))
+    DequantizeLinear(q) -> Transpose                 becomes      Transpose(q) -> DequantizeLinear
+
+The second keeps DequantizeLinear in front of the operator that computes in integers with it: where a transpose ended up between
+the two, it goes in front of both (`keep_units_whole`).
+
+Left alone: quantized operators whose second tensor would need to be broadcast from a lower rank, and their reductions without
+dimensions kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from sardonyx.ir import Attribute, AttributeKind, Node, TensorType, Value
+from sardonyx.partition.transposes.axes import axis_of, push_axis
+from sardonyx.partition.transposes.edit import Edit
+from sardonyx.partition.transposes.elementwise import push_first, push_simple
+from sardonyx.partition.transposes.handler import Handler
+from sardonyx.partition.transposes.permutation import Permutation, permutation_of, permuted
+
+__all__ = ["MICROSOFT", "QUANTIZATION", "keep_units_whole"]
+
+
+def _linear(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    """One scale, one for each index of an axis, or blocks, which lie as the elements do."""
+    rank = len(permutation)
+    if node.get("block_size", 0):
+        for index in range(1, len(node.inputs)):
+            edit.bring_whole(node, index, permutation)
+    if "axis" in node.attributes or _is_vector(node.inputs[1]):
+        node.attributes["axis"] = Attribute.of(permutation[axis_of(node, 1, rank)])
+    return push_first(edit, node, permutation)
+
+
+def _is_vector(scale: Value | None) -> bool:
+    return scale is None or scale.shape is None or len(scale.shape) > 0
+
+
+def _binary(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    """A, its scale and zero point, B, its scale and zero point, and those of the result."""
+    rank = len(permutation)
+    if any(value is None or value.shape is None or len(value.shape) != rank for value in _pair(node)):
+        return False
+    edit.bring(node, 0, permutation)
+    edit.bring(node, 3, permutation)
+    edit.put_behind(node, node.output, permutation)
+    return True
+
+
+def _pair(node: Node) -> Sequence[Value | None]:
+    return node.input(0), node.input(3)
+
+
+def _parts(node: Node) -> Sequence[Value | None]:
+    return node.inputs[2::3]
+
+
+def _concat(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    """The result's scale and zero point, then each part with its own."""
+    if any(value is None or value.shape is None for value in _parts(node)):
+        return False
+    axis = axis_of(node, 1, len(permutation))
+    for index in range(2, len(node.inputs), 3):
+        edit.bring_whole(node, index, permutation)
+    node.attributes["axis"] = Attribute.of(permutation[axis])
+    edit.put_behind(node, node.output, permutation)
+    return True
+
+
+def _pool(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    """The attribute `channels_last` says which layout is meant, so only a transpose between the two goes through."""
+    rank, last = len(permutation), node.get("channels_last", 0)
+    to_last, to_first = (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
+    if rank < 3 or permutation != (to_last if last else to_first):
+        return False
+    node.attributes["channels_last"] = Attribute.of(0 if last else 1)
+    return push_first(edit, node, permutation)
+
+
+def _softmax(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    if node.get("opset", 13) < 13:
+        return False
+    return push_axis(edit, node, permutation, -1)
+
+
+def _mean(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    axes = node.get("axes")
+    if not axes or not node.get("keepdims", 1):
+        return False
+    node.attributes["axes"] = Attribute(AttributeKind.INTS, tuple(permutation[axis % len(permutation)] for axis in axes))
+    return push_first(edit, node, permutation)
+
+
+QUANTIZATION: Mapping[str, Handler] = dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), Handler(_linear))
+"""Operator of ai.onnx -> how a transpose is pushed through it."""
+
+MICROSOFT: Mapping[str, Handler] = {
+    **QUANTIZATION,
+    **dict.fromkeys(("FastGelu", "Gelu", "QuickGelu"), Handler(push_simple)),
+    **dict.fromkeys(("QLinearLeakyRelu", "QLinearSigmoid"), Handler(push_first)),
+    **dict.fromkeys(("QLinearAdd", "QLinearMul"), Handler(_binary, _pair)),
+    **dict.fromkeys(("QLinearAveragePool", "QLinearGlobalAveragePool"), Handler(_pool)),
+    "QLinearConcat": Handler(_concat, _parts),
+    "QLinearReduceMean": Handler(_mean),
+    "QLinearSoftmax": Handler(_softmax),
+}
+"""Operator of com.microsoft -> how a transpose is pushed through it."""
+
+
+def keep_units_whole(edit: Edit, offered: Collection[Node]) -> None:
+    """Put transposes that stand behind a DequantizeLinear of `offered` in front of it; O(nodes)."""
+    for node in edit.graph:
+        permutation, value = permutation_of(node), node.input(0)
+        before = None if value is None else value.producer
+        if permutation is None or before is None or before.op_type != "DequantizeLinear" or before not in offered:
+            continue
+        _swap(edit, before, node, permutation)
+
+
+def _swap(edit: Edit, linear: Node, transpose: Node, permutation: Permutation) -> None:
+    """A twin of `linear`, fed by the transposed integers, takes the place of `transpose`."""
+    quantized = linear.inputs[0]
+    if quantized is None or linear.get("block_size", 0):
+        return
+    twin = Node("DequantizeLinear", [edit.transposed(quantized, permutation), *linear.inputs[1:]], 1, linear.attributes,
+                domain=linear.domain, version=linear.version, name=f"{linear.name}/transposed")  # fmt: skip
+    if "axis" in linear.attributes or _is_vector(linear.inputs[1]):
+        twin.attributes["axis"] = Attribute.of(permutation.index(axis_of(linear, 1, len(permutation))))
+    value = transpose.output
+    twin.output.type = value.type
+    if value.type is None and linear.output.dtype is not None and linear.output.shape is not None:
+        twin.output.type = TensorType(linear.output.dtype, permuted(linear.output.shape, permutation))
+    edit.graph.insert_before(transpose, twin)
+    value.replace_all_uses_with(twin.output)

@@ -1,0 +1,131 @@
+"""Transposes through Reshape, where it splits or merges dimensions that a transpose moves together.
+
+    x (N, H, W, C) -> Transpose -> (N, C, H, W) -> Reshape -> (N, C, H * W)
+    becomes
+    x (N, H, W, C) -> Reshape -> (N, H * W, C) -> Transpose -> (N, C, H * W)
+
+The dimensions before and after are cut into the smallest groups of equal products; a group is pushed through whole. A group whose
+dimensions lie apart in x, or in another order, cannot be: that Reshape is left alone. So are dimensions of 0, of unknown size
+on both sides of a cut, and a target that needs more than one dimension to be found at run time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from sardonyx.ir import Node, Shape, Tensor, TensorType, Value
+from sardonyx.ir.shape import product
+from sardonyx.partition.transposes.edit import Edit
+from sardonyx.partition.transposes.handler import Handler
+from sardonyx.partition.transposes.permutation import Permutation, inverse, permuted
+
+__all__ = ["RESHAPES"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Block:
+    """Dimensions of the input that together become dimensions of the output."""
+
+    before: tuple[int, ...]
+    """Axes of the input that are not 1."""
+    after: tuple[int, ...]
+    """Axes of the output, with those that are 1."""
+
+
+def _blocks(before: Shape, after: Shape) -> list[_Block] | None:
+    """The smallest groups of equal products; None where sizes cannot be compared."""
+    inner = [axis for axis, dim in enumerate(before) if dim != 1]
+    found: list[_Block] = []
+    i = j = 0
+    while i < len(inner):
+        ends = [(k, m) for k in range(i + 1, len(inner) + 1) for m in range(j + 1, len(after) + 1)
+                if product(before[axis] for axis in inner[i:k]) == product(after[j:m])]  # fmt: skip
+        if not ends:
+            return None
+        k, m = min(ends, key=sum)
+        found.append(_Block(tuple(inner[i:k]), tuple(range(j, m))))
+        i, j = k, m
+    if any(dim != 1 for dim in after[j:]) or not found:
+        return None
+    found[-1] = dataclasses.replace(found[-1], after=(*found[-1].after, *range(j, len(after))))
+    return found
+
+
+def _order(blocks: Sequence[_Block], permutation: Permutation, shape: Shape) -> list[_Block] | None:
+    """The groups in the order in which they lie before the transpose; None where one does not lie there as a whole."""
+    kept = [axis for axis in inverse(permutation) if shape[axis] != 1]
+    place = {axis: index for index, axis in enumerate(kept)}
+    for block in blocks:
+        places = [place[axis] for axis in block.before]
+        if places != list(range(places[0], places[0] + len(places))):
+            return None
+    return sorted(blocks, key=lambda block: place[block.before[0]])
+
+
+def _target(source: Shape, target: Shape) -> list[int] | None:
+    """The numbers for Reshape that make `target` of `source`: one dimension may be -1, others 0 where they stay."""
+    numbers: list[int] = []
+    for index, dim in enumerate(target):
+        if isinstance(dim, int):
+            numbers.append(dim)
+        elif index < len(source) and source[index] == dim:
+            numbers.append(0)
+        else:
+            numbers.append(-1)
+    return numbers if numbers.count(-1) <= 1 else None
+
+
+def _has_zero(shape: Shape) -> bool:
+    return any(dim == 0 for dim in shape)
+
+
+def _plan(data: Value | None, result: Value, permutation: Permutation) -> tuple[Shape, list[int], Permutation] | None:
+    """The shape that is made before the transpose, the numbers that say so, and the transpose that is left."""
+    before, after = None if data is None else data.shape, result.shape
+    if before is None or after is None or _has_zero(before) or _has_zero(after):
+        return None
+    blocks = _blocks(before, after)
+    ordered = None if blocks is None else _order(blocks, permutation, before)
+    if ordered is None:
+        return None
+    axes = tuple(axis for block in ordered for axis in block.after)
+    shape = tuple(after[axis] for axis in axes)
+    numbers = _target(permuted(before, inverse(permutation)), shape)
+    return None if numbers is None else (shape, numbers, inverse(axes))
+
+
+def _reshape(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    result = node.outputs[0]
+    plan = _plan(node.inputs[0], result, permutation) if node.version >= 5 else None
+    if plan is None or result.dtype is None:
+        return False
+    shape, numbers, behind = plan
+    edit.bring_whole(node, 0, permutation)
+    node.replace_input(1, edit.graph.add_initializer(Tensor.from_array(np.array(numbers, np.int64)), "shape"))
+    node.attributes.pop("allowzero", None)
+    edit.put_behind(node, result, behind)
+    result.type = TensorType(result.dtype, shape)
+    return True
+
+
+def _flatten(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    """As the Reshape that it is."""
+    data, result = node.inputs[0], node.outputs[0]
+    plan = _plan(data, result, permutation)
+    if plan is None or result.dtype is None or data is None:
+        return False
+    shape, numbers, behind = plan
+    node.op_type, node.version = "Reshape", 13
+    node.attributes.clear()
+    node.set_inputs((data, edit.graph.add_initializer(Tensor.from_array(np.array(numbers, np.int64)), "shape")))
+    edit.bring_whole(node, 0, permutation)
+    edit.put_behind(node, result, behind)
+    result.type = TensorType(result.dtype, shape)
+    return True
+
+
+RESHAPES: Mapping[str, Handler] = {"Flatten": Handler(_flatten), "Reshape": Handler(_reshape)}
+"""Operator of ai.onnx -> how a transpose is pushed through it."""
