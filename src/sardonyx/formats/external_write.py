@@ -19,13 +19,13 @@ _EXTERNAL = 1
 class DataFile:
     """An external data file while it is written; whoever opened the stream closes it."""
 
-    def __init__(self, stream: IO[bytes], location: str) -> None:
-        """Write to `stream`, an empty file that will be found as `location`, relative to the model."""
-        self._stream, self._location, self._position = stream, location, 0
+    def __init__(self, stream: IO[bytes], location: str, *, least_bytes: int = _ALIGNMENT_BYTES) -> None:
+        """Write tensors of at least `least_bytes` to `stream`, an empty file that will be found as `location` beside the model."""
+        self._stream, self._location, self._position, self._least_bytes = stream, location, 0, least_bytes
 
     def store(self, proto: Any, tensor: Tensor, name: str) -> None:
-        """State `tensor` in an empty TensorProto, with its data in the file where it is a page or more. `proto` is Any: untyped."""
-        if tensor.dtype is DataType.STRING or tensor.size_bytes < _ALIGNMENT_BYTES:
+        """State `tensor` in an empty TensorProto, with its data in the file where it is large enough. `proto` is Any: untyped."""
+        if tensor.dtype is DataType.STRING or tensor.size_bytes < self._least_bytes:
             write_tensor(proto, tensor, name)
             return
         data = pack(tensor.numpy(), tensor.dtype)

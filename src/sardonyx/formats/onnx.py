@@ -98,7 +98,8 @@ def to_bytes(model: Model) -> bytes:
     return _serialized(to_proto(model), model)
 
 
-def save(model: Model, target: str | os.PathLike[str] | IO[bytes], *, external_data: bool | None = None) -> None:
+def save(model: Model, target: str | os.PathLike[str] | IO[bytes], *, external_data: bool | None = None, data_name: str = "",
+         least_bytes: int = 4096) -> None:  # fmt: skip
     """Write `model` to an ONNX file.
 
     A path gets its new content at once, when all is written: until then, and after a failure, what stood there before stands.
@@ -106,14 +107,18 @@ def save(model: Model, target: str | os.PathLike[str] | IO[bytes], *, external_d
     Args:
         model: the model; its data may come from the very file that is written.
         target: a path or an open binary file.
-        external_data: whether data goes to a file of its own, named as the model with `.data` behind; by default where
-            the model would otherwise exceed what protobuf can hold.
+        external_data: whether data goes to a file of its own; by default where `data_name` is given, or the model would otherwise
+            exceed what protobuf can hold.
+        data_name: the name of that file, beside the model; by default that of the model with `.data` behind.
+        least_bytes: how large a tensor in it is at least.
 
     Raises:
         InvalidArgument: external data for an open file, or a model too large without.
         Fail: the system does not let us write.
     """
-    external = _data_bytes(model) > _INLINE_BYTES if external_data is None else external_data
+    external = bool(data_name) or _data_bytes(model) > _INLINE_BYTES if external_data is None else external_data
+    if Path(data_name).name != data_name:
+        raise InvalidArgument(f"external data lies beside the model; expected a file name without a folder, got {data_name!r}")
     if not isinstance(target, (str, os.PathLike)):
         if external and external_data:
             raise InvalidArgument("external data needs a path to lie beside, but the target is an open file; pass a path")
@@ -122,20 +127,19 @@ def save(model: Model, target: str | os.PathLike[str] | IO[bytes], *, external_d
     path = Path(os.fsdecode(target))
     try:
         if external:
-            _save_with_data(model, path)
+            _save_with_data(model, path, path.with_name(data_name or f"{path.name}.data"), least_bytes)
         else:
             _replace(path, to_bytes(model))
     except OSError as error:
         raise Fail(f"the model cannot be saved as {str(path)!r}: {error.strerror or error}") from error
 
 
-def _save_with_data(model: Model, path: Path) -> None:
+def _save_with_data(model: Model, path: Path, data_path: Path, least_bytes: int) -> None:
     from onnx import ModelProto
 
-    data_path = path.with_name(f"{path.name}.data")
     proto = ModelProto()
     with _replaced(data_path) as stream:
-        write_model(proto, model, DataFile(stream, data_path.name).store)
+        write_model(proto, model, DataFile(stream, data_path.name, least_bytes=least_bytes).store)
     _replace(path, _serialized(proto, model))
 
 

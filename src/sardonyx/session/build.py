@@ -21,17 +21,17 @@ from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import all_graphs, all_nodes, captured_values, nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import check_node, check_types, find_schema, unknown_operator
-from sardonyx.optimize.pipeline import optimize
+from sardonyx.optimize.report import Report
 from sardonyx.partition.assign import Assignment, assign, dissolve
 from sardonyx.partition.cut import Cut, cut
 from sardonyx.partition.explain import Placement, explain
 from sardonyx.partition.placement import pin, placed_nodes
 from sardonyx.partition.transfers import insert_transfers
 from sardonyx.provider import Body, Program, Provider
-from sardonyx.providers.reference.provider import evaluate
 from sardonyx.runtime.executors.sequential import SequentialExecutor
 from sardonyx.runtime.plan import make_plan
 from sardonyx.session.function_bodies import expand
+from sardonyx.session.optimization import optimize_model, read_settings, save_optimized
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.placement_options import PlacementChoice, read_placement
 from sardonyx.session.values import NodeArg, node_arg
@@ -58,6 +58,8 @@ class Built:
     """Who runs each node, and why others do not."""
     left_out: Mapping[str, str]
     """Providers that failed and were left out, and how they failed."""
+    report: Report
+    """What the optimizer did."""
 
 
 def build(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str], *,
@@ -118,7 +120,7 @@ def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provid
 
 def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
            left_out: Mapping[str, str]) -> Built:  # fmt: skip
-    choice = read_placement(options)
+    choice, settings = read_placement(options), read_settings(options, disabled)
     _replace_initializers(model, options.initializers)
     _fix_dimensions(model, options.dimension_overrides)
     defaults = _take_defaults(model)
@@ -128,19 +130,15 @@ def _build(model: Model, options: SessionOptions, providers: Sequence[Provider],
         _check_operators(model)
     pin(model, choice.pins, [provider.name for provider in providers])
     with span("session.optimize"):
-        optimize(
-            model, int(options.graph_optimization_level), evaluate=evaluate, disabled=disabled, extra_rules=options.rules,
-            extra_passes=options.passes, keep_opset=bool(options.optimized_model_filepath),
-        )  # fmt: skip
+        report = optimize_model(model, options, settings)
         _check_types(model)
-    if options.optimized_model_filepath:
-        onnx_format.save(model, options.optimized_model_filepath)
+    save_optimized(model, settings)
     with span("session.compile"):
         placements: list[Placement] = []
         compiler = _Compiler(model, providers, choice, left_out, placements)
         executor = compiler.compile_graph(model.graph, (), model.graph.name or "graph")
     model.graph.dismantle()  # programs hold what they need of weights, packed or as they are
-    return Built(model, tuple(model.graph.inputs), declared, defaults, executor, tuple(placements), dict(left_out))
+    return Built(model, tuple(model.graph.inputs), declared, defaults, executor, tuple(placements), dict(left_out), report)
 
 
 def _replace_initializers(model: Model, given: Mapping[str, Array]) -> None:

@@ -17,6 +17,7 @@ from sardonyx.session.values import ModelMetadata, NodeArg, metadata_of, node_ar
 from sardonyx.trace import event, span
 
 if TYPE_CHECKING:
+    from sardonyx.optimize.report import Report
     from sardonyx.partition.explain import Placement
     from sardonyx.runtime.executors.sequential import SequentialExecutor
 
@@ -63,7 +64,7 @@ class InferenceSession:
                 if name == "CPUExecutionProvider":
                     own.setdefault("intra_op_num_threads", str(self._options.intra_op_num_threads))
         made = make_providers(requests)
-        disabled = frozenset(disabled_optimizers or ()) | _disabled_by_config(self._options)
+        disabled = frozenset(disabled_optimizers or ())
         with span("session.build"):
             built = build(path_or_bytes, self._options, made, disabled)
         self._label = built.model.label
@@ -83,6 +84,7 @@ class InferenceSession:
         self._outputs = list(built.declared)
         self._metadata = metadata_of(built.model)
         self._placements = built.placements
+        self._report = built.report
         options_by_name = {name: options for name, options, _ in requests}
         self._provider_options = {provider.name: options_by_name.get(provider.name, {}) for provider in made}
 
@@ -166,6 +168,11 @@ class InferenceSession:
         """The options that the session was made with."""
         return self._options
 
+    @property
+    def optimization_report(self) -> Report:
+        """What the optimizer did: rules and how often they fired, times, and what was left out because it was wrong."""
+        return self._report
+
     def explain(self) -> list[Placement]:
         """For each node of the optimized model who runs it, and why those asked before do not."""
         return list(self._placements)
@@ -189,8 +196,3 @@ class InferenceSession:
 
     def __repr__(self) -> str:
         return f"<InferenceSession {self._label}: {len(self._placements)} nodes on {', '.join(self.get_providers())}>"
-
-
-def _disabled_by_config(options: SessionOptions) -> frozenset[str]:
-    text = options.session_config_entries.get("optimization.disable_specified_optimizers", "")
-    return frozenset(name for name in text.split(";") if name)

@@ -74,6 +74,8 @@ class SessionOptions(_ConfigEntries):
         self.log_verbosity_level = 0
         self.logid = ""
         self.optimized_model_filepath = ""
+        self.optimizer_failure = ""
+        """What to do when a rule or pass fails: "error" (as where empty) raises, "skip" goes on without it."""
         self.placement = ""
         """How nodes get their providers: "priority" (as where empty) asks them in order, "measured" follows `placement_profile`."""
         self.placement_fall_through = False
@@ -87,6 +89,8 @@ class SessionOptions(_ConfigEntries):
         """What to do when a provider fails: "error" (as where empty) raises, "skip" goes on without it."""
         self.use_deterministic_compute = False
         self.use_per_session_threads = True
+        self.verify = False
+        """Whether each rewrite is compared on random inputs with what it replaces; one that changes results is left out."""
         self._dimensions_by_name: dict[str, int] = {}
         self._dimensions_by_denotation: dict[str, int] = {}
         self._initializers: dict[str, Any] = {}
@@ -142,10 +146,14 @@ class SessionOptions(_ConfigEntries):
 
     def add_rule(self, rule: Any) -> None:
         """Run a rewrite rule of your own with the built-in ones; see `docs/how-to/write-a-rule.md`."""
+        if not all(hasattr(rule, name) for name in ("name", "pattern", "replace", "check")):
+            raise InvalidArgument(f"add_rule takes a sardonyx.optimize.rule.Rule, got {rule!r}")
         self._rules.append(rule)
 
     def add_pass(self, graph_pass: Any) -> None:
         """Run a pass of your own after the built-in ones."""
+        if not all(hasattr(graph_pass, name) for name in ("name", "run")):
+            raise InvalidArgument(f"add_pass takes an object with a name and run(model, context), got {graph_pass!r}")
         self._passes.append(graph_pass)
 
     @property

@@ -1,0 +1,157 @@
+"""What a session's options say about optimization, and doing it: levels, what is left out, proof, and the file to save to.
+
+Config entries, with the names of onnxruntime where it has them:
+
+    session.graph_optimization_level                     0, 1, 2, 3 or 99, or a name such as ORT_ENABLE_BASIC
+    session.optimized_model_filepath                     where the optimized model is saved
+    session.optimized_model_external_initializers_file_name, ..._min_size_in_bytes          its data in a file of its own
+    optimization.disable_specified_optimizers            names, separated by ";"
+    optimization.constant_folding_max_output_size_in_bytes                                  the largest constant folding makes
+    optimization.constant_folding_max_seconds            how long it may compute
+    optimization.verify                                  1: compare each rewrite with what it replaces
+    optimization.verify_folder                           where the models are saved that show what is wrong
+    optimization.failure                                 error, or skip: go on without a rule or pass that fails
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+from sardonyx.errors import InvalidArgument
+from sardonyx.formats import onnx as onnx_format
+from sardonyx.ir import Model
+from sardonyx.optimize.pipeline import optimize
+from sardonyx.optimize.report import Problem, Report
+from sardonyx.providers.reference.provider import evaluate
+from sardonyx.providers.reference.whole import run_model
+from sardonyx.session.extensions import installed_passes, installed_rules
+from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
+
+__all__ = ["Settings", "optimize_model", "read_settings", "save_optimized"]
+
+_NO = ("", "0", "false", "False")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """What options and config entries say; where both do, the property that differs from its default wins."""
+
+    level: int
+    """How far to optimize."""
+    disabled: frozenset[str]
+    """Rules and passes to leave out."""
+    filepath: str
+    """Where the optimized model is saved; "" for nowhere."""
+    data_name: str
+    """The file beside it for its data; "" to decide by size."""
+    data_least_bytes: int
+    """How large a tensor in that file is at least."""
+    verify: bool
+    """Whether each rewrite is compared with what it replaces."""
+    verify_folder: str
+    """Where models that show a problem are saved; "" for nowhere."""
+    goes_on: bool
+    """Whether to go on without a rule or pass that fails."""
+    fold_bytes: int | None
+    """The largest constant that folding makes; None for the default."""
+    fold_seconds: float | None
+    """How long folding may compute; None for the default."""
+
+
+def read_settings(options: SessionOptions, disabled: frozenset[str] = frozenset()) -> Settings:
+    """Read options and config entries; `disabled` are the names that the session was given beside.
+
+    Raises:
+        InvalidArgument: an entry is not what its key takes.
+    """
+    entries = options.session_config_entries
+    named = frozenset(name for name in entries.get("optimization.disable_specified_optimizers", "").split(";") if name)
+    prefix = "session.optimized_model_external_initializers"
+    return Settings(
+        level=_level(options, entries),
+        disabled=disabled | named,
+        filepath=str(options.optimized_model_filepath or entries.get("session.optimized_model_filepath", "")),
+        data_name=entries.get(f"{prefix}_file_name", ""),
+        data_least_bytes=_integer(entries, f"{prefix}_min_size_in_bytes") or 0,
+        verify=options.verify or entries.get("optimization.verify", "") not in _NO,
+        verify_folder=entries.get("optimization.verify_folder", ""),
+        goes_on=_goes_on(options, entries),
+        fold_bytes=_integer(entries, "optimization.constant_folding_max_output_size_in_bytes"),
+        fold_seconds=_number(entries, "optimization.constant_folding_max_seconds"),
+    )
+
+
+def optimize_model(model: Model, options: SessionOptions, settings: Settings, *, records: bool = False) -> Report:
+    """Optimize a model as a session does, and warn of each rule or pass that had to be left out."""
+    report = optimize(
+        model,
+        settings.level,
+        evaluate=evaluate,
+        disabled=settings.disabled,
+        extra_rules=(*installed_rules(), *options.rules),
+        extra_passes=(*installed_passes(), *options.passes),
+        keep_opset=bool(settings.filepath),
+        verify=run_model if settings.verify else None,
+        goes_on=settings.goes_on,
+        records=records,
+        fold_seconds=settings.fold_seconds,
+        fold_bytes=settings.fold_bytes,
+    )
+    for problem in report.problems:
+        shown = _save_problem(problem, settings.verify_folder)
+        warnings.warn(f"optimization {problem}; the session goes on without it{shown}", UserWarning, stacklevel=2)
+    return report
+
+
+def save_optimized(model: Model, settings: Settings) -> None:
+    """Save the optimized model where the settings say so, with its data beside it where they say that, or where it is large."""
+    if settings.filepath:
+        least_bytes = settings.data_least_bytes if settings.data_name else 4096
+        onnx_format.save(model, settings.filepath, data_name=settings.data_name, least_bytes=least_bytes)
+
+
+def _save_problem(problem: Problem, folder: str) -> str:
+    """Save the models of a problem; what to add to its message."""
+    if not folder or problem.before is None:
+        return ""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    path = Path(folder) / f"{problem.optimization}.onnx"
+    onnx_format.save(problem.before, path)
+    if problem.after is not None:
+        onnx_format.save(problem.after, path.with_name(f"{problem.optimization}.after.onnx"))
+    return f"; {path} shows it"
+
+
+def _level(options: SessionOptions, entries: Mapping[str, str]) -> int:
+    text = entries.get("session.graph_optimization_level", "")
+    if not text or options.graph_optimization_level != GraphOptimizationLevel.ORT_ENABLE_ALL:
+        return int(options.graph_optimization_level)
+    names = {level.name: level for level in GraphOptimizationLevel}
+    if text not in names and not text.isdigit():
+        raise InvalidArgument(f"session.graph_optimization_level is a number or one of {', '.join(names)}, got {text!r}")
+    return int(names.get(text) or text)
+
+
+def _goes_on(options: SessionOptions, entries: Mapping[str, str]) -> bool:
+    choice = options.optimizer_failure or entries.get("optimization.failure") or "error"
+    if choice not in ("error", "skip"):
+        raise InvalidArgument(f'optimizer_failure is "error" or "skip", got {choice!r}')
+    return choice == "skip"
+
+
+def _integer(entries: Mapping[str, str], key: str) -> int | None:
+    text = entries.get(key, "")
+    if text and not text.isdigit():
+        raise InvalidArgument(f"{key} is a number of bytes, got {text!r}")
+    return int(text) if text else None
+
+
+def _number(entries: Mapping[str, str], key: str) -> float | None:
+    text = entries.get(key, "")
+    try:
+        return float(text) if text else None
+    except ValueError as error:
+        raise InvalidArgument(f"{key} is a number, got {text!r}") from error

@@ -1,0 +1,160 @@
+"""What a session's options say about optimization."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from support.models import model
+
+import sardonyx as ort
+from sardonyx.errors import InvalidArgument, OptimizationError
+from sardonyx.formats.onnx import load, to_bytes
+from sardonyx.optimize.rule import Rule
+from sardonyx.session.inference_session import InferenceSession
+from sardonyx.session.optimization import read_settings
+from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
+
+BYTES = to_bytes(model("graph(x: float[2]) -> (y: float[2]) { a = Neg(x) b = Relu(a) y = Exp(b) }"))
+WRONG = Rule("use_abs", lambda op, x: op.Relu(op.Neg(x)), lambda op, match, learned: op.Abs(match["x"]))
+RAISES = Rule("raises", lambda op, x: op.Relu(op.Neg(x)), lambda op, match, learned: 1 // 0)
+FEED = {"x": np.array([-1, 2], np.float32)}
+
+
+def _options(*rules: Rule, **entries: str) -> SessionOptions:
+    options = SessionOptions()
+    for rule in rules:
+        options.add_rule(rule)
+    for key, text in entries.items():
+        options.add_session_config_entry(key.replace("__", "."), text)
+    return options
+
+
+def test_a_rule_that_changes_results_is_left_out_of_the_session() -> None:
+    """With verify the session warns, goes on without the rule and computes what the model says."""
+    options = _options(WRONG)
+    options.verify = True
+    with pytest.warns(UserWarning, match="optimization use_abs changes results: .*; the session goes on without it"):
+        session = InferenceSession(BYTES, options)
+    np.testing.assert_allclose(session.run(None, FEED)[0], np.exp([1, 0]), rtol=1e-6)
+    assert [problem.optimization for problem in session.optimization_report.problems] == ["use_abs"]
+
+
+def test_the_model_that_shows_a_problem_is_saved(tmp_path: Path) -> None:
+    """With a folder, the replaced nodes and what took their place are saved as models."""
+    options = _options(WRONG, optimization__verify="1", optimization__verify_folder=str(tmp_path / "found"))
+    with pytest.warns(UserWarning, match=r"use_abs\.onnx shows it"):
+        InferenceSession(BYTES, options)
+    assert [node.op_type for node in load(tmp_path / "found" / "use_abs.onnx").graph] == ["Neg", "Relu"]
+    assert [node.op_type for node in load(tmp_path / "found" / "use_abs.after.onnx").graph] == ["Abs"]
+
+
+def test_a_rule_that_raises_is_an_error_or_left_out() -> None:
+    """By default it is named in an error; with "skip" the session goes on and warns."""
+    with pytest.raises(OptimizationError, match="rule raises at .*: ZeroDivisionError"):
+        InferenceSession(BYTES, _options(RAISES))
+    options = _options(RAISES)
+    options.optimizer_failure = "skip"
+    with pytest.warns(UserWarning, match="optimization raises failed: "):
+        session = InferenceSession(BYTES, options)
+    np.testing.assert_allclose(session.run(None, FEED)[0], np.exp([1, 0]), rtol=1e-6)
+
+
+def test_entries_say_what_properties_say() -> None:
+    """Levels, names, paths and limits may be given as text; a property that was set wins."""
+    options = _options(
+        session__graph_optimization_level="ORT_ENABLE_BASIC", session__optimized_model_filepath="m.onnx",
+        optimization__disable_specified_optimizers="fuse_gelu;merge_casts",
+        optimization__constant_folding_max_output_size_in_bytes="1000", optimization__constant_folding_max_seconds="0.5",
+        session__optimized_model_external_initializers_file_name="m.bin",
+        session__optimized_model_external_initializers_min_size_in_bytes="100", optimization__failure="skip",
+    )  # fmt: skip
+    settings = read_settings(options, frozenset(["merge_reshapes"]))
+    assert (settings.level, settings.filepath, settings.data_name, settings.data_least_bytes) == (1, "m.onnx", "m.bin", 100)
+    assert settings.disabled == {"fuse_gelu", "merge_casts", "merge_reshapes"}
+    assert (settings.fold_bytes, settings.fold_seconds, settings.goes_on, settings.verify) == (1000, 0.5, True, False)
+    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+    assert read_settings(options).level == 0
+
+
+@pytest.mark.parametrize(("key", "text", "message"), [
+    ("session.graph_optimization_level", "most", "is a number or one of ORT_DISABLE_ALL"),
+    ("optimization.constant_folding_max_output_size_in_bytes", "1 MB", "is a number of bytes, got '1 MB'"),
+    ("optimization.constant_folding_max_seconds", "soon", "is a number, got 'soon'"),
+    ("optimization.failure", "ignore", 'is "error" or "skip", got \'ignore\''),
+])  # fmt: skip
+def test_entries_that_say_nothing_are_refused(key: str, text: str, message: str) -> None:
+    """A text that a key does not take is named."""
+    options = SessionOptions()
+    options.add_session_config_entry(key, text)
+    with pytest.raises(InvalidArgument, match=message):
+        read_settings(options)
+
+
+def test_unknown_entries_are_accepted() -> None:
+    """Entries that concern something else, or nothing, are no error, as in onnxruntime."""
+    options = _options(session__disable_prepacking="1", session__no_such_thing="x", mlas__use_lut_gemm="1")
+    assert InferenceSession(BYTES, options).run(None, FEED)[0].shape == (2,)
+
+
+def test_levels_and_names_reach_the_optimizer() -> None:
+    """The level and what is disabled decide what fires."""
+    source = to_bytes(model("graph(x: float[2, 3]) -> (y: float[2, 3]) { a = Transpose(x) y = Transpose(a) }"))
+    assert InferenceSession(source).optimization_report.fired == {"merge_transposes": 1}
+    options = SessionOptions()
+    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+    assert InferenceSession(source, options).optimization_report.fired == {}
+    options = _options(optimization__disable_specified_optimizers="merge_transposes")
+    assert InferenceSession(source, options).optimization_report.fired == {}
+
+
+@pytest.fixture
+def large() -> bytes:
+    """A model with a weight of 40 kB and one of 8 bytes."""
+    return to_bytes(model("graph(x: float[2, 100]) -> (y: float[2, 100]) { w: float[100, 100] = ... 1 b: float[2, 1] = [[1], [2]]\n"
+                          "a = MatMul(x, w) y = Add(a, b) }"))  # fmt: skip
+
+
+@pytest.mark.parametrize(("entries", "files"), [
+    ({}, {"opt.onnx"}),
+    ({"session__optimized_model_external_initializers_file_name": "opt.bin"}, {"opt.onnx", "opt.bin"}),
+])  # fmt: skip
+def test_the_optimized_model_is_saved(tmp_path: Path, large: bytes, entries: dict[str, str], files: set[str]) -> None:
+    """With its data inside or in a file of its own, to be loaded by anyone, with the same results."""
+    options = _options(**entries)
+    options.optimized_model_filepath = str(tmp_path / "opt.onnx")
+    feed: dict[str, Any] = {"x": np.ones((2, 100), np.float32)}
+    expected = InferenceSession(large, options).run(None, feed)[0]
+    assert {path.name for path in tmp_path.iterdir()} == files
+    onnx.checker.check_model(tmp_path / "opt.onnx")
+    np.testing.assert_allclose(ort.InferenceSession(tmp_path / "opt.onnx").run(None, feed)[0], expected, rtol=1e-6)
+    if "opt.bin" in files:
+        assert (tmp_path / "opt.onnx").stat().st_size < 2000
+
+
+def test_small_initializers_stay_inside(tmp_path: Path, large: bytes) -> None:
+    """Only tensors of the least size and more go to the data file."""
+    options = _options(session__optimized_model_external_initializers_file_name="opt.bin",
+                       session__optimized_model_external_initializers_min_size_in_bytes="50000")  # fmt: skip
+    options.optimized_model_filepath = str(tmp_path / "opt.onnx")
+    InferenceSession(large, options)
+    assert (tmp_path / "opt.bin").stat().st_size == 0
+
+
+def test_the_data_file_lies_beside_the_model(tmp_path: Path, large: bytes) -> None:
+    """A name with a folder is refused."""
+    options = _options(session__optimized_model_external_initializers_file_name="../opt.bin")
+    options.optimized_model_filepath = str(tmp_path / "opt.onnx")
+    with pytest.raises(InvalidArgument, match="a file name without a folder"):
+        InferenceSession(large, options)
+
+
+def test_what_is_no_rule_is_refused() -> None:
+    """add_rule and add_pass say what they take."""
+    with pytest.raises(InvalidArgument, match=r"add_rule takes a sardonyx\.optimize\.rule\.Rule"):
+        SessionOptions().add_rule("use_abs")
+    with pytest.raises(InvalidArgument, match="add_pass takes an object with a name"):
+        SessionOptions().add_pass(len)
