@@ -12,6 +12,7 @@ def test_signature_is_read_in_full() -> None:
     schema = CONTRIB_SCHEMAS["com.microsoft", "QLinearConcat"]
     assert [formal.name for formal in schema.inputs] == ["Y_scale", "Y_zero_point", "inputs"]
     assert schema.inputs[2].option is ParameterOption.VARIADIC
+    assert not schema.inputs[2].is_homogeneous
     assert schema.min_inputs == 3
     assert schema.max_inputs == 2**31 - 1
     assert schema.attributes["axis"].is_required

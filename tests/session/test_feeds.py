@@ -125,6 +125,16 @@ def test_read_only_and_transposed_results_are_copied() -> None:
     assert all(result.flags.writeable and result.flags.c_contiguous for result in results)
 
 
+def test_numbers_of_a_map_get_its_type_together() -> None:
+    """Floats and ints become float32; a number that does not fit is named with its key."""
+    floats, wholes = _check("f: map(int64, float[]), g: map(int64, int32[])", {"f": {3: 0.5, 1: 2.0}, "g": {7: 9}})
+    assert list(floats.items()) == [(3, 0.5), (1, 2.0)]
+    assert {value.dtype for value in floats.values()} == {np.dtype(np.float32)}
+    assert wholes[7].dtype == np.int32
+    with pytest.raises(InvalidArgument, match=r"'g'\[7\].*do not fit"):
+        _check("f: map(int64, float[]), g: map(int64, int32[])", {"f": {}, "g": {1: 2, 7: 1 << 40}})
+
+
 def test_results_inside_sequences_and_maps_are_owned_too() -> None:
     """At every depth."""
     x = np.zeros(2)

@@ -4,8 +4,8 @@ Each line of the table is a signature:
 
     MatMulNBits(A:T1 B:T2 scales:T1 zero_points:T3?) -> Y:T1 | K:INT! N:INT! bits:INT=4
 
-`?` marks an optional parameter, `*` a variadic one, `!` a required attribute. A type with brackets is a type
-string; any other is a type variable. Nodes may carry further attributes: newer ONNX Runtimes add some.
+`?` marks an optional parameter, `*` a variadic one, `+` one whose types may differ, `!` a required attribute. A type with
+brackets is a type string; any other is a type variable. Nodes may carry further attributes: newer ONNX Runtimes add some.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ QLinearAdd(A:T A_scale:tensor(float) A_zero_point:T? B:T B_scale:tensor(float) B
   C_zero_point:T?) -> C:T |
 QLinearAveragePool(X:T x_scale:tensor(float) x_zero_point:T? y_scale:tensor(float) y_zero_point:T?) -> Y:T |
   auto_pad:STRING='NOTSET' kernel_shape:INTS! strides:INTS pads:INTS ceil_mode:INT=0 count_include_pad:INT=0 channels_last:INT=0
-QLinearConcat(Y_scale:TF Y_zero_point:T8 inputs:TV*) -> Y:T8 | axis:INT!
+QLinearConcat(Y_scale:TF Y_zero_point:T8 inputs:TV+) -> Y:T8 | axis:INT!
 QLinearConv(x:T1 x_scale:tensor(float) x_zero_point:T1 w:T2 w_scale:tensor(float) w_zero_point:T2 y_scale:tensor(float)
   y_zero_point:T3 B:T4?) -> y:T3 | auto_pad:STRING='NOTSET' channels_last:INT=0 dilations:INTS group:INT=1 kernel_shape:INTS
   pads:INTS strides:INTS
@@ -170,7 +170,7 @@ WhisperBeamSearch(input_ids:F max_length:I min_length:I? num_beams:I num_return_
   init_decoder:GRAPH
 """
 
-_OPTIONS = {"?": ParameterOption.OPTIONAL, "*": ParameterOption.VARIADIC}
+_OPTIONS = {"?": ParameterOption.OPTIONAL, "*": ParameterOption.VARIADIC, "+": ParameterOption.VARIADIC}
 
 
 def _parameters(text: str) -> tuple[ParameterSchema, ...]:
@@ -178,7 +178,7 @@ def _parameters(text: str) -> tuple[ParameterSchema, ...]:
     for word in text.split():
         name, _, type = word.partition(":")
         option = _OPTIONS.get(word[-1], ParameterOption.SINGLE)
-        found.append(ParameterSchema(name, type.rstrip("?*"), option))
+        found.append(ParameterSchema(name, type.rstrip("?*+"), option, word[-1] != "+"))
     return tuple(found)
 
 

@@ -122,10 +122,22 @@ def _convert(kind: ValueType | None, given: Any, place: str) -> Any:
     if isinstance(kind, MapType):
         if not isinstance(given, Mapping):
             raise InvalidArgument(f"{place}: expected a dict for {kind}, got {type(given).__name__}")
-        return {key: _convert(kind.value, item, f"{place}[{key!r}]") for key, item in given.items()}
+        return _numbers(kind.value, given) or {key: _convert(kind.value, item, f"{place}[{key!r}]") for key, item in given.items()}
     if isinstance(kind, SparseTensorType):
         return _tensor(TensorType(kind.dtype, kind.shape), given, place)
     return np.asarray(given) if isinstance(given, (int, float, np.generic)) else given
+
+
+def _numbers(kind: ValueType | None, given: Mapping[Any, Any]) -> dict[Any, Any] | None:
+    """A map of Python's numbers, converted together; None where it is another map, or one of them does not fit."""
+    numbers = list(given.values())
+    is_plain = set(map(type, numbers)) in ({float}, {int})
+    if not is_plain or not isinstance(kind, TensorType) or kind.shape or kind.dtype is DataType.STRING:
+        return None
+    try:
+        return dict(zip(given, _tensor(TensorType(kind.dtype, (len(numbers),)), numbers, ""), strict=True))
+    except InvalidArgument:
+        return None
 
 
 def _tensor(kind: TensorType, given: Any, place: str) -> Array:

@@ -20,6 +20,9 @@ from sardonyx.errors import InvalidArgument
 
 __all__ = ["Activation", "choose_activations", "sigmoid"]
 
+_ONE = np.ones((), np.float32)
+"""As an array: converting a number costs as much as the addition of a short row."""
+
 Activation = Callable[[Array], object]
 """Applies the function to a float array in place."""
 
@@ -28,7 +31,7 @@ def sigmoid(x: Array) -> None:
     """Replace `x` by 1 / (1 + exp(-x)); exact limits 0 and 1 where exp overflows (ignore the warning around the loop)."""
     np.negative(x, out=x)
     np.exp(x, out=x)
-    x += 1
+    np.add(x, _ONE, out=x)
     np.reciprocal(x, out=x)
 
 

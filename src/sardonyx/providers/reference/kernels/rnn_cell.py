@@ -44,7 +44,7 @@ class RnnCell:
 
     def step(self, projected: Array, hidden: Array, out: Array) -> None:
         """See Cell."""
-        np.matmul(hidden, self._recurrence, out=out)
+        np.dot(hidden, self._recurrence, out=out)
         out += projected
         _clip(out, self._limit)
         self._activation(out)
@@ -83,7 +83,7 @@ class GruCell:
     def step(self, projected: Array, hidden: Array, out: Array) -> None:
         """See Cell."""
         H, gates, reset_hidden = self._width, self._gates, self._reset_hidden
-        np.matmul(hidden, self._recurrence, out=gates)
+        np.dot(hidden, self._recurrence, out=gates)
         update_reset = gates[:, : 2 * H]
         update_reset += projected[:, : 2 * H]
         _clip(update_reset, self._limit)
@@ -96,7 +96,7 @@ class GruCell:
             np.multiply(candidate, reset, out=out)
         else:
             np.multiply(hidden, reset, out=reset_hidden)
-            np.matmul(reset_hidden, self._candidate_recurrence, out=out)
+            np.dot(reset_hidden, self._candidate_recurrence, out=out)
         out += projected[:, 2 * H :]
         _clip(out, self._limit)
         self._g(out)
@@ -133,18 +133,20 @@ class LstmCell:
         self._peepholes = peepholes
         self._input_forget = input_forget
         self._gates = np.empty((cell.shape[0], recurrence.shape[0]), recurrence.dtype)
+        H = recurrence.shape[1]
+        self._parts = tuple(self._gates[:, k * H : (k + 1) * H] for k in range(4))
+        self._sigmoids = self._gates[:, : 3 * H]
 
     def step(self, projected: Array, hidden: Array, out: Array) -> None:
         """See Cell."""
         gates = self._gates
-        H = gates.shape[1] // 4
-        np.matmul(hidden, self._recurrence, out=gates)
+        i, o, f, c = self._parts
+        np.dot(hidden, self._recurrence, out=gates)
         gates += projected
-        i, o, f, c = (gates[:, k * H : (k + 1) * H] for k in range(4))
         self._previous, self.cell = self.cell, self._previous
         if self._peepholes is None:
             _clip(gates, self._limit)
-            self._f(gates[:, : 3 * H])
+            self._f(self._sigmoids)
         else:
             i += self._peepholes[0] * self._previous
             f += self._peepholes[2] * self._previous
