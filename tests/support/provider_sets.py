@@ -19,6 +19,7 @@ from sardonyx.session.providers import REFERENCE, get_available_providers
 __all__ = ["SETS", "ProviderSet"]
 
 _CPU = "CPUExecutionProvider"
+_OPENVINO = "OpenVINOExecutionProvider"
 _FIRST_WITH_BROADCASTING = 7
 
 
@@ -67,6 +68,8 @@ def _is_plain(node: Node) -> bool:
 _FUSED = frozenset(name for _, name in registered_operators() if zlib.crc32(name.encode()) % 2)
 _NHWC = frozenset({"Relu", "Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "Transpose"})
 _DEVICE = frozenset({"Relu", "Neg", "Add", "Mul"})
+_SAMPLED = frozenset(name for _, name in registered_operators() if zlib.crc32(name.encode()) % 4 == 0)
+_NEEDED = {"cpu": _CPU, "openvino": _OPENVINO}
 
 _ALL = (
     ProviderSet("reference", lambda: [REFERENCE], lambda name: True),
@@ -74,6 +77,7 @@ _ALL = (
     ProviderSet("fusing", lambda: [_Fusing(_FUSED)], _FUSED.__contains__),
     ProviderSet("nhwc", lambda: [_Nhwc()], _NHWC.__contains__),
     ProviderSet("device", lambda: [_Device()], _DEVICE.__contains__),
+    ProviderSet("openvino", lambda: [(_OPENVINO, {"num_of_threads": "1"})], _SAMPLED.__contains__),
 )
-SETS = tuple(item for item in _ALL if item.name != "cpu" or _CPU in get_available_providers())
+SETS = tuple(item for item in _ALL if _NEEDED.get(item.name, _CPU) in get_available_providers())
 """The sets that this machine has."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,9 @@ _BUILT_IN = {
 }
 """Name -> module and function that makes the provider from its options; in the order of priority."""
 
+_OPTIONAL = {"OpenVINOExecutionProvider": ("openvino", "sardonyx.providers.openvino.provider:create")}
+"""Name -> the package that it needs, and as above; used where a session names it, never by itself."""
+
 _ELSEWHERE = frozenset(
     f"{name}ExecutionProvider"
     for name in (
@@ -66,12 +70,26 @@ def _entry_points(path: tuple[str, ...]) -> dict[str, EntryPoint]:
 
 def get_available_providers() -> list[str]:
     """Names of the providers that a session can use, in the order of priority; those of other packages come first."""
-    return [*(name for name in sorted(_installed()) if name not in _BUILT_IN), *_BUILT_IN]
+    own = _own()
+    return [*(name for name in sorted(_installed()) if name not in own), *own]
+
+
+def _own() -> dict[str, str]:
+    """The providers of this package whose requirements are installed: name -> module and function."""
+    optional = {name: place for name, (package, place) in _OPTIONAL.items() if _is_installed(package, tuple(sys.path))}
+    return {**optional, **_BUILT_IN}
+
+
+@functools.lru_cache(maxsize=32)
+def _is_installed(package: str, path: tuple[str, ...]) -> bool:
+    """Whether `package` is on `path`, which is sys.path: a change of it is a new search."""
+    return importlib.util.find_spec(package) is not None
 
 
 def describe_providers() -> list[tuple[str, str]]:
     """For each available provider its name and the package, or module, that it comes from."""
-    return [(name, _BUILT_IN.get(name) or _source(_installed()[name])) for name in get_available_providers()]
+    own = _own()
+    return [(name, own.get(name) or _source(_installed()[name])) for name in get_available_providers()]
 
 
 def _source(point: EntryPoint) -> str:
@@ -146,8 +164,9 @@ def _pass_over(name: str) -> None:
 
 def _make(name: str, options: Mapping[str, str]) -> Provider:
     try:
-        if name in _BUILT_IN:
-            module, function = _BUILT_IN[name].split(":")
+        own = _own()
+        if name in own:
+            module, function = own[name].split(":")
             factory = getattr(importlib.import_module(module), function)
         else:
             factory = _installed()[name].load()

@@ -1,0 +1,1 @@
+"""The OpenVINO provider: partitions compiled and run by OpenVINO."""

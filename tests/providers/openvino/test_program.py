@@ -1,0 +1,108 @@
+"""Partitions run by OpenVINO."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from support.models import graph
+
+from sardonyx import errors
+from sardonyx.dtypes import Array, DataType
+from sardonyx.provider import Capability, Partition, TensorSpec
+from sardonyx.providers.openvino.program import OpenVinoProgram
+from sardonyx.providers.openvino.provider import create
+
+pytest.importorskip("openvino")
+
+
+def compiled(body: str) -> OpenVinoProgram:
+    """The program of a whole graph."""
+    held = graph(body)
+    constants = tuple(held.initializers.values())
+    units = tuple(Capability((node,)) for node in held)
+    part = Partition("part_0", held, tuple(held), units, tuple(held.inputs), constants, held.outputs)
+    return create({"num_of_threads": "1"}).compile(part, lambda inner: pytest.fail(f"{inner!r} is no body"))
+
+
+def run(program: OpenVinoProgram, *inputs: Array) -> list[Any]:
+    """Bind and run as the runtime does."""
+    bound = program.bind(tuple(array.shape for array in inputs))
+    outputs = [None if spec is None else np.full(spec.shape, -1, spec.dtype.numpy) for spec in bound.outputs]
+    return list(program.run(bound, inputs, outputs, None))
+
+
+def test_outputs_are_written_where_the_runtime_wants_them() -> None:
+    """Sizes follow from the inputs' symbols, and the result is the very array that was given."""
+    program = compiled("graph(x: float[n, 3]) -> (y: float[3, n]) { a = Transpose(x)\ny = Relu(a) }")
+    bound = program.bind(((4, 3),))
+    assert bound.outputs == (TensorSpec(DataType.FLOAT, (3, 4)),)
+    x, y = np.arange(-6, 6, dtype=np.float32).reshape(4, 3), np.zeros((3, 4), np.float32)
+    (result,) = program.run(bound, [x], [y], None)
+    assert result is y
+    assert np.array_equal(y, np.maximum(x.T, 0))
+
+
+def test_inputs_are_read_where_they_are() -> None:
+    """The request holds the input's own memory, also where that is read-only."""
+    program = compiled("graph(x: float[2, 3]) -> (y: float[2, 3]) { y = Relu(x) }")
+    x = np.ones((2, 3), np.float32)
+    x.flags.writeable = False
+    run(program, x)
+    assert program._take().get_input_tensor(0).data.ctypes.data == x.ctypes.data
+
+
+def test_sizes_that_only_the_run_shows_are_openvinos() -> None:
+    """The program makes its outputs then; runs share no memory."""
+    program = compiled("graph(x: float[6], s: int64[2]) -> (y: float[p, q]) { y = Reshape(x, s) }")
+    assert program.makes_outputs
+    x = np.arange(6, dtype=np.float32)
+    (first,) = run(program, x, np.array([2, 3]))
+    (second,) = run(program, x + 1, np.array([3, 2]))
+    assert first.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert second.shape == (3, 2)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "bool"])
+def test_other_types_pass(dtype: str) -> None:
+    """Values are those that went in."""
+    program = compiled(f"graph(x: {dtype}[n, 2]) -> (y: {dtype}[2, n]) {{ y = Transpose(x) }}")
+    x = np.array([[0, 1], [1, 0], [1, 1]]).astype(DataType[dtype.upper()].numpy)
+    (result,) = run(program, x)
+    assert result.dtype == x.dtype
+    assert np.array_equal(result, x.T)
+
+
+def test_a_scalar_passes() -> None:
+    """A tensor without dimensions has one element."""
+    (result,) = run(compiled("graph(x: float[]) -> (y: float[]) { y = Neg(x) }"), np.float32(2)[...])
+    assert result.shape == ()
+    assert result == -2
+
+
+def test_what_openvino_refuses_names_the_partition() -> None:
+    """Its error becomes an EPFail."""
+    program = compiled("graph(x: float[2, 3]) -> (y: float[2, 3]) { y = Relu(x) }")
+    with pytest.raises(errors.EPFail, match="OpenVINO failed to run partition part_0: "):
+        program.run(program.bind(((2, 3),)), [np.zeros((4, 5), np.float32)], [np.zeros((2, 3), np.float32)], None)
+
+
+def test_another_rank_is_refused_before_the_run() -> None:
+    """The message says which input, and what it had."""
+    program = compiled("graph(x: float[n, 3]) -> (y: float[n, 3]) { y = Relu(x) }")
+    with pytest.raises(errors.InvalidArgument, match=r"input 0 of part_0 was compiled with 2 dimensions, got \(3,\)"):
+        program.bind(((3,),))
+
+
+def test_many_threads_may_run_it() -> None:
+    """Each has a request of its own."""
+    program = compiled("graph(x: float[n]) -> (y: float[n]) { a = Exp(x)\ny = Neg(a) }")
+
+    def right(seed: int) -> bool:
+        x = np.random.default_rng(seed).standard_normal(100 + seed, dtype=np.float32)
+        return all(np.allclose(run(program, x)[0], -np.exp(x), rtol=1e-5) for _ in range(20))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(right, range(4)))
