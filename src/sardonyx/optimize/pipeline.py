@@ -36,11 +36,14 @@ from sardonyx.optimize.rules.fuse_conv_batchnorm import FUSE_CONV_BATCHNORM
 from sardonyx.optimize.rules.fuse_conv_multiply import FUSE_CONV_MULTIPLY
 from sardonyx.optimize.rules.fuse_gelu import FUSE_GELU, FUSE_GELU_TANH
 from sardonyx.optimize.rules.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
-from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS
+from sardonyx.optimize.rules.fuse_group_norm import FUSE_GROUP_NORM
+from sardonyx.optimize.rules.fuse_hard_swish import FUSE_HARD_SWISH
+from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS, FUSE_LAYER_NORM_UNSCALED
 from sardonyx.optimize.rules.fuse_matmul_batchnorm import FUSE_MATMUL_BATCHNORM
+from sardonyx.optimize.rules.fuse_mish import FUSE_MISH
 from sardonyx.optimize.rules.fuse_pad import FUSE_PAD
 from sardonyx.optimize.rules.fuse_relu_clip import FUSE_RELU_CLIP
-from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM
+from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM, FUSE_RMS_NORM_UNSCALED
 from sardonyx.optimize.rules.fuse_swish import FUSE_SWISH
 from sardonyx.optimize.rules.merge_casts import MERGE_CASTS
 from sardonyx.optimize.rules.merge_reshapes import MERGE_RESHAPES
@@ -95,10 +98,15 @@ RULES: dict[Level, tuple[Rule, ...]] = {
     Level.EXTENDED: (
         FUSE_LAYER_NORM,
         FUSE_LAYER_NORM_BIAS,
+        FUSE_LAYER_NORM_UNSCALED,
         FUSE_RMS_NORM,
+        FUSE_RMS_NORM_UNSCALED,
+        FUSE_GROUP_NORM,
         FUSE_GELU,
         FUSE_GELU_TANH,
         FUSE_SWISH,
+        FUSE_HARD_SWISH,
+        FUSE_MISH,
         FUSE_ATTENTION,
     ),
     Level.LAYOUT: (),

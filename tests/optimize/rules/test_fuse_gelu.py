@@ -34,6 +34,8 @@ def test_exact_form_fires_with_the_same_numbers(lines):
     f"{TANH} m = Mul(x, h) y = Mul(m, g)",
     f"{TANH} m = Mul(x, g) y = Mul(m, h)",
     "s = Mul(x, x) a = Mul(x, s) b = Mul(a, k) d = Add(x, b) e = Mul(d, c) f = Tanh(e) g = Add(f, o) m = Mul(x, h) y = Mul(m, g)",
+    "l = Mul(x, c) s = Mul(x, k) a = Mul(s, x) b = Add(a, o) e = Mul(l, b) f = Tanh(e) g = Add(f, o) m = Mul(x, g) y = Mul(m, h)",
+    "l = Mul(c, x) s = Mul(x, x) a = Mul(s, k) b = Add(o, a) e = Mul(b, l) f = Tanh(e) g = Add(f, o) m = Mul(x, g) y = Mul(m, h)",
     "s = Mul(x, k) a = Mul(s, x) b = Mul(a, x) d = Add(b, x) e = Mul(d, c) f = Tanh(e) g = Add(f, o) m = Mul(x, h) y = Mul(m, g)",
 ])  # fmt: skip
 def test_tanh_form_fires_with_the_same_numbers(lines):

@@ -7,7 +7,7 @@ from sardonyx.ir.verify import verify
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.rewrite import RuleSet, rewrite
-from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS
+from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS, FUSE_LAYER_NORM_UNSCALED
 
 
 def text(mean="ReduceMean(x, a)", square="Pow(d, two)", variance="ReduceMean(q, a)", scale="g: float[5] = ... 1", extra="",
@@ -55,6 +55,14 @@ def test_declines(options, reason):
 def test_declines_an_unknown_rank():
     """Without the rank it is not known which axes are the last."""
     assert declines(FUSE_LAYER_NORM, text().replace("x: float[batch, 3, 5]", "x: float"), infer=False) == "the rank is unknown"
+
+
+def test_without_a_scale():
+    """A normalization that nothing scales, or a value of the run, gets a scale of ones."""
+    model, fired = apply_rule(FUSE_LAYER_NORM_UNSCALED, text(scale="h: float[5] = ... 1 g = Neg(h)"))
+    assert fired == 1
+    assert operators(model) == ["Neg", "LayerNormalization", "Mul"]
+    assert declines(FUSE_LAYER_NORM_UNSCALED, text()) == "a scale follows"
 
 
 def test_bias_joins_the_normalization():

@@ -54,6 +54,15 @@ def test_transposed(lines, inputs):
     assert operators(model) == ["MatMul", "Add", "Transpose"]
 
 
+@pytest.mark.parametrize("shape", ["[-1, 4]", "[10, 4]"])
+def test_reshaped_to_rows(shape):
+    """A reshape that makes the columns the second of two dimensions stays behind the product."""
+    lines = f"n: int64[2] = {shape} p = MatMul(x, w) c = Reshape(p, n) {NORMALIZED}"
+    model, fired = apply_rule(FUSE_MATMUL_BATCHNORM, text(lines, "x: float[2, 5, 3]"))
+    assert fired == 1
+    assert operators(model) == ["MatMul", "Add", "Reshape"]
+
+
 @pytest.mark.parametrize(("lines", "reason"), [
     ("c = MatMul(x, w) y = BatchNormalization(c, s, t, m, v) {training_mode = 1} z = Relu(x)", "training mode"),
     (f"c = MatMul(x, w) {NORMALIZED} z = Relu(c)", "no match"),

@@ -25,8 +25,8 @@ def test_fires_with_the_same_numbers(options):
 
 
 @pytest.mark.parametrize(("options", "reason"), [
-    ({"mean": "ReduceMean(q, f)"}, "the axes of the mean are not the last axes"),
-    ({"mean": "ReduceMean(q)"}, "the axes of the mean are not the last axes"),
+    ({"mean": "ReduceMean(q, f)"}, "the axes of the means are not the same last axes"),
+    ({"mean": "ReduceMean(q)"}, "the axes of the means are not the same last axes"),
     ({"scale": "g: float[1] = ... 1"}, "scale is float (1,), expected float (5,)"),
     ({"scale": "h: float[5] = ... 1 g = Neg(h)"}, "no match"),
     ({"epsilon": "e: float[5] = ... 1"}, "epsilon is not one number"),

@@ -19,6 +19,25 @@ def test_fires_with_the_same_numbers(lines):
     assert next(iter(model.graph)).version == 24
 
 
+@pytest.mark.parametrize(("lines", "alpha"), [
+    ("a: float[] = 1.702 m = Mul(a, x) s = Sigmoid(m) y = Mul(x, s)", 1.702),
+    ("a: float[1] = -2.0 m = Mul(x, a) s = Sigmoid(m) y = Mul(s, x)", -2.0),
+    ("one: float[] = 1.0 n = Neg(x) e = Exp(n) a = Add(one, e) y = Div(x, a)", None),
+])  # fmt: skip
+def test_other_forms(lines, alpha):
+    """A scaled argument becomes alpha; the sigmoid may be written out."""
+    model, fired = apply_rule(FUSE_SWISH, text(lines))
+    assert fired == 1
+    assert operators(model) == ["Swish"]
+    assert next(iter(model.graph)).get("alpha") == (None if alpha is None else pytest.approx(alpha))
+
+
+def test_declines_an_alpha_for_each_element():
+    """Swish has one number."""
+    lines = "a: float[5] = ... 1 m = Mul(a, x) s = Sigmoid(m) y = Mul(x, s)"
+    assert declines(FUSE_SWISH, text(lines)) == "alpha is not one number"
+
+
 @pytest.mark.parametrize(("lines", "outputs"), [
     ("s = Sigmoid(x) y = Mul(x, s) w = Neg(s)", "y, w"),
     ("a = Neg(x) s = Sigmoid(a) y = Mul(x, s)", "y"),

@@ -3,7 +3,8 @@
     x * 0.5 * (1 + Erf(x / sqrt 2))                                            ->      Gelu(x)
     x * 0.5 * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))               ->      Gelu(x) {approximate = "tanh"}
 
-with the three factors multiplied in any order, x / sqrt 2 also as x * 0.7071, and x ** 3 also as x * x * x.
+with the three factors multiplied in any order, x / sqrt 2 also as x * 0.7071, and x ** 3 also as x * x * x; the argument of Tanh
+also as x * sqrt(2 / pi) * (1 + 0.044715 * x * x).
 
 Left alone:
     constants that differ from these by more than one part in 10,000
@@ -44,7 +45,10 @@ def _tanh_pattern(op: PatternBuilder, x: Term) -> Term:
         op.Add(x, op.Mul(cube, op.number(0.044715, _TOLERANCE))),
         op.Add(x, op.Mul(op.Mul(op.Mul(x, op.number(0.044715, _TOLERANCE)), x), x)),
     )
-    return _halved_product(op, x, op.Add(op.Tanh(op.Mul(inner, op.number(math.sqrt(2 / math.pi), _TOLERANCE))), 1))
+    factor = op.number(math.sqrt(2 / math.pi), _TOLERANCE)
+    square = op.any_of(op.Mul(op.Mul(x, op.number(0.044715, _TOLERANCE)), x), op.Mul(op.Mul(x, x), op.number(0.044715, _TOLERANCE)))
+    argument = op.any_of(op.Mul(inner, factor), op.Mul(op.Mul(x, factor), op.Add(square, 1)))
+    return _halved_product(op, x, op.Add(op.Tanh(argument), 1))
 
 
 def _check(match: Match) -> str | None:

@@ -5,14 +5,14 @@
     BatchNormalization(MatMul(a, w) + bias, ...)                             ->      MatMul(a, w * k) + (bias * k + s)
 
 with k = scale / sqrt(variance + epsilon) and s = shift - mean * k per column of w, computed in float64 and rounded once. Where a
-Transpose stands between, which makes the columns the channels, it stays after the product.
+Transpose stands between, which makes the columns the channels, or a Reshape to rows, it stays after the product.
 
 Left alone:
     weights, bias or statistics that are no constants: they may differ from run to run
     a normalization in training mode, which computes statistics, or one whose further outputs are used
     a product whose result has other users: both results are needed
     weights with other users, that are no matrix, or no floating-point numbers
-    a result of the product of more than two dimensions whose last is not made the second by a transpose: it is no channel
+    a result of the product of more than two dimensions whose last does not become the second, which channels are
     C of Gemm that is neither a number nor one row
 """
 
@@ -36,7 +36,8 @@ def _pattern(op: PatternBuilder, a: Term, w: Term, scale: Term, shift: Term, mea
     matmul = op.MatMul(a, weights, _as="product")
     product = op.any_of(op.Gemm(a, weights, op.optional_constant("c"), _as="product"), matmul, op.Add(matmul, op.constant("c")))
     statistics = [op.constant(value) for value in (scale, shift, mean, variance)]
-    return op.BatchNormalization(op.any_of(op.Transpose(product, _as="transpose"), product), *statistics)
+    moved = op.any_of(op.Transpose(product, _as="move"), op.Reshape(product, op.rest("shape"), _as="move"), product)
+    return op.BatchNormalization(moved, *statistics)
 
 
 def _check(match: Match) -> str | Affine:
@@ -45,25 +46,27 @@ def _check(match: Match) -> str | Affine:
         return "the weights are no matrix of floating-point numbers"
     if match["w"].use_count > 1:
         return "the weights have other users"
-    product = node.outputs[0]
-    if product.shape is None or not _ends_as_channels(len(product.shape), _transpose(match)):
+    columns, product = _columns(node, weights), node.outputs[0]
+    if product.shape is None or not _ends_as_channels(len(product.shape), columns, _move(match)):
         return "the columns of the product are not the channels"
-    columns = _columns(node, weights)
     bias = match.tensor("c")
     if bias is not None and bias.shape not in ((), (1,), (columns,), (1, 1), (1, columns)):
         return f"what is added has shape {bias.shape}, expected one row of {columns}"
     return normalization(match, columns)
 
 
-def _transpose(match: Match) -> Node | None:
-    return next((node for node in match.nodes if node.op_type == "Transpose"), None)
+def _move(match: Match) -> Node | None:
+    return next((node for node in match.nodes if node.op_type in ("Transpose", "Reshape")), None)
 
 
-def _ends_as_channels(rank: int, transpose: Node | None) -> bool:
-    """Whether the last of `rank` dimensions is the second where it is normalized."""
-    if transpose is None:
+def _ends_as_channels(rank: int, columns: int, move: Node | None) -> bool:
+    """Whether the last of `rank` dimensions, `columns`, is the second where it is normalized."""
+    if move is None:
         return rank == 2
-    perm = transpose.get("perm", tuple(range(rank))[::-1])
+    if move.op_type == "Reshape":
+        shape = move.output.shape
+        return shape is not None and len(shape) == 2 and shape[1] == columns
+    perm = move.get("perm", tuple(range(rank))[::-1])
     return len(perm) == rank >= 2 and perm[1] == rank - 1
 
 
@@ -86,8 +89,8 @@ def _replace(op: Builder, match: Match, learned: Affine) -> Value:
         result = op.Gemm(match["a"], scaled, bias, _attributes=node.attributes, _version=node.version, beta=1.0)
     else:
         result = op.Add(op.MatMul(match["a"], scaled, _version=node.version), bias)
-    transpose = _transpose(match)
-    return result if transpose is None else op.Transpose(result, _attributes=transpose.attributes)
+    move = _move(match)
+    return result if move is None else op.node(move.op_type, result, *move.inputs[1:], _attributes=move.attributes)
 
 
 FUSE_MATMUL_BATCHNORM = Rule("fuse_matmul_batchnorm", _pattern, _replace, _check)

@@ -1,62 +1,66 @@
 """Find a root-mean-square normalization that is written out.
 
     m = ReduceMean(Pow(x, 2), axes)                               or Mul(x, x)
-    n = Div(x, Sqrt(Add(m, epsilon)))                             or x times the reciprocal
+    n = Div(x, Sqrt(Add(m, epsilon)))                             or times the reciprocal, in its forms (normalizing.py)
     y = Mul(n, scale)                             ->      y = RMSNormalization(x, scale) {axis, epsilon}
+
+    n, where no constant scale follows            ->      n = RMSNormalization(x, 1) {axis, epsilon}
 
 Left alone:
     axes that are no constants, or are not the last ones
     a scale that is no constant of the shape of the normalized axes, or of another type than x
     an epsilon of more than one element
+    without a scale: normalized axes of unknown size
     values between that have other users
 """
 
 from __future__ import annotations
-
-import dataclasses
 
 from sardonyx.ir import Value
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
-from sardonyx.optimize.rules.fuse_layer_norm import last_axes, number_of
+from sardonyx.optimize.rules.normalizing import (
+    Normalized,
+    divided_by_root,
+    normalized_by,
+    ones_for,
+    scale_reason,
+    unscaled_reason,
+)
 from sardonyx.optimize.terms import Term
 
-__all__ = ["FUSE_RMS_NORM"]
+__all__ = ["FUSE_RMS_NORM", "FUSE_RMS_NORM_UNSCALED"]
+
+
+def _unscaled_pattern(op: PatternBuilder, x: Term) -> Term:
+    square = op.any_of(op.Pow(x, 2), op.Mul(x, x))
+    return divided_by_root(op, x, op.ReduceMean(square, op.rest("axes"), _as="mean"))
 
 
 def _pattern(op: PatternBuilder, x: Term, scale: Term) -> Term:
-    mean = op.ReduceMean(op.any_of(op.Pow(x, 2), op.Mul(x, x)), op.rest("axes"), _as="mean")
-    root = op.Sqrt(op.Add(mean, op.constant("epsilon")))
-    normalized = op.any_of(op.Div(x, root), op.Mul(x, op.any_of(op.Reciprocal(root), op.Div(1, root))))
-    return op.Mul(normalized, op.constant(scale))
+    return op.Mul(_unscaled_pattern(op, x), op.constant(scale))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Learned:
-    axis: int
-    """The first of the normalized axes, counted from the end."""
-    epsilon: float
-    """What is added to the mean of the squares."""
+def _check(match: Match) -> str | Normalized:
+    found = normalized_by(match, "mean")
+    return found if isinstance(found, str) else scale_reason(match, found.axis) or found
 
 
-def _check(match: Match) -> str | _Learned:
-    value, scale = match["x"], match["scale"]
-    if value.shape is None:
-        return "the rank is unknown"
-    axis, epsilon = last_axes(match, match.node("mean")), number_of(match, "epsilon")
-    if axis is None:
-        return "the axes of the mean are not the last axes, kept"
-    if epsilon is None:
-        return "epsilon is not one number"
-    if scale.shape != value.shape[axis:] or scale.dtype is not value.dtype:
-        return f"scale is {scale.dtype} {scale.shape}, expected {value.dtype} {value.shape[axis:]}"
-    return _Learned(axis, epsilon)
+def _check_unscaled(match: Match) -> str | Normalized:
+    found = normalized_by(match, "mean")
+    return found if isinstance(found, str) else unscaled_reason(match, found.axis) or found
 
 
-def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
+def _replace(op: Builder, match: Match, learned: Normalized) -> Value:
     return op.RMSNormalization(match["x"], match["scale"], axis=learned.axis, epsilon=learned.epsilon)
 
 
+def _replace_unscaled(op: Builder, match: Match, learned: Normalized) -> Value:
+    ones = ones_for(op, match["x"], learned.axis)
+    return op.RMSNormalization(match["x"], ones, axis=learned.axis, epsilon=learned.epsilon)
+
+
 FUSE_RMS_NORM = Rule("fuse_rms_norm", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_RMS_NORM_UNSCALED = Rule("fuse_rms_norm_unscaled", _unscaled_pattern, _replace_unscaled, _check_unscaled, Level.EXTENDED)

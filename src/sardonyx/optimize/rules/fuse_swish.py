@@ -1,10 +1,13 @@
-"""Find a Swish (SiLU) that is written out.
+"""Find a Swish (SiLU, quick Gelu) that is written out.
 
-    x * Sigmoid(x)      ->      Swish(x)
+    x * Sigmoid(x)                                    ->      Swish(x)
+    x * Sigmoid(alpha * x)                            ->      Swish(x) {alpha}
+    x / (1 + Exp(-x))                                 ->      Swish(x)
 
 so that x has one reader, and what makes it can compute the activation where it stores.
 
 Left alone:
+    an alpha that is not one constant number
     a sigmoid that has other users, as it would be computed twice
     a result of another shape or type than x
 """
@@ -22,18 +25,25 @@ __all__ = ["FUSE_SWISH"]
 
 
 def _pattern(op: PatternBuilder, x: Term) -> Term:
-    return op.Mul(x, op.Sigmoid(x))
+    return op.any_of(
+        op.Mul(x, op.Sigmoid(x)),
+        op.Mul(x, op.Sigmoid(op.Mul(x, op.constant("alpha")))),
+        op.Div(x, op.Add(op.Exp(op.Neg(x)), 1)),
+    )
 
 
-def _check(match: Match) -> str | None:
+def _check(match: Match) -> str | float:
     value, result = match["x"], match.outputs[0]
     if value.shape is None or value.shape != result.shape or value.dtype is not result.dtype:
         return f"the result is {result.dtype} {result.shape}, the value {value.dtype} {value.shape}"
-    return None
+    if match.get("alpha") is None:
+        return 1.0
+    alpha = match.constant("alpha", 1)
+    return "alpha is not one number" if alpha is None or alpha.size != 1 else float(alpha.reshape(()))
 
 
-def _replace(op: Builder, match: Match, learned: None) -> Value:
-    return op.Swish(match["x"])
+def _replace(op: Builder, match: Match, alpha: float) -> Value:
+    return op.Swish(match["x"], alpha=None if alpha == 1 else alpha)
 
 
 FUSE_SWISH = Rule("fuse_swish", _pattern, _replace, _check, Level.EXTENDED)

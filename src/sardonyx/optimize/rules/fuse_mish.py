@@ -1,0 +1,38 @@
+"""Find a Mish that is written out.
+
+    x * Tanh(Softplus(x))                 ->      Mish(x)
+    x * Tanh(Log(1 + Exp(x)))             ->      Mish(x)
+
+Left alone:
+    values between that have other users, as they would be computed twice
+    a result of another shape or type than x
+"""
+
+from __future__ import annotations
+
+from sardonyx.ir import Value
+from sardonyx.optimize.contract import Level
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.pattern import PatternBuilder
+from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.terms import Term
+
+__all__ = ["FUSE_MISH"]
+
+
+def _pattern(op: PatternBuilder, x: Term) -> Term:
+    return op.Mul(x, op.Tanh(op.any_of(op.Softplus(x), op.Log(op.Add(op.Exp(x), 1)))))
+
+
+def _check(match: Match) -> str | None:
+    value, result = match["x"], match.outputs[0]
+    if value.shape is None or value.shape != result.shape or value.dtype is not result.dtype:
+        return f"the result is {result.dtype} {result.shape}, the value {value.dtype} {value.shape}"
+    return None
+
+
+def _replace(op: Builder, match: Match, learned: None) -> Value:
+    return op.Mish(match["x"])
+
+
+FUSE_MISH = Rule("fuse_mish", _pattern, _replace, _check, Level.EXTENDED)

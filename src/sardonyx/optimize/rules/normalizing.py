@@ -1,0 +1,99 @@
+"""What the rules that find normalizations share: how a value is divided by the root of a mean, over which axes, plus what.
+
+    Div(value, root)      Mul(value, Reciprocal(root))      Mul(value, Div(1, root))      Mul(value, Pow(mean + epsilon, -0.5))
+
+with root = Sqrt(mean + epsilon) or Pow(mean + epsilon, 0.5); without an epsilon it is 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from sardonyx.ir import Node, Value
+from sardonyx.optimize.edit import small_constant, tensor_of
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.pattern import PatternBuilder
+from sardonyx.optimize.rule import Builder
+from sardonyx.optimize.terms import Term, attribute_value
+
+__all__ = ["Normalized", "divided_by_root", "normalized_by", "ones_for", "scale_reason", "unscaled_reason"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Normalized:
+    """Over what a normalization goes."""
+
+    axis: int
+    """The first of the normalized axes, counted from the end."""
+    epsilon: float
+    """What is added to the mean under the root."""
+
+
+def divided_by_root(op: PatternBuilder, value: Term, mean: Term) -> Term:
+    """`value` divided by the root of `mean` and the constant "epsilon"."""
+    shifted = op.any_of(op.Add(mean, op.constant("epsilon")), mean)
+    root = op.any_of(op.Sqrt(shifted), op.Pow(shifted, op.number(0.5)))
+    inverse = op.any_of(op.Reciprocal(root), op.Div(1, root), op.Pow(shifted, op.number(-0.5)))
+    return op.any_of(op.Div(value, root), op.Mul(value, inverse))
+
+
+def normalized_by(match: Match, *means: str) -> Normalized | str:
+    """Over what the nodes `means` of a match go, all over the same axes; or why that is no normalization."""
+    value = match["x"]
+    if value.shape is None:
+        return "the rank is unknown"
+    axes = {_last_axes(match, match.node(name)) for name in means}
+    axis = axes.pop()
+    if axis is None or axes:
+        return "the axes of the means are not the same last axes, kept"
+    epsilon = 0.0 if match.get("epsilon") is None else _number_of(match, "epsilon")
+    return "epsilon is not one number" if epsilon is None else Normalized(axis, epsilon)
+
+
+def _last_axes(match: Match, node: Node) -> int | None:
+    """The first axis, counted from the end, of a reduction over the last axes that keeps them; None for any other."""
+    value = node.inputs[0]
+    axes = node.get("axes")
+    if axes is None:
+        found = small_constant(node.input(1), match.place.overridable)
+        axes = None if found is None else found.tolist()
+    if not axes or value is None or value.shape is None or not attribute_value(node, "keepdims"):
+        return None
+    rank = len(value.shape)
+    ordered = sorted(axis - rank if axis >= 0 else axis for axis in axes)
+    return ordered[0] if ordered == list(range(-len(ordered), 0)) else None
+
+
+def _number_of(match: Match, name: str) -> float | None:
+    array = match.constant(name, 1)
+    return None if array is None or array.size != 1 else float(array.reshape(()))
+
+
+def scale_reason(match: Match, axis: int) -> str | None:
+    """Why "scale" is no scale for "x" normalized from `axis` on; None where it is one."""
+    value, scale = match["x"], match["scale"]
+    wanted = (value.shape or ())[axis:]
+    if scale.shape != wanted or scale.dtype is not value.dtype:
+        return f"scale is {scale.dtype} {scale.shape}, expected {value.dtype} {wanted}"
+    return None
+
+
+def unscaled_reason(match: Match, axis: int) -> str | None:
+    """Why "x", normalized from `axis` on, is not to be given a scale of ones; None where it is."""
+    value, result = match["x"], match.outputs[0]
+    if value.dtype is None or result.shape != value.shape or not all(isinstance(dim, int) for dim in (value.shape or ())[axis:]):
+        return "the size of the normalized axes is not known"
+    users = [user for user, _ in result.uses if isinstance(user, Node)]
+    if any(user.op_type == "Mul" and any(tensor_of(other) is not None for other in user.inputs) for user in users):
+        return "a scale follows"
+    return None
+
+
+def ones_for(op: Builder, value: Value, axis: int) -> Value:
+    """A scale of ones for `value` normalized from `axis` on."""
+    if value.dtype is None:
+        raise ValueError("the type of the value is unknown; ask unscaled_reason first")
+    sizes = [int(str(dim)) for dim in (value.shape or ())[axis:]]
+    return op.constant(np.ones(sizes, value.dtype.numpy))
