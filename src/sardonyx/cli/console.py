@@ -45,8 +45,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
 
 
 @contextlib.contextmanager
-def progress(description: str, total: int) -> Iterator[Callable[[str], None]]:
-    """Give a function that advances a bar by one step and names the next; the bar shows itself after a second, on stderr."""
+def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
+    """Give a function f(label, steps=1) that advances a bar and names the next step; it shows itself after a second, on stderr."""
     bar = Progress(TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn(),
                    console=Console(stderr=True), transient=True)  # fmt: skip
     task = bar.add_task(description, total=total)
@@ -54,7 +54,7 @@ def progress(description: str, total: int) -> Iterator[Callable[[str], None]]:
     timer.daemon = True
     timer.start()
     try:
-        yield lambda label: bar.update(task, advance=1, description=label)
+        yield lambda label, steps=1: bar.update(task, advance=steps, description=label)
     finally:
         timer.cancel()
         timer.join()

@@ -7,6 +7,7 @@ Where the options allow it, a provider that fails on the way is left out and the
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,28 +17,30 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, SardonyxError, blamed, located
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
-from sardonyx.ir.shape import anonymous, substitute
+from sardonyx.ir.shape import anonymous
 from sardonyx.ir.verify import verify
-from sardonyx.ir.walk import all_graphs, all_nodes, captured_values, nested_graphs
+from sardonyx.ir.walk import all_graphs, all_nodes, captured_values
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import check_node, check_types, find_schema, unknown_operator
 from sardonyx.optimize.report import Report
 from sardonyx.partition.assign import Assignment, assign, dissolve
 from sardonyx.partition.cut import Cut, cut
 from sardonyx.partition.explain import Placement, explain
+from sardonyx.partition.measured import predict
 from sardonyx.partition.placement import pin, placed_nodes
+from sardonyx.partition.profile import Profile, load_profile
 from sardonyx.partition.transfers import insert_transfers
 from sardonyx.provider import Body, Program, Provider
 from sardonyx.runtime.executors.sequential import SequentialExecutor
 from sardonyx.runtime.plan import make_plan
 from sardonyx.session.function_bodies import expand
-from sardonyx.session.optimization import optimize_model, read_settings, save_optimized
-from sardonyx.session.options import SessionOptions
-from sardonyx.session.placement_options import PlacementChoice, read_placement
+from sardonyx.session.optimization import fix_dimensions, optimize_model, read_settings, save_optimized
+from sardonyx.session.options import ExecutionMode, SessionOptions
+from sardonyx.session.placement_options import read_placement
 from sardonyx.session.values import NodeArg, node_arg
 from sardonyx.trace import event, span
 
-__all__ = ["Built", "build"]
+__all__ = ["Built", "Prepared", "build", "compile_model", "goes_on_without_providers", "prepare"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -120,25 +123,53 @@ def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provid
 
 def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
            left_out: Mapping[str, str]) -> Built:  # fmt: skip
-    choice, settings = read_placement(options), read_settings(options, disabled)
+    prepared = prepare(model, options, providers, disabled)
+    choice = read_placement(options)
+    profile = load_profile(choice.profile) if choice.measured else None
+    placements: list[Placement] = []
+    executor = compile_model(model, options, providers, left_out, profile, placements)
+    declared, defaults, report = prepared.declared, prepared.defaults, prepared.report
+    return Built(model, tuple(model.graph.inputs), declared, defaults, executor, tuple(placements), dict(left_out), report)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Prepared:
+    """A model that is checked and optimized."""
+
+    declared: tuple[NodeArg, ...]
+    """The outputs as the model declares them."""
+    defaults: dict[str, Array]
+    """Input -> what it is where the feed leaves it out."""
+    report: Report
+    """What the optimizer did."""
+
+
+def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str]) -> Prepared:
+    """Check and optimize `model` in place."""
+    settings = read_settings(options, disabled)
     _replace_initializers(model, options.initializers)
-    _fix_dimensions(model, options.dimension_overrides)
+    fix_dimensions(model, options)
     defaults = _take_defaults(model)
     declared = tuple(node_arg(value) for value in model.graph.outputs)
     with span("session.check"):
         verify(model)
         _check_operators(model)
-    pin(model, choice.pins, [provider.name for provider in providers])
+    pin(model, read_placement(options).pins, [provider.name for provider in providers])
     with span("session.optimize"):
         report = optimize_model(model, options, settings)
         _check_types(model)
     save_optimized(model, settings)
+    return Prepared(declared, defaults, report)
+
+
+def compile_model(model: Model, options: SessionOptions, providers: Sequence[Provider], left_out: Mapping[str, str],
+                  profile: Profile | None, placements: list[Placement]) -> SequentialExecutor:  # fmt: skip
+    """Partition and compile a prepared model, which is used up; `placements` gets who runs what."""
     with span("session.compile"):
-        placements: list[Placement] = []
-        compiler = _Compiler(model, providers, choice, left_out, placements)
+        compiler = _Compiler(model, providers, options, left_out, profile, placements)
         executor = compiler.compile_graph(model.graph, (), model.graph.name or "graph")
     model.graph.dismantle()  # programs hold what they need of weights, packed or as they are
-    return Built(model, tuple(model.graph.inputs), declared, defaults, executor, tuple(placements), dict(left_out), report)
+    return executor
 
 
 def _replace_initializers(model: Model, given: Mapping[str, Array]) -> None:
@@ -150,15 +181,6 @@ def _replace_initializers(model: Model, given: Mapping[str, Array]) -> None:
         if (tensor.dtype, tensor.shape) != (value.constant.dtype, value.constant.shape):
             raise InvalidArgument(f"add_initializer gives {tensor!r} for {name!r}, which the model has as {value.constant!r}")
         value.constant = tensor
-
-
-def _fix_dimensions(model: Model, sizes: Mapping[str, int]) -> None:
-    if not sizes:
-        return
-    for graph in nested_graphs(model.graph):
-        for value in (*graph.inputs, *graph.outputs, *(value for node in graph for value in node.outputs)):
-            if isinstance(value.type, TensorType) and value.shape is not None:
-                value.type = TensorType(value.type.dtype, tuple(substitute(dim, sizes) for dim in value.shape))
 
 
 def _take_defaults(model: Model) -> dict[str, Array]:
@@ -208,12 +230,15 @@ def _check_types(model: Model) -> None:
 class _Compiler:
     """Compiles graphs bottom-up: bodies before the nodes that hold them."""
 
-    def __init__(self, model: Model, providers: Sequence[Provider], choice: PlacementChoice, left_out: Mapping[str, str],
-                 placements: list[Placement]) -> None:  # fmt: skip
+    def __init__(self, model: Model, providers: Sequence[Provider], options: SessionOptions, left_out: Mapping[str, str],
+                 profile: Profile | None, placements: list[Placement]) -> None:  # fmt: skip
         self._model = model
         self._names = [provider.name for provider in providers]
         self._providers = [provider for provider in providers if provider.name not in left_out]
-        self._choice = choice
+        self._pins = read_placement(options).pins
+        self._profile = profile
+        self._is_parallel = options.execution_mode == ExecutionMode.ORT_PARALLEL
+        self._chosen: dict[Graph, dict[Node, str]] = {}
         self._left_out = {name: f"left out: {reason}" for name, reason in left_out.items()}
         self._placements = placements
         self._bodies: dict[Graph, Body] = {}
@@ -243,9 +268,20 @@ class _Compiler:
         return cuts, {node: self._left_out | assignment.declined.get(node, {}) for node in graph}
 
     def _assign(self, graph: Graph) -> Assignment:
-        pins = self._choice.pins
-        placed = {node: name for node, name in placed_nodes(graph, pins, self._names).items() if name not in self._left_out}
-        return assign(graph, self._providers, placed, placed if pins.fall_through else ())
+        pinned = {node: name for node, name in placed_nodes(graph, self._pins, self._names).items() if name not in self._left_out}
+        chosen = self._choose(graph, pinned)
+        loose = chosen.keys() - (() if self._pins.fall_through else pinned.keys())
+        return assign(graph, self._providers, chosen, loose)
+
+    def _choose(self, graph: Graph, pinned: dict[Node, str]) -> dict[Node, str]:
+        """Where the nodes of `graph` are placed: by hand, and else by the profile, which is asked before the graph is changed."""
+        if self._profile is not None and graph not in self._chosen:
+            prediction = predict(graph, self._providers, self._profile, pinned, parallel=self._is_parallel)
+            counts = dict(collections.Counter(prediction.placed.values()))
+            event("placement.measured", graph=graph.name, nodes=counts, seconds=prediction.seconds, single=prediction.single,
+                  single_seconds=prediction.single_seconds)  # fmt: skip
+            self._chosen[graph] = prediction.placed
+        return self._chosen.get(graph, {}) | pinned
 
     def _compile_bodies(self, node: Node, label: str) -> None:
         for name, attribute in node.attributes.items():

@@ -19,19 +19,26 @@ import dataclasses
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.formats import onnx as onnx_format
-from sardonyx.ir import Model
+from sardonyx.ir import Model, TensorType
+from sardonyx.ir.shape import substitute
+from sardonyx.ir.verify import verify
+from sardonyx.ir.walk import nested_graphs
 from sardonyx.optimize.pipeline import optimize
 from sardonyx.optimize.report import Problem, Report
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.providers.reference.whole import run_model
 from sardonyx.session.extensions import installed_passes, installed_rules
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
+from sardonyx.trace import span
 
-__all__ = ["Settings", "optimize_model", "read_settings", "save_optimized"]
+__all__ = ["Settings", "fix_dimensions", "optimize_file", "optimize_model", "read_settings", "save_optimized"]
 
+_FIRST_WITH_DEFAULTS = 4
+"""The IR version from which on an input that is an initializer too may be fed; before, every initializer was an input."""
 _NO = ("", "0", "false", "False")
 
 
@@ -104,6 +111,29 @@ def optimize_model(model: Model, options: SessionOptions, settings: Settings, *,
         shown = _save_problem(problem, settings.verify_folder)
         warnings.warn(f"optimization {problem}; the session goes on without it{shown}", UserWarning, stacklevel=2)
     return report
+
+
+def optimize_file(source: Any, options: SessionOptions, settings: Settings, *, records: bool = False) -> tuple[Model, Report]:
+    """Load a model (Any: what `formats.onnx.load` takes), check it and optimize it for a file; the model and what was done."""
+    with span("session.load"):
+        model = onnx_format.load(source)
+    try:
+        if model.ir_version < _FIRST_WITH_DEFAULTS:
+            model.graph.inputs = [value for value in model.graph.inputs if value.constant is None]
+        fix_dimensions(model, options)
+        verify(model)
+        return model, optimize_model(model, options, settings, records=records)
+    except SardonyxError as error:
+        raise located(error, f"model {model.label}") from error
+
+
+def fix_dimensions(model: Model, options: SessionOptions) -> None:
+    """Give the dimensions that the options fix their sizes."""
+    sizes = options.dimension_overrides
+    for graph in nested_graphs(model.graph) if sizes else ():
+        for value in (*graph.inputs, *graph.outputs, *(value for node in graph for value in node.outputs)):
+            if isinstance(value.type, TensorType) and value.shape is not None:
+                value.type = TensorType(value.type.dtype, tuple(substitute(dim, sizes) for dim in value.shape))
 
 
 def save_optimized(model: Model, settings: Settings) -> None:

@@ -1,0 +1,158 @@
+"""`sardonyx optimize MODEL -o OUT`: save an optimized model, and show which rule changed what."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sardonyx.cli.console import fail, json_option, print_json, progress, readable_errors
+from sardonyx.formats.onnx import save
+from sardonyx.ir import Model
+from sardonyx.optimize.report import Change, Report
+from sardonyx.session.optimization import Settings, optimize_file, read_settings
+from sardonyx.session.options import SessionOptions
+from sardonyx.trace import Event, observe
+
+_LEVELS = {"none": "0", "basic": "1", "extended": "2", "layout": "3", "all": "99"}
+_PLACES = 3
+_OPERATORS = 8
+_MANY = 30
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Save the optimized model here.")
+@click.option("--level", type=click.Choice(list(_LEVELS)), default="all", show_default=True, help="How far to go.")
+@click.option("--disable", multiple=True, metavar="NAME", help="Leave out this rule or pass; repeat it for others.")
+@click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Fix a symbolic dimension of the inputs.")
+@click.option("--verify", is_flag=True, help="Compare each rewrite on random inputs with what it replaces; leave out what differs.")
+@click.option("--skip-failing", is_flag=True, help="Go on without a rule or pass that fails.")
+@click.option("--external-data", metavar="NAME", default="", help="Put the weights in this file beside OUT; else by their size.")
+@click.option("--diff", is_flag=True, help="Show which rule or pass changed which nodes.")
+@json_option
+def optimize(model: str, output: Path | None, level: str, disable: Sequence[str], dims: Sequence[str], verify: bool,
+             skip_failing: bool, external_data: str, diff: bool, as_json: bool) -> None:  # fmt: skip
+    """Optimize MODEL, without the steps that only fit one machine, and save it or show what changes.
+
+    What is saved keeps to the operator sets that the model imports, so that others can read it; a session goes further.
+    """
+    options = SessionOptions()
+    options.verify, options.optimizer_failure = verify, "skip" if skip_failing else "error"
+    options.optimized_model_filepath = str(output or "")
+    options.add_session_config_entry("session.graph_optimization_level", _LEVELS[level])
+    for text in dims:
+        name, _, size = text.partition("=")
+        if not size.isdigit():
+            fail(f"expected NAME=SIZE, got {text!r}")
+        options.add_free_dimension_override_by_name(name, int(size))
+    with readable_errors():
+        settings = read_settings(options, frozenset(disable))
+        optimized, report = _optimized(model, options, settings, output, external_data, records=diff)
+    if as_json:
+        print_json(_facts(optimized, report, diff))
+        return
+    if diff:
+        for line in describe_changes(report.changes):
+            click.echo(line)
+    _print(model, output, optimized, report)
+
+
+def _optimized(model: str, options: SessionOptions, settings: Settings, output: Path | None, external_data: str, *,
+               records: bool) -> tuple[Model, Report]:  # fmt: skip
+    with progress(f"loading {model}", 3) as advance, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the report lists the same problems
+
+        def follow(event: Event) -> None:
+            if event.name == "session.load":
+                advance("optimizing")
+            if event.name == "optimize.pass":
+                advance(f"optimizing, {event.details['optimization']} done", 0)
+
+        with observe(follow):
+            optimized, report = optimize_file(model, options, settings, records=records)
+        advance("saving")
+        if output is not None:
+            save(optimized, output, data_name=external_data)
+    return optimized, report
+
+
+def _facts(model: Model, report: Report, diff: bool) -> dict[str, Any]:
+    """The report on its way to JSON, hence Any."""
+    facts: dict[str, Any] = {
+        "level": report.level.name,
+        "nodes_before": report.nodes_before,
+        "nodes_after": report.nodes_after,
+        "operators": dict(collections.Counter(node.op_type for node in model.graph).most_common()),
+        "fired": dict(report.fired.most_common()),
+        "passes": {record.name: {"runs": record.runs, "changes": record.changes} for record in report.passes.values()},
+        "verified": dict(report.verified),
+        "unverified": report.unverified,
+        "problems": [{"optimization": problem.optimization, "message": problem.message} for problem in report.problems],
+        "seconds": report.seconds,
+    }
+    return facts | {"changes": [dataclasses.asdict(change) for change in report.changes]} if diff else facts
+
+
+def _print(source: str, output: Path | None, model: Model, report: Report) -> None:
+    saved = f", saved as {output}" if output is not None else ""
+    click.echo(f"{source}: {report.nodes_before} -> {report.nodes_after} nodes in {report.seconds:.2f} s{saved}")
+    if report.fired:
+        click.echo("rules: " + ", ".join(f"{name} {count}" for name, count in report.fired.most_common()))
+    changed = [record.name for record in report.passes.values() if record.changes and record.name not in ("apply_rules",)]
+    if changed:
+        click.echo("passes: " + ", ".join(changed))
+    if report.verified or report.unverified:
+        click.echo(f"verified: {report.verified.total()} changes keep results")
+        for name, reason in report.unverified.items():
+            click.echo(f"not verified: {name} in part, as {reason}")
+    for problem in report.problems:
+        click.secho(f"left out: {problem}", fg="red")
+
+
+def describe_changes(changes: Iterable[Change]) -> list[str]:
+    """Lines that say which rule or pass replaced what by what, and where; equal changes are told once."""
+    groups: dict[tuple[str, str], list[Change]] = {}
+    for change in changes:
+        groups.setdefault((change.optimization, _exchange(change)), []).append(change)
+    lines = []
+    for (name, exchange), members in groups.items():
+        times = f", {len(members)} times" if len(members) > 1 else ""
+        lines.append(click.style(f"{name}{times}", bold=True))
+        lines.append(f"    {exchange}")
+        places = [place for member in members if (place := _place(member))]
+        if places:
+            more = f", and {len(places) - _PLACES} more" if len(places) > _PLACES else ""
+            lines.append(click.style(f"    at {', '.join(places[:_PLACES])}{more}", dim=True))
+    return lines
+
+
+def _exchange(change: Change) -> str:
+    """`2 Mul, Add, Tanh -> Gelu`; of many nodes without what goes and comes again."""
+    removed = collections.Counter(label.operator for label in change.removed)
+    added = collections.Counter(label.operator for label in change.added)
+    if removed.total() > _MANY:
+        removed, added = removed - added, added - removed
+    if not added:
+        return f"removes {_counted(removed)}"
+    return f"{_counted(removed)} -> {_counted(added)}" if removed else f"adds {_counted(added)}"
+
+
+def _counted(operators: collections.Counter[str]) -> str:
+    names = [f"{count} {name}" if count > 1 else name for name, count in sorted(operators.items())]
+    if len(names) > _OPERATORS:
+        names = [f"{count} {name}" if count > 1 else name for name, count in operators.most_common(_OPERATORS)]
+        names.append(f"{operators.total() - sum(count for _, count in operators.most_common(_OPERATORS))} others")
+    return ", ".join(names)
+
+
+def _place(change: Change) -> str:
+    """Where it happened: what came, else what went, if either has a name; "" for what happened in many places."""
+    if len(change.removed) > _MANY:
+        return ""
+    return next((label.name for label in (*reversed(change.added), *change.removed) if label.name), "")
