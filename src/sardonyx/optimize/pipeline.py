@@ -31,6 +31,7 @@ from sardonyx.optimize.passes.simplify_reshapes import SIMPLIFY_RESHAPES
 from sardonyx.optimize.report import Report
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.fuse_attention import FUSE_ATTENTION
+from sardonyx.optimize.rules.fuse_attention_cache import FUSE_ATTENTION_CACHE
 from sardonyx.optimize.rules.fuse_conv_add import FUSE_CONV_ADD
 from sardonyx.optimize.rules.fuse_conv_batchnorm import FUSE_CONV_BATCHNORM
 from sardonyx.optimize.rules.fuse_conv_multiply import FUSE_CONV_MULTIPLY
@@ -108,6 +109,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_HARD_SWISH,
         FUSE_MISH,
         FUSE_ATTENTION,
+        FUSE_ATTENTION_CACHE,
     ),
     Level.LAYOUT: (),
 }
