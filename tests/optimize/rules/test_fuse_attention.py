@@ -205,6 +205,14 @@ def test_one_head_of_keys_for_all():
     assert operators(model) == ["Attention"]
 
 
+def test_keys_and_values_whose_lengths_a_run_shows():
+    """Keys and values from caches of their own have lengths of their own names, which the products need to be equal."""
+    text = attention(inputs=HEADS.replace("v: float[b, 3, t, 4]", "v: float[b, 3, u, 4]"))
+    model, fired = apply_rule(FUSE_ATTENTION, text, symbols=SYMBOLS | {"u": 7})
+    assert fired == 1
+    assert operators(model) == ["Attention"]
+
+
 def test_softcap():
     """Scores that are capped by Tanh are capped by Attention, before its mask."""
     scores = "p = MatMul(q, kt) a = Mul(p, c) d = Div(a, e) h = Tanh(d) i = Mul(h, e) x = Add(i, g)"
@@ -257,7 +265,7 @@ def test_infinite_masks_without_guard(lines):
     ({"scores": "p = MatMul(q, kt) x = Max(p, c)"}, "scores are replaced by 0.35"),
     ({"scores": "p = MatMul(q, kt) x = Sub(p, c)"}, "not a scaled and masked product"),
     ({"scores": "p = MatMul(q, kt) x = Mul(p, z)"}, "not a scaled and masked product"),
-    ({"inputs": HEADS.replace("v: float[b, 3, t, 4]", "v: float[b, 3, u, 4]")}, "do not fit, or only for some sizes"),
+    ({"inputs": HEADS.replace("v: float[b, 3, t, 4]", "v: float[c, 3, t, 4]")}, "do not fit, or only for some sizes"),
     ({"inputs": HEADS.replace("k: float[b, 3, t, 8]", "k: float[1, 3, t, 8]")}, "do not fit, or only for some sizes"),
     ({"scores": "p = MatMul(q, kt) x = Where(g, p, small)", "inputs": f"{HEADS}, g: bool[b, 1, s, t]"},
      "scores are replaced by -10000.0"),

@@ -14,11 +14,13 @@ Where q, k and v are transposed from (B, S, H, D) and y is transposed back, none
 Left alone:
     types other than float: half types would be rounded at other places
     a softmax of another axis than the last, or scores with other users
-    keys that differ from the values in batch, heads or length, or from the queries
+    keys that differ from the values in batch, heads or known length, or from the queries
     a mask that makes the scores larger, or is known not to be as long as the keys
     a fill of less than 1e37, whose rows of nothing but fill are not those of an added mask
 
-Scores are taken to be finite before the mask: with a guard, scores that are NaN give zeros written out and NaN by Attention.
+There must be as many keys as values, as their products need it: where only a run shows how many, Attention says so. (Written out, a
+single key that a mask spreads over many values would do.) Scores are taken to be finite before the mask: with a guard, scores that
+are NaN give zeros written out and NaN by Attention.
 """
 
 from __future__ import annotations
@@ -108,7 +110,8 @@ def _parts(query: Value, keys: Value, values: Value) -> str | _Parts:
     if q is None or k is None or v is None or len({q.is_split, k.is_split, v.is_split}) > 1:
         return "batch and heads are joined in some of query, keys and values only"
     outer = (q.shape[0], 1) if q.is_split and k.shape[1] == v.shape[1] == 1 else q.shape[:-2]
-    if not outer == k.shape[:-2] == v.shape[:-2] or k.shape[-2] != v.shape[-2] or q.shape[-1] != k.shape[-1]:
+    is_long = isinstance(k.shape[-2], int) and isinstance(v.shape[-2], int) and k.shape[-2] != v.shape[-2]
+    if not outer == k.shape[:-2] == v.shape[:-2] or is_long or q.shape[-1] != k.shape[-1]:
         return f"query {q.shape}, keys {k.shape} and values {v.shape} do not fit, or only for some sizes"
     return q, k, v
 
