@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sardonyx.codegen.jit import Engine, compile_object, object_key
+from sardonyx.codegen import llvm
+from sardonyx.codegen.jit import Engine, object_key
 from sardonyx.codegen.module import Module
 from sardonyx.codegen.object_cache import ObjectCache
 from sardonyx.codegen.target import Target, available_levels, host_target
@@ -44,7 +45,7 @@ def test_every_level_of_optimisation_computes_the_same(target: Target, level: in
 def test_modules_are_compiled_side_by_side(target: Target) -> None:
     """Many modules in many threads give what each gives alone."""
     modules = [_adder(target, f"f{i}", i) for i in range(40)]
-    engine = Engine(target, threads=4)
+    engine = Engine(target)
     engine.add(*modules)
     assert [_call(engine, f"f{i}", 1) for i in range(40)] == [6 + i for i in range(40)]
 
@@ -55,7 +56,7 @@ def test_a_warm_cache_runs_no_code_generation(target: Target, tmp_path: Path, mo
     cache = ObjectCache(tmp_path / "objects", report=lambda event, _: events.append(event))
     Engine(target, cache=cache).add(_adder(target, "f", 1))
     engine = Engine(target, cache=cache)
-    monkeypatch.setattr("sardonyx.codegen.jit.compile_object", None)
+    monkeypatch.setattr("sardonyx.codegen.jit.compile_texts", None)
     engine.add(_adder(target, "f", 1))
     assert _call(engine, "f", 1) == 7
     assert events == ["object_cache.miss", "object_cache.hit"]
@@ -94,18 +95,12 @@ def test_an_unknown_symbol_is_a_key_error(target: Target) -> None:
         Engine(target).address("f")
 
 
-def test_text_that_is_no_ir_is_an_error(target: Target) -> None:
-    """LLVM's message is passed on."""
-    with pytest.raises(Fail, match="not valid LLVM IR"):
-        compile_object("define nonsense", target)
-
-
 def test_engines_are_freed_with_their_owner(target: Target) -> None:
     """Engines made and dropped in turn from several threads neither crash nor pile up code."""
 
     def work() -> None:
         for number in range(10):
-            engine = Engine(target, threads=1)
+            engine = Engine(target)
             engine.add(_adder(target, "f", number))
             assert _call(engine, "f", 1) == 6 + number
 
@@ -120,7 +115,7 @@ def test_engines_are_freed_with_their_owner(target: Target) -> None:
 def test_code_generation_lets_other_python_threads_run(target: Target) -> None:
     """The GIL is free while a large module is compiled."""
     module = _adder(target, "f", 0, repeats=3000)
-    compiling = threading.Thread(target=lambda: compile_object(str(module), target))
+    compiling = threading.Thread(target=lambda: llvm.compile_text(str(module), target.triple, target.features, 1))
     compiling.start()
     ticks = 0
     while compiling.is_alive():

@@ -1,10 +1,62 @@
 """The border to llvmlite."""
 
-from sardonyx.codegen.llvm import binding, version
+import io
+import marshal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sardonyx.codegen import llvm
+from sardonyx.codegen.target import host_target
+
+_TEXT = "define i64 @seven() { ret i64 7 }"
 
 
-def test_the_version_names_llvmlite_and_llvm() -> None:
-    """Both versions are part of the name under which objects are kept."""
-    llvmlite, llvm = version().split("/")
-    assert llvmlite
-    assert llvm == ".".join(map(str, binding().llvm_version_info))
+def _compile(text: str) -> bytes:
+    target = host_target()
+    return llvm.compile_text(text, target.triple, target.features, 1)
+
+
+def test_the_version_names_llvmlite_and_the_size_of_its_library() -> None:
+    """Both are part of the name under which objects are kept."""
+    import llvmlite
+
+    version, *sizes = llvm.version().split("/")
+    assert version == llvmlite.__version__
+    assert all(int(size) > 1 << 20 for size in sizes)
+
+
+def test_text_that_is_no_ir_is_an_error() -> None:
+    """LLVM's message is passed on."""
+    with pytest.raises(ValueError, match="not valid LLVM IR"):
+        _compile("define nonsense")
+
+
+def test_the_linker_of_llvm_finds_exported_symbols() -> None:
+    """Where there is no linker of our own, LLVM's has the same result: addresses by symbol."""
+    target = host_target()
+    assert llvm.link(_compile(_TEXT), ["seven"], target.triple, target.features)["seven"]
+
+
+def test_the_linker_of_llvm_refuses_what_is_no_object() -> None:
+    """A broken object is an error, not a crash."""
+    target = host_target()
+    with pytest.raises(ValueError, match="cannot link"):
+        llvm.link(b"nonsense", ["seven"], target.triple, target.features)
+
+
+def test_the_program_answers_each_request_by_its_number() -> None:
+    """Objects and refusals come back over the pipe; the program ends when its input does."""
+    target = host_target()
+    requests = io.BytesIO()
+    marshal.dump((sys.path, 2), requests)
+    for number, text in enumerate([_TEXT, "define nonsense"]):
+        marshal.dump((number, text, target.triple, target.features, 1), requests)
+    program = [sys.executable, "-P", str(Path(llvm.__file__))]
+    done = subprocess.run(program, input=requests.getvalue(), capture_output=True, check=True)
+    stream = io.BytesIO(done.stdout)
+    answers = {number: (machine_code, problem) for number, machine_code, problem in (marshal.load(stream) for _ in range(2))}
+    assert answers[0] == (_compile(_TEXT), "")
+    assert "not valid LLVM IR" in answers[1][1]

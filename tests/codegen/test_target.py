@@ -2,6 +2,7 @@
 
 import pytest
 
+from sardonyx.codegen.llvm import binding
 from sardonyx.codegen.target import Target, available_levels, host_target
 from sardonyx.errors import InvalidArgument
 
@@ -31,6 +32,13 @@ def test_a_lower_level_switches_the_higher_features_off(target: Target) -> None:
     on = {name for name, has in _features(target).items() if has}
     forbidden = {"portable": ("avx", "fma", "f16c"), "avx2": ("avx512", "amx"), "avx512": ("amx",)}.get(target.isa, ())
     assert not [name for name in on if name.startswith(forbidden)]
+
+
+def test_features_agree_with_what_llvm_finds(target: Target) -> None:
+    """What the system says of the processor and what LLVM finds out by itself are the same."""
+    found = binding().get_host_cpu_features()
+    host = _features(host_target(available_levels()[-1]))
+    assert {name: found.get(name, False) for name in host} == host
 
 
 def test_lanes_follow_the_vector_width(target: Target) -> None:

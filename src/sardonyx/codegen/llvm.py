@@ -1,11 +1,35 @@
-"""The border to llvmlite: imported on first use, so that `import sardonyx` stays fast; untyped, so everything behind it is Any."""
+"""The border to llvmlite: the text of a module becomes an ELF object, in this process or, run as a program, in one of its own.
+
+    machine_code = compile_text(text, triple, features, level)
+
+llvmlite takes one lock around every call into LLVM. The two long calls (passes, code generation) are made past it, each on a
+context and a target machine of its own, which LLVM allows: so modules are compiled side by side.
+
+The file imports nothing of sardonyx, and llvmlite on first use only: as a program (see `compile_process`) it is LLVM and little
+else, and `import sardonyx` stays fast. llvmlite is untyped, so everything behind it is Any.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
-from typing import Any
+import itertools
+import marshal
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version as version_of
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
 
-__all__ = ["binding", "version"]
+__all__ = ["binding", "compile_text", "link", "make_machine", "serve", "version"]
+
+IDLE_SECONDS = 60.0
+"""How long the program waits for work before it ends; no kernel takes so long."""
 
 
 @functools.cache
@@ -20,7 +44,150 @@ def binding() -> Any:  # llvmlite has no type information
 
 @functools.cache
 def version() -> str:
-    """The versions of llvmlite and LLVM, such as `0.50.0/22.1.0`: compiled objects are valid for one of them only."""
-    import llvmlite
+    """The version of llvmlite and the size of its library in bytes, found without loading it: objects are valid for this one only."""
+    spec = find_spec("llvmlite")
+    folders = [Path(folder) / "binding" for folder in (spec.submodule_search_locations or ())] if spec is not None else []
+    sizes = [str(path.stat().st_size) for folder in folders for path in sorted(folder.glob("*llvmlite*.*")) if path.suffix != ".py"]
+    return "/".join([version_of("llvmlite"), *sizes])
 
-    return f"{llvmlite.__version__}/{'.'.join(map(str, binding().llvm_version_info))}"
+
+def compile_text(text: str, triple: str, features: str, level: int) -> bytes:
+    """Compile the text of one module to an ELF object; safe in many threads at once.
+
+    Args:
+        text: LLVM IR without data layout.
+        triple: architecture and system.
+        features: LLVM's feature string.
+        level: 0 does what kernels need to be correct and short, 1 tidies too, 2 is LLVM's own pipeline.
+
+    Raises:
+        ValueError: LLVM does not accept the text, or generates no code for it.
+    """
+    llvm, machine = binding(), make_machine(triple, features)
+    try:
+        module = llvm.parse_assembly(f'target datalayout = "{machine.target_data}"\n{text}', llvm.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise ValueError(f"a kernel is not valid LLVM IR, which is an error of its generator: {error}") from error
+    _optimize(module, machine, level)
+    return _emit(module, machine)
+
+
+def make_machine(triple: str, features: str) -> Any:  # an llvmlite TargetMachine
+    """LLVM's code generator for position-independent code."""
+    description = binding().Target.from_triple(triple)
+    return description.create_target_machine(features=features, opt=2, reloc="pic", codemodel="small", jit=True)
+
+
+def link(machine_code: bytes, symbols: Sequence[str], triple: str, features: str) -> Any:  # a ResourceTracker
+    """Put an object into memory with LLVM's linker; the result maps symbols to addresses, and the code lives as long as it.
+
+    Raises:
+        ValueError: LLVM cannot link the object.
+    """
+    builder = binding().JITLibraryBuilder().add_object_img(machine_code).add_current_process()
+    for symbol in symbols:
+        builder.export_symbol(symbol)
+    try:
+        return builder.link(_linker(triple, features), f"library{next(_NUMBERS)}")
+    except RuntimeError as error:
+        raise ValueError(f"LLVM cannot link the object of {', '.join(symbols)}: {error}") from error
+
+
+_NUMBERS = itertools.count()
+
+
+@functools.cache
+def _linker(triple: str, features: str) -> Any:  # an llvmlite LLJIT
+    return binding().create_lljit_compiler(make_machine(triple, features), use_jit_link="linux" in triple, suppress_errors=True)
+
+
+def _optimize(module: Any, machine: Any, level: int) -> None:  # llvmlite's ModuleRef and TargetMachine
+    llvm = binding()
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = options.loop_interleaving = False
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager() if level >= 2 else llvm.create_new_module_pass_manager()
+    if level < 2:
+        passes.add_always_inliner_pass()
+        passes.add_sroa_pass()
+    if level == 1:
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_dead_code_elimination_pass()
+    _unlocked("LLVMPY_RunNewModulePassManager")(passes, module, builder)
+
+
+def _emit(module: Any, machine: Any) -> bytes:  # llvmlite's ModuleRef and TargetMachine
+    from llvmlite.binding import ffi
+
+    with ffi.OutputString() as error:
+        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, error)
+        if not buffer:
+            raise ValueError(f"LLVM generates no code: {error}")
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+@functools.cache
+def _unlocked(name: str) -> Callable[..., Any]:
+    """A function of llvmlite's library, without the lock around it and, as always in ctypes, without the GIL."""
+    from llvmlite.binding import ffi
+    from llvmlite.utils import get_library_name
+
+    locked = getattr(ffi.lib, name)
+    library = ctypes.CDLL(str(Path(ffi.__file__).with_name(get_library_name())))
+    function = library[name]
+    function.argtypes, function.restype = locked.argtypes, locked.restype
+    return function
+
+
+def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
+    """Compile what comes in until the other side closes or falls silent.
+
+    The first request is (module search path, threads), each later one (number, text, triple, features, level). The reply to
+    it is (number, object, ""), or (number, b"", why not); replies come in any order.
+    """
+    path, threads = marshal.load(requests)
+    sys.path[:] = path
+    lock = threading.Lock()
+
+    def answer(number: int, *arguments: Any) -> None:
+        try:
+            reply = (number, compile_text(*arguments), "")
+        except (ValueError, RuntimeError) as error:
+            reply = (number, b"", str(error))
+        with lock:
+            patience.renew()
+            marshal.dump(reply, replies)
+            replies.flush()
+
+    patience = _Patience()
+    binding()
+    with ThreadPoolExecutor(threads) as pool, contextlib.suppress(EOFError):
+        while True:
+            request = marshal.load(requests)
+            with lock:
+                patience.renew()
+            pool.submit(answer, *request)
+
+
+class _Patience:
+    """Ends the process when it has not been renewed for a while."""
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+        self.renew()
+
+    def renew(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(IDLE_SECONDS, os._exit, (0,))
+        self._timer.daemon = True
+        self._timer.start()
+
+
+if __name__ == "__main__":
+    serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -112,7 +112,7 @@ class Module:
 
     def __str__(self) -> str:
         """The module as LLVM reads it."""
-        head = f'target datalayout = "{self.target.data_layout}"\ntarget triple = "{self.target.triple}"\n'
+        head = f'target triple = "{self.target.triple}"\n'
         return "\n".join([head, *self._declarations.values(), *self._parts])
 
     def _add(self, function: Function, arguments: str, *, export: bool, inline: bool) -> None:

@@ -7,15 +7,20 @@
     amx        512 bit   32          avx512, and AMX tiles of int8 and bfloat16
     neon       128 bit   32          any aarch64
 
-A level is chosen by the features that the processor reports, never by its name, which can be wrong in a virtual machine.
+A level is chosen by the features that the processor reports, never by its name, which can be wrong in a virtual machine. On
+Linux they are read from the system, elsewhere LLVM is asked, which must be loaded for it.
 A lower level switches the features of the higher ones off, so that code for it can be tested on any machine.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import platform
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from sardonyx.codegen.llvm import binding
 from sardonyx.errors import InvalidArgument
@@ -41,8 +46,6 @@ class Target:
     """LLVM's feature string: every feature of the host, those above the level switched off."""
     triple: str
     """LLVM's name of architecture and system, such as x86_64-unknown-linux-gnu."""
-    data_layout: str
-    """LLVM's description of sizes and alignments."""
 
     def lanes(self, bits: int) -> int:
         """How many elements of `bits` bits one register holds."""
@@ -77,6 +80,22 @@ _AVX = (*_AVX512, "avx", "fma", "f16c", "xop", "vaes", "vpclmulqdq", "gfni", "sh
 _NEEDS_AVX2 = ("avx2", "fma", "f16c")
 _NEEDS_AVX512 = (*_NEEDS_AVX2, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
 
+_X86_FEATURES = (
+    "adx", "aes", "amx-bf16", "amx-fp16", "amx-int8", "amx-tile", "avx", "avx2", "avx512bf16", "avx512bitalg", "avx512bw",
+    "avx512cd", "avx512dq", "avx512f", "avx512fp16", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vl", "avx512vnni",
+    "avx512vpopcntdq", "avxvnni", "bmi", "bmi2", "cx16", "f16c", "fma", "gfni", "lzcnt", "movbe", "pclmul", "popcnt",
+    "sse3", "sse4.1", "sse4.2", "ssse3", "vaes", "vpclmulqdq",
+)  # fmt: skip
+"""Features that kernels may profit from, by LLVM's names."""
+
+_LINUX_NAMES: Mapping[str, str] = {
+    "amx-bf16": "amx_bf16", "amx-fp16": "amx_fp16", "amx-int8": "amx_int8", "amx-tile": "amx_tile", "avx512bf16": "avx512_bf16",
+    "avx512bitalg": "avx512_bitalg", "avx512fp16": "avx512_fp16", "avx512vbmi2": "avx512_vbmi2", "avx512vnni": "avx512_vnni",
+    "avx512vpopcntdq": "avx512_vpopcntdq", "avxvnni": "avx_vnni", "bmi": "bmi1", "lzcnt": "abm", "pclmul": "pclmulqdq",
+    "sse3": "pni", "sse4.1": "sse4_1", "sse4.2": "sse4_2",
+}  # fmt: skip
+"""Linux's names of those that it calls otherwise (arch/x86/include/asm/cpufeatures.h)."""
+
 _X86: Mapping[str, _Level] = {
     "portable": _Level(16, 16, False, False, (), _AVX),
     "avx2": _Level(32, 16, True, False, _NEEDS_AVX2, _AVX512),
@@ -106,29 +125,44 @@ def host_target(isa: str | None = None) -> Target:
     if chosen not in available:
         raise InvalidArgument(f"isa is {isa!r}, this machine has {', '.join(available)}: choose one of these")
     level = _levels()[chosen]
-    llvm = binding()
-    features = _feature_string(level)
-    machine = llvm.Target.from_default_triple().create_target_machine(features=features, jit=True)
     return Target(
         isa=chosen,
         vector_bytes=level.vector_bytes,
         registers=level.registers,
         has_fma=level.has_fma,
         has_masks=level.has_masks,
-        features=features,
-        triple=llvm.get_process_triple(),
-        data_layout=str(machine.target_data),
+        features=_feature_string(level),
+        triple=_triple(),
     )
 
 
 def _levels() -> Mapping[str, _Level]:
-    architecture = binding().get_process_triple().partition("-")[0]
+    architecture = _triple().partition("-")[0]
     return {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(architecture, _OTHER)
 
 
 @functools.cache
+def _triple() -> str:
+    if sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64"):
+        return f"{platform.machine()}-unknown-linux-gnu"
+    return str(binding().get_process_triple())
+
+
+@functools.cache
 def _host_features() -> Mapping[str, bool]:
+    flags = _linux_flags(Path("/proc/cpuinfo"))
+    if flags:
+        return {name: (_LINUX_NAMES.get(name, name)) in flags for name in _X86_FEATURES}
     return dict(binding().get_host_cpu_features())
+
+
+def _linux_flags(cpuinfo: Path) -> frozenset[str]:
+    """The features of an x86 processor as Linux names them; none on other systems and processors."""
+    with contextlib.suppress(OSError), cpuinfo.open() as lines:
+        for line in lines:
+            if line.startswith("flags"):
+                return frozenset(line.partition(":")[2].split())
+    return frozenset()
 
 
 def _feature_string(level: _Level) -> str:

@@ -1,0 +1,230 @@
+"""Machine code from an ELF object of x86-64, put into executable memory without LLVM.
+
+    image = Image(machine_code)
+    image["kernel"]                  the address of an exported function
+
+    sections ─► one block of pages: code, constants, then a stub for each function outside ─► relocations ─► read-only, executable
+
+An object that a compiler made for kernels is simple: code and constants that point to one another by distances of 32 bits, and
+calls of the C library, which may be farther away and go through stubs. Whatever else an object holds is refused.
+
+Source: System V ABI, AMD64 supplement (relocation types), and the ELF-64 object file format.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import platform
+import struct
+import sys
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sardonyx.errors import Fail
+
+__all__ = ["Image", "is_supported"]
+
+_HEADER = struct.Struct("<4sBBBxxxxxxxxxHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QIIq")
+_STUB = struct.Struct("<6sQxx")  # jmp [rip + 0], then where to
+
+_SYMBOL_TABLE, _RELOCATION_TABLE, _NO_BITS = 2, 4, 8
+_IN_MEMORY, _WRITABLE = 2, 1
+_GLOBAL, _ABSOLUTE = 1, 0xFFF1
+_ADDRESS_64, _DISTANCE_32, _CALL_32 = 1, 2, 4
+_JUMP = b"\xff\x25\x00\x00\x00\x00"
+_READ, _WRITE, _EXECUTE = 1, 2, 4
+
+
+def is_supported() -> bool:
+    """Whether this process can run such objects."""
+    return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    kind: int
+    flags: int
+    start: int
+    size: int
+    link: int
+    about: int
+    alignment: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Symbol:
+    name: str
+    binding: int
+    section: int
+    value: int
+
+
+class Image:
+    """An object in executable memory, which is given back when the image dies: whoever calls an address must keep its image."""
+
+    def __init__(self, machine_code: bytes) -> None:
+        """Lay out, link and protect the code.
+
+        Raises:
+            Fail: it is no object for x86-64, has something that kernels do not have, or calls a function that the process lacks.
+        """
+        try:
+            self._link(_Object(machine_code))
+        except (struct.error, IndexError, ValueError) as error:
+            raise Fail(f"{len(machine_code)} bytes are no whole ELF object for x86-64: {error}") from error
+
+    def __getitem__(self, symbol: str) -> int:
+        """The address of an exported function; raises KeyError for another name."""
+        return self._symbols[symbol]
+
+    def _link(self, source: _Object) -> None:
+        places, size = source.layout()
+        outside = sorted({symbol.name for symbol in source.symbols if symbol.name and not symbol.section})
+        stubs = {name: size + _STUB.size * index for index, name in enumerate(outside)}
+        block = bytearray(size + _STUB.size * len(outside))
+        for index, place in places.items():
+            section = source.sections[index]
+            if section.kind != _NO_BITS:
+                block[place : place + section.size] = source.content(section)
+        for name, place in stubs.items():
+            _STUB.pack_into(block, place, _JUMP, _address_outside(name))
+        self._pages = _Pages(len(block))
+        base = self._pages.address
+        for place, kind, symbol, addend in source.relocations(places):
+            _apply(block, base, place, kind, _target(symbol, base, places, stubs) + addend)
+        self._pages.fill(block)
+        self._symbols = {
+            symbol.name: base + places[symbol.section] + symbol.value
+            for symbol in source.symbols
+            if symbol.binding == _GLOBAL and symbol.section in places
+        }
+
+
+class _Object:
+    """The parts of an object file."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        magic, bits, order, _, kind, machine, _, _, _, table, _, _, _, _, _, count, _ = _HEADER.unpack_from(content)
+        if (magic, bits, order, kind, machine) != (b"\x7fELF", 2, 1, 1, 62):
+            raise ValueError("the header says something else")
+        self.sections = [_section(content, table + _SECTION.size * index) for index in range(count)]
+        self.symbols = list(self._read_symbols())
+
+    def content(self, section: _Section) -> bytes:
+        """The bytes of a section."""
+        found = self._content[section.start : section.start + section.size]
+        if len(found) != section.size:
+            raise ValueError("a section ends behind the end")
+        return found
+
+    def layout(self) -> tuple[dict[int, int], int]:
+        """Where each section that belongs into memory goes, and how many bytes they take together."""
+        places, end = {}, 0
+        for index, section in enumerate(self.sections):
+            if not section.flags & _IN_MEMORY:
+                continue
+            if section.flags & _WRITABLE:
+                raise ValueError("it has variables, which kernels do not have")
+            end = -(-end // max(section.alignment, 1)) * max(section.alignment, 1)
+            places[index] = end
+            end += section.size
+        return places, -(-end // 16) * 16
+
+    def relocations(self, places: dict[int, int]) -> Iterator[tuple[int, int, _Symbol, int]]:
+        """(place in the block, type, symbol, addend) of each relocation of a section in memory."""
+        for section in self.sections:
+            if section.kind != _RELOCATION_TABLE or section.about not in places:
+                continue
+            for offset, kind, symbol, addend in _RELOCATION.iter_unpack(self.content(section)):
+                if not 0 <= offset <= self.sections[section.about].size - 4:
+                    raise ValueError("a relocation lies outside its section")
+                yield places[section.about] + offset, kind, self.symbols[symbol], addend
+
+    def _read_symbols(self) -> Iterator[_Symbol]:
+        for section in self.sections:
+            if section.kind != _SYMBOL_TABLE:
+                continue
+            names = self.content(self.sections[section.link])
+            for name, info, _, where, value, _ in _SYMBOL.iter_unpack(self.content(section)):
+                yield _Symbol(names[name : names.index(b"\0", name)].decode(), info >> 4, where, value)
+
+
+class _Pages:
+    """Memory of whole pages: written once, then executable."""
+
+    def __init__(self, size: int) -> None:
+        libc = _libc()
+        self._size = -(-max(size, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
+        address = libc.mmap(None, self._size, _READ | _WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        if address in (None, ctypes.c_void_p(-1).value):
+            raise Fail(f"the system gives no {self._size} bytes of memory for kernels: {_reason()}")
+        self.address = int(address)
+        weakref.finalize(self, libc.munmap, self.address, self._size).atexit = False
+
+    def fill(self, content: bytes | bytearray) -> None:
+        """Write the content, and let it be executed."""
+        ctypes.memmove(self.address, bytes(content), len(content))
+        if _libc().mprotect(self.address, self._size, _READ | _EXECUTE):
+            raise Fail(f"the system does not let kernels be executed: {_reason()}")
+
+
+def _section(content: bytes, place: int) -> _Section:
+    _, kind, flags, _, start, size, link, about, alignment, _ = _SECTION.unpack_from(content, place)
+    return _Section(kind, flags, start, size, link, about, alignment)
+
+
+def _target(symbol: _Symbol, base: int, places: dict[int, int], stubs: dict[str, int]) -> int:
+    """The address that a relocation means."""
+    if not symbol.section:
+        return base + stubs[symbol.name]
+    if symbol.section == _ABSOLUTE:
+        return symbol.value
+    if symbol.section not in places:
+        raise ValueError(f"{symbol.name!r} lies in no section that is in memory")
+    return base + places[symbol.section] + symbol.value
+
+
+def _apply(block: bytearray, base: int, place: int, kind: int, value: int) -> None:
+    if kind in (_DISTANCE_32, _CALL_32):
+        struct.pack_into("<i", block, place, value - (base + place))
+    elif kind == _ADDRESS_64:
+        struct.pack_into("<Q", block, place, value)
+    else:
+        raise ValueError(f"it has a relocation of type {kind}, which kernels do not have")
+
+
+def _address_outside(name: str) -> int:
+    try:
+        return int(ctypes.cast(_process()[name], ctypes.c_void_p).value or 0)
+    except AttributeError as error:
+        raise Fail(f"a kernel calls {name}, which this process does not have") from error
+
+
+def _reason() -> str:
+    import os
+
+    return os.strerror(ctypes.get_errno())
+
+
+@functools.cache
+def _process() -> ctypes.CDLL:
+    """The functions of the C library and of all that is loaded for everybody."""
+    return ctypes.CDLL(None)
+
+
+@functools.cache
+def _libc() -> Any:  # functions with argument types of their own
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    return libc
