@@ -113,6 +113,8 @@ class Capability:
     """What reports call a fused unit."""
     owns_bodies: bool = False
     """Whether the provider runs the subgraphs of these nodes itself; else they are planned for it and come as `Body`."""
+    keeps_layout: bool = False
+    """Whether these nodes are to stay as they are where the provider prefers NHWC, since it runs them as well in NCHW."""
     reads: tuple[Value, ...] = ()
     """Values that the program wants among its inputs besides those that the nodes read, such as values whose shapes tell sizes."""
 

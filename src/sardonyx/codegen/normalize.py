@@ -21,10 +21,10 @@ from sardonyx.codegen.expr import Expr
 from sardonyx.codegen.folds import SUM
 from sardonyx.codegen.lines import FIRST_FREE, Along, Beside, Operands, Place, RowStrip, Strip, Term, strips, write_lines
 from sardonyx.codegen.module import Kernel, Module
-from sardonyx.codegen.types import F32
+from sardonyx.codegen.types import F32, F64
 from sardonyx.codegen.values import Value
 
-__all__ = ["Norm", "write_normalize"]
+__all__ = ["Norm", "write_group_terms", "write_moments", "write_normalize"]
 
 X, Y, _NEXT_BUFFER = range(3)
 _EPSILON, _WALK = FIRST_FREE, FIRST_FREE + 1
@@ -69,6 +69,49 @@ def write_normalize(module: Module, symbol: str, along: Along, norm: Norm, *, af
             for number, values in enumerate(statistics[:saved]):
                 strip.put(b.buffer(_NEXT_BUFFER + number, F32), values)
             write_lines(strip, y, after, operands, element)
+
+
+def write_moments(module: Module, symbol: str, along: Along) -> None:
+    """Write the kernel `symbol`, which finds the moments of rows or columns.
+
+    Buffers are X, the mean, what its rounding lost, and the sum of the squares of the deviations; parameters as `lines` says.
+    """
+    with module.kernel(symbol) as b:
+        x = b.buffer(X, F32)
+        for strip in strips(b, along):
+            for number, values in enumerate(_moments(b, strip, lambda place: x.load(place.offset, place.span)), 1):
+                strip.put(b.buffer(number, F32), values)
+
+
+def write_group_terms(module: Module, symbol: str) -> None:
+    """Write the kernel `symbol`, which makes of the moments of channels what their groups are normalized with.
+
+    Buffers are the channels' mean, its rest, and their squares (N, C), as `write_moments` leaves them; scale and bias (C); and the
+    results (N, C): `mean`, `factor` and `summand`, so that an element becomes (x - mean) * factor + summand. Parameters: groups of
+    all of the batch, groups of one image, channels of a group, elements of a channel, and epsilon as `float_word`; a task is a
+    group. Moments are put together in float64 (Chan, Golub, LeVeque).
+    """
+    with module.kernel(symbol) as b:
+        means, rests, squares, scales, biases, *targets = (b.buffer(number, F32) for number in range(8))
+        groups, width, count, epsilon = b.param(1), b.param(2), b.param(3), b.param_float(4).to(F64)
+        with b.loop(b.begin, b.end) as group:
+            first, channel = group * width, group % groups * width
+            total = b.variable(b.const(F64, 0))
+            with b.loop(first, first + width) as i:
+                total.add(means.load(i).to(F64) + rests.load(i).to(F64))
+            mean = total.value / width.to(F64)
+            spread = b.variable(b.const(F64, 0))
+            with b.loop(first, first + width) as i:
+                away = means.load(i).to(F64) + rests.load(i).to(F64) - mean
+                spread.add(squares.load(i).to(F64) + away * away * count.to(F64))
+            inverse = 1 / b.sqrt(spread.value / (count * width).to(F64) + epsilon)
+            rounded = mean.to(F32)
+            lost = mean - rounded.to(F64)
+            with b.loop(0, width) as j:
+                factor = scales.load(channel + j).to(F64) * inverse
+                summand = biases.load(channel + j).to(F64) - lost * factor
+                for target, value in zip(targets, (rounded, factor.to(F32), summand.to(F32)), strict=True):
+                    target.store(value, first + j)
 
 
 _Result = tuple[Term, list[list[Value]]]

@@ -20,7 +20,7 @@ from sardonyx.partition.layout import lay_out
 from sardonyx.partition.push_transposes import push_transposes
 from sardonyx.provider import Capability, Claims, GraphView, Layout, Provider
 
-__all__ = ["Assignment", "Unit", "assign", "dissolve"]
+__all__ = ["Assignment", "Unit", "ask", "assign", "dissolve"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +101,7 @@ def _offer_once(graph: Graph, providers: Sequence[Provider], result: Assignment)
         if not nodes:
             _note_declined(graph, provider, result, Claims())
             continue
-        claims = _ask(provider, graph, nodes, after_layout=False)
+        claims = ask(provider, graph, nodes)
         if provider.preferred_layout is Layout.NHWC and claims.capabilities:
             claims = _ask_after_layout(provider, graph, claims, result)
         _take(provider, claims, result)
@@ -125,7 +125,8 @@ def _offered(graph: Graph, provider: Provider, assignment: Assignment) -> tuple[
     return tuple(node for node in _free(graph, assignment) if placed.get(node, provider.name) == provider.name)
 
 
-def _ask(provider: Provider, graph: Graph, nodes: tuple[Node, ...], *, after_layout: bool) -> Claims:
+def ask(provider: Provider, graph: Graph, nodes: tuple[Node, ...], *, after_layout: bool = False) -> Claims:
+    """What `provider` claims of `nodes`; raises EPFail, with its name, where it raises or claims what it was not offered."""
     try:
         claims = provider.capabilities(GraphView(graph, nodes, after_layout))
         problem = _problem_of_claims(claims, set(nodes))
@@ -156,14 +157,15 @@ def _problem_of_claims(claims: object, offered: set[Node]) -> str | None:
 
 def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignment: Assignment) -> Claims:
     claimed = set(_claimed(claims))
-    converted = lay_out(graph, [node for node in graph if node in claimed])
+    kept = {node for capability in claims.capabilities if capability.keeps_layout for node in capability.nodes}
+    converted = lay_out(graph, [node for node in graph if node in claimed and node not in kept])
     if not converted:
         return claims
     push_transposes(graph, claimed)
-    again = _ask(provider, graph, _offered(graph, provider, assignment), after_layout=True)
-    kept = set(_claimed(again))
+    again = ask(provider, graph, _offered(graph, provider, assignment), after_layout=True)
+    still = set(_claimed(again))
     for node in converted:
-        if node not in kept:
+        if node not in still:
             message = (
                 f"{provider.name} prefers NHWC and claimed {node.op_type} node {node.name!r}, which was converted for it, but does "
                 "not claim it now; a provider must claim the same operators in its preferred layout"

@@ -26,6 +26,7 @@ _SENSITIVE = {
     "GlobalAveragePool": (0,),
     "GlobalLpPool": (0,),
     "GlobalMaxPool": (0,),
+    "GroupNormalization": (0,),
     "InstanceNormalization": (0,),
     "LRN": (0,),
     "LpPool": (0,),

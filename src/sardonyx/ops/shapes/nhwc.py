@@ -18,7 +18,8 @@ _FAMILIES = (conv, normalize, pool, reshape)
 """The modules whose functions are derived from, imported so that they are registered before."""
 
 _OPERATORS = ("AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace", "GlobalAveragePool", "GlobalLpPool",
-              "GlobalMaxPool", "InstanceNormalization", "LRN", "LpPool", "MaxPool", "SpaceToDepth")  # fmt: skip
+              "GlobalMaxPool", "GroupNormalization", "InstanceNormalization", "LRN", "LpPool", "MaxPool",
+              "SpaceToDepth")  # fmt: skip
 
 
 def _channels_last(function: ShapeFunction) -> ShapeFunction:

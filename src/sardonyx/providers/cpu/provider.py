@@ -17,6 +17,7 @@ from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout,
 from sardonyx.providers.cpu.fuse import Group, group_nodes
 from sardonyx.providers.cpu.kernels.constant import store_sizes
 from sardonyx.providers.cpu.kernels.elementwise import copy_to
+from sardonyx.providers.cpu.kernels.group_norm import SCALES_CHANNELS
 from sardonyx.providers.cpu.library import driver_for, library_for
 from sardonyx.providers.cpu.liveness import live_steps
 from sardonyx.providers.cpu.lowering import Lowering, find_operator
@@ -124,7 +125,15 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
     missing = next((name for name in names if name not in witnesses or witnesses[name].producer is node), None)
     if missing is not None:
         return f"the size {missing} is known only when the model runs"
-    return Capability((node,), reads=tuple(dict.fromkeys(witnesses[name] for name in names)))
+    reads = tuple(dict.fromkeys(witnesses[name] for name in names))
+    return Capability((node,), reads=reads, keeps_layout=_keeps_layout(node))
+
+
+def _keeps_layout(node: Node) -> bool:
+    """Whether a node stays in NCHW: what has no kernel in NHWC, and groups with a scale for each group alone."""
+    if find_operator(NHWC_DOMAIN, node.op_type) is None:
+        return True
+    return node.op_type == "GroupNormalization" and node.version < SCALES_CHANNELS
 
 
 def _symbols(node: Node) -> Collection[str]:

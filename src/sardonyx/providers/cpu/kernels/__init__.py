@@ -7,6 +7,7 @@ import sardonyx.providers.cpu.kernels.conv
 import sardonyx.providers.cpu.kernels.conv_transpose
 import sardonyx.providers.cpu.kernels.elementwise
 import sardonyx.providers.cpu.kernels.gather
+import sardonyx.providers.cpu.kernels.group_norm
 import sardonyx.providers.cpu.kernels.matmul
 import sardonyx.providers.cpu.kernels.normalize
 import sardonyx.providers.cpu.kernels.pool

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sardonyx.codegen.elementwise import write_map
@@ -65,14 +67,14 @@ def batch_normalization(low: Lowering, group: Group) -> None:
         element = _from_statistics(node, count)
     rank = len(_shape(node))
     own: Shape = (-1,) if node.domain == NHWC_DOMAIN else (-1, *[1] * (rank - 2))
-    _lower_map(low, group, substitute(expr, {0: element}), [low.of(value) for value in tail], (buffers, own))
+    lower_map(low, group, substitute(expr, {0: element}), [low.of(value) for value in tail], [(buffer, own) for buffer in buffers])
 
 
-def _lower_map(low: Lowering, group: Group, expr: Expr, tail: list[Buffer], channels: tuple[list[Buffer], Shape]) -> None:
-    """Add the map; `channels` are the tensors with a number for each channel, and a shape that broadcasts as theirs does."""
+def lower_map(low: Lowering, group: Group, expr: Expr, tail: list[Buffer], channels: Sequence[tuple[Buffer, Shape]]) -> None:
+    """Add the map of the anchor's input, the tail's tensors, and those with numbers for channels, each with how it broadcasts."""
     source, result = low.of(group.anchor.inputs[0]), low.result(group.result)
-    inputs = [source, *tail, *channels[0]]
-    shapes = [*(buffer.shape for buffer in (source, *tail)), *[channels[1]] * len(channels[0])]
+    inputs = [source, *tail, *(buffer for buffer, _ in channels)]
+    shapes = [*(buffer.shape for buffer in (source, *tail)), *(shape for _, shape in channels)]
     walk = broadcast_walk(result.shape, shapes)
     accesses = walk.accesses()
     symbol = low.symbol("batch_norm", [expr], "".join(access.name[0].lower() for access in accesses))
