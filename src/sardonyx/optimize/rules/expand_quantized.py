@@ -1,0 +1,201 @@
+"""Compute quantized operators with floats, where no provider prefers them.
+
+    QLinearConv(x, …, w, …, y_scale, y_zero, b)      ->      Q(Conv(DQ(x), DQ(w), b * x_scale * w_scale))
+    QLinearMatMul(a, …, b, …, y_scale, y_zero)       ->      Q(MatMul(DQ(a), DQ(b)))
+    and of com.microsoft:
+    QLinearConv                                      ->      as above
+    QGemm(a, …, b, …, c, y_scale, y_zero)            ->      Q(Gemm(DQ(a), DQ(b), c * a_scale * b_scale)), or without Q
+    QLinearAdd, QLinearMul (a, …, b, …)              ->      Q(Add(DQ(a), DQ(b))), Q(Mul(DQ(a), DQ(b)))
+    QLinearAveragePool, GlobalAveragePool, LeakyRelu, Sigmoid, Softmax (x, …)      ->      Q(f(DQ(x)))
+    QLinearConcat(y_scale, y_zero, a, …)             ->      Q(Concat(DQ(a), …))
+    QLinearWhere(c, a, …, b, …)                      ->      Q(Where(c, DQ(a), DQ(b)))
+    MatMulIntegerToFloat(a, b, …, bias)              ->      MatMul(DQ(a), DQ(b)) + bias
+    DynamicQuantizeMatMul(a, b, …, bias)             ->      the same of DynamicQuantizeLinear(a)
+
+The reverse of the `fuse_quantized_*` rules. A quantized result may differ by one step, as sums are rounded on the way.
+
+Left alone:
+    channels_last, which the standard's operators have no word for
+    scales of a by row; scales of b by column of a stack of matrices; a bias that is no constant
+    zero points that are left out where the type of the result would be unknown
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.ir import Node, Value
+from sardonyx.optimize.contract import Level
+from sardonyx.optimize.edit import tensor_of
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.pattern import PatternBuilder
+from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.terms import Term
+
+__all__ = ["EXPAND_QUANTIZED"]
+
+_MICROSOFT = "com.microsoft"
+_BY_AXIS_SINCE = 13
+
+
+def _pattern(op: PatternBuilder) -> Term:
+    return op.any_of(*(op.node(name, op.rest("inputs"), _domain=domain) for domain, name in _EXPANSIONS))
+
+
+def _check(match: Match) -> str | None:
+    node = match.root
+    if node.get("channels_last", 0):
+        return "the channels are last"
+    for index in _WITH_ONE_SCALE.get(node.op_type, ()):
+        if not _is_one(node.input(index)):
+            return f"input {index} is not one scale"
+    b = _OF_COLUMNS.get(node.op_type)
+    if b is not None and not _is_one(node.input(b[1])) and not _is_matrix_with_columns(node.input(b[0]), node.input(b[1])):
+        return "the scales of b are not those of a matrix's columns"
+    bias = _BIAS.get(node.op_type)
+    if bias is not None and node.input(bias) is not None and _bias_reason(node, bias) is not None:
+        return _bias_reason(node, bias)
+    return None
+
+
+def _is_one(value: Value | None) -> bool:
+    return value is not None and value.shape is not None and all(dim == 1 for dim in value.shape)
+
+
+def _is_matrix_with_columns(b: Value | None, scale: Value | None) -> bool:
+    return b is not None and scale is not None and b.shape is not None and len(b.shape) == 2 and (
+        scale.shape is not None and len(scale.shape) == 1
+    )  # fmt: skip
+
+
+def _bias_reason(node: Node, bias: int) -> str | None:
+    values = (node.input(bias), node.input(1), node.input(4))
+    return None if all(tensor_of(value) is not None for value in values) else "the bias or its scales are no constants"
+
+
+def _number(op: Builder, node: Node, places: tuple[int, int, int], axis: int = 0) -> Value:
+    """DQ of the inputs at `places`: integers, scale, zero point; with one scale or with one per index of `axis`."""
+    x, scale, zero_point = (node.input(place) for place in places)
+    single = _is_one(scale)
+    version = max(op.version("", "DequantizeLinear"), _BY_AXIS_SINCE)
+    inputs = [x, scale] if zero_point is None else [x, scale, zero_point]
+    return op.DequantizeLinear(*inputs, axis=None if single else axis, _version=version)
+
+
+def _integers(op: Builder, y: Value, scale: Value | None, zero_point: Value | None, like: Value | None) -> Value:
+    """Q(y), in the type of the zero point, or of `like` where it is left out."""
+    if zero_point is None and like is not None and like.dtype is not None:
+        zero_point = op.constant(np.zeros((), like.dtype.numpy))
+    return op.QuantizeLinear(y, scale, zero_point, _version=max(op.version("", "QuantizeLinear"), _BY_AXIS_SINCE))
+
+
+def _float_bias(op: Builder, node: Node, index: int, alpha: float = 1.0) -> Value | None:
+    """The bias of int32 times the scales of its steps, as float32."""
+    if node.input(index) is None:
+        return None
+    integers, x_scale, w_scale = (_constant(node.input(place)) for place in (index, 1, 4))
+    steps = integers.astype(np.float64) * x_scale.astype(np.float64).reshape(()) * (
+        w_scale.astype(np.float64).reshape(()) if w_scale.size == 1 else w_scale.astype(np.float64)
+    )  # fmt: skip
+    return op.constant((alpha * steps).astype(np.float32), f"{_name(node.input(index))}/dequantized")
+
+
+def _constant(value: Value | None) -> Array:
+    tensor = tensor_of(value)
+    if tensor is None:
+        raise ValueError(f"{value!r} is no constant")
+    return tensor.numpy()
+
+
+def _name(value: Value | None) -> str:
+    return "" if value is None else value.name
+
+
+def _conv(op: Builder, node: Node) -> Value:
+    x, w, bias = _number(op, node, (0, 1, 2)), _number(op, node, (3, 4, 5)), _float_bias(op, node, 8)
+    kept = {name: attribute for name, attribute in node.attributes.items() if name != "channels_last"}
+    y = op.Conv(x, w, *([] if bias is None else [bias]), _attributes=kept)
+    return _integers(op, y, node.input(6), node.input(7), None)
+
+
+def _matmul(op: Builder, node: Node) -> Value:
+    y = op.MatMul(_number(op, node, (0, 1, 2)), _number(op, node, (3, 4, 5), axis=1))
+    return _integers(op, y, node.input(6), node.input(7), None)
+
+
+def _gemm(op: Builder, node: Node) -> Value:
+    by_row = bool(node.get("transB", 0))
+    a, b, alpha = _number(op, node, (0, 1, 2)), _number(op, node, (3, 4, 5), axis=0 if by_row else 1), node.get("alpha", 1.0)
+    bias = _float_bias(op, node, 6, alpha)
+    y = op.Gemm(a, b, *([] if bias is None else [bias]), _attributes=node.attributes)
+    return y if node.input(7) is None else _integers(op, y, node.input(7), node.input(8), node.input(0))
+
+
+def _binary(op: Builder, node: Node) -> Value:
+    y = op.node(node.op_type.removeprefix("QLinear"), _number(op, node, (0, 1, 2)), _number(op, node, (3, 4, 5)))
+    return _integers(op, y, node.input(6), node.input(7), node.input(0))
+
+
+def _unary(op: Builder, node: Node) -> Value:
+    kept = {name: attribute for name, attribute in node.attributes.items() if name not in ("channels_last", "opset")}
+    version = {"_version": int(node.get("opset"))} if node.op_type == "QLinearSoftmax" else {}
+    y = op.node(node.op_type.removeprefix("QLinear"), _number(op, node, (0, 1, 2)), _attributes=kept, **version)
+    return _integers(op, y, node.input(3), node.input(4), node.input(0))
+
+
+def _concat(op: Builder, node: Node) -> Value:
+    starts = range(2, len(node.inputs), 3)
+    parts = [_number(op, node, (start, start + 1, start + 2)) for start in starts]
+    return _integers(op, op.Concat(*parts, axis=node.get("axis")), node.input(0), node.input(1), None)
+
+
+def _where(op: Builder, node: Node) -> Value:
+    y = op.Where(node.input(0), _number(op, node, (1, 2, 3)), _number(op, node, (4, 5, 6)))
+    return _integers(op, y, node.input(7), node.input(8), None)
+
+
+def _product(op: Builder, node: Node) -> Value:
+    y = op.MatMul(_number(op, node, (0, 2, 4)), _number(op, node, (1, 3, 5), axis=1))
+    return y if node.input(6) is None else op.Add(y, node.input(6))
+
+
+def _dynamic_product(op: Builder, node: Node) -> Value:
+    a, a_scale, a_zero = op.outputs("DynamicQuantizeLinear", 3, node.input(0))
+    y = op.MatMul(op.DequantizeLinear(a, a_scale, a_zero), _number(op, node, (1, 2, 3), axis=1))
+    return y if node.input(4) is None else op.Add(y, node.input(4))
+
+
+_EXPANSIONS: Mapping[tuple[str, str], Callable[[Builder, Node], Value]] = {
+    ("", "QLinearConv"): _conv,
+    ("", "QLinearMatMul"): _matmul,
+    (_MICROSOFT, "DynamicQuantizeMatMul"): _dynamic_product,
+    (_MICROSOFT, "MatMulIntegerToFloat"): _product,
+    (_MICROSOFT, "QGemm"): _gemm,
+    (_MICROSOFT, "QLinearAdd"): _binary,
+    (_MICROSOFT, "QLinearAveragePool"): _unary,
+    (_MICROSOFT, "QLinearConcat"): _concat,
+    (_MICROSOFT, "QLinearConv"): _conv,
+    (_MICROSOFT, "QLinearGlobalAveragePool"): _unary,
+    (_MICROSOFT, "QLinearLeakyRelu"): _unary,
+    (_MICROSOFT, "QLinearMul"): _binary,
+    (_MICROSOFT, "QLinearSigmoid"): _unary,
+    (_MICROSOFT, "QLinearSoftmax"): _unary,
+    (_MICROSOFT, "QLinearWhere"): _where,
+}
+
+_WITH_ONE_SCALE = {"QLinearConv": (1,), "QLinearMatMul": (1,), "QGemm": (1,), "MatMulIntegerToFloat": (2,)}
+"""Operator -> the inputs that must be one scale, where the standard allows several."""
+_OF_COLUMNS = {"QLinearMatMul": (3, 4), "QGemm": (3, 4), "MatMulIntegerToFloat": (1, 3), "DynamicQuantizeMatMul": (1, 2)}
+"""Operator -> where b and its scales are."""
+_BIAS = {"QLinearConv": 8, "QGemm": 6}
+"""Operator -> where the bias of int32 is."""
+
+
+def _replace(op: Builder, match: Match, learned: None) -> Value:
+    return _EXPANSIONS[match.root.domain, match.root.op_type](op, match.root)
+
+
+EXPAND_QUANTIZED = Rule("expand_quantized", _pattern, _replace, _check, Level.EXTENDED, integer_steps=1)
