@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -98,6 +98,9 @@ def _scatter_products(x: Array, w: Array, y: Array, group: int, window: Window) 
     if x.size == 0 or w.size == 0 or y.size == 0:
         return
     channels, filters = w.shape[0] // group, w.shape[1]
+    if channels == filters == 1:
+        _scatter_depthwise(x, w, y, window)
+        return
     pixels = x.reshape(x.shape[0], group, channels, -1)
     weights = w.reshape(group, channels, filters, -1).transpose(0, 2, 3, 1)
     taps = weights.shape[2]
@@ -112,15 +115,26 @@ def _scatter_products(x: Array, w: Array, y: Array, group: int, window: Window) 
 
 def _scatter_taps(products: Array, y: Array, window: Window) -> None:
     """Add products (M, taps, *spatial) to y (M, *output), each tap where the window puts it."""
-    lengths = list(zip(products.shape[2:], y.shape[1:], window.strides, strict=True))
-    for tap, index in enumerate(np.ndindex(window.kernel)):
-        sources: list[int | slice] = [slice(None), tap]
-        targets: list[int | slice] = [slice(None)]
-        for axis, k in enumerate(index):
-            source, target = _overlap(*lengths[axis], k * window.dilations[axis] - window.begins[axis])
-            sources.append(source)
-            targets.append(target)
-        y[tuple(targets)] += products[tuple(sources)]
+    for tap, (sources, targets) in enumerate(_tap_places(products.shape[2:], y.shape[1:], window)):
+        y[:, *targets] += products[:, tap, *sources]
+
+
+def _scatter_depthwise(x: Array, w: Array, y: Array, window: Window) -> None:
+    """Add x (N, C, *spatial) times each tap of w (C, 1, *kernel) to y (N, C, *output), where the window puts it."""
+    taps = w.reshape(len(w), -1, *(1,) * (x.ndim - 2))
+    for tap, (sources, targets) in enumerate(_tap_places(x.shape[2:], y.shape[2:], window)):
+        y[:, :, *targets] += x[:, :, *sources] * taps[:, tap]
+
+
+def _tap_places(
+    spatial: Sequence[int], output: Sequence[int], window: Window
+) -> Iterator[tuple[list[slice], list[slice]]]:
+    """For each tap, row-major, the elements of the input that it reaches the output from, and those that it reaches."""
+    lengths = list(zip(spatial, output, window.strides, strict=True))
+    for index in np.ndindex(window.kernel):
+        offsets = [k * dilation - begin for k, dilation, begin in zip(index, window.dilations, window.begins, strict=True)]
+        pairs = [_overlap(*lengths[axis], offset) for axis, offset in enumerate(offsets)]
+        yield [source for source, _ in pairs], [target for _, target in pairs]
 
 
 def _overlap(size: int, output: int, stride: int, offset: int) -> tuple[slice, slice]:

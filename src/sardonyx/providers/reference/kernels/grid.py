@@ -38,11 +38,14 @@ def affine_grid(node: Call, theta: Array, size: Array, *, align_corners: int = 0
     check_output_size((shape[0], *shape[2:], rank), theta.dtype.itemsize)
     wide = widen(theta)
     y = np.empty((shape[0], *shape[2:], rank), wide.dtype)
-    y[...] = wide[:, :, rank].reshape(-1, *(1,) * rank, rank)
-    for axis, length in enumerate(shape[2:]):
-        positions = _evenly_spaced(length, bool(align_corners)).astype(wide.dtype)
-        column = wide[:, :, rank - 1 - axis].reshape(-1, *(1,) * rank, rank)
-        y += positions.reshape(-1, *(1,) * (rank - axis)) * column
+    plane = np.empty((shape[0], *shape[2:]), wide.dtype)
+    for part in range(rank):
+        row = wide[:, part].reshape(-1, rank + 1, *(1,) * rank)
+        plane[...] = row[:, rank]
+        for axis, length in enumerate(shape[2:]):
+            positions = _evenly_spaced(length, bool(align_corners)).astype(wide.dtype)
+            plane += positions.reshape(-1, *(1,) * (rank - 1 - axis)) * row[:, rank - 1 - axis]
+        y[..., part] = plane
     return y.astype(theta.dtype, copy=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -176,16 +177,25 @@ def _blend(
 
 
 def _blend_axis(x: Array, axis: int, taps: AxisTaps) -> Array:
-    shape = (-1, *(1,) * (x.ndim - 1 - axis))
-    weights = taps.weight.astype(x.dtype, copy=False)
-    y: Array = np.take(x, taps.index[0], axis=axis)
-    y *= weights[0].reshape(shape)
-    for index, weight in zip(taps.index[1:], weights[1:], strict=True):
-        if weight.any():
-            term = np.take(x, index, axis=axis)
-            term *= weight.reshape(shape)
-            y += term
-    return y
+    """The weighted sum of the taps along `axis`, in blocks of leading axes that stay in cache."""
+    output, inner = taps.index.shape[1], math.prod(x.shape[axis + 1 :])
+    source = x.reshape(math.prod(x.shape[:axis]), x.shape[axis], inner)
+    y = np.empty((len(source), output, inner), x.dtype)
+    weights = taps.weight.astype(x.dtype, copy=False)[:, :, None]
+    step = max(1, _BLOCK_ELEMENTS // max(1, output * inner))
+    for start in range(0, len(source), step):
+        block, target = source[start : start + step], y[start : start + step]
+        np.multiply(np.take(block, taps.index[0], axis=1), weights[0], out=target)
+        for index, weight in zip(taps.index[1:], weights[1:], strict=True):
+            if weight.any():
+                term = np.take(block, index, axis=1)
+                term *= weight
+                target += term
+    return y.reshape(*x.shape[:axis], output, *x.shape[axis + 1 :])
+
+
+_BLOCK_ELEMENTS = 65_536
+"""Elements of the output that are made at a time."""
 
 
 def _extrapolated(y: Array, plan: Sequence[AxisResize], coordinates: Sequence[Array], value: float) -> Array:

@@ -66,12 +66,23 @@ def mel_weight_matrix(
     low, high = _mel(as_float(lower_edge_hertz, "lower_edge_hertz")), _mel(as_float(upper_edge_hertz, "upper_edge_hertz"))
     mels = low + np.arange(bands + 2) * ((high - low) / (bands + 2))
     edges = np.floor((length + 1) * (700 * (10 ** (mels / 2595) - 1)) / rate)
-    number = np.arange(bins)[:, None]
-    left, centre, right = edges[:-2], edges[1:-1], edges[2:]
+    band, number = _reached(np.minimum(edges[:-2], edges[1:-1]), np.maximum(edges[2:], edges[1:-1]), bins)
+    left, centre, right = (edges[first : first + bands][band] for first in range(3))
     rising = np.where(centre > left, (number - left) / np.maximum(centre - left, 1), 1)
     falling = (right - number) / np.maximum(right - centre, 1)
     weights = np.where(number <= centre, np.where(number >= left, rising, 0), np.where(number < right, falling, 0))
-    return np.where((number == centre) | (weights > 0), weights, 0).astype(dtype)
+    filters = np.zeros((bins, bands), dtype)
+    filters[number, band] = np.where((number == centre) | (weights > 0), weights, 0).astype(dtype)
+    return filters
+
+
+def _reached(first: Array, last: Array, bins: int) -> tuple[Array, Array]:
+    """Every pair of a filter and a bin in first[filter] ... last[filter], edges that may lie outside; none where one is NaN."""
+    start, stop = np.fmin(np.fmax(first, 0), bins), np.fmin(np.fmax(last, -1), bins - 1) + 1
+    counts = np.where(np.isnan(first + last), 0, np.maximum(stop - start, 0)).astype(np.int64)
+    band = np.repeat(np.arange(len(counts)), counts)
+    before = np.cumsum(counts) - counts
+    return band, np.arange(len(band)) - np.repeat(before - start.astype(np.int64), counts)
 
 
 def _mel(hertz: float) -> float:
