@@ -116,7 +116,7 @@ def _scatter_products(x: Array, w: Array, y: Array, group: int, window: Window) 
 def _scatter_taps(products: Array, y: Array, window: Window) -> None:
     """Add products (M, taps, *spatial) to y (M, *output), each tap where the window puts it."""
     for tap, (sources, targets) in enumerate(_tap_places(products.shape[2:], y.shape[1:], window)):
-        y[:, *targets] += products[:, tap, *sources]
+        y[:, *targets] += products[:, tap][:, *sources]
 
 
 def _scatter_depthwise(x: Array, w: Array, y: Array, window: Window) -> None:
