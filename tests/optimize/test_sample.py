@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from support.optimizing import model_of
 
+from sardonyx.optimize.contract import Context
+from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.sample import samples, unsuitable
 
 
@@ -15,7 +17,7 @@ def test_types_and_shapes_fit():
     """Each feed has the declared types and sizes, and one size for one symbol."""
     values = _inputs("x: float16[n, 3], k: int64[n], b: bool[], s: string[2], c: complex64[m], u: uint8[4]")
     feeds = list(samples(values, 1))
-    assert len(feeds) == 4
+    assert len(feeds) == 7
     for feed in feeds:
         x, k, b, s, c, u = (feed[value] for value in values)
         assert (x.dtype, b.dtype, s.dtype, c.dtype, u.dtype) == (np.float16, np.bool_, object, np.complex64, np.uint8)
@@ -56,3 +58,11 @@ def test_what_cannot_be_drawn(text):
 def test_tensors_can_be_drawn():
     """Tensors of known rank are suitable."""
     assert unsuitable(_inputs("x: float[n]")) is None
+
+
+def test_sizes_that_make_no_tensor_are_passed_over():
+    """Where small sizes would make a dimension empty or negative, larger ones are taken."""
+    model = model_of("graph(x: float[1, 1, n]) -> (y) { w: float[1, 1, 400] = ... 1 c = Conv(x, w) {strides = [320]} y = Neg(c) }")
+    INFER_SHAPES.run(model, Context())
+    c = next(iter(model.graph)).outputs[0]
+    assert [feed[c].shape for feed in samples([c], 0)] == [(1, 1, 1)]

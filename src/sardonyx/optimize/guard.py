@@ -116,7 +116,7 @@ class Guard:
                 raise failure from error
             self._watch.leave_out(Problem(name, f"failed: {failure}", backup.model()))
             return self._guarded(item) if item.name == _RULES else False
-        if changed and item.name != _RULES and self._watch.run is not None and self._changes_results(item, backup):
+        if changed and item.name != _RULES and self._watch.verifies_passes and self._changes_results(item, backup):
             self._put_back(backup, fired)
             return False
         return changed
@@ -144,6 +144,8 @@ class Guard:
 
     def _changes_results(self, item: Pass, backup: _Backup) -> bool:
         """Whether a pass changed what the model computes; it is left out then."""
+        if self._watch.run is None:
+            return False
         old, after = backup.model(), _Backup(self._model).model()
         found, reason = self._compare(item, old, after)
         if reason is not None:

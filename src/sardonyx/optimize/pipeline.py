@@ -28,30 +28,52 @@ from sardonyx.optimize.passes.fold_dequantization import FOLD_DEQUANTIZATION
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.simplify_reshapes import SIMPLIFY_RESHAPES
+from sardonyx.optimize.passes.split_parts import SPLIT_PARTS
+from sardonyx.optimize.quantization import OPTIONAL
 from sardonyx.optimize.report import Report
 from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.rules.drop_clip_before_quantization import DROP_CLIP_BEFORE_QUANTIZATION, DROP_RELU_BEFORE_QUANTIZATION
+from sardonyx.optimize.rules.drop_dequantization_before_argmax import DROP_DEQUANTIZATION_BEFORE_ARGMAX
+from sardonyx.optimize.rules.drop_quantization_pairs import DROP_QUANTIZATION_PAIRS
+from sardonyx.optimize.rules.expand_quantized import EXPAND_QUANTIZED
 from sardonyx.optimize.rules.fuse_attention import FUSE_ATTENTION
 from sardonyx.optimize.rules.fuse_attention_cache import FUSE_ATTENTION_CACHE
 from sardonyx.optimize.rules.fuse_conv_add import FUSE_CONV_ADD
 from sardonyx.optimize.rules.fuse_conv_batchnorm import FUSE_CONV_BATCHNORM
 from sardonyx.optimize.rules.fuse_conv_multiply import FUSE_CONV_MULTIPLY
+from sardonyx.optimize.rules.fuse_dynamic_quantize_matmul import FUSE_DYNAMIC_QUANTIZE_MATMUL
 from sardonyx.optimize.rules.fuse_gelu import FUSE_GELU, FUSE_GELU_TANH
 from sardonyx.optimize.rules.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
 from sardonyx.optimize.rules.fuse_group_norm import FUSE_GROUP_NORM
 from sardonyx.optimize.rules.fuse_hard_swish import FUSE_HARD_SWISH
 from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS, FUSE_LAYER_NORM_UNSCALED
 from sardonyx.optimize.rules.fuse_matmul_batchnorm import FUSE_MATMUL_BATCHNORM
+from sardonyx.optimize.rules.fuse_matmul_integer import FUSE_MATMUL_INTEGER, FUSE_MATMUL_INTEGER_BIAS
 from sardonyx.optimize.rules.fuse_mish import FUSE_MISH
+from sardonyx.optimize.rules.fuse_nbits_bias import FUSE_NBITS_BIAS
+from sardonyx.optimize.rules.fuse_nbits_matmul import FUSE_NBITS_MATMUL
 from sardonyx.optimize.rules.fuse_pad import FUSE_PAD
+from sardonyx.optimize.rules.fuse_quantized_concat import FUSE_QUANTIZED_CONCAT
+from sardonyx.optimize.rules.fuse_quantized_conv import FUSE_QUANTIZED_CONV
+from sardonyx.optimize.rules.fuse_quantized_elementwise import FUSE_QUANTIZED_BINARY, FUSE_QUANTIZED_UNARY
+from sardonyx.optimize.rules.fuse_quantized_gemm import FUSE_QUANTIZED_GEMM, FUSE_QUANTIZED_GEMM_TO_FLOAT
+from sardonyx.optimize.rules.fuse_quantized_matmul import FUSE_QUANTIZED_MATMUL, FUSE_QUANTIZED_MATMUL_TO_FLOAT
+from sardonyx.optimize.rules.fuse_quantized_where import FUSE_QUANTIZED_WHERE, QUANTIZE_WHERE_SCALAR
 from sardonyx.optimize.rules.fuse_relu_clip import FUSE_RELU_CLIP
 from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM, FUSE_RMS_NORM_UNSCALED
 from sardonyx.optimize.rules.fuse_swish import FUSE_SWISH
 from sardonyx.optimize.rules.merge_casts import MERGE_CASTS
+from sardonyx.optimize.rules.merge_quantizations import MERGE_QUANTIZATIONS
 from sardonyx.optimize.rules.merge_reshapes import MERGE_RESHAPES
+from sardonyx.optimize.rules.merge_slices import MERGE_SLICES
 from sardonyx.optimize.rules.merge_squeezes import MERGE_SQUEEZES
 from sardonyx.optimize.rules.merge_transposes import MERGE_TRANSPOSES
 from sardonyx.optimize.rules.merge_unsqueezes import MERGE_UNSQUEEZES
+from sardonyx.optimize.rules.propagate_quantization import PROPAGATE_DEQUANTIZATION, PROPAGATE_QUANTIZATION
+from sardonyx.optimize.rules.quantize_weights import QUANTIZE_BIAS, QUANTIZE_WEIGHTS
+from sardonyx.optimize.rules.shorten_cast_chains import SHORTEN_CAST_CHAINS
 from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE
+from sardonyx.optimize.rules.skip_requantization import SKIP_REQUANTIZATION, SKIP_REQUANTIZATION_OF_MOVES
 from sardonyx.optimize.rules.swap_where_branches import SWAP_WHERE_BRANCHES
 from sardonyx.optimize.watch import Watch
 from sardonyx.trace import span
@@ -70,6 +92,7 @@ PASSES: dict[Level, tuple[Pass, ...]] = {
         ELIMINATE_IDENTITIES,
         SIMPLIFY_RESHAPES,
         ELIMINATE_COMMON_SUBEXPRESSIONS,
+        SPLIT_PARTS,
     ),
     Level.EXTENDED: (FOLD_DEQUANTIZATION,),
     Level.LAYOUT: (),
@@ -90,11 +113,14 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_GEMM_TRANSPOSE,
         MERGE_TRANSPOSES,
         MERGE_RESHAPES,
+        MERGE_SLICES,
         MERGE_SQUEEZES,
         MERGE_UNSQUEEZES,
         MERGE_CASTS,
         SWAP_WHERE_BRANCHES,
         SKIP_BEFORE_SHAPE,
+        SHORTEN_CAST_CHAINS,
+        MERGE_QUANTIZATIONS,
     ),
     Level.EXTENDED: (
         FUSE_LAYER_NORM,
@@ -110,6 +136,32 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_MISH,
         FUSE_ATTENTION,
         FUSE_ATTENTION_CACHE,
+        DROP_CLIP_BEFORE_QUANTIZATION,
+        DROP_RELU_BEFORE_QUANTIZATION,
+        DROP_DEQUANTIZATION_BEFORE_ARGMAX,
+        DROP_QUANTIZATION_PAIRS,
+        SKIP_REQUANTIZATION,
+        SKIP_REQUANTIZATION_OF_MOVES,
+        FUSE_QUANTIZED_CONV,
+        FUSE_QUANTIZED_MATMUL,
+        FUSE_QUANTIZED_MATMUL_TO_FLOAT,
+        FUSE_QUANTIZED_GEMM,
+        FUSE_QUANTIZED_GEMM_TO_FLOAT,
+        FUSE_QUANTIZED_BINARY,
+        FUSE_QUANTIZED_UNARY,
+        FUSE_QUANTIZED_CONCAT,
+        FUSE_QUANTIZED_WHERE,
+        FUSE_MATMUL_INTEGER,
+        FUSE_MATMUL_INTEGER_BIAS,
+        FUSE_DYNAMIC_QUANTIZE_MATMUL,
+        FUSE_NBITS_MATMUL,
+        FUSE_NBITS_BIAS,
+        QUANTIZE_WEIGHTS,
+        QUANTIZE_BIAS,
+        QUANTIZE_WHERE_SCALAR,
+        PROPAGATE_DEQUANTIZATION,
+        PROPAGATE_QUANTIZATION,
+        EXPAND_QUANTIZED,
     ),
     Level.LAYOUT: (),
 }
@@ -124,9 +176,10 @@ def known_names() -> list[str]:
 
 
 def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, disabled: Collection[str] = frozenset(),
-             extra_rules: Sequence[Rule] = (), extra_passes: Sequence[Pass] = (), keep_opset: bool = False,
-             check: bool = False, verify: RunModel | None = None, goes_on: bool = False, records: bool = False,
-             fold_seconds: float | None = None, fold_bytes: int | None = None) -> Report:  # fmt: skip
+             enabled: Collection[str] = frozenset(), extra_rules: Sequence[Rule] = (), extra_passes: Sequence[Pass] = (),
+             keep_opset: bool = False, check: bool = False, verify: RunModel | None = None, verifies_passes: bool = True,
+             goes_on: bool = False, records: bool = False, fold_seconds: float | None = None,
+             fold_bytes: int | None = None) -> Report:  # fmt: skip
     """Optimize `model` in place.
 
     Args:
@@ -134,12 +187,14 @@ def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, dis
         level: how far to go; what is no level counts as the next lower one.
         evaluate: computes nodes for constant folding; None folds only what shape inference knows.
         disabled: names of passes and rules to leave out.
+        enabled: names of `quantization.OPTIONAL` to apply too.
         extra_rules: rules to try after those of their level.
         extra_passes: passes to run after those of their `level`, BASIC where they have none.
         keep_opset: use no operator that is newer than the opsets that the model imports, so that it can be saved.
         check: verify the model after each pass, to find the pass that breaks it; done anyway where there are extra ones.
         verify: computes a model; with it each rewrite is compared on random inputs with what it replaces, and each pass on the
             whole model. What changes results is undone, left out and reported, with a model that shows it.
+        verifies_passes: whether passes are compared too; for large models that takes as long as running them.
         goes_on: whether to go on without a rule or pass that raises or leaves an invalid model; it is reported.
         records: whether the report lists every change.
         fold_seconds: how long folding may evaluate; `LIMITS.fold_seconds` by default.
@@ -158,7 +213,7 @@ def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, dis
     context.fold_seconds = context.fold_seconds if fold_seconds is None else fold_seconds
     context.fold_bytes = context.fold_bytes if fold_bytes is None else fold_bytes
     report = Report(_level(level), len(model.graph))
-    watch = Watch(report, disabled, verify, records=records)
+    watch = Watch(report, {*disabled, *(OPTIONAL - set(enabled))}, verify, records=records, verifies_passes=verifies_passes)
     has_extra = bool(extra_rules or extra_passes)
     start = time.perf_counter()
     with span("optimize", model=model.label, level=report.level.name):

@@ -8,12 +8,12 @@ The first feeds are varied; later ones are tamer (equal sizes, indices in range 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float
-from sardonyx.ir import Dim, TensorType, Value
+from sardonyx.ir import Shape, TensorType, Value
 from sardonyx.ir.shape import evaluate, symbols_in
 from sardonyx.optimize.bounds import Interval, bounds_of
 
@@ -21,9 +21,9 @@ __all__ = ["MOST_ELEMENTS", "samples", "unsuitable"]
 
 MOST_ELEMENTS = 1 << 26
 """The largest input that is drawn."""
-_SIZES: tuple[tuple[int, ...], ...] = ((3, 5, 2, 7, 4), (8,), (2,), (1,))
+_SIZES: tuple[tuple[int, ...], ...] = ((3, 5, 2, 7, 4), (8,), (2,), (1,), (64,), (2, 2000), (500,))
 """What symbols of dimensions become, in turn, in one feed after the other."""
-_INTEGERS: tuple[tuple[int, int], ...] = ((-4, 9), (0, 2), (0, 2), (0, 1))
+_INTEGERS: tuple[tuple[int, int], ...] = ((-4, 9), (0, 2), (0, 2), (0, 1), (0, 2), (0, 2), (0, 2))
 """Between what integers are drawn, the second excluded."""
 _WORDS = ("", "a", "Onyx", "sard")
 
@@ -42,8 +42,8 @@ def samples(values: Sequence[Value], seed: int, overridable: frozenset[Value] = 
     for attempt, pattern in enumerate(_SIZES):
         generator = np.random.default_rng((seed, attempt))
         sizes = _sizes(values, pattern)
-        shapes = {value: [_size(dim, sizes) for dim in value.shape or ()] for value in values}
-        if all(min(shape, default=0) >= 0 and math.prod(shape) <= MOST_ELEMENTS for shape in shapes.values()):
+        shapes = {value: [evaluate(dim, sizes) for dim in value.shape or ()] for value in values}
+        if all(_is_usable(value.shape or (), shape) for value, shape in shapes.items()):
             yield {value: _draw(generator, value, shapes[value], limits[value], attempt) for value in values}
 
 
@@ -52,8 +52,10 @@ def _sizes(values: Sequence[Value], pattern: Sequence[int]) -> dict[str, int]:
     return {name: pattern[index % len(pattern)] for index, name in enumerate(names)}
 
 
-def _size(dim: Dim, sizes: Mapping[str, int]) -> int:
-    return evaluate(dim, sizes)
+def _is_usable(dims: Shape, shape: Sequence[int]) -> bool:
+    """Whether a tensor is neither too large nor, but where the model says so, empty."""
+    known = all(size > 0 or dim == 0 for dim, size in zip(dims, shape, strict=True))
+    return known and math.prod(shape) <= MOST_ELEMENTS
 
 
 def _draw(generator: np.random.Generator, value: Value, shape: Sequence[int], limits: Interval, attempt: int) -> Array:

@@ -27,7 +27,8 @@ __all__ = ["Watch", "run_both"]
 class Watch:
     """What one optimization knows beside its model: who is left out, and the report."""
 
-    def __init__(self, report: Report, disabled: Iterable[str] = (), run: RunModel | None = None, *, records: bool = False) -> None:
+    def __init__(self, report: Report, disabled: Iterable[str] = (), run: RunModel | None = None, *, records: bool = False,
+                 verifies_passes: bool = True) -> None:  # fmt: skip
         """Begin.
 
         Args:
@@ -35,8 +36,9 @@ class Watch:
             disabled: names of rules and passes that are left out from the start.
             run: computes a model; with it each replacement is compared with what it replaces.
             records: whether every change is listed in the report.
+            verifies_passes: whether passes are compared too, on the whole model.
         """
-        self.report, self.records, self.run = report, records, run
+        self.report, self.records, self.run, self.verifies_passes = report, records, run, verifies_passes
         self.disabled = set(disabled)
         self.blamed = ""
         """The rule that was at work when an error was raised."""
