@@ -16,9 +16,9 @@ import numpy as np
 from sardonyx.codegen.driver import Buffer, Driver, Step, StepTable
 from sardonyx.codegen.jit import Engine
 from sardonyx.codegen.module import Module
-from sardonyx.codegen.object_cache import ObjectCache
 from sardonyx.codegen.target import host_target
 from sardonyx.codegen.types import F32
+from sardonyx.disk_cache import DiskCache
 
 
 def best_us(call: Callable[[], object], calls: int, rounds: int = 20) -> float:
@@ -44,7 +44,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for state in ("compiled", "loaded"):
             start = time.perf_counter()
-            driver = Driver(target, cache=ObjectCache(Path(folder) / "objects"))
+            driver = Driver(target, cache=DiskCache(Path(folder) / "objects"))
             print(f"{'driver ' + state:>44} {(time.perf_counter() - start) * 1e3:8.1f} ms")
     data = np.zeros(64, np.float32)
 

@@ -12,9 +12,9 @@ import pytest
 from sardonyx.codegen import llvm
 from sardonyx.codegen.jit import Engine, object_key
 from sardonyx.codegen.module import Module
-from sardonyx.codegen.object_cache import ObjectCache
 from sardonyx.codegen.target import Target, available_levels, host_target
 from sardonyx.codegen.types import I64
+from sardonyx.disk_cache import DiskCache
 from sardonyx.errors import Fail
 
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
@@ -53,18 +53,18 @@ def test_modules_are_compiled_side_by_side(target: Target) -> None:
 def test_a_warm_cache_runs_no_code_generation(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second engine loads the object that the first one left."""
     events: list[str] = []
-    cache = ObjectCache(tmp_path / "objects", report=lambda event, _: events.append(event))
+    cache = DiskCache(tmp_path / "objects", report=lambda event, _: events.append(event))
     Engine(target, cache=cache).add(_adder(target, "f", 1))
     engine = Engine(target, cache=cache)
     monkeypatch.setattr("sardonyx.codegen.jit.compile_texts", None)
     engine.add(_adder(target, "f", 1))
     assert _call(engine, "f", 1) == 7
-    assert events == ["object_cache.miss", "object_cache.hit"]
+    assert events == ["disk_cache.miss", "disk_cache.hit"]
 
 
 def test_a_damaged_object_is_compiled_again(target: Target, tmp_path: Path) -> None:
     """A truncated file costs time, never a wrong result."""
-    cache = ObjectCache(tmp_path / "objects")
+    cache = DiskCache(tmp_path / "objects")
     Engine(target, cache=cache).add(_adder(target, "f", 1))
     for path in cache.folder.iterdir():
         path.write_bytes(path.read_bytes()[:-10])
@@ -146,7 +146,7 @@ def test_kernels_are_found_by_name_without_their_text(target: Target, tmp_path: 
             f.give(f.arguments[0] + 1)
 
     for edition in ("1", "1", "2"):
-        engine = Engine(target, cache=ObjectCache(tmp_path / "objects"))
+        engine = Engine(target, cache=DiskCache(tmp_path / "objects"))
         engine.add_kernels({"f": write, "g": write}, edition)
         assert _call(engine, "g", 1) == 2
     assert written == ["f", "g", "f", "g"]

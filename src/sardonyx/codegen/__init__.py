@@ -2,7 +2,7 @@
 
     types ─► values ─► builder ─► module                             how a kernel is written
     mathlib, narrow, expr ─► expr_llvm ─► elementwise, gemm, pack …  kernels, and what they are made of
-    llvm ─► target ─► jit ◄─ object_cache                            from the text of a module to an address
+    llvm ─► compile_process ─► jit ─► elf                             from the text of a module to an address
     processors ─► thread_pool ─► driver                              from addresses to a run
 
 Knows no ONNX: the CPU provider says what to compute, this package how.

@@ -16,8 +16,8 @@ from typing import Any
 from sardonyx.codegen import elf, llvm
 from sardonyx.codegen.compile_process import compile_texts
 from sardonyx.codegen.module import Module
-from sardonyx.codegen.object_cache import ObjectCache
 from sardonyx.codegen.target import Target
+from sardonyx.disk_cache import DiskCache
 from sardonyx.errors import Fail
 
 __all__ = ["Engine", "object_key"]
@@ -32,7 +32,7 @@ class Engine:
     One engine may be used from many threads.
     """
 
-    def __init__(self, target: Target, *, cache: ObjectCache | None = None, level: int = 1) -> None:
+    def __init__(self, target: Target, *, cache: DiskCache | None = None, level: int = 1) -> None:
         """Make an engine without code.
 
         Args:

@@ -44,7 +44,7 @@ def binding() -> Any:  # llvmlite has no type information
 
 @functools.cache
 def version() -> str:
-    """The version of llvmlite and the size of its library in bytes, found without loading it: objects are valid for this one only."""
+    """The version of llvmlite and the size of its library in bytes, found without loading it; objects are valid for no other."""
     spec = find_spec("llvmlite")
     folders = [Path(folder) / "binding" for folder in (spec.submodule_search_locations or ())] if spec is not None else []
     sizes = [str(path.stat().st_size) for folder in folders for path in sorted(folder.glob("*llvmlite*.*")) if path.suffix != ".py"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sardonyx.formats.onnx import load
+from sardonyx.formats.protos import protos
 from sardonyx.ir import Function
 
 __all__ = ["load_function"]
@@ -16,9 +17,7 @@ def load_function(content: bytes, opset_imports: Mapping[str, int]) -> Function:
     Raises:
         InvalidGraph: the body breaks a rule of the standard.
     """
-    import onnx
-
-    model = onnx.ModelProto(ir_version=10, graph=onnx.GraphProto(name="empty"))
+    model = protos().ModelProto(ir_version=10, graph=protos().GraphProto(name="empty"))
     model.functions.add().ParseFromString(content)
     for domain, version in opset_imports.items():
         model.opset_import.add(domain=domain, version=version)

@@ -24,6 +24,7 @@ from sardonyx.formats.files import map_file
 from sardonyx.formats.onnx_read import read_model
 from sardonyx.formats.onnx_tensor import TensorReader, write_tensor
 from sardonyx.formats.onnx_write import write_model
+from sardonyx.formats.protos import protos
 from sardonyx.formats.wire import Blob, strip
 from sardonyx.ir import Model
 from sardonyx.ir.walk import all_graphs
@@ -77,9 +78,7 @@ def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None) 
 
 def to_proto(model: Model) -> Any:
     """The onnx.ModelProto for `model`, with all data inside; Any, so that naming the type does not import onnx."""
-    from onnx import ModelProto
-
-    proto = ModelProto()
+    proto = protos().ModelProto()
     write_model(proto, model, write_tensor)
     return proto
 
@@ -135,9 +134,7 @@ def save(model: Model, target: str | os.PathLike[str] | IO[bytes], *, external_d
 
 
 def _save_with_data(model: Model, path: Path, data_path: Path, least_bytes: int) -> None:
-    from onnx import ModelProto
-
-    proto = ModelProto()
+    proto = protos().ModelProto()
     with _replaced(data_path) as stream:
         write_model(proto, model, DataFile(stream, data_path.name, least_bytes=least_bytes).store)
     _replace(path, _serialized(proto, model))
@@ -203,7 +200,6 @@ def _bytes(source: Source) -> memoryview:
 
 def _parse(data: memoryview) -> tuple[Any, dict[bytes, Blob]]:
     from google.protobuf.message import DecodeError
-    from onnx import ModelProto
 
     if not data:
         raise InvalidProtobuf("it is empty (0 bytes); expected an ONNX model")
@@ -211,7 +207,7 @@ def _parse(data: memoryview) -> tuple[Any, dict[bytes, Blob]]:
     content = _whole(data) if stripped is None else stripped.data
     if len(content) > _PROTOBUF_BYTES:
         raise InvalidProtobuf(f"it has {len(data)} bytes, more than protobuf's 2 GiB, and no large tensors that would explain them")
-    proto = ModelProto()
+    proto = protos().ModelProto()
     try:
         proto.ParseFromString(content)
     except DecodeError as error:

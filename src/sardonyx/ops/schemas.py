@@ -1,20 +1,19 @@
-"""The schemas of operators, read from the `onnx` package on first use, and the check of a node against its schema.
+"""The schemas of operators, and the check of a node against its schema.
 
     find_schema("", "Conv", 13)      the schema in force at opset 13 (Conv-11), or None
     check_node(node, schema)         raises InvalidGraph where the node breaks it
 
-An opset newer than the installed `onnx` knows is read under its newest schemas. Operators of com.microsoft come from a table of
-our own (`schemas_contrib`).
+Those of the standard are what the installed `onnx` says (`schema_table`); an opset newer than it knows is read under its newest
+schemas. Operators of com.microsoft come from a table of our own (`schemas_contrib`).
 """
 
 from __future__ import annotations
 
 import difflib
 import functools
-from typing import Any
 
 from sardonyx.errors import InvalidGraph
-from sardonyx.ir import Attribute, AttributeKind, Node, TensorType
+from sardonyx.ir import Attribute, Node, TensorType
 from sardonyx.ops.schema import (
     AttributeSchema,
     OpSchema,
@@ -23,6 +22,7 @@ from sardonyx.ops.schema import (
     TypeConstraint,
     place_of,
 )
+from sardonyx.ops.schema_table import table
 from sardonyx.ops.schemas_contrib import CONTRIB_SCHEMAS
 
 __all__ = [
@@ -39,29 +39,16 @@ __all__ = [
 ]
 
 
-@functools.lru_cache(maxsize=4096)
 def find_schema(domain: str, op_type: str, version: int) -> OpSchema | None:
     """The schema of `op_type` in force at opset `version` of `domain`, or None where there is none."""
-    import onnx.defs
-
     domain = "" if domain == "ai.onnx" else domain
-    contrib = CONTRIB_SCHEMAS.get((domain, op_type))
-    if contrib is not None:
-        return contrib
-    try:
-        found = onnx.defs.get_schema(op_type, version, domain)
-    except onnx.defs.SchemaError:
-        return None
-    return _converted(domain, op_type, found.since_version)
+    return CONTRIB_SCHEMAS.get((domain, op_type)) or table().find(domain, op_type, version)
 
 
 @functools.cache
 def known_domains() -> tuple[str, ...]:
     """The domains that have schemas, sorted; "" is ai.onnx."""
-    import onnx.defs
-
-    standard = {schema.domain for schema in onnx.defs.get_all_schemas()}
-    return tuple(sorted(standard | {domain for domain, _ in CONTRIB_SCHEMAS}))
+    return tuple(sorted(table().domains | {domain for domain, _ in CONTRIB_SCHEMAS}))
 
 
 def unknown_operator(domain: str, op_type: str, version: int) -> str:
@@ -83,60 +70,8 @@ def unknown_operator(domain: str, op_type: str, version: int) -> str:
 @functools.cache
 def _operator_names(domain: str) -> dict[str, int]:
     """Every operator of a domain, with the version that it appeared in."""
-    import onnx.defs
-
-    names: dict[str, int] = {name: schema.since_version for (where, name), schema in CONTRIB_SCHEMAS.items() if where == domain}
-    for schema in onnx.defs.get_all_schemas_with_history():
-        if schema.domain == domain:
-            names[schema.name] = min(schema.since_version, names.get(schema.name, schema.since_version))
-    return names
-
-
-@functools.lru_cache(maxsize=2048)
-def _converted(domain: str, op_type: str, since_version: int) -> OpSchema:
-    import onnx.defs
-
-    schema = onnx.defs.get_schema(op_type, since_version, domain)
-    constraints = {item.type_param_str: frozenset(item.allowed_type_strs) for item in schema.type_constraints}
-    return OpSchema(
-        domain,
-        op_type,
-        since_version,
-        tuple(_parameter(item) for item in schema.inputs),
-        tuple(_parameter(item) for item in schema.outputs),
-        {name: _attribute(item) for name, item in schema.attributes.items()},
-        {name: TypeConstraint(name, types) for name, types in constraints.items()},
-        schema.min_input,
-        schema.max_input,
-        schema.min_output,
-        schema.max_output,
-        schema.deprecated,
-        schema.has_function or schema.has_context_dependent_function,
-    )
-
-
-def _parameter(item: Any) -> ParameterSchema:
-    """Our form of onnx's formal parameter, Any because its bindings carry no types; so below."""
-    option = ParameterOption(item.option.name.lower())
-    return ParameterSchema(item.name, item.type_str, option, item.is_homogeneous, item.min_arity)
-
-
-def _attribute(item: Any) -> AttributeSchema:
-    kind = AttributeKind[item.type.name.removesuffix("_PROTO")]
-    return AttributeSchema(item.name, kind, item.required, _default(item.default_value))
-
-
-def _default(proto: Any) -> Any:
-    if proto.type == 0:
-        return None
-    import onnx.helper
-
-    value = onnx.helper.get_attribute_value(proto)
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, list):
-        return tuple(item.decode() if isinstance(item, bytes) else item for item in value)
-    return value
+    ours = {name: schema.since_version for (where, name), schema in CONTRIB_SCHEMAS.items() if where == domain}
+    return ours | table().names(domain)
 
 
 def check_node(node: Node, schema: OpSchema) -> None:
@@ -218,28 +153,12 @@ def _check_type(node: Node, schema: OpSchema, index: int, type: str) -> None:
 def _accepted_types(domain: str, op_type: str) -> tuple[frozenset[str], ...]:
     """For each formal input the types that some version of the operator takes; the last counts for all beyond."""
     found: dict[int, set[str]] = {}
-    for version in _versions(domain, op_type):
-        schema = _converted(domain, op_type, version)
-        for index, formal in enumerate(schema.inputs):
-            constraint = schema.type_constraints.get(formal.type)
+    for version in table().versions(domain, op_type):
+        schema = table().find(domain, op_type, version)
+        for index, formal in enumerate(schema.inputs if schema is not None else ()):
+            constraint = schema.type_constraints.get(formal.type) if schema is not None else None
             found.setdefault(index, set()).update([formal.type] if constraint is None else constraint.types)
     return tuple(frozenset(found[index]) for index in sorted(found))
-
-
-def _versions(domain: str, op_type: str) -> list[int]:
-    """The opset versions with which versions of an operator of the standard begin."""
-    import onnx.defs
-
-    versions: list[int] = []
-    version: int = onnx.defs.onnx_opset_version() if not domain else 1 << 20
-    while version > 0:
-        try:
-            found = onnx.defs.get_schema(op_type, version, domain)
-        except onnx.defs.SchemaError:
-            return versions
-        versions.append(found.since_version)
-        version = found.since_version - 1
-    return versions
 
 
 _MARKS = {ParameterOption.SINGLE: "{}", ParameterOption.OPTIONAL: "{}?", ParameterOption.VARIADIC: "{}..."}

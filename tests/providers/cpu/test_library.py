@@ -17,10 +17,11 @@ from sardonyx.codegen.expr import argument
 from sardonyx.codegen.module import Module
 from sardonyx.codegen.target import host_target
 from sardonyx.codegen.types import F32
+from sardonyx.disk_cache import shared_cache
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import Graph
 from sardonyx.provider import Body, Partition
-from sardonyx.providers.cpu.library import Library, driver_for, library_for, object_cache
+from sardonyx.providers.cpu.library import Library, driver_for, library_for
 from sardonyx.providers.cpu.lowering import Write
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.provider import CpuProvider
@@ -43,9 +44,9 @@ class _Counted:
 @pytest.fixture(autouse=True)
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("SARDONYX_CACHE_DIR", str(tmp_path))
-    object_cache.cache_clear()
+    shared_cache.cache_clear()
     yield
-    object_cache.cache_clear()
+    shared_cache.cache_clear()
 
 
 class _Watched(CpuProvider):
@@ -111,7 +112,7 @@ def test_a_warm_cache_compiles_nothing() -> None:
 def test_sessions_share_kernels_and_free_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engines of a model live as long as one of its sessions."""
     monkeypatch.setenv("SARDONYX_CACHE_DIR", "")
-    object_cache.cache_clear()
+    shared_cache.cache_clear()
     text = to_bytes(model("graph(x: float[N]) -> (y) { a = Sigmoid(x) b = Cosh(a) y = Atanh(b) }"))
     provider, writer = _Watched(), _Counted()
     sessions = [InferenceSession(text, providers=[provider]) for _ in range(2)]

@@ -14,13 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import sardonyx.codegen
-from sardonyx import config
 from sardonyx.codegen.driver import Driver
 from sardonyx.codegen.jit import Engine
-from sardonyx.codegen.object_cache import ObjectCache
 from sardonyx.codegen.target import Target
+from sardonyx.disk_cache import shared_cache
 from sardonyx.providers.cpu.lowering import Write
-from sardonyx.trace import event
 
 __all__ = ["Library", "driver_for", "library_for"]
 
@@ -44,7 +42,7 @@ class Library:
             known = {symbol: engine for symbol in writers if (engine := self._engines.get(symbol)) is not None}
             missing = {symbol: write for symbol, write in writers.items() if symbol not in known}
             if missing:
-                engine = Engine(self._target, cache=object_cache())
+                engine = Engine(self._target, cache=shared_cache())
                 engine.add_kernels(missing, _edition())
                 known.update(dict.fromkeys(missing, engine))
                 self._engines.update(dict.fromkeys(missing, engine))
@@ -60,20 +58,7 @@ def library_for(target: Target) -> Library:
 @functools.cache
 def driver_for(target: Target) -> Driver:
     """The process's driver for a target."""
-    return Driver(target, cache=object_cache())
-
-
-@functools.cache
-def object_cache() -> ObjectCache | None:
-    """The process's object cache, or None where it is switched off."""
-    folder = config.cache_dir()
-    if folder is None:
-        return None
-    return ObjectCache(folder, limit_bytes=config.cache_limit_bytes(), report=_report)
-
-
-def _report(name: str, detail: str) -> None:
-    event(name, detail=detail)
+    return Driver(target, cache=shared_cache())
 
 
 @functools.cache

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sardonyx.codegen.object_cache import ObjectCache
+from sardonyx.disk_cache import DiskCache
 
 KEY = "ab" * 32
 OTHER = "cd" * 32
@@ -19,80 +19,80 @@ def events() -> list[str]:
 
 
 @pytest.fixture
-def cache(tmp_path: Path, events: list[str]) -> ObjectCache:
+def cache(tmp_path: Path, events: list[str]) -> DiskCache:
     """An empty cache of at most 10,000 bytes."""
-    return ObjectCache(tmp_path / "objects", limit_bytes=10_000, report=lambda event, _: events.append(event))
+    return DiskCache(tmp_path / "objects", limit_bytes=10_000, report=lambda event, _: events.append(event))
 
 
-def _file(cache: ObjectCache) -> Path:
+def _file(cache: DiskCache) -> Path:
     return cache.folder / f"{KEY}.sxo"
 
 
-def test_what_was_stored_is_loaded(cache: ObjectCache, events: list[str]) -> None:
+def test_what_was_stored_is_loaded(cache: DiskCache, events: list[str]) -> None:
     """A second cache on the same folder finds the object."""
     assert cache.load(KEY) is None
     cache.store(KEY, b"code")
-    assert ObjectCache(cache.folder).load(KEY) == b"code"
-    assert events == ["object_cache.miss"]
+    assert DiskCache(cache.folder).load(KEY) == b"code"
+    assert events == ["disk_cache.miss"]
 
 
-def test_the_folder_is_private(cache: ObjectCache) -> None:
+def test_the_folder_is_private(cache: DiskCache) -> None:
     """Only its owner may enter the folder."""
     cache.store(KEY, b"code")
     assert cache.folder.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("damage", [b"", b"SARDONYX", b"foreign file", None])
-def test_a_damaged_file_is_a_miss_and_goes(cache: ObjectCache, events: list[str], damage: bytes | None) -> None:
+def test_a_damaged_file_is_a_miss_and_goes(cache: DiskCache, events: list[str], damage: bytes | None) -> None:
     """A truncated, foreign or altered file is reported, deleted and never loaded."""
     cache.store(KEY, b"code" * 100)
     content = _file(cache).read_bytes()
     _file(cache).write_bytes(content[:-1] + b"!" if damage is None else damage)
     assert cache.load(KEY) is None
-    assert events[-1] == "object_cache.corrupt"
+    assert events[-1] == "disk_cache.corrupt"
     assert not _file(cache).exists()
 
 
-def test_a_file_under_another_name_is_not_trusted(cache: ObjectCache, events: list[str]) -> None:
+def test_a_file_under_another_name_is_not_trusted(cache: DiskCache, events: list[str]) -> None:
     """The key is part of what the checksum covers."""
     cache.store(OTHER, b"code")
     (cache.folder / f"{OTHER}.sxo").rename(_file(cache))
     assert cache.load(KEY) is None
-    assert events[-1] == "object_cache.corrupt"
+    assert events[-1] == "disk_cache.corrupt"
 
 
-def test_a_folder_that_others_can_write_is_not_used(cache: ObjectCache, events: list[str]) -> None:
+def test_a_folder_that_others_can_write_is_not_used(cache: DiskCache, events: list[str]) -> None:
     """Nobody else can make us run his code."""
     cache.store(KEY, b"code")
     cache.folder.chmod(0o777)
     assert cache.load(KEY) is None
     cache.store(OTHER, b"code")
-    assert events == ["object_cache.not_private"] * 2
+    assert events == ["disk_cache.not_private"] * 2
 
 
 def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path, events: list[str]) -> None:
     """A read-only or full disk costs the cache, not the session."""
     blocked = tmp_path / "file"
     blocked.write_bytes(b"")
-    cache = ObjectCache(blocked / "objects", report=lambda event, _: events.append(event))
+    cache = DiskCache(blocked / "objects", report=lambda event, _: events.append(event))
     cache.store(KEY, b"code")
     assert cache.load(KEY) is None
-    assert events == ["object_cache.unwritable", "object_cache.unreadable"]
+    assert events == ["disk_cache.unwritable", "disk_cache.unreadable"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
-def test_a_full_disk_leaves_no_file(cache: ObjectCache, events: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_file(cache: DiskCache, events: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A write that fails in the middle is undone and reported."""
     full = os.open("/dev/full", os.O_WRONLY)
     opened = os.fdopen
     monkeypatch.setattr(os, "fdopen", lambda handle, mode: opened(os.dup2(full, handle), mode))
     cache.store(KEY, b"code" * 1000)
-    assert events == ["object_cache.unwritable"]
+    assert events == ["disk_cache.unwritable"]
     assert list(cache.folder.iterdir()) == []
     os.close(full)
 
 
-def test_the_objects_used_longest_ago_go_first(cache: ObjectCache) -> None:
+def test_the_objects_used_longest_ago_go_first(cache: DiskCache) -> None:
     """A load counts as use; the bound holds after every write."""
     keys = [f"{number:064x}" for number in range(4)]
     for age, key in enumerate(keys[:3]):
@@ -103,14 +103,14 @@ def test_the_objects_used_longest_ago_go_first(cache: ObjectCache) -> None:
     assert [cache.load(key) is not None for key in keys] == [True, False, True, True]
 
 
-def test_an_object_beyond_the_bound_is_not_kept(cache: ObjectCache, events: list[str]) -> None:
+def test_an_object_beyond_the_bound_is_not_kept(cache: DiskCache, events: list[str]) -> None:
     """One object never evicts all others."""
     cache.store(KEY, bytes(20_000))
-    assert events == ["object_cache.too_large"]
+    assert events == ["disk_cache.too_large"]
     assert not cache.folder.exists()
 
 
-def test_many_writers_of_one_key_leave_a_whole_file(cache: ObjectCache) -> None:
+def test_many_writers_of_one_key_leave_a_whole_file(cache: DiskCache) -> None:
     """A reader among concurrent writers sees one whole object or none."""
     seen: list[bytes | None] = []
 

@@ -1,4 +1,4 @@
-"""Compiled objects on disk, so that a session that was compiled once runs no LLVM again.
+"""What takes long to make, on disk: compiled kernels, so that a session that was compiled once runs no LLVM again.
 
 One file per object, `<key>.sxo`, in a folder that only its owner may enter:
 
@@ -12,6 +12,7 @@ folder is an error: whatever cannot be read or written is compiled, and the even
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import stat
@@ -19,10 +20,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["ObjectCache", "Report"]
+from sardonyx import config
+from sardonyx.trace import event
+
+__all__ = ["DiskCache", "Report", "shared_cache"]
 
 Report = Callable[[str, str], None]
-"""Is told the name of an event, such as `object_cache.corrupt`, and its detail."""
+"""Is told the name of an event, such as `disk_cache.corrupt`, and its detail."""
 
 _MAGIC = b"SARDONYX"
 _HEADER_BYTES = len(_MAGIC) + 32 + 64
@@ -33,7 +37,7 @@ def _silent(event: str, detail: str) -> None:
     """Tell nobody."""
 
 
-class ObjectCache:
+class DiskCache:
     """A folder of compiled objects. May be used from many threads and processes at once."""
 
     def __init__(self, folder: Path, *, limit_bytes: int = 256 << 20, report: Report = _silent) -> None:
@@ -57,35 +61,35 @@ class ObjectCache:
                 return None
             content = path.read_bytes()
         except FileNotFoundError:
-            self._report("object_cache.miss", key)
+            self._report("disk_cache.miss", key)
             return None
         except OSError as error:
-            self._report("object_cache.unreadable", str(error))
+            self._report("disk_cache.unreadable", str(error))
             return None
         found = _unpack(key, content)
         if found is None:
-            self._report("object_cache.corrupt", str(path))
+            self._report("disk_cache.corrupt", str(path))
             self._remove(path)
             return None
         with contextlib.suppress(OSError):
             os.utime(path)
-        self._report("object_cache.hit", key)
+        self._report("disk_cache.hit", key)
         return found
 
-    def store(self, key: str, machine_code: bytes) -> None:
+    def store(self, key: str, content: bytes) -> None:
         """Keep an object under `key`; if that is not possible, report it and go on."""
-        content = _pack(key, machine_code)
-        if len(content) > self._limit_bytes:
-            self._report("object_cache.too_large", f"{len(content)} of {self._limit_bytes} bytes")
+        packed = _pack(key, content)
+        if len(packed) > self._limit_bytes:
+            self._report("disk_cache.too_large", f"{len(packed)} of {self._limit_bytes} bytes")
             return
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._is_private():
                 return
-            self._write(self._path(key), content)
-            self._account(len(content))
+            self._write(self._path(key), packed)
+            self._account(len(packed))
         except OSError as error:
-            self._report("object_cache.unwritable", str(error))
+            self._report("disk_cache.unwritable", str(error))
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
@@ -97,7 +101,7 @@ class ObjectCache:
         status = self.folder.stat()
         if status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             return True
-        self._report("object_cache.not_private", f"{self.folder} can be written by others: it is not used")
+        self._report("disk_cache.not_private", f"{self.folder} can be written by others: it is not used")
         return False
 
     def _write(self, path: Path, content: bytes) -> None:
@@ -137,8 +141,17 @@ class ObjectCache:
             path.unlink()
 
 
-def _pack(key: str, machine_code: bytes) -> bytes:
-    rest = key.encode() + machine_code
+@functools.cache
+def shared_cache() -> DiskCache | None:
+    """The process's cache, which reports to `trace`; None where it is switched off."""
+    folder = config.cache_dir()
+    if folder is None:
+        return None
+    return DiskCache(folder, limit_bytes=config.cache_limit_bytes(), report=lambda name, detail: event(name, detail=detail))
+
+
+def _pack(key: str, content: bytes) -> bytes:
+    rest = key.encode() + content
     return _MAGIC + hashlib.sha256(rest).digest() + rest
 
 
