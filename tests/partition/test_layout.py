@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from support.models import graph
 
+import sardonyx.ops.shapes  # noqa: F401  registers the shape functions
 from sardonyx.ir.text import print_graph
-from sardonyx.partition.layout import lay_out, to_first, to_last
+from sardonyx.ops.fact import find_shape_function
+from sardonyx.partition.layout import lay_out, layout_sensitive_operators, to_first, to_last
 
 
 def test_permutations_of_the_two_layouts_undo_each_other() -> None:
@@ -69,3 +71,66 @@ def test_max_pool_with_indices_stays() -> None:
         y, i = MaxPool(x) {kernel_shape = [2, 2]}
     }""")
     assert lay_out(held, list(held)) == []
+
+
+def test_the_operators_are_those_of_the_standard_and_some_more() -> None:
+    """The 17 of ONNX whose data has channels at a fixed place, Resize and GroupNormalization, and four of com.microsoft."""
+    standard = """AveragePool BatchNormalization Conv ConvInteger ConvTranspose DepthToSpace GlobalAveragePool GlobalLpPool
+        GlobalMaxPool GridSample InstanceNormalization LRN LpPool MaxPool MaxUnpool QLinearConv SpaceToDepth"""
+    assert set(layout_sensitive_operators()) == {*standard.split(), "Resize", "GroupNormalization"}
+    microsoft = {"FusedConv", "GridSample", "QLinearAveragePool", "QLinearGlobalAveragePool"}
+    assert set(layout_sensitive_operators("com.microsoft")) == microsoft
+
+
+def test_a_filter_tells_the_rank() -> None:
+    """Where the data's is not known."""
+    held = graph("""graph(x: float) -> (y: float) {
+        w: float[4, 3, 1, 1] = ... 1
+        y: float = Conv(x, w)
+    }""")
+    (converted,) = lay_out(held, list(held))
+    assert [node.get("perm") for node in held if node.op_type == "Transpose"] == [(0, 2, 3, 1), (0, 3, 1, 2)]
+    assert converted.domain == "sardonyx.nhwc"
+
+
+def test_resize_has_its_sizes_reordered() -> None:
+    """One for each dimension; where they are computed it stays."""
+    held = graph("""graph(x: float[1, 3, 8, 6], v: int64[4]) -> (y: float[1, 3, 16, 6], z: float) {
+        s: float[4] = [1, 1, 2, 1]
+        y: float[1, 3, 16, 6] = Resize(x, _, s)
+        z: float = Resize(x, _, _, v)
+    }""")
+    (converted,) = lay_out(held, list(held))
+    assert converted.inputs[2] is not None
+    assert converted.inputs[2].constant is not None
+    assert converted.inputs[2].constant.numpy().tolist() == [1, 2, 1, 1]
+    assert converted.output.shape == (1, 16, 6, 3)
+
+
+def test_the_tensor_that_a_fused_convolution_adds_is_converted_too() -> None:
+    """Its fourth input has the layout of its result."""
+    held = graph("""graph(x: float[1, 3, 8, 6], z: float[1, 4, 8, 6]) -> (y: float[1, 4, 8, 6]) {
+        w: float[4, 3, 1, 1] = ... 1
+        b: float[4] = [1, 2, 3, 4]
+        y: float[1, 4, 8, 6] = com.microsoft.FusedConv(x, w, b, z)
+    }""")
+    lay_out(held, list(held))
+    assert [node.op_type for node in held] == ["Transpose", "Transpose", "FusedConv", "Transpose"]
+
+
+def test_what_is_channels_last_already_changes_its_domain_alone() -> None:
+    """A pool of com.microsoft that says so needs no transposes."""
+    held = graph("""graph(x: uint8[1, 8, 6, 3]) -> (y: uint8[1, 1, 1, 3]) {
+        s: float[] = 1.0
+        z: uint8[] = 0
+        y: uint8[1, 1, 1, 3] = com.microsoft.QLinearGlobalAveragePool(x, s, z, s, z) {channels_last = 1}
+    }""")
+    (converted,) = lay_out(held, list(held))
+    assert len(held) == 1
+    assert converted.domain == "sardonyx.nhwc"
+
+
+def test_shapes_of_converted_nodes_can_be_inferred_anew() -> None:
+    """Each operator of the standard has a shape function in the layout's domain."""
+    for name in layout_sensitive_operators():
+        assert find_shape_function("sardonyx.nhwc", name, 21) is not None, name

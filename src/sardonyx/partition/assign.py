@@ -10,7 +10,8 @@ A node that is placed (see `placement.py`) is offered to its provider only; wher
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from sardonyx import errors
 from sardonyx.errors import EPFail, SardonyxError, blamed, located
@@ -20,7 +21,10 @@ from sardonyx.partition.layout import lay_out
 from sardonyx.partition.push_transposes import push_transposes
 from sardonyx.provider import Capability, Claims, GraphView, Layout, Provider
 
-__all__ = ["Assignment", "Unit", "ask", "assign", "dissolve"]
+__all__ = ["Assignment", "Unit", "Watch", "ask", "assign", "dissolve"]
+
+Watch: TypeAlias = Callable[[str], None]
+"""What is told that a step of a layout conversion was taken: "converted" or "pushed"."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -47,10 +51,12 @@ class Assignment:
     """Node -> the name of the one provider that is to run it."""
     loose: Collection[Node] = ()
     """Placed nodes for which the others are asked where their provider declines them."""
+    watch: Watch | None = None
+    """Told of each step of a layout conversion."""
 
 
 def assign(graph: Graph, providers: Sequence[Provider], placed: Mapping[Node, str] | None = None,
-           loose: Collection[Node] = ()) -> Assignment:  # fmt: skip
+           loose: Collection[Node] = (), watch: Watch | None = None) -> Assignment:  # fmt: skip
     """Assign each node of `graph` (not of its subgraphs) to the first provider that claims it.
 
     Args:
@@ -58,12 +64,13 @@ def assign(graph: Graph, providers: Sequence[Provider], placed: Mapping[Node, st
         providers: in the order in which they are asked.
         placed: for some nodes the name of the one provider that is to run them.
         loose: placed nodes that, where their provider declines them, go to the others, in their order.
+        watch: told of each step of a layout conversion, when the graph is as that step left it.
 
     Raises:
         EPFail: a provider raised, claimed what it was not offered, or dropped a node that was converted for it.
         NotImplemented: a provider declines a node that is placed on it.
     """
-    result = Assignment(placed=dict(placed or {}), loose=loose)
+    result = Assignment(placed=dict(placed or {}), loose=loose, watch=watch)
     _offer(graph, providers, result)
     return result
 
@@ -161,7 +168,10 @@ def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignme
     converted = lay_out(graph, [node for node in graph if node in claimed and node not in kept])
     if not converted:
         return claims
+    watch = assignment.watch or _look_away
+    watch("converted")
     push_transposes(graph, claimed)
+    watch("pushed")
     again = ask(provider, graph, _offered(graph, provider, assignment), after_layout=True)
     still = set(_claimed(again))
     for node in converted:
@@ -172,6 +182,10 @@ def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignme
             )
             raise blamed(EPFail(message), provider.name)
     return again
+
+
+def _look_away(step: str) -> None:
+    """Nobody watches."""
 
 
 def _claimed(claims: Claims) -> Iterable[Node]:

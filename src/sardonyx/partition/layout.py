@@ -3,50 +3,74 @@
     X (NCHW) -> Conv -> Y      becomes      X -> Transpose -> sardonyx.nhwc.Conv -> Transpose -> Y
 
 A converted node has the domain `NHWC_DOMAIN` and its operator's own name and attributes; only the tensors listed in
-`_SENSITIVE` change their layout (a filter stays (M, C/group, kH, kW)). Two transposes that undo each other are cancelled.
+`_SENSITIVE` change their layout (a filter stays (M, C/group, kH, kW), indices of MaxUnpool still count in NCHW). The scales and
+sizes of Resize are reordered. A node of com.microsoft that says channels_last=1 changes its domain alone. Two transposes that undo
+each other are cancelled.
+
+Left alone: nodes of unknown rank (a filter tells it too), results of which others than the first are used, and Resize whose scales
+and sizes are not one constant for each dimension.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from sardonyx.ir import Graph, Node, Shape, TensorType, Value
+import numpy as np
 
-__all__ = ["NHWC_DOMAIN", "lay_out", "to_first", "to_last"]
+from sardonyx.ir import Graph, Node, Tensor, TensorType, Value
+
+__all__ = ["NHWC_DOMAIN", "lay_out", "layout_sensitive_operators", "to_first", "to_last"]
 
 NHWC_DOMAIN = "sardonyx.nhwc"
 """The domain of operators whose data tensors are in NHWC order."""
 
-_SENSITIVE = {
-    "AveragePool": (0,),
-    "BatchNormalization": (0,),
-    "Conv": (0,),
-    "ConvTranspose": (0,),
-    "DepthToSpace": (0,),
-    "GlobalAveragePool": (0,),
-    "GlobalLpPool": (0,),
-    "GlobalMaxPool": (0,),
-    "GroupNormalization": (0,),
-    "InstanceNormalization": (0,),
-    "LRN": (0,),
-    "LpPool": (0,),
-    "MaxPool": (0,),
-    "SpaceToDepth": (0,),
+_SENSITIVE: Mapping[tuple[str, str], tuple[int, ...]] = {
+    ("", "AveragePool"): (0,),
+    ("", "BatchNormalization"): (0,),
+    ("", "Conv"): (0,),
+    ("", "ConvInteger"): (0,),
+    ("", "ConvTranspose"): (0,),
+    ("", "DepthToSpace"): (0,),
+    ("", "GlobalAveragePool"): (0,),
+    ("", "GlobalLpPool"): (0,),
+    ("", "GlobalMaxPool"): (0,),
+    ("", "GridSample"): (0,),
+    ("", "GroupNormalization"): (0,),
+    ("", "InstanceNormalization"): (0,),
+    ("", "LRN"): (0,),
+    ("", "LpPool"): (0,),
+    ("", "MaxPool"): (0,),
+    ("", "MaxUnpool"): (0, 1),
+    ("", "QLinearConv"): (0,),
+    ("", "Resize"): (0,),
+    ("", "SpaceToDepth"): (0,),
+    ("com.microsoft", "FusedConv"): (0, 3),
+    ("com.microsoft", "GridSample"): (0,),
+    ("com.microsoft", "QLinearAveragePool"): (0,),
+    ("com.microsoft", "QLinearGlobalAveragePool"): (0,),
 }
 """Operator -> the inputs that carry the layout; the first output carries it too, and the others must be unused."""
 
+_FILTERS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "FusedConv": 1, "QLinearConv": 3}
+"""Operator -> the input that has as many dimensions as the data."""
+
+
+def layout_sensitive_operators(domain: str = "") -> tuple[str, ...]:
+    """The operators of `domain` that are converted, sorted."""
+    return tuple(sorted(name for own, name in _SENSITIVE if own == domain))
+
 
 def lay_out(graph: Graph, claimed: Iterable[Node]) -> list[Node]:
-    """Convert the layout-sensitive nodes among `claimed` and return them; those of unknown rank stay as they are.
+    """Convert the layout-sensitive nodes among `claimed` and return them.
 
     Afterwards no two neighbouring transposes undo each other around the converted nodes. O(nodes).
     """
-    converted = [node for node in claimed if _convertible(node)]
-    for node in converted:
-        _wrap(graph, node)
-    for node in converted:
-        _cancel(graph, node)
-    return converted
+    converted = {node: _carriers(node) for node in claimed if _convertible(node)}
+    for node, carriers in converted.items():
+        _convert(graph, node, carriers)
+    for node, carriers in converted.items():
+        _cancel(graph, node, carriers)
+    return list(converted)
 
 
 def to_last(rank: int) -> tuple[int, ...]:
@@ -59,21 +83,60 @@ def to_first(rank: int) -> tuple[int, ...]:
     return 0, rank - 1, *range(1, rank - 1)
 
 
+def _carriers(node: Node) -> tuple[int, ...]:
+    return tuple(index for index in _SENSITIVE[node.domain, node.op_type] if node.input(index) is not None)
+
+
 def _convertible(node: Node) -> bool:
-    data = node.input(0)
     return (
-        node.domain == ""
-        and node.op_type in _SENSITIVE
-        and data is not None
-        and data.shape is not None
-        and len(data.shape) >= 3
+        (node.domain, node.op_type) in _SENSITIVE
+        and node.input(0) is not None
+        and _rank_of(node) >= 3
         and all(value.use_count == 0 for value in node.outputs[1:])
+        and (node.op_type != "Resize" or _is_resized_by_constants(node))
     )
 
 
-def _wrap(graph: Graph, node: Node) -> None:
-    rank = len(_shape_of(node.inputs[0]))
-    for index in _SENSITIVE[node.op_type]:
+def _rank_of(node: Node) -> int:
+    """How many dimensions the data has; 0 where neither it nor a filter tells."""
+    for index in (0, _FILTERS.get(node.op_type, 0)):
+        value = node.input(index)
+        if value is not None and value.shape is not None:
+            return len(value.shape)
+    return 0
+
+
+def _resize_numbers(node: Node) -> dict[int, Value]:
+    """Scales and sizes that are given, by the number of the input."""
+    given = {index: node.input(index) for index in ((1,) if node.version < 11 else (2, 3))}
+    return {index: value for index, value in given.items() if value is not None and value.shape != (0,)}
+
+
+def _is_resized_by_constants(node: Node) -> bool:
+    cropped = node.get("coordinate_transformation_mode") == "tf_crop_and_resize"
+    rank = _rank_of(node)
+    numbers = _resize_numbers(node).values()
+    return not cropped and "axes" not in node.attributes and all(
+        value.constant is not None and value.shape == (rank,) for value in numbers
+    )  # fmt: skip
+
+
+def _convert(graph: Graph, node: Node, carriers: tuple[int, ...]) -> None:
+    is_last = bool(node.get("channels_last", 0))
+    if not is_last:
+        _wrap(graph, node, carriers)
+    if node.op_type == "Resize":
+        order = list(to_last(_rank_of(node)))
+        for index, value in _resize_numbers(node).items():
+            if value.constant is not None:
+                numbers = np.ascontiguousarray(value.constant.numpy()[order])
+                node.replace_input(index, graph.add_initializer(Tensor.from_array(numbers), value.name))
+    node.domain = NHWC_DOMAIN
+
+
+def _wrap(graph: Graph, node: Node, carriers: tuple[int, ...]) -> None:
+    rank = _rank_of(node)
+    for index in carriers:
         value = node.inputs[index]
         into = Node("Transpose", [value], 1, {"perm": to_last(rank)}, version=13, name=f"{node.name}/to_nhwc")
         into.output.type = _permuted(value, to_last(rank))
@@ -86,13 +149,6 @@ def _wrap(graph: Graph, node: Node) -> None:
     out.replace_all_uses_with(back.output)
     back.replace_input(0, out)
     out.type = _permuted(out, to_last(rank))
-    node.domain = NHWC_DOMAIN
-
-
-def _shape_of(value: Value | None) -> Shape:
-    if value is None or value.shape is None:
-        raise ValueError("only nodes with a data input of known rank are converted")
-    return value.shape
 
 
 def _permuted(value: Value | None, permutation: tuple[int, ...]) -> TensorType | None:
@@ -102,8 +158,8 @@ def _permuted(value: Value | None, permutation: tuple[int, ...]) -> TensorType |
     return TensorType(value.dtype, None if shape is None else tuple(shape[axis] for axis in permutation))
 
 
-def _cancel(graph: Graph, node: Node) -> None:
-    for index in _SENSITIVE[node.op_type]:
+def _cancel(graph: Graph, node: Node, carriers: tuple[int, ...]) -> None:
+    for index in carriers:
         value = node.inputs[index]
         into = value.producer if value is not None else None
         source = into.inputs[0] if into is not None else None

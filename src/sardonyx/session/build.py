@@ -34,6 +34,7 @@ from sardonyx.provider import Body, Program, Provider
 from sardonyx.runtime.executors.sequential import SequentialExecutor
 from sardonyx.runtime.plan import make_plan
 from sardonyx.session.function_bodies import expand
+from sardonyx.session.layout_steps import layout_watch
 from sardonyx.session.optimization import fix_dimensions, optimize_model, read_settings, save_optimized
 from sardonyx.session.options import ExecutionMode, SessionOptions
 from sardonyx.session.placement_options import read_placement
@@ -241,6 +242,7 @@ class _Compiler:
         self._chosen: dict[Graph, dict[Node, str]] = {}
         self._left_out = {name: f"left out: {reason}" for name, reason in left_out.items()}
         self._placements = placements
+        self._watch = layout_watch(model, options)
         self._bodies: dict[Graph, Body] = {}
 
     def compile_graph(self, graph: Graph, captures: Sequence[Value], label: str) -> SequentialExecutor:
@@ -271,7 +273,7 @@ class _Compiler:
         pinned = {node: name for node, name in placed_nodes(graph, self._pins, self._names).items() if name not in self._left_out}
         chosen = self._choose(graph, pinned)
         loose = chosen.keys() - (() if self._pins.fall_through else pinned.keys())
-        return assign(graph, self._providers, chosen, loose)
+        return assign(graph, self._providers, chosen, loose, self._watch)
 
     def _choose(self, graph: Graph, pinned: dict[Node, str]) -> dict[Node, str]:
         """Where the nodes of `graph` are placed: by hand, and else by the profile, which is asked before the graph is changed."""

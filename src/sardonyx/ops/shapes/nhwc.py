@@ -1,6 +1,8 @@
 """Operators whose data is channels-last: the domain that layout conversion puts a node into, all else about it as in ai.onnx.
 
 sardonyx.nhwc.Conv    X (N, spatial…, C), W (M, C / group, kernel…) -> Y (N, spatial…, M)
+
+The scales and sizes of Resize are reordered with its data, so its shapes follow as they do in ai.onnx.
 """
 
 from __future__ import annotations
@@ -9,17 +11,17 @@ import functools
 from typing import Any
 
 from sardonyx.ops.fact import Fact, ShapeCall, ShapeFunction, derive_shape_functions, tensor
-from sardonyx.ops.shapes import conv, normalize, pool, reshape
+from sardonyx.ops.shapes import conv, normalize, pool, reshape, resize
 
 __all__: list[str] = []
 
 _DOMAIN = "sardonyx.nhwc"
-_FAMILIES = (conv, normalize, pool, reshape)
+_FAMILIES = (conv, normalize, pool, reshape, resize)
 """The modules whose functions are derived from, imported so that they are registered before."""
 
-_OPERATORS = ("AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace", "GlobalAveragePool", "GlobalLpPool",
-              "GlobalMaxPool", "GroupNormalization", "InstanceNormalization", "LRN", "LpPool", "MaxPool",
-              "SpaceToDepth")  # fmt: skip
+_OPERATORS = ("AveragePool", "BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DepthToSpace", "GlobalAveragePool",
+              "GlobalLpPool", "GlobalMaxPool", "GridSample", "GroupNormalization", "InstanceNormalization", "LRN", "LpPool",
+              "MaxPool", "MaxUnpool", "QLinearConv", "SpaceToDepth")  # fmt: skip
 
 
 def _channels_last(function: ShapeFunction) -> ShapeFunction:
@@ -46,3 +48,4 @@ def _to_last(fact: Fact) -> Fact:
 
 for _operator in _OPERATORS:
     derive_shape_functions(_operator, _DOMAIN, _channels_last)
+derive_shape_functions("Resize", _DOMAIN, lambda function: function)
