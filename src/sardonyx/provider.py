@@ -19,7 +19,7 @@ import contextvars
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -38,6 +38,7 @@ __all__ = [
     "Layout",
     "Memory",
     "Partition",
+    "PrefersQuantized",
     "Program",
     "Provider",
     "TensorSpec",
@@ -236,6 +237,14 @@ class Provider(Protocol):
 
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> Program:
         """Do all expensive work for `partition`; `bodies` gives the planned subgraphs of its nodes."""
+
+
+@runtime_checkable
+class PrefersQuantized(Protocol):
+    """A provider that computes quantized operators faster than the float operators between Q and DQ that they stand for."""
+
+    quantized_operators: frozenset[str]
+    """Their names without domain, such as "QLinearConv" and "QGemm"; `optimize/quantization.py` lists those that are made."""
 
 
 _CANCELLED: contextvars.ContextVar[Callable[[], bool] | None] = contextvars.ContextVar("cancelled", default=None)

@@ -30,7 +30,7 @@ from sardonyx.partition.measured import predict
 from sardonyx.partition.placement import pin, placed_nodes
 from sardonyx.partition.profile import Profile, load_profile
 from sardonyx.partition.transfers import insert_transfers
-from sardonyx.provider import Body, Program, Provider
+from sardonyx.provider import Body, PrefersQuantized, Program, Provider
 from sardonyx.runtime.executors.sequential import SequentialExecutor
 from sardonyx.runtime.plan import make_plan
 from sardonyx.session.function_bodies import expand
@@ -157,10 +157,18 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
         _check_operators(model)
     pin(model, read_placement(options).pins, [provider.name for provider in providers])
     with span("session.optimize"):
-        report = optimize_model(model, options, settings)
+        preferred = _quantized_operators(providers)
+        report = optimize_model(model, options, settings, preferred=None if settings.filepath else preferred)
         _check_types(model)
-    save_optimized(model, settings)
+        if settings.filepath:
+            save_optimized(model, settings)
+            optimize_model(model, options, dataclasses.replace(settings, filepath=""), preferred=preferred)
     return Prepared(declared, defaults, report)
+
+
+def _quantized_operators(providers: Sequence[Provider]) -> frozenset[str]:
+    """What the providers would rather run with integers."""
+    return frozenset(name for item in providers if isinstance(item, PrefersQuantized) for name in item.quantized_operators)
 
 
 def compile_model(model: Model, options: SessionOptions, providers: Sequence[Provider], left_out: Mapping[str, str],

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from sardonyx.ir.shape import substitute
 from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.optimize.pipeline import optimize
+from sardonyx.optimize.quantization import participation
 from sardonyx.optimize.report import Problem, Report
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.providers.reference.whole import run_model
@@ -91,13 +92,19 @@ def read_settings(options: SessionOptions, disabled: frozenset[str] = frozenset(
     )
 
 
-def optimize_model(model: Model, options: SessionOptions, settings: Settings, *, records: bool = False) -> Report:
-    """Optimize a model as a session does, and warn of each rule or pass that had to be left out."""
+def optimize_model(model: Model, options: SessionOptions, settings: Settings, *, preferred: Collection[str] | None = None,
+                   records: bool = False) -> Report:  # fmt: skip
+    """Optimize a model as a session does, and warn of each rule or pass that had to be left out.
+
+    `preferred` are the quantized operators that the providers prefer; None where the model goes to a file.
+    """
+    quantization = participation(preferred, options.session_config_entries)
     report = optimize(
         model,
         settings.level,
         evaluate=evaluate,
-        disabled=settings.disabled,
+        disabled=settings.disabled | quantization.disabled,
+        enabled=quantization.enabled,
         extra_rules=(*installed_rules(), *options.rules),
         extra_passes=(*installed_passes(), *options.passes),
         keep_opset=bool(settings.filepath),

@@ -1,0 +1,84 @@
+"""Which rules on quantized models take part: those for integers where a provider prefers them, else those for floats.
+
+    QuantizeLinear (Q), DequantizeLinear (DQ)         a provider prefers QLinearConv          no provider does
+
+    Q(Conv(DQ(x), DQ(w)))                             QLinearConv(x, w)                       Q(Conv(DQ(x), w as floats))
+    QLinearConv(x, w)                                 as it is                                Q(Conv(DQ(x), w as floats))
+
+A model that is optimized for a file gets quantized operators: who loads it decides anew. See decision 10.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+
+__all__ = ["OPTIONAL", "QUANTIZED", "Participation", "participation"]
+
+QUANTIZED: Mapping[str, frozenset[str]] = {
+    "fuse_dynamic_quantize_matmul": frozenset(["DynamicQuantizeMatMul"]),
+    "fuse_quantized_binary": frozenset(["QLinearAdd", "QLinearMul"]),
+    "fuse_quantized_concat": frozenset(["QLinearConcat"]),
+    "fuse_quantized_conv": frozenset(["QLinearConv"]),
+    "fuse_quantized_gemm": frozenset(["QGemm"]),
+    "fuse_quantized_gemm_to_float": frozenset(["QGemm"]),
+    "fuse_quantized_matmul": frozenset(["QLinearMatMul"]),
+    "fuse_quantized_matmul_to_float": frozenset(["MatMulIntegerToFloat"]),
+    "fuse_quantized_unary": frozenset(
+        ["QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax"]
+    ),
+    "fuse_quantized_where": frozenset(["QLinearWhere"]),
+}
+"""Rule -> the operators that it makes: it takes part where a provider prefers one of them."""
+
+_AROUND = frozenset(
+    ["drop_dequantization_before_argmax", "propagate_dequantization", "propagate_quantization", "quantize_bias", "quantize_weights",
+     "quantize_where_scalar", "skip_requantization_of_moves"]
+)  # fmt: skip
+"""Rules that bring integers to more operators: they take part where a provider prefers any quantized operator."""
+
+_FLOATS = frozenset(["expand_quantized", "fold_dequantization"])
+"""What takes part where no provider prefers a quantized operator."""
+
+_ASKED_FOR = {
+    "drop_quantization_pairs": "session.enable_quant_qdq_cleanup",
+    "fuse_nbits_matmul": "session.enable_dq_matmulnbits_fusion",
+    "shorten_cast_chains": "optimization.enable_cast_chain_elimination",
+}
+"""Rule -> the session config entry that asks for it with "1", by onnxruntime's names."""
+
+_ASKED_OFF = {
+    "session.disable_double_qdq_remover": frozenset(["merge_quantizations"]),
+    "session.disable_quant_qdq": _AROUND | frozenset(QUANTIZED) | frozenset(["skip_requantization"]),
+}
+"""Session config entry that says "1" -> what it leaves out."""
+
+OPTIONAL = _FLOATS | frozenset(_ASKED_FOR)
+"""Rules and passes that take part only where `optimize` is told so by name."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Participation:
+    """Rules and passes by name, for `optimize`."""
+
+    enabled: frozenset[str]
+    """Of `OPTIONAL` those that take part."""
+    disabled: frozenset[str]
+    """What does not."""
+
+
+def participation(preferred: Collection[str] | None, entries: Mapping[str, str]) -> Participation:
+    """What takes part.
+
+    Args:
+        preferred: the quantized operators that providers prefer, by name without domain; None where the model goes to a file.
+        entries: session config entries.
+    """
+    enabled = {rule for rule, key in _ASKED_FOR.items() if entries.get(key) == "1"}
+    disabled = {name for key, names in _ASKED_OFF.items() if entries.get(key) == "1" for name in names}
+    if preferred is not None:
+        disabled |= {rule for rule, made in QUANTIZED.items() if made.isdisjoint(preferred)}
+        if not preferred:
+            enabled |= _FLOATS
+            disabled |= _AROUND
+    return Participation(frozenset(enabled), frozenset(disabled))

@@ -1,0 +1,58 @@
+"""Which rules on quantized models take part."""
+
+import pytest
+from support.evaluate import evaluate_node
+from support.optimizing import model_of, operators
+
+from sardonyx.optimize.pipeline import known_names, optimize
+from sardonyx.optimize.quantization import OPTIONAL, QUANTIZED, participation
+
+CONV = """graph(x: uint8[1,3,6,6]) -> (y: uint8[1,2,6,6]) {
+    xs: float[] = 0.1 xz: uint8[] = 3 w: int8[2,3,3,3] = ... 7 ws: float[] = 0.05 wz: int8[] = 0 ys: float[] = 0.2 yz: uint8[] = 100
+    xd = DequantizeLinear(x, xs, xz) wd = DequantizeLinear(w, ws, wz)
+    c = Conv(xd, wd) {pads = [1, 1, 1, 1]} y = QuantizeLinear(c, ys, yz) }"""
+INTEGER = CONV[: CONV.index("xd =")] + "y = QLinearConv(x, xs, xz, w, ws, wz, ys, yz) {pads = [1, 1, 1, 1]} }"
+
+
+def optimized(text, preferred, entries=None):
+    model, chosen = model_of(text), participation(preferred, entries or {})
+    optimize(model, 99, evaluate=evaluate_node, enabled=chosen.enabled, disabled=chosen.disabled, check=True)
+    return operators(model)
+
+
+def test_names_are_those_of_rules_and_passes():
+    """Each name is known, so that none is left from a rule that has another name now."""
+    chosen = participation(frozenset(), {})
+    off = participation(None, {"session.disable_quant_qdq": "1", "session.disable_double_qdq_remover": "1"})
+    assert set(QUANTIZED) | OPTIONAL | chosen.enabled | chosen.disabled | off.disabled <= set(known_names())
+
+
+@pytest.mark.parametrize("text", [CONV, INTEGER])
+def test_floats_where_no_provider_prefers_integers(text):
+    """Both ways to write a quantized convolution become one of floats, with float weights."""
+    assert optimized(text, frozenset()) == ["DequantizeLinear", "Conv", "QuantizeLinear"]
+
+
+@pytest.mark.parametrize("text", [CONV, INTEGER])
+@pytest.mark.parametrize("preferred", [None, frozenset(["QLinearConv"])])
+def test_integers_where_a_provider_prefers_them(text, preferred):
+    """Both become the quantized operator; so they do in a file."""
+    assert optimized(text, preferred) == ["QLinearConv"]
+
+
+def test_only_what_is_preferred_is_made():
+    """A provider for products of matrices leaves convolutions as they are."""
+    assert optimized(CONV, frozenset(["QLinearMatMul"])) == ["DequantizeLinear", "DequantizeLinear", "Conv", "QuantizeLinear"]
+
+
+@pytest.mark.parametrize(("key", "name", "is_on"), [
+    ("session.enable_quant_qdq_cleanup", "drop_quantization_pairs", True),
+    ("session.enable_dq_matmulnbits_fusion", "fuse_nbits_matmul", True),
+    ("optimization.enable_cast_chain_elimination", "shorten_cast_chains", True),
+    ("session.disable_double_qdq_remover", "merge_quantizations", False),
+    ("session.disable_quant_qdq", "fuse_quantized_conv", False),
+])  # fmt: skip
+def test_config_entries(key, name, is_on):
+    """Entries by the names of onnxruntime ask for rules, or leave them out, with "1"."""
+    assert name in (participation(None, {key: "1"}).enabled if is_on else participation(None, {key: "1"}).disabled)
+    assert name not in participation(None, {key: "0"}).enabled | participation(None, {key: "0"}).disabled
