@@ -1,0 +1,144 @@
+"""Measured placement: for each node the provider with which the whole graph is predicted to take least time.
+
+A node's cost on a provider is its share of what a partition there took, so that what fusion saves is counted. Bringing a value to
+another provider costs a copy where memories differ, and one more partition. `schedule.py` looks for the least time; where it gains
+less than `LEAST_GAIN` over the best single provider, or was slower when it was measured, that provider gets all that it can run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from sardonyx.ir import Graph, Node, Value
+from sardonyx.ir.graph import User
+from sardonyx.partition.assign import ask
+from sardonyx.partition.cut import node_reads
+from sardonyx.partition.profile import Profile, key_of_graph, value_bytes
+from sardonyx.partition.schedule import HOST_SIDE, Choice, Flow, Problem, duration, least_sum, least_time, total
+from sardonyx.provider import HOST, Provider
+
+__all__ = ["LEAST_GAIN", "MEASURED", "Prediction", "claimed_by", "predict"]
+
+LEAST_GAIN = 0.05
+"""The part of the time that a choice must save over the best single provider to be taken."""
+MEASURED = "measured"
+"""What a profile calls the time of a graph that was placed by it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Prediction:
+    """A choice of providers, and what it is predicted to take."""
+
+    placed: dict[Node, str]
+    """Node -> its provider; nodes that nobody was measured on are left to the order of the providers."""
+    seconds: float
+    """The time of this choice."""
+    single: str
+    """The provider that is best where it gets all that it can run."""
+    single_seconds: float
+    """The time of that."""
+    is_single: bool
+    """Whether the choice is that single provider."""
+
+
+def claimed_by(graph: Graph, providers: Sequence[Provider]) -> dict[str, set[Node]]:
+    """Provider -> the nodes of `graph` that it claims when all are to be had; raises EPFail for one that fails."""
+    nodes = tuple(graph)
+    return {
+        provider.name: {node for capability in ask(provider, graph, nodes).capabilities for node in capability.nodes}
+        for provider in providers
+    }
+
+
+def predict(graph: Graph, providers: Sequence[Provider], profile: Profile, pinned: Mapping[Node, str] | None = None, *,
+            parallel: bool = False) -> Prediction:  # fmt: skip
+    """Choose a provider for each node of `graph` (not of its subgraphs) by what `profile` says.
+
+    Args:
+        graph: the optimized graph, before the layout step.
+        providers: the session's, in their order.
+        profile: what was measured.
+        pinned: nodes whose provider the user has chosen.
+        parallel: whether branches run at once, so that the end of the last counts, not the sum.
+    """
+    claims = claimed_by(graph, providers)
+    order = [provider.name for provider in providers]
+    tasks = [node for node in graph if any(node in claims[name] for name in order)]
+    seconds = [_seconds(node, [name for name in order if node in claims[name]], profile, pinned or {}) for node in tasks]
+    problem = Problem(seconds, _flows(graph, tasks, profile), _Transfers(providers, profile))
+    places = {provider.name: provider.memory.name for provider in providers}
+    single = {name: _first_on(problem, name, order) for name in order if claims[name]}
+
+    def price(choice: Choice) -> float:
+        return duration(problem, choice, places) if parallel else total(problem, choice)
+
+    starts = list(single.values())
+    best = least_time(problem, places, starts) if parallel else least_sum(problem, starts)
+    known = profile.models.get(key_of_graph(graph), {})
+    fastest = _fastest_single({name: price(choice) for name, choice in single.items()}, known)
+    prices = price(best), price(single[fastest]) if fastest else 0.0
+    is_single = bool(fastest) and (prices[0] > (1 - LEAST_GAIN) * prices[1] or _was_slower(known))
+    chosen = single[fastest] if is_single else best
+    placed = dict(zip(tasks, chosen, strict=True))
+    return Prediction(placed, prices[1] if is_single else prices[0], fastest, prices[1], is_single)
+
+
+def _seconds(node: Node, able: Sequence[str], profile: Profile, pinned: Mapping[Node, str]) -> dict[str, float]:
+    able = [name for name in able if name == pinned.get(node)] or able
+    times = {name: profile.inside_us(name, node) for name in able}
+    found = {name: time_us / 1e6 for name, time_us in times.items() if time_us is not None}
+    return found or {able[0]: 0.0}
+
+
+def _first_on(problem: Problem, name: str, order: Sequence[str]) -> Choice:
+    ranks = {other: rank for rank, other in enumerate(dict.fromkeys([name, *order]))}
+    return tuple(min(seconds, key=ranks.__getitem__) for seconds in problem.seconds)
+
+
+def _fastest_single(predicted: Mapping[str, float], known: Mapping[str, float]) -> str:
+    measured = {name: time_us for name, time_us in known.items() if name in predicted}
+    times = measured if len(measured) == len(predicted) else predicted
+    return min(times, key=times.__getitem__, default="")
+
+
+def _was_slower(known: Mapping[str, float]) -> bool:
+    singles = [time_us for name, time_us in known.items() if name != MEASURED]
+    return MEASURED in known and bool(singles) and known[MEASURED] > min(singles)
+
+
+def _flows(graph: Graph, tasks: Sequence[Node], profile: Profile) -> list[Flow]:
+    number = {node: index for index, node in enumerate(tasks)}
+    readers: dict[Value, list[int]] = {}
+    for node, index in number.items():
+        for value in node_reads(node):
+            if value.constant is None:
+                readers.setdefault(value, []).append(index)
+    flows = [
+        Flow(None, tuple(who), value_bytes(value, profile.sizes))
+        for value, who in readers.items()
+        if value.producer is None or value.producer not in number
+    ]
+    outputs: set[User] = {graph}
+    for node, index in number.items():
+        for value, size_bytes in zip(node.outputs, profile.output_bytes(node), strict=True):
+            is_result = any(user in outputs for user, _ in value.uses)
+            if value in readers or is_result:
+                flows.append(Flow(index, tuple(readers.get(value, ())), size_bytes, is_result))
+    return flows
+
+
+class _Transfers:
+    """What it takes to bring a value to another provider."""
+
+    def __init__(self, providers: Sequence[Provider], profile: Profile) -> None:
+        self._memory = {provider.name: provider.memory.name for provider in providers} | {HOST_SIDE: HOST.name}
+        self._profile = profile
+
+    def __call__(self, source: str, target: str, size_bytes: float) -> float:
+        here, there = self._memory[source], self._memory[target]
+        time_us = 0.0 if HOST_SIDE in (source, target) else self._profile.steps_us.get(target, 0.0)
+        if here != there:
+            time_us += 0.0 if here == HOST.name else self._profile.copy_us(here, size_bytes, to_host=True)
+            time_us += 0.0 if there == HOST.name else self._profile.copy_us(there, size_bytes, to_host=False)
+        return time_us / 1e6

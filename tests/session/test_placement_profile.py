@@ -1,0 +1,137 @@
+"""Measuring a model for placement, on a device that is slow by known amounts."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.models import model
+from support.slow_device import TimedDevice
+
+import sardonyx as ort
+from sardonyx.errors import InvalidArgument
+from sardonyx.formats.onnx import to_bytes
+from sardonyx.partition.measured import MEASURED
+from sardonyx.partition.profile import Profile, Sample, load_profile, save_profile
+from sardonyx.provider import Provider
+from sardonyx.session import placement_profile
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.placement_profile import profile_placement
+from sardonyx.session.providers import REFERENCE, make_providers
+
+TEXT = """graph(x: float[n, 64]) -> (y: float[n, 64]) {
+    w: float[64] = ... 1
+    a = Neg(x)
+    b = Exp(a)
+    c = Neg(b)
+    d = Mul(c, w)
+    y = Exp(d)
+}"""
+FEED = {"x": np.zeros((16, 64), np.float32)}
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure for a shorter time than users do."""
+    monkeypatch.setattr(placement_profile, "_BUDGET_S", 0.005)
+    monkeypatch.setattr(placement_profile, "_RUN_BUDGET_S", 0.02)
+
+
+def _providers(*first: Provider) -> list[Provider]:
+    return [*first, *make_providers([])]
+
+
+def _profiled(device: TimedDevice, options: SessionOptions | None = None) -> Profile:
+    return profile_placement(to_bytes(model(TEXT)), options or SessionOptions(), _providers(device), FEED)
+
+
+def _session(profile: Profile, device: TimedDevice, folder: Path) -> ort.InferenceSession:
+    save_profile(profile, folder / "profile.json")
+    options = SessionOptions()
+    options.placement = "measured"
+    options.placement_profile = str(folder / "profile.json")
+    session = ort.InferenceSession(to_bytes(model(TEXT)), options, providers=[device])
+    expected = ort.InferenceSession(to_bytes(model(TEXT)), providers=[REFERENCE]).run(None, FEED)[0]
+    np.testing.assert_array_equal(session.run(None, FEED)[0], expected)
+    return session
+
+
+def _samples(profile: Profile, provider: str) -> dict[str, Sample]:
+    return {sample.operator: sample for sample in profile.samples if sample.provider == provider}
+
+
+def test_what_a_node_and_a_copy_take_is_found() -> None:
+    """500 us a node, 200 us a copy; copies are not counted as work."""
+    profile = _profiled(TimedDevice(node_us=500, copy_us=200))
+    device = _samples(profile, "TimedDevice")
+    assert set(device) == {"Neg", "Mul"}
+    assert 450 < device["Neg"].inside_us < 900
+    assert profile.copies["pretended:0"].to_host[0][1] == pytest.approx(200, rel=0.5)
+    assert set(_samples(profile, REFERENCE)) == {"Neg", "Exp", "Mul"}
+    assert profile.sizes == {"n": 16}
+
+
+def test_whole_runs_are_timed_for_each_provider() -> None:
+    """The slow device at least as slow as it is; and the placement that the profile leads to, where it is a mixture."""
+    profile = _profiled(TimedDevice(node_us=500, copy_us=200))
+    ((key, times),) = profile.models.items()
+    assert len(key) == 16
+    assert times["TimedDevice"] > 3 * 500 + 4 * 200 > times[REFERENCE]
+    assert set(times) - {MEASURED} == {"TimedDevice", REFERENCE}
+
+
+def test_a_slow_device_gets_nothing(tmp_path: Path) -> None:
+    """Though it is asked first, which is what greedy placement goes by."""
+    device = TimedDevice(node_us=500, copy_us=200)
+    session = _session(_profiled(device), device, tmp_path)
+    assert {placement.provider for placement in session.explain()} == {REFERENCE}
+
+
+def test_a_fast_device_gets_its_part(tmp_path: Path) -> None:
+    """Where the profile says that it is faster, and so does a whole run."""
+    device = TimedDevice(node_us=0, copy_us=0)
+    found = _profiled(device)
+    faster = [Sample(**{field: getattr(sample, field) for field in Sample.__slots__} | {"inside_us": 500.0})
+              if sample.provider == REFERENCE else sample for sample in found.samples]  # fmt: skip
+    session = _session(Profile(tuple(faster), found.steps_us, found.copies, found.sizes, {}), device, tmp_path)
+    assert [placement.provider for placement in session.explain() if placement.op_type in ("Neg", "Mul")] == ["TimedDevice"] * 3
+
+
+def test_a_profile_serves_other_sizes(tmp_path: Path) -> None:
+    """Its file, read again, decides for a session of the same model."""
+    device = TimedDevice(node_us=500, copy_us=200)
+    save_profile(_profiled(device), tmp_path / "a.json")
+    loaded = load_profile(tmp_path / "a.json")
+    session = _session(loaded, device, tmp_path)
+    assert session.run(None, {"x": np.zeros((3, 64), np.float32)})[0].shape == (3, 64)
+
+
+def test_progress_is_told() -> None:
+    """Each thing before it is measured."""
+    told: list[str] = []
+    profile_placement(to_bytes(model(TEXT)), SessionOptions(), _providers(), FEED, told.append)
+    assert told[:2] == ["values", "copies"]
+    assert f"Exp on {REFERENCE}" in told
+    assert told[-1] == "runs"
+
+
+def test_control_flow_is_left_to_the_order_of_the_providers() -> None:
+    """Its node is not measured; those around it are."""
+    text = """graph(x: float[2], c: bool[]) -> (y: float[2]) {
+        a = Neg(x)
+        b = If(c) {then_branch = graph() -> (t) {\nt = Exp(a)\n}, else_branch = graph() -> (e) {\ne = Abs(a)\n}}
+        y = Neg(b)
+    }"""
+    feed: dict[str, Any] = {"x": np.zeros(2, np.float32), "c": np.array(True)}
+    profile = profile_placement(to_bytes(model(text)), SessionOptions(), _providers(), feed)
+    assert {sample.operator for sample in profile.samples} == {"Neg"}
+
+
+@pytest.mark.parametrize("source", [io.BytesIO(b"x"), model(TEXT)], ids=["file object", "ir"])
+def test_a_source_that_is_read_once_is_refused(source: Any) -> None:
+    """Each session that is timed loads it."""
+    with pytest.raises(InvalidArgument, match="give a path, bytes or a ModelProto"):
+        profile_placement(source, SessionOptions(), _providers(), FEED)
