@@ -51,6 +51,7 @@ FAMILIES: dict[str, str] = {
     "contrib_attention": "DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention GroupQueryAttention MRotaryEmbedding "
                          "MultiHeadAttention PagedAttention QAttention SparseAttention",
     "contrib_elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu GatedAdd LinearAttentionGate QuickGelu ScaledSiLU",
+    "contrib_generation": "BeamSearch GreedySearch Sampling WhisperBeamSearch",
     "contrib_matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul MatMulBlockQuantizedFp4Weight "
                       "MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBits "
                       "TransposeMatMul",

@@ -8,6 +8,7 @@ from sardonyx.ops.shapes import constant as constant
 from sardonyx.ops.shapes import contrib_array as contrib_array
 from sardonyx.ops.shapes import contrib_attention as contrib_attention
 from sardonyx.ops.shapes import contrib_elementwise as contrib_elementwise
+from sardonyx.ops.shapes import contrib_generation as contrib_generation
 from sardonyx.ops.shapes import contrib_matmul as contrib_matmul
 from sardonyx.ops.shapes import contrib_moe as contrib_moe
 from sardonyx.ops.shapes import contrib_normalize as contrib_normalize

@@ -29,7 +29,7 @@ KernelFunction = Callable[..., Any]
 
 
 class Body(Protocol):
-    """A subgraph attribute (of If, Loop, Scan, SequenceMap) as a kernel sees it."""
+    """A subgraph attribute (of If, Loop, Scan, SequenceMap, the generation loops …) as a kernel sees it."""
 
     input_count: int
     """How many inputs the graph has."""
@@ -74,12 +74,9 @@ class Kernel:
     """Those of them that it cannot do without."""
     most_inputs: int
     """How many inputs it takes."""
-    needs_outer_run: bool
-    """Whether any attribute is a graph."""
 
 
 _KERNELS: dict[tuple[str, str], list[Kernel]] = {}
-_GRAPH_ATTRIBUTES = {"body", "then_branch", "else_branch"}
 
 
 def kernel(op_type: str, *, since: int = 1, domain: str = "") -> Callable[[KernelFunction], KernelFunction]:
@@ -104,7 +101,7 @@ def _entry(function: KernelFunction, op_type: str, domain: str, since: int) -> K
     required = frozenset(item.name for item in keywords if item.default is inspect.Parameter.empty)
     is_variadic = any(item.kind is inspect.Parameter.VAR_POSITIONAL for item in parameters)
     most_inputs = 1 << 30 if is_variadic else len(parameters) - len(keywords) - 1
-    return Kernel(function, op_type, domain, since, names, required, most_inputs, bool(names & _GRAPH_ATTRIBUTES))
+    return Kernel(function, op_type, domain, since, names, required, most_inputs)
 
 
 def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:

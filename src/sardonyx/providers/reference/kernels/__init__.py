@@ -10,6 +10,7 @@ from sardonyx.providers.reference.kernels import contrib_array as contrib_array
 from sardonyx.providers.reference.kernels import contrib_attention as contrib_attention
 from sardonyx.providers.reference.kernels import contrib_conv as contrib_conv
 from sardonyx.providers.reference.kernels import contrib_elementwise as contrib_elementwise
+from sardonyx.providers.reference.kernels import contrib_generation as contrib_generation
 from sardonyx.providers.reference.kernels import contrib_matmul as contrib_matmul
 from sardonyx.providers.reference.kernels import contrib_moe as contrib_moe
 from sardonyx.providers.reference.kernels import contrib_normalize as contrib_normalize

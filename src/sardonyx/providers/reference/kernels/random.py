@@ -26,6 +26,7 @@ __all__ = [
     "dropout_1",
     "dropout_7",
     "dropout_10",
+    "generator_of",
     "multinomial",
     "random_normal",
     "random_normal_like",
@@ -64,7 +65,7 @@ def set_seed(seed: int) -> None:
     _SOURCE.restart(seed)
 
 
-def _generator(seed: float | None) -> np.random.Generator:
+def generator_of(seed: float | None) -> np.random.Generator:
     """A generator that `seed` fixes, or the next of the process where it is None."""
     if seed is None:
         return _SOURCE.generator()
@@ -90,7 +91,7 @@ def _normal(shape: Sequence[int], dtype: np.dtype[Any], mean: float, scale: floa
     """Numbers of a normal distribution, drawn in the compute type of `dtype`."""
     _require_shape(shape)
     wide = compute_type(dtype)
-    drawn = _generator(seed).standard_normal(tuple(shape), np.float64 if wide == np.float64 else np.float32)
+    drawn = generator_of(seed).standard_normal(tuple(shape), np.float64 if wide == np.float64 else np.float32)
     return np.asarray(drawn * wide.type(scale) + wide.type(mean)).astype(dtype, copy=False)
 
 
@@ -98,7 +99,7 @@ def _uniform(shape: Sequence[int], dtype: np.dtype[Any], low: float, high: float
     """Numbers of a uniform distribution on [low, high), drawn in the compute type of `dtype`."""
     _require_shape(shape)
     wide = compute_type(dtype)
-    drawn = _generator(seed).random(tuple(shape), np.float64 if wide == np.float64 else np.float32)
+    drawn = generator_of(seed).random(tuple(shape), np.float64 if wide == np.float64 else np.float32)
     return np.asarray(drawn * wide.type(high - low) + wide.type(low)).astype(dtype, copy=False)
 
 
@@ -142,7 +143,7 @@ def random_uniform_like(
 @quiet
 def bernoulli(_node: Call, x: Array, *, dtype: int | None = None, seed: float | None = None) -> Array:
     """Return 1 with probability x, else 0, for each element; type `dtype`, or that of x. ONNX Bernoulli-15, -22."""
-    drawn = _generator(seed).random(x.shape)
+    drawn = generator_of(seed).random(x.shape)
     return np.asarray(drawn < x.astype(np.float64)).astype(x.dtype if dtype is None else element_type(dtype, "dtype").numpy)
 
 
@@ -159,7 +160,7 @@ def multinomial(_node: Call, x: Array, *, dtype: int = 6, sample_size: int = 1, 
     _require_shape((len(x), sample_size))
     exact = x.astype(np.float64)
     sums = np.cumsum(np.exp(exact - exact.max(axis=1, keepdims=True)), axis=1)
-    drawn = _generator(seed).random((len(x), sample_size)) * sums[:, -1:]
+    drawn = generator_of(seed).random((len(x), sample_size)) * sums[:, -1:]
     out = np.empty(drawn.shape, DataType(dtype).numpy)
     for row, limits in enumerate(sums):
         out[row] = np.minimum(np.searchsorted(limits, drawn[row], side="right"), x.shape[1] - 1)

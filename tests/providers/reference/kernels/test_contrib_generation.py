@@ -1,0 +1,151 @@
+"""Generation loops on tiny models, against onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from support.generation_models import VOCABULARY, cross_encoder_decoder, encoder_decoder, language_model, loop_model, whisper
+
+import sardonyx
+from sardonyx.dtypes import Array
+
+IDS = np.array([[0, 7, 12, 5], [3, 9, 9, 20]], np.int32)
+FEATURES = np.random.default_rng(3).standard_normal((2, 8, 5)).astype(np.float32)
+TOKENS = {"eos_token_id": 1, "pad_token_id": 0}
+Inputs = Sequence[tuple[str, Any]]
+
+
+def ints(*values: int) -> Array:
+    return np.array(values, np.int32)
+
+
+def floats(*values: float) -> Array:
+    return np.array(values, np.float32)
+
+
+def keep(seed: int, *shape: int) -> Array:
+    """A mask that forbids a fifth of the tokens."""
+    return (np.random.default_rng(seed).random(shape) > 0.2).astype(np.int32)
+
+
+PLAIN: Inputs = [
+    ("ids", IDS), ("most", ints(12)), ("least", ints(1)), ("beams", ints(3)), ("returned", ints(2)), ("length", floats(1)),
+    ("repetition", floats(1)),
+]  # fmt: skip
+RULED: Inputs = [
+    ("ids", IDS), ("most", ints(13)), ("least", ints(8)), ("beams", ints(4)), ("returned", ints(3)), ("length", floats(0.5)),
+    ("repetition", floats(1.3)), ("vocabulary", keep(1, VOCABULARY)), ("prefix", keep(2, 2, VOCABULARY)),
+]  # fmt: skip
+
+
+def both(op_type: str, inputs: Inputs, outputs: int, **attributes: Any) -> list[tuple[Array, Array]]:
+    """Our outputs and onnxruntime's, in pairs."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model = loop_model(op_type, inputs, outputs, **attributes).SerializeToString()
+    feed = {name: array for name, array in inputs if name}
+    ours = sardonyx.InferenceSession(model).run(None, feed)
+    theirs = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feed)
+    return list(zip(ours, theirs, strict=True))
+
+
+def check(pairs: list[tuple[Array, Array]]) -> None:
+    """The same tokens, and nearly the same scores."""
+    np.testing.assert_array_equal(*pairs[0])
+    for ours, theirs in pairs[1:]:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("inputs", "attributes"),
+    [(PLAIN, {}), (RULED, {"no_repeat_ngram_size": 2, "early_stopping": 1}), (PLAIN, {"init_decoder": language_model(9, "init")})],
+)
+def test_BeamSearch_of_a_language_model_is_as_in_onnxruntime(seed: int, inputs: Inputs, attributes: dict[str, Any]) -> None:
+    """Sequences, their scores, and the scores of each step; with all rules, and with a graph of its own for the first run."""
+    check(both("BeamSearch", inputs, 3, decoder=language_model(seed), model_type=0, **TOKENS, **attributes))
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("build", [encoder_decoder, cross_encoder_decoder])
+def test_BeamSearch_of_encoder_and_decoder_is_as_in_onnxruntime(seed: int, build: Callable[[int], Any]) -> None:
+    """The encoder may make the first step or leave it to the decoder."""
+    encoder, decoder = build(seed)
+    check(both("BeamSearch", PLAIN, 3, decoder=decoder, encoder=encoder, model_type=1, decoder_start_token_id=2, **TOKENS))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_WhisperBeamSearch_is_as_in_onnxruntime(seed: int) -> None:
+    """Timestamps follow their rules: pairs, in order, and together against the text."""
+    encoder, decoder = whisper(seed)
+    given: Inputs = [("features", FEATURES), *PLAIN[1:], *[("", None)] * 3]
+    given = [*given, ("prompt", np.array([[3, 4, 5], [3, 4, 6]], np.int32)), ("rules", ints(1))]
+    check(both(
+        "WhisperBeamSearch", given, 3, decoder=decoder, encoder=encoder, eos_token_id=7, pad_token_id=0, decoder_start_token_id=9,
+        beginning_timestamp_token_id=14, no_timestamps_token_id=13, start_of_lm_token_id=12, translate_token_id=10,
+        transcribe_token_id=11,
+    ))  # fmt: skip
+
+
+def test_WhisperBeamSearch_tells_how_likely_silence_is() -> None:
+    """The fifth output is a probability of the first step."""
+    encoder, decoder = whisper(0)
+    given: Inputs = [("features", FEATURES), *PLAIN[1:], *[("", None)] * 3, ("prompt", np.array([[3, 4], [3, 6]], np.int32))]
+    model = loop_model("WhisperBeamSearch", given, 3, decoder=decoder, encoder=encoder, no_speech_token_id=5, **TOKENS)
+    node = model.graph.node[0]
+    node.output.extend(["", "silence"])
+    del model.graph.output[1:]
+    model.graph.output.add(name="silence").type.tensor_type.elem_type = 1
+    _, silence = sardonyx.InferenceSession(model.SerializeToString()).run(None, {name: array for name, array in given if name})
+    assert silence.shape == (2,)
+    assert (silence > 0).all()
+    assert (silence < 1).all()
+
+
+@pytest.mark.parametrize("end", [5, 9, 18])
+def test_GreedySearch_is_as_in_onnxruntime(end: int) -> None:
+    """What ends is padded, the others go on."""
+    inputs: Inputs = [*PLAIN[:3], ("repetition", floats(1.2))]
+    (pair,) = both("GreedySearch", inputs, 1, decoder=language_model(1), eos_token_id=end, pad_token_id=0, no_repeat_ngram_size=2)
+    np.testing.assert_array_equal(*pair)
+
+
+@pytest.mark.parametrize("custom", [0, 1])
+def test_Sampling_of_the_likeliest_token_alone_is_greedy(custom: int) -> None:
+    """With a tiny top_p there is one token to draw."""
+    decoder = language_model(1)
+    options = {"top_p": 1e-6, "min_tokens_to_keep": 1, "custom": custom, "temperature": 0.7}
+    drawn = run("Sampling", [*PLAIN[:3], ("repetition", floats(1))], 2, decoder=decoder, **TOKENS, **options)
+    greedy = run("GreedySearch", [*PLAIN[:3], ("repetition", floats(1))], 1, decoder=decoder, **TOKENS)
+    np.testing.assert_array_equal(drawn[0], greedy[0])
+    assert ((drawn[1] > -1e19).sum(axis=1) == 1).all()
+
+
+def run(op_type: str, inputs: Inputs, outputs: int, **attributes: Any) -> list[Any]:
+    """What we compute; Any stands for arrays."""
+    model = loop_model(op_type, inputs, outputs, **attributes).SerializeToString()
+    found: list[Any] = sardonyx.InferenceSession(model).run(None, {name: array for name, array in inputs if name})
+    return found
+
+
+def test_Sampling_repeats_itself_with_a_seed() -> None:
+    """The same seed draws the same tokens, another one others."""
+    given: Inputs = [*PLAIN[:3], ("repetition", floats(1)), *[("", None)] * 4]
+    options = {"decoder": language_model(2), "top_p": 0.95, "temperature": 4.0, **TOKENS}
+    first, again, other = (run("Sampling", [*given, ("seed", ints(seed))], 1, **options)[0] for seed in (3, 3, 4))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [(("most", ints(4)), "expected .B, less than max_length"), (("beams", ints(1)), "num_return_sequences is 2 and num_beams 1"),
+     (("repetition", floats(0)), "repetition_penalty is 0"), (("beams", ints(20)), "40 tokens at least")],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(changed: tuple[str, Any], message: str) -> None:
+    """Lengths, beams and penalties that make no sense name their values."""
+    inputs = [changed if name == changed[0] else (name, array) for name, array in PLAIN]
+    with pytest.raises(sardonyx.InvalidArgument, match=message):
+        run("BeamSearch", inputs, 1, decoder=language_model(), **TOKENS)
