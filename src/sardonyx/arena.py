@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-__all__ = ["ALIGNMENT", "Lifetime", "place"]
+__all__ = ["ALIGNMENT", "Lifetime", "place", "place_apart"]
 
 ALIGNMENT = 64
 """Bytes that each tensor in an arena is aligned to: a cache line, and the widest vector."""
@@ -37,13 +37,42 @@ def place(lifetimes: Sequence[Lifetime]) -> tuple[list[int], int]:
     total = 0
     for index in sorted(range(len(lifetimes)), key=lambda item: (lifetimes[item].first, -lifetimes[item].size_bytes)):
         wanted = lifetimes[index]
-        size = -(-wanted.size_bytes // ALIGNMENT) * ALIGNMENT
+        size = _aligned(wanted.size_bytes)
         alive = [entry for entry in alive if entry[2] >= wanted.first]
         offset = offsets[index] = _best_gap(alive, size)
         alive.append((offset, offset + size, wanted.last))
         alive.sort()
         total = max(total, offset + size)
     return offsets, total
+
+
+def place_apart(sizes_bytes: Sequence[int], apart: Sequence[int]) -> tuple[list[int], int]:
+    """Give each tensor an offset where no order of their lives is known, only which of them may live at the same time.
+
+    Large ones are placed first, each into the smallest gap that holds it between those it has to be apart from. O(n²).
+
+    Args:
+        sizes_bytes: their sizes.
+        apart: for each tensor the set of those that it must not overlap, as bits by their index.
+
+    Returns:
+        As `place`.
+    """
+    offsets = [0] * len(sizes_bytes)
+    placed: list[int] = []
+    total = 0
+    for index in sorted(range(len(sizes_bytes)), key=lambda item: -sizes_bytes[item]):
+        size = _aligned(sizes_bytes[index])
+        others = [other for other in placed if apart[index] >> other & 1]
+        taken = sorted((offsets[other], offsets[other] + _aligned(sizes_bytes[other]), 0) for other in others)
+        offset = offsets[index] = _best_gap(taken, size)
+        placed.append(index)
+        total = max(total, offset + size)
+    return offsets, total
+
+
+def _aligned(size_bytes: int) -> int:
+    return -(-size_bytes // ALIGNMENT) * ALIGNMENT
 
 
 def _best_gap(alive: Sequence[tuple[int, int, int]], size: int) -> int:

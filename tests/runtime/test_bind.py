@@ -7,7 +7,7 @@ from runtime.test_plan import MIXED, make
 
 from sardonyx.dtypes import DataType
 from sardonyx.provider import TensorSpec
-from sardonyx.runtime.bind import Binder, size_bytes
+from sardonyx.runtime.bind import segment_binder, size_bytes
 
 CHAIN = "graph(x: float[n]) -> (y: float[n]) {\na = Relu(x)\nb = Neg(a)\nc = Add(b, x)\ny = Mul(c, c)\n}"
 
@@ -15,14 +15,14 @@ CHAIN = "graph(x: float[n]) -> (y: float[n]) {\na = Relu(x)\nb = Neg(a)\nc = Add
 def test_a_known_shape_is_found_again() -> None:
     """The second look-up returns the first binding."""
     plan = make(MIXED, {"Relu", "Neg"}, {"Exp"})
-    binder = Binder(plan)
+    binder = segment_binder(plan)
     assert binder.find(plan.segments[1], ((2,),)) is binder.find(plan.segments[1], ((2,),))
 
 
 def test_shapes_follow_through_copies_and_programs() -> None:
     """The device's output is as large as what was copied to it."""
     plan = make(MIXED, {"Relu", "Neg"}, {"Exp"})
-    binding = Binder(plan).find(plan.segments[1], ((7,),))
+    binding = segment_binder(plan).find(plan.segments[1], ((7,),))
     step = binding.steps[1]
     assert step is not None
     assert step.bound.outputs == (TensorSpec(DataType.FLOAT, (7,)),)
@@ -31,7 +31,7 @@ def test_shapes_follow_through_copies_and_programs() -> None:
 def test_the_table_is_bounded() -> None:
     """The least recently used binding goes first."""
     plan = make(MIXED, {"Relu", "Neg"}, {"Exp"})
-    binder = Binder(plan, capacity=2)
+    binder = segment_binder(plan, capacity=2)
     first = binder.find(plan.segments[1], ((1,),))
     for size in (2, 1, 3):
         binder.find(plan.segments[1], ((size,),))
@@ -44,7 +44,7 @@ def test_the_table_is_bounded() -> None:
 def test_a_tensor_that_is_only_copied_out_lies_in_the_arena() -> None:
     """The device's output of 4,000 bytes is dead after its copy; beside it lie 256 bytes of scratch."""
     plan = make(CHAIN, {"Relu", "Neg", "Add", "Mul"}, set())
-    binding = Binder(plan).find(plan.segments[0], ((1000,),))
+    binding = segment_binder(plan).find(plan.segments[0], ((1000,),))
     assert binding.arena_bytes == {"pretended:0": 4032 + 256}
 
 

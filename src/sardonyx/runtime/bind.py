@@ -1,4 +1,4 @@
-"""Binding: for one set of shapes, the sizes and arena offsets of a segment, kept in a bounded least-recently-used table.
+"""Binding: for one set of shapes, the sizes and arena offsets of a part of a plan, kept in a bounded least-recently-used table.
 
 A new set of shapes costs one `bind` per step and one placement; a known one costs a look-up. No code is generated here.
 """
@@ -10,8 +10,8 @@ import dataclasses
 import functools
 import math
 import threading
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from sardonyx.provider import HOST, Bound, Memory, TensorSpec
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 from sardonyx.trace import span
 
-__all__ = ["Binder", "Binding", "BoundStep", "Shapes", "size_bytes"]
+__all__ = ["Binder", "Binding", "BoundStep", "Shapes", "Tenant", "bind_steps", "segment_binder", "size_bytes"]
 
 _ALIGNED_FROM_BYTES = 4096
 """From which size on a tensor of the host is worth aligning."""
@@ -47,20 +47,31 @@ class BoundStep:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Binding:
-    """A segment bound to shapes."""
+    """A part of a plan bound to shapes."""
 
     steps: tuple[BoundStep | None, ...]
-    """For each step of the segment its sizes; None for a copy."""
+    """For each step of the part its sizes; None for a copy."""
     arena_bytes: dict[str, int]
-    """How much memory one run of the segment needs, by the memory's name."""
+    """How much memory one run of the part needs, by the memory's name."""
 
 
-class Binder:
-    """The bindings of one plan, at most `capacity` of them. Safe for threads."""
+class _Part(Protocol):
+    """Steps that are bound as a whole."""
 
-    def __init__(self, plan: Plan, capacity: int = 64) -> None:
-        """Make an empty table."""
-        self._plan = plan
+    @property
+    def start(self) -> int:
+        """Index of its first step, which names it."""
+
+
+PartT = TypeVar("PartT", bound=_Part)
+
+
+class Binder(Generic[PartT]):
+    """The bindings of the parts of one plan, at most `capacity` of them. Safe for threads."""
+
+    def __init__(self, bind: Callable[[PartT, Shapes], Binding], capacity: int = 64) -> None:
+        """Make an empty table of what `bind` makes of a part and the shapes that enter it."""
+        self._bind = bind
         self._capacity = capacity
         self._table: collections.OrderedDict[tuple[int, Shapes], Binding] = collections.OrderedDict()
         self._latest: dict[int, tuple[Shapes, Binding]] = {}
@@ -69,24 +80,24 @@ class Binder:
     def __len__(self) -> int:
         return len(self._table)
 
-    def find(self, segment: Segment, shapes: Shapes) -> Binding:
-        """Return the binding of `segment` for `shapes` of its entries, making it where it is new."""
-        latest = self._latest.get(segment.start)
+    def find(self, part: PartT, shapes: Shapes) -> Binding:
+        """Return the binding of `part` for `shapes` of its entries, making it where it is new."""
+        latest = self._latest.get(part.start)
         if latest is not None and latest[0] == shapes:
             return latest[1]
-        binding = self._look_up(segment, shapes)
-        self._latest[segment.start] = shapes, binding
+        binding = self._look_up(part, shapes)
+        self._latest[part.start] = shapes, binding
         return binding
 
-    def _look_up(self, segment: Segment, shapes: Shapes) -> Binding:
-        key = segment.start, shapes
+    def _look_up(self, part: PartT, shapes: Shapes) -> Binding:
+        key = part.start, shapes
         with self._lock:
             found = self._table.get(key)
             if found is not None:
                 self._table.move_to_end(key)
                 return found
         with span("runtime.bind", shapes=shapes):
-            made = _bind(self._plan, segment, shapes)
+            made = self._bind(part, shapes)
         with self._lock:
             self._table[key] = made
             if len(self._table) > self._capacity:
@@ -106,12 +117,47 @@ def size_bytes(spec: TensorSpec) -> int:
     return math.prod(spec.shape) * width // 8
 
 
-def _bind(plan: Plan, segment: Segment, shapes: Shapes) -> Binding:
-    known: dict[int, tuple[int, ...] | None] = dict(zip(segment.entries, shapes, strict=True))
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tenant:
+    """What wants a place in the arena of a part of a plan."""
+
+    size_bytes: int
+    """How much."""
+    step: int
+    """The step that fills it."""
+    slot: int | None
+    """The slot that it is the value of; None for scratch memory, which only its step uses."""
+
+
+def segment_binder(plan: Plan, capacity: int = 64) -> Binder[Segment]:
+    """The bindings of the segments of `plan`: steps run in their order, so memory is free after the last step that reads it."""
+    return Binder(functools.partial(_bind_segment, plan), capacity)
+
+
+def _bind_segment(plan: Plan, segment: Segment, shapes: Shapes) -> Binding:
+    def place_in_order(tenants: Sequence[Tenant]) -> tuple[list[int], int]:
+        ends = [tenant.step if tenant.slot is None else plan.last_use[tenant.slot] for tenant in tenants]
+        return place([Lifetime(tenant.size_bytes, tenant.step, end) for tenant, end in zip(tenants, ends, strict=True)])
+
+    known, indices = dict(zip(segment.entries, shapes, strict=True)), range(segment.start, segment.stop)
+    return bind_steps(plan, indices, known, lambda slot: plan.last_use[slot] < segment.stop, place_in_order)
+
+
+def bind_steps(plan: Plan, indices: Sequence[int], known: dict[int, tuple[int, ...] | None], is_local: Callable[[int], bool],
+               place_tenants: Callable[[Sequence[Tenant]], tuple[list[int], int]]) -> Binding:  # fmt: skip
+    """Bind some steps of a plan.
+
+    Args:
+        plan: the plan.
+        indices: which steps, such that what one reads is known or made before.
+        known: the shapes of what they read from elsewhere, by slot; those that they make are added.
+        is_local: whether a slot is read by these steps only.
+        place_tenants: gives those of one memory their offsets, and the size of all.
+    """
     bounds: list[Bound | None] = []
-    requests: dict[str, list[tuple[Any, Lifetime]]] = {}
-    may_escape = _may_escape(plan, segment)
-    for index in range(segment.start, segment.stop):
+    wanted: dict[str, list[Tenant]] = {}
+    may_escape = _may_escape(plan, indices)
+    for index in indices:
         step = plan.steps[index]
         if not isinstance(step, ProgramStep):
             known[step.target] = known[step.source]
@@ -119,23 +165,22 @@ def _bind(plan: Plan, segment: Segment, shapes: Shapes) -> Binding:
             continue
         bound = _bind_step(step, tuple(known[slot] for slot in step.inputs))
         bounds.append(bound)
-        wanted = requests.setdefault(step.memory.name, [])
+        tenants = wanted.setdefault(step.memory.name, [])
         for slot, spec in zip(step.outputs, bound.outputs, strict=True):
             known[slot] = None if spec is None else spec.shape
-            if spec is not None and plan.last_use[slot] < segment.stop and slot not in may_escape:
-                wanted.append(((index, slot), Lifetime(size_bytes(spec), index, plan.last_use[slot])))
+            if spec is not None and is_local(slot) and slot not in may_escape:
+                tenants.append(Tenant(size_bytes(spec), index, slot))
         if bound.scratch_bytes:
-            wanted.append(((index, "scratch"), Lifetime(bound.scratch_bytes, index, index)))
-    offsets: dict[Any, int] = {}
+            tenants.append(Tenant(bound.scratch_bytes, index, None))
+    offsets: dict[tuple[int, int | None], int] = {}
     arena_bytes: dict[str, int] = {}
-    for name, wanted in requests.items():
-        placed, total = place([lifetime for _, lifetime in wanted])
-        offsets.update(zip((key for key, _ in wanted), placed, strict=True))
+    for name, tenants in wanted.items():
+        placed, total = place_tenants(tenants)
+        offsets.update(zip(((tenant.step, tenant.slot) for tenant in tenants), placed, strict=True))
         if total:
             arena_bytes[name] = total
-    steps = tuple(
-        None if bound is None else _bound_step(plan, segment.start + index, bound, offsets) for index, bound in enumerate(bounds)
-    )
+    pairs = zip(indices, bounds, strict=True)
+    steps = tuple(None if bound is None else _bound_step(plan, index, bound, offsets) for index, bound in pairs)
     return Binding(steps, arena_bytes)
 
 
@@ -157,19 +202,19 @@ def _bind_step(step: ProgramStep, shapes: Shapes) -> Bound:
     return bound
 
 
-def _may_escape(plan: Plan, segment: Segment) -> set[int]:
+def _may_escape(plan: Plan, indices: Sequence[int]) -> set[int]:
     """Slots read by programs that make their outputs, which may be views of what they read and outlive the arena."""
-    steps = plan.steps[segment.start : segment.stop]
+    steps = [plan.steps[index] for index in indices]
     return {slot for step in steps if isinstance(step, ProgramStep) and step.program.makes_outputs for slot in step.inputs}
 
 
-def _bound_step(plan: Plan, index: int, bound: Bound, offsets: dict[Any, int]) -> BoundStep:
+def _bound_step(plan: Plan, index: int, bound: Bound, offsets: dict[tuple[int, int | None], int]) -> BoundStep:
     step = plan.steps[index]
     if not isinstance(step, ProgramStep):
         raise ValueError("a copy is not bound")
     places = tuple(offsets.get((index, slot)) for slot in step.outputs)
     makers = tuple(_maker(step.memory, spec) for spec in bound.outputs)
-    return BoundStep(bound, places, makers, offsets.get((index, "scratch"), 0))
+    return BoundStep(bound, places, makers, offsets.get((index, None), 0))
 
 
 def _maker(memory: Memory, spec: TensorSpec | None) -> Callable[[], Any] | None:

@@ -31,12 +31,13 @@ from sardonyx.partition.placement import pin, placed_nodes
 from sardonyx.partition.profile import Profile, load_profile
 from sardonyx.partition.transfers import insert_transfers
 from sardonyx.provider import Body, PrefersQuantized, Program, Provider
-from sardonyx.runtime.executors.sequential import SequentialExecutor
+from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.plan import make_plan
+from sardonyx.session.execution import executor_for, executor_name
 from sardonyx.session.function_bodies import expand
 from sardonyx.session.layout_steps import layout_watch
 from sardonyx.session.optimization import fix_dimensions, optimize_model, read_settings, save_optimized
-from sardonyx.session.options import ExecutionMode, SessionOptions
+from sardonyx.session.options import SessionOptions
 from sardonyx.session.placement_options import read_placement
 from sardonyx.session.values import NodeArg, node_arg
 from sardonyx.trace import event, span
@@ -56,7 +57,7 @@ class Built:
     """The outputs as the model declares them."""
     defaults: dict[str, Array]
     """Input -> what it is where the feed leaves it out: initializers that a feed may override."""
-    executor: SequentialExecutor
+    executor: Executor
     """What runs it."""
     placements: tuple[Placement, ...]
     """Who runs each node, and why others do not."""
@@ -172,7 +173,7 @@ def _quantized_operators(providers: Sequence[Provider]) -> frozenset[str]:
 
 
 def compile_model(model: Model, options: SessionOptions, providers: Sequence[Provider], left_out: Mapping[str, str],
-                  profile: Profile | None, placements: list[Placement]) -> SequentialExecutor:  # fmt: skip
+                  profile: Profile | None, placements: list[Placement]) -> Executor:  # fmt: skip
     """Partition and compile a prepared model, which is used up; `placements` gets who runs what."""
     with span("session.compile"):
         compiler = _Compiler(model, providers, options, left_out, profile, placements)
@@ -246,14 +247,15 @@ class _Compiler:
         self._providers = [provider for provider in providers if provider.name not in left_out]
         self._pins = read_placement(options).pins
         self._profile = profile
-        self._is_parallel = options.execution_mode == ExecutionMode.ORT_PARALLEL
+        self._options = options
+        self._is_parallel = executor_name(options) == "parallel"
         self._chosen: dict[Graph, dict[Node, str]] = {}
         self._left_out = {name: f"left out: {reason}" for name, reason in left_out.items()}
         self._placements = placements
         self._watch = layout_watch(model, options)
         self._bodies: dict[Graph, Body] = {}
 
-    def compile_graph(self, graph: Graph, captures: Sequence[Value], label: str) -> SequentialExecutor:
+    def compile_graph(self, graph: Graph, captures: Sequence[Value], label: str) -> Executor:
         """Assign, cut, compile and plan `graph` and all graphs inside it."""
         cuts, declined = self._partition(graph, label)
         self._placements.extend(explain(graph, label, cuts, declined))
@@ -262,7 +264,7 @@ class _Compiler:
                 for node in () if unit.owns_bodies else unit.nodes:
                     self._compile_bodies(node, label)
         stages = insert_transfers(graph, cuts)
-        return SequentialExecutor(make_plan(graph, captures, stages, self._compile_part))
+        return executor_for(make_plan(graph, captures, stages, self._compile_part), self._options)
 
     def _partition(self, graph: Graph, label: str) -> tuple[list[Cut], Mapping[Node, Mapping[str, str]]]:
         assignment = self._assign(graph)
@@ -326,7 +328,7 @@ class _PlannedBody:
     """A body as providers see it."""
 
     captures: tuple[Value, ...]
-    executor: SequentialExecutor
+    executor: Executor
 
     def run(self, inputs: Sequence[Any], captures: Sequence[Any]) -> list[Any]:
         return self.executor.run(inputs, captures)

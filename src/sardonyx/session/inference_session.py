@@ -19,7 +19,7 @@ from sardonyx.trace import event, span
 if TYPE_CHECKING:
     from sardonyx.optimize.report import Report
     from sardonyx.partition.explain import Placement
-    from sardonyx.runtime.executors.sequential import SequentialExecutor
+    from sardonyx.runtime.executor import Executor
 
 __all__ = ["InferenceSession"]
 
@@ -77,7 +77,7 @@ class InferenceSession:
         self._left_out = dict(built.left_out)
         self._goes_on = goes_on_without_providers(self._options)
         self._lock = threading.Lock()
-        self._loose: SequentialExecutor | None = None
+        self._loose: Executor | None = None
         self._output_names = [argument.name for argument in built.declared]
         self._inputs = [node_arg(value) for value in built.inputs if value.name not in built.defaults]
         self._overridable = [node_arg(value) for value in built.inputs if value.name in built.defaults]
@@ -177,7 +177,7 @@ class InferenceSession:
         """For each node of the optimized model who runs it, and why those asked before do not."""
         return list(self._placements)
 
-    def _loose_executor(self) -> SequentialExecutor:
+    def _loose_executor(self) -> Executor:
         """An executor for feeds that give one symbol two sizes, which some exporters' models need; built when first needed."""
         with self._lock:
             if self._loose is None:

@@ -28,7 +28,7 @@ from sardonyx.partition.extract import extract
 from sardonyx.partition.measured import MEASURED, claimed_by, predict
 from sardonyx.partition.profile import Copies, Profile, Sample, key_of, key_of_graph, operator_of
 from sardonyx.provider import HOST, Capability, Memory, Provider
-from sardonyx.runtime.executors.sequential import SequentialExecutor
+from sardonyx.runtime.executor import Executor
 from sardonyx.session.build import Prepared, build, compile_model, prepare
 from sardonyx.session.feeds import check_feeds
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
@@ -124,7 +124,7 @@ class _Profiling:
     def _others(self, first: Provider) -> list[Provider]:
         return [provider for provider in self._providers if provider is not first]
 
-    def _session(self, providers: Sequence[Provider], profile: Profile | None) -> SequentialExecutor:
+    def _session(self, providers: Sequence[Provider], profile: Profile | None) -> Executor:
         model, _ = self._prepared()
         placements: list[Placement] = []
         return compile_model(model, self._options, providers, {}, profile, placements)

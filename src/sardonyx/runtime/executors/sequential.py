@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from sardonyx.dtypes import DataType
-from sardonyx.errors import EPFail, SardonyxError, blamed
-from sardonyx.provider import HOST, Bound, check_cancelled
-from sardonyx.runtime.bind import Binder, BoundStep
+from sardonyx.provider import HOST, check_cancelled
+from sardonyx.runtime.bind import segment_binder
 from sardonyx.runtime.memory import ArenaPool
-from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep, Segment
+from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep, Segment, Step
+from sardonyx.runtime.run_step import call, copy, run_program, run_trivial, shape_of
 
 __all__ = ["SequentialExecutor"]
 
@@ -23,7 +20,7 @@ class SequentialExecutor:
     def __init__(self, plan: Plan) -> None:
         """Make an executor of `plan`, with empty tables."""
         self._plan = plan
-        self._binder = Binder(plan)
+        self._binder = segment_binder(plan)
         self._pools = {memory.name: ArenaPool(memory) for memory in plan.memories}
         self._template: list[Any] = [None] * plan.slot_count
         for slot, array in plan.constants:
@@ -56,18 +53,18 @@ class SequentialExecutor:
         """Run a plan that is one program of the host: its slots need no frame."""
         check_cancelled()
         arguments = [inputs[slot] for slot in step.inputs]
-        binding = self._binder.find(self._plan.segments[0], tuple([_shape(argument) for argument in arguments]))
+        binding = self._binder.find(self._plan.segments[0], tuple([shape_of(argument) for argument in arguments]))
         sizes = binding.steps[0]
         if sizes is None:
             raise ValueError("a program's step has sizes")
         outputs = [None if make is None else make() for make in sizes.makers]
         if not sizes.bound.scratch_bytes:
-            results = _call(step, sizes.bound, arguments, outputs, None)
+            results = call(step, sizes.bound, arguments, outputs, None)
         else:
             pool = self._pools[step.memory.name]
             arena = pool.borrow(binding.arena_bytes[step.memory.name])
             try:
-                results = _call(step, sizes.bound, arguments, outputs, arena[1])
+                results = call(step, sizes.bound, arguments, outputs, arena[1])
             finally:
                 pool.give_back(arena)
         return [results[step.outputs.index(slot)] for slot in self._plan.outputs]
@@ -76,38 +73,25 @@ class SequentialExecutor:
         step = self._plan.steps[segment.start]
         assert isinstance(step, ProgramStep)
         check_cancelled()
-        bound = step.program.bind(())
-        _store(step, frame, _call(step, bound, [frame[slot] for slot in step.inputs], (), None))
+        run_trivial(step, frame)
+        _free(step, frame)
 
     def _run_segment(self, segment: Segment, frame: list[Any]) -> None:
         plan = self._plan
-        shapes = tuple(_shape(frame[slot]) for slot in segment.entries)
+        shapes = tuple(shape_of(frame[slot]) for slot in segment.entries)
         binding = self._binder.find(segment, shapes)
         arenas = {name: self._pools[name].borrow(size) for name, size in binding.arena_bytes.items()}
         try:
             for step, sizes in zip(plan.steps[segment.start : segment.stop], binding.steps, strict=True):
                 check_cancelled()
                 if isinstance(step, CopyStep):
-                    _copy(step, frame)
+                    copy(step, frame)
                 elif sizes is not None:
-                    self._run_program(step, sizes, frame, arenas)
+                    run_program(step, sizes, frame, arenas)
+                _free(step, frame)
         finally:
             for name, arena in arenas.items():
                 self._pools[name].give_back(arena)
-
-    def _run_program(self, step: ProgramStep, sizes: BoundStep, frame: list[Any], arenas: dict[str, tuple[int, Any]]) -> None:
-        memory, bound = step.memory, sizes.bound
-        buffer = arenas[memory.name][1] if memory.name in arenas else None
-        outputs = [
-            None if make is None or spec is None
-            else make() if offset is None
-            else memory.view(buffer, offset, spec.dtype, spec.shape)
-            for make, spec, offset in zip(sizes.makers, bound.outputs, sizes.offsets, strict=True)
-        ]  # fmt: skip
-        scratch = None
-        if bound.scratch_bytes:
-            scratch = memory.view(buffer, sizes.scratch_offset, DataType.UINT8, (bound.scratch_bytes,))
-        _store(step, frame, _call(step, bound, [frame[slot] for slot in step.inputs], outputs, scratch))
 
 
 def _only_step(plan: Plan) -> ProgramStep | None:
@@ -121,39 +105,6 @@ def _only_step(plan: Plan) -> ProgramStep | None:
     return step if whole and set(plan.outputs) <= set(step.outputs) else None
 
 
-def _call(step: ProgramStep, bound: Bound, inputs: list[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
-    try:
-        values = step.program.run(bound, inputs, outputs, scratch)
-        count = len(values)
-    except EPFail as error:
-        blamed(error, step.provider)
-        raise
-    except SardonyxError:
-        raise
-    except Exception as error:
-        message = f"{step.provider} failed to run its partition {step.name}: {type(error).__name__}: {error}"
-        raise blamed(EPFail(message), step.provider) from error
-    if count != len(step.outputs):
-        message = f"{step.provider} returned {count} values for partition {step.name}, expected {len(step.outputs)}"
-        raise blamed(EPFail(message), step.provider)
-    return values
-
-
-def _store(step: ProgramStep, frame: list[Any], values: Sequence[Any]) -> None:
-    for slot, value in zip(step.outputs, values, strict=True):
-        frame[slot] = value
+def _free(step: Step, frame: list[Any]) -> None:
     for slot in step.frees:
         frame[slot] = None
-
-
-def _copy(step: CopyStep, frame: list[Any]) -> None:
-    value = frame[step.source]
-    frame[step.target] = (
-        step.target_memory.from_host(value) if step.source_memory.name == HOST.name else step.source_memory.to_host(value)
-    )
-    for slot in step.frees:
-        frame[slot] = None
-
-
-def _shape(value: Any) -> tuple[int, ...] | None:
-    return value.shape if isinstance(value, np.ndarray) else getattr(value, "shape", None)

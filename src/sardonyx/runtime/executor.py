@@ -1,0 +1,44 @@
+"""The choice of an executor for a plan.
+
+    sequential   the plan's order, in the calling thread: the least work per step
+    dataflow     what is ready, in the calling thread
+    parallel     what is ready, on several threads
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from sardonyx.runtime.executors.dataflow import DataflowExecutor
+from sardonyx.runtime.executors.parallel import ParallelExecutor
+from sardonyx.runtime.executors.sequential import SequentialExecutor
+from sardonyx.runtime.plan import Plan
+
+__all__ = ["EXECUTORS", "Executor", "make_executor"]
+
+EXECUTORS = ("sequential", "dataflow", "parallel")
+"""The executors' names."""
+
+
+class Executor(Protocol):
+    """Runs a plan; any number of threads may run it at a time."""
+
+    def run(self, inputs: Sequence[Any], captures: Sequence[Any] = ()) -> list[Any]:
+        """Compute the graph's outputs, on the host, from its inputs and captured values; values are Any by their ONNX type."""
+
+    def trim(self) -> int:
+        """Give back idle arenas and bindings; returns the bytes given back."""
+
+
+def make_executor(plan: Plan, name: str, threads: int) -> Executor:
+    """Make an executor; a plan of one step has no order to choose, so it gets the sequential one.
+
+    Args:
+        plan: what it runs.
+        name: one of EXECUTORS.
+        threads: how many threads the parallel one may use.
+    """
+    if name == "sequential" or len(plan.steps) <= 1:
+        return SequentialExecutor(plan)
+    return DataflowExecutor(plan) if name == "dataflow" else ParallelExecutor(plan, threads)

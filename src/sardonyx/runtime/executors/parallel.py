@@ -1,0 +1,41 @@
+"""The parallel executor: steps that do not wait for one another run at once, on threads of the executor and the calling one.
+
+Programs work without the GIL for their long pieces, so threads serve. Each run asks for as many helpers as the plan has independent
+steps; where the threads are busy with other runs, the calling thread does it all.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from sardonyx.runtime.executors.dataflow import DataflowExecutor, DataflowRun
+from sardonyx.runtime.plan import Plan
+
+__all__ = ["ParallelExecutor"]
+
+
+class ParallelExecutor(DataflowExecutor):
+    """Runs a plan on several threads; any number of threads may run it at a time."""
+
+    def __init__(self, plan: Plan, threads: int) -> None:
+        """Make an executor that uses up to `threads` threads besides those that call it, less one."""
+        DataflowExecutor.__init__(self, plan)
+        self._helpers = max(0, min(threads, self.order.width) - 1)
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def _work(self, run: DataflowRun) -> list[Any]:
+        for _ in range(self._helpers):
+            self._threads().submit(contextvars.copy_context().run, run.work)
+        run.work()
+        return run.results()
+
+    def _threads(self) -> ThreadPoolExecutor:
+        """The threads, started when first needed; they end when the executor is freed."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._helpers, "sardonyx-inter-op")
+            return self._pool

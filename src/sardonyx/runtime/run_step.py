@@ -1,0 +1,76 @@
+"""Running one step of a plan in a frame: the values of its slots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sardonyx.dtypes import DataType
+from sardonyx.errors import EPFail, SardonyxError, blamed
+from sardonyx.provider import HOST, Bound
+from sardonyx.runtime.bind import BoundStep
+from sardonyx.runtime.plan import CopyStep, ProgramStep
+
+__all__ = ["Arenas", "call", "copy", "run_program", "run_trivial", "shape_of"]
+
+Arenas = Mapping[str, tuple[int, Any]]
+"""By the memory's name what `ArenaPool.borrow` gave."""
+
+
+def run_program(step: ProgramStep, sizes: BoundStep, frame: list[Any], arenas: Arenas) -> None:
+    """Run a program whose sizes are bound, its outputs and scratch memory in `arenas` where it has places there."""
+    memory, bound = step.memory, sizes.bound
+    buffer = arenas[memory.name][1] if memory.name in arenas else None
+    outputs = [
+        None if make is None or spec is None
+        else make() if offset is None
+        else memory.view(buffer, offset, spec.dtype, spec.shape)
+        for make, spec, offset in zip(sizes.makers, bound.outputs, sizes.offsets, strict=True)
+    ]  # fmt: skip
+    scratch = None
+    if bound.scratch_bytes:
+        scratch = memory.view(buffer, sizes.scratch_offset, DataType.UINT8, (bound.scratch_bytes,))
+    _store(step, frame, call(step, bound, [frame[slot] for slot in step.inputs], outputs, scratch))
+
+
+def run_trivial(step: ProgramStep, frame: list[Any]) -> None:
+    """Run a program that makes its outputs and is bound by itself: it needs no sizes."""
+    _store(step, frame, call(step, step.program.bind(()), [frame[slot] for slot in step.inputs], (), None))
+
+
+def call(step: ProgramStep, bound: Bound, inputs: list[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
+    """Run a program; raises EPFail that names it where it raises what is no SardonyxError, or returns too few values."""
+    try:
+        values = step.program.run(bound, inputs, outputs, scratch)
+        count = len(values)
+    except EPFail as error:
+        blamed(error, step.provider)
+        raise
+    except SardonyxError:
+        raise
+    except Exception as error:
+        message = f"{step.provider} failed to run its partition {step.name}: {type(error).__name__}: {error}"
+        raise blamed(EPFail(message), step.provider) from error
+    if count != len(step.outputs):
+        message = f"{step.provider} returned {count} values for partition {step.name}, expected {len(step.outputs)}"
+        raise blamed(EPFail(message), step.provider)
+    return values
+
+
+def copy(step: CopyStep, frame: list[Any]) -> None:
+    """Copy a tensor between the host and a device."""
+    value = frame[step.source]
+    to_device = step.source_memory.name == HOST.name
+    frame[step.target] = step.target_memory.from_host(value) if to_device else step.source_memory.to_host(value)
+
+
+def shape_of(value: Any) -> tuple[int, ...] | None:
+    """The shape of a tensor of any memory; None for what is no tensor."""
+    return value.shape if isinstance(value, np.ndarray) else getattr(value, "shape", None)
+
+
+def _store(step: ProgramStep, frame: list[Any], values: Sequence[Any]) -> None:
+    for slot, value in zip(step.outputs, values, strict=True):
+        frame[slot] = value
