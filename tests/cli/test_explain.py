@@ -26,3 +26,19 @@ def test_json_has_all_of_a_placement(invoke: Callable[..., Result], model_file: 
 def test_an_unknown_provider_is_told(invoke: Callable[..., Result], model_file: Path) -> None:
     """With those that are available."""
     assert "available are" in invoke("explain", model_file, "--provider", "Nonsense").stderr
+
+
+def test_nodes_are_placed_by_options(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """By what is given, or by a file."""
+    placed = json.loads(invoke("explain", model_file, "--place", "node:first=Reference", "--json").stdout)
+    assert {item["node"]: item["provider"] for item in placed}["first"] == "ReferenceExecutionProvider"
+    (tmp_path / "p.toml").write_text('[operators]\nRelu = "Reference"\nAdd = "Reference"\n')
+    placed = json.loads(invoke("explain", model_file, "--placement-file", tmp_path / "p.toml", "--json").stdout)
+    assert {item["provider"] for item in placed} == {"ReferenceExecutionProvider"}
+
+
+def test_a_wrong_placement_is_told(invoke: Callable[..., Result], model_file: Path) -> None:
+    """With what is near."""
+    assert "did you mean 'Relu'" in invoke("explain", model_file, "--place", "Rellu=CPU").stderr
+    assert "a placement is OPERATOR=PROVIDER" in invoke("explain", model_file, "--place", "Relu").stderr
+    assert "there is no profile 'none.json'" in invoke("explain", model_file, "--placement-profile", "none.json").stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,8 @@ from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import SessionOptions
 from sardonyx.trace import Event, observe
 
-__all__ = ["fail", "json_option", "open_session", "print_json", "print_table", "progress", "provider_option", "readable_errors"]
+__all__ = ["fail", "json_option", "open_session", "placement_options", "print_json", "print_table", "progress", "provider_option",
+           "readable_errors"]  # fmt: skip
 
 _DELAY_S = 1.0
 """How long a task may take before its progress is shown."""
@@ -27,6 +29,31 @@ _STAGES = ("session.load", "session.check", "session.optimize", "session.compile
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 provider_option = click.option("--provider", "provider_names", multiple=True, metavar="NAME",
                                help="Use this execution provider; repeat it in the order of priority.")  # fmt: skip
+
+
+def placement_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say where nodes run; the command gets them as `options`, of a session."""
+
+    @click.option("--place", "placed", multiple=True, metavar="WHAT=PROVIDER",
+                  help="Run an operator (Conv), node:NAME, the node of an index, or annotation:TEXT on this provider; repeat it.")
+    @click.option("--placement-file", default="", metavar="FILE.toml", help="Read from a file where nodes run.")
+    @click.option("--placement-profile", default="", metavar="FILE.json",
+                  help="Run nodes where `sardonyx profile --placement` found it fastest.")
+    @click.option("--fall-through", is_flag=True, help="Let another provider run a placed node that its provider declines.")
+    @click.option("--skip-failing", is_flag=True, help="Go on without a provider that fails.")
+    @functools.wraps(command)
+    def with_options(*arguments: Any, placed: Sequence[str], placement_file: str, placement_profile: str,
+                     fall_through: bool, skip_failing: bool, **others: Any) -> None:  # fmt: skip
+        options = SessionOptions()
+        for text in placed:
+            what, _, provider = text.rpartition("=")
+            options.place(what, provider)
+        options.placement_file, options.placement_fall_through = placement_file, fall_through
+        options.placement_profile, options.placement = placement_profile, "measured" if placement_profile else ""
+        options.provider_failure = "skip" if skip_failing else ""
+        command(*arguments, options=options, **others)
+
+    return with_options
 
 
 def print_json(value: Any) -> None:
@@ -62,7 +89,7 @@ def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
             bar.stop()
 
 
-def open_session(model: str, provider_names: Sequence[str]) -> InferenceSession:
+def open_session(model: str, provider_names: Sequence[str], options: SessionOptions | None = None) -> InferenceSession:
     """Make a session, with a progress bar over its stages."""
     with progress(f"loading {model}", len(_STAGES)) as advance:
 
@@ -72,7 +99,7 @@ def open_session(model: str, provider_names: Sequence[str]) -> InferenceSession:
                 advance(_STAGES[following].split(".")[1] if following < len(_STAGES) else "ready")
 
         with observe(follow):
-            return InferenceSession(model, SessionOptions(), providers=list(provider_names) or None)
+            return InferenceSession(model, options, providers=list(provider_names) or None)
 
 
 @contextlib.contextmanager

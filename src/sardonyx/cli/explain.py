@@ -8,17 +8,27 @@ from collections.abc import Sequence
 
 import click
 
-from sardonyx.cli.console import json_option, open_session, print_json, print_table, provider_option, readable_errors
+from sardonyx.cli.console import (
+    json_option,
+    open_session,
+    placement_options,
+    print_json,
+    print_table,
+    provider_option,
+    readable_errors,
+)
+from sardonyx.session.options import SessionOptions
 
 
 @click.command()
 @click.argument("model", type=click.Path())
 @provider_option
+@placement_options
 @json_option
-def explain(model: str, provider_names: Sequence[str], as_json: bool) -> None:
+def explain(model: str, provider_names: Sequence[str], options: SessionOptions, as_json: bool) -> None:
     """Show for each node of MODEL, as optimized, who runs it and why those asked before do not."""
     with readable_errors():
-        placements = open_session(model, provider_names).explain()
+        placements = open_session(model, provider_names, options).explain()
     if as_json:
         print_json([dataclasses.asdict(placement) for placement in placements])
         return

@@ -8,6 +8,7 @@ from sardonyx.cli.demo import demo
 from sardonyx.cli.explain import explain
 from sardonyx.cli.inspect import inspect
 from sardonyx.cli.optimize import optimize
+from sardonyx.cli.profile import profile
 from sardonyx.cli.providers import providers
 from sardonyx.cli.run import run
 from sardonyx.cli.where import where
@@ -22,7 +23,7 @@ def cli() -> None:
     """Run, inspect and explain ONNX models."""
 
 
-for _verb in (run, inspect, explain, optimize, providers, where, demo):
+for _verb in (run, inspect, explain, optimize, profile, providers, where, demo):
     cli.add_command(_verb)
 
 

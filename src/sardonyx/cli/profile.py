@@ -1,0 +1,71 @@
+"""`sardonyx profile MODEL --placement -o FILE`: measure where the nodes of a model run fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sardonyx.cli.console import (
+    fail,
+    json_option,
+    open_session,
+    print_json,
+    print_table,
+    progress,
+    provider_option,
+    readable_errors,
+)
+from sardonyx.cli.feeds import input_options, make_feed
+from sardonyx.partition.measured import MEASURED
+from sardonyx.partition.profile import Profile, save_profile
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.placement_profile import profile_placement
+from sardonyx.session.providers import make_providers, requested
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.option("--placement", is_flag=True, help="Measure operators on providers, and copies between memories.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Write the profile here.")
+@input_options
+@provider_option
+@json_option
+def profile(model: str, placement: bool, output: Path, inputs: Sequence[str], seed: int, dims: Sequence[str],
+            provider_names: Sequence[str], as_json: bool) -> None:  # fmt: skip
+    """Measure each operator of MODEL on each provider, for sessions with placement = "measured"; inputs not given are drawn."""
+    if not placement:
+        fail("give --placement: where nodes run is what can be measured")
+    with readable_errors():
+        names = list(provider_names) or None
+        session = open_session(model, provider_names)
+        feed = make_feed(session.get_inputs(), inputs, dims, seed)
+        with progress("measuring", 1) as advance:
+            found = profile_placement(model, SessionOptions(), make_providers(requested(names, None, ())), feed,
+                                      lambda label: advance(label, 0))  # fmt: skip
+        save_profile(found, output)
+    facts = _describe(found)
+    if as_json:
+        print_json(facts)
+        return
+    rows = [(_label(name), f"{time_ms:.3f}") for name, time_ms in sorted(facts["runs_ms"].items(), key=lambda item: item[1])]
+    print_table("", ("a run", "ms"), rows)
+    click.echo(f"{facts['samples']} operators measured on {facts['providers']} providers; use it by --placement-profile {output}")
+
+
+def _describe(found: Profile) -> dict[str, Any]:
+    """What is shown; Any because it is on its way to JSON."""
+    (times,) = found.models.values()
+    return {
+        "runs_ms": {name: time_us / 1e3 for name, time_us in times.items()},
+        "samples": len(found.samples),
+        "providers": len({sample.provider for sample in found.samples}),
+        "steps_us": dict(found.steps_us),
+        "sizes": dict(found.sizes),
+    }
+
+
+def _label(name: str) -> str:
+    return "placed as measured" if name == MEASURED else f"{name} first"
