@@ -23,6 +23,8 @@ class ArenaPool:
     def borrow(self, size_bytes: int) -> tuple[int, Any]:
         """Take a buffer of at least `size_bytes`: the smallest idle one that fits, else a new one. Returns (size, buffer)."""
         with self._lock:
+            if len(self._idle) == 1 and self._idle[0][0] >= size_bytes:
+                return self._idle.pop()
             fitting = [entry for entry in self._idle if entry[0] >= size_bytes]
             if fitting:
                 chosen = min(fitting, key=lambda entry: entry[0])
