@@ -1,17 +1,19 @@
-r"""Regular expressions in the syntax of RE2, translated to Python's `re`.
+r"""Regular expressions in the syntax of RE2, read into the pieces of an automaton.
 
-The two differ: RE2 has no look-around and no backreferences, its \d \w \s \b are ASCII, its $ is the end of the text, its
-flags may change inside a group, {,n} is literal text. Each piece of the pattern is written so that it means the same under
-any flags: `.` as a class, a letter under (?i) as (?i:a), a named group as a plain one (only whether all matches is asked).
+It differs from Python's: RE2 has no look-around and no backreferences, its \d \w \s \b are ASCII, its $ is the end of the text, its
+flags may change inside a group, {,n} is literal text. Only whether a whole text matches is asked: groups capture nothing, and
+whether a repeat is lazy makes no difference.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable
 
 from sardonyx import errors
+from sardonyx.providers.reference.kernels.automaton import Automaton, Chain, Choice, Edge, EdgeKind, One, Piece, Repeat
 from sardonyx.providers.reference.kernels.code_points import (
     EVERYTHING,
     PERL_CLASSES,
@@ -21,13 +23,15 @@ from sardonyx.providers.reference.kernels.code_points import (
     complement,
     in_brackets,
 )
+from sardonyx.providers.reference.kernels.unicode_scripts import script
 
 __all__ = ["compile_re2"]
 
 _MOST_REPEATS = 1000
 _DEEPEST = 200
 _CONTROLS = {"a": 7, "f": 12, "t": 9, "n": 10, "r": 13, "v": 11}
-_EDGES = {"A": r"\A", "z": r"\Z", "b": r"(?a:\b)", "B": r"(?!(?a:\b))"}
+_EDGES = {"A": EdgeKind.BEGIN, "z": EdgeKind.END, "b": EdgeKind.WORD, "B": EdgeKind.NOT_WORD}
+_REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _REPEAT = re.compile(r"\{(\d+)(,(\d*))?\}")
 _GROUP_NAME = re.compile(r"\?P?<(\w+)>")
 _OCTAL = re.compile(r"[0-7]{1,2}")
@@ -38,25 +42,24 @@ _FLAGS = re.compile(r"\?([imsU]*)(-[imsU]+)?([:)])")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Flags:
-    """What (?imsU) sets: ignore case, ^ and $ at each line, `.` takes newlines, repeats are lazy."""
+    """What (?ims) sets: ignore case, ^ and $ at each line, `.` takes newlines. (?U), lazy repeats, changes no full match."""
 
     i: bool = False
     m: bool = False
     s: bool = False
-    U: bool = False
 
 
-def compile_re2(pattern: str) -> re.Pattern[str]:
+def compile_re2(pattern: str) -> Automaton:
     """Compile a pattern in RE2's syntax; raises InvalidArgument, with the place, for what RE2 does not accept."""
     reader = _Reader(pattern)
-    text, _ = reader.alternatives(_Flags(), 0)
+    piece, _ = reader.alternatives(_Flags(), 0)
     if reader.at < len(reader.pattern):
         raise reader.error("there is a ')' without its '('")
-    return re.compile(text)
+    return Automaton(piece)
 
 
 class _Reader:
-    """Reads a pattern from left to right. Methods return Python's text for a piece, and how often a repeat in it repeats."""
+    """Reads a pattern from left to right. Methods return a piece, and how often a repeat in it repeats."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -74,27 +77,28 @@ class _Reader:
         self.at += 1
         return self.pattern[self.at - 1]
 
-    def alternatives(self, flags: _Flags, depth: int) -> tuple[str, int]:
+    def alternatives(self, flags: _Flags, depth: int) -> tuple[Piece, int]:
         """Everything up to the end of the group, or of the pattern."""
         if depth > _DEEPEST:
             raise self.error(f"groups are nested more than {_DEEPEST} deep")
-        parts: list[str] = []
+        branches: list[list[Piece]] = [[]]
         repeats, most = 1, 1
         while self.at < len(self.pattern) and not self._next_is(")"):
             if self._next_is("|"):
                 self.at += 1
-                parts.append("|")
+                branches.append([])
                 continue
             changed = self._flag_change(flags)
             if changed is None:
-                text, repeats = self._repeated(*self._atom(flags, depth), flags)
-                parts.append(text)
+                piece, repeats = self._repeated(*self._atom(flags, depth))
+                branches[-1].append(piece)
             else:
                 flags = changed
-                if parts and parts[-1] != "|":
-                    parts[-1], repeats = self._repeated(parts[-1], repeats, flags)
+                if branches[-1]:
+                    branches[-1][-1], repeats = self._repeated(branches[-1][-1], repeats)
             most = max(most, repeats)
-        return "".join(parts), most
+        chains = tuple([Chain(tuple(branch)) for branch in branches])
+        return (chains[0] if len(chains) == 1 else Choice(chains)), most
 
     def _flag_change(self, flags: _Flags) -> _Flags | None:
         """The flags after a (?flags) at this place, or None if there is none."""
@@ -104,33 +108,34 @@ class _Reader:
         self.at = found.end()
         return _with_flags(flags, found)
 
-    def _repeated(self, atom: str, repeats: int, flags: _Flags) -> tuple[str, int]:
-        text, most = self._repeat()
-        if not text:
+    def _repeated(self, atom: Piece, repeats: int) -> tuple[Piece, int]:
+        found = self._repeat()
+        if found is None:
             return atom, repeats
-        lazy = self._next_is("?")
-        self.at += lazy
-        if self._repeat()[0]:
+        self.at += self._next_is("?")
+        if self._repeat() is not None:
             raise self.error("a repetition follows a repetition; put the inner one into a group")
+        low, high = found
+        most = max(low, high or 0, 1)
         if repeats * most > _MOST_REPEATS:
             raise self.error(f"it repeats more than {_MOST_REPEATS} times")
-        return f"(?:{atom}){text}{'?' if lazy != flags.U else ''}", repeats * max(most, 1)
+        return Repeat(atom, low, high), repeats * most
 
-    def _repeat(self) -> tuple[str, int]:
-        """The repetition at this place, "" if there is none, and its count; the reader stands behind it."""
-        if self.at < len(self.pattern) and self.pattern[self.at] in "*+?":
-            return self._take(), 1
+    def _repeat(self) -> tuple[int, int | None] | None:
+        """The least and the most of the repetition at this place, None if there is none; the reader stands behind it."""
+        if self.at < len(self.pattern) and self.pattern[self.at] in _REPEATS:
+            return _REPEATS[self._take()]
         found = _REPEAT.match(self.pattern, self.at)
         if found is None:
-            return "", 1
+            return None
         low, high = int(found[1]), int(found[3] or found[1])
         if max(low, high) > _MOST_REPEATS or low > high:
             raise self.error(f"the repetition {found[0]} is out of range; expected 0 <= low <= high <= {_MOST_REPEATS}")
         self.at = found.end()
-        return found[0], max(low, high)
+        return low, None if found[2] == "," else high
 
-    def _atom(self, flags: _Flags, depth: int) -> tuple[str, int]:
-        if self._repeat()[0]:
+    def _atom(self, flags: _Flags, depth: int) -> tuple[Piece, int]:
+        if self._repeat() is not None:
             raise self.error("a repetition has nothing before it")
         character = self._take()
         special = _SPECIAL.get(character)
@@ -138,23 +143,23 @@ class _Reader:
             return special(self, flags, depth)
         return _literal(character, flags), 1
 
-    def _dot(self, flags: _Flags, _depth: int) -> tuple[str, int]:
-        return (in_brackets(EVERYTHING, negated=False) if flags.s else r"[^\n]"), 1
+    def _dot(self, flags: _Flags, _depth: int) -> tuple[Piece, int]:
+        return _one(in_brackets(EVERYTHING, negated=False) if flags.s else r"[^\n]"), 1
 
-    def _caret(self, flags: _Flags, _depth: int) -> tuple[str, int]:
-        return ("(?m:^)" if flags.m else r"\A"), 1
+    def _caret(self, flags: _Flags, _depth: int) -> tuple[Piece, int]:
+        return Edge(EdgeKind.LINE_BEGIN if flags.m else EdgeKind.BEGIN), 1
 
-    def _dollar(self, flags: _Flags, _depth: int) -> tuple[str, int]:
-        return ("(?m:$)" if flags.m else r"\Z"), 1
+    def _dollar(self, flags: _Flags, _depth: int) -> tuple[Piece, int]:
+        return Edge(EdgeKind.LINE_END if flags.m else EdgeKind.END), 1
 
-    def _group(self, flags: _Flags, depth: int) -> tuple[str, int]:
+    def _group(self, flags: _Flags, depth: int) -> tuple[Piece, int]:
         if self._next_is("?"):
             flags = self._group_head(flags)
-        text, repeats = self.alternatives(flags, depth + 1)
+        piece, repeats = self.alternatives(flags, depth + 1)
         if not self._next_is(")"):
             raise self.error("a '(' has no ')'")
         self.at += 1
-        return f"(?:{text})", repeats
+        return piece, repeats
 
     def _group_head(self, flags: _Flags) -> _Flags:
         """Read ?:, ?flags:, ?P<name> or ?<name>; the flags inside the group."""
@@ -168,18 +173,17 @@ class _Reader:
         self.at = found.end()
         return _with_flags(flags, found)
 
-    def _escape(self, flags: _Flags, depth: int) -> tuple[str, int]:
+    def _escape(self, flags: _Flags, depth: int) -> tuple[Piece, int]:
         if self._next_is("Q"):
             return self._quoted(flags, depth)
         if self.at < len(self.pattern) and self.pattern[self.at] in _EDGES:
-            return _EDGES[self._take()], 1
+            return Edge(_EDGES[self._take()]), 1
         found = self._class_escape()
         if found is not None:
-            text = in_brackets(found[0], negated=found[1])
-            return (f"(?i:{text})" if flags.i else text), 1
+            return _class(found[0], flags, negated=found[1]), 1
         return _literal(chr(self._character_escape()), flags), 1
 
-    def _quoted(self, flags: _Flags, depth: int) -> tuple[str, int]:
+    def _quoted(self, flags: _Flags, depth: int) -> tuple[Piece, int]:
         r"""Read \Q...\E: its text is put into the pattern with a backslash before each sign, and read from there."""
         end = self.pattern.find(r"\E", self.at)
         end = end if end >= 0 else len(self.pattern)
@@ -187,7 +191,7 @@ class _Reader:
         quoted = "".join(f"\\{sign}" if sign.isascii() and not sign.isalnum() else sign for sign in plain)
         self.pattern = self.pattern[: self.at - 1] + quoted + self.pattern[end + 2 :]
         self.at -= 1
-        return self._atom(flags, depth) if plain else ("(?:)", 1)
+        return self._atom(flags, depth) if plain else (Chain(()), 1)
 
     def _class_escape(self) -> tuple[Ranges, bool] | None:
         r"""The class of \d, \pL, \p{^Lu} and their like behind a backslash, and whether it is negated; None if it is none."""
@@ -209,9 +213,7 @@ class _Reader:
     def _category(self, name: str) -> Ranges:
         if name == "Any":
             return EVERYTHING
-        ranges = category(name)
-        if ranges is None and name[1:].islower() and len(name) > 2:
-            raise errors.NotImplemented(f"the Unicode script {name!r} in pattern {self.pattern!r}: write its ranges, as [α-ω]")
+        ranges = script(name) if len(name) > 2 else category(name)
         if ranges is None:
             raise self.error(f"there is no Unicode class {name!r}")
         return ranges
@@ -241,7 +243,7 @@ class _Reader:
         self.at = found.end()
         return value
 
-    def _brackets(self, flags: _Flags, _depth: int) -> tuple[str, int]:
+    def _brackets(self, flags: _Flags, _depth: int) -> tuple[Piece, int]:
         negated = self._next_is("^")
         self.at += negated
         ranges: list[tuple[int, int]] = []
@@ -250,8 +252,7 @@ class _Reader:
             ranges += self._bracket_item()
             first = False
         self.at += 1
-        text = in_brackets(tuple(ranges), negated=negated)
-        return (f"(?i:{text})" if flags.i else text), 1
+        return _class(tuple(ranges), flags, negated=bool(negated)), 1
 
     def _bracket_item(self) -> Ranges:
         posix = _POSIX_CLASS.match(self.pattern, self.at)
@@ -280,17 +281,28 @@ class _Reader:
 
 
 def _with_flags(flags: _Flags, found: re.Match[str]) -> _Flags:
-    on = dict.fromkeys(found[1], True)
-    off = dict.fromkeys((found[2] or "")[1:], False)
+    on = dict.fromkeys(found[1].replace("U", ""), True)
+    off = dict.fromkeys((found[2] or "")[1:].replace("U", ""), False)
     return dataclasses.replace(flags, **on, **off)
 
 
-def _literal(character: str, flags: _Flags) -> str:
+@functools.cache
+def _one(text: str) -> One:
+    """One character that Python's `re` matches with `text`."""
+    return One(re.compile(text))
+
+
+def _class(ranges: Ranges, flags: _Flags, *, negated: bool) -> One:
+    text = in_brackets(ranges, negated=negated)
+    return _one(f"(?i:{text})" if flags.i else text)
+
+
+def _literal(character: str, flags: _Flags) -> One:
     text = re.escape(character)
-    return f"(?i:{text})" if flags.i and character.lower() != character.upper() else text
+    return _one(f"(?i:{text})" if flags.i and character.lower() != character.upper() else text)
 
 
-_SPECIAL: dict[str, Callable[[_Reader, _Flags, int], tuple[str, int]]] = {
+_SPECIAL: dict[str, Callable[[_Reader, _Flags, int], tuple[Piece, int]]] = {
     ".": _Reader._dot,
     "^": _Reader._caret,
     "$": _Reader._dollar,

@@ -1,0 +1,233 @@
+"""Regular expressions as automata: whether a whole text matches, in time linear in its length whatever the pattern.
+
+A pattern is made of pieces. They are compiled to instructions (Thompson's construction); all that may hold at a place of the text
+are followed at once. Sets of instructions are states, and what a character makes of a state is kept, so that most characters cost
+one look-up. Sources: K. Thompson, CACM 11(6), 1968; R. Cox, "Regular Expression Matching in the Wild", 2010.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import re
+
+from sardonyx.errors import InvalidArgument
+
+__all__ = ["Automaton", "Chain", "Choice", "Edge", "EdgeKind", "One", "Piece", "Repeat"]
+
+_MOST_INSTRUCTIONS = 200_000
+"""Counted repeats multiply a pattern; larger ones are refused."""
+_MOST_KEPT = 1_000_000
+"""Beyond this states are forgotten and found anew."""
+
+
+class EdgeKind(enum.Enum):
+    """Where between two characters a pattern may ask to be."""
+
+    BEGIN = 0
+    END = 1
+    LINE_BEGIN = 2
+    LINE_END = 3
+    WORD = 4
+    NOT_WORD = 5
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class One:
+    """One character of a class."""
+
+    matcher: re.Pattern[str]
+    """What matches the character; it is asked once for each character of a state."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Edge:
+    """A place between characters."""
+
+    kind: EdgeKind
+    """Which."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Chain:
+    """One piece behind the other."""
+
+    pieces: tuple[Piece, ...]
+    """The pieces, in order."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several pieces."""
+
+    pieces: tuple[Piece, ...]
+    """The pieces."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Repeat:
+    """A piece several times."""
+
+    piece: Piece
+    """The piece."""
+    low: int
+    """How often at least."""
+    high: int | None
+    """How often at most; None for no limit."""
+
+
+Piece = One | Edge | Chain | Choice | Repeat
+
+_Instruction = re.Pattern[str] | EdgeKind | None
+"""What must match before the next places; None for nothing."""
+
+
+@dataclasses.dataclass(slots=True)
+class _State:
+    """A set of instructions that wait for the next character, and what is before them."""
+
+    waiting: tuple[int, ...]
+    before: str
+    after: dict[str, _State]
+    is_match: bool | None
+
+
+class Automaton:
+    """A compiled pattern; any number of threads may match with it."""
+
+    def __init__(self, piece: Piece, most_kept: int = _MOST_KEPT) -> None:
+        """Compile; raises InvalidArgument for a pattern that repeats itself to too great a length.
+
+        `most_kept` bounds the instructions and ways in the states that are kept.
+        """
+        self._most_kept = most_kept
+        self._instructions: list[_Instruction] = []
+        self._next: list[tuple[int, ...]] = []
+        self._accept = self._add(None, ())
+        self._start = self._compile(piece, self._accept)
+        self._looks_around = any(isinstance(item, EdgeKind) for item in self._instructions)
+        self._states: dict[tuple[tuple[int, ...], str], _State] = {}
+        self._kept = 0
+        self._first = self._state((self._start,), "")
+
+    def fullmatch(self, text: str) -> bool:
+        """Whether the whole of `text` matches."""
+        state = self._first
+        for character in text:
+            found = state.after.get(character)
+            if found is None:
+                found = self._advance(state, character)
+            if not found.waiting:
+                return False
+            state = found
+        if state.is_match is None:
+            state.is_match = self._accept in self._closure(state.waiting, state.before, "")
+        return state.is_match
+
+    def _advance(self, state: _State, character: str) -> _State:
+        """The state behind `character`, kept for the next time."""
+        here = self._closure(state.waiting, state.before, character)
+        places = {
+            place
+            for index in here
+            if isinstance(matcher := self._instructions[index], re.Pattern) and matcher.fullmatch(character)
+            for place in self._next[index]
+        }
+        found = self._state(tuple(sorted(places)), character if self._looks_around else "")
+        state.after[character] = found
+        self._note(1)
+        return found
+
+    def _state(self, waiting: tuple[int, ...], before: str) -> _State:
+        key = (waiting, _kind(before))
+        found = self._states.get(key)
+        if found is None:
+            self._note(len(waiting) + 1)
+            found = self._states[key] = _State(waiting, before, {}, None)
+        return found
+
+    def _note(self, size: int) -> None:
+        """Count what is kept; when it is too much forget all states. Those that a thread stands on stay valid for it."""
+        self._kept += size
+        if self._kept > self._most_kept:
+            self._states, self._kept = {}, 0
+            self._first = _State((self._start,), "", {}, None)
+
+    def _closure(self, places: tuple[int, ...], before: str, after: str) -> set[int]:
+        """The instructions that are reached without a character, between these two characters."""
+        reached = set(places)
+        stack = list(places)
+        while stack:
+            index = stack.pop()
+            instruction = self._instructions[index]
+            if isinstance(instruction, re.Pattern) or (instruction is not None and not _holds(instruction, before, after)):
+                continue
+            for place in self._next[index]:
+                if place not in reached:
+                    reached.add(place)
+                    stack.append(place)
+        return reached
+
+    def _add(self, instruction: _Instruction, places: tuple[int, ...]) -> int:
+        if len(self._instructions) >= _MOST_INSTRUCTIONS:
+            raise InvalidArgument(
+                f"the pattern is too large: with its repeats written out it has more than {_MOST_INSTRUCTIONS} steps"
+            )
+        self._instructions.append(instruction)
+        self._next.append(places)
+        return len(self._instructions) - 1
+
+    def _compile(self, piece: Piece, target: int) -> int:
+        """Instructions for `piece` that end at `target`; returns where they begin."""
+        match piece:
+            case One(matcher):
+                return self._add(matcher, (target,))
+            case Edge(kind):
+                return self._add(kind, (target,))
+            case Choice(pieces):
+                return self._add(None, tuple([self._compile(item, target) for item in pieces]))
+            case Chain(pieces):
+                for item in reversed(pieces):
+                    target = self._compile(item, target)
+                return target
+            case Repeat(inner, low, high):
+                return self._compile_repeat(inner, low, high, target)
+
+    def _compile_repeat(self, inner: Piece, low: int, high: int | None, target: int) -> int:
+        if high is None:
+            loop = self._add(None, ())
+            self._next[loop] = (self._compile(inner, loop), target)
+            target = loop
+        else:
+            end = target
+            for _ in range(high - low):
+                target = self._add(None, (self._compile(inner, target), end))
+        for _ in range(low):
+            target = self._compile(inner, target)
+        return target
+
+
+def _kind(before: str) -> str:
+    """What a pattern can tell of the character before: nothing there, a new line, part of a word, or any other."""
+    return before if before in ("", "\n") else "w" if _is_word(before) else "-"
+
+
+def _is_word(character: str) -> bool:
+    return character == "_" or (character.isascii() and character.isalnum())
+
+
+def _holds(kind: EdgeKind, before: str, after: str) -> bool:
+    """Whether a place between two characters, "" where the text ends, is of a kind."""
+    match kind:
+        case EdgeKind.BEGIN:
+            return before == ""
+        case EdgeKind.END:
+            return after == ""
+        case EdgeKind.LINE_BEGIN:
+            return before in ("", "\n")
+        case EdgeKind.LINE_END:
+            return after in ("", "\n")
+        case EdgeKind.WORD:
+            return _is_word(before) != _is_word(after)
+        case EdgeKind.NOT_WORD:
+            return _is_word(before) == _is_word(after)
