@@ -40,6 +40,7 @@ from sardonyx.session.optimization import fix_dimensions, optimize_model, read_s
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.placement_options import read_placement
 from sardonyx.session.values import NodeArg, node_arg
+from sardonyx.session.widening import widen_model
 from sardonyx.trace import event, span
 
 __all__ = ["Built", "Prepared", "build", "compile_model", "goes_on_without_providers", "prepare"]
@@ -126,6 +127,10 @@ def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provid
 def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
            left_out: Mapping[str, str]) -> Built:  # fmt: skip
     prepared = prepare(model, options, providers, disabled)
+    able = [provider for provider in providers if provider.name not in left_out]
+    if widen_model(model, able, options):
+        settings = dataclasses.replace(read_settings(options, disabled), filepath="")
+        optimize_model(model, options, settings, preferred=_quantized_operators(able))
     choice = read_placement(options)
     profile = load_profile(choice.profile) if choice.measured else None
     placements: list[Placement] = []

@@ -1,0 +1,145 @@
+"""Casts for types that a provider lacks."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support.evaluate import evaluate_model
+from support.models import model
+from support.providers import FusingProvider
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Model
+from sardonyx.ir.verify import verify
+from sardonyx.ops.infer import infer_graph
+from sardonyx.partition.casts import Widening, widen
+from sardonyx.provider import Claims, GraphView
+
+
+class _Floats(FusingProvider):
+    """Claims some operators in float32 only, and Relu, Reshape and Gather in every type."""
+
+    def __init__(self) -> None:
+        super().__init__(("MatMul", "Softmax", "Add", "Relu", "Reshape", "Gather", "Cast"), "Floats", fuse=False)
+
+    def capabilities(self, view: GraphView) -> Claims:
+        nodes = [
+            node
+            for node in view.nodes
+            if node.op_type in ("Relu", "Reshape", "Gather", "Cast")
+            or all(value is None or value.dtype is not DataType.FLOAT16 for value in (*node.inputs, *node.outputs))
+        ]
+        return FusingProvider.capabilities(self, dataclasses.replace(view, nodes=tuple(nodes)))
+
+
+def _widened(text: str) -> tuple[Model, int]:
+    """The model after widening; fails where its results are not those of the narrow one but for rounding."""
+    before, after = model(text), model(text)
+    infer_graph(after)
+    count = widen(after.graph, [_Floats(), FusingProvider((), "Last")], Widening())
+    verify(after)
+    generator = np.random.default_rng(0)
+    feeds = {
+        value.name: generator.standard_normal([int(str(dim)) for dim in value.shape or ()]).astype(value.dtype.numpy)
+        for value in before.graph.inputs
+        if value.dtype is not None
+    }
+    assert [value.name for value in after.graph.outputs] == [value.name for value in before.graph.outputs]
+    for ours, theirs in zip(evaluate_model(after, feeds), evaluate_model(before, feeds), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours.astype(np.float32), theirs.astype(np.float32), rtol=4e-3, atol=4e-3)
+    return after, count
+
+
+def _operators(held: Model) -> list[str]:
+    return [node.op_type for node in held.graph]
+
+
+def test_an_island_has_casts_at_its_borders_only() -> None:
+    """MatMul and Softmax lack kernels; Relu between them, which has one, is widened with them."""
+    held, count = _widened("""graph(x: float16[2, 3]) -> (y: float16[2, 3]) {
+        w: float16[3, 3] = ... 1
+        k: float16[3] = ... 2
+        a = MatMul(x, w)
+        b = Relu(a)
+        c = Add(b, k)
+        y = Softmax(c)
+    }""")
+    assert _operators(held) == ["Cast", "MatMul", "Relu", "Add", "Softmax", "Cast"]
+    assert count == 4
+
+
+def test_a_value_and_a_constant_are_widened_once() -> None:
+    """Two products of the same value with the same weights."""
+    held, _ = _widened("""graph(x: float16[3, 3]) -> (y: float16[3, 3], z: float16[3, 3]) {
+        w: float16[3, 3] = ... 1
+        y = MatMul(x, w)
+        z = MatMul(w, x)
+    }""")
+    first, second = (node for node in held.graph if node.op_type == "MatMul")
+    assert _operators(held) == ["Cast", "MatMul", "Cast", "MatMul", "Cast"]
+    assert (first.inputs[0], first.inputs[1]) == (second.inputs[1], second.inputs[0])
+
+
+def test_a_result_that_both_sides_read_is_narrowed_once() -> None:
+    """Within the island the wide value is read, outside the narrow one."""
+    held, _ = _widened("""graph(x: float16[3, 3]) -> (y: float16[3, 3], a: float16[3, 3], c: float[3, 3]) {
+        a = MatMul(x, x)
+        y = Softmax(a)
+        c = Cast(a) {to = 1}
+    }""")
+    assert _operators(held).count("Cast") == 4
+    cast = next(node for node in held.graph if node.op_type == "Cast" and node.output.name == "c")
+    assert cast.inputs[0] is held.graph.outputs[1]
+
+
+def test_a_table_that_is_looked_up_stays_narrow() -> None:
+    """What is looked up is cast, not the table."""
+    held, _ = _widened("""graph(x: float16[3, 3]) -> (y: float16[2, 3]) {
+        table: float16[5, 3] = ... 1
+        i: int64[2] = [4, 0]
+        r = Gather(table, i)
+        y = MatMul(r, x)
+    }""")
+    assert _operators(held)[0] == "Gather"
+    assert next(iter(held.graph)).output.dtype is DataType.FLOAT16
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "graph(x: float[3, 3]) -> (y: float[3, 3]) {\n y = MatMul(x, x)\n}",
+        "graph(x: float16[3, 3]) -> (y: float16[3, 3]) {\n y = Relu(x)\n}",
+        "graph(x: float16[3, 3]) -> (y: float16[3, 3]) {\n y = Exp(x)\n}",
+    ],
+)
+def test_what_is_claimed_as_it_is_and_what_nobody_claims_stays(text: str) -> None:
+    """Without narrow floats, with a kernel for them, and without a kernel for wide ones."""
+    held, count = _widened(text)
+    assert count == 0
+    assert len(held.graph) == 1
+
+
+def test_bfloat16_is_widened_too() -> None:
+    """To float32 and back to what it was."""
+    text = "graph(x: bfloat16[3, 3]) -> (y: bfloat16[3, 3]) {\n y = MatMul(x, x)\n}"
+    held = model(text)
+
+    class Wide(FusingProvider):
+        def capabilities(self, view: GraphView) -> Claims:
+            nodes = tuple(node for node in view.nodes if node.outputs[0].dtype is DataType.FLOAT)
+            return FusingProvider.capabilities(self, dataclasses.replace(view, nodes=nodes))
+
+    assert widen(held.graph, [Wide(("MatMul",)), FusingProvider(())], Widening()) == 1
+    assert [node.get("to") for node in held.graph if node.op_type == "Cast"] == [DataType.FLOAT, DataType.BFLOAT16]
+
+
+def test_a_constant_is_shared_by_the_graphs_of_a_model() -> None:
+    """A body and the main graph that read the same weights have one tensor for both."""
+    held = model("graph(x: float16[3]) -> (y: float16[3]) {\n w: float16[3] = ... 1\n y = Add(x, w)\n}")
+    widening, value = Widening(), held.graph.initializers["w"]
+    assert value.constant is not None
+    assert widening.of(value, value.constant) is widening.of(value, value.constant)
+    assert widening.of(value, value.constant).numpy().dtype == np.float32
