@@ -35,6 +35,7 @@ def bounds(lines):
     ("s = Shape(three) y = ConstantOfShape(s)", (0.0, 0.0)),
     ("y = Div(three, two)", (-0.5, 1.5)),
     ("y = Max(three, two)", (2.0, 3.0)),
+    ("y = Shape(x)", (0.0, 2.0**63)),
 ])  # fmt: skip
 def test_what_is_known(lines, interval):
     """Constants, types and arithmetic on them bound a value."""

@@ -81,6 +81,8 @@ def _of_node(value: Value, overridable: frozenset[Value], depth: int) -> Interva
     if node.op_type == "ConstantOfShape":
         filled = node.get("value")
         return (0.0, 0.0) if filled is None else _of_constant(filled.numpy())
+    if node.op_type in ("Shape", "Size"):
+        return (0.0, float(np.iinfo(np.int64).max))
     if node.op_type == "Where":
         yes, no = operand(1), operand(2)
         return min(yes[0], no[0]), max(yes[1], no[1])

@@ -35,20 +35,25 @@ from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.drop_clip_before_quantization import DROP_CLIP_BEFORE_QUANTIZATION, DROP_RELU_BEFORE_QUANTIZATION
 from sardonyx.optimize.rules.drop_dequantization_before_argmax import DROP_DEQUANTIZATION_BEFORE_ARGMAX
 from sardonyx.optimize.rules.drop_quantization_pairs import DROP_QUANTIZATION_PAIRS
+from sardonyx.optimize.rules.drop_slice_of_concat import DROP_SLICE_OF_CONCAT
 from sardonyx.optimize.rules.expand_quantized import EXPAND_QUANTIZED
 from sardonyx.optimize.rules.fuse_attention import FUSE_ATTENTION
 from sardonyx.optimize.rules.fuse_attention_cache import FUSE_ATTENTION_CACHE
 from sardonyx.optimize.rules.fuse_conv_add import FUSE_CONV_ADD
 from sardonyx.optimize.rules.fuse_conv_batchnorm import FUSE_CONV_BATCHNORM
 from sardonyx.optimize.rules.fuse_conv_multiply import FUSE_CONV_MULTIPLY
+from sardonyx.optimize.rules.fuse_divide_multiply import FUSE_DIVIDE_MULTIPLY
 from sardonyx.optimize.rules.fuse_dynamic_quantize_matmul import FUSE_DYNAMIC_QUANTIZE_MATMUL
+from sardonyx.optimize.rules.fuse_gather_range import FUSE_GATHER_RANGE
 from sardonyx.optimize.rules.fuse_gelu import FUSE_GELU, FUSE_GELU_TANH
 from sardonyx.optimize.rules.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
 from sardonyx.optimize.rules.fuse_group_norm import FUSE_GROUP_NORM
 from sardonyx.optimize.rules.fuse_hard_swish import FUSE_HARD_SWISH
 from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS, FUSE_LAYER_NORM_UNSCALED
+from sardonyx.optimize.rules.fuse_matmul_add import FUSE_MATMUL_ADD
 from sardonyx.optimize.rules.fuse_matmul_batchnorm import FUSE_MATMUL_BATCHNORM
 from sardonyx.optimize.rules.fuse_matmul_integer import FUSE_MATMUL_INTEGER, FUSE_MATMUL_INTEGER_BIAS
+from sardonyx.optimize.rules.fuse_matmul_multiply import FOLD_GEMM_SCALES, FUSE_MATMUL_MULTIPLY
 from sardonyx.optimize.rules.fuse_mish import FUSE_MISH
 from sardonyx.optimize.rules.fuse_nbits_bias import FUSE_NBITS_BIAS
 from sardonyx.optimize.rules.fuse_nbits_matmul import FUSE_NBITS_MATMUL
@@ -108,12 +113,18 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_CONV_MULTIPLY,
         FUSE_CONV_ADD,
         FUSE_MATMUL_BATCHNORM,
+        FUSE_MATMUL_MULTIPLY,
+        FUSE_MATMUL_ADD,
+        FOLD_GEMM_SCALES,
+        FUSE_DIVIDE_MULTIPLY,
         FUSE_PAD,
         FUSE_RELU_CLIP,
         FUSE_GEMM_TRANSPOSE,
         MERGE_TRANSPOSES,
         MERGE_RESHAPES,
         MERGE_SLICES,
+        DROP_SLICE_OF_CONCAT,
+        FUSE_GATHER_RANGE,
         MERGE_SQUEEZES,
         MERGE_UNSQUEEZES,
         MERGE_CASTS,

@@ -1,21 +1,27 @@
-"""Fold a padding with zeros into the convolution or pooling after it.
+"""Fold a padding into the convolution or pooling after it.
 
     Conv(Pad(x, p), w, b?) {pads = q}            ->      Conv(x, w, b?) {pads = p + q}
     AveragePool(Pad(x, p)) {pads = q}            ->      AveragePool(x) {pads = p + q, count_include_pad = 1}       where q is 0
+    MaxPool(Pad(x, p, least)) {pads = q}         ->      MaxPool(x) {pads = p + q}
+
+with 0 as the value that is padded with, and the least of the type, or -inf, for MaxPool, which pads with it.
 
 Left alone:
-    a mode other than constant, a value other than 0
+    a mode other than constant, other values
     pads that are no constants, that are negative, or that reach the batch or the channels
     auto_pad other than NOTSET, which computes pads of its own from the padded size
     AveragePool that pads too, or rounds up (ceil_mode): which elements count would change; or whose opset has no count_include_pad
-    MaxPool: it pads with the smallest value, not with 0
+    MaxPool that rounds up (ceil_mode), gives indices, or would pad as much as its window: a window in the padding gives its value
     Pad of opset 18 and later with axes
     a padded value that has other users
 """
 
 from __future__ import annotations
 
-from sardonyx.ir import Value
+import numpy as np
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Node, Value
 from sardonyx.optimize.edit import small_constant
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -24,10 +30,12 @@ from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["FUSE_PAD"]
 
+_OTHER_VALUE = "the value is not that with which the operator pads"
+
 
 def _pattern(op: PatternBuilder, x: Term) -> Term:
     padded = op.Pad(x, op.rest("operands"), mode="constant", _as="pad")
-    return op.any_of(op.Conv(padded, op.rest("weights")), op.AveragePool(padded))
+    return op.any_of(op.Conv(padded, op.rest("weights")), op.AveragePool(padded), op.MaxPool(padded))
 
 
 def _check(match: Match) -> str | list[int]:
@@ -47,22 +55,43 @@ def _check(match: Match) -> str | list[int]:
         return "the pooling pads too, or rounds up"
     if node.op_type == "AveragePool" and attribute_value(node, "count_include_pad") is None:
         return "the pooling has no count_include_pad"
-    return [ours + theirs for ours, theirs in zip(own, spatial, strict=True)]
+    sums = [ours + theirs for ours, theirs in zip(own, spatial, strict=True)]
+    if node.op_type == "MaxPool" and (node.get("ceil_mode", 0) or _reaches(sums, node)):
+        return "the pooling rounds up, or a window may lie in the padding"
+    return sums
+
+
+def _reaches(pads: list[int], node: Node) -> bool:
+    """Whether a window of the pooling may hold nothing but padding."""
+    window = list(node.get("kernel_shape", ()))
+    if any(step != 1 for step in node.get("dilations", ())):
+        return True
+    return len(pads) != 2 * len(window) or any(pad >= size for pad, size in zip(pads, [*window, *window], strict=True))
 
 
 def _pads(match: Match) -> list[int] | str:
     """The pads in the order begin..., end..., or why they cannot be used."""
     node = match.node("pad")
     if "pads" in node.attributes:
-        return list(node.get("pads")) if not attribute_value(node, "value") else "the value is not 0"
+        return list(node.get("pads")) if _is_neutral(match, float(attribute_value(node, "value"))) else _OTHER_VALUE
     if node.input(3) is not None:
         return "the padding has axes"
     value = node.input(2)
     number = small_constant(value, match.place.overridable, max_elements=1)
-    if value is not None and (number is None or number.size != 1 or number.reshape(()) != 0):
-        return "the value is not 0"
+    if value is not None and (number is None or number.size != 1):
+        return _OTHER_VALUE
+    if not _is_neutral(match, 0.0 if number is None else float(number.reshape(()))):
+        return _OTHER_VALUE
     pads = small_constant(node.input(1), match.place.overridable)
     return "the pads are no constant" if pads is None else [int(pad) for pad in pads]
+
+
+def _is_neutral(match: Match, number: float) -> bool:
+    """Whether what follows pads with the same number."""
+    dtype = match["x"].dtype
+    if match.root.op_type != "MaxPool":
+        return number == 0
+    return dtype is DataType.FLOAT and number <= float(np.finfo(np.float32).min)
 
 
 def _replace(op: Builder, match: Match, pads: list[int]) -> Value:

@@ -1,0 +1,60 @@
+"""Slice instead of gathering a range.
+
+    Gather(x, Range(start, limit, 1)) {axis}            ->      Slice(x, [start], [limit], [axis])
+
+Left alone:
+    a start or limit that is no constant and may be negative: Gather counts it from behind, as Slice does, but in a range that
+    begins before 0 and ends after it they differ
+    steps other than 1, indices of other types than integers of 32 or 64 bits
+    Gather of opset 9 and less, where Slice has attributes
+Where the range ends behind the last element, Gather is wrong and Slice takes what there is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Value
+from sardonyx.optimize.bounds import bounds_of
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.pattern import PatternBuilder
+from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.terms import Term, attribute_value
+
+__all__ = ["FUSE_GATHER_RANGE"]
+
+_INPUTS_SINCE = 10
+"""Of Slice: from this version on its limits are inputs."""
+
+_AXES_ARE_INPUTS = 13
+"""Of Unsqueeze."""
+
+
+def _pattern(op: PatternBuilder, x: Term, start: Term, limit: Term) -> Term:
+    return op.Gather(x, op.Range(start, limit, 1))
+
+
+def _check(match: Match) -> str | None:
+    for name in ("start", "limit"):
+        value = match[name]
+        if value.dtype not in (DataType.INT32, DataType.INT64):
+            return f"the range is of {value.dtype}"
+        if bounds_of(value, match.place.overridable)[0] < 0:
+            return f"the {name} may be negative"
+    return None if match.root.version >= _INPUTS_SINCE else "before opset 10 a slice has constant limits"
+
+
+def _replace(op: Builder, match: Match, learned: None) -> Value:
+    start, limit = (_as_vector(op, match[name]) for name in ("start", "limit"))
+    axis, dtype = int(attribute_value(match.root, "axis")), match["start"].dtype or DataType.INT64
+    return op.Slice(match["x"], start, limit, np.array([axis], dtype.numpy))
+
+
+def _as_vector(op: Builder, number: Value) -> Value:
+    if op.version("", "Unsqueeze") >= _AXES_ARE_INPUTS:
+        return op.Unsqueeze(number, [0])
+    return op.Unsqueeze(number, axes=[0])
+
+
+FUSE_GATHER_RANGE = Rule("fuse_gather_range", _pattern, _replace, _check)
