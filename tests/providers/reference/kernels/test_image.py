@@ -13,9 +13,9 @@ Image = pytest.importorskip("PIL.Image")
 PIXELS = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3) * 10
 
 
-def encoded(image_format="PNG"):
+def encoded(image_format="PNG", pixels=PIXELS, **options):
     stream = io.BytesIO()
-    Image.fromarray(PIXELS).save(stream, image_format)
+    Image.fromarray(pixels).save(stream, image_format, **options)
     return np.frombuffer(stream.getvalue(), np.uint8)
 
 
@@ -24,6 +24,36 @@ def test_lossless_files_give_their_pixels(image_format):
     """Channels come last, as RGB or BGR."""
     np.testing.assert_array_equal(run_op("ImageDecoder", encoded(image_format)), PIXELS)
     np.testing.assert_array_equal(run_op("ImageDecoder", encoded(image_format), pixel_format="BGR"), PIXELS[:, :, ::-1])
+
+
+@pytest.mark.parametrize(
+    ("image_format", "options"),
+    [("JPEG", {"quality": 95}), ("JPEG2000", {"irreversible": False}), ("WEBP", {"lossless": True}), ("PNG", {}), ("TIFF", {}),
+     ("BMP", {}), ("PPM", {})],
+)  # fmt: skip
+def test_every_format_that_the_standard_names_is_read(image_format, options):
+    """The pixels come back, those of JPEG nearly."""
+    pixels = np.full((16, 24, 3), (200, 90, 30), np.uint8)
+    found = run_op("ImageDecoder", encoded(image_format, pixels, **options))
+    np.testing.assert_allclose(found.astype(int), pixels.astype(int), atol=3 if image_format == "JPEG" else 0)
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "levels"),
+    [(b"P1\n2 1\n", b"0 1\n", [255, 0]), (b"P2\n2 1\n255\n", b"7 200\n", [7, 200]), (b"P3\n1 1\n255\n", b"9 9 9\n", [9]),
+     (b"P4\n2 1\n", b"\x40", [255, 0]), (b"P5\n2 1\n255\n", b"\x07\xc8", [7, 200]), (b"P6\n1 1\n255\n", b"\x09" * 3, [9])],
+)  # fmt: skip
+def test_portable_formats_are_read(head, body, levels):
+    """Bitmaps, gray and colour, each as text and in binary."""
+    found = run_op("ImageDecoder", np.frombuffer(head + body, np.uint8))
+    np.testing.assert_array_equal(found, np.repeat(np.array(levels, np.uint8)[None, :, None], 3, axis=2))
+
+
+def test_sixteen_bits_keep_their_upper_half():
+    """Of 16-bit gray the result has the upper 8 bits."""
+    stream = encoded("PNG", np.array([[0, 0x1280, 0xFFFF]], np.uint16))
+    np.testing.assert_array_equal(run_op("ImageDecoder", stream)[0, :, 0], [0, 0x12, 0xFF])
+    np.testing.assert_array_equal(run_op("ImageDecoder", stream, pixel_format="Grayscale")[0, :, 0], [0, 0x12, 0xFF])
 
 
 def test_grayscale_has_one_channel():

@@ -27,6 +27,13 @@ def _pillow() -> Any:
     return Image
 
 
+def _in_eight_bits(image: Any, opened: Any) -> Any:
+    """An image of Pillow with the upper 8 bits where it has 16: its own conversion would cut off at 255."""
+    if not opened.mode.startswith("I;16"):
+        return opened
+    return image.fromarray((np.asarray(opened) >> 8).astype(np.uint8))
+
+
 @kernel("ImageDecoder", since=20)
 def image_decoder(_node: Call, encoded_stream: Array, *, pixel_format: str = "RGB") -> Array:
     """Decode a file's bytes, uint8 (length,), to uint8 (H, W, C): 3 channels, for Grayscale 1. ONNX ImageDecoder-20.
@@ -42,7 +49,7 @@ def image_decoder(_node: Call, encoded_stream: Array, *, pixel_format: str = "RG
     image = _pillow()
     try:
         with image.open(io.BytesIO(encoded_stream.tobytes())) as opened:
-            pixels = np.asarray(opened.convert(_MODES[pixel_format]))
+            pixels = np.asarray(_in_eight_bits(image, opened).convert(_MODES[pixel_format]))
     except image.DecompressionBombError as error:
         raise errors.InvalidArgument(f"the image is too large to decode safely: {error}") from error
     except (OSError, SyntaxError, ValueError):
