@@ -155,14 +155,14 @@ class AttributeCapture:
 class Operation:
     """A node: operator, inputs, attributes."""
 
-    __slots__ = ("_constraints", "_has_rest", "_inputs", "_is_commutative", "depth", "domain", "is_shared", "name",
+    __slots__ = ("_has_rest", "_is_commutative", "constraints", "depth", "domain", "inputs", "is_shared", "name",
                  "op_type")  # fmt: skip
 
     def __init__(self, domain: str, op_type: str, inputs: tuple[Term, ...], constraints: Mapping[str, Any], *, name: str,
                  is_shared: bool, is_ordered: bool) -> None:  # fmt: skip
         """Make the term of a node; `constraints` are Any: values, predicates or captures."""
         self.domain, self.op_type, self.name, self.is_shared = domain, op_type, name, is_shared
-        self._inputs, self._constraints = inputs, constraints
+        self.inputs, self.constraints = inputs, constraints
         self._has_rest = bool(inputs) and isinstance(inputs[-1], Rest)
         self._is_commutative = not is_ordered and not domain and op_type in COMMUTATIVE and len(inputs) == 2 and not self._has_rest
         self.depth: int = 1 + max((term.depth for term in inputs), default=0)
@@ -174,7 +174,7 @@ class Operation:
         inputs = node.inputs
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
-        if len(inputs) > len(self._inputs) and not self._has_rest:
+        if len(inputs) > len(self.inputs) and not self._has_rest:
             return
         attributes = self._match_attributes(node, found.attributes)
         if attributes is None:
@@ -185,10 +185,10 @@ class Operation:
             yield from self._match_inputs(0, inputs[::-1], start, place)
 
     def _match_inputs(self, index: int, inputs: Sequence[Value | None], found: Found, place: Place) -> Iterator[Found]:
-        if index == len(self._inputs):
+        if index == len(self.inputs):
             yield found
             return
-        term = self._inputs[index]
+        term = self.inputs[index]
         if isinstance(term, Rest):
             bound = found.bind(term.name, tuple(inputs[index:]))
             if bound is not None:
@@ -199,7 +199,7 @@ class Operation:
             yield from self._match_inputs(index + 1, inputs, more, place)
 
     def _match_attributes(self, node: Node, captured: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        for name, constraint in self._constraints.items():
+        for name, constraint in self.constraints.items():
             actual = attribute_value(node, name)
             if isinstance(constraint, AttributeCapture):
                 captured = {**captured, constraint.name: actual}

@@ -1,0 +1,70 @@
+"""Models on which rules fire whose patterns tell too little to draw one: rule -> texts."""
+
+from __future__ import annotations
+
+__all__ = ["RECIPES"]
+
+_ATTENTION = """graph(q: float[b, 3, s, 8], k: float[b, 3, t, 8], v: float[b, 3, t, 4], m: bool[b, 1, s, t]) -> (y) {
+    c: float[] = 0.3535 zero: float[] = 0 low: float[] = -1e38 kt = Transpose(k) {perm = [0, 1, 3, 2]} p = MatMul(q, kt) """
+_QUANTIZED_GEMM = """graph(x: uint8[2, 5]) -> (y) { xs: float[] = 0.1 xz: uint8[] = 3 w: int8[5, 3] = ... 7
+    ws: float[3] = [0.1, 0.2, 0.3] wz: int8[3] = [0, 0, 0] c: int32[3] = [10, -20, 30] cs: float[3] = [0.01, 0.02, 0.03]
+    cz: int32[3] = [0, 0, 0] ys: float[] = 0.1 yz: uint8[] = 128 xd = DequantizeLinear(x, xs, xz)
+    wd = DequantizeLinear(w, ws, wz) {axis = 1} cd = DequantizeLinear(c, cs, cz) {axis = 0} g = Gemm(xd, wd, cd) """
+_INTEGER_MATMUL = "graph(a: uint8[2, 5], r: float[]) -> (y) { b: int8[5, 3] = ... 7 s: float[] = 0.5 az: uint8[] = 3 "
+_BLOCKS = ", ".join(f"[{row % 7 - 3}, {row % 5 - 2}, {row % 3}]" for row in range(32))
+
+RECIPES: dict[str, tuple[str, ...]] = {
+    "drop_slice_of_concat": (
+        """graph(a: float[n, 2], b: float[n, 3]) -> (y) { two: int64[1] = [2] five: int64[1] = [5] one: int64[1] = [1]
+        d = Neg(b) j = Concat(a, d) {axis = 1} y = Slice(j, two, five, one) }""",
+    ),
+    "expand_quantized": (
+        """graph(a: uint8[1, 3], b: uint8[1, 3]) -> (y) { as: float[] = 0.05 az: uint8[] = 3 bs: float[] = 0.02 bz: uint8[] = 128
+        ys: float[] = 0.04 yz: uint8[] = 100 q = com.microsoft.QLinearAdd(a, as, az, b, bs, bz, ys, yz)
+        y = DequantizeLinear(q, ys, yz) }""",
+    ),
+    "fuse_attention": (
+        _ATTENTION + "x = Mul(p, c) w = Softmax(x) {axis = -1} y = MatMul(w, v) }",
+        _ATTENTION + "e = Mul(p, c) f = Where(m, zero, low) x = Add(e, f) w = Softmax(x) {axis = -1} y = MatMul(w, v) }",
+    ),
+    "fuse_dynamic_quantize_matmul": (
+        """graph(a: float[2, 5]) -> (y) { b: int8[5, 3] = ... 7 s: float[] = 0.5 z: int8[] = 1 c: float[3] = [1, 2, 3]
+        q, t, v = DynamicQuantizeLinear(a) y = com.microsoft.MatMulIntegerToFloat(q, b, t, s, v, z, c) }""",
+    ),
+    "fuse_gather_range": (
+        """graph(x: float[n, 5]) -> (y) { zero: int64[] = 0 one: int64[] = 1 s = Shape(x) k = Gather(s, zero)
+        r = Range(zero, k, one) y = Gather(x, r) }""",
+    ),
+    "fuse_group_norm": (
+        """graph(x: float[batch, 6, 3, 5]) -> (y) { s: int64[3] = [0, 2, -1] back: int64[4] = [0, 6, 3, 5] one: float[2] = [1, 1]
+        zero: float[2] = [0, 0] w: float[6, 1, 1] = ... 1 b: float[1, 6, 1, 1] = ... 2 g = Reshape(x, s)
+        n = InstanceNormalization(g, one, zero) {epsilon = 0.01} r = Reshape(n, back) m = Mul(r, w) y = Add(m, b) }""",
+    ),
+    "fuse_matmul_integer": (_INTEGER_MATMUL + "t = MatMulInteger(a, b, az) m = Cast(t) {to = 1} k = Mul(r, s) y = Mul(m, k) }",),
+    "fuse_matmul_integer_bias": (
+        _INTEGER_MATMUL + "c: float[3] = [1, 2, 3] t = com.microsoft.MatMulIntegerToFloat(a, b, r, s) y = Add(t, c) }",
+    ),
+    "fuse_nbits_bias": (
+        """graph(a: float[2, 32]) -> (y) { b: uint8[4, 1, 16] = ... 7 s: float[4] = [0.1, 0.2, 0.3, 0.4] c: float[4] = [1, 2, 3, 4]
+        p = com.microsoft.MatMulNBits(a, b, s) {K = 32, N = 4, bits = 4, block_size = 32} y = Add(p, c) }""",
+    ),
+    "fuse_nbits_matmul": (
+        f"""graph(a: float[2, 32]) -> (y) {{ w: int4[32, 3] = [{_BLOCKS}] s: float[2, 3] = [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]
+        d = DequantizeLinear(w, s) {{axis = 0, block_size = 16}} y = MatMul(a, d) }}""",
+    ),
+    "fuse_quantized_concat": (
+        """graph(a: uint8[2, 3], b: uint8[2, 4]) -> (y) { s: float[] = 0.05 z: uint8[] = 3 t: float[] = 0.02 v: uint8[] = 12
+        r: float[] = 0.03 o: uint8[] = 10 x = DequantizeLinear(a, s, z) w = DequantizeLinear(b, t, v) c = Concat(x, w) {axis = 1}
+        y = QuantizeLinear(c, r, o) }""",
+    ),
+    "fuse_quantized_gemm": (_QUANTIZED_GEMM + "q = QuantizeLinear(g, ys, yz) y = DequantizeLinear(q, ys, yz) }",),
+    "fuse_quantized_gemm_to_float": (_QUANTIZED_GEMM + "y = Neg(g) }",),
+    "merge_slices": (
+        """graph(x: float[n, 5, 6]) -> (y) { zero: int64[1] = [0] one: int64[1] = [1] two: int64[1] = [2] far: int64[1] = [100]
+        a = Slice(x, one, far, one) y = Slice(a, zero, two, two) }""",
+    ),
+    "quantize_where_scalar": (
+        """graph(k: bool[2, 3], a: uint8[2, 3]) -> (y) { s: float[] = 0.05 z: uint8[] = 3 r: float[] = 0.03 o: uint8[] = 100
+        n: float[] = -2.5 x = DequantizeLinear(a, s, z) c = Where(k, x, n) y = QuantizeLinear(c, r, o) }""",
+    ),
+}
