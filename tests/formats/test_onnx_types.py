@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from sardonyx import errors
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
-from sardonyx.formats.onnx_types import data_type, read_type, write_type
+from sardonyx.formats.onnx_types import data_type, read_denotations, read_type, write_denotations, write_type
 from sardonyx.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, ValueType, symbol
 from sardonyx.ir.shape import is_anonymous
 
@@ -106,3 +106,19 @@ def test_types_nested_too_deeply_are_refused() -> None:
     inner.tensor_type.elem_type = TensorProto.FLOAT
     with pytest.raises(InvalidGraph, match="nested more than 32 levels"):
         read_type(proto)
+
+
+def test_denotations_are_read_and_written() -> None:
+    """One word for each dimension, "" where it has none."""
+    proto = helper.make_tensor_type_proto(TensorProto.FLOAT, ["n", 3, 8])
+    assert read_denotations(proto) == ""
+    write_denotations(proto, "DATA_BATCH,,DATA_FEATURE")
+    assert [dim.denotation for dim in proto.tensor_type.shape.dim] == ["DATA_BATCH", "", "DATA_FEATURE"]
+    assert read_denotations(proto) == "DATA_BATCH,,DATA_FEATURE"
+
+
+def test_what_is_no_tensor_has_no_denotations() -> None:
+    """Nothing is read from a sequence, and nothing written to it."""
+    proto = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [1]))
+    write_denotations(proto, "DATA_BATCH")
+    assert read_denotations(proto) == ""

@@ -21,8 +21,9 @@ from sardonyx.errors import InvalidGraph, SardonyxError, located
 from sardonyx.formats.onnx_attribute import AttributeReader
 from sardonyx.formats.onnx_tensor import TensorReader, densified
 from sardonyx.formats.onnx_text import check_texts, text_of
-from sardonyx.formats.onnx_types import read_type
+from sardonyx.formats.onnx_types import read_denotations, read_type
 from sardonyx.ir import Attribute, AttributeKind, Function, Graph, Model, Tensor, TensorType, Value
+from sardonyx.ir.types import DENOTATIONS
 from sardonyx.ir.verify import describe_cycle, describe_node
 
 __all__ = ["read_model"]
@@ -328,6 +329,9 @@ def _describe(value: Value, info: Any) -> None:
     value.doc = text_of(info.doc_string)
     if info.metadata_props:
         value.metadata = _metadata(info)
+    denotations = read_denotations(info.type) if info.HasField("type") else ""
+    if denotations:
+        value.metadata = {**(value.metadata or {}), DENOTATIONS: denotations}
 
 
 def _types(infos: Any, scope: _Scope) -> None:

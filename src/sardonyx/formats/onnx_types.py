@@ -11,7 +11,7 @@ from sardonyx.formats.onnx_text import text_of
 from sardonyx.ir import Dim, MapType, OptionalType, SequenceType, Shape, SparseTensorType, TensorType, ValueType, symbol
 from sardonyx.ir.shape import Expr, anonymous, is_anonymous
 
-__all__ = ["data_type", "read_type", "write_type"]
+__all__ = ["data_type", "read_denotations", "read_type", "write_denotations", "write_type"]
 
 _DATA_TYPES = {int(dtype): dtype for dtype in DataType}
 _MAX_DEPTH = 32
@@ -72,6 +72,22 @@ def _read_shape(tensor: Any) -> Shape | None:
         else:
             dims.append(anonymous())
     return tuple(dims)
+
+
+def read_denotations(proto: Any) -> str:
+    """What the dimensions of a tensor's TypeProto mean, separated by commas; "" where it says nothing. `proto` is Any as above."""
+    if proto.WhichOneof("value") != "tensor_type":
+        return ""
+    words = [text_of(dim.denotation) for dim in proto.tensor_type.shape.dim]
+    return ",".join(words) if any(words) else ""
+
+
+def write_denotations(proto: Any, denotations: str) -> None:
+    """State what the dimensions mean in a TypeProto that has them. `proto` is Any as above."""
+    if proto.WhichOneof("value") == "tensor_type":
+        for dim, word in zip(proto.tensor_type.shape.dim, denotations.split(","), strict=False):
+            if word:
+                dim.denotation = word
 
 
 def write_type(proto: Any, value_type: ValueType | None) -> None:

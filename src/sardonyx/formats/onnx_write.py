@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 
 from sardonyx import trace
 from sardonyx.formats.onnx_attribute import write_attribute
-from sardonyx.formats.onnx_types import write_type
+from sardonyx.formats.onnx_types import write_denotations, write_type
 from sardonyx.ir import Function, Graph, Model, Node, Tensor, Value
+from sardonyx.ir.types import DENOTATIONS
 
 __all__ = ["StoreTensor", "write_model"]
 
@@ -158,7 +159,9 @@ class _GraphWriter:
         _set(proto, name=self.names.of(value), doc_string=value.doc)
         if value.type is not None:
             write_type(proto.type, value.type)
-        _write_metadata(proto.metadata_props, value.metadata)
+        metadata = dict(value.metadata or {})
+        write_denotations(proto.type, metadata.pop(DENOTATIONS, ""))
+        _write_metadata(proto.metadata_props, metadata)
 
     def _node(self, proto: Any, node: Node) -> None:
         _set(proto, op_type=node.op_type, domain=node.domain, name=node.name, overload=node.overload, doc_string=node.doc)

@@ -11,7 +11,10 @@ from typing import TypeAlias
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import Shape
 
-__all__ = ["MapType", "OptionalType", "SequenceType", "SparseTensorType", "TensorType", "ValueType"]
+__all__ = ["DENOTATIONS", "MapType", "OptionalType", "SequenceType", "SparseTensorType", "TensorType", "ValueType"]
+
+DENOTATIONS = "dimension_denotations"
+"""The key of `Value.metadata` for what its dimensions mean, one word each (DATA_BATCH, DATA_CHANNEL …), separated by commas."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ from sardonyx.optimize.rules.fuse_gelu import FUSE_GELU, FUSE_GELU_TANH
 from sardonyx.optimize.rules.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
 from sardonyx.optimize.rules.fuse_group_norm import FUSE_GROUP_NORM
 from sardonyx.optimize.rules.fuse_hard_swish import FUSE_HARD_SWISH
+from sardonyx.optimize.rules.fuse_label_encoders import FUSE_LABEL_ENCODERS
 from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS, FUSE_LAYER_NORM_UNSCALED
 from sardonyx.optimize.rules.fuse_matmul_add import FUSE_MATMUL_ADD
 from sardonyx.optimize.rules.fuse_matmul_batchnorm import FUSE_MATMUL_BATCHNORM
@@ -131,6 +132,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         SWAP_WHERE_BRANCHES,
         SKIP_BEFORE_SHAPE,
         SHORTEN_CAST_CHAINS,
+        FUSE_LABEL_ENCODERS,
         MERGE_QUANTIZATIONS,
     ),
     Level.EXTENDED: (

@@ -5,7 +5,7 @@ Config entries, with the names of onnxruntime where it has them:
     session.graph_optimization_level                     0, 1, 2, 3 or 99, or a name such as ORT_ENABLE_BASIC
     session.optimized_model_filepath                     where the optimized model is saved
     session.optimized_model_external_initializers_file_name, ..._min_size_in_bytes          its data in a file of its own
-    optimization.disable_specified_optimizers            names, separated by ";"
+    optimization.disable_specified_optimizers            names, of ours or onnxruntime's, separated by ";"
     optimization.constant_folding_max_output_size_in_bytes                                  the largest constant folding makes
     optimization.constant_folding_max_seconds            how long it may compute
     optimization.verify                                  1: compare each rewrite with what it replaces
@@ -23,10 +23,11 @@ from typing import Any
 
 from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.formats import onnx as onnx_format
-from sardonyx.ir import Model, TensorType
-from sardonyx.ir.shape import substitute
+from sardonyx.ir import Model
 from sardonyx.ir.verify import verify
-from sardonyx.ir.walk import nested_graphs
+from sardonyx.optimize.contract import Context
+from sardonyx.optimize.names import own_names
+from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.optimize.pipeline import optimize
 from sardonyx.optimize.quantization import participation
 from sardonyx.optimize.report import Problem, Report
@@ -80,7 +81,7 @@ def read_settings(options: SessionOptions, disabled: frozenset[str] = frozenset(
     prefix = "session.optimized_model_external_initializers"
     return Settings(
         level=_level(options, entries),
-        disabled=disabled | named,
+        disabled=own_names(disabled | named),
         filepath=str(options.optimized_model_filepath or entries.get("session.optimized_model_filepath", "")),
         data_name=entries.get(f"{prefix}_file_name", ""),
         data_least_bytes=_integer(entries, f"{prefix}_min_size_in_bytes") or 0,
@@ -136,11 +137,7 @@ def optimize_file(source: Any, options: SessionOptions, settings: Settings, *, r
 
 def fix_dimensions(model: Model, options: SessionOptions) -> None:
     """Give the dimensions that the options fix their sizes."""
-    sizes = options.dimension_overrides
-    for graph in nested_graphs(model.graph) if sizes else ():
-        for value in (*graph.inputs, *graph.outputs, *(value for node in graph for value in node.outputs)):
-            if isinstance(value.type, TensorType) and value.shape is not None:
-                value.type = TensorType(value.type.dtype, tuple(substitute(dim, sizes) for dim in value.shape))
+    OverrideDimensions(options.dimension_overrides, options.denotation_overrides).run(model, Context())
 
 
 def save_optimized(model: Model, settings: Settings) -> None:

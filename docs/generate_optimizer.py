@@ -1,0 +1,104 @@
+"""Write docs/optimizer.md: every rewrite rule and pass, and what stands here for each optimization of ONNX Runtime.
+
+    python docs/generate_optimizer.py            writes the page
+    python docs/generate_optimizer.py --check    exit status 1 where the page is not what would be written
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from sardonyx.optimize.contract import Level, Pass
+from sardonyx.optimize.names import ELSEWHERE, NAMES
+from sardonyx.optimize.pipeline import ALWAYS, CLEAN_UP, PASSES, RULES
+from sardonyx.optimize.quantization import OPTIONAL, QUANTIZED
+from sardonyx.optimize.rule import Rule
+
+PAGE = Path(__file__).with_name("optimizer.md")
+HEAD = """# The optimizer
+
+Written by `docs/generate_optimizer.py` from the lists in `src/sardonyx/optimize/`; do not edit.
+
+A model is rewritten in levels, those of `SessionOptions.graph_optimization_level`. The passes and rules of a level are repeated until
+none changes anything; what a higher level changes goes through the lower ones again. A **rule** replaces a small pattern; each is a
+file `src/sardonyx/optimize/rules/NAME.py` (or named after a sibling) that draws before and after and lists what it leaves alone. A
+**pass** sees the whole graph. Any of them is left out by its name, or by ONNX Runtime's for it:
+
+```python
+session = sardonyx.InferenceSession("model.onnx", disabled_optimizers=["fuse_gelu", "ConvBNFusion"])
+options.add_session_config_entry("optimization.disable_specified_optimizers", "fuse_gelu;ConvBNFusion")
+```
+
+`docs/how-to/write-a-rule.md` shows how to write one of your own.
+
+## Rules and passes
+
+*integers*: takes part where a provider prefers the quantized operators that it makes, and in models that are saved.
+*asked for*: takes part where a session config entry asks for it; *floats*: where no provider prefers quantized operators.
+See [decision 10](decisions/0010-quantized-models-run-in-floats.md).
+"""
+NAMES_HEAD = """
+## ONNX Runtime's names
+
+Each may be given where a name of ours may. Where it stands for a pass that does more, all of that is left out. Where nothing stands
+here, the name is accepted and changes nothing.
+
+| ONNX Runtime | here |
+| --- | --- |
+"""
+
+
+def rows(level: Level) -> Iterator[tuple[str, str, str]]:
+    """(name, kind, what it does) for each pass and rule of a level."""
+    for item in PASSES[level]:
+        yield item.name, _kind(item.name, "pass"), _first_line(item)
+    for rule in RULES[level]:
+        yield rule.name, _kind(rule.name, "rule"), _first_line(rule)
+
+
+def _kind(name: str, kind: str) -> str:
+    if name in OPTIONAL:
+        return f"{kind}, *{'floats' if name in ('expand_quantized', 'fold_dequantization') else 'asked for'}*"
+    return f"{kind}, *integers*" if name in QUANTIZED else kind
+
+
+def _first_line(item: Pass | Rule) -> str:
+    module = inspect.getmodule(item.pattern if isinstance(item, Rule) else type(item))
+    return (inspect.getdoc(module) or "").splitlines()[0]
+
+
+def page() -> str:
+    """The whole page."""
+    text = [HEAD]
+    always = [(item.name, "pass", _first_line(item)) for item in ALWAYS]
+    clean_up = [(item.name, "pass", _first_line(item)) for item in CLEAN_UP]
+    levels = {level.name.capitalize(): [*rows(level)] for level in PASSES}
+    tables = {"Always": always, **levels, "After the rules of each level": clean_up}
+    for title, table in tables.items():
+        if table:
+            text.append(f"\n### {title}\n\n| name | kind | what it does |\n| --- | --- | --- |\n")
+            text.extend(f"| {name} | {kind} | {line} |\n" for name, kind, line in table)
+    text.append(NAMES_HEAD)
+    for name in sorted({*NAMES, *ELSEWHERE}, key=str.lower):
+        here = ", ".join(f"`{own}`" for own in NAMES[name]) if name in NAMES else f"nothing: {ELSEWHERE[name]}"
+        text.append(f"| {name} | {here} |\n")
+    return "".join(text)
+
+
+def main() -> int:
+    """Write or check the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true")
+    text = page()
+    if parser.parse_args().check:
+        return int(not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != text)
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""Look up once what is looked up in two tables in a row.
+
+    LabelEncoder(LabelEncoder(x, table1), table2)      ->      LabelEncoder(x, table2 after table1)         (ai.onnx.ml)
+
+Left alone:
+    tables given as tensors, and those of opset 1, which are both directions of one list
+    floats between the two tables, among which are several zeros and NaN
+    a first result that has other users
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sardonyx.ir import Node, Value
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.pattern import PatternBuilder
+from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.terms import Term
+
+__all__ = ["FUSE_LABEL_ENCODERS"]
+
+_DOMAIN = "ai.onnx.ml"
+_TABLES_SINCE = 2
+_DEFAULTS: Mapping[str, Any] = {"strings": "_Unused", "int64s": -1, "floats": -0.0}
+"""What is found for a key that a table lacks, by the suffix of its values."""
+
+
+def _pattern(op: PatternBuilder, x: Term) -> Term:
+    return op.LabelEncoder(op.LabelEncoder(x, _domain=_DOMAIN, _as="first"), _domain=_DOMAIN)
+
+
+def _check(match: Match) -> str | None:
+    for node in match.nodes:
+        if node.version < _TABLES_SINCE or _kind(node, "keys") is None or _kind(node, "values") is None:
+            return "a table is given as a tensor, or of opset 1"
+    middle = _kind(match.root, "keys")
+    return None if middle in ("strings", "int64s") and middle == _kind(match.node("first"), "values") else f"{middle} in between"
+
+
+def _kind(node: Node, side: str) -> str | None:
+    """Of what the keys or values of a table are: the suffix of its attribute."""
+    found = [kind for kind in _DEFAULTS if f"{side}_{kind}" in node.attributes]
+    return found[0] if len(found) == 1 and f"{side}_tensor" not in node.attributes else None
+
+
+def _default(node: Node) -> Any:
+    """What is found for other keys: text or a number, as the values are."""
+    kind = str(_kind(node, "values"))
+    return node.get(f"default_{kind.removesuffix('s')}", _DEFAULTS[kind])
+
+
+def _replace(op: Builder, match: Match, learned: None) -> Value:
+    first, second = match.node("first"), match.root
+    table = dict(zip(second.get(f"keys_{_kind(second, 'keys')}"), second.get(f"values_{_kind(second, 'values')}"), strict=True))
+    other, kind = _default(second), str(_kind(second, "values"))
+    values = [table.get(value, other) for value in first.get(f"values_{_kind(first, 'values')}")]
+    keys = f"keys_{_kind(first, 'keys')}"
+    attributes = {keys: first.attributes[keys]}
+    made = {f"values_{kind}": values, f"default_{kind.removesuffix('s')}": table.get(_default(first), other)}
+    return op.LabelEncoder(match["x"], _domain=_DOMAIN, _attributes=attributes, **made)
+
+
+FUSE_LABEL_ENCODERS = Rule("fuse_label_encoders", _pattern, _replace, _check)
