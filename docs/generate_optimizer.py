@@ -23,7 +23,7 @@ HEAD = """# The optimizer
 
 Written by `docs/generate_optimizer.py` from the lists in `src/sardonyx/optimize/`; do not edit.
 
-A model is rewritten in levels, those of `SessionOptions.graph_optimization_level`. The passes and rules of a level are repeated until
+A model is rewritten in levels, those of `SessionOptions.graph_optimization_level`. The passes and rules of a level repeat until
 none changes anything; what a higher level changes goes through the lower ones again. A **rule** replaces a small pattern; each is a
 file `src/sardonyx/optimize/rules/NAME.py` (or named after a sibling) that draws before and after and lists what it leaves alone. A
 **pass** sees the whole graph. Any of them is left out by its name, or by ONNX Runtime's for it:
