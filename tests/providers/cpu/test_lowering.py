@@ -9,9 +9,9 @@ from sardonyx.codegen.expr import Expr, argument, number
 from sardonyx.codegen.target import host_target
 from sardonyx.codegen.types import F32, I64
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Graph, Value
+from sardonyx.ir import Graph, Tensor, Value
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.lowering import Lowering, find_operator, lowers
+from sardonyx.providers.cpu.lowering import Kept, Lowering, find_operator, lowers
 
 
 @pytest.fixture
@@ -124,3 +124,20 @@ def test_operators_are_registered_once() -> None:
     assert find_operator("no.such.domain", "Softmax") is None
     with pytest.raises(ValueError, match="two lowerings of ai.onnx.Softmax"):
         lowers("Softmax", check=lambda node: None)(lambda low, group: None)
+
+
+def test_packed_weights_are_made_once_and_found_again(low: Lowering) -> None:
+    """A second lowering is given what the first one packed, in order, and packs nothing."""
+    first = low.packed(np.multiply, np.float32([1, 2]), 2)
+    assert [array.tolist() for array in low.packs] == [[2, 4]]
+    again = Lowering(low.target, 1, Kept(low.packs, ()))
+    assert again.packed(lambda: pytest.fail("packed again")).constant is first.constant
+
+
+def test_constants_that_are_absent_have_a_shape_only(low: Lowering) -> None:
+    """They are not made dense, which would give them memory."""
+    (value,) = graph("graph() -> (y: float[2, 3]) { w: float[2, 3] = ...\ny = Relu(w) }").initializers.values()
+    value.constant = Tensor.from_array(np.broadcast_to(np.float32(0), (2, 3)))
+    array = Lowering(low.target, 1, Kept((), {value})).of(value).constant
+    assert array is not None
+    assert array.strides == (0, 0)

@@ -17,10 +17,10 @@ import sardonyx.codegen
 from sardonyx.codegen.driver import Driver
 from sardonyx.codegen.jit import Engine
 from sardonyx.codegen.target import Target
-from sardonyx.disk_cache import shared_cache
+from sardonyx.disk_cache import DiskCache, shared_cache
 from sardonyx.providers.cpu.lowering import Write
 
-__all__ = ["Library", "driver_for", "library_for"]
+__all__ = ["Library", "driver_for", "edition", "library_for"]
 
 
 class Library:
@@ -32,18 +32,19 @@ class Library:
         self._lock = threading.Lock()
         self._engines: weakref.WeakValueDictionary[str, Engine] = weakref.WeakValueDictionary()
 
-    def compile(self, writers: Mapping[str, Write]) -> tuple[dict[str, int], list[Engine]]:
+    def compile(self, writers: Mapping[str, Write], cache: DiskCache | None = None) -> tuple[dict[str, int], list[Engine]]:
         """Find or compile kernels; the addresses are good as long as the engines live.
 
         Args:
             writers: symbol -> what writes the kernel.
+            cache: where objects are looked up and kept; None is the process's, where it has one.
         """
         with self._lock:
             known = {symbol: engine for symbol in writers if (engine := self._engines.get(symbol)) is not None}
             missing = {symbol: write for symbol, write in writers.items() if symbol not in known}
             if missing:
-                engine = Engine(self._target, cache=shared_cache())
-                engine.add_kernels(missing, _edition())
+                engine = Engine(self._target, cache=cache or shared_cache())
+                engine.add_kernels(missing, edition())
                 known.update(dict.fromkeys(missing, engine))
                 self._engines.update(dict.fromkeys(missing, engine))
         return {symbol: engine.address(symbol) for symbol, engine in known.items()}, list(dict.fromkeys(known.values()))
@@ -62,7 +63,7 @@ def driver_for(target: Target) -> Driver:
 
 
 @functools.cache
-def _edition() -> str:
+def edition() -> str:
     """A digest of the sources that write kernels."""
     digest = hashlib.sha256()
     for folder in (Path(sardonyx.codegen.__file__).parent, Path(__file__).parent):

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from sardonyx.providers.cpu.expressions import argument_of, element_type, expres
 from sardonyx.providers.cpu.fuse import Group, Joins
 from sardonyx.providers.cpu.steps import Buffer, Plan, Step
 
-__all__ = ["Check", "Lower", "Lowering", "Operator", "Write", "find_operator", "lowers"]
+__all__ = ["Check", "Kept", "Lower", "Lowering", "Operator", "Write", "find_operator", "lowers"]
 
 Write = Callable[[Module, str], None]
 """Writes the kernel of a symbol into a module."""
@@ -39,15 +40,27 @@ Check = Callable[[Node], "str | None"]
 """Why a node cannot be lowered, in a few words, or None where it can."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kept:
+    """Weights of a partition that was lowered before, for the same target."""
+
+    packs: Sequence[Array]
+    """What `packed` made, in order."""
+    absent: Collection[Value]
+    """Constants whose elements are not at hand, only their shapes: they were packed, and nothing else reads them."""
+
+
 class Lowering:
     """One partition on its way to steps."""
 
-    def __init__(self, target: Target, threads: int) -> None:
-        """Begin a partition for `target`, to be run on `threads` threads."""
+    def __init__(self, target: Target, threads: int, kept: Kept | None = None) -> None:
+        """Begin a partition for `target`, to be run on `threads` threads; `kept` is what is left of weights packed before."""
         self.target = target
         self.threads = threads
         self.steps: list[Step] = []
         self.writers: dict[str, Write] = {}
+        self.packs: list[Array] = []
+        self._kept = kept
         self._buffers: dict[Value, Buffer] = {}
 
     def of(self, value: Value | None) -> Buffer:
@@ -56,8 +69,7 @@ class Lowering:
             raise ValueError("an input that is left out has no buffer; ask node.input(i) first")
         found = self._buffers.get(value)
         if found is None:
-            constant = None if value.constant is None else np.ascontiguousarray(value.constant.numpy())
-            found = self._buffers[value] = Buffer(_dtype(value), _shape(value), constant)
+            found = self._buffers[value] = Buffer(_dtype(value), _shape(value), self._elements(value))
         return found
 
     def holds(self, value: Value) -> bool:
@@ -74,9 +86,21 @@ class Lowering:
         found = self._buffers[value] = Buffer(_dtype(value), _shape(value), of.constant, of, offset)
         return found
 
+    def _elements(self, value: Value) -> Array | None:
+        if value.constant is None:
+            return None
+        array = value.constant.numpy()
+        return array if self._kept is not None and value in self._kept.absent else np.ascontiguousarray(array)
+
     def constant(self, array: Array) -> Buffer:
-        """A buffer with the elements of `array`, such as packed weights."""
+        """A buffer with the elements of `array`."""
         return Buffer(DataType.from_numpy(array.dtype), array.shape, array)
+
+    def packed(self, pack: Callable[..., Array], *arguments: Any) -> Buffer:
+        """A buffer with the weights that `pack(*arguments)` makes, now or when they were kept; Any: the arguments are its."""
+        array = pack(*arguments) if self._kept is None else self._kept.packs[len(self.packs)]
+        self.packs.append(array)
+        return self.constant(array)
 
     def temporary(self, dtype: DataType, shape: Shape) -> Buffer:
         """A buffer that lives from the step that writes it to the last that reads it."""

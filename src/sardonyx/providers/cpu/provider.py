@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
 from sardonyx import config
@@ -14,17 +13,12 @@ from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
-from sardonyx.providers.cpu.fuse import Group, group_nodes
-from sardonyx.providers.cpu.kernels.constant import store_sizes
-from sardonyx.providers.cpu.kernels.elementwise import copy_to
+from sardonyx.providers.cpu.compile import lower_partition, make_program
 from sardonyx.providers.cpu.kernels.group_norm import SCALES_CHANNELS
-from sardonyx.providers.cpu.library import driver_for, library_for
-from sardonyx.providers.cpu.liveness import live_steps
+from sardonyx.providers.cpu.library import driver_for
 from sardonyx.providers.cpu.lowering import Lowering, find_operator
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_values import Elements, SizesClaim, size_values, symbols_of
-from sardonyx.providers.cpu.steps import Buffer
-from sardonyx.providers.cpu.storage import Storage
 
 __all__ = ["NAME", "CpuProvider", "create"]
 
@@ -61,21 +55,7 @@ class CpuProvider:
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram:
         """Lower the partition to steps and compile the kernels that they need."""
         low = Lowering(self._target, self._threads)
-        inputs = [low.of(value) for value in partition.inputs]
-        sizes = {node: unit.elements for unit in partition.units if isinstance(unit, SizesClaim) for node in unit.nodes}
-        for node, elements in sizes.items():
-            store_sizes(low, node, elements)
-        computed = [node for node in partition.nodes if node not in sizes]
-        for group in group_nodes(computed, functools.partial(_joins, set(partition.outputs))):
-            operator = find_operator(group.anchor.domain, group.anchor.op_type)
-            if operator is None:
-                raise InvalidArgument(f"{group.anchor!r} was claimed, but there is no way to lower it")
-            operator.lower(low, group)
-        outputs = _outputs(low, partition.outputs, inputs)
-        steps = live_steps(low.steps, outputs)
-        kernels, engines = library_for(self._target).compile({step.symbol: low.writers[step.symbol] for step in steps})
-        storage = Storage(steps, inputs, [buffer.root for buffer in outputs])
-        return CpuProgram(partition.inputs, outputs, storage, kernels, engines, driver_for(self._target), self._threads)
+        return make_program(partition, low, lower_partition(low, partition), driver_for(self._target))
 
 
 def create(options: Mapping[str, str]) -> CpuProvider:
@@ -153,21 +133,3 @@ def _problem_of(node: Node, *, layout_follows: bool) -> str | None:
         if value is not None and (value.dtype is None or value.shape is None):
             return f"the type or rank of {value.name or 'an inner value'} is not known"
     return operator.check(node)
-
-
-def _joins(outputs: set[Value], group: Group, node: Node, value: Value) -> bool:
-    operator = find_operator(group.anchor.domain, group.anchor.op_type)
-    return operator is not None and value not in outputs and operator.joins(group, node, value)
-
-
-def _outputs(low: Lowering, values: Iterable[Value], inputs: list[Buffer]) -> list[Buffer]:
-    """The buffers of the outputs, each with memory of its own: views of parts, inputs and constants are copied."""
-    taken: set[Buffer] = set(inputs)
-    found: list[Buffer] = []
-    for value in values:
-        buffer = low.of(value)
-        if not buffer.is_whole or buffer.root in taken or buffer.root.constant is not None:
-            buffer = copy_to(low, value, buffer)
-        taken.add(buffer.root)
-        found.append(buffer)
-    return found

@@ -88,7 +88,7 @@ def _lower_product(low: Lowering, group: Group, data: Buffer, weights: Array, ta
     target, result = low.target, low.result(group.result)
     symbol = low.symbol(f"gemm_f32_{tiling(target).name}", [tail.expr], tail.ways)
     low.kernel(symbol, lambda module, name: write_gemm(module, name, epilogue_of(tail.expr, tail.ways)))
-    packed = low.constant(pack_filters(weights, 1, tiling(target).panel))
+    packed = low.packed(pack_filters, weights, 1, tiling(target).panel)
     rows = product(data.shape[:-1])
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
@@ -114,7 +114,7 @@ def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, 
         symbol,
         lambda module, name: write_depthwise(module, name, taps=taps, stride=stride, dilation=dilation, epilogue=epilogue),
     )
-    packed = low.constant(pack_depthwise(weights, target.lanes(32)))
+    packed = low.packed(pack_depthwise, weights, target.lanes(32))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         images, *places, _ = sizes.shape(result.shape)

@@ -66,13 +66,13 @@ def add_product(low: Lowering, group: Group, data: Buffer, result: Buffer, weigh
     if is_narrow(M, groups, depth):
         symbol = low.symbol(f"conv{rank}d_f32_to{M}{'_padded' * padded}", [tail.expr], tail.ways)
         low.kernel(symbol, lambda module, name: write_narrow_conv(module, name, rank, M, padded=padded, epilogue=epilogue))
-        packed = low.constant(pack_narrow(weights))
+        packed = low.packed(pack_narrow, weights)
     else:
         widths = widths_for(target, M // groups)
         shape = f"{conv_tiling(target).name}_{'_'.join(map(str, widths))}"
         symbol = low.symbol(f"conv{rank}d_f32_{shape}{'_padded' * padded}", [tail.expr], tail.ways)
         low.kernel(symbol, lambda module, name: write_conv(module, name, rank, padded=padded, epilogue=epilogue, widths=widths))
-        packed = low.constant(pack_filters(weights, groups, conv_tiling(target).panel))
+        packed = low.packed(pack_filters, weights, groups, conv_tiling(target).panel)
     zeros = low.constant(np.zeros(max(depth, 1), np.float32))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:

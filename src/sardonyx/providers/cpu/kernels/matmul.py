@@ -95,7 +95,7 @@ def lower(low: Lowering, group: Group) -> None:
     width = tiling(low.target).panel
     if right.constant is not None and len(right.shape) == 2:
         matrix = right.constant.T if node.op_type == "Gemm" and node.get("transB", 0) else right.constant
-        packed = low.constant(pack_columns(matrix, width))
+        packed = low.packed(pack_columns, matrix, width)
         constant = None if node.inputs[1] is None else node.inputs[1].constant
         if constant is not None:
             constant.release()

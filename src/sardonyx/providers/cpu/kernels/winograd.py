@@ -51,7 +51,7 @@ def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, wi
     symbol = low.symbol(f"winograd_f32_{shape}", [tail.expr], tail.ways)
     epilogue = place_epilogue(tail, _FIRST_OPERAND)
     low.kernel(symbol, lambda module, name: write_winograd(module, name, epilogue, widths))
-    packed = low.constant(pack_winograd(weights, conv_tiling(target).panel))
+    packed = low.packed(pack_winograd, weights, conv_tiling(target).panel)
     zeros = low.constant(np.zeros(C, np.float32))
     tasks = 1 if low.threads == 1 else 2 * low.threads
     scratch = low.temporary(DataType.FLOAT, (tasks, scratch_elements(target, C)))

@@ -1,0 +1,46 @@
+"""From a partition to a program."""
+
+from __future__ import annotations
+
+import numpy as np
+from support.models import graph
+
+from sardonyx.codegen.target import host_target
+from sardonyx.dtypes import DataType
+from sardonyx.provider import Capability, Partition, TensorSpec
+from sardonyx.providers.cpu.compile import lower_partition, make_program
+from sardonyx.providers.cpu.library import driver_for
+from sardonyx.providers.cpu.lowering import Lowering
+
+
+def _partition(body: str) -> Partition:
+    held = graph(body)
+    units = tuple(Capability((node,)) for node in held)
+    return Partition("part_0", held, tuple(held), units, tuple(held.inputs), tuple(held.initializers.values()), held.outputs)
+
+
+def test_a_chain_is_one_step() -> None:
+    """What the output does not depend on is left out."""
+    part = _partition("graph(x: float[n]) -> (y: float[n]) {\na: float[n] = Relu(x)\nb: float[n] = Exp(x)\ny = Neg(a)\n}")
+    lowered = lower_partition(Lowering(host_target(), 1), part)
+    assert [step.name for step in lowered.steps] == ["Relu+Neg"]
+    assert len(lowered.inputs) == len(lowered.outputs) == 1
+
+
+def test_a_lowered_partition_becomes_a_program() -> None:
+    """It computes into the outputs that it is given."""
+    part = _partition("graph(x: float[n]) -> (y: float[n]) {\na: float[n] = Relu(x)\ny = Neg(a)\n}")
+    low = Lowering(host_target(), 1)
+    program = make_program(part, low, lower_partition(low, part), driver_for(low.target))
+    bound = program.bind(((3,),))
+    assert bound.outputs == (TensorSpec(DataType.FLOAT, (3,)),)
+    y = np.empty(3, np.float32)
+    program.run(bound, [np.float32([1, -2, 3])], [y], np.empty(bound.scratch_bytes, np.uint8) if bound.scratch_bytes else None)
+    assert y.tolist() == [-1, 0, -3]
+
+
+def test_an_input_that_is_given_out_is_copied() -> None:
+    """Outputs have memory of their own."""
+    part = _partition("graph(x: float[2, 3]) -> (y: float[6]) {\ns: int64[1] = [6]\ny = Reshape(x, s)\n}")
+    lowered = lower_partition(Lowering(host_target(), 1), part)
+    assert lowered.outputs[0].root is not lowered.inputs[0]
