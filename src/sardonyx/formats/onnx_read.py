@@ -18,6 +18,7 @@ from sardonyx import trace
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph, SardonyxError, located
+from sardonyx.formats.onnx_annotations import read_devices, read_quantization, read_tensor_notes, read_training
 from sardonyx.formats.onnx_attribute import AttributeReader
 from sardonyx.formats.onnx_tensor import TensorReader, densified
 from sardonyx.formats.onnx_text import check_texts, text_of
@@ -62,8 +63,7 @@ def read_model(proto: Any, tensors: TensorReader, path: Path | None) -> Model:
         if function.id in model.functions:
             raise InvalidGraph(f"function {_function_name(function)} is defined twice; expected one, or different overloads")
         model.functions[function.id] = function
-    if proto.training_info:
-        trace.event("load.ignored", what="training_info", count=len(proto.training_info))
+    read_training(model, proto)
     return model
 
 
@@ -131,7 +131,7 @@ class _ModelReader:
         self._attributes = AttributeReader(tensors)
         self._ir_version: int = proto.ir_version
         self._tensor_types: dict[tuple[DataType, tuple[int, ...]], TensorType] = {}
-        self._has_functions = len(proto.functions) > 0
+        self._has_functions, self._has_configurations = len(proto.functions) > 0, len(proto.configuration) > 0
 
     def graph(self, proto: Any, scope: _Scope) -> Graph:
         """The graph in a GraphProto, whose names `scope` holds."""
@@ -147,8 +147,7 @@ class _ModelReader:
             _output(info.name, graph, scope)
         _types(proto.output, scope)
         _finish(graph, scope)
-        if proto.quantization_annotation:
-            trace.event("load.ignored", what="quantization_annotation", count=len(proto.quantization_annotation))
+        read_quantization(proto.quantization_annotation, scope.values)
         return graph
 
     def function(self, proto: Any, model_imports: dict[str, int]) -> Function:
@@ -183,15 +182,17 @@ class _ModelReader:
     def _initializers(self, proto: Any, graph: Graph, scope: _Scope) -> None:
         read = self._read_tensor
         for tensor_proto in proto.initializer:
-            self._initializer(read(tensor_proto), graph, scope)
+            value = self._initializer(read(tensor_proto), graph, scope)
+            if value is not None:
+                read_tensor_notes(value, tensor_proto)
         for sparse_proto in proto.sparse_initializer:
             self._initializer(densified(self._tensors.read_sparse(sparse_proto)), graph, scope)
 
-    def _initializer(self, tensor: Tensor, graph: Graph, scope: _Scope) -> None:
+    def _initializer(self, tensor: Tensor, graph: Graph, scope: _Scope) -> Value | None:
         name = tensor.name
         if not name:
             trace.event("load.ignored", what="initializer without a name", tensor=repr(tensor))
-            return
+            return None
         value = scope.values.get(name)
         if value is None:
             value = scope.values[name] = Value(name, self._tensor_type(tensor))
@@ -202,6 +203,7 @@ class _ModelReader:
             raise InvalidGraph(f"initializer {name!r} holds {tensor.dtype}, but the input of that name is declared as {value.type}")
         value.constant = tensor
         graph.initializers[name] = value
+        return value
 
     def _constant(self, proto: Any, graph: Graph, scope: _Scope) -> bool:
         """Make an initializer of a Constant node; False where it holds no plain tensor."""
@@ -230,7 +232,8 @@ class _ModelReader:
         """Read the nodes; the time to load a large model is spent here, so fields are read once and as slices, which is fastest."""
         values, look_up, find, imports = scope.values, scope.values.__getitem__, scope.find, scope.imports
         append, read_attributes = graph.append_new, self._attributes.read
-        overloads, metadata_exists = self._has_functions, self._ir_version >= _FIRST_IR_WITH_NODE_METADATA
+        overloads, configured = self._has_functions, self._has_configurations
+        metadata_exists = self._ir_version >= _FIRST_IR_WITH_NODE_METADATA
         texts: list[str] = []
         inputs: tuple[Value | None, ...]
         proto: Any = None
@@ -279,6 +282,8 @@ class _ModelReader:
                     node.doc = text_of(doc)
                 if metadata_exists and proto.metadata_props:
                     node.metadata = _metadata(proto)
+                if configured:
+                    read_devices(node, proto)
         except SardonyxError as error:
             raise located(error, _node_place(proto)) from error
         check_texts(texts)

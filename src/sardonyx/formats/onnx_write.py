@@ -10,6 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from sardonyx import trace
+from sardonyx.formats.onnx_annotations import (
+    plain_metadata,
+    write_devices,
+    write_quantization,
+    write_tensor_notes,
+    write_training,
+)
 from sardonyx.formats.onnx_attribute import write_attribute
 from sardonyx.formats.onnx_types import write_denotations, write_type
 from sardonyx.ir import Function, Graph, Model, Node, Tensor, Value
@@ -39,6 +46,7 @@ def write_model(proto: Any, model: Model, store: StoreTensor) -> None:
         imports.setdefault(function.domain, 1)
         _write_function(proto.functions.add(), function, store)
     _write_imports(proto.opset_import, imports)
+    write_training(proto, model)
 
 
 def _needed_ir_version(model: Model) -> int:
@@ -78,7 +86,7 @@ def _write_imports(entries: Any, imports: Mapping[str, int]) -> None:
 
 
 def _write_metadata(entries: Any, metadata: Mapping[str, str] | None) -> None:
-    for key, text in (metadata or {}).items():
+    for key, text in plain_metadata(metadata).items():
         entry = entries.add()
         entry.key, entry.value = key, text
 
@@ -140,11 +148,21 @@ class _GraphWriter:
             self._info(proto.input.add(), value)
         for value in graph.initializers.values():
             if value.constant is not None:
-                self._store(proto.initializer.add(), value.constant, self.names.of(value))
+                tensor_proto = proto.initializer.add()
+                self._store(tensor_proto, value.constant, self.names.of(value))
+                write_tensor_notes(tensor_proto, value)
         self.body(proto, graph)
         for value in graph.outputs:
             self._info(proto.output.add(), value)
+        self._quantization(proto, graph)
         self.names.leave(added)
+
+    def _quantization(self, proto: Any, graph: Graph) -> None:
+        initializers = {self.names.of(value) for value in graph.initializers.values()}
+        made = [value for node in graph for value in node.outputs]
+        for value in dict.fromkeys([*graph.inputs, *graph.initializers.values(), *made]):
+            if value.metadata:
+                write_quantization(proto, value, self.names.of(value), initializers)
 
     def body(self, proto: Any, graph: Graph) -> None:
         """State the nodes, and what is known of their values, in a GraphProto or FunctionProto."""
@@ -152,7 +170,8 @@ class _GraphWriter:
         for node in graph:
             self._node(proto.node.add(), node)
             for value in node.outputs:
-                if (value.type is not None or value.doc) and value not in outputs and self.names.of(value):
+                says = value.type is not None or value.doc or plain_metadata(value.metadata)
+                if says and value not in outputs and self.names.of(value):
                     self._info(proto.value_info.add(), value)
 
     def _info(self, proto: Any, value: Value) -> None:
@@ -173,3 +192,4 @@ class _GraphWriter:
         for name, attribute in node.attributes.items():
             write_attribute(proto.attribute.add(), name, attribute, self.graph)
         _write_metadata(proto.metadata_props, node.metadata)
+        write_devices(proto, node)

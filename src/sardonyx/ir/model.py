@@ -45,8 +45,8 @@ class Function:
 class Model:
     """A graph with the functions and opset versions that it is read under."""
 
-    __slots__ = ("doc", "domain", "functions", "graph", "ir_version", "metadata", "opset_imports", "path", "producer_name",
-                 "producer_version", "version")  # fmt: skip
+    __slots__ = ("configurations", "doc", "domain", "functions", "graph", "ir_version", "metadata", "opset_imports", "path",
+                 "producer_name", "producer_version", "training", "version")  # fmt: skip
 
     def __init__(self, graph: Graph, opset_imports: dict[str, int], *, ir_version: int = 10, path: Path | None = None) -> None:
         """Make a model.
@@ -56,12 +56,16 @@ class Model:
             opset_imports: domain -> version; "" is ai.onnx.
             ir_version: the version of the file format; informative.
             path: the file it came from, for messages and to find external data; None if from memory.
+
+        `training` and `configurations` hold what a file says of training and devices, as the file format writes it.
         """
         self.graph, self.opset_imports, self.ir_version, self.path = graph, opset_imports, ir_version, path
         self.functions: dict[FunctionId, Function] = {}
         self.producer_name = self.producer_version = self.domain = self.doc = ""
         self.version = 0
         self.metadata: dict[str, str] = {}
+        self.training: tuple[bytes, ...] = ()
+        self.configurations: tuple[bytes, ...] = ()
 
     @property
     def label(self) -> str:
