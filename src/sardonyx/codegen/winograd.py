@@ -64,6 +64,8 @@ class WinogradParams:
     places_wide: int
     columns: int
     """Output channels."""
+    out_step: int
+    """From one place of the output to the next."""
     begin_high: int
     """Padding above, as `begin_wide` on the left."""
     begin_wide: int
@@ -78,8 +80,8 @@ class WinogradParams:
 
     @staticmethod
     def blocked(target: Target, images: int, size: tuple[int, int], channels: int, places: tuple[int, int], columns: int,
-                begins: tuple[int, int], tasks: int) -> WinogradParams:  # fmt: skip
-        """The parameters, for at most as many tasks as there is scratch memory for."""
+                begins: tuple[int, int], tasks: int, out_step: int = 0) -> WinogradParams:  # fmt: skip
+        """The parameters, for at most as many tasks as there is scratch memory for; places lie densely but for an `out_step`."""
         height = conv_tiling(target).heights[conv_tiling(target).vectors][0]
         tiles = images * -(-places[0] // 2) * -(-places[1] // 2)
         most = _block_tiles(target, channels)
@@ -87,7 +89,7 @@ class WinogradParams:
         share = _round_up(share, height) if share > 4 * height else max(share, 1)
         pieces = -(-share // most)
         return WinogradParams(
-            images, *size, channels, *places, columns, *begins,
+            images, *size, channels, *places, columns, out_step or columns, *begins,
             block_tiles=min(_round_up(-(-share // pieces), height), most),
             task_tiles=share,
             chain=_chain(channels),
@@ -263,7 +265,7 @@ def _put_places(b: Kernel, table: Pointer, image: Value, top: Value, left: Value
         for j in range(2):
             exists = (top + i < p["places_high"]) & (left + j < p["places_wide"])
             place = (image * p["places_high"] + (top + i)) * p["places_wide"] + (left + j)
-            table.store(b.select(exists, place * p["columns"], -1), 2 * i + j)
+            table.store(b.select(exists, place * p["out_step"], -1), 2 * i + j)
 
 
 def _write_products(module: Module, symbol: str, shape: ConvTiling, vectors: int, height: int) -> Kernel:

@@ -112,11 +112,11 @@ class Lowering:
         return symbol
 
     def step(self, group: Group, symbol: str, buffers: Sequence[Buffer], *, writes: Sequence[int], plan: Plan,
-             in_place: Sequence[int] = ()) -> None:  # fmt: skip
+             in_place: Sequence[int] = (), pitched: bool = False) -> None:  # fmt: skip
         """Run a kernel after the steps so far."""
         name = "+".join(node.op_type for node in group.nodes)
         place = place_of(group.anchor)
-        self.steps.append(Step(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place)))
+        self.steps.append(Step(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched))
 
     def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan) -> None:
         """Run a kernel that copies its first buffer to its last, for no node of the graph."""

@@ -28,11 +28,18 @@ class Buffer:
     """The buffer that this one is a view of; None for one with memory of its own."""
     offset: Dim = 0
     """Where a view begins, in elements of its base."""
+    pitch: Dim | None = None
+    """For a view whose rows along the last dimension lie apart: from one to the next, in elements. Only its writers see it."""
 
     @property
     def is_whole(self) -> bool:
         """Whether it covers all elements of its root."""
         return self.base is None or product(self.shape) == product(self.root.shape)
+
+    @property
+    def row(self) -> Dim:
+        """From one row along the last dimension to the next, in elements."""
+        return self.shape[-1] if self.pitch is None else self.pitch
 
     @property
     def root(self) -> Buffer:
@@ -68,3 +75,5 @@ class Step:
     """Its parameters and tasks for given sizes."""
     in_place: tuple[int, ...] = ()
     """Which of the buffers may share memory with the first one written: the kernel reads each element before it writes there."""
+    pitched: bool = False
+    """Whether rows of the first buffer written may lie apart: the plan asks for its `row`."""

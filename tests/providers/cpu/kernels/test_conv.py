@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper
-from support.channels_last import compare, compiled, model_of, nhwc, random
+from support.channels_last import compare, compiled, model_of, nhwc, program_steps, random
 
 from sardonyx import InferenceSession
 from sardonyx.errors import InvalidArgument
@@ -154,3 +154,43 @@ def test_errors_do_not_grow_with_channels(C: int, kernel: int) -> None:
     by_tap = w.reshape(24, C, -1).transpose(2, 0, 1).astype(np.float64)
     exact = sum(np.einsum("mc,chw->mhw", filters, tap) for filters, tap in zip(by_tap, taps, strict=True))
     assert np.sqrt(np.mean(np.square(found[0] - exact)) / np.mean(np.square(exact))) < 2.4e-7
+
+
+_BRANCHES: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+    "point": ((20, 16, 1, 1), {}),
+    "taps": ((20, 16, 5, 3), {"pads": [2, 1, 2, 1]}),
+    "minimal": ((40, 16, 3, 3), {"pads": [1, 1, 1, 1]}),
+    "narrow": ((2, 16, 3, 3), {"pads": [1, 1, 1, 1]}),
+    "depthwise": ((16, 1, 3, 3), {"pads": [1, 1, 1, 1], "group": 16}),
+    "groups": ((24, 4, 3, 3), {"pads": [1, 1, 1, 1], "group": 4}),
+}
+
+
+@pytest.mark.parametrize("relu", [False, True])
+def test_branches_are_made_where_a_concat_joins_them(relu: bool) -> None:
+    """Each way to compute a convolution, and pooling, leaves room between its rows for the others; nothing is copied."""
+    nodes, constants, parts = [], {}, []
+    for name, (w, attributes) in _BRANCHES.items():
+        constants |= {f"{name}_w": random(*w), f"{name}_b": random(w[0], seed=1)}
+        nodes.append(helper.make_node("Conv", ["x", f"{name}_w", f"{name}_b"], [name], **attributes))
+        parts.append(f"{name}_r" if relu else name)
+        if relu:
+            nodes.append(helper.make_node("Relu", [name], [parts[-1]]))
+    nodes.append(helper.make_node("MaxPool", ["x"], ["pool"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]))
+    nodes.append(helper.make_node("Concat", [*parts, "pool"], ["y"], axis=1))
+    model = model_of(nodes, {"x": ["n", 16, "h", "w"]}, constants)
+    compare(model, [{"x": random(n, 16, height, width)} for n, height, width in _SIZES])
+    assert not [step for step in program_steps(model) if step.startswith("Concat")]
+
+
+def test_a_branch_that_something_else_reads_is_copied() -> None:
+    """Only the Concat may know that rows lie apart."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"]),
+        helper.make_node("Conv", ["x", "v"], ["b"]),
+        helper.make_node("GlobalAveragePool", ["b"], ["m"]),
+        helper.make_node("Mul", ["a", "m"], ["c"]),
+        helper.make_node("Concat", ["b", "c"], ["y"], axis=1),
+    ]
+    model = model_of(nodes, {"x": ["n", 16, "h", "w"]}, {"w": random(24, 16, 1, 1), "v": random(24, 16, 1, 1, seed=2)})
+    compare(model, [{"x": random(n, 16, height, width)} for n, height, width in _SIZES])

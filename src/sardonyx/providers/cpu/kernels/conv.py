@@ -92,10 +92,10 @@ def _lower_product(low: Lowering, group: Group, data: Buffer, weights: Array, ta
     rows = product(data.shape[:-1])
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        params = GemmParams.blocked(target, sizes(rows), M, K, threads=low.threads)
+        params = GemmParams.blocked(target, sizes(rows), M, K, threads=low.threads, ldc=sizes(result.row))
         return [*params.words(), M], params.tasks()
 
-    low.step(group, symbol, [data, packed, result, *map(low.of, tail.operands)], writes=[2], plan=plan)
+    low.step(group, symbol, [data, packed, result, *map(low.of, tail.operands)], writes=[2], plan=plan, pitched=True)
 
 
 _FIRST_OPERAND = 3
@@ -119,13 +119,15 @@ def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         images, *places, _ = sizes.shape(result.shape)
         held = sizes.shape(spatial)
-        axes = conv_axes(window, held, window.place(held, places), C, C)
+        row = sizes(result.row)
+        axes = conv_axes(window, held, window.place(held, places), C, row)
         if len(axes) == 1:
-            axes.insert(0, dataclasses.replace(_ONE_ROW, in_step=C * held[0], out_step=C * places[0]))
+            axes.insert(0, dataclasses.replace(_ONE_ROW, in_step=C * held[0], out_step=row * places[0]))
         params = DepthwiseParams.blocked(target, images, C, (axes[0], axes[1]), threads=low.threads)
         return params.words(), params.tasks()
 
-    low.step(group, symbol, [data, packed, result, *map(low.of, tail.operands)], writes=[2], plan=plan)
+    operands = map(low.of, tail.operands)
+    low.step(group, symbol, [data, packed, result, *operands], writes=[2], plan=plan, pitched=tail.may_be_pitched)
 
 
 def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, groups: int, window: Window, tail: Tail) -> None:
@@ -138,15 +140,15 @@ def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, gr
     padded = window.is_padded and not bordered
     merged = dense and not padded
     result, inner = low.result(group.result), data.shape[1:-1]
-    M, depth = weights.shape[0], weights.shape[1] * (window.kernel[-1] if merged else 1)
+    depth = weights.shape[1] * (window.kernel[-1] if merged else 1)
 
     def place(sizes: Sizes) -> Placement:
         batch, *places, _ = sizes.shape(result.shape)
-        held, C = sizes.shape(inner), sizes(channels)
-        axes = conv_axes(window, held, window.place(sizes.shape(given), places), C, M, bordered=bordered)
+        held, C, row = sizes.shape(inner), sizes(channels), sizes(result.row)
+        axes = conv_axes(window, held, window.place(sizes.shape(given), places), C, row, bordered=bordered)
         if merged:
             axes[-1] = dataclasses.replace(axes[-1], taps=1)
-        return Placement(batch, axes, image=C * prod(held), out_image=M * prod(places))
+        return Placement(batch, axes, image=C * prod(held), out_image=row * prod(places))
 
     add_product(low, group, data, result, weights, groups, depth, tail, place, padded=padded)
 

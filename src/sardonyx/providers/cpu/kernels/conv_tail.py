@@ -43,6 +43,11 @@ class Tail:
     ways: str
     """For each of them how it is read."""
 
+    @property
+    def may_be_pitched(self) -> bool:
+        """Whether the output's rows may lie apart: no operand is read at the place of what is stored."""
+        return WHOLE not in self.ways
+
 
 def tail_of(low: Lowering, group: Group, bias: Value | None) -> Tail:
     """The group's tail, after the bias."""

@@ -170,17 +170,17 @@ def lower(low: Lowering, group: Group) -> None:
             taken = taken.take(phase.taps, axis + 2)
 
         def place(sizes: Sizes, phases: Sequence[_Phase] = phases) -> Placement:
-            return _place(spread, phases, sizes.shape(data.shape), sizes.shape(result.shape))
+            return _place(spread, phases, sizes.shape(data.shape), sizes.shape(result.shape), sizes(result.row))
 
         add_product(low, group, data, result, taken, groups, C // groups, tail, place, padded=not spread.is_tiling)
 
 
-def _place(spread: _Spread, phases: Sequence[_Phase], given: Sequence[int], made: Sequence[int]) -> Placement:
+def _place(spread: _Spread, phases: Sequence[_Phase], given: Sequence[int], made: Sequence[int], row: int) -> Placement:
     batch, *sizes, C = given
-    _, *places, M = made
+    _, *places, _ = made
     begins = spread.begins(sizes, places)
     axes: list[WindowAxis] = []
-    in_step, out_step, out_begin = C, M, 0
+    in_step, out_step, out_begin = C, row, 0
     for axis in reversed(range(len(sizes))):
         phase = phases[axis]
         axes.insert(0, phase.axis(sizes[axis], places[axis], begins[axis], in_step, out_step))

@@ -83,4 +83,5 @@ def add_product(low: Lowering, group: Group, data: Buffer, result: Buffer, weigh
         )  # fmt: skip
         return params.words(), params.tasks()
 
-    low.step(group, symbol, [data, packed, result, zeros, *map(low.of, tail.operands)], writes=[2], plan=plan)
+    operands = map(low.of, tail.operands)
+    low.step(group, symbol, [data, packed, result, zeros, *operands], writes=[2], plan=plan, pitched=tail.may_be_pitched)

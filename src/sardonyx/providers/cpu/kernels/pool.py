@@ -59,8 +59,8 @@ def lower(low: Lowering, group: Group) -> None:
         images, *places, C = sizes.shape(result.shape)
         held = sizes.shape(spatial)
         placed = window.place(held, places)
-        axes = conv_axes(window, held, placed, C, C)
+        axes = conv_axes(window, held, placed, C, sizes(result.row))
         params = PoolParams.blocked(images, C, axes, [place.end for place in placed], threads=threads)
         return params.words(), params.tasks()
 
-    low.step(group, symbol, [data, result], writes=[1], plan=plan)
+    low.step(group, symbol, [data, result], writes=[1], plan=plan, pitched=True)

@@ -38,7 +38,7 @@ def _check_concat(node: Node) -> str | None:
 
 @lowers("Concat", check=_check_concat)
 def concat(low: Lowering, group: Group) -> None:
-    """Copy each input to its place in the result; one that steps of this partition make is made there, if it is dense there."""
+    """Copy each input to its place in the result; one that steps of this partition make is made there, if they can."""
     node = group.anchor
     result = low.result(node.output)
     axis = axis_of(node, 1, len(result.shape))
@@ -52,6 +52,8 @@ def concat(low: Lowering, group: Group) -> None:
         unequal = [(have, want) for have, want in pairs if have != want]
         if outer == 1 and not unequal and _is_made_here(low, part):
             part.base, part.offset = result, offset
+        elif axis == len(result.shape) - 1 and not unequal and _may_be_pitched(low, value, part):
+            part.base, part.offset, part.pitch = result, offset, result.shape[-1]
         else:
             place = Buffer(result.dtype, part.shape, base=result, offset=offset)
             source, strides = _origin(low, value)
@@ -82,6 +84,14 @@ def _checked(step: Step, unequal: Sequence[tuple[Dim, Dim]], where: str) -> Step
 def _is_made_here(low: Lowering, buffer: Buffer) -> bool:
     """Whether steps of this partition write the buffer, which has memory of its own so far."""
     return buffer.base is None and any(step.buffers[place].root is buffer for step in low.steps for place in step.writes)
+
+
+def _may_be_pitched(low: Lowering, value: Value | None, part: Buffer) -> bool:
+    """Whether the rows of the buffer may lie apart: those who write it can do that, and only the one who asks reads it."""
+    writers = [step for step in low.steps if any(step.buffers[place] is part for place in step.writes)]
+    users = {step for step in low.steps if any(buffer.root is part for buffer in step.buffers)}
+    return (part.base is None and given(value).use_count == 1 and bool(writers) and users == set(writers)
+            and all(step.pitched and step.buffers[step.writes[0]] is part for step in writers))  # fmt: skip
 
 
 def _origin(low: Lowering, value: Value | None) -> tuple[Buffer, list[Dim]]:

@@ -62,9 +62,9 @@ def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, wi
         height, width = sizes.shape(spatial)
         rows, columns = window.place((height, width), (high, wide))
         params = WinogradParams.blocked(
-            target, images, (height, width), C, (high, wide), M, (rows.begin, columns.begin), tasks
+            target, images, (height, width), C, (high, wide), M, (rows.begin, columns.begin), tasks, sizes(result.row)
         )  # fmt: skip
         return params.words(), params.tasks()
 
-    operands = map(low.of, tail.operands)
-    low.step(group, symbol, [data, packed, result, zeros, scratch, *operands], writes=[2, 4], plan=plan)
+    buffers = [data, packed, result, zeros, scratch, *map(low.of, tail.operands)]
+    low.step(group, symbol, buffers, writes=[2, 4], plan=plan, pitched=tail.may_be_pitched)
