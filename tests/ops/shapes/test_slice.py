@@ -43,8 +43,8 @@ def test_ranges(dim: Dim, start: Dim | None, end: Dim, step: int, expected: Dim)
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 9), st.integers(-12, 12), st.integers(-12, 12), st.sampled_from([-3, -2, -1, 1, 2, 3]))
 def test_slices_agree_with_numpy(size: int, start: int, end: int, step: int) -> None:
-    """Sizes and known elements are those of NumPy, and a symbolic size evaluates to the same."""
-    expected = np.arange(size)[start:end:step]
+    """Sizes and known elements are those of NumPy, but for a start before the axis; a symbolic size evaluates to the same."""
+    expected = np.arange(size)[max(start, -size) if step < 0 else start : end : step]
     (fact,) = infer_op("Slice", ints(*range(size)), ints(start), ints(end), ints(0), ints(step))
     assert fact.elements == expected.tolist()
     (dim,) = infer_op("Slice", floats(A), ints(start), ints(end), ints(0), ints(step))[0].shape or ()
@@ -118,3 +118,13 @@ def test_center_crop_pad_sets_sizes() -> None:
     """The named axes get the target's sizes."""
     assert infer_shape("CenterCropPad", floats(A, 3, 4), ints(8, B), axes=(0, 2)) == (8, 3, B)
     assert "has 1 elements for 2 axes" in error_of("CenterCropPad", floats(2, 3), ints(8))
+
+
+def test_backwards_a_range_is_clamped_as_the_standard_says() -> None:
+    """A start before the axis is its first element; a far end is no end, but of Slice-10."""
+    inputs = (floats(5), ints(-10), ints(-100), ints(0), ints(-1))
+    assert infer_shape("Slice", *inputs) == (1,)
+    for end in (2**31 - 1, 2**63 - 1):
+        inputs = (floats(5), ints(4), ints(end), ints(0), ints(-1))
+        assert infer_shape("Slice", *inputs) == (0,)
+        assert infer_shape("Slice", *inputs, version=10) == (5,)

@@ -17,6 +17,9 @@ from sardonyx.ops.shapes.elements import dims_of, ints_of
 
 __all__: list[str] = []
 
+_TO_THE_END = (2**31 - 1, 2**63 - 1)
+_FIRST_CLOSED = 11
+"""From this version on an end that is far to the right is no end of a range backwards."""
 _FAR = 2**31 - 1
 """An index from which on a slice is taken to reach the end of any symbolic dimension."""
 
@@ -32,7 +35,14 @@ def slice_(call: ShapeCall, x: Fact, starts: Fact, ends: Fact, axes: Fact | None
     if places is None or count is None:
         return tensor(x.dtype, unknown_shape(len(x.shape)))
     strides = [1] * count if steps is None else dims_of(steps) or [None] * count
+    if call.version < _FIRST_CLOSED:
+        last = [_opened(end, step) for end, step in zip(last, strides, strict=False)] if last is not None else None
     return _slice(x, first or [None] * count, last or [None] * count, places, strides)
+
+
+def _opened(end: Dim | None, step: Dim | None) -> Dim | None:
+    """An end of Slice-10, where the greatest integers mean "as far as the axis goes" backwards too."""
+    return -_TO_THE_END[1] if end in _TO_THE_END and isinstance(step, int) and step < 0 else end
 
 
 def _count(first: list[Any] | None, last: list[Any] | None, starts: Fact, ends: Fact, axes: Fact | None) -> int | None:
@@ -78,7 +88,7 @@ def _sliced(dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None) -> D
     if start is None or end is None or not isinstance(step, int):
         return anonymous()
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
-        return len(range(*slice(start, end, step).indices(dim)))
+        return len(range(dim)[_part(start, end, step, dim)])
     if step < 0:
         return _reversed(dim, start, end, step)
     first, last = _clamped(start, dim), _clamped(end, dim)
@@ -91,6 +101,11 @@ def _sliced(dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None) -> D
     else:
         extent = maximum(last - first, 0)
     return ceil_div(extent, step)
+
+
+def _part(start: int, end: int, step: int, size: int) -> slice:
+    """What a range along an axis of `size` means, as Python's slice: a start before the axis is its first element."""
+    return slice(max(start, -size) if step < 0 else start, end, step)
 
 
 def _clamped(index: Dim, dim: Dim) -> Dim | None:
@@ -114,7 +129,7 @@ def _sliced_value(value: Array, places: Sequence[int], starts: Sequence[Dim | No
     for place, start, end, step in zip(places, starts, ends, steps, strict=True):
         if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int)):
             return None
-        index[place] = slice(start, end, step)
+        index[place] = _part(start, end, step, value.shape[place])
     return value[tuple(index)]
 
 

@@ -33,12 +33,20 @@ def test_concat_joins_along_an_axis():
         (-1000, -1000, -1, [0]),
         (3, 1, 1, []),
         (1000, 2, -1, [4, 3]),
-        (-1, 2**63 - 1, -2, [4, 2, 0]),
+        (-1, 2**63 - 1, -2, []),
     ],
 )
 def test_slice_clamps_its_bounds(start, end, step, want):
     """Bounds beyond an axis stop at its ends, forwards and backwards."""
     assert run_op("Slice", LINE, ints(start), ints(end), ints(0), ints(step)).tolist() == want
+
+
+@pytest.mark.parametrize("end", [2**31 - 1, 2**63 - 1])
+def test_the_greatest_end_of_slice_10_is_open(end):
+    """Slice-10 recommends it for "as far as the axis goes"; from Slice-11 on it is clamped as any other."""
+    arguments = ("Slice", LINE, ints(-1), ints(end), ints(0), ints(-2))
+    assert run_op(*arguments, version=10).tolist() == [4, 2, 0]
+    assert run_op(*arguments, version=11).tolist() == []
 
 
 def test_slice_of_opset_1_has_attributes():

@@ -39,21 +39,31 @@ def concat(_node: Call, *inputs: Array, axis: int = 1) -> Array:
 
 
 _TO_THE_END = (2**31 - 1, 2**63 - 1)
-"""Ends that mean "as far as the axis goes", backwards too, as in ONNX Runtime: Slice-10 named no other for that."""
+"""Ends that Slice-10 recommends for "as far as the axis goes", and ONNX Runtime reads so backwards too; from Slice-11 on the
+standard recommends the least integers for that, and these are clamped as any others."""
 
 
-def _clamped(start: int, end: int, step: int, length: int) -> slice:
-    """The part of an axis of `length` that ONNX Slice-13 means, as a slice that NumPy reads the same way."""
+def _clamped(start: int, end: int, step: int, length: int, *, is_open: bool) -> slice:
+    """The part of an axis of `length` that ONNX Slice-13 means, as a slice that NumPy reads the same way.
+
+    `is_open` reads the ends of Slice-10.
+    """
     start = start + length if start < 0 else start
     end = end + length if end < 0 else end
     if step > 0:
         return slice(min(max(start, 0), length), min(max(end, 0), length), step)
-    end = -1 if end in _TO_THE_END else min(max(end, -1), length - 1)
+    end = -1 if is_open and end in _TO_THE_END else min(max(end, -1), length - 1)
     return slice(min(max(start, 0), length - 1), None if end < 0 else end, step) if length else slice(0, 0)
 
 
 def _sliced(
-    data: Array, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None, steps: Sequence[int] | None
+    data: Array,
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int] | None,
+    steps: Sequence[int] | None,
+    *,
+    is_open: bool,
 ) -> Array:
     axes = range(len(starts)) if axes is None else axes
     steps = (1,) * len(starts) if steps is None else steps
@@ -66,18 +76,18 @@ def _sliced(
         raise InvalidArgument(f"steps={list(steps)} has a 0; a step goes forwards (> 0) or backwards (< 0)")
     parts = [slice(None)] * data.ndim
     for axis, start, end, step in zip(normalize_axes(axes, data.ndim), starts, ends, steps, strict=True):
-        parts[axis] = _clamped(start, end, step, data.shape[axis])
+        parts[axis] = _clamped(start, end, step, data.shape[axis], is_open=is_open)
     return data[tuple(parts)]
 
 
 @kernel("Slice")
 def slice_1(_node: Call, data: Array, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None = None) -> Array:
     """Take a box of `data`; bounds are attributes, clamped to each axis. A view. ONNX Slice-1."""
-    return _sliced(data, starts, ends, axes, None)
+    return _sliced(data, starts, ends, axes, None, is_open=True)
 
 
 @kernel("Slice", since=10)
-def slice_10(_node: Call, data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Array:
+def slice_10(node: Call, data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Array:
     """Take a strided box of `data`; bounds are 1-D inputs, clamped to each axis. A view. ONNX Slice-10 to -13."""
     return _sliced(
         data,
@@ -85,6 +95,7 @@ def slice_10(_node: Call, data: Array, starts: Array, ends: Array, axes: Array |
         as_ints(ends, "ends"),
         None if axes is None else as_ints(axes, "axes"),
         None if steps is None else as_ints(steps, "steps"),
+        is_open=node.version < 11,
     )
 
 
