@@ -19,6 +19,7 @@ from sardonyx.errors import (
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 from sardonyx.session.providers import get_all_providers, get_available_providers
+from sardonyx.session.seeds import set_seed
 from sardonyx.session.values import ModelMetadata, NodeArg
 from sardonyx.version import __version__
 
@@ -45,6 +46,7 @@ __all__ = [
     "get_available_providers",
     "get_device",
     "get_version_string",
+    "set_seed",
 ]
 
 

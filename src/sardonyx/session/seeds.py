@@ -1,0 +1,19 @@
+"""Random numbers that repeat."""
+
+from __future__ import annotations
+
+__all__ = ["set_seed"]
+
+
+def set_seed(seed: int) -> None:
+    """Make nodes that draw random numbers without a seed of their own repeat them from here on, in the whole process.
+
+    The same numbers come again if the same nodes run in the same order. Nodes with the attribute `seed` are not touched: they draw
+    the same numbers at every run.
+
+    Raises:
+        InvalidArgument: `seed` is negative.
+    """
+    from sardonyx.providers.reference.kernels import random  # NumPy's kernels are not loaded before a session needs them
+
+    random.set_seed(seed)
