@@ -19,11 +19,12 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from sardonyx import config
 from sardonyx.trace import event
 
-__all__ = ["DiskCache", "Report", "shared_cache"]
+__all__ = ["Cache", "DiskCache", "Report", "shared_cache"]
 
 Report = Callable[[str, str], None]
 """Is told the name of an event, such as `disk_cache.corrupt`, and its detail."""
@@ -35,6 +36,16 @@ _SUFFIX = ".sxo"
 
 def _silent(event: str, detail: str) -> None:
     """Tell nobody."""
+
+
+class Cache(Protocol):
+    """Where compiled objects are looked up and kept."""
+
+    def load(self, key: str) -> bytes | None:
+        """The object kept under `key`, or None if there is none that can be trusted."""
+
+    def store(self, key: str, content: bytes) -> None:
+        """Keep an object under `key`, where that is possible."""
 
 
 class DiskCache:
@@ -124,15 +135,16 @@ class DiskCache:
     def _trim(self) -> int:
         """Delete the files used longest ago, drafts of dead writers too, until the rest keeps to the bound; return its size."""
         files = []
-        for path in self.folder.iterdir():
-            with contextlib.suppress(OSError):
-                status = path.stat()
-                files.append((status.st_mtime_ns, status.st_size, path))
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    status = entry.stat()
+                    files.append((status.st_mtime_ns, status.st_size, entry.path))
         total = sum(size for _, size, _ in files)
         for _, size, path in sorted(files):
             if total <= self._limit_bytes:
                 break
-            self._remove(path)
+            self._remove(Path(path))
             total -= size
         return total
 
