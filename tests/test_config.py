@@ -55,6 +55,16 @@ def test_a_trace_file_is_named_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert config.trace_file() == Path("/t.jsonl")
 
 
+@pytest.mark.parametrize(("text", "limit"), [("1000", 1000), ("0", None), ("1G", None), ("", None)])
+def test_limits_are_configured(monkeypatch: pytest.MonkeyPatch, text: str, limit: int | None) -> None:
+    """Positive numbers; else tensors may take half of the memory, at most 64 GiB, and loops may run 10 million times."""
+    monkeypatch.setenv("SARDONYX_MAX_TENSOR_BYTES", text)
+    monkeypatch.setenv("SARDONYX_MAX_ITERATIONS", text)
+    limits = config.Limits()
+    assert limits.iterations == (limit or 10_000_000)
+    assert limits.tensor_bytes == limit if limit else 1 << 20 < limits.tensor_bytes <= 64 << 30
+
+
 def test_limits_are_positive_and_fixed() -> None:
     """Every limit bounds something, and none can be changed at run time."""
     assert all(limit > 0 for limit in dataclasses.astuple(config.LIMITS))

@@ -8,6 +8,11 @@ No other module reads `os.environ`. Variables are read when asked for, so a test
     SARDONYX_CACHE_BYTES   its size limit in bytes (default 1 GiB)
     SARDONYX_COMPILE       `inline` runs LLVM in this process, not in one of its own
     SARDONYX_TRACE         a file that trace events are appended to as JSON lines
+
+The limits are read once, when the package is imported:
+
+    SARDONYX_MAX_TENSOR_BYTES  largest tensor that a node may make (default: half of the machine's memory, at most 64 GiB)
+    SARDONYX_MAX_ITERATIONS    most iterations of a Loop (default 10 million)
 """
 
 from __future__ import annotations
@@ -19,12 +24,38 @@ from pathlib import Path
 __all__ = ["LIMITS", "Limits", "cache_dir", "cache_limit_bytes", "compiles_inline", "isa", "num_threads", "trace_file"]
 
 
+_MOST_BYTES = 64 << 30
+
+
+def _number(name: str, default: int) -> int:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() and int(text) > 0 else default
+
+
+def _half_of_memory() -> int:
+    try:
+        return min(_MOST_BYTES, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    except (AttributeError, OSError, ValueError):
+        return _MOST_BYTES
+
+
+def _tensor_bytes() -> int:
+    return _number("SARDONYX_MAX_TENSOR_BYTES", _half_of_memory())
+
+
+def _iterations() -> int:
+    return _number("SARDONYX_MAX_ITERATIONS", 10_000_000)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
     """What a small file may ask for at most."""
 
-    tensor_bytes: int = 64 << 30
-    """Largest tensor that a node may ask to make; also the largest initializer."""
+    tensor_bytes: int = dataclasses.field(default_factory=_tensor_bytes)
+    """Largest tensor that a node may ask to make, and most bytes that the iterations of a loop may collect; also the largest
+    initializer."""
+    iterations: int = dataclasses.field(default_factory=_iterations)
+    """Most iterations of a Loop."""
     function_depth: int = 64
     """Deepest nesting of function calls and subgraphs."""
     nodes: int = 2_000_000

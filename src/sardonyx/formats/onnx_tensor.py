@@ -93,7 +93,8 @@ class TensorReader:
             return self._strings(proto, shape, count, what)
         needed = packed_size_bytes(dtype, count)
         if needed > LIMITS.tensor_bytes:
-            raise InvalidGraph(f"{what} has {needed} bytes; at most {LIMITS.tensor_bytes} are allowed")
+            most = LIMITS.tensor_bytes
+            raise InvalidGraph(f"{what} has {needed} bytes; at most {most} are allowed; raise SARDONYX_MAX_TENSOR_BYTES")
         if proto.data_location == _EXTERNAL:
             entries = {text_of(entry.key): text_of(entry.value) for entry in proto.external_data}
             return functools.partial(unpack, self._external.read(entries, needed, what), dtype, shape)

@@ -12,13 +12,14 @@ import numpy as np
 from sardonyx.codegen import driver
 from sardonyx.codegen.driver import Driver, StepTable
 from sardonyx.codegen.jit import Engine
-from sardonyx.errors import InvalidArgument
+from sardonyx.config import LIMITS
+from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.ir import Shape, Value
 from sardonyx.provider import Bound, TensorSpec, check_cancelled
 from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.sizes import Sizes, solve
-from sardonyx.providers.cpu.steps import Buffer
-from sardonyx.providers.cpu.storage import Home, Storage, item_bytes
+from sardonyx.providers.cpu.steps import Buffer, Step
+from sardonyx.providers.cpu.storage import Home, Storage, item_bytes, size_bytes
 
 __all__ = ["CpuProgram"]
 
@@ -67,10 +68,12 @@ class CpuProgram:
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
         """Fix all sizes for inputs of these shapes; raises InvalidArgument where they contradict what was compiled."""
         sizes = solve(self._names, self._shapes, shapes)
-        offsets, arena_bytes = self._storage.arena(sizes)
-        steps = []
         for step in self._storage.steps:
-            params, tasks = step.plan(sizes)
+            _check_sizes(step, sizes)
+        steps = []
+        offsets, arena_bytes = self._storage.arena(sizes)
+        for step in self._storage.steps:
+            params, tasks = _planned(step, sizes)
             buffers = [self._fixed.get(buffer) or self._place(buffer, offsets, sizes) for buffer in step.buffers]
             steps.append(driver.Step(self._kernels[step.symbol], buffers, params, tasks))
         bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
@@ -119,6 +122,25 @@ class CpuProgram:
         step = self._storage.steps[index]
         return InvalidArgument(f"{step.place}: element {status - 1} of its indices is out of range; indices must lie within the "
                                "axis that they count along, negative ones from its end")  # fmt: skip
+
+
+def _planned(step: Step, sizes: Sizes) -> tuple[Sequence[int], int]:
+    try:
+        return step.plan(sizes)
+    except SardonyxError as error:
+        raise located(error, step.place) from error
+
+
+def _check_sizes(step: Step, sizes: Sizes) -> None:
+    """Refuse what a step would write where it is beyond `LIMITS.tensor_bytes`, before anything is allocated for it."""
+    for index in step.writes:
+        needed = size_bytes(step.buffers[index], sizes)
+        if needed > LIMITS.tensor_bytes:
+            shape = sizes.shape(step.buffers[index].shape)
+            raise InvalidArgument(
+                f"{step.place}: the output would have shape {shape}, that is {needed} bytes; at most {LIMITS.tensor_bytes} are "
+                "allowed: check the inputs that set the shape, or raise SARDONYX_MAX_TENSOR_BYTES"
+            )
 
 
 class _Tables:

@@ -12,7 +12,7 @@ from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS, Buffer, Step
 
-__all__ = ["Home", "Storage", "item_bytes"]
+__all__ = ["Home", "Storage", "item_bytes", "size_bytes"]
 
 
 class Home(enum.Enum):

@@ -18,6 +18,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering, lowers
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
+from sardonyx.providers.cpu.strided import moved_type
 
 __all__ = ["Walk", "broadcast_walk", "can_broadcast", "check", "copy_to", "joins_elementwise"]
 
@@ -156,7 +157,7 @@ def copy_to(low: Lowering, value: Value, source: Buffer) -> Buffer:
     """Copy `source` to a new buffer that holds `value` from now on."""
     result = low.result(value)
     walk = Walk([product(result.shape)], [(True, True)])
-    kind = element_type(source.dtype)
+    kind = element_type(source.dtype) or moved_type(source.dtype)
     if kind is None:
         raise TypeError(f"kernels do not move elements of {source.dtype}")
     moved = argument(0, kind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Expr, Node, Shape
 from sardonyx.ir.shape import product
 from sardonyx.partition.layout import NHWC_DOMAIN
@@ -10,7 +9,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.elementwise import can_broadcast
 from sardonyx.providers.cpu.lowering import Lowering, lowers
 from sardonyx.providers.cpu.operands import check_moved, shape_of
-from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides
+from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides, moved_type
 
 
 def _check_view(node: Node) -> str | None:
@@ -19,8 +18,8 @@ def _check_view(node: Node) -> str | None:
         return "its shape is not known"
     if source.constant is not None:
         return "its input is a constant, which folding takes care of"
-    if source.dtype is DataType.STRING:
-        return "elements of type string"
+    if moved_type(source.dtype) is None:
+        return f"elements of type {source.dtype}"
     if product(source.shape) != product(result.shape):
         return f"that {source.shape} and {result.shape} have as many elements depends on sizes"
     return None

@@ -13,6 +13,7 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.broadcast import BinaryFunction, align_old, combine
+from sardonyx.providers.reference.kernels.dimensions import check_broadcast_size
 from sardonyx.providers.reference.kernels.power import power
 from sardonyx.providers.reference.kernels.precision import quiet, require_same_type, widen
 from sardonyx.providers.reference.registry import Call, KernelFunction, kernel
@@ -148,6 +149,7 @@ _MANY = 4096
 def where(_node: Call, condition: Array, x: Array, y: Array) -> Array:
     """Take x where `condition` (bool), else y; the three broadcast together; x and y of one type. ONNX Where-9, Where-16."""
     require_same_type(x, y)
+    check_broadcast_size(condition, x, y)
     try:
         return _choose(condition, x, y)
     except ValueError as error:

@@ -8,6 +8,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.dimensions import check_broadcast_size
 from sardonyx.providers.reference.kernels.half import from_half, to_half
 from sardonyx.providers.reference.kernels.precision import require_same_type
 
@@ -21,6 +22,8 @@ def combine(function: BinaryFunction, a: Array, b: Array) -> Array:
     """`function(a, b)` for tensors of one type; raises InvalidArgument where types differ or shapes do not broadcast."""
     if a.dtype != b.dtype:
         require_same_type(a, b)
+    if a.shape != b.shape:
+        check_broadcast_size(a, b)
     try:
         if a.dtype == np.float16:
             result = np.asarray(function(from_half(a), from_half(b)))

@@ -10,7 +10,7 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.delegate import run_standard
-from sardonyx.providers.reference.kernels.dimensions import normalize_axis
+from sardonyx.providers.reference.kernels.dimensions import check_output_size, normalize_axis
 from sardonyx.providers.reference.kernels.precision import widen
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -149,6 +149,7 @@ def cdist(call: Call, a: Array, b: Array, *, metric: str = "sqeuclidean") -> Arr
             f"A has shape {a.shape}, B {b.shape} and metric is {metric!r}; expected (M, C), (K, C), "
             f"and one of {', '.join(_DISTANCES)}"
         )
+    check_output_size((len(a), len(b)), a.itemsize)
     norms = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1)
     squared = np.maximum(norms - 2 * np.matmul(a, b.T), 0)
     return np.asarray(finish(squared), a.dtype)

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Graph
@@ -41,19 +42,23 @@ def loop(call: Call, trip_count: Array | None = None, cond: Array | None = None,
     """
     carried: list[Any] = list(v_initial)
     _expect_arity(body, 2 + len(carried), 1 + len(carried))
-    collected: list[list[Any]] = [[] for _ in range(body.output_count - 1 - len(carried))]
+    collected = _Collected(body.output_count - 1 - len(carried))
     limit = None if trip_count is None else int(_read_scalar("M", trip_count))
     going = True if cond is None else bool(_read_scalar("cond", cond))
     for iteration in itertools.count():
         if not going or (limit is not None and iteration >= limit):
             break
+        if iteration == LIMITS.iterations:
+            raise InvalidArgument(
+                f"the loop has made {iteration} iterations of {'any number' if limit is None else limit}, which is the limit; "
+                "check M and the condition, or raise SARDONYX_MAX_ITERATIONS"
+            )
         condition, *outputs = body(np.array(iteration, np.int64), np.array(going), *carried)
         going = bool(_read_scalar("the condition that the body returns", condition))
         carried = outputs[: len(carried)]
-        for values, value in zip(collected, outputs[len(carried) :], strict=True):
-            values.append(value)
+        collected.add(outputs[len(carried) :])
     first = len(carried)
-    stacked = (_stack(call, body, first + k, 1 + first + k, values) for k, values in enumerate(collected))
+    stacked = (_stack(call, body, first + k, 1 + first + k, values) for k, values in enumerate(collected.outputs))
     return (*carried, *stacked)
 
 
@@ -145,6 +150,25 @@ def sequence_map(call: Call, input_sequence: list[Any], *additional_inputs: Any,
     return tuple(outputs)
 
 
+class _Collected:
+    """What a body gave in each iteration, by output; all of it together is bounded by `LIMITS.tensor_bytes`."""
+
+    def __init__(self, count: int) -> None:
+        self.outputs: list[list[Any]] = [[] for _ in range(count)]
+        self._bytes = 0
+
+    def add(self, values: Sequence[Any]) -> None:
+        """Keep the values of one iteration."""
+        for kept, value in zip(self.outputs, values, strict=True):
+            kept.append(value)
+            self._bytes += getattr(value, "nbytes", 0)
+        if self._bytes > LIMITS.tensor_bytes:
+            raise InvalidArgument(
+                f"{len(self.outputs[0])} iterations have made scan outputs of {self._bytes} bytes; at most {LIMITS.tensor_bytes} "
+                "are allowed: check how often the loop runs, or raise SARDONYX_MAX_TENSOR_BYTES"
+            )
+
+
 def _read_scalar(name: str, array: Any) -> Any:
     if array is None or np.size(array) != 1:
         found = "no value" if array is None else f"shape {np.shape(array)}"
@@ -211,13 +235,12 @@ def _front(x: Array, axis: int, backward: int) -> Array:
 
 def _iterate(body: Body, states: list[Any], sequences: list[Array]) -> tuple[list[Any], list[list[Any]]]:
     """Scan `sequences` along their first axes; return the last states and, per scan output, its values in order."""
-    collected: list[list[Any]] = [[] for _ in range(body.output_count - len(states))]
+    collected = _Collected(body.output_count - len(states))
     for elements in zip(*sequences, strict=True):
         outputs = body(*states, *map(np.asarray, elements))
         states, scanned = outputs[: len(states)], outputs[len(states) :]
-        for values, value in zip(collected, scanned, strict=True):
-            values.append(value)
-    return states, collected
+        collected.add(scanned)
+    return states, collected.outputs
 
 
 def _read_batch_and_steps(scanned: Sequence[Array]) -> tuple[int, int]:

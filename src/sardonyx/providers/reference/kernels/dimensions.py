@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +10,10 @@ from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["as_float", "as_int", "as_ints", "check_output_size", "normalize_axes", "normalize_axis", "normalize_position"]
+__all__ = [
+    "as_float", "as_int", "as_ints", "check_broadcast_size", "check_output_size", "normalize_axes", "normalize_axis",
+    "normalize_position",
+]  # fmt: skip
 
 def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
     """The axis counted from the front; raises InvalidArgument outside [-rank, rank)."""
@@ -56,11 +60,21 @@ def as_float(value: Array, name: str) -> float:
     return float(value.reshape(-1)[0])
 
 
+def check_broadcast_size(*arrays: Array) -> None:
+    """Raise InvalidArgument where what the arrays broadcast to is beyond `LIMITS.tensor_bytes`; shapes that do not fit pass."""
+    widest = max(array.itemsize for array in arrays)
+    if math.prod(array.size for array in arrays) * widest <= LIMITS.tensor_bytes:
+        return
+    sizes = itertools.zip_longest(*(reversed(array.shape) for array in arrays), fillvalue=1)
+    check_output_size(tuple(max(column) if min(column) else 0 for column in sizes)[::-1], widest)
+
+
 def check_output_size(shape: Sequence[int], item_bytes: int) -> None:
     """Raise InvalidArgument for a shape beyond `LIMITS.tensor_bytes`, before anything is allocated for it."""
     size_bytes = math.prod(shape) * item_bytes
     if size_bytes > LIMITS.tensor_bytes:
         raise InvalidArgument(
             f"the output would have shape {tuple(shape)}, that is {size_bytes} bytes; "
-            f"at most {LIMITS.tensor_bytes} are allowed: check the inputs that set the shape"
+            f"at most {LIMITS.tensor_bytes} are allowed: check the inputs that set the shape, or raise "
+            "SARDONYX_MAX_TENSOR_BYTES"
         )

@@ -34,6 +34,7 @@ def gather(_node: Call, data: Array, indices: Array, *, axis: int = 0) -> Array:
     if indices.ndim == 0:
         position = normalize_position(as_int(indices, "indices"), data.shape[at], "indices")
         return data[(slice(None),) * at + (position,)]
+    check_output_size((*data.shape[:at], *indices.shape, *data.shape[at + 1 :]), data.itemsize)
     return np.take(data, _checked(indices, data.shape[at]), axis=at)
 
 
@@ -82,6 +83,7 @@ def _tuple_grid(data: Array, indices: Array, batch_dims: int = 0) -> tuple[Array
 def gather_nd(_node: Call, data: Array, indices: Array, *, batch_dims: int = 0) -> Array:
     """Take the slices of `data` at the k-tuples in indices' last axis. ONNX GatherND-11, -12 (batch_dims)."""
     grid = _tuple_grid(data, indices, batch_dims)
+    check_output_size((*indices.shape[:-1], *data.shape[len(grid) :]), data.itemsize)
     if grid:
         return data[grid]
     return np.broadcast_to(data, indices.shape[:-1] + data.shape)

@@ -6,6 +6,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.dimensions import check_output_size
 
 __all__ = ["check_product", "multiply"]
 
@@ -23,6 +24,13 @@ def check_product(a: Array, b: Array) -> None:
         raise InvalidArgument(
             f"A has shape {a.shape} and B has shape {b.shape}: leading axes {a.shape[:-2]} and {b.shape[:-2]} do not broadcast"
         ) from None
+    if a.size * b.size > _MANY:
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        check_output_size((*batch, *a.shape[-2:-1], *(b.shape[-1:] if b.ndim > 1 else ())), max(a.itemsize, b.itemsize))
+
+
+_MANY = 1 << 28
+"""Products of no more elements than this in A times those in B need no further check: no limit is so low."""
 
 
 def multiply(a: Array, b: Array) -> Array:

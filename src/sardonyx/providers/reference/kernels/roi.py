@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.dimensions import check_output_size
@@ -68,6 +69,7 @@ def _roi_align(
     for rows, columns in {(int(rows), int(columns)) for rows, columns in counts}:
         if rows < 1 or columns < 1:
             continue
+        _check_samples(rows * output[0], columns * output[1], x.shape[1])
         members = np.flatnonzero((counts[:, 0] == rows) & (counts[:, 1] == columns))
         step = max(1, _BLOCK_ELEMENTS // max(1, x.shape[1] * output[0] * output[1] * rows * columns))
         for start in range(0, len(members), step):
@@ -78,6 +80,15 @@ def _roi_align(
             ]
             y[part] = _pool_samples(pixels, batch_indices[part], taps, (output[0], rows, output[1], columns), mode)
     return y.transpose(0, 3, 1, 2).astype(x.dtype, copy=False)
+
+
+def _check_samples(rows: int, columns: int, channels: int) -> None:
+    needed = rows * columns * channels * 4
+    if needed > LIMITS.tensor_bytes:
+        raise InvalidArgument(
+            f"a region is sampled {rows} x {columns} times over {channels} channels, that is {needed} bytes; at most "
+            f"{LIMITS.tensor_bytes} are allowed: check rois and sampling_ratio, or raise SARDONYX_MAX_TENSOR_BYTES"
+        )
 
 
 def _check_regions(

@@ -35,6 +35,7 @@ def concat(_node: Call, *inputs: Array, axis: int = 1) -> Array:
             raise InvalidArgument(
                 f"input {index} has shape {other.shape}, input 0 has {first.shape}; except along axis {at} they must agree"
             )
+    check_output_size((sum(item.size for item in inputs),), first.itemsize)
     return first if len(inputs) == 1 else np.concatenate(inputs, axis=at)
 
 
