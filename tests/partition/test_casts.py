@@ -141,5 +141,5 @@ def test_a_constant_is_shared_by_the_graphs_of_a_model() -> None:
     held = model("graph(x: float16[3]) -> (y: float16[3]) {\n w: float16[3] = ... 1\n y = Add(x, w)\n}")
     widening, value = Widening(), held.graph.initializers["w"]
     assert value.constant is not None
-    assert widening.of(value, value.constant) is widening.of(value, value.constant)
-    assert widening.of(value, value.constant).numpy().dtype == np.float32
+    assert widening.of(value.constant) is widening.of(value.constant)
+    assert widening.of(value.constant).numpy().dtype == np.float32

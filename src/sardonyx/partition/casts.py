@@ -40,13 +40,13 @@ class Widening:
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._tensors: dict[Value, Tensor] = {}
+        self._tensors: dict[Tensor, Tensor] = {}
 
-    def of(self, value: Value, narrow: Tensor) -> Tensor:
-        """The constant `narrow` of `value` in float32; computed when it is first read, and once."""
-        if value not in self._tensors:
-            self._tensors[value] = Tensor(DataType.FLOAT, narrow.shape, lambda: narrow.numpy().astype(np.float32), narrow.name)
-        return self._tensors[value]
+    def of(self, narrow: Tensor) -> Tensor:
+        """`narrow` in float32; computed when it is first read, and once."""
+        if narrow not in self._tensors:
+            self._tensors[narrow] = Tensor(DataType.FLOAT, narrow.shape, lambda: narrow.numpy().astype(np.float32), narrow.name)
+        return self._tensors[narrow]
 
 
 def widen(graph: Graph, providers: Sequence[Provider], widening: Widening) -> int:
@@ -66,7 +66,8 @@ def widen(graph: Graph, providers: Sequence[Provider], widening: Widening) -> in
     native = _claimed(graph, providers[:-1], tuple(graph))
     if able <= native:
         return 0
-    copy, copies = _copy(graph, widening)
+    copy, copies = _copy(graph)
+    _apply(copy, {copies[node] for node in able}, widening)
     wide = _claimed(copy, providers[:-1], tuple(copy))
     runs_wide = {node for node in able if copies[node] in wide}
     island = _grow(runs_wide - native, {node for node in runs_wide & native if not _is_lookup(node)})
@@ -117,16 +118,13 @@ def _claimed(graph: Graph, providers: Sequence[Provider], nodes: tuple[Node, ...
     return found
 
 
-def _copy(graph: Graph, widening: Widening) -> tuple[Graph, dict[Node, Node]]:
-    """A copy of `graph` whose narrow values are all wide, to be asked about, and the copy of each node; constants are shared."""
+def _copy(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
+    """A copy of `graph`, and the copy of each node; constants, attributes and subgraphs are shared."""
     values: dict[Value, Value] = {}
 
     def twin(value: Value | None) -> Value | None:
         if value is not None and value not in values:
-            constant = value.constant
-            if constant is not None and _is_narrow(value):
-                constant = widening.of(value, constant)
-            values[value] = Value(value.name, _wide_type(value) if _is_narrow(value) else value.type, constant)
+            values[value] = Value(value.name, value.type, value.constant)
         return None if value is None else values[value]
 
     copy = Graph(graph.name)
@@ -186,7 +184,7 @@ def _apply(graph: Graph, island: Collection[Node], widening: Widening) -> None:
 def _enter(graph: Graph, node: Node, value: Value, widening: Widening) -> Value:
     """`value` in float32, for `node` and those after it."""
     if value.constant is not None:
-        return graph.add_initializer(widening.of(value, value.constant), value.name)
+        return graph.add_initializer(widening.of(value.constant), value.name)
     cast = Node("Cast", [value], 1, {"to": int(DataType.FLOAT)}, version=_CAST_VERSION, name=f"{value.name or node.name}/widened")
     cast.output.type = _wide_type(value)
     return graph.insert_before(node, cast).output

@@ -1,0 +1,96 @@
+"""How many transposes are left inside the partitions of a provider that prefers NHWC.
+
+    python benchmarks/transposes.py MODEL.onnx ... [--list]
+
+For each model: the transposes in the file, and those in the compiled partitions of the CPU provider, by what they are for:
+
+    border      reads an input of the model, or makes an output: the model's interface is NCHW
+    own         the permutation is not one between NCHW and NHWC: attention heads, windows, and what a pushed one was merged with
+    free        moves dimensions of 1 only: no element moves
+    inside      the others; the bar is 0, but for those before a Reshape or a product that mixes channels with pixels
+
+`--list` prints each transpose of the last kind with its permutation, shape and neighbours.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from sardonyx import InferenceSession
+from sardonyx.codegen.target import host_target
+from sardonyx.formats.onnx import load
+from sardonyx.ir import Graph, Node, Value
+from sardonyx.ir.walk import all_nodes
+from sardonyx.partition.transposes.permutation import changes_layout, moves_nothing, permutation_of
+from sardonyx.provider import Body, Partition
+from sardonyx.providers.cpu.program import CpuProgram
+from sardonyx.providers.cpu.provider import CpuProvider
+
+KINDS = ("border", "own", "free", "inside")
+
+
+class Counting(CpuProvider):
+    """The CPU provider, noting the transposes that it is given."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        super().__init__(host_target(), 1)
+        self.kinds: Counter[str] = Counter()
+        self.inside: list[str] = []
+
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram:
+        """Look at the nodes, then compile them."""
+        for node in partition.nodes:
+            permutation = permutation_of(node)
+            if permutation is None:
+                continue
+            kind = _kind_of(node, permutation, partition.graph)
+            self.kinds[kind] += 1
+            if kind == "inside":
+                self.inside.append(_describe(node))
+        return super().compile(partition, bodies)
+
+
+def _kind_of(node: Node, permutation: tuple[int, ...], graph: Graph) -> str:
+    source = node.inputs[0]
+    if source is None or moves_nothing(permutation, source.shape):
+        return "free"
+    if source in graph.inputs or node.output in graph.outputs:
+        return "border"
+    return "inside" if changes_layout(permutation) else "own"
+
+
+def _describe(node: Node) -> str:
+    source = node.inputs[0]
+    readers = [user.op_type if isinstance(user, Node) else "output" for user, _ in node.output.uses]
+    shape = None if source is None else source.shape
+    return f"{node.get('perm')} of {shape} from {_maker(source)} to {', '.join(readers)}"
+
+
+def _maker(value: Value | None) -> str:
+    if value is None or value.producer is None:
+        return "input" if value is None or value.constant is None else "constant"
+    return value.producer.op_type
+
+
+def main() -> None:
+    """Count in the models that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--list", action="store_true")
+    arguments = parser.parse_args()
+    print(f"{'model':28} {'in file':>8}" + "".join(f"{kind:>8}" for kind in KINDS))
+    for path in arguments.models:
+        in_file = sum(node.op_type == "Transpose" for node in all_nodes(load(path)))
+        provider = Counting()
+        InferenceSession(path, providers=[provider])
+        print(f"{path.name:28} {in_file:8}" + "".join(f"{provider.kinds[kind]:8}" for kind in KINDS))
+        for line in provider.inside if arguments.list else ():
+            print(f"    {line}")
+
+
+if __name__ == "__main__":
+    main()
