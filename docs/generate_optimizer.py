@@ -15,7 +15,7 @@ from pathlib import Path
 from sardonyx.optimize.contract import Level, Pass
 from sardonyx.optimize.names import ELSEWHERE, NAMES
 from sardonyx.optimize.pipeline import ALWAYS, CLEAN_UP, PASSES, RULES
-from sardonyx.optimize.quantization import OPTIONAL, QUANTIZED
+from sardonyx.optimize.quantization import FLOATS, OPTIONAL, QUANTIZED
 from sardonyx.optimize.rule import Rule
 
 PAGE = Path(__file__).with_name("optimizer.md")
@@ -62,7 +62,7 @@ def rows(level: Level) -> Iterator[tuple[str, str, str]]:
 
 def _kind(name: str, kind: str) -> str:
     if name in OPTIONAL:
-        return f"{kind}, *{'floats' if name in ('expand_quantized', 'fold_dequantization') else 'asked for'}*"
+        return f"{kind}, *{'floats' if name in FLOATS else 'asked for'}*"
     return f"{kind}, *integers*" if name in QUANTIZED else kind
 
 

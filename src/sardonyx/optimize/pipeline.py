@@ -32,6 +32,7 @@ from sardonyx.optimize.passes.split_parts import SPLIT_PARTS
 from sardonyx.optimize.quantization import OPTIONAL
 from sardonyx.optimize.report import Report
 from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.rules.defer_scales import DEFER_SCALES
 from sardonyx.optimize.rules.drop_clip_before_quantization import DROP_CLIP_BEFORE_QUANTIZATION, DROP_RELU_BEFORE_QUANTIZATION
 from sardonyx.optimize.rules.drop_dequantization_before_argmax import DROP_DEQUANTIZATION_BEFORE_ARGMAX
 from sardonyx.optimize.rules.drop_quantization_pairs import DROP_QUANTIZATION_PAIRS
@@ -134,6 +135,10 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         SHORTEN_CAST_CHAINS,
         FUSE_LABEL_ENCODERS,
         MERGE_QUANTIZATIONS,
+        FUSE_MATMUL_INTEGER,
+        FUSE_MATMUL_INTEGER_BIAS,
+        EXPAND_QUANTIZED,
+        DEFER_SCALES,
     ),
     Level.EXTENDED: (
         FUSE_LAYER_NORM,
@@ -164,8 +169,6 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_QUANTIZED_UNARY,
         FUSE_QUANTIZED_CONCAT,
         FUSE_QUANTIZED_WHERE,
-        FUSE_MATMUL_INTEGER,
-        FUSE_MATMUL_INTEGER_BIAS,
         FUSE_DYNAMIC_QUANTIZE_MATMUL,
         FUSE_NBITS_MATMUL,
         FUSE_NBITS_BIAS,
@@ -174,7 +177,6 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         QUANTIZE_WHERE_SCALAR,
         PROPAGATE_DEQUANTIZATION,
         PROPAGATE_QUANTIZATION,
-        EXPAND_QUANTIZED,
     ),
     Level.LAYOUT: (),
 }

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping
 
-__all__ = ["OPTIONAL", "QUANTIZED", "Participation", "participation"]
+__all__ = ["FLOATS", "OPTIONAL", "QUANTIZED", "Participation", "participation"]
 
 QUANTIZED: Mapping[str, frozenset[str]] = {
     "fuse_dynamic_quantize_matmul": frozenset(["DynamicQuantizeMatMul"]),
@@ -37,7 +37,7 @@ _AROUND = frozenset(
 )  # fmt: skip
 """Rules that bring integers to more operators: they take part where a provider prefers any quantized operator."""
 
-_FLOATS = frozenset(["expand_quantized", "fold_dequantization"])
+FLOATS = frozenset(["defer_scales", "expand_quantized", "fold_dequantization"])
 """What takes part where no provider prefers a quantized operator."""
 
 _ASKED_FOR = {
@@ -53,7 +53,7 @@ _ASKED_OFF = {
 }
 """Session config entry that says "1" -> what it leaves out."""
 
-OPTIONAL = _FLOATS | frozenset(_ASKED_FOR)
+OPTIONAL = FLOATS | frozenset(_ASKED_FOR)
 """Rules and passes that take part only where `optimize` is told so by name."""
 
 
@@ -79,6 +79,6 @@ def participation(preferred: Collection[str] | None, entries: Mapping[str, str])
     if preferred is not None:
         disabled |= {rule for rule, made in QUANTIZED.items() if made.isdisjoint(preferred)}
         if not preferred:
-            enabled |= _FLOATS
+            enabled |= FLOATS
             disabled |= _AROUND
     return Participation(frozenset(enabled), frozenset(disabled))

@@ -28,7 +28,6 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Value
-from sardonyx.optimize.contract import Level
 from sardonyx.optimize.edit import tensor_of
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -198,4 +197,4 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return _EXPANSIONS[match.root.domain, match.root.op_type](op, match.root)
 
 
-EXPAND_QUANTIZED = Rule("expand_quantized", _pattern, _replace, _check, Level.EXTENDED, integer_steps=1)
+EXPAND_QUANTIZED = Rule("expand_quantized", _pattern, _replace, _check, integer_steps=1)

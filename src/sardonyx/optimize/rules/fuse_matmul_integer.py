@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
-from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -48,7 +47,7 @@ def _scale(op: Builder, match: Match, learned: None) -> Value:
     return op.MatMulIntegerToFloat(match["a"], match["b"], match["a_scale"], match["b_scale"], *zeros, _domain="com.microsoft")
 
 
-FUSE_MATMUL_INTEGER = Rule("fuse_matmul_integer", _scaled, _scale, _check_scaled, Level.EXTENDED)
+FUSE_MATMUL_INTEGER = Rule("fuse_matmul_integer", _scaled, _scale, _check_scaled)
 
 
 def _biased(op: PatternBuilder, a: Term, b: Term, a_scale: Term, b_scale: Term, bias: Term) -> Term:
@@ -67,4 +66,4 @@ def _bias(op: Builder, match: Match, learned: None) -> Value:
     return op.MatMulIntegerToFloat(*inputs, *[None] * (6 - len(inputs)), match["bias"], _domain="com.microsoft")
 
 
-FUSE_MATMUL_INTEGER_BIAS = Rule("fuse_matmul_integer_bias", _biased, _bias, _check_biased, Level.EXTENDED)
+FUSE_MATMUL_INTEGER_BIAS = Rule("fuse_matmul_integer_bias", _biased, _bias, _check_biased)
