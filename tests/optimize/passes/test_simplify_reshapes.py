@@ -29,9 +29,19 @@ def test_inferred_dimension_stays_inferred():
     assert node.inputs[1].constant.numpy().tolist() == [0, -1]
 
 
+@pytest.mark.parametrize("more", ["", " {allowzero = 1}"])
+def test_only_unknown_dimension_is_inferred(more):
+    """One symbolic dimension beside sizes above 0 becomes -1, wherever it comes from."""
+    lines = f"h: int64[2] = [3, 6] n: int64[1] = [3] d = Div(b, n) c = Concat(d, h) {{axis = 0}} y = Reshape(x, c){more}"
+    model, changed = simplify(lines, "x: float[batch, 6]", "z: int64[1] = [0] s = Shape(x) b = Gather(s, z)", symbols={"batch": 9})
+    assert changed
+    *_, node = model.graph
+    assert node.inputs[1].constant.numpy().tolist() == [-1, 3, 6]
+
+
 @pytest.mark.parametrize("lines", [
     "h: int64[1] = [6] c = Concat(t, b, h) {axis = 0} y = Reshape(x, c)",
-    "m = Mul(b, t) h: int64[1] = [6] c = Concat(m, h) {axis = 0} y = Reshape(x, c)",
+    "m = Mul(b, t) h: int64[2] = [6, 0] c = Concat(m, h) {axis = 0} y = Reshape(x, c)",
     "h: int64[1] = [6] c = Concat(b, t, h) {axis = 0} y = Reshape(x, c) {allowzero = 1}",
     "y = Reshape(x, u)",
     "c: int64[1] = [-1] y = Reshape(x, c)",

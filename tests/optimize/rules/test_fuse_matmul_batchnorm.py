@@ -54,13 +54,13 @@ def test_transposed(lines, inputs):
     assert operators(model) == ["MatMul", "Add", "Transpose"]
 
 
-@pytest.mark.parametrize("shape", ["[-1, 4]", "[10, 4]"])
-def test_reshaped_to_rows(shape):
+@pytest.mark.parametrize("move", ["Reshape(p, n)", "Flatten(p) {axis = 2}"])
+def test_reshaped_to_rows(move):
     """A reshape that makes the columns the second of two dimensions stays behind the product."""
-    lines = f"n: int64[2] = {shape} p = MatMul(x, w) c = Reshape(p, n) {NORMALIZED}"
+    lines = f"n: int64[2] = [-1, 4] p = MatMul(x, w) c = {move} {NORMALIZED}"
     model, fired = apply_rule(FUSE_MATMUL_BATCHNORM, text(lines, "x: float[2, 5, 3]"))
     assert fired == 1
-    assert operators(model) == ["MatMul", "Add", "Reshape"]
+    assert operators(model)[:2] == ["MatMul", "Add"]
 
 
 @pytest.mark.parametrize(("lines", "reason"), [

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sardonyx.ir import Dim, Model, Node, Shape, Tensor
+from sardonyx.ir import Dim, Expr, Model, Node, Shape, Tensor
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.fact import Fact
 from sardonyx.optimize.contract import Context, Pass
@@ -16,12 +16,14 @@ __all__ = ["SIMPLIFY_RESHAPES"]
 
 
 class _SimplifyReshapes:
-    """Replace the computed shape of a Reshape by a constant with 0 for each dimension that stays in its place.
+    """Replace the computed shape of a Reshape by a constant: 0 for a dimension that stays in place, -1 for the only unknown one.
 
         x: [batch, seq, 768];  y = Reshape(x, [batch, seq, 12, 64])      ->      y = Reshape(x, [0, 0, 12, 64])
+        x: [9 * batch, 49];    y = Reshape(x, [batch, 9, 49])            ->      y = Reshape(x, [-1, 9, 49])
 
-    Left alone: a symbolic dimension that x does not have in the same place, since -1 for it would be ambiguous where another
-    dimension is 0; allowzero = 1, under which 0 copies nothing; shapes of which an element is unknown.
+    Left alone: a symbolic dimension that x does not have in the same place beside others that are symbolic or 0, since -1 for it
+    would be ambiguous where another dimension is 0; allowzero = 1, under which 0 copies nothing; shapes of which an element is
+    unknown.
 
     Holds before: shapes inferred. Holds after: what computed the shape goes, unless others use it. Cost: O(nodes).
     """
@@ -50,12 +52,13 @@ SIMPLIFY_RESHAPES: Pass = _SimplifyReshapes()
 
 
 def _simplify(node: Node, context: Context, fresh: Callable[[str], str]) -> bool:
-    if len(node.inputs) != 2 or node.get("allowzero", 0) or node.graph is None:
+    if len(node.inputs) != 2 or node.graph is None:
         return False
     value, target = node.inputs
     if value is None or target is None or value.shape is None:
         return False
-    shape = _copying_shape(value.shape, context.facts.get(target))
+    fact = context.facts.get(target)
+    shape = _inferring_shape(fact) or (None if node.get("allowzero", 0) else _copying_shape(value.shape, fact))
     if shape is None:
         return False
     tensor = Tensor.from_array(np.array(shape, np.int64))
@@ -63,6 +66,18 @@ def _simplify(node: Node, context: Context, fresh: Callable[[str], str]) -> bool
     if target.producer is not None:
         remove_dead([target.producer])
     return True
+
+
+def _inferring_shape(target: Fact | None) -> list[int] | None:
+    """The target with -1 in the place of its only symbolic dimension, the others being above 0; else None."""
+    if target is None or target.value is None or target.value.ndim != 1:
+        return None
+    elements: list[Dim | None] = target.value.tolist()
+    known = [element for element in elements if isinstance(element, int) and element > 0]
+    open_ones = [element for element in elements if isinstance(element, Expr)]
+    if len(open_ones) != 1 or len(known) + 1 != len(elements):
+        return None
+    return [element if isinstance(element, int) else -1 for element in elements]
 
 
 def _copying_shape(shape: Shape, target: Fact | None) -> list[int] | None:

@@ -5,7 +5,7 @@
     BatchNormalization(MatMul(a, w) + bias, ...)                             ->      MatMul(a, w * k) + (bias * k + s)
 
 with k = scale / sqrt(variance + epsilon) and s = shift - mean * k per column of w, computed in float64 and rounded once. Where a
-Transpose stands between, which makes the columns the channels, or a Reshape to rows, it stays after the product.
+Transpose stands between, which makes the columns the channels, or a Reshape or Flatten to rows, it stays after the product.
 
 Left alone:
     weights, bias or statistics that are no constants: they may differ from run to run
@@ -36,7 +36,8 @@ def _pattern(op: PatternBuilder, a: Term, w: Term, scale: Term, shift: Term, mea
     matmul = op.MatMul(a, weights, _as="product")
     product = op.any_of(op.Gemm(a, weights, op.optional_constant("c"), _as="product"), matmul, op.Add(matmul, op.constant("c")))
     statistics = [op.constant(value) for value in (scale, shift, mean, variance)]
-    moved = op.any_of(op.Transpose(product, _as="move"), op.Reshape(product, op.rest("shape"), _as="move"), product)
+    moves = (op.Transpose(product), op.Reshape(product, op.rest("shape")), op.Flatten(product))
+    moved = op.any_of(*moves, product)
     return op.BatchNormalization(moved, *statistics)
 
 
@@ -56,14 +57,14 @@ def _check(match: Match) -> str | Affine:
 
 
 def _move(match: Match) -> Node | None:
-    return next((node for node in match.nodes if node.op_type in ("Transpose", "Reshape")), None)
+    return next((node for node in match.nodes if node.op_type in ("Transpose", "Reshape", "Flatten")), None)
 
 
 def _ends_as_channels(rank: int, columns: int, move: Node | None) -> bool:
     """Whether the last of `rank` dimensions, `columns`, is the second where it is normalized."""
     if move is None:
         return rank == 2
-    if move.op_type == "Reshape":
+    if move.op_type != "Transpose":
         shape = move.output.shape
         return shape is not None and len(shape) == 2 and shape[1] == columns
     perm = move.get("perm", tuple(range(rank))[::-1])

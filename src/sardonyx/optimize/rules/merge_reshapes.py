@@ -1,9 +1,9 @@
 """Skip a reshape whose result is only reshaped again.
 
-    Reshape(f(x), shape)      ->      Reshape(x, shape)      for f: Reshape, Flatten, Squeeze, Unsqueeze
-
+    Reshape(f(x), shape)      ->      Reshape(x, shape), or x where the result has its shape      for f: Reshape, Flatten, Squeeze,
+                                                                                                  Unsqueeze
 Left alone:
-    a shape that is no constant, or has a 0 that copies a dimension of what is skipped (allowzero = 0)
+    a shape with a 0 that copies a dimension of what is skipped (allowzero = 0), or that may have one, as it is no constant
     Reshape of opset < 5, whose shape is an attribute
 The inner node stays where it has other users.
 """
@@ -30,7 +30,9 @@ def _pattern(op: PatternBuilder, x: Term, shape: Term) -> Term:
 
 
 def _check(match: Match) -> str | None:
-    shape = match.constant("shape")
+    shape, before, after = match.constant("shape"), match["x"].shape, match.outputs[0].shape
+    if (before is not None and before == after) or (shape is None and match.root.get("allowzero", 0)):
+        return None
     if shape is None:
         return "the shape is no constant"
     if not match.root.get("allowzero", 0) and (shape == 0).any():
@@ -39,7 +41,10 @@ def _check(match: Match) -> str | None:
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:
-    return op.Reshape(match["x"], match["shape"], _attributes=match.root.attributes)
+    value, shape = match["x"], match.outputs[0].shape
+    if shape is not None and value.shape == shape:
+        return value
+    return op.Reshape(value, match["shape"], _attributes=match.root.attributes)
 
 
 MERGE_RESHAPES = Rule("merge_reshapes", _pattern, _replace, _check)
