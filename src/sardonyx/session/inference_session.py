@@ -49,6 +49,7 @@ class InferenceSession:
         """
         # half of the package: `import sardonyx` stays fast without it
         from sardonyx.session.build import build, goes_on_without_providers
+        from sardonyx.session.cpu_fallback import check_named, check_placed
         from sardonyx.session.placement_options import ask_in_order, read_placement
 
         for name in unknown:
@@ -63,10 +64,14 @@ class InferenceSession:
             for name, own, _ in requests:
                 if name == "CPUExecutionProvider":
                     own.setdefault("intra_op_num_threads", str(self._options.intra_op_num_threads))
+        is_named = providers is not None or self._options.has_providers()
+        explicit = {name for name, _, _ in requests} if is_named else set()
+        check_named(self._options, explicit)
         made = make_providers(requests)
         disabled = frozenset(disabled_optimizers or ())
         with span("session.build"):
             built = build(path_or_bytes, self._options, made, disabled)
+        check_placed(self._options, explicit, built.placements)
         self._label = built.model.label
         self._executor = built.executor
         self._defaults = built.defaults

@@ -1,0 +1,48 @@
+"""The config entry `session.disable_cpu_ep_fallback`: an error where a node would run on a provider that the user did not name.
+
+Set to "1", every node must run on one of the session's own providers. Naming the CPU provider and forbidding it is a contradiction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from sardonyx.errors import Fail, InvalidArgument
+from sardonyx.partition.explain import Placement
+from sardonyx.session.options import SessionOptions
+
+__all__ = ["ENTRY", "check_named", "check_placed"]
+
+ENTRY = "session.disable_cpu_ep_fallback"
+"""The config entry."""
+
+_CPU = "CPUExecutionProvider"
+_SHOWN = 5
+"""How many nodes a message names."""
+
+
+def _is_forbidden(options: SessionOptions) -> bool:
+    return options.session_config_entries.get(ENTRY, "0") == "1"
+
+
+def check_named(options: SessionOptions, named: Collection[str]) -> None:
+    """Raise InvalidArgument where the CPU provider is among those that the user named, and forbidden."""
+    if _is_forbidden(options) and _CPU in named:
+        raise InvalidArgument(
+            f"{_CPU} is among the session's providers, but {ENTRY} forbids to fall back to it; give up one of them"
+        )
+
+
+def check_placed(options: SessionOptions, named: Collection[str], placements: Sequence[Placement]) -> None:
+    """Raise Fail where a node runs on a provider that is not among `named`, with the nodes and why others do not run them."""
+    others = [place for place in placements if place.provider not in named]
+    if not others or not _is_forbidden(options):
+        return
+    shown = "; ".join(f"{place.op_type} {place.node!r} ({_reasons(place)})" for place in others[:_SHOWN])
+    more = f"; and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+    raise Fail(f"{len(others)} nodes would fall back to {', '.join(sorted({place.provider for place in others}))}, which "
+               f"{ENTRY} forbids: {shown}{more}")  # fmt: skip
+
+
+def _reasons(place: Placement) -> str:
+    return ", ".join(f"{name}: {reason}" for name, reason in place.declined.items()) or "no provider was named"
