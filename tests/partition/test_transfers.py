@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from support.models import graph
+import numpy as np
+from support.models import graph, model
 from support.providers import DeviceProvider, FusingProvider
 
+import sardonyx as ort
+from sardonyx.formats.onnx import to_bytes
 from sardonyx.partition.assign import assign
 from sardonyx.partition.cut import Cut, cut
 from sardonyx.partition.transfers import insert_transfers
@@ -56,3 +59,63 @@ def test_outputs_come_back_to_the_host() -> None:
 def test_the_host_alone_needs_no_copies() -> None:
     """Partitions of one memory hand values over as they are."""
     assert _stages("graph(x: float[2]) -> (y: float[2]) {\ny = Exp(x)\n}", set(), {"Exp"}) == ["FusingProvider"]
+
+
+class _Other(DeviceProvider):
+    """A second device."""
+
+    def __init__(self, operators: set[str]) -> None:
+        super().__init__(operators, "OtherProvider")
+        self.memory.name = "pretended:1"
+
+
+def _devices(text: str, first: set[str], second: set[str], host: set[str]) -> list[str]:
+    held = graph(text)
+    units = assign(held, [DeviceProvider(first), _Other(second), FusingProvider(host, fuse=False)]).units
+    parts, _ = cut(held, units)
+    return [f"{stage.value.name}: {stage.source.name} -> {stage.target.name}" for stage in insert_transfers(held, parts)
+            if not isinstance(stage, Cut)]  # fmt: skip
+
+
+def test_a_value_comes_down_once_for_the_host_and_another_device() -> None:
+    """From one device to the other by way of the host, where it stays for who reads it there."""
+    text = """graph(x: float[2]) -> (y: float[2], z: float[2]) {
+        a = Relu(x)
+        b = Neg(a)
+        c = Exp(a)
+        y = Add(b, b)
+        z = Exp(c)
+    }"""
+    copies = _devices(text, {"Relu"}, {"Neg", "Add"}, {"Exp"})
+    assert sorted(copies) == [
+        "a: cpu -> pretended:1",
+        "a: pretended:0 -> cpu",
+        "x: cpu -> pretended:0",
+        "y: pretended:1 -> cpu",
+    ]
+
+
+def test_a_value_that_several_parts_of_a_device_read_goes_up_once() -> None:
+    """A device's part, the host's and the device's again: x is there already."""
+    text = """graph(x: float[2]) -> (y: float[2]) {
+        a = Relu(x)
+        b = Exp(a)
+        y = Add(b, x)
+    }"""
+    copies = _stages(text, {"Relu", "Add"}, {"Exp"})
+    assert copies.count("x: cpu -> pretended:0") == 1
+
+
+def test_a_run_copies_as_often_as_the_plan_says() -> None:
+    """One value up and one down, whatever reads them."""
+    text = """graph(x: float[2]) -> (y: float[2], z: float[2]) {
+        a = Relu(x)
+        b = Neg(x)
+        c = Add(a, b)
+        y = Exp(c)
+        z = Sin(c)
+    }"""
+    device = DeviceProvider()
+    session = ort.InferenceSession(to_bytes(model(text)), providers=[device])
+    session.run(None, {"x": np.ones(2, np.float32)})
+    assert (device.memory.from_host_count, device.memory.to_host_count) == (1, 1)
