@@ -14,6 +14,7 @@ import sardonyx as ort
 from sardonyx.errors import InvalidArgument, OptimizationError
 from sardonyx.formats.onnx import load, to_bytes
 from sardonyx.optimize.rule import Rule
+from sardonyx.providers.reference.provider import ReferenceProvider
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.optimization import read_settings
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
@@ -158,3 +159,52 @@ def test_what_is_no_rule_is_refused() -> None:
         SessionOptions().add_rule("use_abs")
     with pytest.raises(InvalidArgument, match="add_pass takes an object with a name"):
         SessionOptions().add_pass(len)
+
+
+QUANTIZED = to_bytes(model("""graph(x: uint8[n,3,6,6]) -> (y: uint8[n,2,6,6]) {
+    s: float[] = 0.1 z: uint8[] = 3 w: int8[2,3,3,3] = ... 7 t: float[2] = [0.05, 0.025] v: int8[2] = [0, 0] r: float[] = 0.2
+    o: uint8[] = 100 a = DequantizeLinear(x, s, z) b = DequantizeLinear(w, t, v) {axis = 0}
+    c = Conv(a, b) {pads = [1, 1, 1, 1]} y = QuantizeLinear(c, r, o) }"""))  # fmt: skip
+PIXELS = {"x": np.random.default_rng(7).integers(0, 256, (2, 3, 6, 6)).astype(np.uint8)}
+
+
+class _Integers(ReferenceProvider):
+    """A provider that says it is better at integers."""
+
+    name = "IntegerExecutionProvider"
+    quantized_operators = frozenset(["QLinearConv"])
+
+
+def _operators(session: InferenceSession) -> list[str]:
+    """Without those that the layout step adds, or puts into a domain of its own."""
+    names = [placement.op_type.rpartition(".")[2] for placement in session.explain()]
+    return [name for name in names if name != "Transpose"]
+
+
+def test_quantized_models_run_in_floats_unless_a_provider_prefers_integers() -> None:
+    """Either way the result is the same to a step."""
+    plain, integers = InferenceSession(QUANTIZED), InferenceSession(QUANTIZED, providers=[_Integers()])
+    assert _operators(plain) == ["DequantizeLinear", "Conv", "QuantizeLinear"]
+    assert _operators(integers) == ["QLinearConv"]
+    (one,), (other,) = plain.run(None, PIXELS), integers.run(None, PIXELS)
+    assert np.abs(one.astype(int) - other.astype(int)).max() <= 1
+
+
+def test_a_saved_model_has_quantized_operators(tmp_path: Path) -> None:
+    """The session that saves it, and one that loads it, go on from there for their own providers."""
+    options = SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "saved.onnx")
+    session = InferenceSession(QUANTIZED, options)
+    assert [node.op_type for node in onnx.load(tmp_path / "saved.onnx").graph.node] == ["QLinearConv"]
+    again = InferenceSession(str(tmp_path / "saved.onnx"))
+    assert _operators(session) == _operators(again) == ["DequantizeLinear", "Conv", "QuantizeLinear"]
+    np.testing.assert_array_equal(again.run(None, PIXELS)[0], session.run(None, PIXELS)[0])
+
+
+def test_quantized_operators_may_be_kept_out_of_files(tmp_path: Path) -> None:
+    """With the entry that onnxruntime has for it."""
+    options = _options(session__disable_quant_qdq="1")
+    options.optimized_model_filepath = str(tmp_path / "saved.onnx")
+    InferenceSession(QUANTIZED, options)
+    found = [node.op_type for node in onnx.load(tmp_path / "saved.onnx").graph.node]
+    assert found == ["DequantizeLinear", "DequantizeLinear", "Conv", "QuantizeLinear"]

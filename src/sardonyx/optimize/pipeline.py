@@ -37,6 +37,7 @@ from sardonyx.optimize.rules.drop_clip_before_quantization import DROP_CLIP_BEFO
 from sardonyx.optimize.rules.drop_dequantization_before_argmax import DROP_DEQUANTIZATION_BEFORE_ARGMAX
 from sardonyx.optimize.rules.drop_quantization_pairs import DROP_QUANTIZATION_PAIRS
 from sardonyx.optimize.rules.drop_slice_of_concat import DROP_SLICE_OF_CONCAT
+from sardonyx.optimize.rules.expand_dynamic_quantization import EXPAND_DYNAMIC_QUANTIZATION
 from sardonyx.optimize.rules.expand_quantized import EXPAND_QUANTIZED
 from sardonyx.optimize.rules.fuse_attention import FUSE_ATTENTION
 from sardonyx.optimize.rules.fuse_attention_cache import FUSE_ATTENTION_CACHE
@@ -69,6 +70,7 @@ from sardonyx.optimize.rules.fuse_quantized_where import FUSE_QUANTIZED_WHERE, Q
 from sardonyx.optimize.rules.fuse_relu_clip import FUSE_RELU_CLIP
 from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM, FUSE_RMS_NORM_UNSCALED
 from sardonyx.optimize.rules.fuse_swish import FUSE_SWISH
+from sardonyx.optimize.rules.gather_before_dequantization import GATHER_BEFORE_DEQUANTIZATION
 from sardonyx.optimize.rules.merge_casts import MERGE_CASTS
 from sardonyx.optimize.rules.merge_quantizations import MERGE_QUANTIZATIONS
 from sardonyx.optimize.rules.merge_reshapes import MERGE_RESHAPES
@@ -138,7 +140,9 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_MATMUL_INTEGER,
         FUSE_MATMUL_INTEGER_BIAS,
         EXPAND_QUANTIZED,
+        EXPAND_DYNAMIC_QUANTIZATION,
         DEFER_SCALES,
+        GATHER_BEFORE_DEQUANTIZATION,
     ),
     Level.EXTENDED: (
         FUSE_LAYER_NORM,
