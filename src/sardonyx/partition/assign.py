@@ -19,7 +19,8 @@ from sardonyx.ir import Graph, Node
 from sardonyx.ops.schema import place_of
 from sardonyx.partition.layout import lay_out
 from sardonyx.partition.push_transposes import push_transposes
-from sardonyx.provider import Capability, Claims, GraphView, Layout, Provider
+from sardonyx.partition.shape_nodes import shape_nodes
+from sardonyx.provider import HOST, Capability, Claims, GraphView, Layout, Provider
 
 __all__ = ["Assignment", "Unit", "Watch", "ask", "assign", "dissolve"]
 
@@ -108,7 +109,7 @@ def _offer_once(graph: Graph, providers: Sequence[Provider], result: Assignment)
         if not nodes:
             _note_declined(graph, provider, result, Claims())
             continue
-        claims = ask(provider, graph, nodes)
+        claims = _without_shape_nodes(provider, graph, ask(provider, graph, nodes), result.placed)
         if provider.preferred_layout is Layout.NHWC and claims.capabilities:
             claims = _ask_after_layout(provider, graph, claims, result)
         _take(provider, claims, result)
@@ -173,6 +174,7 @@ def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignme
     push_transposes(graph, claimed)
     watch("pushed")
     again = ask(provider, graph, _offered(graph, provider, assignment), after_layout=True)
+    again = _without_shape_nodes(provider, graph, again, assignment.placed)
     still = set(_claimed(again))
     for node in converted:
         if node not in still:
@@ -182,6 +184,22 @@ def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignme
             )
             raise blamed(EPFail(message), provider.name)
     return again
+
+
+def _without_shape_nodes(provider: Provider, graph: Graph, claims: Claims, placed: Collection[Node]) -> Claims:
+    """The claims of a device, but for single nodes that compute shapes of what the host has and are not placed on it."""
+    if provider.memory.name == HOST.name:
+        return claims
+    fixed = {node for capability in claims.capabilities if capability.fused for node in capability.nodes}.union(placed)
+    left = shape_nodes(graph, set(_claimed(claims)) - fixed, fixed)
+    kept = [
+        capability
+        if capability.fused
+        else dataclasses.replace(capability, nodes=tuple(node for node in capability.nodes if node not in left))
+        for capability in claims.capabilities
+    ]
+    reasons = dict.fromkeys(left, "a shape computation, which stays on the host")
+    return Claims([capability for capability in kept if capability.nodes], {**claims.declined, **reasons})
 
 
 def _look_away(step: str) -> None:
