@@ -1,5 +1,7 @@
 """Queries, keys and values of attention, read through what splits their heads."""
 
+import dataclasses
+
 import pytest
 from support.optimizing import model_of
 
@@ -95,6 +97,14 @@ def test_heads_that_are_not_repeated(lines):
     heads = read_heads(value_of(lines, "x: float[2, 6, 7, 8]"))
     assert heads is not None
     assert repeated(heads) is None
+
+
+def test_heads_with_a_factor():
+    """What is to be multiplied first is not packed."""
+    heads = read_heads(value_of("t = Reshape(x, four) y = Transpose(t) {perm = [0, 2, 1, 3]}"))
+    assert heads is not None
+    assert heads.can_pack
+    assert not dataclasses.replace(heads, factor=heads.value).can_pack
 
 
 def test_tokens_of():

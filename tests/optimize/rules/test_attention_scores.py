@@ -61,6 +61,35 @@ def test_capped_scores():
     assert (found.scale, found.softcap, len(found.parts)) == (1.0, 2.0, 1)
 
 
+def infer(text, name="x"):
+    model = model_of(text)
+    INFER_SHAPES.run(model, Context())
+    return next(value for node in model.graph for value in node.outputs if value.name == name)
+
+
+def test_a_scale_for_each_head():
+    """A constant of one number for each head multiplies the product, before masks only."""
+    text = """graph(q: float[b, 3, s, 8], k: float[b, 3, 8, t], m: float[s, t]) -> (y) {{
+        h: float[3, 1, 1] = [1.0, 2.0, 3.0] w: float[3, 1, 1, 1] = ... 1 p = MatMul(q, k) {} y = Softmax(x) }}"""
+    found = read_scores(infer(text.format("a = Mul(h, p) x = Add(a, m)")), frozenset())
+    assert found is not None
+    assert found.head_scale is not None
+    assert found.head_scale.name == "h"
+    for lines in ("a = Add(p, m) x = Mul(a, h)", "a = Mul(p, h) x = Mul(a, h)", "x = Div(p, h)", "x = Mul(p, w)"):
+        assert read_scores(infer(text.format(lines)), frozenset()) is None
+
+
+def test_reshapes_that_split_windows_are_looked_through():
+    """The scores meet the mask of their window as five dimensions."""
+    found = read_scores(infer("""graph(q: float[8, 3, 5, 4], k: float[8, 3, 4, 5], m: float[1, 4, 1, 5, 5]) -> (y) {
+        f: int64[5] = [-1, 4, 3, 5, 5] g: int64[4] = [-1, 3, 5, 5] p = MatMul(q, k) r = Reshape(p, f) a = Add(r, m)
+        x = Reshape(a, g) y = Softmax(x) }"""), frozenset())  # fmt: skip
+    assert found is not None
+    (mask,) = found.parts
+    assert isinstance(mask, Added)
+    assert mask.rank == 5
+
+
 def test_masks_of_unknown_length():
     """How many keys there are the product says, whatever is known of the mask."""
     model = model_of("""graph(q: float[b, s, 8], k: float[b, 8, t], m: float[b, 1, u]) -> (y) {

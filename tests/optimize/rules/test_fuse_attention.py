@@ -213,6 +213,39 @@ def test_keys_and_values_whose_lengths_a_run_shows():
     assert operators(model) == ["Attention"]
 
 
+def test_a_scale_for_each_head():
+    """Queries are multiplied by it, as they are fewer than scores."""
+    text = attention("p = MatMul(q, kt) x = Mul(p, h)", constants="h: float[1, 3, 1, 1] = [1.0, 2.0, 3.0]")
+    model, fired = apply_rule(FUSE_ATTENTION, text, symbols=SYMBOLS)
+    assert fired == 1
+    assert operators(model) == ["Mul", "Attention"]
+
+
+WINDOWS = """five: int64[5] = [-1, 4, 3, 5, 5] four: int64[4] = [-1, 3, 5, 5] bias: float[1, 3, 5, 5] = ... 1
+    wide: float[3, 5, 5] = ... 2 shift: float[1, 4, 1, 5, 5] = ... 3 each: float[1, 4, 3, 5, 5] = ... 4"""
+WINDOWED = "q: float[8, 3, 5, 4], k: float[8, 3, 5, 4], v: float[8, 3, 5, 2], g: float[8, 3, 5, 5], u: bool[1, 4, 1, 5, 5]"
+
+
+@pytest.mark.parametrize("lines", [
+    "p = MatMul(q, kt) a = Add(p, bias) w5 = Reshape(a, five) m = Add(w5, shift) x = Reshape(m, four)",
+    "p = MatMul(q, kt) w5 = Reshape(p, five) m = Add(each, w5) a = Reshape(m, four) x = Add(a, wide)",
+    "p = MatMul(q, kt) w5 = Reshape(p, five) m = Where(u, w5, low) x = Reshape(m, four)",
+])  # fmt: skip
+def test_windows_are_more_heads(lines):
+    """Windows that masks tell apart, as shifted ones, are more heads of one mask."""
+    text = attention(lines, inputs=WINDOWED, constants=WINDOWS)
+    model, fired = apply_rule(FUSE_ATTENTION, text)
+    assert fired == 1
+    node = next(node for node in model.graph if node.op_type == "Attention")
+    assert node.inputs[0].shape == (2, 12, 5, 4)
+
+
+def test_windows_with_a_mask_for_each_batch_stay():
+    """A mask that differs from batch to batch has no place among heads."""
+    lines = "p = MatMul(q, kt) a = Add(p, g) w5 = Reshape(a, five) m = Add(w5, shift) x = Reshape(m, four)"
+    assert "the mask is (8, 3, 5, 5)" in declines(FUSE_ATTENTION, attention(lines, inputs=WINDOWED, constants=WINDOWS))
+
+
 def test_softcap():
     """Scores that are capped by Tanh are capped by Attention, before its mask."""
     scores = "p = MatMul(q, kt) a = Mul(p, c) d = Div(a, e) h = Tanh(d) i = Mul(h, e) x = Add(i, g)"

@@ -33,6 +33,8 @@ class Heads:
     """The same as (B, S, H, D), if there is such a value."""
     turned: Value | None = None
     """The same as (…, D, S), where neither is at hand."""
+    factor: Value | None = None
+    """By what it is to be multiplied, of one number for each head."""
 
     @property
     def is_split(self) -> bool:
@@ -42,10 +44,14 @@ class Heads:
     @property
     def can_pack(self) -> bool:
         """Whether it lies as (B, S, H x D)."""
-        return self.tokens is not None and isinstance(self.shape[1], int) and isinstance(self.shape[3], int)
+        return self.tokens is not None and self.factor is None and isinstance(self.shape[1], int) and isinstance(self.shape[3], int)
 
     def whole(self, op: Builder) -> Value:
         """It as (B, H, S, D), or (B x H, S, D) where it is not split."""
+        value = self._plain(op)
+        return value if self.factor is None else op.Mul(value, self.factor)
+
+    def _plain(self, op: Builder) -> Value:
         if self.value is not None:
             return self.value
         if self.turned is not None:

@@ -5,6 +5,9 @@
     Max(scores + a, least)                   Max(a, least)
     Where(c, scores, -inf)                   c
 
+Scores that are (batch x windows, heads, S, T), and (batch, windows, heads, S, T) where they meet masks of their window, have the
+windows as more heads: the mask is (1, windows x heads, S, T), whatever the batch.
+
 A query that sees no key, whose row holds nothing but -inf, gives NaN written out and zeros by Attention. Where such rows may be and
 no guard turns them to zeros, they become NaN in the mask.
 """
@@ -20,7 +23,7 @@ from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.rule import Builder
 from sardonyx.optimize.rules.attention_scores import Added, Filling, Floor, Part, Scores
 
-__all__ = ["mask_inputs", "mask_reason", "may_hide_all"]
+__all__ = ["mask_inputs", "mask_reason", "may_hide_all", "windows_of"]
 
 _LEAST_FILL = 1e37
 """From here on a score of any size but for this disappears when it is added."""
@@ -30,21 +33,45 @@ _LOWEST = float(np.finfo(np.float32).min)
 _AXES_ARE_INPUTS = 18
 """Of ReduceMax."""
 
+_UNSQUEEZE_AXES_ARE_INPUTS = 13
+
+_RANK_WITH_WINDOWS = 5
+"""Of (batch, windows, heads, S, T)."""
+
+
+def windows_of(scores: Scores) -> int:
+    """How many windows masks tell apart; 0 where they do not."""
+    shapes = [_operand(part).shape for part in scores.parts if not isinstance(part, Floor) and part.rank == _RANK_WITH_WINDOWS]
+    sizes = [shape[1] for shape in shapes if shape is not None and len(shape) == _RANK_WITH_WINDOWS]
+    return max((size for size in sizes if isinstance(size, int)), default=0)
+
+
+def _operand(part: Added | Filling) -> Value:
+    return part.value if isinstance(part, Added) else part.condition
+
 
 def mask_reason(scores: Scores, shape: Shape, is_split: bool) -> str | None:
     """Why the mask of scores of this shape, (B, H, S, T) or (B x H, S, T), is none for Attention; None where it is."""
+    windows = windows_of(scores)
+    if windows != 0 and not all(isinstance(dim, int) for dim in shape[1:]):
+        return f"the windows' scores are {shape}, expected known sizes"
     for part in scores.parts:
-        reason = _added_reason(part, shape, is_split)
+        reason = _added_reason(part, shape, is_split, windows)
         if reason is not None:
             return reason
     return None
 
 
-def _added_reason(part: Part, shape: Shape, is_split: bool) -> str | None:
+def _added_reason(part: Part, shape: Shape, is_split: bool, windows: int) -> str | None:
     if not isinstance(part, Floor):
-        value = part.value if isinstance(part, Added) else part.condition
-        if not _fits(value.shape, part.rank, shape, is_split):
-            return f"the mask is {value.shape}; expected one that goes along all keys, and that does not make the scores larger"
+        found, wanted = _operand(part).shape, (1, *shape[1:]) if windows else shape
+        if part.rank == _RANK_WITH_WINDOWS:
+            has_rank = windows != 0 and found is not None and len(found) == part.rank
+            is_mask = has_rank and _broadcasts(found or (), (1, windows, *shape[1:]))
+        else:
+            is_mask = _fits(found, part.rank, wanted, is_split)
+        if not is_mask:
+            return f"the mask is {found}; expected one that goes along all keys, and that does not make the scores larger"
     number = -math.inf if isinstance(part, Added) else part.fill if isinstance(part, Filling) else part.number
     if number > -_LEAST_FILL:
         return f"scores are replaced by {number}; expected -inf, or a number of at least -{_LEAST_FILL}"
@@ -56,10 +83,12 @@ def _fits(found: Shape | None, rank: int, scores: Shape, is_split: bool) -> bool
     if not found or len(found) > rank or (rank == 4 and not is_split):
         return False
     wanted: tuple[Dim, ...] = (1, *scores[2:]) if rank == 3 and is_split else scores
-    if found[-1] != wanted[-1] and isinstance(found[-1], int) and (found[-1] == 1 or isinstance(wanted[-1], int)):
-        return False
-    pairs = zip(found[-2::-1], wanted[-2::-1], strict=False)
-    return all(dim in (1, want) for dim, want in pairs)
+    return not (found[-1] == 1 != wanted[-1]) and _broadcasts(found, wanted)
+
+
+def _broadcasts(found: Shape, wanted: Shape) -> bool:
+    """Whether a mask has the size of the scores, 1, or one that only a run shows along each dimension; their sum has their size."""
+    return all(dim in (1, want) or not isinstance(dim, int) for dim, want in zip(found[::-1], wanted[::-1], strict=False))
 
 
 def may_hide_all(scores: Scores, overridable: frozenset[Value]) -> bool:
@@ -77,34 +106,42 @@ def may_hide_all(scores: Scores, overridable: frozenset[Value]) -> bool:
     return least == -math.inf
 
 
-def mask_inputs(op: Builder, scores: Scores, *, hides_all: bool) -> list[Value]:
+def mask_inputs(op: Builder, scores: Scores, *, hides_all: bool, heads: int = 0) -> list[Value]:
     """The mask as Attention takes it, nothing where there is none.
 
     Args:
         op: builds it.
         scores: what it masks.
         hides_all: whether rows of nothing but -inf may be, and must become NaN.
+        heads: how many heads there are, where windows are more of them.
     """
+    windows = windows_of(scores)
     first = scores.parts[0] if len(scores.parts) == 1 else None
-    if isinstance(first, Filling) and first.fill == -math.inf and not hides_all:
+    if isinstance(first, Filling) and first.fill == -math.inf and not hides_all and not windows:
         return [first.condition if first.inverted else op.Not(first.condition)]
     mask: Value | None = None
     for part in scores.parts:
-        mask = _after(op, part, mask)
+        mask = _after(op, part, mask, lifts=windows != 0)
     if mask is None:
         return []
+    if windows != 0:
+        *_, S, T = mask.shape or ()
+        mask = op.Reshape(op.Expand(mask, [1, windows, heads, 1, 1]), [1, windows * heads, int(str(S)), int(str(T))])
     if not hides_all:
         return [mask]
     is_hidden = op.Equal(op.ReduceMax(mask, [-1], _version=_AXES_ARE_INPUTS), np.float32(-math.inf))
     return [op.Where(is_hidden, np.float32(math.nan), mask)]
 
 
-def _after(op: Builder, part: Part, mask: Value | None) -> Value | None:
-    """What is added to the scores after a step, given what was before."""
+def _after(op: Builder, part: Part, mask: Value | None, *, lifts: bool) -> Value | None:
+    """What is added to the scores after a step, given what was before; `lifts` makes windows of the batch of (1, heads, S, T)."""
+    if isinstance(part, Floor):
+        return None if mask is None else op.Max(mask, np.float32(part.number))
+    operand = _operand(part)
+    if lifts and len(operand.shape or ()) == _RANK_WITH_WINDOWS - 1:
+        operand = op.Unsqueeze(operand, [0], _version=_UNSQUEEZE_AXES_ARE_INPUTS)
     if isinstance(part, Added):
-        value = part.value if part.factor == 1 else op.Mul(part.value, np.float32(part.factor))
+        value = operand if part.factor == 1 else op.Mul(operand, np.float32(part.factor))
         return value if mask is None else op.Add(mask, value)
-    if isinstance(part, Filling):
-        fill, kept = np.float32(part.fill), np.float32(0) if mask is None else mask
-        return op.Where(part.condition, kept, fill) if part.inverted else op.Where(part.condition, fill, kept)
-    return None if mask is None else op.Max(mask, np.float32(part.number))
+    fill, kept = np.float32(part.fill), np.float32(0) if mask is None else mask
+    return op.Where(operand, kept, fill) if part.inverted else op.Where(operand, fill, kept)

@@ -1,11 +1,12 @@
 """Read the argument of a softmax as the scores of attention: the product of queries and keys, a scale, masks.
 
-    q kᵀ             Mul or Div by a number, before or after the product, or after what is added
+    q kᵀ             Mul or Div by a number, before or after the product, or after what is added; Mul by a number for each head
     softcap          Mul(Tanh(Div(scores, c)), c)
     + mask           Add of any tensor, or Where(condition, scores, fill) and Where(condition, fill, scores), any number of them,
                      and Max with a number, which keeps them from -inf
 
-Reshapes that split (batch x heads, S, T) to (batch, heads, S, T) or join them again may stand between.
+Reshapes that split (batch x heads, S, T) to (batch, heads, S, T), or (batch x windows, heads, S, T) to (batch, windows, heads,
+S, T), or join them again may stand between.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TypeAlias
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.optimize.bounds import bounds_of
-from sardonyx.optimize.edit import small_constant
+from sardonyx.optimize.edit import small_constant, tensor_of
 
 __all__ = ["Added", "Filling", "Floor", "Part", "Scores", "joined", "read_scores", "scale_of"]
 
@@ -73,6 +74,8 @@ class Scores:
     """What the product is multiplied by."""
     softcap: float = 0.0
     """Where positive: scores become softcap * tanh(scores / softcap) before the mask."""
+    head_scale: Value | None = None
+    """A constant of one number for each head, (heads, 1, 1), by which the product is multiplied too."""
     parts: tuple[Part, ...] = ()
     """What the mask does, in order."""
 
@@ -121,13 +124,23 @@ def _read_product(node: Node, value: Value, overridable: frozenset[Value]) -> Sc
 
 def _read_reshaped(node: Node, value: Value, overridable: frozenset[Value]) -> Scores | None:
     base = node.inputs[0]
-    return read_scores(base, overridable) if base is not None and joined(base.shape, value.shape) else None
+    if base is None or not (joined(base.shape, value.shape) or _windowed(base.shape, value.shape)):
+        return None
+    return read_scores(base, overridable)
+
+
+def _windowed(left: Shape | None, right: Shape | None) -> bool:
+    """Whether one shape is the other with its first two dimensions, batch and windows, as one."""
+    if left is None or right is None or {len(left), len(right)} != {4, 5}:
+        return False
+    four, five = sorted((left, right), key=len)
+    return four == (product(five[:2]), *five[2:])
 
 
 def _read_scaled(node: Node, value: Value, overridable: frozenset[Value]) -> Scores | None:
     base, factor = scale_of(value, overridable)
     if base is value:
-        return None
+        return _read_scaled_heads(node, value, overridable)
     if _is_tanh(base):
         return _read_capped(base, factor, overridable)
     scores = read_scores(base, overridable)
@@ -135,6 +148,19 @@ def _read_scaled(node: Node, value: Value, overridable: frozenset[Value]) -> Sco
         return None
     parts = tuple(_times(part, factor) for part in scores.parts)
     return dataclasses.replace(scores, scale=scores.scale * factor, parts=parts)
+
+
+def _read_scaled_heads(node: Node, value: Value, overridable: frozenset[Value]) -> Scores | None:
+    if node.op_type != "Mul" or value.shape is None or len(value.shape) != 4:
+        return None
+    for base, factors in (node.inputs, node.inputs[::-1]):
+        tensor = tensor_of(factors, overridable)
+        if tensor is None or tensor.shape[-3:] != (value.shape[1], 1, 1) or base is None or base.shape != value.shape:
+            continue
+        scores = read_scores(base, overridable)
+        if scores is not None and not scores.parts and not scores.softcap and scores.head_scale is None:
+            return dataclasses.replace(scores, head_scale=factors)
+    return None
 
 
 def _times(part: Part, factor: float) -> Part:

@@ -34,7 +34,7 @@ from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.rules.attention_heads import Heads, read_heads, read_keys, repeated
-from sardonyx.optimize.rules.attention_mask import mask_inputs, mask_reason, may_hide_all
+from sardonyx.optimize.rules.attention_mask import mask_inputs, mask_reason, may_hide_all, windows_of
 from sardonyx.optimize.rules.attention_scores import Scores, joined, read_scores, scale_of
 from sardonyx.optimize.terms import Term, attribute_value
 
@@ -45,6 +45,8 @@ _VERSION = 23
 
 _AXES_ARE_INPUTS = 13
 """Of Squeeze and Unsqueeze."""
+
+_SHAPE_HAS_START = 15
 
 _Parts = tuple[Heads, Heads, Heads]
 """Q, K and V."""
@@ -89,10 +91,8 @@ def _check(match: Match) -> str | _Learned:
     reason = mask_reason(scores, (*q.shape[:-1], k.shape[-2]), q.is_split)
     if reason is not None:
         return reason
-    if len(result.shape) == 3 and q.is_split and not all(isinstance(dim, int) for dim in result.shape[1:]):
-        return "how to join batch and heads of the result depends on sizes"
-    fewer = _without_copies(parts)
-    is_packed = all(part.can_pack for part in fewer) and _is_transposed_back(result, parts)
+    fewer = _without_copies((dataclasses.replace(q, factor=scores.head_scale), *parts[1:]))
+    is_packed = all(part.can_pack for part in fewer) and _is_transposed_back(result, parts) and not windows_of(scores)
     hides_all = not _has(match, "guard") and may_hide_all(scores, overridable)
     return _Learned(fewer, scores.scale * query_scale * keys_scale, scores, hides_all, is_packed)
 
@@ -142,21 +142,30 @@ def _only_user(value: Value) -> Node | None:
 
 def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
     q, k, v = learned.parts
-    shape = match.outputs[0].shape or ()
-    mask = mask_inputs(op, learned.scores, hides_all=learned.hides_all)
+    rank, windows, heads = len(match.outputs[0].shape or ()), windows_of(learned.scores), q.shape[1]
+    mask = mask_inputs(op, learned.scores, hides_all=learned.hides_all, heads=heads if isinstance(heads, int) else 0)
     softcap = learned.scores.softcap or None
     attributes: dict[str, Dim | float | None] = {"scale": learned.scale, "softcap": softcap, "_version": _VERSION}
     if not q.is_split:
         masks = [_with_one_head(op, value) if len(value.shape or ()) == 3 else value for value in mask]
         y = op.Attention(*(_with_one_head(op, part.whole(op)) for part in learned.parts), *masks, **attributes)
         return op.Squeeze(y, [1], _version=_AXES_ARE_INPUTS)
+    if windows != 0:
+        y = op.Attention(*(_with_more_heads(op, part, windows) for part in learned.parts), *mask, **attributes)
+        return op.Reshape(y, [-1, *q.shape[1:3], v.shape[3]])
     if learned.is_packed:
         attributes |= {"q_num_heads": q.shape[1], "kv_num_heads": k.shape[1]}
         packed = op.Attention(*(part.packed(op) for part in learned.parts), *mask, **attributes)
         y = op.Transpose(op.Reshape(packed, [0, 0, q.shape[1], v.shape[3]]), perm=[0, 2, 1, 3])
     else:
         y = op.Attention(*(part.whole(op) for part in learned.parts), *mask, **attributes)
-    return y if len(shape) == 4 else op.Reshape(y, [-1, *shape[1:]])
+    return y if rank == 4 else op.Reshape(y, op.Concat([-1], op.Shape(y, start=2, _version=_SHAPE_HAS_START), axis=0))
+
+
+def _with_more_heads(op: Builder, part: Heads, windows: int) -> Value:
+    """(B x windows, H, S, D) as (B, windows x H, S, D)."""
+    _, H, S, D = part.shape
+    return op.Reshape(part.whole(op), [-1, windows * int(str(H)), S, D])
 
 
 def _with_one_head(op: Builder, value: Value) -> Value:
