@@ -135,3 +135,11 @@ def test_scatter_nd_combines_long_slices_in_order(reduction, ufunc):
     expected = data.copy()
     ufunc.at(expected, (indices[:, 0],), updates)
     assert (run_op("ScatterND", data, indices, updates, reduction=reduction) == expected).all()
+
+
+@pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
+def test_no_updates_change_nothing(reduction):
+    """Indices and updates without elements."""
+    none = np.zeros((0, 4), np.int64)
+    assert (run_op("ScatterElements", GRID, none, none.astype(np.float32), reduction=reduction) == GRID).all()
+    assert (run_op("ScatterND", GRID, none[:, :1], none.astype(np.float32), reduction=reduction) == GRID).all()

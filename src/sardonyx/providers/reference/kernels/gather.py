@@ -120,7 +120,7 @@ def _updated(output: Array, grid: tuple[Array, ...], updates: Array, reduction: 
 def _combine(ufunc: np.ufunc, output: Array, grid: tuple[Array, ...], updates: Array) -> None:
     """Combine each update with its place, in their order: slices one by one where they are long, which is vectorised."""
     count = math.prod(np.broadcast_shapes(*(part.shape for part in grid)))
-    if updates.size < count * _LONG_SLICE:
+    if updates.size <= count * _LONG_SLICE:
         ufunc.at(output, grid, updates)
         return
     slices = updates.reshape(count, *output.shape[len(grid) :])
