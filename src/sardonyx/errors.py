@@ -7,6 +7,7 @@
     ├── NoSuchFile           the model, or its external data, is not there                 (also FileNotFoundError)
     ├── NotImplemented       valid, but no provider runs it: an unknown operator or type
     ├── EPFail               an execution provider failed to compile or to run
+    ├── ModelRequiresCompilation  a part is not compiled yet, and may not be compiled now
     ├── RuntimeException     a kernel failed in the middle of a run
     └── Fail                 anything else
         └── OptimizationError    a rewrite rule or a pass failed, or left an invalid model
@@ -24,6 +25,7 @@ __all__ = [
     "InvalidArgument",
     "InvalidGraph",
     "InvalidProtobuf",
+    "ModelRequiresCompilation",
     "NoSuchFile",
     "NotImplemented",
     "OptimizationError",
@@ -74,6 +76,10 @@ class NotImplemented(SardonyxError):
 
 class EPFail(SardonyxError):
     """An execution provider failed to compile or to run its part."""
+
+
+class ModelRequiresCompilation(SardonyxError):
+    """A part of the model is not compiled yet, and the session's options forbid to compile it."""
 
 
 class RuntimeException(SardonyxError):

@@ -35,6 +35,7 @@ __all__ = [
     "Claims",
     "GraphView",
     "HostMemory",
+    "KeepsPrograms",
     "Layout",
     "Memory",
     "Partition",
@@ -118,6 +119,8 @@ class Capability:
     """Whether these nodes are to stay as they are where the provider prefers NHWC, since it runs them as well in NCHW."""
     reads: tuple[Value, ...] = ()
     """Values that the program wants among its inputs besides those that the nodes read, such as values whose shapes tell sizes."""
+    alone: bool = False
+    """Whether they are a partition of their own, whatever else the provider has beside them."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -245,6 +248,25 @@ class PrefersQuantized(Protocol):
 
     quantized_operators: frozenset[str]
     """Their names without domain, such as "QLinearConv" and "QGemm"; `optimize/quantization.py` lists those that are made."""
+
+
+@runtime_checkable
+class KeepsPrograms(Protocol):
+    """A provider whose programs can be kept in a file, and be had again in another process without compiling."""
+
+    def save(self, partition: Partition, program: Program) -> bytes | None:
+        """All that `load` needs for `program`, which `compile` has just made of `partition`; None where that cannot be said."""
+
+    def load(self, partition: Partition, content: memoryview) -> Program:
+        """The program that was saved as `content`.
+
+        Args:
+            partition: one node whose inputs and outputs are, in order, those of the partition that was saved.
+            content: what `save` returned, checked against tampering but not against time; views of it may be kept.
+
+        Raises:
+            EPFail: the content is damaged, or is for another version or another device.
+        """
 
 
 _CANCELLED: contextvars.ContextVar[Callable[[], bool] | None] = contextvars.ContextVar("cancelled", default=None)

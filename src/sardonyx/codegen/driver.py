@@ -31,7 +31,7 @@ from sardonyx.codegen.target import Target
 from sardonyx.codegen.thread_pool import PoolCode, ThreadPool, shared_pool, write_pool
 from sardonyx.codegen.types import I64
 from sardonyx.codegen.values import Pointer
-from sardonyx.disk_cache import DiskCache
+from sardonyx.disk_cache import Cache
 
 __all__ = ["STATUS", "Buffer", "Driver", "Step", "StepTable", "float_word"]
 
@@ -137,7 +137,7 @@ class StepTable:
 class Driver:
     """The compiled driver, and the pool that it shares tasks with."""
 
-    def __init__(self, target: Target, *, cache: DiskCache | None = None, pool: ThreadPool | None = None) -> None:
+    def __init__(self, target: Target, *, cache: Cache | None = None, pool: ThreadPool | None = None) -> None:
         module = Module(target)
         _write_run(module, write_pool(module))
         self._engine = Engine(target, cache=cache)

@@ -17,8 +17,9 @@ from sardonyx.codegen import elf, llvm
 from sardonyx.codegen.compile_process import compile_texts
 from sardonyx.codegen.module import Module
 from sardonyx.codegen.target import Target
-from sardonyx.disk_cache import DiskCache
+from sardonyx.disk_cache import Cache
 from sardonyx.errors import Fail
+from sardonyx.trace import span
 
 __all__ = ["Engine", "object_key"]
 
@@ -32,7 +33,7 @@ class Engine:
     One engine may be used from many threads.
     """
 
-    def __init__(self, target: Target, *, cache: DiskCache | None = None, level: int = 1) -> None:
+    def __init__(self, target: Target, *, cache: Cache | None = None, level: int = 1) -> None:
         """Make an engine without code.
 
         Args:
@@ -96,7 +97,10 @@ class Engine:
         """The object of each key: from the cache, or else compiled from the text that `write` makes of its number."""
         found = [None if self._cache is None else self._cache.load(key) for key in keys]
         missing = [number for number, machine_code in enumerate(found) if machine_code is None]
-        made = compile_texts(map(write, missing), self.target, self._level) if missing else []
+        if not missing:
+            return [machine_code or b"" for machine_code in found]
+        with span("codegen.compile", objects=len(missing)):
+            made = compile_texts(map(write, missing), self.target, self._level)
         for number, machine_code in zip(missing, made, strict=True):
             found[number] = machine_code
             if self._cache is not None:

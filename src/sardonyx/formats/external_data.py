@@ -57,9 +57,7 @@ class ExternalData:
             raise InvalidGraph(
                 f"{what}: its external data in {location!r} has length {length}, but its type and shape need {expected_bytes} bytes"
             )
-        data = self._files.get(location)
-        if data is None:
-            data = self._files[location] = self._open(location, what)
+        data = self.whole(location, what)
         start = offset or 0
         if start + expected_bytes > len(data):
             raise InvalidGraph(
@@ -67,6 +65,13 @@ class ExternalData:
                 f"{expected_bytes} bytes), but that file has {len(data)} bytes; it was cut short or belongs to another model"
             )
         return data[start : start + expected_bytes]
+
+    def whole(self, location: str, what: str) -> memoryview:
+        """The bytes of a whole file; raises what `read` raises for a file that is missing or lies elsewhere."""
+        data = self._files.get(location)
+        if data is None:
+            data = self._files[location] = self._open(location, what)
+        return data
 
     def _open(self, location: str, what: str) -> memoryview:
         if self._folder is None:

@@ -17,6 +17,7 @@ from sardonyx import errors
 from sardonyx.errors import EPFail, SardonyxError, blamed, located
 from sardonyx.ir import Graph, Node
 from sardonyx.ops.schema import place_of
+from sardonyx.partition.contexts import context_claim, is_context
 from sardonyx.partition.layout import lay_out
 from sardonyx.partition.push_transposes import push_transposes
 from sardonyx.partition.shape_nodes import shape_nodes
@@ -69,9 +70,12 @@ def assign(graph: Graph, providers: Sequence[Provider], placed: Mapping[Node, st
 
     Raises:
         EPFail: a provider raised, claimed what it was not offered, or dropped a node that was converted for it.
-        NotImplemented: a provider declines a node that is placed on it.
+        NotImplemented: a provider declines a node that is placed on it, or is not there to run what it compiled before.
     """
     result = Assignment(placed=dict(placed or {}), loose=loose, watch=watch)
+    for node in graph:
+        if is_context(node):
+            result.units[node] = Unit(*context_claim(node, providers))
     _offer(graph, providers, result)
     return result
 

@@ -44,7 +44,7 @@ def cut(graph: Graph, units: dict[Node, Unit], prefix: str = "") -> tuple[list[C
     """
     order = list(dict.fromkeys(units[node] for node in graph))
     edges = _Edges(graph, units, order)
-    starts = list(dict.fromkeys(unit.provider.name for unit in order if not edges.needs[unit]))
+    starts = list(dict.fromkeys(_seat(unit) for unit in order if not edges.needs[unit]))
     schedules = [_schedule(order, edges, start) for start in starts or [""]]
     best = min(schedules, key=len)
     if sum(map(len, best)) < len(order):
@@ -87,9 +87,9 @@ def _schedule(order: Sequence[Unit], edges: _Edges, start: str) -> list[list[Uni
     waiting = {unit: len(edges.needs[unit]) for unit in order}
     ready: dict[str, list[Unit]] = {start: []}
     for unit in order:
-        ready.setdefault(unit.provider.name, [])
+        ready.setdefault(_seat(unit), [])
         if not waiting[unit]:
-            ready[unit.provider.name].append(unit)
+            ready[_seat(unit)].append(unit)
     turns: list[list[Unit]] = []
     current = start
     while any(ready.values()):
@@ -102,10 +102,15 @@ def _schedule(order: Sequence[Unit], edges: _Edges, start: str) -> list[list[Uni
             for follower in edges.followers[unit]:
                 waiting[follower] -= 1
                 if not waiting[follower]:
-                    ready[follower.provider.name].append(follower)
+                    ready[_seat(follower)].append(follower)
         ready[current] = []
         turns.append(turn)
     return turns
+
+
+def _seat(unit: Unit) -> str:
+    """Whose turn a unit is taken in: its provider's, or one of its own."""
+    return f"{unit.provider.name}/{id(unit)}" if unit.capability.alone else unit.provider.name
 
 
 def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], asked: dict[Value, set[Unit]], name: str) -> Cut:

@@ -24,6 +24,7 @@ from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import check_node, check_types, find_schema, unknown_operator
 from sardonyx.optimize.report import Report
 from sardonyx.partition.assign import Assignment, assign, dissolve
+from sardonyx.partition.contexts import is_context
 from sardonyx.partition.cut import Cut, cut
 from sardonyx.partition.explain import Placement, explain
 from sardonyx.partition.measured import predict
@@ -33,6 +34,7 @@ from sardonyx.partition.transfers import insert_transfers
 from sardonyx.provider import Body, PrefersQuantized, Program, Provider
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.plan import make_plan
+from sardonyx.session.context_model import ContextWriter, context_writer, load_context, refuse_to_compile
 from sardonyx.session.execution import executor_for, executor_name
 from sardonyx.session.function_bodies import expand
 from sardonyx.session.layout_steps import layout_watch
@@ -119,13 +121,13 @@ def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provid
     try:
         if not symbols_hold:
             _forget_symbols(model)
-        return _build(model, options, providers, disabled, left_out)
+        return _build(model, options, providers, disabled, left_out, keeps=symbols_hold)
     except SardonyxError as error:
         raise located(error, f"model {model.label}") from error
 
 
 def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
-           left_out: Mapping[str, str]) -> Built:  # fmt: skip
+           left_out: Mapping[str, str], *, keeps: bool) -> Built:  # fmt: skip
     prepared = prepare(model, options, providers, disabled)
     able = [provider for provider in providers if provider.name not in left_out]
     if widen_model(model, able, options):
@@ -134,7 +136,8 @@ def _build(model: Model, options: SessionOptions, providers: Sequence[Provider],
     choice = read_placement(options)
     profile = load_profile(choice.profile) if choice.measured else None
     placements: list[Placement] = []
-    executor = compile_model(model, options, providers, left_out, profile, placements)
+    writer = context_writer(model, options, prepared.defaults) if keeps else None
+    executor = compile_model(model, options, providers, left_out, profile, placements, writer)
     declared, defaults, report = prepared.declared, prepared.defaults, prepared.report
     return Built(model, tuple(model.graph.inputs), declared, defaults, executor, tuple(placements), dict(left_out), report)
 
@@ -178,11 +181,14 @@ def _quantized_operators(providers: Sequence[Provider]) -> frozenset[str]:
 
 
 def compile_model(model: Model, options: SessionOptions, providers: Sequence[Provider], left_out: Mapping[str, str],
-                  profile: Profile | None, placements: list[Placement]) -> Executor:  # fmt: skip
-    """Partition and compile a prepared model, which is used up; `placements` gets who runs what."""
+                  profile: Profile | None, placements: list[Placement],
+                  writer: ContextWriter | None = None) -> Executor:  # fmt: skip
+    """Partition and compile a prepared model, which is used up; `placements` gets who runs what, `writer` the programs."""
     with span("session.compile"):
-        compiler = _Compiler(model, providers, options, left_out, profile, placements)
+        compiler = _Compiler(model, providers, options, left_out, profile, placements, writer)
         executor = compiler.compile_graph(model.graph, (), model.graph.name or "graph")
+    if writer is not None:
+        writer.write(model)
     model.graph.dismantle()  # programs hold what they need of weights, packed or as they are
     return executor
 
@@ -246,8 +252,9 @@ class _Compiler:
     """Compiles graphs bottom-up: bodies before the nodes that hold them."""
 
     def __init__(self, model: Model, providers: Sequence[Provider], options: SessionOptions, left_out: Mapping[str, str],
-                 profile: Profile | None, placements: list[Placement]) -> None:  # fmt: skip
+                 profile: Profile | None, placements: list[Placement], writer: ContextWriter | None) -> None:  # fmt: skip
         self._model = model
+        self._writer = writer
         self._names = [provider.name for provider in providers]
         self._providers = [provider for provider in providers if provider.name not in left_out]
         self._pins = read_placement(options).pins
@@ -311,6 +318,9 @@ class _Compiler:
 
     def _compile_part(self, part: Cut) -> Program:
         provider, partition = part.provider, part.partition
+        if is_context(partition.nodes[0]):
+            return load_context(part, self._model, self._options)
+        refuse_to_compile(part, self._options)
         try:
             program = provider.compile(partition, self._bodies.__getitem__)
         except SardonyxError as error:
@@ -325,6 +335,8 @@ class _Compiler:
         if missing:
             message = f"{provider.name} compiled {partition.name} to {program!r}, no program: it lacks {', '.join(missing)}"
             raise blamed(EPFail(message), provider.name)
+        if self._writer is not None:
+            self._writer.keep(part, program)
         return program
 
 

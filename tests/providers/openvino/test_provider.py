@@ -13,6 +13,7 @@ from support.models import graph, model
 import sardonyx as ort
 from sardonyx import errors
 from sardonyx.formats import onnx as onnx_format
+from sardonyx.formats.program_file import write_program
 from sardonyx.ir import Graph
 from sardonyx.provider import Body, Capability, Claims, GraphView, Partition, Program, Provider
 from sardonyx.providers.cpu.provider import create as create_cpu
@@ -147,3 +148,34 @@ def test_results_are_of_full_float_precision() -> None:
     reference = ort.InferenceSession(held, providers=["ReferenceExecutionProvider"])
     x = np.random.default_rng(1).standard_normal((8, 512), dtype=np.float32)
     np.testing.assert_allclose(session.run(None, {"x": x})[0], reference.run(None, {"x": x})[0], rtol=1e-3, atol=1e-4)
+
+
+def test_a_compiled_partition_can_be_kept_and_had_again() -> None:
+    """What OpenVINO exports is imported without the nodes; symbols and types are those of the partition."""
+    nodes = "m: float[n, 64] = MatMul(x, w)\ny = Transpose(m)"
+    held = graph(f"graph(x: float[n, 64]) -> (y: float[64, n]) {{\nw: float[64, 64] = ... 1\n{nodes}\n}}")
+    units = tuple(Capability((node,)) for node in held)
+    part = Partition("part_0", held, tuple(held), units, tuple(held.inputs), tuple(held.initializers.values()), held.outputs)
+    provider = create(OPTIONS)
+    program = provider.compile(part, lambda inner: pytest.fail(f"{inner!r} is no body"))
+    content = provider.save(part, program)
+    assert content is not None
+    again = provider.load(part, memoryview(content))
+    x = np.random.default_rng(1).standard_normal((3, 64), dtype=np.float32)
+    results = []
+    for item in (program, again):
+        bound = item.bind(((3, 64),))
+        (spec,) = bound.outputs
+        assert spec is not None
+        results += item.run(bound, [x], [np.empty(spec.shape, np.float32)], None)
+    assert results[0].shape == (64, 3)
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+def test_what_openvino_does_not_import_is_an_error() -> None:
+    """The message says which partition, and what to do."""
+    content = write_program({"device": "CPU", "inputs": 0}, Graph("partition"), objects={"model": b"something else"})
+    held = graph("graph(x: float[2]) -> (y: float[2]) { y = Relu(x) }")
+    part = Partition("part_7", held, tuple(held), (), tuple(held.inputs), (), held.outputs)
+    with pytest.raises(errors.EPFail, match="OpenVINO cannot import partition part_7, .*; make the context anew"):
+        create(OPTIONS).load(part, memoryview(content))

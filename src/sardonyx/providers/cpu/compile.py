@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterable, Sequence
 
 from sardonyx.codegen.driver import Driver
-from sardonyx.disk_cache import DiskCache
+from sardonyx.disk_cache import Cache
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node, Value
 from sardonyx.provider import Partition
@@ -54,7 +54,7 @@ def lower_partition(low: Lowering, partition: Partition) -> Lowered:
 
 
 def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: Driver,
-                 cache: DiskCache | None = None) -> CpuProgram:  # fmt: skip
+                 cache: Cache | None = None) -> CpuProgram:  # fmt: skip
     """Find or compile the kernels of lowered steps, as `Library.compile` does, and lay out their buffers."""
     steps, outputs = lowered.steps, lowered.outputs
     kernels, engines = library_for(low.target).compile({step.symbol: low.writers[step.symbol] for step in steps}, cache)

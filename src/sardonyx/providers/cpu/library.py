@@ -17,7 +17,7 @@ import sardonyx.codegen
 from sardonyx.codegen.driver import Driver
 from sardonyx.codegen.jit import Engine
 from sardonyx.codegen.target import Target
-from sardonyx.disk_cache import DiskCache, shared_cache
+from sardonyx.disk_cache import Cache, shared_cache
 from sardonyx.providers.cpu.lowering import Write
 
 __all__ = ["Library", "driver_for", "edition", "library_for"]
@@ -32,7 +32,7 @@ class Library:
         self._lock = threading.Lock()
         self._engines: weakref.WeakValueDictionary[str, Engine] = weakref.WeakValueDictionary()
 
-    def compile(self, writers: Mapping[str, Write], cache: DiskCache | None = None) -> tuple[dict[str, int], list[Engine]]:
+    def compile(self, writers: Mapping[str, Write], cache: Cache | None = None) -> tuple[dict[str, int], list[Engine]]:
         """Find or compile kernels; the addresses are good as long as the engines live.
 
         Args:

@@ -12,8 +12,9 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.partition.layout import NHWC_DOMAIN
-from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
+from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition, Program
 from sardonyx.providers.cpu.compile import lower_partition, make_program
+from sardonyx.providers.cpu.context import load_program, save_program
 from sardonyx.providers.cpu.kernels.group_norm import SCALES_CHANNELS
 from sardonyx.providers.cpu.library import driver_for
 from sardonyx.providers.cpu.lowering import Lowering, find_operator
@@ -56,6 +57,14 @@ class CpuProvider:
         """Lower the partition to steps and compile the kernels that they need."""
         low = Lowering(self._target, self._threads)
         return make_program(partition, low, lower_partition(low, partition), driver_for(self._target))
+
+    def save(self, partition: Partition, program: Program) -> bytes:
+        """The bytes of a partition that was compiled; it is lowered anew, so `program` itself is not looked at."""
+        return save_program(self._target, self._threads, partition)
+
+    def load(self, partition: Partition, content: memoryview) -> CpuProgram:
+        """The program of saved bytes: no kernel is compiled, no weight packed."""
+        return load_program(self._target, self._threads, partition.name, content)
 
 
 def create(options: Mapping[str, str]) -> CpuProvider:

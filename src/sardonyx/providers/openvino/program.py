@@ -66,6 +66,14 @@ class OpenVinoProgram:
         self._idle.append(request)
         return [self._array(index, tensor) for index, tensor in enumerate(made)] if made else outputs
 
+    def export(self) -> bytes | None:
+        """The compiled model in OpenVINO's own format; None where its device has none."""
+        try:
+            exported: bytes = self._compiled.export_model().getvalue()
+        except RuntimeError:
+            return None
+        return exported
+
     def _take(self) -> Any:
         try:
             return self._idle.pop()

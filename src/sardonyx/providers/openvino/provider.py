@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sardonyx.errors import EPFail, InvalidArgument
-from sardonyx.ir import Graph
-from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
+from sardonyx.formats.program_file import read_program, write_program
+from sardonyx.ir import Graph, Value
+from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition, Program
 from sardonyx.providers.openvino.convert import base_versions, is_large, share_constants, signature_of, to_onnx
 from sardonyx.providers.openvino.options import settings_of
 from sardonyx.providers.openvino.oracle import core, first_line, oracle_for
@@ -52,6 +53,24 @@ class OpenVinoProvider:
                 f"{partition.name} for {self._device}: {first_line(error)}"
             ) from error
         return OpenVinoProgram(partition.name, compiled, signature_of(partition.inputs), signature_of(partition.outputs), weights)
+
+    def save(self, partition: Partition, program: Program) -> bytes | None:
+        """The model as OpenVINO exports it, and the types of its inputs and outputs; None where its device exports nothing."""
+        exported = program.export() if isinstance(program, OpenVinoProgram) else None
+        graph = Graph("partition", [Value("", value.type) for value in (*partition.inputs, *partition.outputs)])
+        about = {"device": self._device, "inputs": len(partition.inputs)}
+        return None if exported is None else write_program(about, graph, objects={"model": exported})
+
+    def load(self, partition: Partition, content: memoryview) -> OpenVinoProgram:
+        """The program of an exported model; raises EPFail where OpenVINO, in this version on this device, does not import it."""
+        file = read_program(content)
+        values, count = signature_of(file.graph.inputs), int(file.about["inputs"])
+        try:
+            compiled = core().import_model(bytes(file.objects["model"]), self._device, self._properties)
+        except RuntimeError as error:
+            made = f"partition {partition.name}, which was compiled for {file.about['device']}"
+            raise EPFail(f"OpenVINO cannot import {made}: {first_line(error)}; make the context anew") from error
+        return OpenVinoProgram(partition.name, compiled, values[:count], values[count:])
 
 
 def create(options: Mapping[str, str]) -> OpenVinoProvider:

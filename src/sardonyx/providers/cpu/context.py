@@ -1,0 +1,184 @@
+"""CPU programs in a file: the partition's nodes, its packed weights, and the objects of its kernels.
+
+A saved partition is lowered again when it is loaded, which is quick; what takes long, packing weights and compiling kernels, is not
+done again. The objects are good for the sources that wrote them (the edition) and for one kind of processor (the target).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from sardonyx.codegen.driver import Driver
+from sardonyx.codegen.jit import Engine
+from sardonyx.codegen.target import Target
+from sardonyx.disk_cache import shared_cache
+from sardonyx.dtypes import Array, DataType
+from sardonyx.errors import EPFail
+from sardonyx.formats.program_file import ProgramFile, read_program, write_program
+from sardonyx.ir import Dim, Graph, Tensor, TensorType, Value
+from sardonyx.optimize.edit import clone_node
+from sardonyx.provider import Capability, Partition
+from sardonyx.providers.cpu.compile import Lowered, lower_partition, make_program
+from sardonyx.providers.cpu.library import edition
+from sardonyx.providers.cpu.lowering import Kept, Lowering
+from sardonyx.providers.cpu.program import CpuProgram
+from sardonyx.providers.cpu.size_values import SizesClaim
+
+__all__ = ["load_program", "save_program"]
+
+_LARGE_BYTES = 4096
+_NEVER_NEGATIVE = 1 << 32
+"""Added to the elements of size values, which are written as dimensions, since these are not negative."""
+
+
+def save_program(target: Target, threads: int, partition: Partition) -> bytes:
+    """The bytes of `partition` compiled for `target`."""
+    low = Lowering(target, threads)
+    lowered = lower_partition(low, partition)
+    objects = _Objects()
+    Engine(target, cache=objects).add_kernels({step.symbol: low.writers[step.symbol] for step in lowered.steps}, edition())
+    Driver(target, cache=objects)
+    graph, sizes = _graph_of(partition)
+    constants = [np.asarray(value.constant.numpy()) for value in partition.constants if value.constant is not None]
+    counts = {"inputs": len(partition.inputs), "constants": len(constants), "sizes": sizes}
+    about = {"edition": edition(), "target": target.key, **counts}
+    absent = _absent(partition, low, lowered)
+    arrays = [*constants, *low.packs]
+    content = write_program(about, graph, arrays, absent, objects.found)
+    if absent and not _agrees(read_program(memoryview(content)), target, threads, partition.name, lowered):
+        return write_program(about, graph, arrays, (), objects.found)
+    return content
+
+
+def load_program(target: Target, threads: int, name: str, content: memoryview) -> CpuProgram:
+    """The program of saved bytes; raises EPFail where they are damaged, or for another edition or processor."""
+    file = read_program(content)
+    for what, own in (("edition", edition()), ("target", target.key)):
+        if file.about.get(what) != own:
+            raise EPFail(
+                f"partition {name} was compiled for the {what} {_short(file.about.get(what))}, this is {_short(own)}; make the "
+                "context anew from the original model, or, for an older processor, with SARDONYX_ISA set to what both have"
+            )
+    partition, low = _restored(file, target, threads, name)
+    objects = _Kept(file.objects)
+    return make_program(partition, low, lower_partition(low, partition), Driver(target, cache=objects), objects)
+
+
+class _Objects:
+    """A cache that remembers what went through it, in front of the process's."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, bytes] = {}
+
+    def load(self, key: str) -> bytes | None:
+        cache = shared_cache()
+        content = None if cache is None else cache.load(key)
+        if content is not None:
+            self.found[key] = content
+        return content
+
+    def store(self, key: str, content: bytes) -> None:
+        self.found[key] = content
+        cache = shared_cache()
+        if cache is not None:
+            cache.store(key, content)
+
+
+class _Kept:
+    """A cache that holds what a file holds, and nothing else."""
+
+    def __init__(self, objects: Mapping[str, memoryview]) -> None:
+        self._objects = objects
+
+    def load(self, key: str) -> bytes:
+        found = self._objects.get(key)
+        if found is None:
+            raise EPFail(f"a compiled partition lacks the object {key[:12]} of one of its kernels; make the context anew")
+        return bytes(found)
+
+    def store(self, key: str, content: bytes) -> None:
+        raise ValueError(f"object {key[:12]} is in the file already")
+
+
+def _graph_of(partition: Partition) -> tuple[Graph, list[list[int]]]:
+    """A copy of the partition as a graph: inputs, then constants, then size values; with (node, outputs) for each of the last."""
+    values: dict[Value, Value] = {}
+    for index, value in enumerate((*partition.inputs, *partition.constants)):
+        values[value] = Value(f"i{index}", value.type)
+    elements = {node: unit.elements for unit in partition.units if isinstance(unit, SizesClaim) for node in unit.nodes}
+    sizes: list[list[int]] = []
+    told: list[Value] = []
+    for index, node in enumerate(partition.nodes):
+        if node in elements:
+            sizes.append([index, len(elements[node])])
+            shapes = [tuple(dim + _NEVER_NEGATIVE for dim in item) for item in elements[node]]
+            told += [Value(f"s{len(told) + place}", TensorType(DataType.INT64, shape)) for place, shape in enumerate(shapes)]
+    graph = Graph("partition", [*values.values(), *told])
+    for index, node in enumerate(partition.nodes):
+        copy = graph.append(clone_node(node, values))
+        copy.doc, copy.metadata = "", None
+        for place, made in enumerate(copy.outputs):
+            made.name = f"v{index}_{place}"
+    for value in partition.outputs:
+        graph.add_output(values[value])
+    return graph, sizes
+
+
+def _restored(file: ProgramFile, target: Target, threads: int, name: str) -> tuple[Partition, Lowering]:
+    """The partition of a file, and a lowering that knows its packed weights."""
+    graph, about = file.graph, file.about
+    count, constant_count = int(about["inputs"]), int(about["constants"])
+    inputs, constants = graph.inputs[:count], graph.inputs[count : count + constant_count]
+    told = graph.inputs[count + constant_count :]
+    for value, array in zip(constants, file.arrays, strict=False):
+        value.constant = Tensor.from_array(array)
+    nodes = tuple(graph)
+    units = {node: Capability((node,)) for node in nodes}
+    for index, outputs in about["sizes"]:
+        shapes, told = told[:outputs], told[outputs:]
+        elements = tuple(_elements(value.shape or ()) for value in shapes)
+        units[nodes[index]] = SizesClaim((nodes[index],), elements=elements)
+    partition = Partition(name, graph, nodes, tuple(units.values()), tuple(inputs), tuple(constants), graph.outputs)
+    absent = {constants[index] for index in file.absent}
+    return partition, Lowering(target, threads, Kept(file.arrays[constant_count:], absent))
+
+
+def _elements(dims: Iterable[Dim]) -> tuple[Dim, ...]:
+    return tuple(dim - _NEVER_NEGATIVE for dim in dims)
+
+
+def _absent(partition: Partition, low: Lowering, lowered: Lowered) -> list[int]:
+    """Large constants that no step reads as they are: they were packed."""
+    read = {buffer.root for step in lowered.steps for buffer in step.buffers}
+    found = []
+    for index, value in enumerate(partition.constants):
+        is_large = value.constant is not None and value.constant.size_bytes >= _LARGE_BYTES
+        if is_large and not (low.holds(value) and low.of(value).root in read):
+            found.append(index)
+    return found
+
+
+def _agrees(file: ProgramFile, target: Target, threads: int, name: str, lowered: Lowered) -> bool:
+    """Whether a file whose packed constants are absent is lowered to the same kernels over the same constants."""
+    partition, low = _restored(file, target, threads, name)
+    other = lower_partition(low, partition)
+    if [step.symbol for step in lowered.steps] != [step.symbol for step in other.steps]:
+        return False
+    pairs = zip(_constants_of(lowered), _constants_of(other), strict=True)
+    return all((left is None) == (right is None) and _same(left, right) for left, right in pairs)
+
+
+def _constants_of(lowered: Lowered) -> list[Array | None]:
+    return [buffer.root.constant for step in lowered.steps for buffer in step.buffers]
+
+
+def _same(left: Array | None, right: Array | None) -> bool:
+    if left is None or right is None:
+        return True
+    return left.shape == right.shape and np.array_equal(left.reshape(-1).view(np.uint8), right.reshape(-1).view(np.uint8))
+
+
+def _short(text: object) -> str:
+    return str(text)[:48]
