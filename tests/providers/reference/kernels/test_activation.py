@@ -114,6 +114,13 @@ def test_prelu_broadcasts_the_slope():
     np.testing.assert_array_equal(run_op("PRelu", x, np.array([0.5, 0.5, 2], np.float32)), [[-0.5, 2, -6]])
 
 
+def test_prelu_reads_the_slope_of_negative_elements_alone():
+    """A slope that is not finite changes nothing where the input is positive; NaN stays NaN."""
+    x = np.array([2.0, 0.0, -1.0, np.nan], np.float32)
+    y = run_op("PRelu", x, np.array([np.inf, np.nan, np.inf, 1.0], np.float32))
+    np.testing.assert_array_equal(y, [2, 0, -np.inf, np.nan])
+
+
 def test_prelu_takes_integers():
     """PRelu-9 takes integers."""
     y = run_op("PRelu", np.array([-2, 3], np.int32), np.array([4], np.int32))

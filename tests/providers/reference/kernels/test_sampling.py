@@ -23,3 +23,9 @@ def test_sample_multiplies_the_weights_of_all_axes():
     x = np.array([[[1.0, 2.0], [3.0, 6.0]]])
     middle = np.array([0.5])
     assert sample(x, [linear_taps(middle, 2), linear_taps(middle, 2)]).tolist() == [[3.0]]
+
+
+def test_what_is_outside_is_not_read():
+    """An element that is not finite shows only where it has weight."""
+    x = np.array([[np.inf, 1.0, np.nan]])
+    assert sample(x, [linear_taps(np.array([-5.0, 1.0, 9.0]), 3)]).tolist() == [[0.0, 1.0, 0.0]]

@@ -91,10 +91,9 @@ def _prelu(x: Array, slope: Array) -> Array:
     if compute_type(x.dtype).kind != "f":
         return np.where(x < 0, x * slope, x)
     wide = widen(x)
-    result = np.clip(wide, -np.inf, 0.0)
-    result = np.multiply(result, widen(slope), out=result if x.ndim else None)
-    result = np.add(result, np.clip(wide, 0.0, np.inf))
-    return np.asarray(result).astype(x.dtype, copy=False)
+    result = np.asarray(np.multiply(wide, widen(slope)))
+    np.copyto(result, wide, where=wide >= 0)
+    return result.astype(x.dtype, copy=False)
 
 
 def _require_broadcast_to(array: Array, shape: tuple[int, ...], name: str) -> None:

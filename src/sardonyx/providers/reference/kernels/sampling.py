@@ -18,9 +18,11 @@ Tap = tuple[Array, Array]
 def sample(x: Array, taps: Sequence[Sequence[Tap]]) -> Array:
     """The weighted sums (C, P) of x (C, *sizes): `taps` names, per axis, the elements that each of P positions blends.
 
-    The weight of an element of x is the product of its taps' weights. O(C * P * taps of all axes multiplied).
+    The weight of an element of x is the product of its taps' weights; one without weight counts for nothing, even if it is not
+    finite. O(C * P * taps of all axes multiplied).
     """
     sizes = x.shape[1:]
+    is_finite = bool(np.isfinite(x).all())
     flat = x.reshape(x.shape[0], -1)
     total: Array | None = None
     for choice in itertools.product(*taps):
@@ -30,6 +32,8 @@ def sample(x: Array, taps: Sequence[Sequence[Tap]]) -> Array:
             index = index * size + further
             weight = weight * factor
         term = np.take(flat, index, axis=1)
+        if not is_finite:
+            term[:, weight == 0] = 0
         term *= weight
         if total is None:
             total = term
