@@ -10,13 +10,13 @@ import pytest
 from click.testing import Result
 
 from sardonyx.partition.profile import load_profile
-from sardonyx.session import placement_profile
+from sardonyx.session import placement_profile, placement_samples
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure for a shorter time than users do."""
-    monkeypatch.setattr(placement_profile, "_BUDGET_S", 0.005)
+    monkeypatch.setattr(placement_samples, "_BUDGET_S", 0.005)
     monkeypatch.setattr(placement_profile, "_RUN_BUDGET_S", 0.02)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 from support.models import graph
 from support.providers import DeviceProvider, FusingProvider
 
 from sardonyx.ir import Graph
-from sardonyx.partition.measured import MEASURED, claimed_by, predict
+from sardonyx.partition.measured import MEASURED, calibrated, claimed_by, predict
 from sardonyx.partition.profile import Copies, Profile, Sample, key_of, key_of_graph
 from sardonyx.provider import Provider
 
@@ -109,3 +110,24 @@ def test_claims_are_asked_for_all_nodes_at_once() -> None:
     held = graph(CHAIN)
     claims = claimed_by(held, [DEVICE, HOST_A])
     assert {name: len(nodes) for name, nodes in claims.items()} == {"Device": 3, "A": 4}
+
+
+def test_whole_runs_set_the_pieces_right() -> None:
+    """By one factor for each provider, where most of the run was its own; within bounds."""
+    times = {"A": {"Relu": 10.0, "Neg": 10.0, "Exp": 10.0}, "Device": {"Relu": 10.0, "Neg": 10.0}}
+    held = graph(CHAIN)
+    found = calibrated(held, [DEVICE, HOST_A], _profile(held, times), {"A": 80.0, "Device": 1e9})
+    assert {sample.inside_us for sample in found.samples if sample.provider == "A"} == {20.0}
+    assert {sample.inside_us for sample in found.samples if sample.provider == "Device"} == {40.0}
+
+
+def test_borders_cost_what_fusion_saved() -> None:
+    """A node that is far cheaper inside a partition stays in one; a factor makes borders dearer."""
+    times = {"A": {"Relu": 10.0, "Neg": 10.0, "Exp": 10.0}, "B": {"Relu": 20.0, "Neg": 5.0, "Exp": 20.0}}
+    profile = _profile(graph(CHAIN), times, step_us=0.0)
+    assert _who(CHAIN, [HOST_A, HOST_B], profile) == "A B A A"
+    alone = [dataclasses.replace(sample, alone_us=sample.inside_us + 4.0) for sample in profile.samples]
+    assert _who(CHAIN, [HOST_A, HOST_B], dataclasses.replace(profile, samples=tuple(alone))) == "A A A A"
+    cheap = [dataclasses.replace(sample, alone_us=sample.inside_us + 0.5) for sample in profile.samples]
+    assert _who(CHAIN, [HOST_A, HOST_B], dataclasses.replace(profile, samples=tuple(cheap))) == "A B A A"
+    assert _who(CHAIN, [HOST_A, HOST_B], dataclasses.replace(profile, samples=tuple(cheap), border_factor=4.0)) == "A A A A"

@@ -81,6 +81,7 @@ def test_a_measured_node_is_what_was_measured() -> None:
     sample = Sample("A", "Relu", key_of(first), 1.0, 7.0, 6.0, (9.0,))
     profile = Profile(samples=(*PROFILE.samples, sample))
     assert (profile.inside_us("A", first), profile.output_bytes(first)) == (6.0, [9.0])
+    assert (profile.saved_us("A", first), profile.saved_us("B", first)) == (1.0, 0.0)
 
 
 def test_lines_go_on_beyond_the_last_point_and_stay_before_the_first() -> None:

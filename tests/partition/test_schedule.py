@@ -13,10 +13,10 @@ from sardonyx.partition.schedule import HOST_SIDE, Flow, Problem, duration, leas
 FREE = {"A": "a", "B": "b", "C": "c"}
 
 
-def _transfer(source: str, target: str, size_bytes: float) -> float:
+def _transfer(source: str, target: str, flow: Flow) -> float:
     """C is far away; A lives on the host."""
     far = {"A": 0.0, HOST_SIDE: 0.0, "B": 1.0, "C": 3.0}
-    return 0.1 + (far[source] + far[target]) * size_bytes
+    return 0.1 + (far[source] + far[target]) * flow.size_bytes
 
 
 def _chain(draw: random.Random, providers: str, count: int) -> Problem:
@@ -92,7 +92,7 @@ def test_branches_are_spread_over_places() -> None:
     """Where that ends sooner; a chain stays together."""
     tasks = [{"A": 2.0, "B": 2.1}] * 4
     flows = [Flow(0, (1,), 0.0), Flow(2, (3,), 0.0)]
-    problem = Problem(tasks, flows, lambda source, target, size_bytes: 0.0 if target == HOST_SIDE else 0.1)
+    problem = Problem(tasks, flows, lambda source, target, flow: 0.0 if target == HOST_SIDE else 0.1)
     choice = least_time(problem, FREE)
     assert choice[0] == choice[1] != choice[2] == choice[3]
     assert duration(problem, choice, FREE) == pytest.approx(4.2)

@@ -1,8 +1,9 @@
 """Measured placement: for each node the provider with which the whole graph is predicted to take least time.
 
 A node's cost on a provider is its share of what a partition there took, so that what fusion saves is counted. Bringing a value to
-another provider costs a copy where memories differ, and one more partition. `schedule.py` looks for the least time; where it gains
-less than `LEAST_GAIN` over the best single provider, or was slower when it was measured, that provider gets all that it can run.
+another provider costs a copy where memories differ, and what being at the border of a partition costs the nodes on both sides: half
+of what they take more by themselves, where both sides are borders. `schedule.py` looks for the least time; where it gains less than
+`LEAST_GAIN` over the best single provider, or was slower when it was measured, that provider gets all that it can run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sardonyx.partition.profile import Profile, key_of_graph, value_bytes
 from sardonyx.partition.schedule import HOST_SIDE, Choice, Flow, Problem, duration, least_sum, least_time, total
 from sardonyx.provider import HOST, Provider
 
-__all__ = ["LEAST_GAIN", "MEASURED", "Prediction", "claimed_by", "predict"]
+__all__ = ["LEAST_GAIN", "MEASURED", "Prediction", "calibrated", "claimed_by", "predict"]
 
 LEAST_GAIN = 0.05
 """The part of the time that a choice must save over the best single provider to be taken."""
@@ -62,13 +63,8 @@ def predict(graph: Graph, providers: Sequence[Provider], profile: Profile, pinne
         pinned: nodes whose provider the user has chosen.
         parallel: whether branches run at once, so that the end of the last counts, not the sum.
     """
-    claims = claimed_by(graph, providers)
-    order = [provider.name for provider in providers]
-    tasks = [node for node in graph if any(node in claims[name] for name in order)]
-    seconds = [_seconds(node, [name for name in order if node in claims[name]], profile, pinned or {}) for node in tasks]
-    problem = Problem(seconds, _flows(graph, tasks, profile), _Transfers(providers, profile))
+    tasks, problem, single = _problem(graph, providers, profile, pinned or {})
     places = {provider.name: provider.memory.name for provider in providers}
-    single = {name: _first_on(problem, name, order) for name in order if claims[name]}
 
     def price(choice: Choice) -> float:
         return duration(problem, choice, places) if parallel else total(problem, choice)
@@ -82,6 +78,41 @@ def predict(graph: Graph, providers: Sequence[Provider], profile: Profile, pinne
     chosen = single[fastest] if is_single else best
     placed = dict(zip(tasks, chosen, strict=True))
     return Prediction(placed, prices[1] if is_single else prices[0], fastest, prices[1], is_single)
+
+
+def calibrated(graph: Graph, providers: Sequence[Provider], profile: Profile, times_us: Mapping[str, float]) -> Profile:
+    """`profile` with what each provider takes set right by whole runs, where most of such a run is its own.
+
+    Args:
+        graph: the graph that was run.
+        providers: the session's.
+        profile: what was measured by pieces.
+        times_us: provider -> what a run took with it first.
+    """
+    _, problem, single = _problem(graph, providers, profile, {})
+    factors: dict[str, float] = {}
+    for name, choice in single.items():
+        whole = total(problem, choice)
+        own = sum(seconds[name] for seconds, other in zip(problem.seconds, choice, strict=True) if other == name)
+        if name in times_us and own > whole / 2:
+            factors[name] = min(4.0, max(0.25, times_us[name] / 1e6 / whole))
+    samples = [
+        dataclasses.replace(sample, alone_us=factor * sample.alone_us, inside_us=factor * sample.inside_us)
+        for sample in profile.samples
+        for factor in (factors.get(sample.provider, 1.0),)
+    ]
+    return dataclasses.replace(profile, samples=tuple(samples))
+
+
+def _problem(graph: Graph, providers: Sequence[Provider], profile: Profile,
+             pinned: Mapping[Node, str]) -> tuple[list[Node], Problem, dict[str, Choice]]:  # fmt: skip
+    """The nodes that somebody claims, the choice to be made for them, and for each provider the choice that gives it all."""
+    claims = claimed_by(graph, providers)
+    order = [provider.name for provider in providers]
+    tasks = [node for node in graph if any(node in claims[name] for name in order)]
+    seconds = [_seconds(node, [name for name in order if node in claims[name]], profile, pinned) for node in tasks]
+    problem = Problem(seconds, _flows(graph, tasks, profile), _Transfers(providers, tasks, profile))
+    return tasks, problem, {name: _first_on(problem, name, order) for name in order if claims[name]}
 
 
 def _seconds(node: Node, able: Sequence[str], profile: Profile, pinned: Mapping[Node, str]) -> dict[str, float]:
@@ -131,14 +162,27 @@ def _flows(graph: Graph, tasks: Sequence[Node], profile: Profile) -> list[Flow]:
 class _Transfers:
     """What it takes to bring a value to another provider."""
 
-    def __init__(self, providers: Sequence[Provider], profile: Profile) -> None:
+    def __init__(self, providers: Sequence[Provider], tasks: Sequence[Node], profile: Profile) -> None:
         self._memory = {provider.name: provider.memory.name for provider in providers} | {HOST_SIDE: HOST.name}
-        self._profile = profile
+        self._tasks, self._profile = tasks, profile
+        self._borders: dict[tuple[str, int], float] = {}
 
-    def __call__(self, source: str, target: str, size_bytes: float) -> float:
+    def __call__(self, source: str, target: str, flow: Flow) -> float:
         here, there = self._memory[source], self._memory[target]
-        time_us = 0.0 if HOST_SIDE in (source, target) else self._profile.steps_us.get(target, 0.0)
+        time_us = 0.0
+        if HOST_SIDE not in (source, target) and flow.producer is not None:
+            time_us += self._border_us(source, flow.producer)
+            time_us += max((self._border_us(target, reader) for reader in flow.readers), default=0.0)
         if here != there:
-            time_us += 0.0 if here == HOST.name else self._profile.copy_us(here, size_bytes, to_host=True)
-            time_us += 0.0 if there == HOST.name else self._profile.copy_us(there, size_bytes, to_host=False)
+            time_us += 0.0 if here == HOST.name else self._profile.copy_us(here, flow.size_bytes, to_host=True)
+            time_us += 0.0 if there == HOST.name else self._profile.copy_us(there, flow.size_bytes, to_host=False)
         return time_us / 1e6
+
+    def _border_us(self, provider: str, task: int) -> float:
+        """What one border of a partition next to this node costs: at least half of what a partition costs before any work."""
+        key = provider, task
+        if key not in self._borders:
+            step_us = self._profile.steps_us.get(provider, 0.0)
+            saved_us = self._profile.saved_us(provider, self._tasks[task])
+            self._borders[key] = self._profile.border_factor * max(step_us, saved_us) / 2
+        return self._borders[key]

@@ -71,6 +71,8 @@ class Profile:
     """Symbol -> the size that it had."""
     models: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
     """Key of a graph -> provider -> microseconds of a run where it is asked first; under "measured" where the profile decides."""
+    border_factor: float = 1.0
+    """What borders between partitions are multiplied by, so that predictions come true."""
 
     def inside_us(self, provider: str, node: Node) -> float | None:
         """What `node` takes on `provider` as part of a partition, or None where nothing like it was measured."""
@@ -80,6 +82,11 @@ class Profile:
             return exact.inside_us
         points = tables.by_operator.get((provider, operator_of(node)))
         return None if points is None else interpolated(points, self.size_bytes(node))
+
+    def saved_us(self, provider: str, node: Node) -> float:
+        """What `node` takes more on `provider` by itself than inside a partition; 0 where that was not measured."""
+        exact = _tables(self).by_key.get((provider, key_of(node)))
+        return 0.0 if exact is None else exact.alone_us - exact.inside_us
 
     def output_bytes(self, node: Node) -> list[float]:
         """How large each output of `node` is; 0 where that is not known."""

@@ -51,8 +51,8 @@ class Problem:
     """For each task what it takes on each provider that can run it; every task has one at least."""
     flows: Sequence[Flow]
     """The values."""
-    transfer: Callable[[str, str, float], float]
-    """The seconds that it takes to bring a value of so many bytes from one provider, or the host, to another."""
+    transfer: Callable[[str, str, Flow], float]
+    """The seconds that it takes to bring a value from one provider, or the host, to another."""
 
     @property
     def providers(self) -> list[str]:
@@ -64,7 +64,7 @@ def total(problem: Problem, choice: Sequence[str]) -> float:
     """How long the tasks take one after the other, with the transfers."""
     work = sum(seconds[name] for seconds, name in zip(problem.seconds, choice, strict=True))
     return work + sum(
-        problem.transfer(_source(flow, choice), target, flow.size_bytes)
+        problem.transfer(_source(flow, choice), target, flow)
         for flow in problem.flows
         for target in _targets(flow, choice)
     )
@@ -120,11 +120,11 @@ def _least_of_chain(problem: Problem) -> Choice:
     for task, seconds in enumerate(problem.seconds):
         following: dict[str, tuple[float, Choice]] = {}
         for name, own in seconds.items():
-            fixed = own + sum(problem.transfer(HOST_SIDE, name, flow.size_bytes) for flow in given[task])
-            fixed += sum(problem.transfer(name, HOST_SIDE, flow.size_bytes) for flow in made[task] if flow.is_result)
-            between = [flow.size_bytes for flow in made[task - 1] if flow.readers] if task else []
+            fixed = own + sum(problem.transfer(HOST_SIDE, name, flow) for flow in given[task])
+            fixed += sum(problem.transfer(name, HOST_SIDE, flow) for flow in made[task] if flow.is_result)
+            between = [flow for flow in made[task - 1] if flow.readers] if task else []
             following[name] = min(
-                (before + fixed + sum(problem.transfer(last, name, size) for size in between if last != name), (*path, name))
+                (before + fixed + sum(problem.transfer(last, name, flow) for flow in between if last != name), (*path, name))
                 for last, (before, path) in best.items()
             )
         best = following
@@ -169,7 +169,7 @@ def _exchange(problem: Problem, choice: Choice, first: str, second: str) -> Choi
 def _add_flow(network: Network, problem: Problem, flow: Flow, choice: Choice, vertices: Mapping[int, int], first: str,
               second: str) -> None:  # fmt: skip
     def price(source: str, target: str) -> int:
-        return 0 if source == target else _ticks(problem.transfer(source, target, flow.size_bytes))
+        return 0 if source == target else _ticks(problem.transfer(source, target, flow))
 
     moving = [vertices[reader] for reader in dict.fromkeys(flow.readers) if reader in vertices]
     maker = None if flow.producer is None else vertices.get(flow.producer)
@@ -228,7 +228,7 @@ def _heft(problem: Problem, places: Mapping[str, str]) -> tuple[Choice, float]:
     def arrival(flow: Flow, name: str) -> float:
         source = _source(flow, choice)
         made_at = 0.0 if flow.producer is None else end[flow.producer]
-        moved = 0.0 if source == name else problem.transfer(source, name, flow.size_bytes)
+        moved = 0.0 if source == name else problem.transfer(source, name, flow)
         return min(present.get((id(flow), name), math.inf), made_at + moved)
 
     for group in sorted(groups, key=_ranks(problem, groups, made).__getitem__):
@@ -238,8 +238,7 @@ def _heft(problem: Problem, places: Mapping[str, str]) -> tuple[Choice, float]:
         for name in problem.seconds[group[0]]:
             ready = max((arrival(flow, name) for flow in entering), default=0.0)
             work = sum(problem.seconds[task][name] for task in group)
-            results = [flow.size_bytes for task in group for flow in made[task] if flow.is_result]
-            back = sum(problem.transfer(name, HOST_SIDE, size_bytes) for size_bytes in results)
+            back = sum(problem.transfer(name, HOST_SIDE, flow) for task in group for flow in made[task] if flow.is_result)
             finish[name] = max(ready, free.get(places.get(name, name), 0.0)) + work + back
         best = min(finish, key=finish.__getitem__)
         for flow in entering:
@@ -276,7 +275,7 @@ def _ranks(problem: Problem, groups: Sequence[tuple[int, ...]], made: Sequence[S
     for group in sorted(groups, key=lambda item: -item[-1]):
         later = 0.0
         for flow in (flow for task in group for flow in made[task]):
-            moved = sum(problem.transfer(source, target, flow.size_bytes) for source, target in pairs) / len(pairs)
+            moved = sum(problem.transfer(source, target, flow) for source, target in pairs) / len(pairs)
             later = max([later, *(moved - ranks[group_of[reader]] for reader in flow.readers if group_of[reader] is not group)])
         work = sum(sum(problem.seconds[task].values()) / len(problem.seconds[task]) for task in group)
         ranks[group] = -(work + later) - 1e-12
