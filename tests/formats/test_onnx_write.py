@@ -69,6 +69,14 @@ def test_unread_outputs_without_a_name_stay_without() -> None:
     assert list(proto.graph.node[0].output) == ["y", ""]
 
 
+def test_nodes_have_different_names() -> None:
+    """The first keeps a name that several have; no name is no name."""
+    model = chain("a", "b", "c", "d", "e")
+    for node, name in zip(model.graph, ["n", "n", "n_1", "n", "", ""], strict=False):
+        node.name = name
+    assert [node.name for node in written(model).graph.node][:5] == ["n", "n_1", "n_1_1", "n_2", ""]
+
+
 def test_inputs_left_out_are_empty() -> None:
     """None is the empty name."""
     source, bound = Value("x", FLOATS), Value("max", TensorType(DataType.FLOAT, ()))

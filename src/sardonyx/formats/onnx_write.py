@@ -132,6 +132,16 @@ class _Names:
         self._names[value] = name
 
 
+def _unique(name: str, taken: set[str]) -> str:
+    """`name`, or `name` with a number where it is taken; onnxruntime loads no graph with two nodes of one name."""
+    found, serial = name, 0
+    while found and found in taken:
+        serial += 1
+        found = f"{name}_{serial}"
+    taken.add(found)
+    return found
+
+
 class _GraphWriter:
     """Writes the main graph, or the body of one function, with all that is nested in it."""
 
@@ -166,9 +176,9 @@ class _GraphWriter:
 
     def body(self, proto: Any, graph: Graph) -> None:
         """State the nodes, and what is known of their values, in a GraphProto or FunctionProto."""
-        outputs = set(graph.outputs)
+        outputs, taken = set(graph.outputs), set[str]()
         for node in graph:
-            self._node(proto.node.add(), node)
+            self._node(proto.node.add(), node, _unique(node.name, taken))
             for value in node.outputs:
                 says = value.type is not None or value.doc or plain_metadata(value.metadata)
                 if says and value not in outputs and self.names.of(value):
@@ -182,14 +192,14 @@ class _GraphWriter:
         write_denotations(proto.type, metadata.pop(DENOTATIONS, ""))
         _write_metadata(proto.metadata_props, metadata)
 
-    def _node(self, proto: Any, node: Node) -> None:
-        _set(proto, op_type=node.op_type, domain=node.domain, name=node.name, overload=node.overload, doc_string=node.doc)
+    def _node(self, proto: Any, node: Node, name: str) -> None:
+        _set(proto, op_type=node.op_type, domain=node.domain, name=name, overload=node.overload, doc_string=node.doc)
         version = self._imports.setdefault(node.domain, node.version)
         if version != node.version:
             trace.event("save.version_differs", node=repr(node), written_as=version)
         proto.input.extend(map(self.names.of, node.inputs))
         proto.output.extend(map(self.names.of, node.outputs))
-        for name, attribute in node.attributes.items():
-            write_attribute(proto.attribute.add(), name, attribute, self.graph)
+        for key, attribute in node.attributes.items():
+            write_attribute(proto.attribute.add(), key, attribute, self.graph)
         _write_metadata(proto.metadata_props, node.metadata)
         write_devices(proto, node)
