@@ -12,8 +12,9 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument, InvalidGraph
 from sardonyx.ir import Attribute, AttributeKind, Dim, Function, Graph, Model, Node, Tensor, TensorType, Value, symbol
 from sardonyx.ir.shape import is_anonymous
+from sardonyx.ir.text import parse_model
 from sardonyx.ops.fact import Fact, ShapeCall, known, shape_function, tensor
-from sardonyx.ops.infer import fact_of, infer_graph, infer_node
+from sardonyx.ops.infer import InferenceMemory, fact_of, infer_graph, infer_node
 from sardonyx.trace import Event, observe
 
 FLOAT, INT64, BOOL = DataType.FLOAT, DataType.INT64, DataType.BOOL
@@ -329,3 +330,42 @@ def test_functions_that_call_twice_take_bounded_time() -> None:
     start = time.perf_counter()
     infer_graph(model)
     assert time.perf_counter() - start < 20
+
+
+def _remembering() -> tuple[Model, InferenceMemory]:
+    lines = "a = Relu(x) b = Transpose(a) {perm = [1, 0]} y = Transpose(b)"
+    model = parse_model(f"opset 21\ngraph(x: float[n, 4]) -> (y: float[n, 4]) {{ {lines} }}")
+    memory = InferenceMemory()
+    infer_graph(model, memory=memory)
+    return model, memory
+
+
+def test_what_is_remembered_is_not_inferred_again() -> None:
+    """A second inference finds the same facts, as the same objects."""
+    model, memory = _remembering()
+    first = infer_graph(model, memory=memory)
+    second = infer_graph(model, memory=memory)
+    assert all(second[value] is fact for value, fact in first.items())
+
+
+def test_what_changed_is_inferred_again() -> None:
+    """Another attribute, another input shape, another constant: what depends on it is inferred anew."""
+    model, memory = _remembering()
+    turned = list(model.graph)[1]
+    turned.attributes["perm"] = Attribute.of([0, 1])
+    assert infer_graph(model, memory=memory)[turned.output].shape == (symbol("n"), 4)
+    (x,) = model.graph.inputs
+    x.type = TensorType(FLOAT, (7, 4))
+    assert infer_graph(model, memory=memory)[turned.output].shape == (7, 4)
+
+
+def test_an_equal_constant_changes_nothing_after_it() -> None:
+    """A constant that is replaced by an equal one leaves the facts of what reads it as they are."""
+    model = parse_model("opset 21\ngraph(x: float[8]) -> (y) { s: int64[2] = [2, 4] y = Reshape(x, s) }")
+    memory = InferenceMemory()
+    y = model.graph.outputs[0]
+    before = infer_graph(model, memory=memory)[y]
+    model.graph.initializers["s"].constant = Tensor.from_array(np.array([2, 4]))
+    assert infer_graph(model, memory=memory)[y] is before
+    model.graph.initializers["s"].constant = Tensor.from_array(np.array([4, 2]))
+    assert infer_graph(model, memory=memory)[y].shape == (4, 2)

@@ -2,6 +2,7 @@
 
 from support.optimizing import model_of
 
+from sardonyx.optimize.pattern import compile_pattern
 from sardonyx.optimize.terms import AnyValue, Found, Place, attribute_value
 
 NOTHING = Found({}, {}, {})
@@ -33,3 +34,19 @@ def test_attribute_falls_back_to_the_schemas_default():
     assert attribute_value(old, "axis") == 1
     assert attribute_value(custom, "k") == 2
     assert attribute_value(custom, "other") is None
+
+
+def test_the_quick_look_is_never_stricter_than_the_match():
+    """Producers of inputs decide at first sight; alternatives, commuted inputs and left out ones count."""
+    def root(function):
+        return compile_pattern(function).roots[0].operation
+
+    graph = model_of("graph(x, y) -> (s, c) { a = Neg(x) b = Exp(y) s = Sub(a, b) m = Add(b, a) c = Clip(m) }").graph
+    nodes = {node.op_type: node for node in graph}
+    assert root(lambda op, x, y: op.Sub(op.Neg(x), op.Exp(y))).may_match(nodes["Sub"])
+    assert not root(lambda op, x, y: op.Sub(op.Exp(x), op.Neg(y))).may_match(nodes["Sub"])
+    assert root(lambda op, x, y: op.Sub(op.any_of(op.Exp(x), op.Neg(x)), y)).may_match(nodes["Sub"])
+    assert root(lambda op, x, y: op.Add(op.Neg(x), op.Exp(y))).may_match(nodes["Add"])
+    assert not root(lambda op, x, y: op.Add(op.Neg(x), op.Neg(y))).may_match(nodes["Add"])
+    assert root(lambda op, x: op.Clip(op.Add(x, x), op.optional("low"))).may_match(nodes["Clip"])
+    assert not root(lambda op, x, y: op.Clip(x, op.Neg(y))).may_match(nodes["Clip"])

@@ -10,27 +10,76 @@ inferred, and its symbols only for the inputs of the main graph: exporters give 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from sardonyx.config import LIMITS
 from sardonyx.errors import InvalidArgument, InvalidGraph, SardonyxError, located
-from sardonyx.ir import Attribute, Expr, Function, FunctionId, Graph, Model, Node, Shape, TensorType, Value
+from sardonyx.ir import Attribute, Expr, Function, FunctionId, Graph, Model, Node, Shape, Tensor, TensorType, Value, ValueType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import MAX_VALUE_SIZE, UNKNOWN, Fact, ShapeCall, ShapeEntry, dims_text, find_shape_function
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.shapes.elements import MAX_WEIGHT
 from sardonyx.trace import event
 
-__all__ = ["fact_of", "infer_graph", "infer_node"]
+__all__ = ["InferenceMemory", "fact_of", "infer_graph", "infer_node"]
 
 _FIRST_IR_VERSION_WITH_OPTIONAL_INITIALIZERS = 4
 _MAX_BODY_NODES = 100_000
+_FEW_ELEMENTS = 64
 _TELLS_INPUTS = "; its inputs are "
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Remembered:
+    """What a node was when its outputs were inferred."""
+
+    entry: ShapeEntry
+    version: int
+    output_count: int
+    inputs: tuple[Fact | None, ...]
+    attributes: tuple[tuple[str, Attribute], ...]
+    outputs: tuple[Fact, ...]
+
+    def holds(self, node: Node, entry: ShapeEntry, inputs: Sequence[Fact | None]) -> bool:
+        """Whether `node` is what it was, and the facts of its inputs say the same."""
+        return (
+            self.entry is entry
+            and self.version == node.version
+            and self.output_count == len(node.outputs)
+            and len(self.inputs) == len(inputs)
+            and self.attributes == tuple(node.attributes.items())
+            and all(old is new or _say_the_same(old, new) for old, new in zip(self.inputs, inputs, strict=True))
+        )
+
+
+def _say_the_same(one: Fact | None, other: Fact | None) -> bool:
+    if one is None or other is None or one.type != other.type:
+        return False
+    if one.value is None or other.value is None or one.value is other.value:
+        return one.value is other.value
+    return one.value.dtype == other.value.dtype and one.value.size <= _FEW_ELEMENTS and bool(np.array_equal(one.value, other.value))
+
+
+class InferenceMemory:
+    """What earlier inferences of a graph that is being edited found: nodes that stayed what they were are not inferred again."""
+
+    __slots__ = ("nodes", "sources")
+
+    def __init__(self) -> None:
+        """Know nothing."""
+        self.nodes: dict[Node, _Remembered] = {}
+        """What was inferred for a node without subgraphs."""
+        self.sources: dict[Value, tuple[ValueType | None, Tensor | None, Fact]] = {}
+        """The facts of inputs and initializers, with the type and the tensor that they say."""
+
+
 def infer_graph(target: Model | Graph, *, overrides: Mapping[Value, Fact] | None = None,
-                functions: Mapping[FunctionId, Function] | None = None) -> dict[Value, Fact]:  # fmt: skip
+                functions: Mapping[FunctionId, Function] | None = None,
+                memory: InferenceMemory | None = None) -> dict[Value, Fact]:  # fmt: skip
     """Infer the facts of every value of a model or graph and of its subgraphs; O(nodes).
 
     Args:
@@ -38,6 +87,7 @@ def infer_graph(target: Model | Graph, *, overrides: Mapping[Value, Fact] | None
         overrides: facts that replace what would be inferred, such as concrete input shapes. With it no value's type is set, what
             the model declares in symbols is not used, and a shape that cannot be raises InvalidArgument: the inputs are at fault.
         functions: the functions that nodes of a graph may call; those of the model by default.
+        memory: what earlier inferences found, to which this one adds; not for use with `overrides`.
 
     Returns:
         What is known of each value, those inside function bodies excepted.
@@ -48,7 +98,7 @@ def infer_graph(target: Model | Graph, *, overrides: Mapping[Value, Fact] | None
     graph = target.graph if isinstance(target, Model) else target
     found = target.functions if isinstance(target, Model) and functions is None else functions or {}
     fixed = isinstance(target, Model) and target.ir_version < _FIRST_IR_VERSION_WITH_OPTIONAL_INITIALIZERS
-    inference = _Inference(found, {} if overrides is None else overrides, is_binding=overrides is not None)
+    inference = _Inference(found, {} if overrides is None else overrides, is_binding=overrides is not None, memory=memory)
     try:
         inference.infer(graph, None, initializers_are_fixed=fixed)
     except InvalidGraph as error:
@@ -102,12 +152,13 @@ class _Budget:
 class _Inference:
     """One pass over a graph; `facts` holds what it has found."""
 
-    __slots__ = ("_arguments", "_budget", "_calls", "_functions", "_given", "_is_binding", "_overrides", "facts")
+    __slots__ = ("_arguments", "_budget", "_calls", "_functions", "_given", "_is_binding", "_memory", "_overrides", "facts")
 
     def __init__(self, functions: Mapping[FunctionId, Function], overrides: Mapping[Value, Fact], *, is_binding: bool,
-                 given: Mapping[Value, Fact] | None = None, budget: _Budget | None = None) -> None:  # fmt: skip
+                 given: Mapping[Value, Fact] | None = None, budget: _Budget | None = None,
+                 memory: InferenceMemory | None = None) -> None:  # fmt: skip
         self._functions, self._overrides, self._is_binding = functions, overrides, is_binding
-        self._given = given or {}
+        self._given, self._memory = given or {}, memory
         self._budget = _Budget() if budget is None else budget
         self._arguments: Mapping[str, Attribute] = {}
         self._calls: tuple[FunctionId, ...] = ()
@@ -117,16 +168,28 @@ class _Inference:
         """Infer all nodes of `graph`, whose inputs are as `inputs` says or else as declared, and return its outputs' facts."""
         facts = self.facts
         for value in graph.initializers.values():
-            facts[value] = fact_of(value)
+            facts[value] = fact_of(value) if self._memory is None else self._source(value, None, self._memory)
         for index, value in enumerate(graph.inputs):
             if initializers_are_fixed and value.constant is not None:
                 continue
             given = inputs[index] if inputs is not None and index < len(inputs) else UNKNOWN
-            facts[value] = self._settled(value, given, symbols_hold=inputs is None)
+            if inputs is None and self._memory is not None:
+                facts[value] = self._source(value, given, self._memory)
+            else:
+                facts[value] = self._settled(value, given, symbols_hold=inputs is None)
         for node in graph:
             for value, fact in zip(node.outputs, self.outputs_of(node), strict=False):
                 facts[value] = fact
         return [self._fact(value) for value in graph.outputs]
+
+    def _source(self, value: Value, given: Fact | None, memory: InferenceMemory) -> Fact:
+        """The fact of an initializer, or of an input of the main graph (`given`), the same object as long as it says the same."""
+        known = memory.sources.get(value)
+        if known is not None and known[0] is value.type and known[1] is value.constant:
+            return known[2]
+        fact = fact_of(value) if given is None else self._settled(value, given, symbols_hold=True)
+        memory.sources[value] = (fact.type, value.constant, fact)
+        return fact
 
     def outputs_of(self, node: Node) -> tuple[Fact, ...]:
         """The facts of a node's outputs, merged with what the model declares."""
@@ -158,7 +221,17 @@ class _Inference:
             return ()
         if len(inputs) > entry.most:
             del inputs[entry.most :]
-        return self._applied(node, entry, inputs)
+        memory = self._memory
+        if memory is None:
+            return self._applied(node, entry, inputs)
+        known = memory.nodes.get(node)
+        if known is not None and known.holds(node, entry, inputs):
+            return known.outputs
+        found = self._applied(node, entry, inputs)
+        if not node.subgraphs:
+            attributes = tuple(node.attributes.items())
+            memory.nodes[node] = _Remembered(entry, node.version, len(node.outputs), tuple(inputs), attributes, found)
+        return found
 
     def _applied(self, node: Node, entry: ShapeEntry, inputs: Sequence[Fact | None]) -> tuple[Fact, ...]:
         call = ShapeCall(node.name, node.op_type, node.version, len(node.outputs), self._infer_body)

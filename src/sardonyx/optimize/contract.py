@@ -11,6 +11,7 @@ from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array
 from sardonyx.ir import Model, Node, Value
 from sardonyx.ops.fact import Fact
+from sardonyx.ops.infer import InferenceMemory
 
 __all__ = ["Context", "Evaluate", "Level", "Pass", "RunModel"]
 
@@ -40,6 +41,8 @@ class Context:
     """Computes nodes whose inputs are constants; without it only what shape inference knows is folded."""
     facts: dict[Value, Fact] = dataclasses.field(default_factory=dict)
     """What the last shape inference found. A value never changes what it means, so a fact stays true while the graph changes."""
+    memory: InferenceMemory = dataclasses.field(default_factory=InferenceMemory)
+    """By which shape inference infers again only what changed."""
     fold_seconds: float = LIMITS.fold_seconds
     """How much longer folding may evaluate nodes; each evaluation counts it down."""
     fold_bytes: int = LIMITS.fold_bytes

@@ -70,7 +70,7 @@ def find_matches(pattern: Pattern, root: Node, overridable: frozenset[Value]) ->
     """Yield the matches of `pattern` with its root at `root` whose nodes can be taken out of the graph."""
     place = Place(root.graph, overridable)
     for output in pattern.roots:
-        if output.index >= len(root.outputs):
+        if output.index >= len(root.outputs) or not output.operation.may_match(root):
             continue
         for found in output.match(root.outputs[output.index], Found({}, {}, {}), place):
             match = _as_match(pattern, output, root, found, place)

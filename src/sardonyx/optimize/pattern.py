@@ -26,6 +26,7 @@ A function that returns several values has the first's node as its root; the oth
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -144,6 +145,7 @@ class Pattern:
         self.depth = first.depth
 
 
+@functools.lru_cache(maxsize=1024)
 def compile_pattern(function: PatternFunction) -> Pattern:
     """Run a pattern function once on a recording builder."""
     names = list(inspect.signature(function).parameters)[1:]

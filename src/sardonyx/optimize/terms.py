@@ -155,7 +155,7 @@ class AttributeCapture:
 class Operation:
     """A node: operator, inputs, attributes."""
 
-    __slots__ = ("_has_rest", "_is_commutative", "constraints", "depth", "domain", "inputs", "is_shared", "name",
+    __slots__ = ("_has_rest", "_is_commutative", "_producers", "constraints", "depth", "domain", "inputs", "is_shared", "name",
                  "op_type")  # fmt: skip
 
     def __init__(self, domain: str, op_type: str, inputs: tuple[Term, ...], constraints: Mapping[str, Any], *, name: str,
@@ -166,6 +166,16 @@ class Operation:
         self._has_rest = bool(inputs) and isinstance(inputs[-1], Rest)
         self._is_commutative = not is_ordered and not domain and op_type in COMMUTATIVE and len(inputs) == 2 and not self._has_rest
         self.depth: int = 1 + max((term.depth for term in inputs), default=0)
+        self._producers = tuple(_producers(term) for term in inputs)
+
+    def may_match(self, node: Node) -> bool:
+        """Whether the producers of a node's inputs are such that it may match: a quick look that spares most searches."""
+        inputs = node.inputs
+        if len(inputs) < len(self._producers):
+            inputs += (None,) * (len(self._producers) - len(inputs))
+        if _are_made_by(inputs, self._producers):
+            return True
+        return self._is_commutative and _are_made_by(inputs[1::-1], self._producers)
 
     def match_node(self, node: Node, found: Found, place: Place) -> Iterator[Found]:
         """Yield each way in which `node` is this operator on these inputs."""
@@ -206,6 +216,23 @@ class Operation:
             elif not _satisfies(actual, constraint):
                 return None
         return captured
+
+
+def _producers(term: Term) -> frozenset[str] | None:
+    """The operators of the nodes whose outputs a term matches; None for any, or none."""
+    if isinstance(term, Output):
+        return frozenset([term.operation.op_type])
+    if not isinstance(term, Choice):
+        return None
+    found = [_producers(alternative) for alternative in term.terms]
+    return None if None in found else frozenset().union(*(names for names in found if names is not None))
+
+
+def _are_made_by(inputs: Sequence[Value | None], producers: Sequence[frozenset[str] | None]) -> bool:
+    for value, names in zip(inputs, producers, strict=False):
+        if names is not None and (value is None or value.producer is None or value.producer.op_type not in names):
+            return False
+    return True
 
 
 def attribute_value(node: Node, name: str) -> Any:

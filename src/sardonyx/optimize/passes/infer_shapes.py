@@ -20,7 +20,7 @@ class _InferShapes:
 
     def run(self, model: Model, context: Context) -> bool:
         """Infer; reports no change, as it alters no node."""
-        context.facts.update(infer_graph(model))
+        context.facts.update(infer_graph(model, memory=context.memory))
         return False
 
 
