@@ -1,0 +1,134 @@
+"""RotaryEmbedding: pairs of elements of each head, rotated by an angle for each position.
+
+    first'  = first * cos - second * sin            pairs are (k, k + half), or (2k, 2k + 1) where interleaved
+    second' = second * cos + first * sin            elements behind the pairs are copied
+
+One map that writes both halves. Heads are read where they lie: what only splits or transposes them before is not done.
+
+Dimension letters: B batch, H heads, S positions, D head size.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sardonyx.codegen.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.expr import argument
+from sardonyx.codegen.types import F32
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Dim, Node, Shape
+from sardonyx.ops.schema import place_of
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.operands import given, shape_of
+from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer
+from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides
+from sardonyx.providers.cpu.views import view_of
+
+_X, _COS, _SIN, _POSITIONS = range(4)
+"""The inputs."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Call:
+    """What a node rotates."""
+
+    batch: Dim
+    heads: int
+    positions: Dim
+    size: int
+    """Elements of a head."""
+    half: int
+    """Pairs of a head."""
+    is_packed: bool
+    """Whether x is (B, S, H x D), not (B, H, S, D)."""
+
+    @property
+    def shape(self) -> Shape:
+        """(B, H, S)."""
+        return self.batch, self.heads, self.positions
+
+    def strides(self, strides: tuple[Dim, ...]) -> tuple[Dim, Dim, Dim]:
+        """From one batch, one head, one position to the next in a tensor like x that has these strides."""
+        return (strides[0], self.size, strides[1]) if self.is_packed else (strides[0], strides[1], strides[2])
+
+
+def _read(node: Node) -> _Call | str:
+    """What the node rotates, or why it is not known."""
+    shape, heads = shape_of(node.inputs[_X]), int(node.get("num_heads", 0))
+    if len(shape) == 3 and heads > 0 and isinstance(shape[2], int) and shape[2] % heads == 0:
+        B, S = shape[:2]
+        size, is_packed = shape[2] // heads, True
+    elif len(shape) == 4 and isinstance(shape[1], int) and isinstance(shape[3], int):
+        B, heads, S, size = shape[0], shape[1], shape[2], shape[3]
+        is_packed = False
+    else:
+        return "the number of heads or their size is not known"
+    turned = int(node.get("rotary_embedding_dim", 0)) or size
+    if turned % 2 or not 0 < turned <= size:
+        return f"{turned} of {size} elements are no pairs"
+    return _Call(B, heads, S, size, turned // 2, is_packed)
+
+
+def _check(node: Node) -> str | None:
+    values = [*node.inputs[:3], node.outputs[0]]
+    if len(node.inputs) < 3 or any(value is None or value.dtype is not DataType.FLOAT for value in values):
+        return "an input is left out or not float32"
+    if node.input(_POSITIONS) is not None:
+        return "angles are looked up by positions"
+    call = _read(node)
+    if isinstance(call, str):
+        return call
+    for value in node.inputs[1:3]:
+        shape = shape_of(value)
+        if len(shape) != 3 or shape[2] != call.half:
+            return f"angles of shape {shape}, expected one for each of {call.half} pairs at each position"
+    return None
+
+
+@lowers("RotaryEmbedding", check=_check)
+def rotary_embedding(low: Lowering, group: Group) -> None:
+    """Rotate the pairs, and copy what is behind them."""
+    node = group.anchor
+    call = _read(node)
+    if isinstance(call, str):
+        raise TypeError(call)
+    view, cos, sin = view_of(low, given(node.inputs[_X])), low.of(node.inputs[_COS]), low.of(node.inputs[_SIN])
+    result = low.result(node.outputs[0])
+    source, target = call.strides(view.strides), call.strides(tuple(dense_strides(result.shape)))
+    is_dense, step = view.strides[-1] == 1, 2 if node.get("interleaved", 0) else 1
+    reads = Access.ORDERED if is_dense and step == 1 else Access.STRIDED
+    writes = Access.ORDERED if step == 1 else Access.STRIDED
+    accesses = [reads, reads, Access.ORDERED, Access.ORDERED, writes, writes]
+    first, second, c, s = (argument(place, F32) for place in range(4))
+    outputs = [first * c - second * s, second * c + first * s]
+    symbol = low.symbol("rotary", outputs, "".join(access.name[0].lower() for access in accesses))
+    low.kernel(symbol, lambda module, name: write_map(module, name, [F32] * 4, outputs, accesses))
+    behind = 1 if step == 2 else call.half
+    elements = (*source, view.strides[-1] * step), (*target, step)
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        B, H, S = sizes.shape(call.shape)
+        angles = sizes.shape(cos.shape)
+        if angles != sizes.shape(sin.shape) or angles[:2] != (B, S):
+            raise InvalidArgument(f"{place_of(node)}: angles of shape {angles} for {S} positions in {B} batches")
+        heads, made = (tuple(sizes(stride) for stride in strides) for strides in elements)
+        beside = (S * call.half, 0, call.half, 1)
+        strides = [heads, heads, beside, beside, made, made]
+        params = MapParams.over((B, H, S, call.half), strides, accesses, threads=low.threads)
+        return params.words(), params.tasks()
+
+    places = [_at(view.buffer, 0), _at(view.buffer, behind * view.strides[-1]), cos, sin, result, _at(result, behind)]
+    low.step(group, symbol, places, writes=[4, 5], plan=plan)
+    rest = call.size - 2 * call.half
+    if rest > 0:
+        dims = zip((*call.shape, rest), (*source, view.strides[-1]), (*target, 1), strict=True)
+        tail = _at(view.buffer, 2 * call.half * view.strides[-1])
+        copy_region(low, "Copy", tail, _at(result, 2 * call.half), [Region(*dim) for dim in dims])
+
+
+def _at(buffer: Buffer, offset: Dim) -> Buffer:
+    """The elements of `buffer` from `offset` on."""
+    return Buffer(buffer.dtype, buffer.shape, buffer.constant, buffer, offset)
