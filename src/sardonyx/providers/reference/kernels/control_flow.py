@@ -150,6 +150,10 @@ def sequence_map(call: Call, input_sequence: list[Any], *additional_inputs: Any,
     return tuple(outputs)
 
 
+_VALUE_BYTES = 128
+"""What a value takes besides its elements."""
+
+
 class _Collected:
     """What a body gave in each iteration, by output; all of it together is bounded by `LIMITS.tensor_bytes`."""
 
@@ -161,7 +165,7 @@ class _Collected:
         """Keep the values of one iteration."""
         for kept, value in zip(self.outputs, values, strict=True):
             kept.append(value)
-            self._bytes += getattr(value, "nbytes", 0)
+            self._bytes += getattr(value, "nbytes", 0) + _VALUE_BYTES
         if self._bytes > LIMITS.tensor_bytes:
             raise InvalidArgument(
                 f"{len(self.outputs[0])} iterations have made scan outputs of {self._bytes} bytes; at most {LIMITS.tensor_bytes} "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.dimensions import check_output_size
@@ -32,8 +34,19 @@ def string_concat(_node: Call, x: Array, y: Array) -> Array:
     except ValueError as error:
         raise InvalidArgument(f"shapes {x.shape} and {y.shape} do not broadcast to each other") from error
     check_output_size(shape, 8)
+    _check_length(math.prod(shape), x, y)
     result = np.empty(shape, object)
     return np.add(x, y, out=result)
+
+
+def _check_length(count: int, *parts: Array) -> None:
+    """Refuse `count` joined strings beyond `LIMITS.tensor_bytes`: joined with itself again and again, a short one is long."""
+    total = sum(sum(map(len, part.reshape(-1).tolist())) * (count // max(1, part.size)) for part in parts)
+    if total > LIMITS.tensor_bytes:
+        raise InvalidArgument(
+            f"the joined strings would have {total} characters; at most {LIMITS.tensor_bytes} are allowed: check their lengths, "
+            "or raise SARDONYX_MAX_TENSOR_BYTES"
+        )
 
 
 _LOCALE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]{2,8})*(\.[\w-]+)?(@\w+)?|C|POSIX|")
