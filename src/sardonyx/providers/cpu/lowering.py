@@ -118,9 +118,9 @@ class Lowering:
         place = place_of(group.anchor)
         self.steps.append(Step(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched))
 
-    def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan) -> None:
-        """Run a kernel that copies its first buffer to its last, for no node of the graph."""
-        self.steps.append(Step(name, name, symbol, tuple(buffers), (len(buffers) - 1,), plan))
+    def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan, node: Node | None = None) -> None:
+        """Run a kernel that copies its first buffer to its last, for `node` or for no node of the graph."""
+        self.steps.append(Step(name, name if node is None else place_of(node), symbol, tuple(buffers), (len(buffers) - 1,), plan))
 
     def symbol(self, prefix: str, outputs: Sequence[Expr], *parts: str) -> str:
         """A kernel's name: the same for equal expressions and parts, as in map_of_3f2a91b04c1d_avx512."""

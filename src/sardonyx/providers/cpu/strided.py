@@ -22,7 +22,7 @@ from sardonyx.codegen.module import Module
 from sardonyx.codegen.transpose import PlaneParams, write_deinterleave, write_interleave, write_transpose
 from sardonyx.codegen.types import I8, I16, I32, I64, Type
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Dim, Shape
+from sardonyx.ir import Dim, Node, Shape
 from sardonyx.providers.cpu.lowering import Lowering, Write
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
@@ -67,15 +67,20 @@ def dense_strides(shape: Shape) -> list[Dim]:
     return strides[::-1]
 
 
-def copy_region(low: Lowering, name: str, source: Buffer, result: Buffer, region: Sequence[Region]) -> None:
-    """Add the step that copies a region, outermost dimension first, from the beginning of `source` to that of `result`."""
+def copy_region(
+    low: Lowering, name: str, source: Buffer, result: Buffer, region: Sequence[Region], node: Node | None = None
+) -> None:
+    """Add the step that copies a region, outermost dimension first, from the beginning of `source` to that of `result`.
+
+    It is made for `node`, or for no node of the graph.
+    """
     kind = moved_type(source.dtype)
     if kind is None:
         raise TypeError(f"kernels do not move elements of {source.dtype}")
     dims = _merged(region)
     plane = _plane_of(dims)
     symbol, write, plan = _by_rows(low, kind, dims) if plane is None else _by_planes(low, kind, dims, plane)
-    low.move(name, low.kernel(symbol, write), [source, result], plan)
+    low.move(name, low.kernel(symbol, write), [source, result], plan, node)
 
 
 def _merged(region: Sequence[Region]) -> list[Region]:

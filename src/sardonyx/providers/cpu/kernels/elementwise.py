@@ -163,7 +163,7 @@ def copy_to(low: Lowering, value: Value, source: Buffer) -> Buffer:
     moved = argument(0, kind)
     symbol = low.symbol("copy", [moved])
     low.kernel(symbol, lambda module, name: write_map(module, name, [kind], [moved], [Access.ORDERED] * 2))
-    low.move("Copy", symbol, [source, result], _plan(walk))
+    low.move("Copy", symbol, [source, result], _plan(walk), value.producer)
     return result
 
 

@@ -79,7 +79,7 @@ def _take_place(low: Lowering, node: Node, data: Buffer, axis: int, place: int) 
         return
     source = Buffer(data.dtype, data.shape, data.constant, data, inner * place)
     region = [Region(outer, data.shape[axis] * inner, inner), Region(inner, 1, 1)]
-    copy_region(low, "Gather", source, low.result(node.output), region)
+    copy_region(low, "Gather", source, low.result(node.output), region, node)
 
 
 def _gather_tuples(low: Lowering, node: Node, batch: Dim, count: Dim, inner: Dim, strides: tuple[Dim, Dim],

@@ -49,7 +49,7 @@ def _reorder(low: Lowering, node: Node, shape: Shape, order: tuple[int, ...]) ->
     result = low.result(node.output)
     strides, targets = dense_strides(shape), dense_strides(tuple(shape[axis] for axis in order))
     region = [Region(shape[axis], strides[axis], target) for axis, target in zip(order, targets, strict=True)]
-    copy_region(low, node.op_type, source, result, region)
+    copy_region(low, node.op_type, source, result, region, node)
 
 
 def _check_blocks(node: Node) -> str | None:
@@ -126,7 +126,7 @@ def expand(low: Lowering, group: Group) -> None:
         Region(size, 0 if own == 1 else stride, target)
         for size, own, stride, target in zip(shape, padded, strides, targets, strict=True)
     ]
-    copy_region(low, "Expand", source, low.result(node.output), region)
+    copy_region(low, "Expand", source, low.result(node.output), region, node)
 
 
 def _repeats_of(node: Node) -> list[Dim] | None:
@@ -163,4 +163,4 @@ def tile(low: Lowering, group: Group) -> None:
     strides, targets = dense_strides(source.shape), dense_strides(shape_of(node.output))
     for size, times, stride, target in zip(source.shape, repeats, strides, targets, strict=True):
         region += [Region(times, 0, size * target), Region(size, stride, target)]
-    copy_region(low, "Tile", source, low.result(node.output), region)
+    copy_region(low, "Tile", source, low.result(node.output), region, node)

@@ -58,7 +58,7 @@ def concat(low: Lowering, group: Group) -> None:
             place = Buffer(result.dtype, part.shape, base=result, offset=offset)
             source, strides = _origin(low, value)
             region = [Region(*dim) for dim in zip(part.shape, strides, dense_strides(result.shape), strict=True)]
-            copy_region(low, "Concat", source, place, region)
+            copy_region(low, "Concat", source, place, region, node)
         if unequal:
             low.steps[-1] = _checked(low.steps[-1], unequal, place_of(node))
         offset = offset + length
@@ -158,7 +158,7 @@ def _take(low: Lowering, data: Buffer, value: Value, axis: int, offset: Dim, len
         low.view(value, data, offset)
         return
     place = Buffer(data.dtype, data.shape, data.constant, data, offset)
-    copy_region(low, "Split", place, low.result(value), [Region(outer, row, length), Region(length, 1, 1)])
+    copy_region(low, "Split", place, low.result(value), [Region(outer, row, length), Region(length, 1, 1)], value.producer)
 
 
 def _slices_of(node: Node) -> Mapping[int, tuple[Dim, int]] | str:
@@ -220,7 +220,7 @@ def slice_(low: Lowering, group: Group) -> None:
         low.view(node.output, data, part.offset)
         return
     region = [Region(*dim) for dim in zip(taken, strides, dense_strides(taken), strict=True)]
-    copy_region(low, "Slice", part, low.result(node.output), region)
+    copy_region(low, "Slice", part, low.result(node.output), region, node)
 
 
 def _known_slices(node: Node) -> Mapping[int, tuple[Dim, int]]:
