@@ -36,7 +36,7 @@ from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.plan import make_plan
 from sardonyx.session.context_model import ContextWriter, context_writer, load_context, refuse_to_compile
 from sardonyx.session.execution import executor_for, executor_name
-from sardonyx.session.function_bodies import expand
+from sardonyx.session.function_bodies import expand, keep_claimed_calls
 from sardonyx.session.layout_steps import layout_watch
 from sardonyx.session.optimization import fix_dimensions, optimize_model, read_settings, save_optimized
 from sardonyx.session.options import SessionOptions
@@ -128,8 +128,8 @@ def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provid
 
 def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
            left_out: Mapping[str, str], *, keeps: bool) -> Built:  # fmt: skip
-    prepared = prepare(model, options, providers, disabled)
     able = [provider for provider in providers if provider.name not in left_out]
+    prepared = prepare(model, options, providers, disabled, able)
     if widen_model(model, able, options):
         settings = dataclasses.replace(read_settings(options, disabled), filepath="")
         optimize_model(model, options, settings, preferred=_quantized_operators(able))
@@ -154,8 +154,9 @@ class Prepared:
     """What the optimizer did."""
 
 
-def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str]) -> Prepared:
-    """Check and optimize `model` in place."""
+def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
+            able: Sequence[Provider] = ()) -> Prepared:  # fmt: skip
+    """Check and optimize `model` in place; calls of its functions that a provider of `able` claims stay."""
     settings = read_settings(options, disabled)
     _replace_initializers(model, options.initializers)
     fix_dimensions(model, options)
@@ -164,6 +165,7 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
     with span("session.check"):
         verify(model)
         _check_operators(model)
+    keep_claimed_calls(model, able)
     pin(model, read_placement(options).pins, [provider.name for provider in providers])
     with span("session.optimize"):
         preferred = _quantized_operators(providers)

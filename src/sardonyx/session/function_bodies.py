@@ -1,18 +1,49 @@
-"""Running an operator through the standard's function body, where no provider has a kernel for it."""
+"""Functions of a model that a provider runs whole, and operators that run through the standard's function body.
+
+A call of a model-local function is offered to the providers before functions are inlined: a call that one of them claims stays, the
+others are inlined. Where nobody claims a node in the end, its function body takes its place, and all is offered anew.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from sardonyx.formats.function import load_function
-from sardonyx.ir import Attribute, Model, Node
+from sardonyx.ir import Attribute, Graph, Model, Node
+from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.function_bodies import function_body
 from sardonyx.ops.schemas import find_schema
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
-from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
+from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS, KEEP_CALL
+from sardonyx.partition.assign import ask
+from sardonyx.provider import Provider
 
-__all__ = ["expand"]
+__all__ = ["expand", "keep_claimed_calls"]
+
+
+def keep_claimed_calls(model: Model, providers: Sequence[Provider]) -> int:
+    """Mark the calls of local functions that a provider other than the last claims; how many they are.
+
+    Types are those that the file declares.
+
+    Raises:
+        EPFail: a provider raised, or claimed what it was not offered.
+    """
+    if not model.functions or len(providers) < 2:
+        return 0
+    return sum(_keep(graph, model, providers[:-1]) for graph in list(nested_graphs(model.graph)))
+
+
+def _keep(graph: Graph, model: Model, providers: Sequence[Provider]) -> int:
+    calls = [node for node in graph if (node.domain, node.op_type, node.overload) in model.functions]
+    kept: set[Node] = set()
+    for provider in providers if calls else ():
+        claims = ask(provider, graph, tuple(node for node in calls if node not in kept))
+        for node in (node for capability in claims.capabilities for node in capability.nodes):
+            node.metadata = {**(node.metadata or {}), KEEP_CALL: provider.name}
+            kept.add(node)
+    return len(kept)
 
 
 def expand(model: Model, nodes: Sequence[Node]) -> bool:
@@ -20,22 +51,36 @@ def expand(model: Model, nodes: Sequence[Node]) -> bool:
 
     Attributes that a node leaves out take the schema's defaults. Types and shapes inside the bodies are inferred.
     """
-    for number, node in enumerate(nodes):
-        body = function_body(node)
-        if body is None:
-            continue
-        function = load_function(body.proto, body.opset_imports)
-        schema = find_schema(node.domain, node.op_type, node.version)
-        for name in function.attributes:
-            default = None if schema is None else schema.attributes[name].default
-            if function.attributes[name] is None and default is not None:
-                function.attributes[name] = Attribute.of(default)
-        function.domain, function.name, function.overload = node.domain, node.op_type, f"body {number}"
-        node.overload = function.overload
-        model.functions[function.id] = function
-    if not model.functions:
+    released = [_release(node) for node in nodes]
+    prepared = [_prepare(model, node, number) for number, node in enumerate(nodes)]
+    if not any((*released, *prepared)):
         return False
     context = Context()
     INLINE_FUNCTIONS.run(model, context)
     INFER_SHAPES.run(model, context)
+    return True
+
+
+def _release(node: Node) -> bool:
+    """Let a call that was kept be inlined; whether it is one."""
+    if node.metadata is None or KEEP_CALL not in node.metadata:
+        return False
+    node.metadata = {key: text for key, text in node.metadata.items() if key != KEEP_CALL}
+    return True
+
+
+def _prepare(model: Model, node: Node, number: int) -> bool:
+    """Let a node call the function that the standard gives for its operator; whether it has one."""
+    body = function_body(node)
+    if body is None:
+        return False
+    function = load_function(body.proto, body.opset_imports)
+    schema = find_schema(node.domain, node.op_type, node.version)
+    for name in function.attributes:
+        default = None if schema is None else schema.attributes[name].default
+        if function.attributes[name] is None and default is not None:
+            function.attributes[name] = Attribute.of(default)
+    function.domain, function.name, function.overload = node.domain, node.op_type, f"body {number}"
+    node.overload = function.overload
+    model.functions[function.id] = function
     return True

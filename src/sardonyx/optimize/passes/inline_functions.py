@@ -10,7 +10,10 @@ from sardonyx.ops.schema import place_of
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import Names, Resolve, clone_node, inherit_metadata, take_over
 
-__all__ = ["INLINE_FUNCTIONS"]
+__all__ = ["INLINE_FUNCTIONS", "KEEP_CALL"]
+
+KEEP_CALL = "sardonyx.keep_call"
+"""The metadata of a call that is not inlined, since a provider runs the function whole; its value is the provider's name."""
 
 
 class _InlineFunctions:
@@ -19,7 +22,8 @@ class _InlineFunctions:
         y = local.F(x) {alpha = 2.0}      ->      y = Mul(x, k)       with k from alpha, named after the call: call/k
 
     References to attributes take the call's value, else the function's default; where there is neither, the attribute is left out.
-    Nodes keep the opset version under which the function was read. Nested calls are inlined too.
+    Nodes keep the opset version under which the function was read. Nested calls are inlined too. Calls marked `KEEP_CALL` stay, and
+    then the functions do.
 
     Raises InvalidGraph for a recursion, which has no end, for calls nested deeper than `LIMITS.function_depth`, for more than
     `LIMITS.nodes` nodes, and for a call with more inputs or outputs than the function has. Cost: O(nodes after inlining).
@@ -28,15 +32,16 @@ class _InlineFunctions:
     name = "inline_functions"
 
     def run(self, model: Model, context: Context) -> bool:
-        """Inline all calls; whether there were functions."""
+        """Inline all calls that are not kept; whether there were any, or functions that nobody calls."""
         if not model.functions:
             return False
         inlining = _Inlining(model)
         for graph in list(nested_graphs(model.graph)):
             for node in list(graph):
                 inlining.inline(node, ())
-        model.functions.clear()
-        return True
+        if not any(_is_kept(node) for graph in nested_graphs(model.graph) for node in graph):
+            model.functions.clear()
+        return inlining.calls > 0 or not model.functions
 
 
 INLINE_FUNCTIONS: Pass = _InlineFunctions()
@@ -50,12 +55,15 @@ class _Inlining:
         self._names = Names.of(model)
         self._prefixes = Names(())
         self._count = 0
+        self.calls = 0
+        """How many calls were inlined."""
 
     def inline(self, node: Node, calls: tuple[FunctionId, ...]) -> None:
         """Inline `node` if it calls a function; `calls` are the functions whose bodies it comes from."""
         function = self._functions.get((node.domain, node.op_type, node.overload))
-        if function is None:
+        if function is None or _is_kept(node):
             return
+        self.calls += 1
         calls = (*calls, function.id)
         _check_call(node, function, calls)
         for copy in self._put_body(node, function):
@@ -105,6 +113,10 @@ class _Inlining:
             subgraph.initializers = {value.name: value for value in subgraph.initializers.values()}
             for inner in subgraph:
                 self._name(inner, prefix)
+
+
+def _is_kept(node: Node) -> bool:
+    return node.metadata is not None and KEEP_CALL in node.metadata
 
 
 def _padded(node: Node, count: int) -> list[Value | None]:
