@@ -37,11 +37,11 @@ __all__ = [
 
 
 class _Source:
-    """Hands out generators that are independent of each other; any thread may ask."""
+    """Hands out generators that are independent of each other; any thread may ask. `numpy.random` is loaded when one does."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sequence = np.random.SeedSequence()
+        self._sequence: np.random.SeedSequence | None = None
 
     def restart(self, seed: int) -> None:
         """Begin anew from `seed`, a number of 0 or more."""
@@ -51,6 +51,8 @@ class _Source:
     def generator(self) -> np.random.Generator:
         """The next generator."""
         with self._lock:
+            if self._sequence is None:
+                self._sequence = np.random.SeedSequence()
             (child,) = self._sequence.spawn(1)
         return np.random.default_rng(child)
 
