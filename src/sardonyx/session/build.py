@@ -24,6 +24,7 @@ from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import check_node, check_types, find_schema, unknown_operator
 from sardonyx.optimize.report import Report
 from sardonyx.partition.assign import Assignment, assign, dissolve
+from sardonyx.partition.assign_only import note_providers
 from sardonyx.partition.contexts import is_context
 from sardonyx.partition.cut import Cut, cut
 from sardonyx.partition.explain import Placement, explain
@@ -172,6 +173,8 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
         report = optimize_model(model, options, settings, preferred=None if settings.filepath else preferred)
         _check_types(model)
         if settings.filepath:
+            if options.session_config_entries.get("session.save_assignment") == "1":
+                note_providers(model, able or providers)
             save_optimized(model, settings)
             optimize_model(model, options, dataclasses.replace(settings, filepath=""), preferred=preferred)
     return Prepared(declared, defaults, report)
