@@ -59,6 +59,8 @@ def test_read_only_and_strange_arrays_become_tensors() -> None:
     dense.flags.writeable = False
     tensor = as_tensor(dense)
     assert tensor.data.ctypes.data == dense.ctypes.data
+    unaligned = np.zeros(4 * 6 + 1, np.uint8)[1:].view(np.float32)
+    assert as_tensor(unaligned).data.ctypes.data == unaligned.ctypes.data
     assert as_tensor(dense.T).data.tolist() == dense.T.tolist()
     assert as_tensor(np.zeros((0, 3), np.float32)).data.shape == (0, 3)
     assert as_tensor(np.float32(3)[...]).data.shape == ()

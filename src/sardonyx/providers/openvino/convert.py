@@ -119,8 +119,8 @@ def signature_of(values: Sequence[Value]) -> Signature:
 
 
 def _writeable(array: Array) -> Array:
-    """`array` as OpenVINO takes it: dense, and writeable, although it only reads what it is given to read."""
-    dense = np.require(array, requirements=("C", "A"))
+    """`array` as OpenVINO takes it: dense, and writeable, although it only reads what it is given to read; at any address."""
+    dense = np.require(array, requirements="C")
     return dense if dense.flags.writeable else np.asarray(_Writeable(dense))
 
 
