@@ -81,6 +81,24 @@ def branches() -> tuple[bytes, dict[str, Any]]:
     return to_bytes(parse_model(text)), {"x": np.random.default_rng(0).standard_normal((1, 32, 28, 28)).astype(np.float32)}
 
 
+def sorting() -> tuple[bytes, dict[str, Any]]:
+    """Products and long chains of functions in turn, with a sort between."""
+    from sardonyx.formats.onnx import to_bytes
+    from sardonyx.ir.text import parse_model
+
+    lines = ["ir_version 10", "opset 21", "graph sorting(x: float[256, 256]) -> (y: float[256, 256]) {", "k: int64[1] = [256]"]
+    value = "x"
+    for layer in range(3):
+        lines += [f"w{layer}: float[256, 256] = ... {layer}", f"p{layer} = MatMul({value}, w{layer})", f"r{layer} = Relu(p{layer})",
+                  f"s{layer}, i{layer} = TopK(r{layer}, k)"]  # fmt: skip
+        value = f"s{layer}"
+        for step in range(4):
+            lines += [f"t{layer}_{step} = Tanh({value})", f"e{layer}_{step} = Neg(t{layer}_{step})"]
+            value = f"e{layer}_{step}"
+    text = "\n".join([*lines, f"y = Neg({value})", "}"])
+    return to_bytes(parse_model(text)), {"x": np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)}
+
+
 def in_turns(sessions: dict[str, Any], feed: dict[str, Any]) -> dict[str, float]:
     """The median over rounds of the fastest run of a round, in seconds."""
     times: dict[str, list[float]] = {name: [] for name in sessions}
@@ -119,7 +137,8 @@ def compare(label: str, pair: str, model: Any, feed: dict[str, Any]) -> bool:
         sessions[session.get_providers()[0]] = session
     times = in_turns(sessions, feed)
     best = min(seconds for name, seconds in times.items() if name != "measured")
-    gain, same = times["greedy"] / times["measured"], [name for name in times if name != "measured" and alike(sessions[name], measured)]
+    gain = times["greedy"] / times["measured"]
+    same = [name for name in times if name != "measured" and alike(sessions[name], measured)]
     ratio = 1.0 if any(times[name] == best for name in same) else times["measured"] / best
     shown = ", ".join(f"{name.removesuffix('ExecutionProvider')} {1e3 * seconds:.3f}" for name, seconds in times.items())
     print(f"{label:16s} {pair:15s} {shown}: x{ratio:.3f} of the best single, greedy x{gain:.2f}; {shares(measured)}, "
@@ -142,14 +161,14 @@ def shares(session: Any) -> str:
 def main() -> None:
     """Print a line for each model and pair."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", help="models of the zoo; the two built here where none is named")
+    parser.add_argument("models", nargs="*", help="models of the zoo; the three built here where none is named")
     parser.add_argument("--pair", choices=list(PAIRS), action="append")
     parser.add_argument("--zoo", default=str(Path(__file__).resolve().parents[2] / "shared" / "zoo"))
     parser.add_argument("--cache", default=os.environ.get("SARDONYX_ZOO", str(Path(tempfile.gettempdir()) / "sardonyx-zoo")))
     arguments = parser.parse_args()
     cases: list[tuple[str, Any, dict[str, Any]]] = []
     if not arguments.models:
-        cases += [("chain", *chain()), ("branches", *branches())]
+        cases += [("chain", *chain()), ("branches", *branches()), ("sorting", *sorting())]
     else:
         sys.path.insert(0, arguments.zoo)
         import materialize
