@@ -78,6 +78,7 @@ from sardonyx.optimize.rules.merge_slices import MERGE_SLICES
 from sardonyx.optimize.rules.merge_squeezes import MERGE_SQUEEZES
 from sardonyx.optimize.rules.merge_transposes import MERGE_TRANSPOSES
 from sardonyx.optimize.rules.merge_unsqueezes import MERGE_UNSQUEEZES
+from sardonyx.optimize.rules.pool_before_quantization import POOL_BEFORE_QUANTIZATION
 from sardonyx.optimize.rules.propagate_quantization import PROPAGATE_DEQUANTIZATION, PROPAGATE_QUANTIZATION
 from sardonyx.optimize.rules.quantize_weights import QUANTIZE_BIAS, QUANTIZE_WEIGHTS
 from sardonyx.optimize.rules.shorten_cast_chains import SHORTEN_CAST_CHAINS
@@ -143,6 +144,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         EXPAND_DYNAMIC_QUANTIZATION,
         DEFER_SCALES,
         GATHER_BEFORE_DEQUANTIZATION,
+        POOL_BEFORE_QUANTIZATION,
     ),
     Level.EXTENDED: (
         FUSE_LAYER_NORM,

@@ -37,7 +37,9 @@ _AROUND = frozenset(
 )  # fmt: skip
 """Rules that bring integers to more operators: they take part where a provider prefers any quantized operator."""
 
-FLOATS = frozenset(["defer_scales", "expand_dynamic_quantization", "expand_quantized", "fold_dequantization"])
+FLOATS = frozenset(
+    ["defer_scales", "expand_dynamic_quantization", "expand_quantized", "fold_dequantization", "pool_before_quantization"]
+)
 """What takes part where no provider prefers a quantized operator."""
 
 _ASKED_FOR = {

@@ -1,0 +1,28 @@
+"""Pools of quantized numbers."""
+
+import pytest
+from support.optimizing import apply_rule, declines, operators
+
+from sardonyx.optimize.rules.pool_before_quantization import POOL_BEFORE_QUANTIZATION
+
+
+def text(scale="float[] = 0.05", outputs="y", places="", more=""):
+    return f"""graph(x: float[1,2,8,8]) -> ({outputs}) {{ s: {scale} z: uint8[] = 100
+        a = QuantizeLinear(x, s{', z' if scale.startswith('float[]') else ''})
+        y{places} = MaxPool(a) {{kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]}} {more} }}"""
+
+
+def test_fires_with_the_same_integers():
+    """Rounding keeps the order."""
+    model, fired = apply_rule(POOL_BEFORE_QUANTIZATION, text())
+    assert fired == 1
+    assert operators(model) == ["MaxPool", "QuantizeLinear"]
+
+
+@pytest.mark.parametrize(("given", "reason"), [
+    ({"scale": "float[2] = [0.05, 0.1]"}, "no single scale"), ({"scale": "float[] = -0.05"}, "above 0"),
+    ({"outputs": "y, i", "places": ", i"}, "no match"), ({"outputs": "y, v", "more": "v = Identity(a)"}, "no match"),
+])  # fmt: skip
+def test_declines(given, reason):
+    """Each case that the rule leaves alone."""
+    assert reason in declines(POOL_BEFORE_QUANTIZATION, text(**given))
