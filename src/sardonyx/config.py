@@ -62,6 +62,8 @@ class Limits:
     """Most nodes after functions are inlined."""
     fold_bytes: int = 16 << 20
     """Largest constant that folding may create."""
+    fold_growth_bytes: int = 4 << 20
+    """By how many bytes folding may make one model larger; conversions of weights to wider types do not count."""
     fold_seconds: float = 2.0
     """How long the folding of one model may evaluate nodes."""
     rank: int = 64

@@ -47,6 +47,8 @@ class Context:
     """How much longer folding may evaluate nodes; each evaluation counts it down."""
     fold_bytes: int = LIMITS.fold_bytes
     """The largest constant that folding may make."""
+    fold_growth_bytes: int = LIMITS.fold_growth_bytes
+    """By how much folding may still make the model larger; each constant that is larger than what it is made of counts it down."""
 
 
 class Pass(Protocol):

@@ -176,3 +176,20 @@ def test_unused_outputs_need_no_constant():
     model, _ = fold(graph("a: float[4] = [4, 1, 3, 2] k: int64[1] = [2] v, i = TopK(a, k) s = ReduceSum(v) y = Add(x, s)"))
     assert "y = Add(x, s)" in body(model)
     assert list(model.graph.initializers)[-1] == "s"
+
+
+def test_a_model_never_grows_beyond_the_budget():
+    """Many small constants that could be made from less are folded until they take what one model may grow by, then kept."""
+    lines = " ".join(f"e{i} = Expand(a, s) x{i + 1} = Add(x{i}, e{i})" for i in range(20))
+    text = f"graph(x0: float[128, 64]) -> (x20) {{ a: float[64] = ... 1 s: int64[2] = [128, 64] {lines} }}"
+    model, _ = apply_pass(FOLD_CONSTANTS, text, context=Context(evaluate_node, fold_growth_bytes=100_000))
+    sizes = [value.constant.size_bytes for value in model.graph.initializers.values()]
+    assert sum(sizes) <= 100_000 + 64 * 4 + 16
+    assert operators(model).count("Expand") == 17
+
+
+def test_conversions_of_weights_do_not_count_as_growth():
+    """Half weights become float once, not in every run."""
+    text = "graph(x: float[64]) -> (y) { w: float16[64] = ... 1 c = Cast(w) {to = 1} y = Add(x, c) }"
+    model, _ = apply_pass(FOLD_CONSTANTS, text, context=Context(evaluate_node, fold_growth_bytes=0))
+    assert operators(model) == ["Add"]

@@ -38,8 +38,9 @@ class _FoldConstants:
 
     Left alone: operators that draw random numbers; QuantizeLinear and DequantizeLinear, which providers fuse with what is around
     them; other nodes with subgraphs; operators of unknown domains; what would exceed `context.fold_bytes`, or grow more than
-    `GROWTH` times beyond `SMALL_BYTES` (Expand, Tile, Range, ConstantOfShape), or is of unknown size; what the evaluator
-    refuses, or all evaluation once `context.fold_seconds` are used up; an Identity that gives an output its name.
+    `GROWTH` times beyond `SMALL_BYTES` (Expand, Tile, Range, ConstantOfShape), or is of unknown size, or would make the model
+    grow by more than is left of `context.fold_growth_bytes`; what the evaluator refuses, or all evaluation once
+    `context.fold_seconds` are used up; an Identity that gives an output its name.
 
     Holds before: nodes in topological order, functions inlined, shapes inferred since the last change for the best effect.
     Cost: O(nodes) and the evaluations.
@@ -130,7 +131,7 @@ class _Folding:
             inputs.append(None if value is None else self._constant(value))
             if inputs[-1] is None and value is not None:
                 return None
-        if not _fits(node, [tensor for tensor in inputs if tensor is not None], self._context.fold_bytes):
+        if not self._fits(node, [tensor for tensor in inputs if tensor is not None]):
             event("fold.decline", node=node.name, operator=node.op_type, reason="the result is too large, or its size is unknown")
             return None
         start = time.perf_counter()
@@ -142,7 +143,22 @@ class _Folding:
             return None
         finally:
             self._context.fold_seconds -= time.perf_counter() - start
-        return _checked(node, results, self._context.fold_bytes)
+        arrays = _checked(node, results, self._context.fold_bytes)
+        self._context.fold_growth_bytes -= 0 if arrays is None else _growth(node, inputs, sum(array.nbytes for array in arrays))
+        return arrays
+
+    def _fits(self, node: Node, inputs: Sequence[Tensor]) -> bool:
+        """Whether the result is known to be no larger than allowed, before it is computed."""
+        made_bytes = 0
+        for value in node.outputs:
+            size = _size_bytes(value, self._context.fold_bytes)
+            if size is None:
+                return node.op_type not in _INFLATING and sum(tensor.size for tensor in inputs) <= _FEW_ELEMENTS
+            made_bytes += size
+        read_bytes = sum(tensor.size_bytes for tensor in inputs)
+        if _growth(node, inputs, made_bytes) > self._context.fold_growth_bytes:
+            return False
+        return made_bytes <= self._context.fold_bytes and made_bytes <= max(SMALL_BYTES, GROWTH * read_bytes)
 
     def _replace(self, node: Node, arrays: Sequence[Array]) -> None:
         """Put initializers in the place of the outputs in use and remove the node."""
@@ -184,16 +200,11 @@ _CONSTANT_DTYPES = {
 }
 
 
-def _fits(node: Node, inputs: Sequence[Tensor], most_bytes: int) -> bool:
-    """Whether the result is known to be no larger than allowed, before it is computed."""
-    read_bytes = sum(tensor.size_bytes for tensor in inputs)
-    made_bytes = 0
-    for value in node.outputs:
-        size = _size_bytes(value, most_bytes)
-        if size is None:
-            return node.op_type not in _INFLATING and sum(tensor.size for tensor in inputs) <= _FEW_ELEMENTS
-        made_bytes += size
-    return made_bytes <= most_bytes and made_bytes <= max(SMALL_BYTES, GROWTH * read_bytes)
+def _growth(node: Node, inputs: Sequence[Tensor | None], made_bytes: int) -> int:
+    """By how many bytes the model grows when the result takes the place of the node and its constants."""
+    if node.op_type in ("Cast", "CastLike"):
+        return 0
+    return max(0, made_bytes - sum(tensor.size_bytes for tensor in inputs if tensor is not None))
 
 
 _INFLATING = frozenset(
