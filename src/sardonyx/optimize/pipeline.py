@@ -69,6 +69,7 @@ from sardonyx.optimize.rules.fuse_quantized_matmul import FUSE_QUANTIZED_MATMUL,
 from sardonyx.optimize.rules.fuse_quantized_where import FUSE_QUANTIZED_WHERE, QUANTIZE_WHERE_SCALAR
 from sardonyx.optimize.rules.fuse_relu_clip import FUSE_RELU_CLIP
 from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM, FUSE_RMS_NORM_UNSCALED
+from sardonyx.optimize.rules.fuse_rotary_embedding import FUSE_PARTIAL_ROTARY_EMBEDDING, FUSE_ROTARY_EMBEDDING
 from sardonyx.optimize.rules.fuse_swish import FUSE_SWISH
 from sardonyx.optimize.rules.gather_before_dequantization import GATHER_BEFORE_DEQUANTIZATION
 from sardonyx.optimize.rules.merge_casts import MERGE_CASTS
@@ -160,6 +161,8 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_MISH,
         FUSE_ATTENTION,
         FUSE_ATTENTION_CACHE,
+        FUSE_ROTARY_EMBEDDING,
+        FUSE_PARTIAL_ROTARY_EMBEDDING,
         DROP_CLIP_BEFORE_QUANTIZATION,
         DROP_RELU_BEFORE_QUANTIZATION,
         DROP_DEQUANTIZATION_BEFORE_ARGMAX,
