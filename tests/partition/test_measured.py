@@ -9,7 +9,7 @@ from support.models import graph
 from support.providers import DeviceProvider, FusingProvider
 
 from sardonyx.ir import Graph
-from sardonyx.partition.measured import MEASURED, calibrated, claimed_by, predict
+from sardonyx.partition.measured import MEASURED, calibrated, claimed_by, is_worth_it, predict
 from sardonyx.partition.profile import Copies, Profile, Sample, key_of, key_of_graph
 from sardonyx.provider import Provider
 
@@ -131,3 +131,10 @@ def test_borders_cost_what_fusion_saved() -> None:
     cheap = [dataclasses.replace(sample, alone_us=sample.inside_us + 0.5) for sample in profile.samples]
     assert _who(CHAIN, [HOST_A, HOST_B], dataclasses.replace(profile, samples=tuple(cheap))) == "A B A A"
     assert _who(CHAIN, [HOST_A, HOST_B], dataclasses.replace(profile, samples=tuple(cheap), border_factor=4.0)) == "A A A A"
+
+
+def test_a_mixture_must_have_been_faster_than_every_provider() -> None:
+    """By more than chance."""
+    assert is_worth_it({"A": 100.0, "B": 200.0, MEASURED: 90.0})
+    assert not is_worth_it({"A": 100.0, "B": 200.0, MEASURED: 99.0})
+    assert is_worth_it({MEASURED: 1.0})

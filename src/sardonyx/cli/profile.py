@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from sardonyx.cli.console import (
     readable_errors,
 )
 from sardonyx.cli.feeds import input_options, make_feed
-from sardonyx.partition.measured import MEASURED
+from sardonyx.partition.measured import MEASURED, is_worth_it
 from sardonyx.partition.profile import Profile, save_profile
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.placement_profile import profile_placement
@@ -50,7 +50,7 @@ def profile(model: str, placement: bool, output: Path, inputs: Sequence[str], se
     if as_json:
         print_json(facts)
         return
-    rows = [(_label(name), f"{time_ms:.3f}") for name, time_ms in sorted(facts["runs_ms"].items(), key=lambda item: item[1])]
+    rows = [(_label(name, facts["runs_ms"]), f"{time_ms:.3f}") for name, time_ms in sorted(facts["runs_ms"].items(), key=_time)]
     print_table("", ("a run", "ms"), rows)
     click.echo(f"{facts['samples']} operators measured on {facts['providers']} providers; use it by --placement-profile {output}")
 
@@ -67,5 +67,11 @@ def _describe(found: Profile) -> dict[str, Any]:
     }
 
 
-def _label(name: str) -> str:
-    return "placed as measured" if name == MEASURED else f"{name} first"
+def _time(item: tuple[str, float]) -> float:
+    return item[1]
+
+
+def _label(name: str, times: Mapping[str, float]) -> str:
+    if name != MEASURED:
+        return f"{name} first"
+    return "a mixture" if is_worth_it(times) else "a mixture, not worth it"

@@ -3,7 +3,7 @@
 A node's cost on a provider is its share of what a partition there took, so that what fusion saves is counted. Bringing a value to
 another provider costs a copy where memories differ, and what being at the border of a partition costs the nodes on both sides: half
 of what they take more by themselves, where both sides are borders. `schedule.py` looks for the least time; where it gains less than
-`LEAST_GAIN` over the best single provider, or was slower when it was measured, that provider gets all that it can run.
+`LEAST_GAIN` over the best single provider, or was no faster when it was measured, that provider gets all that it can run.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from sardonyx.partition.profile import Profile, key_of_graph, value_bytes
 from sardonyx.partition.schedule import HOST_SIDE, Choice, Flow, Problem, duration, least_sum, least_time, total
 from sardonyx.provider import HOST, Provider
 
-__all__ = ["LEAST_GAIN", "MEASURED", "Prediction", "calibrated", "claimed_by", "predict"]
+__all__ = ["LEAST_GAIN", "LEAST_MEASURED_GAIN", "MEASURED", "Prediction", "calibrated", "claimed_by", "is_worth_it", "predict"]
 
 LEAST_GAIN = 0.05
 """The part of the time that a choice must save over the best single provider to be taken."""
+LEAST_MEASURED_GAIN = 0.03
+"""The part of the time that it must have saved when it was measured."""
 MEASURED = "measured"
 """What a profile calls the time of a graph that was placed by it."""
 
@@ -74,7 +76,7 @@ def predict(graph: Graph, providers: Sequence[Provider], profile: Profile, pinne
     known = profile.models.get(key_of_graph(graph), {})
     fastest = _fastest_single({name: price(choice) for name, choice in single.items()}, known)
     prices = price(best), price(single[fastest]) if fastest else 0.0
-    is_single = bool(fastest) and (prices[0] > (1 - LEAST_GAIN) * prices[1] or _was_slower(known))
+    is_single = bool(fastest) and (prices[0] > (1 - LEAST_GAIN) * prices[1] or (MEASURED in known and not is_worth_it(known)))
     chosen = single[fastest] if is_single else best
     placed = dict(zip(tasks, chosen, strict=True))
     return Prediction(placed, prices[1] if is_single else prices[0], fastest, prices[1], is_single)
@@ -133,9 +135,10 @@ def _fastest_single(predicted: Mapping[str, float], known: Mapping[str, float]) 
     return min(times, key=times.__getitem__, default="")
 
 
-def _was_slower(known: Mapping[str, float]) -> bool:
-    singles = [time_us for name, time_us in known.items() if name != MEASURED]
-    return MEASURED in known and bool(singles) and known[MEASURED] > min(singles)
+def is_worth_it(times_us: Mapping[str, float]) -> bool:
+    """Whether a graph placed by its profile was measured to be faster than with any provider first, and not only by chance."""
+    singles = [time_us for name, time_us in times_us.items() if name != MEASURED]
+    return not singles or times_us[MEASURED] < (1 - LEAST_MEASURED_GAIN) * min(singles)
 
 
 def _flows(graph: Graph, tasks: Sequence[Node], profile: Profile) -> list[Flow]:

@@ -15,7 +15,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Expr, Graph, Model, Value
 from sardonyx.partition.explain import Placement
-from sardonyx.partition.measured import MEASURED, calibrated, claimed_by, predict
+from sardonyx.partition.measured import MEASURED, calibrated, claimed_by, is_worth_it, predict
 from sardonyx.partition.profile import Profile, key_of_graph
 from sardonyx.partition.schedule import Choice
 from sardonyx.provider import HOST, Provider
@@ -29,8 +29,6 @@ __all__ = ["profile_placement"]
 
 _RUN_BUDGET_S = 1.0
 """How long the whole model is run on each provider."""
-_LEAST_GAIN = 0.03
-"""How much faster than the best single provider a mixture must have been."""
 _BORDER_FACTORS = (1.0, 2.0, 4.0)
 
 
@@ -119,9 +117,9 @@ class _Profiling:
             tried.add(choice)
             mixture = self._session(self._providers, profile)
             taken = in_turns_us(_best_of(runs, times) | {MEASURED: functools.partial(mixture.run, given)}, _RUN_BUDGET_S)
-            if taken[MEASURED] < (1 - _LEAST_GAIN) * min(taken_us for name, taken_us in taken.items() if name != MEASURED):
+            if is_worth_it(taken):
                 return dataclasses.replace(profile, models={key: times | taken})
-            slower = taken | {MEASURED: max(taken.values())}
+            slower = taken
         return dataclasses.replace(profile, models={key: times | slower})
 
     def _others(self, first: Provider) -> list[Provider]:
