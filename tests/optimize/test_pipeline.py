@@ -152,3 +152,17 @@ def test_model_can_be_kept_fit_for_saving():
     optimize(model, Level.ALL, evaluate=None)
     assert operators(model) == ["LayerNormalization"]
     assert not set(model.graph.initializers) - {"g"}
+
+
+@pytest.mark.parametrize(("loops", "after"), [(0, ["Neg", "Abs", "Abs"]), (1, ["Neg", "Abs"]), (2, ["Abs"])])
+def test_how_often_levels_repeat(loops, after):
+    """What a higher level leaves goes through BASIC again with 1, and with 2 through the higher level too."""
+    rules = [
+        Rule("a", lambda op, x: op.Ceil(op.Exp(x)), lambda op, match, learned: op.Abs(op.Abs(match["x"])), level=Level.EXTENDED),
+        Rule("b", lambda op, x: op.Abs(op.Abs(x)), lambda op, match, learned: op.Abs(match["x"])),
+    ]
+    if loops == 2:
+        rules.append(Rule("c", lambda op, x: op.Abs(op.Neg(x)), lambda op, match, learned: op.Abs(match["x"]), level=Level.LAYOUT))
+    model = model_of("graph(x: float[1]) -> (y) { a = Neg(x) b = Exp(a) y = Ceil(b) }")
+    optimize(model, Level.ALL, evaluate=None, extra_rules=rules, disabled=["eliminate_identities"], loops=loops)
+    assert operators(model) == after

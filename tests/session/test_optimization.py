@@ -12,7 +12,7 @@ from support.models import model
 
 import sardonyx as ort
 from sardonyx.errors import InvalidArgument, OptimizationError
-from sardonyx.formats.onnx import load, to_bytes
+from sardonyx.formats.onnx import load, save, to_bytes
 from sardonyx.optimize.rule import Rule
 from sardonyx.providers.reference.provider import ReferenceProvider
 from sardonyx.session.inference_session import InferenceSession
@@ -72,11 +72,13 @@ def test_entries_say_what_properties_say() -> None:
         optimization__constant_folding_max_output_size_in_bytes="1000", optimization__constant_folding_max_seconds="0.5",
         session__optimized_model_external_initializers_file_name="m.bin",
         session__optimized_model_external_initializers_min_size_in_bytes="100", optimization__failure="skip",
+        session__graph_optimizations_loop_level="2",
     )  # fmt: skip
     settings = read_settings(options, frozenset(["merge_reshapes"]))
     assert (settings.level, settings.filepath, settings.data_name, settings.data_least_bytes) == (1, "m.onnx", "m.bin", 100)
     assert settings.disabled == {"fuse_gelu", "merge_casts", "merge_reshapes"}
     assert (settings.fold_bytes, settings.fold_seconds, settings.goes_on, settings.verify) == (1000, 0.5, True, False)
+    assert settings.loops == 2
     options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
     assert read_settings(options).level == 0
 
@@ -85,6 +87,7 @@ def test_entries_say_what_properties_say() -> None:
     ("session.graph_optimization_level", "most", "is a number or one of ORT_DISABLE_ALL"),
     ("optimization.constant_folding_max_output_size_in_bytes", "1 MB", "is a number of bytes, got '1 MB'"),
     ("optimization.constant_folding_max_seconds", "soon", "is a number, got 'soon'"),
+    ("session.graph_optimizations_loop_level", "3", "is 0, 1 or 2, got '3'"),
     ("optimization.failure", "ignore", 'is "error" or "skip", got \'ignore\''),
 ])  # fmt: skip
 def test_entries_that_say_nothing_are_refused(key: str, text: str, message: str) -> None:
@@ -208,3 +211,14 @@ def test_quantized_operators_may_be_kept_out_of_files(tmp_path: Path) -> None:
     InferenceSession(QUANTIZED, options)
     found = [node.op_type for node in onnx.load(tmp_path / "saved.onnx").graph.node]
     assert found == ["DequantizeLinear", "DequantizeLinear", "Conv", "QuantizeLinear"]
+
+
+def test_external_data_may_lie_in_another_folder(tmp_path: Path, large: bytes) -> None:
+    """A config entry names the folder of the data of a model that is given as bytes."""
+    (tmp_path / "data").mkdir()
+    save(load(large), tmp_path / "data" / "m.onnx", external_data=True)
+    source = (tmp_path / "data" / "m.onnx").read_bytes()
+    options = _options(session__model_external_initializers_file_folder_path=str(tmp_path / "data"))
+    assert InferenceSession(source, options).run(None, {"x": np.ones((2, 100), np.float32)})[0].shape == (2, 100)
+    with pytest.raises(InvalidArgument, match="external_dir"):
+        InferenceSession(source)

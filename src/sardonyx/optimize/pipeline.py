@@ -202,7 +202,7 @@ def known_names() -> list[str]:
 def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, disabled: Collection[str] = frozenset(),
              enabled: Collection[str] = frozenset(), extra_rules: Sequence[Rule] = (), extra_passes: Sequence[Pass] = (),
              keep_opset: bool = False, check: bool = False, verify: RunModel | None = None, verifies_passes: bool = True,
-             goes_on: bool = False, records: bool = False, fold_seconds: float | None = None,
+             goes_on: bool = False, records: bool = False, loops: int = 1, fold_seconds: float | None = None,
              fold_bytes: int | None = None) -> Report:  # fmt: skip
     """Optimize `model` in place.
 
@@ -221,6 +221,8 @@ def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, dis
         verifies_passes: whether passes are compared too; for large models that takes as long as running them.
         goes_on: whether to go on without a rule or pass that raises or leaves an invalid model; it is reported.
         records: whether the report lists every change.
+        loops: 0 never goes through BASIC again after a higher level, 1 does where that changed something, 2 repeats the higher
+            levels too.
         fold_seconds: how long folding may evaluate; `LIMITS.fold_seconds` by default.
         fold_bytes: the largest constant that folding may make; `LIMITS.fold_bytes` by default.
 
@@ -246,15 +248,25 @@ def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, dis
             first.run(item)
         guard = Guard(model, context, watch, is_guarded=has_extra or verify is not None, goes_on=goes_on, checks=check)
         choice = _Choice(watch, extra_rules, extra_passes, keep_opset)
-        basic = choice.stage(Level.BASIC)
         if report.level >= Level.BASIC:
-            _until_stable(guard, basic)
-        for stage in (Level.EXTENDED, Level.LAYOUT):
-            if report.level >= stage and _until_stable(guard, choice.stage(stage)):
-                _until_stable(guard, basic)
+            _until_stable(guard, choice.stage(Level.BASIC))
+        for _ in range(ROUNDS if loops > 1 else 1):
+            if not _higher_levels(guard, choice, report.level, loops):
+                break
     report.seconds = time.perf_counter() - start
     report.nodes_after = len(model.graph)
     return report
+
+
+def _higher_levels(guard: Guard, choice: _Choice, level: Level, loops: int) -> bool:
+    """Run the levels above BASIC, and BASIC again after each that changed something; whether any did."""
+    any_changed = False
+    for stage in (Level.EXTENDED, Level.LAYOUT):
+        if level >= stage and _until_stable(guard, choice.stage(stage)):
+            any_changed = True
+            if loops > 0:
+                _until_stable(guard, choice.stage(Level.BASIC))
+    return any_changed
 
 
 def _until_stable(guard: Guard, passes: Sequence[Pass]) -> bool:

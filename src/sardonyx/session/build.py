@@ -39,7 +39,7 @@ from sardonyx.session.context_model import ContextWriter, context_writer, load_c
 from sardonyx.session.execution import executor_for, executor_name
 from sardonyx.session.function_bodies import expand, keep_claimed_calls
 from sardonyx.session.layout_steps import layout_watch
-from sardonyx.session.optimization import fix_dimensions, optimize_model, read_settings, save_optimized
+from sardonyx.session.optimization import fix_dimensions, load_model, optimize_model, read_settings, save_optimized
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.placement_options import read_placement
 from sardonyx.session.values import NodeArg, node_arg
@@ -118,7 +118,7 @@ def _readable_twice(source: Any) -> Any:
 def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str], symbols_hold: bool,
                 left_out: Mapping[str, str]) -> Built:  # fmt: skip
     with span("session.load"):
-        model = source if isinstance(source, Model) else onnx_format.load(source)
+        model = source if isinstance(source, Model) else load_model(source, options)
     try:
         if not symbols_hold:
             _forget_symbols(model)

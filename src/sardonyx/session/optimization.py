@@ -3,6 +3,7 @@
 Config entries, with the names of onnxruntime where it has them:
 
     session.graph_optimization_level                     0, 1, 2, 3 or 99, or a name such as ORT_ENABLE_BASIC
+    session.graph_optimizations_loop_level               0, 1 or 2: whether levels repeat never, after changes, all
     session.optimized_model_filepath                     where the optimized model is saved
     session.optimized_model_external_initializers_file_name, ..._min_size_in_bytes          its data in a file of its own
     optimization.disable_specified_optimizers            names, of ours or onnxruntime's, separated by ";"
@@ -37,7 +38,7 @@ from sardonyx.session.extensions import installed_passes, installed_rules
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
 from sardonyx.trace import span
 
-__all__ = ["Settings", "fix_dimensions", "optimize_file", "optimize_model", "read_settings", "save_optimized"]
+__all__ = ["Settings", "fix_dimensions", "load_model", "optimize_file", "optimize_model", "read_settings", "save_optimized"]
 
 _FIRST_WITH_DEFAULTS = 4
 """The IR version from which on an input that is an initializer too may be fed; before, every initializer was an input."""
@@ -64,6 +65,8 @@ class Settings:
     """Where models that show a problem are saved; "" for nowhere."""
     goes_on: bool
     """Whether to go on without a rule or pass that fails."""
+    loops: int
+    """How often levels repeat: 0, 1 or 2, as `optimize` takes it."""
     fold_bytes: int | None
     """The largest constant that folding makes; None for the default."""
     fold_seconds: float | None
@@ -88,6 +91,7 @@ def read_settings(options: SessionOptions, disabled: frozenset[str] = frozenset(
         verify=options.verify or entries.get("optimization.verify", "") not in _NO,
         verify_folder=entries.get("optimization.verify_folder", ""),
         goes_on=_goes_on(options, entries),
+        loops=_loops(entries),
         fold_bytes=_integer(entries, "optimization.constant_folding_max_output_size_in_bytes"),
         fold_seconds=_number(entries, "optimization.constant_folding_max_seconds"),
     )
@@ -111,6 +115,7 @@ def optimize_model(model: Model, options: SessionOptions, settings: Settings, *,
         keep_opset=bool(settings.filepath),
         verify=run_model if settings.verify else None,
         goes_on=settings.goes_on,
+        loops=settings.loops,
         records=records,
         fold_seconds=settings.fold_seconds,
         fold_bytes=settings.fold_bytes,
@@ -124,7 +129,7 @@ def optimize_model(model: Model, options: SessionOptions, settings: Settings, *,
 def optimize_file(source: Any, options: SessionOptions, settings: Settings, *, records: bool = False) -> tuple[Model, Report]:
     """Load a model (Any: what `formats.onnx.load` takes), check it and optimize it for a file; the model and what was done."""
     with span("session.load"):
-        model = onnx_format.load(source)
+        model = load_model(source, options)
     try:
         if model.ir_version < _FIRST_WITH_DEFAULTS:
             model.graph.inputs = [value for value in model.graph.inputs if value.constant is None]
@@ -133,6 +138,12 @@ def optimize_file(source: Any, options: SessionOptions, settings: Settings, *, r
         return model, optimize_model(model, options, settings, records=records)
     except SardonyxError as error:
         raise located(error, f"model {model.label}") from error
+
+
+def load_model(source: Any, options: SessionOptions) -> Model:
+    """Load a model (Any: what `formats.onnx.load` takes); external data lies where the options say, else beside it."""
+    folder = options.session_config_entries.get("session.model_external_initializers_file_folder_path") or None
+    return onnx_format.load(source, external_dir=folder)
 
 
 def fix_dimensions(model: Model, options: SessionOptions) -> None:
@@ -174,6 +185,13 @@ def _goes_on(options: SessionOptions, entries: Mapping[str, str]) -> bool:
     if choice not in ("error", "skip"):
         raise InvalidArgument(f'optimizer_failure is "error" or "skip", got {choice!r}')
     return choice == "skip"
+
+
+def _loops(entries: Mapping[str, str]) -> int:
+    text = entries.get("session.graph_optimizations_loop_level", "1")
+    if text not in ("0", "1", "2"):
+        raise InvalidArgument(f"session.graph_optimizations_loop_level is 0, 1 or 2, got {text!r}")
+    return int(text)
 
 
 def _integer(entries: Mapping[str, str], key: str) -> int | None:
