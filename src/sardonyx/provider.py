@@ -247,7 +247,8 @@ class PrefersQuantized(Protocol):
     """A provider that computes quantized operators faster than the float operators between Q and DQ that they stand for."""
 
     quantized_operators: frozenset[str]
-    """Their names without domain, such as "QLinearConv" and "QGemm"; `optimize/quantization.py` lists those that are made."""
+    """Their names without domain, such as "QLinearConv" and "QGemm"; `optimize/quantization.py` lists those that are made. With
+    "QuantizeLinear" and "DequantizeLinear" quantized models come as they are."""
 
 
 @runtime_checkable

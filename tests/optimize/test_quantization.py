@@ -40,6 +40,12 @@ def test_integers_where_a_provider_prefers_them(text, preferred):
     assert optimized(text, preferred) == ["QLinearConv"]
 
 
+def test_quantization_may_be_preferred_as_it_is():
+    """A provider that compiles Q and DQ itself gets them untouched."""
+    assert optimized(CONV, frozenset(["DequantizeLinear"])) == ["DequantizeLinear", "DequantizeLinear", "Conv", "QuantizeLinear"]
+    assert optimized(INTEGER, frozenset(["DequantizeLinear"])) == ["QLinearConv"]
+
+
 def test_only_what_is_preferred_is_made():
     """A provider for products of matrices leaves convolutions as they are."""
     assert optimized(CONV, frozenset(["QLinearMatMul"])) == ["DequantizeLinear", "DequantizeLinear", "Conv", "QuantizeLinear"]

@@ -5,6 +5,7 @@
     Q(Conv(DQ(x), DQ(w)))                             QLinearConv(x, w)                       Q(Conv(DQ(x), w as floats))
     QLinearConv(x, w)                                 as it is                                Q(Conv(DQ(x), w as floats))
 
+A provider that prefers QuantizeLinear and DequantizeLinear themselves, as compilers that know them do, gets models as they are.
 A model that is optimized for a file gets quantized operators: who loads it decides anew. See decision 10.
 """
 
@@ -35,7 +36,7 @@ _AROUND = frozenset(
     ["drop_dequantization_before_argmax", "propagate_dequantization", "propagate_quantization", "quantize_bias", "quantize_weights",
      "quantize_where_scalar", "skip_requantization_of_moves"]
 )  # fmt: skip
-"""Rules that bring integers to more operators: they take part where a provider prefers any quantized operator."""
+"""Rules that bring integers to more operators: they take part where a provider prefers an operator that rules make."""
 
 FLOATS = frozenset(
     ["defer_scales", "expand_dynamic_quantization", "expand_quantized", "fold_dequantization", "pool_before_quantization"]
@@ -79,8 +80,7 @@ def participation(preferred: Collection[str] | None, entries: Mapping[str, str])
     enabled = {rule for rule, key in _ASKED_FOR.items() if entries.get(key) == "1"}
     disabled = {name for key, names in _ASKED_OFF.items() if entries.get(key) == "1" for name in names}
     if preferred is not None:
-        disabled |= {rule for rule, made in QUANTIZED.items() if made.isdisjoint(preferred)}
-        if not preferred:
-            enabled |= FLOATS
-            disabled |= _AROUND
+        unwanted = {rule for rule, made in QUANTIZED.items() if made.isdisjoint(preferred)}
+        disabled |= unwanted | (_AROUND if len(unwanted) == len(QUANTIZED) else frozenset())
+        enabled |= frozenset() if preferred else FLOATS
     return Participation(frozenset(enabled), frozenset(disabled))
