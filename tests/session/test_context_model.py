@@ -177,3 +177,23 @@ def test_initializers_that_a_feed_may_override_stay_so(tmp_path: Path) -> None:
     assert [item.name for item in again.get_overridable_initializers()] == ["k"]
     assert again.run(None, {"x": np.float32([1, 2])})[0].tolist() == [11, 22]
     assert again.run(None, {"x": np.float32([1, 2]), "k": np.float32([0, 0])})[0].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("attributes", "kind", "message"), [
+    ({}, errors.InvalidGraph, "has '' as its ep_cache_context"),
+    ({"ep_cache_context": 3}, errors.InvalidGraph, "has 3 as its ep_cache_context"),
+    ({"ep_cache_context": "not base64!"}, errors.EPFail, "holds what is no base64 text"),
+    ({"ep_cache_context": "AAAA"}, errors.EPFail, "EPContext node 'odd': the 3 bytes of a compiled partition do not begin as one"),
+    ({"ep_cache_context": "../odd.bin", "embed_mode": 0}, errors.InvalidArgument, "EPContext node 'odd'"),
+    ({"ep_cache_context": "AAAA", "source": "Nobody"}, errors.NotImplemented, "compiled by Nobody and cannot be loaded"),
+])  # fmt: skip
+def test_nodes_that_are_wrong_are_errors(attributes: dict[str, Any], kind: type[Exception], message: str, tmp_path: Path) -> None:
+    """Typed, with the node's name, also where the user trusts the file."""
+    info = [onnx.helper.make_tensor_value_info(name, 1, [2]) for name in ("x", "y")]
+    given = {"source": CPU, "embed_mode": 1, **attributes}
+    node = onnx.helper.make_node("EPContext", ["x"], ["y"], "odd", domain="com.microsoft", **given)
+    proto = onnx.helper.make_model(onnx.helper.make_graph([node], "main", info[:1], info[1:]))
+    proto.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    onnx.save(proto, str(tmp_path / "odd.onnx"))
+    with pytest.raises(kind, match=message):
+        _load(tmp_path / "odd.onnx", session__trust_compiled_context="1")

@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx.dtypes import Array
-from sardonyx.errors import EPFail, Fail, InvalidArgument, InvalidGraph, ModelRequiresCompilation
+from sardonyx.errors import (
+    EPFail,
+    Fail,
+    InvalidArgument,
+    InvalidGraph,
+    ModelRequiresCompilation,
+    SardonyxError,
+    blamed,
+    located,
+)
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.formats.external_data import ExternalData
 from sardonyx.ir import Model, Node, Tensor, Value
@@ -148,13 +157,19 @@ def load_context(part: Cut, model: Model, options: SessionOptions) -> Program:
         raise EPFail(f"{provider.name} keeps no programs, but is to load node {node.name!r}")
     content = _content(node, model)
     trusted = options.session_config_entries.get(TRUST_ENTRY, "0") == "1"
-    if not trusted and not is_sealed(content, node.get("notes", "")):
+    if not trusted and not is_sealed(content, str(node.get("notes", ""))):
         raise EPFail(
             f"EPContext node {node.name!r} holds machine code that was not compiled by this user on this machine, or that has "
             f"changed; make the context anew, or, if you trust where it comes from, set the config entry {TRUST_ENTRY} to 1"
         )
-    with span("context.load", partition=part.partition.name):
-        return fit_program(provider.load(part.partition, content), part.partition)
+    try:
+        with span("context.load", partition=part.partition.name):
+            return fit_program(provider.load(part.partition, content), part.partition)
+    except SardonyxError as error:
+        raise blamed(located(error, f"EPContext node {node.name!r}"), provider.name) from error
+    except Exception as error:
+        message = f"{provider.name} failed to load EPContext node {node.name!r}: {type(error).__name__}: {error}"
+        raise blamed(EPFail(message), provider.name) from error
 
 
 def refuse_to_compile(part: Cut, options: SessionOptions) -> None:
@@ -168,8 +183,8 @@ def refuse_to_compile(part: Cut, options: SessionOptions) -> None:
 
 def _content(node: Node, model: Model) -> memoryview:
     text = node.get("ep_cache_context", "")
-    if not text:
-        raise InvalidGraph(f"EPContext node {node.name!r} has no ep_cache_context; make the context anew")
+    if not text or not isinstance(text, str):
+        raise InvalidGraph(f"EPContext node {node.name!r} has {text!r} as its ep_cache_context; make the context anew")
     if node.get("embed_mode", 1):
         return memoryview(_decoded(text, node))
     what = f"EPContext node {node.name!r}"
