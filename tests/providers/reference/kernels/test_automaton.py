@@ -34,6 +34,32 @@ def test_pieces_match(piece: Piece, matching: list[str], others: list[str]) -> N
     assert not any(map(compiled.fullmatch, others))
 
 
+@pytest.mark.parametrize("is_long", [False, True])
+@pytest.mark.parametrize(
+    ("piece", "text", "expected"),
+    [
+        (Choice((A, Chain((A, B)))), "cabab", (1, 3)),
+        (Repeat(A, 0, None), "caa", (0, 0)),
+        (Repeat(A, 1, None), "caac", (1, 3)),
+        (Chain((Repeat(A, 0, None), B)), "aaacab", (4, 6)),
+        (Chain((Edge(EdgeKind.WORD), A)), "ba a", (3, 4)),
+        (B, "aca", None),
+    ],
+)
+def test_the_first_match_is_found_at_its_longest(
+    piece: Piece, text: str, expected: tuple[int, int] | None, is_long: bool
+) -> None:
+    """Of the matches that begin first; behind many beginnings in vain too, where all are followed together."""
+    before = "a" * 400 + "c" if is_long and piece == Chain((Repeat(A, 0, None), B)) else ""
+    found = Automaton(piece).search(before + text)
+    assert found == (None if expected is None else (expected[0] + len(before), expected[1] + len(before)))
+
+
+def test_a_search_in_vain_takes_linear_time() -> None:
+    """A pattern that begins everywhere and ends nowhere is over at once."""
+    assert Automaton(Chain((Repeat(A, 0, None), B))).search("a" * 20_000) is None
+
+
 def test_states_are_forgotten_when_they_are_too_many() -> None:
     """A pattern with exponentially many states keeps a bounded number of them."""
     either = Choice((A, B))

@@ -31,6 +31,13 @@ def test_tokens_lie_between_separators():
     assert tokens("a.b", separators=["\\."]) == [["a", "b"]]
 
 
+def test_patterns_match_as_much_as_they_can():
+    """As in ONNX Runtime, not the first alternative but the longest counts."""
+    assert tokens("xabyaz", separators=["a|ab"]) == [["x", "y", "z"]]
+    assert tokens("xabyab", tokenexp="a|x|ab") == [["x", "ab", "ab"]]
+    assert tokens("aab", tokenexp="a*?b?") == [["aab"]]
+
+
 def test_separators_may_match_nothing():
     """Such a match takes the next character along."""
     assert tokens("aXbX", separators=["X*"]) == [[]]

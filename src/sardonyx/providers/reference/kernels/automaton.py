@@ -1,4 +1,4 @@
-"""Regular expressions as automata: whether a whole text matches, in time linear in its length whatever the pattern.
+"""Regular expressions as automata: whether a text matches, and where, in time linear in its length whatever the pattern.
 
 A pattern is made of pieces. They are compiled to instructions (Thompson's construction); all that may hold at a place of the text
 are followed at once. Sets of instructions are states, and what a character makes of a state is kept, so that most characters cost
@@ -17,6 +17,8 @@ __all__ = ["Automaton", "Chain", "Choice", "Edge", "EdgeKind", "One", "Piece", "
 
 _MOST_INSTRUCTIONS = 200_000
 """Counted repeats multiply a pattern; larger ones are refused."""
+_STEPS_PER_CHARACTER = 8
+"""How many characters a search may read for each one of the text before it follows all beginnings together."""
 _MOST_KEPT = 1_000_000
 """Beyond this states are forgotten and found anew."""
 
@@ -123,6 +125,66 @@ class Automaton:
         if state.is_match is None:
             state.is_match = self._accept in self._closure(state.waiting, state.before, "")
         return state.is_match
+
+    def search(self, text: str, start: int = 0) -> tuple[int, int] | None:
+        """The first match at or behind `start`, the longest of those that begin where it does, as its ends.
+
+        From each place a match is tried, which is over at once where none begins; where many begin in vain, all are followed
+        together instead, so that the time stays linear in the length of the text.
+        """
+        steps, most = 0, _STEPS_PER_CHARACTER * (len(text) - start + 1)
+        for first in range(start, len(text) + 1):
+            end, taken = self._longest(text, first)
+            if end is not None:
+                return first, end
+            steps += taken
+            if steps > most:
+                return self._search_together(text, first + 1)
+        return None
+
+    def _longest(self, text: str, first: int) -> tuple[int | None, int]:
+        """The end of the longest match that begins at `first`, and how many characters were read."""
+        state = self._state((self._start,), text[first - 1 : first] if self._looks_around else "")
+        end = None
+        for place in range(first, len(text) + 1):
+            following = text[place : place + 1]
+            if self._accept in self._closure(state.waiting, state.before, following):
+                end = place
+            if not following:
+                break
+            state = state.after.get(following) or self._advance(state, following)
+            if not state.waiting:
+                return end, place - first + 1
+        return end, len(text) - first
+
+    def _search_together(self, text: str, start: int) -> tuple[int, int] | None:
+        """The same as `search`, with all beginnings followed at once: each instruction knows the earliest that leads to it."""
+        waiting: dict[int, int] = {}
+        best: tuple[int, int] | None = None
+        for place in range(start, len(text) + 1):
+            if best is None:
+                waiting.setdefault(self._start, place)
+            before, after = text[place - 1 : place], text[place : place + 1]
+            here = self._earliest(waiting, before, after)
+            if self._accept in here and (best is None or here[self._accept] <= best[0]):
+                best = here[self._accept], place
+            waiting = {}
+            for index, begun in here.items():
+                matcher = self._instructions[index]
+                if (best is None or begun <= best[0]) and isinstance(matcher, re.Pattern) and after and matcher.fullmatch(after):
+                    for target in self._next[index]:
+                        waiting[target] = min(begun, waiting.get(target, begun))
+            if not waiting and best is not None:
+                break
+        return best
+
+    def _earliest(self, waiting: dict[int, int], before: str, after: str) -> dict[int, int]:
+        """The instructions that are reached without a character, each with the earliest beginning that leads there."""
+        reached: dict[int, int] = {}
+        for index, begun in sorted(waiting.items(), key=lambda item: item[1]):
+            for place in self._closure((index,), before, after) - reached.keys() if index not in reached else ():
+                reached[place] = begun
+        return reached
 
     def _advance(self, state: _State, character: str) -> _State:
         """The state behind `character`, kept for the next time."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.automaton import Automaton
 from sardonyx.providers.reference.kernels.dimensions import check_output_size
 from sardonyx.providers.reference.kernels.memo import remembered
 from sardonyx.providers.reference.kernels.re2 import compile_re2
@@ -37,7 +37,8 @@ def tokenizer(
 
     Tokens are what `tokenexp` matches, or what lies between matches of the separators, taken one separator after another; one
     separator "" cuts into characters. Tokens of fewer than `mincharnum` characters are dropped. Where no string has a token the
-    new axis has length 0, marks or not. com.microsoft Tokenizer-1; patterns are in RE2's syntax.
+    new axis has length 0, marks or not. com.microsoft Tokenizer-1; patterns are in RE2's syntax, and
+    match as much as they can.
     """
     if x.ndim not in (1, 2):
         raise InvalidArgument(f"the input has shape {x.shape}; expected (C,) or (N, C)")
@@ -61,7 +62,7 @@ def tokenizer(
 
 def _tokens(text: str, separators: Sequence[str], expression: str) -> Iterable[str]:
     if expression:
-        return (found.group() for found in _compiled(expression).finditer(text))
+        return _matches(text, _compiled(expression))
     if list(separators) == [""]:
         return text
     pieces = [text]
@@ -71,10 +72,19 @@ def _tokens(text: str, separators: Sequence[str], expression: str) -> Iterable[s
     return pieces
 
 
-def _between(text: str, pattern: re.Pattern[str]) -> Iterable[str]:
+def _matches(text: str, pattern: Automaton) -> Iterable[str]:
+    """What matches, one behind the other, the longest match at each place."""
+    start = 0
+    while start <= len(text) and (found := pattern.search(text, start)) is not None:
+        yield text[found[0] : found[1]]
+        start = found[1] + (found[1] == found[0])
+
+
+def _between(text: str, pattern: Automaton) -> Iterable[str]:
     """What lies between matches; a match of no characters takes the one after it along, as ONNX Runtime does."""
     start = 0
-    while (found := pattern.search(text, start)) is not None and start < len(text):
-        yield text[start : found.start()]
-        start = found.end() + (found.end() == found.start())
+    while start < len(text) and (found := pattern.search(text, start)) is not None:
+        first, end = found
+        yield text[start:first]
+        start = end + (end == first)
     yield text[start:]
