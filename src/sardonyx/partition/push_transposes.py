@@ -5,8 +5,8 @@
     Add(Transpose(x), constant)                becomes      Transpose(Add(x, transposed constant))
 
 The nodes are walked once, in order. A node that a transpose feeds is computed on what the transpose reads, and the transpose goes
-behind it, where that pays; a transpose behind a transpose is merged with it. The nodes stay the same objects; `transposes/` says
-for each operator what changes.
+behind it, where that pays; a transpose behind a transpose is merged with it, in the end also where a Reshape stands between. The
+nodes stay the same objects; `transposes/` says for each operator what changes.
 
 **What pays.** A transpose costs as much as its tensor has dimensions that are not 1, and nothing where it moves only dimensions of
 1; constants, also behind DequantizeLinear, are transposed at once and cost nothing. Those that go must outweigh those that
@@ -35,7 +35,7 @@ from sardonyx.partition.transposes.permutation import (
     weight_of,
 )
 from sardonyx.partition.transposes.quantize import MICROSOFT, QUANTIZATION, keep_units_whole
-from sardonyx.partition.transposes.reshape import RESHAPES
+from sardonyx.partition.transposes.reshape import RESHAPES, pull_through_reshape
 from sardonyx.partition.transposes.vectors import VECTORS
 
 __all__ = ["handled_operators", "push_transposes"]
@@ -60,7 +60,15 @@ def push_transposes(graph: Graph, offered: Collection[Node]) -> None:
             _merge(node)
         elif node in offered:
             _push(edit, node, leading)
+    _sweep(graph)
+    for node in graph:
+        pull_through_reshape(edit, node, offered)
     keep_units_whole(edit, offered)
+    _sweep(graph)
+
+
+def _sweep(graph: Graph) -> None:
+    """Remove what nobody reads any more: transposes, and dequantizations that have a twin."""
     for node in reversed(graph):
         is_ours = permutation_of(node) is not None or node.op_type == "DequantizeLinear"
         if is_ours and not any(value.use_count for value in node.outputs):

@@ -51,3 +51,24 @@ def test_a_symbolic_batch_is_copied() -> None:
     assert reshape.inputs[1].constant is not None
     assert reshape.inputs[1].constant.numpy().tolist() == [0, 3, -1]
     assert transpose.get("perm") == (0, 2, 1)
+
+
+def test_a_transpose_is_pulled_through_to_another() -> None:
+    """Attention's result on its way to a convolution: heads and their channels, and the pixels, change places once."""
+    text = """a = Transpose(h) {perm = [0, 1, 3, 2]}
+    s: int64[4] = [2, 8, 3, 5]
+    b = Reshape(a, s)
+    y = Transpose(b) {perm = [0, 2, 3, 1]}"""
+    held = pushed(text, inputs="x: float[2, 3, 4, 6], h: float[2, 2, 15, 4]")
+    assert operators(held) == ["Transpose", "Reshape"]
+    assert next(iter(held.graph)).get("perm") == (0, 2, 1, 3)
+
+
+def test_a_transpose_that_would_part_what_was_merged_stays() -> None:
+    """Two dimensions were merged, of which one is to move."""
+    text = """a = Transpose(h) {perm = [1, 0, 2]}
+    s: int64[3] = [2, 3, 20]
+    b = Reshape(a, s)
+    y = Transpose(b) {perm = [2, 0, 1]}"""
+    held = pushed(text, inputs="x: float[2, 3, 4, 6], h: float[6, 4, 5]")
+    assert operators(held) == ["Transpose", "Reshape", "Transpose"]

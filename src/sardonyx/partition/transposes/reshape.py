@@ -4,7 +4,11 @@
     becomes
     x (N, H, W, C) -> Reshape -> (N, H * W, C) -> Transpose -> (N, C, H * W)
 
-The dimensions before and after are cut into the smallest groups of equal products; a group is pushed through whole. A group whose
+A transpose behind a Reshape is pulled through it in the same way where another stands in front, so that the two become one:
+
+    x ─ Transpose ─ Reshape ─ Transpose ─ y      becomes      x ─ Transpose ─ Reshape ─ y
+
+The dimensions before and after are cut into the smallest groups of equal products; a group is moved whole. A group whose
 dimensions lie apart in x, or in another order, cannot be: that Reshape is left alone. So are dimensions of 0, of unknown size
 on both sides of a cut, and a target that needs more than one dimension to be found at run time.
 """
@@ -12,17 +16,15 @@ on both sides of a cut, and a target that needs more than one dimension to be fo
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-import numpy as np
-
-from sardonyx.ir import Node, Shape, Tensor, TensorType, Value
+from sardonyx.ir import Node, Shape, TensorType, Value
 from sardonyx.ir.shape import product
 from sardonyx.partition.transposes.edit import Edit
 from sardonyx.partition.transposes.handler import Handler
-from sardonyx.partition.transposes.permutation import Permutation, inverse, permuted
+from sardonyx.partition.transposes.permutation import Permutation, inverse, permutation_of, permuted
 
-__all__ = ["RESHAPES"]
+__all__ = ["RESHAPES", "pull_through_reshape"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def _reshape(edit: Edit, node: Node, permutation: Permutation) -> bool:
         return False
     shape, numbers, behind = plan
     edit.bring_whole(node, 0, permutation)
-    node.replace_input(1, edit.graph.add_initializer(Tensor.from_array(np.array(numbers, np.int64)), "shape"))
+    node.replace_input(1, edit.integers(numbers, "shape"))
     node.attributes.pop("allowzero", None)
     edit.put_behind(node, result, behind)
     result.type = TensorType(result.dtype, shape)
@@ -120,11 +122,53 @@ def _flatten(edit: Edit, node: Node, permutation: Permutation) -> bool:
     shape, numbers, behind = plan
     node.op_type, node.version = "Reshape", 13
     node.attributes.clear()
-    node.set_inputs((data, edit.graph.add_initializer(Tensor.from_array(np.array(numbers, np.int64)), "shape")))
+    node.set_inputs((data, edit.integers(numbers, "shape")))
     edit.bring_whole(node, 0, permutation)
     edit.put_behind(node, result, behind)
     result.type = TensorType(result.dtype, shape)
     return True
+
+
+def pull_through_reshape(edit: Edit, transpose: Node, offered: Collection[Node]) -> bool:
+    """Put `transpose` in front of the Reshape of `offered` that it reads, where it meets another one; whether it was."""
+    permutation, result = permutation_of(transpose), transpose.inputs[0]
+    node = None if result is None else result.producer
+    if permutation is None or result is None or node is None or node.op_type != "Reshape" or node not in offered or node.domain:
+        return False
+    data = node.inputs[0]
+    if data is None or result.use_count > 1 or data.use_count > 1 or permutation_of(data.producer) is None:
+        return False
+    plan = _pulled(data.shape, result.shape, permutation)
+    if plan is None or result.dtype is None:
+        return False
+    axes, shape, numbers = plan
+    node.replace_input(0, edit.transposed(data, axes))
+    node.replace_input(1, edit.integers(numbers, "shape"))
+    node.attributes.pop("allowzero", None)
+    result.type = TensorType(result.dtype, shape)
+    transpose.output.replace_all_uses_with(result)
+    return True
+
+
+def _pulled(before: Shape | None, after: Shape | None, permutation: Permutation) -> tuple[Permutation, Shape, list[int]] | None:
+    """The transpose in front, the shape that is made then, and the numbers that say so."""
+    if before is None or after is None or _has_zero(before) or _has_zero(after):
+        return None
+    blocks = _blocks(before, after)
+    if blocks is None:
+        return None
+    place = {axis: index for index, axis in enumerate(axis for axis in permutation if after[axis] != 1)}
+    firsts: dict[_Block, int] = {}
+    for block in blocks:
+        places = [place[axis] for axis in block.after if after[axis] != 1]
+        if places != list(range(places[0], places[0] + len(places))):
+            return None
+        firsts[block] = places[0]
+    moved = [axis for block in sorted(blocks, key=firsts.__getitem__) for axis in block.before]
+    axes = (*moved, *(axis for axis in range(len(before)) if axis not in moved))
+    shape = permuted(after, permutation)
+    numbers = _target(permuted(before, axes), shape)
+    return None if numbers is None else (axes, shape, numbers)
 
 
 RESHAPES: Mapping[str, Handler] = {"Flatten": Handler(_flatten), "Reshape": Handler(_reshape)}
