@@ -30,6 +30,7 @@ from sardonyx.providers.reference.whole import run_model
 
 ALL = [rule for rules in RULES.values() for rule in rules]
 DRAWN = 60
+OPSETS = "21, com.microsoft 1, ai.onnx.ml 4"
 VARIED = 12
 LOSSY = 0.01
 """A rule that states so large a tolerance changes numbers by steps of a quantization, or is one that users ask for knowingly."""
@@ -37,7 +38,7 @@ LOSSY = 0.01
 
 def models(rule: Rule) -> Iterator[Model]:
     """Models for a rule; some of them in variants."""
-    recipes = [model_of(text, "21, com.microsoft 1") for text in RECIPES.get(rule.name, ())]
+    recipes = [model_of(text, OPSETS) for text in RECIPES.get(rule.name, ())]
     for index, model in enumerate([*recipes, *models_for(rule, DRAWN)]):
         yield model
         if index < VARIED:
@@ -98,6 +99,6 @@ def test_recipes_fire(name: str) -> None:
     """Each recipe is for a rule, which fires on it."""
     rule = next(rule for rule in ALL if rule.name == name)
     for text in RECIPES[name]:
-        model = model_of(text, "21, com.microsoft 1")
+        model = model_of(text, OPSETS)
         INFER_SHAPES.run(model, Context())
         assert rewrite(model, RuleSet([rule]))[name] > 0

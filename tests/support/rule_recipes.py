@@ -12,16 +12,26 @@ _QUANTIZED_GEMM = """graph(x: uint8[2, 5]) -> (y) { xs: float[] = 0.1 xz: uint8[
     wd = DequantizeLinear(w, ws, wz) {axis = 1} cd = DequantizeLinear(c, cs, cz) {axis = 0} g = Gemm(xd, wd, cd) """
 _INTEGER_MATMUL = "graph(a: uint8[2, 5], r: float[]) -> (y) { b: int8[5, 3] = ... 7 s: float[] = 0.5 az: uint8[] = 3 "
 _BLOCKS = ", ".join(f"[{row % 7 - 3}, {row % 5 - 2}, {row % 3}]" for row in range(32))
+_ROTARY = """graph(x: float[b, 5, s, 8], p: float[b, s, 1]) -> (y) { one: int64[1] = [1] f: float[4] = [1.0, 0.5, 0.25, 0.125]
+    g = Mul(p, f) e = Concat(g, g) {axis = -1} co = Cos(e) si = Sin(e) c = Unsqueeze(co, one) n = Unsqueeze(si, one)
+    h, l = Split(x) {axis = 3, num_outputs = 2} m = Neg(l) t = Concat(m, h) {axis = -1} u = Mul(x, c) v = Mul(t, n)
+    y = Add(u, v) }"""
 
 RECIPES: dict[str, tuple[str, ...]] = {
     "drop_slice_of_concat": (
         """graph(a: float[n, 2], b: float[n, 3]) -> (y) { two: int64[1] = [2] five: int64[1] = [5] one: int64[1] = [1]
         d = Neg(b) j = Concat(a, d) {axis = 1} y = Slice(j, two, five, one) }""",
     ),
+    "expand_dynamic_quantization": (
+        "graph(x: float[n, 5]) -> (y: uint8[n, 5], s: float[], z: uint8[]) { y, s, z = DynamicQuantizeLinear(x) }",
+    ),
     "expand_quantized": (
         """graph(a: uint8[1, 3], b: uint8[1, 3]) -> (y) { as: float[] = 0.05 az: uint8[] = 3 bs: float[] = 0.02 bz: uint8[] = 128
         ys: float[] = 0.04 yz: uint8[] = 100 q = com.microsoft.QLinearAdd(a, as, az, b, bs, bz, ys, yz)
         y = DequantizeLinear(q, ys, yz) }""",
+    ),
+    "fold_gemm_scales": (
+        "graph(x: float[m, 3]) -> (y) { w: float[3, 4] = ... 1 b: float[4] = ... 2 y = Gemm(x, w, b) {alpha = 3.0, beta = 2.0} }",
     ),
     "fuse_attention": (
         _ATTENTION + "x = Mul(p, c) w = Softmax(x) {axis = -1} y = MatMul(w, v) }",
@@ -40,6 +50,11 @@ RECIPES: dict[str, tuple[str, ...]] = {
         zero: float[2] = [0, 0] w: float[6, 1, 1] = ... 1 b: float[1, 6, 1, 1] = ... 2 g = Reshape(x, s)
         n = InstanceNormalization(g, one, zero) {epsilon = 0.01} r = Reshape(n, back) m = Mul(r, w) y = Add(m, b) }""",
     ),
+    "fuse_label_encoders": (
+        """graph(x: int64[4, 9]) -> (y) {
+        a = ai.onnx.ml.LabelEncoder(x) {keys_int64s = [1, 2, 3], values_strings = ["a", "b", "c"], default_string = "z"}
+        y = ai.onnx.ml.LabelEncoder(a) {keys_strings = ["a", "c", "z"], values_floats = [1.5, 2.5, 9.5], default_float = -3.0} }""",
+    ),
     "fuse_matmul_integer": (_INTEGER_MATMUL + "t = MatMulInteger(a, b, az) m = Cast(t) {to = 1} k = Mul(r, s) y = Mul(m, k) }",),
     "fuse_matmul_integer_bias": (
         _INTEGER_MATMUL + "c: float[3] = [1, 2, 3] t = com.microsoft.MatMulIntegerToFloat(a, b, r, s) y = Add(t, c) }",
@@ -52,6 +67,11 @@ RECIPES: dict[str, tuple[str, ...]] = {
         f"""graph(a: float[2, 32]) -> (y) {{ w: int4[32, 3] = [{_BLOCKS}] s: float[2, 3] = [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]
         d = DequantizeLinear(w, s) {{axis = 0, block_size = 16}} y = MatMul(a, d) }}""",
     ),
+    "fuse_partial_rotary_embedding": (
+        """opset 23
+        graph(x: float[b, 5, s, 12], c: float[b, s, 4], n: float[b, s, 4]) -> (y) { z: int64[2] = [8, 4]
+        h, l = Split(x, z) {axis = 3} r = RotaryEmbedding(h, c, n) y = Concat(r, l) {axis = -1} }""",
+    ),
     "fuse_quantized_concat": (
         """graph(a: uint8[2, 3], b: uint8[2, 4]) -> (y) { s: float[] = 0.05 z: uint8[] = 3 t: float[] = 0.02 v: uint8[] = 12
         r: float[] = 0.03 o: uint8[] = 10 x = DequantizeLinear(a, s, z) w = DequantizeLinear(b, t, v) c = Concat(x, w) {axis = 1}
@@ -59,9 +79,18 @@ RECIPES: dict[str, tuple[str, ...]] = {
     ),
     "fuse_quantized_gemm": (_QUANTIZED_GEMM + "q = QuantizeLinear(g, ys, yz) y = DequantizeLinear(q, ys, yz) }",),
     "fuse_quantized_gemm_to_float": (_QUANTIZED_GEMM + "y = Neg(g) }",),
+    "fuse_rotary_embedding": (_ROTARY,),
+    "gather_before_dequantization": (
+        """graph(i: int64[3]) -> (y) { w: int8[4, 2] = [[1, 2], [3, 4], [5, 6], [7, 8]] s: float[] = 0.5 z: int8[] = 1
+        k: int64[3] = [0, 1, 1] d = DequantizeLinear(w, s, z) y = Gather(d, k) {axis = 0} }""",
+    ),
     "merge_slices": (
         """graph(x: float[n, 5, 6]) -> (y) { zero: int64[1] = [0] one: int64[1] = [1] two: int64[1] = [2] far: int64[1] = [100]
         a = Slice(x, one, far, one) y = Slice(a, zero, two, two) }""",
+    ),
+    "pool_before_quantization": (
+        """graph(x: float[1, 2, 8, 8]) -> (y) { s: float[] = 0.05 z: uint8[] = 100 a = QuantizeLinear(x, s, z)
+        y = MaxPool(a) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} }""",
     ),
     "quantize_where_scalar": (
         """graph(k: bool[2, 3], a: uint8[2, 3]) -> (y) { s: float[] = 0.05 z: uint8[] = 3 r: float[] = 0.03 o: uint8[] = 100
