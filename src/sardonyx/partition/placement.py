@@ -46,6 +46,8 @@ class Pins:
     """Place of a node in the main graph of the file -> provider."""
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Beginning of an annotation, or "=" and a whole one -> provider."""
+    name_parts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Part of the names of nodes -> provider; a weaker word than those above, but for operators."""
     fall_through: bool = False
     """Whether a node that its provider declines goes to the others; else that is an error."""
 
@@ -56,6 +58,7 @@ class Pins:
             nodes={**self.nodes, **other.nodes},
             indices={**self.indices, **other.indices},
             annotations={**self.annotations, **other.annotations},
+            name_parts={**self.name_parts, **other.name_parts},
             fall_through=self.fall_through or other.fall_through,
         )
 
@@ -108,8 +111,9 @@ def pin(model: Model, pins: Pins, providers: Sequence[str]) -> None:
         _check_own(node, providers)
     targets = _targets(pins, providers)
     labels = [(text, targets[f"annotation:{text}"]) for text in sorted(pins.annotations, key=len)]
-    for node in nodes if labels else ():
-        _annotate(node, labels)
+    parts = [(text, targets[f"part:{text}"]) for text in sorted(pins.name_parts, key=len)]
+    for node in nodes if labels or parts else ():
+        _place_by_text(node, labels, parts)
     for index in pins.indices:
         if not 0 <= index < len(model.graph):
             raise InvalidArgument(f"the placement names node {index}; the main graph has {len(model.graph)} nodes, counted from 0")
@@ -135,6 +139,7 @@ def placed_nodes(graph: Graph, pins: Pins, providers: Sequence[str]) -> dict[Nod
 
 def _targets(pins: Pins, providers: Sequence[str]) -> dict[str, str]:
     given = {f"annotation:{text}": provider for text, provider in pins.annotations.items()}
+    given.update((f"part:{text}", provider) for text, provider in pins.name_parts.items())
     given.update((f"node:{name}", provider) for name, provider in pins.nodes.items())
     given.update((str(index), provider) for index, provider in pins.indices.items())
     given.update(pins.operators)
@@ -152,14 +157,20 @@ def _check_own(node: Node, providers: Sequence[str]) -> None:
     node.metadata = {key: text for key, text in node.metadata.items() if key != PROVIDER_KEY}
 
 
-def _annotate(node: Node, labels: Sequence[tuple[str, str]]) -> None:
-    """Place a node by its annotation: the longest of the labels that fit wins."""
-    annotation = (node.metadata or {}).get(ANNOTATION_KEY)
-    if annotation is None or PROVIDER_KEY in (node.metadata or {}):
+def _place_by_text(node: Node, labels: Sequence[tuple[str, str]], parts: Sequence[tuple[str, str]]) -> None:
+    """Place a node by its annotation, else by its name: the longest of the texts that fit wins."""
+    if PROVIDER_KEY in (node.metadata or {}):
         return
-    for text, provider in labels:
-        if annotation == text[1:] if text.startswith("=") else annotation.startswith(text):
-            _note(node, provider)
+    annotation = (node.metadata or {}).get(ANNOTATION_KEY)
+    fitting = [provider for text, provider in parts if text in node.name]
+    if annotation is not None:
+        fitting += [
+            provider
+            for text, provider in labels
+            if (annotation == text[1:] if text.startswith("=") else annotation.startswith(text))
+        ]
+    if fitting:
+        _note(node, fitting[-1])
 
 
 def _pin_names(nodes: Iterable[Node], wanted: Mapping[str, str]) -> None:

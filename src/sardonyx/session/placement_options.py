@@ -31,6 +31,7 @@ from typing import Any
 
 from sardonyx.errors import InvalidArgument, NoSuchFile
 from sardonyx.partition.placement import Pins, find_provider, parse_pins
+from sardonyx.session.layer_assignment import read_layer_assignment
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.providers import REFERENCE, Wanted, get_available_providers
 
@@ -73,7 +74,8 @@ def read_placement(options: SessionOptions) -> PlacementChoice:
             'placement = "measured" needs a profile: make one by `sardonyx profile --placement MODEL -o FILE` and name it in '
             "SessionOptions.placement_profile"
         )
-    pins = _pins_of_file(facts).joined(parse_pins(_split(entries.get("session.place", "")))).joined(parse_pins(options.placements))
+    pins = read_layer_assignment(entries).joined(_pins_of_file(facts))
+    pins = pins.joined(parse_pins(_split(entries.get("session.place", "")))).joined(parse_pins(options.placements))
     falls = options.placement_fall_through or entries.get("session.placement_fall_through") == "1"
     order = [_full_name(name) for name in _split(entries.get("session.placement_order", "")) or facts.get("order", ())]
     pins = dataclasses.replace(pins, fall_through=pins.fall_through or falls)
