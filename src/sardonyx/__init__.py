@@ -11,12 +11,14 @@ from sardonyx.errors import (
     InvalidArgument,
     InvalidGraph,
     InvalidProtobuf,
+    ModelRequiresCompilation,
     NoSuchFile,
     NotImplemented,  # noqa: A004  the name that onnxruntime gives it
     RuntimeException,
     SardonyxError,
 )
 from sardonyx.session.inference_session import InferenceSession
+from sardonyx.session.model_compiler import ModelCompiler, OrtCompileApiFlags
 from sardonyx.session.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 from sardonyx.session.providers import get_all_providers, get_available_providers
 from sardonyx.session.seeds import set_seed
@@ -33,10 +35,13 @@ __all__ = [
     "InvalidArgument",
     "InvalidGraph",
     "InvalidProtobuf",
+    "ModelCompiler",
     "ModelMetadata",
+    "ModelRequiresCompilation",
     "NoSuchFile",
     "NodeArg",
     "NotImplemented",
+    "OrtCompileApiFlags",
     "RunOptions",
     "RuntimeException",
     "SardonyxError",

@@ -54,16 +54,19 @@ class _Kept:
 class ContextWriter:
     """Collects the programs of one session, and writes them as a model."""
 
-    def __init__(self, path: Path, *, embed: bool, prefix: str, defaults: Mapping[str, Array]) -> None:
+    def __init__(self, path: Path, entries: Mapping[str, str], defaults: Mapping[str, Array]) -> None:
         """Write to `path`, a new file.
 
         Args:
             path: where the model goes.
-            embed: whether programs go into the model, else into files beside it.
-            prefix: what the names of the new nodes begin with.
+            entries: the session's config entries, which say how.
             defaults: the initializers that a feed may override, which are inputs by now.
         """
-        self._path, self._embed, self._prefix, self._defaults = path, embed, prefix, defaults
+        self._path, self._defaults = path, defaults
+        self._embed = entries.get("ep.context_embed_mode", "0") == "1"
+        self._prefix = entries.get("ep.context_node_name_prefix", "")
+        self._data_name = entries.get("ep.context_model_external_initializers_file_name", "")
+        self._least_bytes = _number(entries, "ep.context_model_external_initializers_size", 1024)
         self._kept: list[_Kept] = []
 
     def keep(self, part: Cut, program: Program) -> None:
@@ -90,7 +93,7 @@ class ContextWriter:
                 value.constant = Tensor.from_array(self._defaults[value.name], value.name)
                 model.graph.initializers[value.name] = value
         model.opset_imports = _imports(model)
-        onnx_format.save(model, self._path)
+        onnx_format.save(model, self._path, data_name=self._data_name, least_bytes=self._least_bytes)
 
     def _replace(self, kept: _Kept, replaced: dict[Value, Value]) -> None:
         partition = kept.partition
@@ -141,8 +144,14 @@ def context_writer(model: Model, options: SessionOptions, defaults: Mapping[str,
     path = Path(text) if text or model.path is None else model.path.with_name(f"{model.path.stem}_ctx.onnx")
     if path.exists():
         raise InvalidArgument(f"the context model {str(path)!r} exists; remove it, or set ep.context_file_path to another path")
-    embed = entries.get("ep.context_embed_mode", "0") == "1"
-    return ContextWriter(path, embed=embed, prefix=entries.get("ep.context_node_name_prefix", ""), defaults=defaults)
+    return ContextWriter(path, entries, defaults)
+
+
+def _number(entries: Mapping[str, str], key: str, default: int) -> int:
+    text = entries.get(key, str(default))
+    if not text.isdigit():
+        raise InvalidArgument(f"config entry {key} must be a number of at least 0, got {text!r}")
+    return int(text)
 
 
 def load_context(part: Cut, model: Model, options: SessionOptions) -> Program:

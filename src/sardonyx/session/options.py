@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 from collections.abc import Iterable
 from typing import Any
@@ -98,6 +99,12 @@ class SessionOptions(_ConfigEntries):
         self._passes: list[Any] = []
         self._placements: list[str] = []
         self._providers: list[tuple[str, dict[str, str]]] = []
+
+    def copy(self) -> SessionOptions:
+        """Options that begin as these are, and may be changed by themselves."""
+        made = copy.copy(self)
+        vars(made).update((name, copy.copy(value)) for name, value in vars(self).items() if isinstance(value, (dict, list)))
+        return made
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Set a named text option; raises InvalidArgument for a key of no or over 1024 characters."""
