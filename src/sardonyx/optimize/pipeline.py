@@ -49,7 +49,7 @@ from sardonyx.optimize.rules.fuse_dynamic_quantize_matmul import FUSE_DYNAMIC_QU
 from sardonyx.optimize.rules.fuse_gather_range import FUSE_GATHER_RANGE
 from sardonyx.optimize.rules.fuse_gelu import FUSE_GELU, FUSE_GELU_TANH
 from sardonyx.optimize.rules.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
-from sardonyx.optimize.rules.fuse_group_norm import FUSE_GROUP_NORM
+from sardonyx.optimize.rules.fuse_group_norm import FUSE_GROUP_NORM, FUSE_GROUP_NORM_BIAS, FUSE_GROUP_NORM_SCALE
 from sardonyx.optimize.rules.fuse_hard_swish import FUSE_HARD_SWISH
 from sardonyx.optimize.rules.fuse_label_encoders import FUSE_LABEL_ENCODERS
 from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS, FUSE_LAYER_NORM_UNSCALED
@@ -154,6 +154,8 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_RMS_NORM,
         FUSE_RMS_NORM_UNSCALED,
         FUSE_GROUP_NORM,
+        FUSE_GROUP_NORM_SCALE,
+        FUSE_GROUP_NORM_BIAS,
         FUSE_GELU,
         FUSE_GELU_TANH,
         FUSE_SWISH,

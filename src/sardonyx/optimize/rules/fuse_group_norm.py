@@ -1,14 +1,17 @@
-"""Find a group normalization that is written out with an instance normalization.
+"""Find a group normalization that is written out with an instance normalization, and what scales and shifts its channels.
 
     g = Reshape(x, (N, groups, -1))
     n = InstanceNormalization(g, ones, zeros)
-    r = Reshape(n, shape of x)
-    y = Add(Mul(r, scale), bias)                  ->      y = GroupNormalization(x, scale, bias) {num_groups, epsilon}
+    y = Reshape(n, shape of x)                         ->      y = GroupNormalization(x, ones, zeros) {num_groups, epsilon}
+
+    Mul(GroupNormalization(x, scale, bias), c)         ->      GroupNormalization(x, scale * c, bias * c)
+    Add(GroupNormalization(x, scale, bias), c)         ->      GroupNormalization(x, scale, bias + c)
 
 Left alone:
     a first Reshape that does more than split the channels into groups, or whose sizes are not known
     a scale and a bias of the instance normalization that are not 1 and 0
-    a scale or bias at the end that is no constant with a number for each channel
+    factors and summands that are no constants with a number for each channel, or one for all
+    group normalizations before opset 21, whose scale is for groups
     values between that have other users
 """
 
@@ -27,44 +30,43 @@ from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.terms import Term
 
-__all__ = ["FUSE_GROUP_NORM"]
+__all__ = ["FUSE_GROUP_NORM", "FUSE_GROUP_NORM_BIAS", "FUSE_GROUP_NORM_SCALE"]
 
 _VERSION = 21
 """The opset version from which on scale and bias are for each channel."""
 
 
-def _pattern(op: PatternBuilder, x: Term, scale: Term, bias: Term) -> Term:
+def _pattern(op: PatternBuilder, x: Term) -> Term:
     split = op.Reshape(x, op.rest("split"), _as="groups_of")
     normalized = op.InstanceNormalization(split, op.constant("ones"), op.constant("zeros"), _as="normalized")
-    back = op.Reshape(normalized, op.rest("back"))
-    return op.Add(op.Mul(back, op.constant(scale)), op.constant(bias))
+    return op.Reshape(normalized, op.rest("back"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Learned:
     groups: int
     """How many groups."""
-    epsilon: float
-    """What is added to the variance."""
-    scale: Array
-    """A factor for each channel."""
-    bias: Array
-    """A summand for each channel."""
+    channels: int
+    """How many channels."""
 
 
 def _check(match: Match) -> str | _Learned:
     value, result, split = match["x"], match.outputs[0], match.node("groups_of").output
     groups = _groups_of(value.shape, split.shape)
-    if groups is None or value.shape is None:
+    if groups is None or value.shape is None or not isinstance(value.shape[1], int):
         return f"{split.shape} is not {value.shape} with its channels in groups"
-    if result.shape != value.shape or result.dtype is not value.dtype:
+    if result.shape != value.shape or result.dtype is not value.dtype or value.dtype is None:
         return f"the result is {result.dtype} {result.shape}, the value {value.dtype} {value.shape}"
     if not _is_all(match["ones"], 1) or not _is_all(match["zeros"], 0):
         return "the groups have a scale or bias of their own"
-    scale, bias = (_by_channel(match[name], value.shape) for name in ("scale", "bias"))
-    if scale is None or bias is None:
-        return f"scale {match['scale'].shape} and bias {match['bias'].shape} have no number for each channel of {value.shape}"
-    return _Learned(groups, match.node("normalized").get("epsilon", 1e-5), scale, bias)
+    return _Learned(groups, value.shape[1])
+
+
+def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
+    kind = match["ones"].constant
+    ones = np.ones(learned.channels, np.float32 if kind is None else kind.dtype.numpy)
+    return op.GroupNormalization(match["x"], ones, np.zeros_like(ones), num_groups=learned.groups,
+                                 epsilon=match.node("normalized").get("epsilon", 1e-5), _version=_VERSION)  # fmt: skip
 
 
 def _groups_of(whole: Shape | None, split: Shape | None) -> int | None:
@@ -91,9 +93,44 @@ def _by_channel(value: Value, shape: Shape) -> Array | None:
     return np.broadcast_to(array.reshape(-1), (shape[1],)).copy()
 
 
-def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
-    return op.GroupNormalization(match["x"], learned.scale, learned.bias, num_groups=learned.groups, epsilon=learned.epsilon,
-                                 _version=_VERSION)  # fmt: skip
+def _pattern_of_factor(op: PatternBuilder, x: Term, scale: Term, bias: Term, factor: Term) -> Term:
+    return op.Mul(op.GroupNormalization(x, op.constant(scale), op.constant(bias), _as="norm"), op.constant(factor))
+
+
+def _pattern_of_summand(op: PatternBuilder, x: Term, scale: Term, bias: Term, factor: Term) -> Term:
+    return op.Add(op.GroupNormalization(x, op.constant(scale), op.constant(bias), _as="norm"), op.constant(factor))
+
+
+def _check_channels(match: Match) -> str | Array:
+    """The number for each channel."""
+    value, result, norm = match["x"], match.outputs[0], match.node("norm")
+    if norm.version < _VERSION:
+        return f"opset {norm.version} has a scale for each group"
+    if value.shape is None or value.shape != result.shape or value.dtype is not result.dtype:
+        return f"the result is {result.dtype} {result.shape}, the value {value.dtype} {value.shape}"
+    numbers = _by_channel(match["factor"], value.shape)
+    return f"{match['factor'].shape} has no number for each channel of {value.shape}" if numbers is None else numbers
+
+
+def _scale_channels(op: Builder, match: Match, learned: Array) -> Value:
+    return _again(op, match, _numbers(match["scale"]) * learned, _numbers(match["bias"]) * learned)
+
+
+def _shift_channels(op: Builder, match: Match, learned: Array) -> Value:
+    return _again(op, match, _numbers(match["scale"]), _numbers(match["bias"]) + learned)
+
+
+def _numbers(value: Value) -> Array:
+    if value.constant is None:
+        raise ValueError("the pattern matches constants only")
+    return value.constant.numpy()
+
+
+def _again(op: Builder, match: Match, scale: Array, bias: Array) -> Value:
+    norm = match.node("norm")
+    return op.GroupNormalization(match["x"], scale, bias, _attributes=norm.attributes, _version=norm.version)
 
 
 FUSE_GROUP_NORM = Rule("fuse_group_norm", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_GROUP_NORM_SCALE = Rule("fuse_group_norm_scale", _pattern_of_factor, _scale_channels, _check_channels, Level.EXTENDED)
+FUSE_GROUP_NORM_BIAS = Rule("fuse_group_norm_bias", _pattern_of_summand, _shift_channels, _check_channels, Level.EXTENDED)
