@@ -32,6 +32,8 @@ ALL = [rule for rules in RULES.values() for rule in rules]
 DRAWN = 60
 OPSETS = "21, com.microsoft 1, ai.onnx.ml 4"
 VARIED = 12
+STEP = 0.1
+"""What a step of an integer may become where the model goes on to make floats of it."""
 LOSSY = 0.01
 """A rule that states so large a tolerance changes numbers by steps of a quantization, or is one that users ask for knowingly."""
 
@@ -72,7 +74,7 @@ def differs(before: Model, after: Model, rule: Rule) -> list[str]:
             old = run_model(before, named)
         except SardonyxError:
             continue
-        found = run_both(run_model, after, named, old, 10 * rule.tolerance, max(rule.integer_steps, 1))
+        found = run_both(run_model, after, named, old, STEP if rule.integer_steps else 10 * rule.tolerance, 1)
         return [f"the whole model {found}"] if found is not None else []
     return []
 
