@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sardonyx.optimize.report import Report
     from sardonyx.partition.explain import Placement
     from sardonyx.runtime.executor import Executor
+    from sardonyx.session.assignment_info import OrtEpAssignedSubgraph
 
 __all__ = ["InferenceSession"]
 
@@ -181,6 +182,12 @@ class InferenceSession:
     def explain(self) -> list[Placement]:
         """For each node of the optimized model who runs it, and why those asked before do not."""
         return list(self._placements)
+
+    def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
+        """The partitions with their providers and nodes; the config entry session.record_ep_graph_assignment_info must be "1"."""
+        from sardonyx.session.assignment_info import assignment_info  # only who asks needs it
+
+        return assignment_info(self._placements, self._options.session_config_entries)
 
     def _loose_executor(self) -> Executor:
         """An executor for feeds that give one symbol two sizes, which some exporters' models need; built when first needed."""

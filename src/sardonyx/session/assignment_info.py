@@ -1,0 +1,50 @@
+"""What `get_provider_graph_assignment_info` gives: the partitions and their nodes, under onnxruntime's names."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from sardonyx.errors import Fail
+from sardonyx.partition.explain import Placement
+
+__all__ = ["OrtEpAssignedNode", "OrtEpAssignedSubgraph", "assignment_info"]
+
+_ENTRY = "session.record_ep_graph_assignment_info"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OrtEpAssignedNode:
+    """A node of the optimized model."""
+
+    name: str
+    """Its name."""
+    domain: str
+    """Its operator's domain; "" is ai.onnx."""
+    op_type: str
+    """Its operator."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OrtEpAssignedSubgraph:
+    """A partition."""
+
+    ep_name: str
+    """The provider that runs it."""
+    nodes: tuple[OrtEpAssignedNode, ...]
+    """Its nodes."""
+
+    def get_nodes(self) -> list[OrtEpAssignedNode]:
+        """Its nodes."""
+        return list(self.nodes)
+
+
+def assignment_info(placements: Sequence[Placement], entries: Mapping[str, str]) -> list[OrtEpAssignedSubgraph]:
+    """The partitions that `placements` are of; raises Fail where the config entry that asks for them is not set."""
+    if entries.get(_ENTRY) != "1":
+        raise Fail(f'set the session config entry {_ENTRY} to "1" to be told who runs what, or use explain()')
+    nodes: dict[tuple[str, str], list[OrtEpAssignedNode]] = {}
+    for place in placements:
+        domain, _, op_type = place.op_type.rpartition(".")
+        nodes.setdefault((place.provider, place.partition), []).append(OrtEpAssignedNode(place.node, domain, op_type))
+    return [OrtEpAssignedSubgraph(provider, tuple(found)) for (provider, _), found in nodes.items()]
