@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import enum
 import os
-import tempfile
 from pathlib import Path
 
 from sardonyx.errors import Fail, InvalidArgument
-from sardonyx.formats import onnx as onnx_format
-from sardonyx.ir.walk import all_nodes
-from sardonyx.partition.contexts import is_context
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
 
@@ -73,6 +69,8 @@ class ModelCompiler:
 
     def compile_to_bytes(self) -> bytes:
         """Compile to the bytes of a model that holds its programs; raises Fail as `compile_to_file` does."""
+        import tempfile
+
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "compiled.onnx"
             self._compile(path, embed=True)
@@ -92,6 +90,14 @@ class ModelCompiler:
         for name, text in entries.items():
             options.add_session_config_entry(f"ep.context_{name}", text)
         InferenceSession(self._model, options)
-        must = OrtCompileApiFlags.ERROR_IF_NO_NODES_COMPILED in self._flags
-        if must and not any(map(is_context, all_nodes(onnx_format.load(path)))):
+        if OrtCompileApiFlags.ERROR_IF_NO_NODES_COMPILED in self._flags and not _has_contexts(path):
             raise Fail("no node was compiled: none of the session's providers keeps programs, or none claims a node")
+
+
+def _has_contexts(path: Path) -> bool:
+    """Whether a model has compiled partitions; what reads it is imported here, since sardonyx's own import has no need of it."""
+    from sardonyx.formats import onnx as onnx_format
+    from sardonyx.ir.walk import all_nodes
+    from sardonyx.partition.contexts import is_context
+
+    return any(map(is_context, all_nodes(onnx_format.load(path))))
