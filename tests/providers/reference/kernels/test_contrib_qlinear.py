@@ -131,3 +131,12 @@ def test_bad_inputs_are_named(op_type: str, inputs: tuple[Any, ...], attributes:
     """The message holds what was found."""
     with pytest.raises(InvalidArgument, match=message):
         run(op_type, *inputs, **attributes)
+
+
+def test_sums_half_way_between_integers_go_to_the_even() -> None:
+    """Scales of 0.1 and 0.2 make many ties, which float32 would miss."""
+    a, b = (np.arange(256, dtype=np.uint8).repeat(256).reshape(256, 256)[::step] for step in (1, -1))
+    tenth, fifth, zero = np.float32(0.1), np.float32(0.2), np.uint8(128)
+    y = run("QLinearAdd", a, tenth, zero, b.T, tenth, zero, fifth, zero)
+    exact = (a.astype(np.float64) - 128) / 2 + (b.T.astype(np.float64) - 128) / 2 + 128
+    np.testing.assert_array_equal(y, np.clip(np.rint(exact), 0, 255).astype(np.uint8))

@@ -122,9 +122,7 @@ class Automaton:
             if not found.waiting:
                 return False
             state = found
-        if state.is_match is None:
-            state.is_match = self._accept in self._closure(state.waiting, state.before, "")
-        return state.is_match
+        return self._is_match(state, "")
 
     def search(self, text: str, start: int = 0) -> tuple[int, int] | None:
         """The first match at or behind `start`, the longest of those that begin where it does, as its ends.
@@ -133,7 +131,10 @@ class Automaton:
         together instead, so that the time stays linear in the length of the text.
         """
         steps, most = 0, _STEPS_PER_CHARACTER * (len(text) - start + 1)
+        begins_at_once = not self._looks_around and not self._is_match(self._first, "")
         for first in range(start, len(text) + 1):
+            if begins_at_once and not self._may_begin(text[first : first + 1]):
+                continue
             end, taken = self._longest(text, first)
             if end is not None:
                 return first, end
@@ -142,20 +143,30 @@ class Automaton:
                 return self._search_together(text, first + 1)
         return None
 
+    def _may_begin(self, character: str) -> bool:
+        """Whether a match may begin with `character`, of a pattern that matches no empty text and does not look around."""
+        state = self._first.after.get(character) or self._advance(self._first, character)
+        return bool(state.waiting)
+
     def _longest(self, text: str, first: int) -> tuple[int | None, int]:
         """The end of the longest match that begins at `first`, and how many characters were read."""
-        state = self._state((self._start,), text[first - 1 : first] if self._looks_around else "")
+        state = self._state((self._start,), text[first - 1 : first]) if self._looks_around else self._first
         end = None
-        for place in range(first, len(text) + 1):
-            following = text[place : place + 1]
-            if self._accept in self._closure(state.waiting, state.before, following):
+        for place in range(first, len(text)):
+            if self._is_match(state, text[place]):
                 end = place
-            if not following:
-                break
-            state = state.after.get(following) or self._advance(state, following)
+            state = state.after.get(text[place]) or self._advance(state, text[place])
             if not state.waiting:
                 return end, place - first + 1
-        return end, len(text) - first
+        return (len(text) if self._is_match(state, "") else end), len(text) - first
+
+    def _is_match(self, state: _State, following: str) -> bool:
+        """Whether the text before `following` may end here; only a pattern that looks around asks what follows."""
+        if following and self._looks_around:
+            return self._accept in self._closure(state.waiting, state.before, following)
+        if state.is_match is None:
+            state.is_match = self._accept in self._closure(state.waiting, state.before, "")
+        return state.is_match
 
     def _search_together(self, text: str, start: int) -> tuple[int, int] | None:
         """The same as `search`, with all beginnings followed at once: each instruction knows the earliest that leads to it."""

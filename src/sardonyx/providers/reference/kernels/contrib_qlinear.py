@@ -49,9 +49,8 @@ def qlinear_add(
 ) -> Array:
     """Add two 8-bit tensors that broadcast. Source: com.microsoft QLinearAdd."""
     _check_broadcast(a, b)
-    c = _scalar("C_scale", c_scale)
-    a_ratio, b_ratio = _scalar("A_scale", a_scale) / c, _scalar("B_scale", b_scale) / c
-    fixed = np.float32(_zero(c_zero_point) - a_ratio * _zero(a_zero_point) - b_ratio * _zero(b_zero_point))
+    a_ratio, b_ratio = _ratio(_scalar("A_scale", a_scale), c_scale), _ratio(_scalar("B_scale", b_scale), c_scale)
+    fixed = _zero(c_zero_point) - a_ratio * _zero(a_zero_point) - b_ratio * _zero(b_zero_point)
     y: Array = np.add(a * a_ratio, b * b_ratio)
     y += fixed
     return _round(y, a.dtype)
@@ -71,9 +70,8 @@ def qlinear_mul(
 ) -> Array:
     """Multiply two 8-bit tensors that broadcast. Source: com.microsoft QLinearMul."""
     _check_broadcast(a, b)
-    factor = _scalar("A_scale", a_scale) * _scalar("B_scale", b_scale) / _scalar("C_scale", c_scale)
-    y = np.asarray((a - _zero(a_zero_point)) * (b - _zero(b_zero_point)))
-    y *= factor
+    factor = _ratio(np.float64(_scalar("A_scale", a_scale)) * _scalar("B_scale", b_scale), c_scale)
+    y = np.asarray((a - _zero(a_zero_point)) * (b - _zero(b_zero_point))) * factor
     y += _zero(c_zero_point)
     return _round(y, a.dtype)
 
@@ -176,7 +174,7 @@ def qlinear_average_pool(
     strides: Sequence[int] = (),
 ) -> Array:
     """AveragePool of the numbers behind X (N, C, …), or (N, …, C) with channels_last. Source: com.microsoft QLinearAveragePool."""
-    numbers = (x - _zero(x_zero_point)) * _scalar("x_scale", x_scale)
+    numbers = x - _zero(x_zero_point)
     lists: dict[str, Any] = {name: values for name, values in (("pads", pads), ("strides", strides)) if values}
     y = run_standard(
         "AveragePool",
@@ -187,7 +185,9 @@ def qlinear_average_pool(
         kernel_shape=kernel_shape,
         **lists,
     )
-    return _channels_back(_quantize(y, y_scale, y_zero_point, x.dtype), channels_last)
+    y = y * _ratio(_scalar("x_scale", x_scale), y_scale)
+    y += _zero(y_zero_point)
+    return _channels_back(_round(y, x.dtype), channels_last)
 
 
 @kernel("QLinearGlobalAveragePool", domain=_MICROSOFT)
@@ -291,8 +291,13 @@ def _zero(zero_point: Array | None) -> np.float32:
     return np.float32(0) if zero_point is None else _scalar("a zero point", zero_point.astype(np.float32))
 
 
+def _ratio(scale: np.floating[Any], other: Array) -> np.float64:
+    """A scale over that of the result, in float64, where half-way between two integers is told as such."""
+    return np.float64(scale) / np.float64(_scalar("the scale of the result", other))
+
+
 def _round(y: Array, dtype: np.dtype[Any]) -> Array:
-    """Round float32 y, overwritten, to 8 bits, saturating."""
+    """Round y, overwritten, to 8 bits, saturating; ties to even."""
     limits = np.iinfo(dtype)
     np.rint(y, out=y)
     np.clip(y, limits.min, limits.max, out=y)

@@ -49,10 +49,11 @@ def tokenizer(
     if not x.size:
         return np.empty(x.shape if x.ndim == 1 else (*x.shape, 0), object)
     texts = x.reshape(-1).tolist()
-    cut = [[token for token in _tokens(text, separators, tokenexp) if len(token) >= mincharnum] for text in texts]
+    tokens = {text: [token for token in _tokens(text, separators, tokenexp) if len(token) >= mincharnum] for text in set(texts)}
+    cut = [tokens[text] for text in texts]
     if not any(cut):
         return np.empty((*x.shape, 0), object)
-    rows = [[_START, *tokens, _END] for tokens in cut] if mark else cut
+    rows = [[_START, *found, _END] for found in cut] if mark else cut
     longest = max(map(len, rows))
     check_output_size((*x.shape, longest), 8)
     result = np.empty(len(rows) * longest, object)
