@@ -40,6 +40,16 @@ def test_integers_where_a_provider_prefers_them(text, preferred):
     assert optimized(text, preferred) == ["QLinearConv"]
 
 
+def test_weights_stay_integers_whatever_else_folds_into_convolutions():
+    """With scales by output channel, by which the sums are divided."""
+    by_channel = CONV.replace("ws: float[] = 0.05 wz: int8[] = 0", "ws: float[2] = [0.05, 0.025] wz: int8[2] = [0, 0]")
+    model, chosen = model_of(by_channel.replace("(w, ws, wz)", "(w, ws, wz) {axis = 0}")), participation(frozenset(), {})
+    optimize(model, 99, evaluate=evaluate_node, enabled=chosen.enabled, disabled=chosen.disabled)
+    assert operators(model) == ["DequantizeLinear", "Conv", "Div", "QuantizeLinear"]
+    (weights,) = [value.constant.numpy() for value in model.graph.initializers.values() if len(value.constant.shape) == 4]
+    assert (weights == weights.round()).all()
+
+
 def test_quantization_may_be_preferred_as_it_is():
     """A provider that compiles Q and DQ itself gets them untouched."""
     assert optimized(CONV, frozenset(["DequantizeLinear"])) == ["DequantizeLinear", "DequantizeLinear", "Conv", "QuantizeLinear"]

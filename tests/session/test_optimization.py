@@ -187,7 +187,7 @@ def _operators(session: InferenceSession) -> list[str]:
 def test_quantized_models_run_in_floats_unless_a_provider_prefers_integers() -> None:
     """Either way the result is the same to a step."""
     plain, integers = InferenceSession(QUANTIZED), InferenceSession(QUANTIZED, providers=[_Integers()])
-    assert _operators(plain) == ["DequantizeLinear", "Conv", "QuantizeLinear"]
+    assert _operators(plain) == ["DequantizeLinear", "Conv", "Div", "QuantizeLinear"]
     assert _operators(integers) == ["QLinearConv"]
     (one,), (other,) = plain.run(None, PIXELS), integers.run(None, PIXELS)
     assert np.abs(one.astype(int) - other.astype(int)).max() <= 1
@@ -200,7 +200,7 @@ def test_a_saved_model_has_quantized_operators(tmp_path: Path) -> None:
     session = InferenceSession(QUANTIZED, options)
     assert [node.op_type for node in onnx.load(tmp_path / "saved.onnx").graph.node] == ["QLinearConv"]
     again = InferenceSession(str(tmp_path / "saved.onnx"))
-    assert _operators(session) == _operators(again) == ["DequantizeLinear", "Conv", "QuantizeLinear"]
+    assert _operators(session) == _operators(again) == ["DequantizeLinear", "Conv", "Div", "QuantizeLinear"]
     np.testing.assert_array_equal(again.run(None, PIXELS)[0], session.run(None, PIXELS)[0])
 
 

@@ -7,15 +7,15 @@ from support.optimizing import apply_rule, declines, model_of, operators
 
 from sardonyx.optimize.rules.defer_scales import DEFER_SCALES
 
-SHAPES = {"MatMul": ("4,600", "600,3"), "Gemm": ("4,6", "6,3"), "Conv": ("1,2,5,5", "3,2,3,3")}
+SHAPES = {"MatMul": ("4,600", "600,3"), "Gemm": ("4,6", "6,3"), "Conv": ("1,3,5,5", "3,3,3,3")}
 
 
-def text(call="MatMul", bias=False, kind="uint8", c_scale="0.0021", scale="0.07", attributes="", shape="", ends=("", "y")):
+def text(call="MatMul", bias=False, kind="uint8", c_scale="0.0021", scale="0.07", attributes="", shape="", axis=0, ends=("", "y")):
     a, b = SHAPES[call]
-    scales = "[0.03, 0.03, 0.03]" if shape else "0.03"
+    scales = "[0.03, 0.02, 0.01]" if shape else "0.03"
     return f"""graph(a: uint8[{a}], b: int8[{b}]) -> ({ends[1]}) {{ s: float[] = {scale} z: uint8[] = 3 r: float[{shape}] = {scales}
         c: int32[3] = [1000, -2000, 30] t: float[] = {c_scale} ys: float[] = 0.9 yz: {kind}[] = 128
-        x = DequantizeLinear(a, s, z) w = DequantizeLinear(b, r) {{axis = 0}} {"d = DequantizeLinear(c, t)" if bias else ""}
+        x = DequantizeLinear(a, s, z) w = DequantizeLinear(b, r) {{axis = {axis}}} {"d = DequantizeLinear(c, t)" if bias else ""}
         p = {call}(x, w{', d' if bias else ''}) {attributes} y = QuantizeLinear(p, ys, yz) {ends[0]} }}"""
 
 
@@ -27,6 +27,14 @@ def test_fires_with_integers_in_the_product(call, bias):
     assert operators(model)[-2:] == [call, "QuantizeLinear"]
     product = next(node for node in model.graph if node.op_type == call)
     assert [float(value.producer.inputs[1].constant.numpy()) for value in product.inputs] == [1.0] * len(product.inputs)
+
+
+@pytest.mark.parametrize(("call", "shape"), [("MatMul", "3"), ("Gemm", "3"), ("Conv", "3")])
+def test_scales_by_output_channel_divide_the_product(call, shape):
+    """One for each; the result is the same here."""
+    model, fired = apply_rule(DEFER_SCALES, text(call, shape=shape, axis=0 if call == "Conv" else 1))
+    assert fired == 1
+    assert operators(model)[-3:] == [call, "Div", "QuantizeLinear"]
 
 
 def test_results_are_those_of_integers():
@@ -41,7 +49,7 @@ def test_results_are_those_of_integers():
 
 
 @pytest.mark.parametrize(("given", "reason"), [
-    ({"kind": "int16"}, "y is int16"), ({"call": "Conv", "shape": "3"}, "b has no single scale"),
+    ({"kind": "int16"}, "y is int16"), ({"call": "Conv", "shape": "3", "axis": 1}, "go by output channel"),
     ({"call": "Gemm", "bias": True, "c_scale": "0.5"}, "not int32 in steps"),
     ({"call": "Gemm", "attributes": "{alpha = 2.0}"}, "alpha or beta"), ({"scale": "1e-38"}, "the scale would be"),
     ({"ends": ("v = Neg(p)", "y, v")}, "no match"),

@@ -1,10 +1,10 @@
 """Compute quantized operators with floats, where no provider prefers them.
 
-    QLinearConv(x, …, w, …, y_scale, y_zero, b)      ->      Q(Conv(DQ(x), DQ(w), b * x_scale * w_scale))
+    QLinearConv(x, …, w, …, y_scale, y_zero, b)      ->      Q(Conv(DQ(x), DQ(w), DQ(b, x_scale * w_scale)))
     QLinearMatMul(a, …, b, …, y_scale, y_zero)       ->      Q(MatMul(DQ(a), DQ(b)))
     and of com.microsoft:
     QLinearConv                                      ->      as above
-    QGemm(a, …, b, …, c, y_scale, y_zero)            ->      Q(Gemm(DQ(a), DQ(b), c * a_scale * b_scale)), or without Q
+    QGemm(a, …, b, …, c, y_scale, y_zero)            ->      Q(Gemm(DQ(a), DQ(b), DQ(c, a_scale * b_scale))), or without Q
     QLinearAdd, QLinearMul (a, …, b, …)              ->      Q(Add(DQ(a), DQ(b))), Q(Mul(DQ(a), DQ(b)))
     QLinearAveragePool, GlobalAveragePool, LeakyRelu, Sigmoid, Softmax (x, …)      ->      Q(f(DQ(x)))
     QLinearConcat(y_scale, y_zero, a, …)             ->      Q(Concat(DQ(a), …))
@@ -92,14 +92,14 @@ def _integers(op: Builder, y: Value, scale: Value | None, zero_point: Value | No
 
 
 def _float_bias(op: Builder, node: Node, index: int, alpha: float = 1.0) -> Value | None:
-    """The bias of int32 times the scales of its steps, as float32."""
-    if node.input(index) is None:
+    """DQ of the bias of int32, in steps of the product's scales."""
+    bias = node.input(index)
+    if bias is None:
         return None
-    integers, x_scale, w_scale = (_constant(node.input(place)) for place in (index, 1, 4))
-    steps = integers.astype(np.float64) * x_scale.astype(np.float64).reshape(()) * (
-        w_scale.astype(np.float64).reshape(()) if w_scale.size == 1 else w_scale.astype(np.float64)
-    )  # fmt: skip
-    return op.constant((alpha * steps).astype(np.float32), f"{_name(node.input(index))}/dequantized")
+    x_scale, w_scale = (_constant(node.input(place)).astype(np.float64) for place in (1, 4))
+    steps = (alpha * x_scale.reshape(()) * (w_scale.reshape(()) if w_scale.size == 1 else w_scale)).astype(np.float32)
+    axis = None if steps.ndim == 0 or bias.shape is None else len(bias.shape) - 1
+    return op.DequantizeLinear(bias, steps, axis=axis, _version=max(op.version("", "DequantizeLinear"), _BY_AXIS_SINCE))
 
 
 def _constant(value: Value | None) -> Array:
@@ -107,10 +107,6 @@ def _constant(value: Value | None) -> Array:
     if tensor is None:
         raise ValueError(f"{value!r} is no constant")
     return tensor.numpy()
-
-
-def _name(value: Value | None) -> str:
-    return "" if value is None else value.name
 
 
 def _conv(op: Builder, node: Node) -> Value:
