@@ -5,6 +5,7 @@ import pytest
 from support.evaluate import evaluate_model
 from support.optimizing import body, model_of, operators
 
+from sardonyx.errors import Fail
 from sardonyx.optimize.contract import Context, Level
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.report import Change, NodeLabel, Report
@@ -114,3 +115,17 @@ def test_changes_are_listed_when_asked_for():
     assert watch.report.changes == [
         Change("use_min", (NodeLabel("Relu", "b"), NodeLabel("Neg", "a")), (NodeLabel("Min", ""), NodeLabel("Neg", "b")))
     ]
+
+
+def test_what_is_drawn_anew_in_each_run_is_not_compared():
+    """Random numbers differ without anybody's fault: the rule fires, and the report says why it was not compared."""
+    rule = Rule("any", lambda op, x: op.Neg(op.Add(op.RandomUniform(shape=[3]), x)),
+                lambda op, match, learned: op.Neg(op.Add(op.RandomUniform(shape=[3]), match["x"])))  # fmt: skip
+    text = "graph(x: float[3]) -> (y) { r = RandomUniform() {shape = [3]} a = Add(r, x) n = Neg(a) y = Exp(n) }"
+    model = model_of(text)
+    INFER_SHAPES.run(model, Context())
+    watch = Watch(Report(Level.ALL), run=run_model)
+    with pytest.raises(Fail, match="does not come to an end"):
+        rewrite(model, RuleSet([rule]), watch=watch)
+    assert watch.report.problems == []
+    assert watch.report.unverified == {"any": "the results differ from run to run"}

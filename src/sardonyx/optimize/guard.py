@@ -22,7 +22,7 @@ from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.report import Change, PassRecord, Problem, labels
 from sardonyx.optimize.sample import samples, unsuitable
 from sardonyx.optimize.soundness import check_sound, is_sound
-from sardonyx.optimize.watch import Watch, run_both
+from sardonyx.optimize.watch import Watch, found_by_running
 from sardonyx.trace import span
 
 __all__ = ["Guard"]
@@ -171,7 +171,7 @@ class Guard:
             except SardonyxError as error:
                 reason = str(error)
                 continue
-            return run_both(run, after, named, old, tolerance), None
+            return found_by_running(run, before, after, named, old, tolerance)
         return None, reason or "no random inputs were small enough"
 
 

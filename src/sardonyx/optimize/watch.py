@@ -21,7 +21,7 @@ from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.sample import samples, unsuitable
 from sardonyx.trace import event
 
-__all__ = ["Watch", "run_both"]
+__all__ = ["Watch", "found_by_running", "run_both"]
 
 
 class Watch:
@@ -89,8 +89,17 @@ def _compare(run: RunModel, region: Region, name: str, tolerance: float, integer
         named = {inner.name: feed[outer] for inner, outer in zip(region.before.graph.inputs, region.inputs, strict=True)}
         old, reason = _try(run, region.before, named)
         if old is not None:
-            return run_both(run, region.after, named, old, tolerance, integer_steps), None
+            return found_by_running(run, region.before, region.after, named, old, tolerance, integer_steps)
     return None, reason
+
+
+def found_by_running(run: RunModel, before: Model, after: Model, feed: Mapping[str, Array], old: Sequence[Any], tolerance: float,
+                     integer_steps: int = 0) -> tuple[str | None, str | None]:  # fmt: skip
+    """How the results of `after` differ from `old`, those of `before`, and why that says nothing; Any, by their ONNX type."""
+    found = run_both(run, after, feed, old, tolerance, integer_steps)
+    if found is None or run_both(run, before, feed, old, tolerance, integer_steps) is None:
+        return found, None
+    return None, "the results differ from run to run"
 
 
 def run_both(run: RunModel, after: Model, feed: Mapping[str, Array], old: Sequence[Any], tolerance: float,
