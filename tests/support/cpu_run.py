@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from support.models import model
 
-from sardonyx import InferenceSession
+from sardonyx import InferenceSession, SessionOptions
 from sardonyx.codegen.target import available_levels, host_target
 from sardonyx.dtypes import Array
 from sardonyx.formats.onnx import to_bytes
@@ -64,7 +64,9 @@ def reference(body: str, feeds: Mapping[str, Any], *, opset: int = 21, double: b
 
 def declined(body: str, *, opset: int = 21) -> list[str]:
     """Why the CPU provider leaves nodes of a model to others."""
-    session = InferenceSession(to_bytes(model(body, opset=opset)), providers=[_Watched(None, 1, Layout.NCHW)])
+    options = SessionOptions()
+    options.add_session_config_entry("session.keep_narrow_floats", "1")
+    session = InferenceSession(to_bytes(model(body, opset=opset)), options, providers=[_Watched(None, 1, Layout.NCHW)])
     return [placement.declined[NAME] for placement in session.explain() if placement.provider != NAME]
 
 
