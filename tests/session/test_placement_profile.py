@@ -20,7 +20,8 @@ from sardonyx.provider import Provider
 from sardonyx.session import placement_profile, placement_samples
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.placement_profile import profile_placement
-from sardonyx.session.providers import REFERENCE, make_providers
+from sardonyx.session.providers import REFERENCE, make_providers, requested
+from sardonyx.trace import Event, observe
 
 TEXT = """graph(x: float[n, 64]) -> (y: float[n, 64]) {
     w: float[64] = ... 1
@@ -121,6 +122,21 @@ def test_control_flow_is_left_to_the_order_of_the_providers() -> None:
     feed: dict[str, Any] = {"x": np.zeros(2, np.float32), "c": np.array(True)}
     profile = profile_placement(to_bytes(model(text)), SessionOptions(), _providers(), feed)
     assert {sample.operator for sample in profile.samples} == {"Neg"}
+
+
+def test_a_session_knows_the_model_that_was_measured(tmp_path: Path) -> None:
+    """Also one of half floats, whose types were widened before: every node has its own sample."""
+    text = "graph(x: float16[n, 64]) -> (y: float16[n, 64]) {\na = Neg(x)\nb = Sin(a)\ny = Relu(b)\n}"
+    feed = {"x": np.zeros((16, 64), np.float16)}
+    found = profile_placement(to_bytes(model(text)), SessionOptions(), make_providers(requested(None, None, ())), feed)
+    save_profile(found, tmp_path / "p.json")
+    options = SessionOptions()
+    options.placement, options.placement_profile = "measured", str(tmp_path / "p.json")
+    seen: list[Event] = []
+    with observe(seen.append):
+        ort.InferenceSession(to_bytes(model(text)), options)
+    (told,) = (event for event in seen if event.name == "placement.measured")
+    assert told.details["graph_key"] in found.models
 
 
 @pytest.mark.parametrize("source", [io.BytesIO(b"x"), model(TEXT)], ids=["file object", "ir"])

@@ -30,7 +30,7 @@ from sardonyx.partition.cut import Cut, cut
 from sardonyx.partition.explain import Placement, explain
 from sardonyx.partition.measured import predict
 from sardonyx.partition.placement import pin, placed_nodes
-from sardonyx.partition.profile import Profile, load_profile
+from sardonyx.partition.profile import Profile, key_of_graph, load_profile
 from sardonyx.partition.transfers import insert_transfers
 from sardonyx.provider import Body, PrefersQuantized, Program, Provider
 from sardonyx.runtime.executor import Executor
@@ -131,9 +131,6 @@ def _build(model: Model, options: SessionOptions, providers: Sequence[Provider],
            left_out: Mapping[str, str], *, keeps: bool) -> Built:  # fmt: skip
     able = [provider for provider in providers if provider.name not in left_out]
     prepared = prepare(model, options, providers, disabled, able)
-    if widen_model(model, able, options):
-        settings = dataclasses.replace(read_settings(options, disabled), filepath="")
-        optimize_model(model, options, settings, preferred=_quantized_operators(able))
     choice = read_placement(options)
     profile = load_profile(choice.profile) if choice.measured else None
     placements: list[Placement] = []
@@ -156,8 +153,8 @@ class Prepared:
 
 
 def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
-            able: Sequence[Provider] = ()) -> Prepared:  # fmt: skip
-    """Check and optimize `model` in place; calls of its functions that a provider of `able` claims stay."""
+            able: Sequence[Provider]) -> Prepared:  # fmt: skip
+    """Check and optimize `model` in place for the providers of `able`: calls that one claims stay, types are widened."""
     settings = read_settings(options, disabled)
     _replace_initializers(model, options.initializers)
     fix_dimensions(model, options)
@@ -177,6 +174,8 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
                 note_providers(model, able or providers)
             save_optimized(model, settings)
             optimize_model(model, options, dataclasses.replace(settings, filepath=""), preferred=preferred)
+        if widen_model(model, able, options):
+            optimize_model(model, options, dataclasses.replace(settings, filepath=""), preferred=_quantized_operators(able))
     return Prepared(declared, defaults, report)
 
 
@@ -307,8 +306,8 @@ class _Compiler:
         if self._profile is not None and graph not in self._chosen:
             prediction = predict(graph, self._providers, self._profile, pinned, parallel=self._is_parallel)
             counts = dict(collections.Counter(prediction.placed.values()))
-            event("placement.measured", graph=graph.name, nodes=counts, seconds=prediction.seconds, single=prediction.single,
-                  single_seconds=prediction.single_seconds)  # fmt: skip
+            event("placement.measured", graph=graph.name, graph_key=key_of_graph(graph), nodes=counts, seconds=prediction.seconds,
+                  single=prediction.single, single_seconds=prediction.single_seconds)  # fmt: skip
             self._chosen[graph] = prediction.placed
         return self._chosen.get(graph, {}) | pinned
 

@@ -76,7 +76,7 @@ class _Profiling:
 
     def _prepared(self) -> tuple[Model, Prepared]:
         model = onnx_format.load(self._source)
-        return model, prepare(model, self._options, self._providers, frozenset())
+        return model, prepare(model, self._options, self._providers, frozenset(), self._providers)
 
     def values(self, feed: Mapping[str, Any]) -> tuple[Model, dict[Value, Any], dict[str, int]]:
         """A prepared model, what each value of its main graph is for `feed`, and the sizes of its symbols."""
