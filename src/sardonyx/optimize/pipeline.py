@@ -41,6 +41,7 @@ from sardonyx.optimize.rules.expand_dynamic_quantization import EXPAND_DYNAMIC_Q
 from sardonyx.optimize.rules.expand_quantized import EXPAND_QUANTIZED
 from sardonyx.optimize.rules.fuse_attention import FUSE_ATTENTION
 from sardonyx.optimize.rules.fuse_attention_cache import FUSE_ATTENTION_CACHE
+from sardonyx.optimize.rules.fuse_attention_groups import FUSE_ATTENTION_GROUPS
 from sardonyx.optimize.rules.fuse_conv_add import FUSE_CONV_ADD
 from sardonyx.optimize.rules.fuse_conv_batchnorm import FUSE_CONV_BATCHNORM
 from sardonyx.optimize.rules.fuse_conv_multiply import FUSE_CONV_MULTIPLY
@@ -70,6 +71,7 @@ from sardonyx.optimize.rules.fuse_quantized_where import FUSE_QUANTIZED_WHERE, Q
 from sardonyx.optimize.rules.fuse_relu_clip import FUSE_RELU_CLIP
 from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM, FUSE_RMS_NORM_UNSCALED
 from sardonyx.optimize.rules.fuse_rotary_embedding import FUSE_PARTIAL_ROTARY_EMBEDDING, FUSE_ROTARY_EMBEDDING
+from sardonyx.optimize.rules.fuse_space_to_depth import FUSE_CONV_GATHER, FUSE_SPACE_TO_DEPTH
 from sardonyx.optimize.rules.fuse_swish import FUSE_SWISH
 from sardonyx.optimize.rules.gather_before_dequantization import GATHER_BEFORE_DEQUANTIZATION
 from sardonyx.optimize.rules.merge_casts import MERGE_CASTS
@@ -131,6 +133,8 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         MERGE_SLICES,
         DROP_SLICE_OF_CONCAT,
         FUSE_GATHER_RANGE,
+        FUSE_SPACE_TO_DEPTH,
+        FUSE_CONV_GATHER,
         MERGE_SQUEEZES,
         MERGE_UNSQUEEZES,
         MERGE_CASTS,
@@ -162,6 +166,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_HARD_SWISH,
         FUSE_MISH,
         FUSE_ATTENTION,
+        FUSE_ATTENTION_GROUPS,
         FUSE_ATTENTION_CACHE,
         FUSE_ROTARY_EMBEDDING,
         FUSE_PARTIAL_ROTARY_EMBEDDING,
