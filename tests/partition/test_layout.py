@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from support.models import graph
+from support.providers import NhwcProvider
+from support.random_transposes import random_model
 
-import sardonyx.ops.shapes  # noqa: F401  registers the shape functions
+import sardonyx as ort
+import sardonyx.ops.shapes
+from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir.text import print_graph
 from sardonyx.ops.fact import find_shape_function
 from sardonyx.partition.layout import lay_out, layout_sensitive_operators, to_first, to_last
@@ -134,3 +140,20 @@ def test_shapes_of_converted_nodes_can_be_inferred_anew() -> None:
     """Each operator of the standard has a shape function in the layout's domain."""
     for name in layout_sensitive_operators():
         assert find_shape_function("sardonyx.nhwc", name, 21) is not None, name
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_graphs_compute_the_same_bits(seed: int) -> None:
+    """A provider that prefers NHWC and claims some of the operators: conversion, pushing and the second query change no bit."""
+    generator = np.random.default_rng(seed)
+    single = """Add Sub Max Min Neg Abs Floor Concat ReduceMax ReduceSum Pad Slice Reshape Clip Squeeze Unsqueeze Gather Where
+        Resize QuantizeLinear DequantizeLinear""".split()
+    claimed = [name for name in single if generator.random() < 0.7]
+    provider = NhwcProvider(*claimed, "DepthToSpace", "SpaceToDepth", "GlobalMaxPool")
+    text, options = to_bytes(random_model(seed, images=True)), ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    held = ort.InferenceSession(text, options, providers=[provider])
+    plain = ort.InferenceSession(text, options, providers=["ReferenceExecutionProvider"])
+    feeds = {arg.name: generator.integers(-4, 5, arg.shape).astype(np.float32) for arg in plain.get_inputs()}
+    for ours, theirs in zip(held.run(None, feeds), plain.run(None, feeds), strict=True):
+        assert (ours.dtype, ours.shape, ours.tobytes()) == (theirs.dtype, theirs.shape, theirs.tobytes())

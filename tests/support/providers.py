@@ -109,11 +109,12 @@ class _NhwcProgram:
         values.update(zip(self._partition.inputs, inputs, strict=True))
         for node, function, attributes in self._steps:
             arguments = [None if value is None else values[value] for value in node.inputs]
-            if node.domain == NHWC_DOMAIN:
+            is_turned = node.domain == NHWC_DOMAIN and node.op_type != "Resize"  # whose sizes are reordered with its data
+            if is_turned:
                 arguments[0] = arguments[0].transpose(to_first(arguments[0].ndim))
             result = function(_call_of(node), *arguments, **attributes)
             result = result[0] if isinstance(result, tuple) else result
-            if node.domain == NHWC_DOMAIN:
+            if is_turned:
                 result = result.transpose(to_last(result.ndim))
             values[node.outputs[0]] = result
         return [values[value] for value in self._partition.outputs]

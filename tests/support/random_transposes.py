@@ -41,6 +41,9 @@ class _Draft:
         infer_graph(self.model)
         return made.outputs
 
+    def small(self, number: float) -> Value:
+        return self.graph.add_initializer(Tensor.from_array(np.array(number, np.float32)), "n")
+
     def number(self, bound: int) -> int:
         return int(self.random.integers(bound))
 
@@ -200,13 +203,48 @@ def _quantized_constant(draft: _Draft, x: Value) -> tuple[Value, ...]:
     return draft.node("Add", x, weight)
 
 
+def _convolution(draft: _Draft, x: Value) -> tuple[Value, ...]:
+    shape = _shape(x)
+    if len(shape) not in (3, 4) or 0 in shape:
+        return ()
+    count, rank = 1 + draft.number(4), len(shape)
+    weights = draft.constant((count, shape[1], *[1 + draft.number(2)] * (rank - 2)))
+    pads = [1] * (2 * (rank - 2))
+    return draft.node("Clip", *draft.node("Conv", x, weights, pads=pads), draft.small(-4), draft.small(4))
+
+
+def _pool(draft: _Draft, x: Value) -> tuple[Value, ...]:
+    shape = _shape(x)
+    if len(shape) not in (3, 4) or min(shape) < 2:
+        return ()
+    if not draft.number(4):
+        return draft.node("GlobalMaxPool", x)
+    kind = ("MaxPool", "AveragePool")[draft.number(2)]
+    return draft.node("Floor", *draft.node(kind, x, kernel_shape=[2] * (len(shape) - 2)))
+
+
+def _blocks(draft: _Draft, x: Value) -> tuple[Value, ...]:
+    shape = _shape(x)
+    if len(shape) != 4 or 0 in shape:
+        return ()
+    if shape[2] % 2 == 0 and shape[3] % 2 == 0:
+        return draft.node("SpaceToDepth", x, blocksize=2)
+    mode = ("DCR", "CRD")[draft.number(2)]
+    return draft.node("DepthToSpace", x, blocksize=2, mode=mode) if shape[1] % 4 == 0 else ()
+
+
+_SENSITIVE: tuple[_Step, ...] = (_convolution, _convolution, _pool, _blocks)
+
 _STEPS: tuple[_Step, ...] = (_unary, _clip, _binary, _binary, _where, _concat, _split, _reduce, _arg, _hardmax, _unsqueeze,
                              _squeeze, _slice, _gather, _pad, _tile, _expand, _resize, _reshape, _reshape, _shape_of, _quantize,
                              _quantized_constant)  # fmt: skip
 
 
-def random_model(seed: int, steps: int = 12) -> Model:
-    """A model whose every other node or so is a transpose; values that nobody reads are its outputs."""
+def random_model(seed: int, steps: int = 12, *, images: bool = False) -> Model:
+    """A model whose every other node or so is a transpose; values that nobody reads are its outputs.
+
+    Where it is of `images`, most of these are layout-sensitive operators instead.
+    """
     draft = _Draft(seed)
     for shape in ([2, 3, 4, 5], [2, 4, 5, 3], [1, 6, 2])[: 1 + draft.number(3)]:
         draft.input(shape)
@@ -215,6 +253,8 @@ def random_model(seed: int, steps: int = 12) -> Model:
         if not _shape(x) or np.prod(_shape(x)) > 4000:
             x = draft.pool[0]
         step = _transpose if draft.number(5) < 2 else _STEPS[draft.number(len(_STEPS))]
+        if images and step is _transpose and draft.number(4):
+            step = _SENSITIVE[draft.number(len(_SENSITIVE))]
         draft.pool.extend(step(draft, x))
         steps -= 1
     for index, value in enumerate(draft.pool):
