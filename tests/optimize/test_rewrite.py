@@ -7,6 +7,7 @@ from support.optimizing import apply_rule, body, declines, model_of, operators
 from sardonyx.errors import Fail
 from sardonyx.ir import Value
 from sardonyx.ir.verify import verify
+from sardonyx.optimize.edit import PROVIDER_KEY
 from sardonyx.optimize.rewrite import RuleSet, rewrite
 from sardonyx.optimize.rule import Rule
 from sardonyx.trace import observe
@@ -235,3 +236,15 @@ def test_opset_can_be_kept():
     assert operators(model) == ["Neg", "Relu"]
     assert events[-1].details["reason"] == "Gelu needs opset 20, which the model does not import"
     assert rewrite(model, RuleSet([rule])) == {"use_gelu": 1}
+
+
+def test_nodes_that_are_placed_apart_are_not_replaced():
+    """By metadata that name two providers; where they name one, the new node inherits it."""
+    text = "graph(x: float[2]) -> (y: float[2]) { a = Neg(x) y = Relu(a) }"
+    for other, expected in (("B", ["Neg", "Relu"]), ("A", ["Abs"])):
+        model = model_of(text)
+        for node, provider in zip(model.graph, ("A", other), strict=True):
+            node.metadata = {PROVIDER_KEY: provider}
+        rewrite(model, RuleSet([NEG_ABS]))
+        assert [node.op_type for node in model.graph] == expected
+        assert next(iter(model.graph)).metadata == {PROVIDER_KEY: "A"}

@@ -7,7 +7,8 @@ from support.models import model
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Model
-from sardonyx.partition.placement import ANNOTATION_KEY, PROVIDER_KEY, Pins, find_provider, parse_pins, pin, placed_nodes
+from sardonyx.optimize.edit import PROVIDER_KEY
+from sardonyx.partition.placement import ANNOTATION_KEY, Pins, find_provider, parse_pins, pin, placed_nodes
 
 PROVIDERS = ["AExecutionProvider", "BExecutionProvider", "Own"]
 TEXT = """graph(x: float[2], c: bool[]) -> (y: float[2]) {

@@ -8,8 +8,11 @@ from sardonyx.dtypes import Array
 from sardonyx.ir import Attribute, AttributeKind, Graph, Model, Node, Tensor, Value
 from sardonyx.ir.walk import all_graphs, nested_graphs
 
-__all__ = ["RANDOM", "Names", "Resolve", "clone_graph", "clone_node", "inherit_metadata", "overridable_values", "remove_dead",
-           "replace_value", "small_constant", "take_over", "tensor_of"]  # fmt: skip
+__all__ = ["PROVIDER_KEY", "RANDOM", "Names", "Resolve", "are_placed_apart", "clone_graph", "clone_node", "inherit_metadata",
+           "overridable_values", "remove_dead", "replace_value", "small_constant", "take_over", "tensor_of"]  # fmt: skip
+
+PROVIDER_KEY = "sardonyx.provider"
+"""The metadata of a node that names its provider."""
 
 RANDOM = frozenset(
     ["Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
@@ -124,6 +127,11 @@ def _read_by(node: Node) -> list[Value]:
             values.extend(graph.outputs)
             values.extend(value for inner in graph for value in inner.inputs if value is not None)
     return values
+
+
+def are_placed_apart(nodes: Iterable[Node]) -> bool:
+    """Whether the metadata of `nodes` name more than one provider, so that no one node can take their place."""
+    return len({node.metadata[PROVIDER_KEY] for node in nodes if node.metadata and PROVIDER_KEY in node.metadata}) > 1
 
 
 def inherit_metadata(old: Iterable[Node], new: Iterable[Node]) -> None:

@@ -17,7 +17,7 @@ from sardonyx.errors import OptimizationError, SardonyxError, located
 from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
-from sardonyx.optimize.edit import Names, inherit_metadata, overridable_values, remove_dead, take_over
+from sardonyx.optimize.edit import Names, are_placed_apart, inherit_metadata, overridable_values, remove_dead, take_over
 from sardonyx.optimize.match import Match, find_matches
 from sardonyx.optimize.pattern import Pattern, compile_pattern
 from sardonyx.optimize.report import labels
@@ -127,6 +127,8 @@ class _Rewriting:
 
     def _fire(self, rule: Rule, match: Match, learned: Any) -> str | None:
         """Put the replacement in place; or the reason why not, with nothing changed."""
+        if are_placed_apart(match.nodes):
+            return "its nodes are placed on different providers"
         builder = Builder(match.root, self._model.opset_imports, self._fresh)
         made = rule.replace(builder, match, learned)
         values = made if isinstance(made, tuple) else (made,)

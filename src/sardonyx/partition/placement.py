@@ -7,8 +7,8 @@
 
 A model may say it itself: the metadata "sardonyx.provider" of a node names its provider. The nearest wins: a node's name, its
 index, its own "sardonyx.provider", its annotation, its operator. Names, indices and annotations are those of the file: before
-optimization `pin` notes them in the metadata of the nodes, which new nodes inherit from those that they replace. Operators are
-those that reach the partitioner.
+optimization `pin` notes them in the metadata of the nodes, which new nodes inherit from those that they replace; no rule replaces
+nodes that are placed apart. Operators are those that reach the partitioner.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from sardonyx.ir import Graph, Model, Node
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.families import FAMILIES
 from sardonyx.ops.schemas import find_schema
+from sardonyx.optimize.edit import PROVIDER_KEY
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.trace import event
 
-__all__ = ["ANNOTATION_KEY", "PROVIDER_KEY", "Pins", "find_provider", "parse_pins", "pin", "placed_nodes"]
+__all__ = ["ANNOTATION_KEY", "Pins", "find_provider", "parse_pins", "pin", "placed_nodes"]
 
-PROVIDER_KEY = "sardonyx.provider"
-"""The metadata of a node that names its provider."""
 ANNOTATION_KEY = "layer_ann"
 """The metadata of a node that annotations are compared with; onnxruntime's name for it."""
 _NEWEST = 1 << 30
