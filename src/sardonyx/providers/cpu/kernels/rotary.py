@@ -36,7 +36,7 @@ class _Call:
     """What a node rotates."""
 
     batch: Dim
-    heads: int
+    heads: Dim
     positions: Dim
     size: int
     """Elements of a head."""
@@ -59,17 +59,15 @@ def _read(node: Node) -> _Call | str:
     """What the node rotates, or why it is not known."""
     shape, heads = shape_of(node.inputs[_X]), int(node.get("num_heads", 0))
     if len(shape) == 3 and heads > 0 and isinstance(shape[2], int) and shape[2] % heads == 0:
-        B, S = shape[:2]
-        size, is_packed = shape[2] // heads, True
-    elif len(shape) == 4 and isinstance(shape[1], int) and isinstance(shape[3], int):
-        B, heads, S, size = shape[0], shape[1], shape[2], shape[3]
-        is_packed = False
+        B, H, S, size, is_packed = shape[0], heads, shape[1], shape[2] // heads, True
+    elif len(shape) == 4 and isinstance(shape[3], int):
+        B, H, S, size, is_packed = *shape[:3], shape[3], False
     else:
         return "the number of heads or their size is not known"
     turned = int(node.get("rotary_embedding_dim", 0)) or size
     if turned % 2 or not 0 < turned <= size:
         return f"{turned} of {size} elements are no pairs"
-    return _Call(B, heads, S, size, turned // 2, is_packed)
+    return _Call(B, H, S, size, turned // 2, is_packed)
 
 
 def _check(node: Node) -> str | None:
