@@ -107,3 +107,16 @@ def test_equal_changes_are_told_once() -> None:
     many = Change("fold", tuple(NodeLabel(f"Op{i}", "") for i in range(12)), ())
     assert describe_changes([many])[1].endswith("Op7, 4 others")
     assert describe_changes([Change("make", (), (NodeLabel("Cast", "c"),))])[1] == "    adds Cast"
+
+
+def test_a_model_can_be_raised(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    """--opset lets newer operators stand in the saved model; what cannot be raised is told."""
+    source, target = tmp_path / "old.onnx", tmp_path / "out.onnx"
+    save(model("graph(x: float[2, 4]) -> (y: float[2, 4]) { a = Sigmoid(x) y = Mul(x, a) }", opset=13), source)
+    invoke("optimize", source, "-o", target)
+    assert [node.op_type for node in load(target).graph] == ["Sigmoid", "Mul"]
+    invoke("optimize", source, "-o", target, "--opset", "24")
+    saved = load(target)
+    assert ([node.op_type for node in saved.graph], saved.opset_imports[""]) == (["Swish"], 24)
+    save(model("graph(x: float[2, 4]) -> (y) { y = Softmax(x) }", opset=11), source)
+    assert "means something else in opset 24" in invoke("optimize", source, "--opset", "24").stderr

@@ -31,13 +31,15 @@ _MANY = 30
 @click.option("--level", type=click.Choice(list(_LEVELS)), default="all", show_default=True, help="How far to go.")
 @click.option("--disable", multiple=True, metavar="NAME", help="Leave out this rule or pass; repeat it for others.")
 @click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Fix a symbolic dimension of the inputs.")
+@click.option("--opset", type=click.IntRange(min=1), default=None, metavar="VERSION",
+              help="Raise the model to this operator set first, so that newer operators can be used.")
 @click.option("--verify", is_flag=True, help="Compare each rewrite on random inputs with what it replaces; leave out what differs.")
 @click.option("--skip-failing", is_flag=True, help="Go on without a rule or pass that fails.")
 @click.option("--external-data", metavar="NAME", default="", help="Put the weights in this file beside OUT; else by their size.")
 @click.option("--diff", is_flag=True, help="Show which rule or pass changed which nodes.")
 @json_option
-def optimize(model: str, output: Path | None, level: str, disable: Sequence[str], dims: Sequence[str], verify: bool,
-             skip_failing: bool, external_data: str, diff: bool, as_json: bool) -> None:  # fmt: skip
+def optimize(model: str, output: Path | None, level: str, disable: Sequence[str], dims: Sequence[str], opset: int | None,
+             verify: bool, skip_failing: bool, external_data: str, diff: bool, as_json: bool) -> None:  # fmt: skip
     """Optimize MODEL, without the steps that only fit one machine, and save it or show what changes.
 
     What is saved keeps to the operator sets that the model imports, so that others can read it; a session goes further.
@@ -53,7 +55,7 @@ def optimize(model: str, output: Path | None, level: str, disable: Sequence[str]
         options.add_free_dimension_override_by_name(name, int(size))
     with readable_errors():
         settings = read_settings(options, frozenset(disable))
-        optimized, report = _optimized(model, options, settings, output, external_data, records=diff)
+        optimized, report = _optimized(model, options, settings, output, external_data, records=diff, opset=opset or 0)
     if as_json:
         print_json(_facts(optimized, report, diff))
         return
@@ -64,7 +66,7 @@ def optimize(model: str, output: Path | None, level: str, disable: Sequence[str]
 
 
 def _optimized(model: str, options: SessionOptions, settings: Settings, output: Path | None, external_data: str, *,
-               records: bool) -> tuple[Model, Report]:  # fmt: skip
+               records: bool, opset: int) -> tuple[Model, Report]:  # fmt: skip
     with progress(f"loading {model}", 3) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the report lists the same problems
 
@@ -75,7 +77,7 @@ def _optimized(model: str, options: SessionOptions, settings: Settings, output: 
                 advance(f"optimizing, {event.details['optimization']} done", 0)
 
         with observe(follow):
-            optimized, report = optimize_file(model, options, settings, records=records)
+            optimized, report = optimize_file(model, options, settings, records=records, opset=opset)
         advance("saving")
         if output is not None:
             save(optimized, output, data_name=external_data)

@@ -24,15 +24,18 @@ from typing import Any
 
 from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.formats import onnx as onnx_format
-from sardonyx.ir import Model
+from sardonyx.ir import Model, Node
 from sardonyx.ir.verify import verify
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.names import own_names
+from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
+from sardonyx.optimize.passes.raise_opset import RaiseOpset
 from sardonyx.optimize.pipeline import optimize
 from sardonyx.optimize.quantization import participation
 from sardonyx.optimize.report import Problem, Report
 from sardonyx.providers.reference.provider import evaluate
+from sardonyx.providers.reference.registry import find_kernel
 from sardonyx.providers.reference.whole import run_model
 from sardonyx.session.extensions import installed_passes, installed_rules
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
@@ -126,8 +129,21 @@ def optimize_model(model: Model, options: SessionOptions, settings: Settings, *,
     return report
 
 
-def optimize_file(source: Any, options: SessionOptions, settings: Settings, *, records: bool = False) -> tuple[Model, Report]:
-    """Load a model (Any: what `formats.onnx.load` takes), check it and optimize it for a file; the model and what was done."""
+def optimize_file(source: Any, options: SessionOptions, settings: Settings, *, records: bool = False,
+                  opset: int = 0) -> tuple[Model, Report]:  # fmt: skip
+    """Load a model, check it and optimize it for a file; the model and what was done.
+
+    Args:
+        source: what `formats.onnx.load` takes, hence Any.
+        options: as of a session.
+        settings: what they say.
+        records: whether the report lists every change.
+        opset: the version of ai.onnx to raise the model to first; 0 leaves it.
+
+    Raises:
+        InvalidArgument: the model cannot be raised to that version.
+        SardonyxError: the model is invalid, or a rule or pass failed.
+    """
     with span("session.load"):
         model = load_model(source, options)
     try:
@@ -135,9 +151,17 @@ def optimize_file(source: Any, options: SessionOptions, settings: Settings, *, r
             model.graph.inputs = [value for value in model.graph.inputs if value.constant is None]
         fix_dimensions(model, options)
         verify(model)
+        if opset:
+            INLINE_FUNCTIONS.run(model, Context())
+            RaiseOpset(opset, _means_the_same).run(model, Context())
         return model, optimize_model(model, options, settings, records=records)
     except SardonyxError as error:
         raise located(error, f"model {model.label}") from error
+
+
+def _means_the_same(node: Node, version: int) -> bool:
+    """Whether one reference kernel, which begins with a meaning, runs a node under both versions."""
+    return find_kernel(node.domain, node.op_type, node.version) is find_kernel(node.domain, node.op_type, version)
 
 
 def load_model(source: Any, options: SessionOptions) -> Model:
