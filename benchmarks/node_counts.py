@@ -5,7 +5,7 @@
 
 For each model three counts, over the main graph and all bodies:
 
-    graph       nodes of our optimized model, as `optimized_model_filepath` saves it, before it is split among providers
+    graph       nodes of our optimized model before it is split among providers
     steps       the same where the CPU provider computes a node in the store of another (an activation, a residual): one for each
                 group, as it runs. What ONNX Runtime writes as FusedConv, FusedGemm, BiasGelu or SkipLayerNormalization is this
     theirs      nodes of the model that ONNX Runtime saves at level 99, in which those fusions are nodes
@@ -32,8 +32,6 @@ import onnxruntime
 from sardonyx.formats.onnx import load
 from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import all_graphs
-from sardonyx.optimize.contract import Level
-from sardonyx.optimize.pipeline import optimize
 from sardonyx.partition.assign import assign
 from sardonyx.partition.cut import cut
 from sardonyx.provider import Provider
@@ -42,7 +40,8 @@ from sardonyx.providers.cpu.lowering import find_operator
 from sardonyx.providers.cpu.provider import NAME as CPU
 from sardonyx.providers.cpu.provider import create as create_cpu
 from sardonyx.providers.reference.provider import create as create_reference
-from sardonyx.providers.reference.provider import evaluate
+from sardonyx.session.build import prepare
+from sardonyx.session.options import SessionOptions
 
 _ONLY_LAYOUT = {"ReorderInput", "ReorderOutput"}
 
@@ -50,9 +49,9 @@ _ONLY_LAYOUT = {"ReorderInput", "ReorderOutput"}
 def ours(path: str) -> tuple[Counter[str], Counter[str]]:
     """Operators of our optimized model, and the anchors of its steps."""
     model = load(path)
-    optimize(model, Level.ALL, evaluate=evaluate)
+    providers: list[Provider] = [create_cpu({}), create_reference({})]
+    prepare(model, SessionOptions(), providers, frozenset(), providers)
     operators = Counter(node.op_type for graph in _graphs(model) for node in graph)
-    providers = [create_cpu({}), create_reference({})]
     steps: Counter[str] = Counter()
     for graph in list(_graphs(model)):
         steps.update(_steps(graph, providers))
