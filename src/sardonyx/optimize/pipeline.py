@@ -81,12 +81,13 @@ from sardonyx.optimize.rules.merge_slices import MERGE_SLICES
 from sardonyx.optimize.rules.merge_squeezes import MERGE_SQUEEZES
 from sardonyx.optimize.rules.merge_transposes import MERGE_TRANSPOSES
 from sardonyx.optimize.rules.merge_unsqueezes import MERGE_UNSQUEEZES
-from sardonyx.optimize.rules.pool_before_quantization import POOL_BEFORE_QUANTIZATION
+from sardonyx.optimize.rules.pool_before_quantization import DEQUANTIZE_BEFORE_POOL, POOL_BEFORE_QUANTIZATION
 from sardonyx.optimize.rules.propagate_quantization import PROPAGATE_DEQUANTIZATION, PROPAGATE_QUANTIZATION
 from sardonyx.optimize.rules.quantize_weights import QUANTIZE_BIAS, QUANTIZE_WEIGHTS
 from sardonyx.optimize.rules.shorten_cast_chains import SHORTEN_CAST_CHAINS
 from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE
 from sardonyx.optimize.rules.skip_requantization import SKIP_REQUANTIZATION, SKIP_REQUANTIZATION_OF_MOVES
+from sardonyx.optimize.rules.skip_reshapes_around_matmul import SKIP_RESHAPES_AROUND_MATMUL
 from sardonyx.optimize.rules.swap_where_branches import SWAP_WHERE_BRANCHES
 from sardonyx.optimize.watch import Watch
 from sardonyx.trace import span
@@ -123,6 +124,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_MATMUL_BATCHNORM,
         FUSE_MATMUL_MULTIPLY,
         FUSE_MATMUL_ADD,
+        SKIP_RESHAPES_AROUND_MATMUL,
         FOLD_GEMM_SCALES,
         FUSE_DIVIDE_MULTIPLY,
         FUSE_PAD,
@@ -150,6 +152,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         DEFER_SCALES,
         GATHER_BEFORE_DEQUANTIZATION,
         POOL_BEFORE_QUANTIZATION,
+        DEQUANTIZE_BEFORE_POOL,
     ),
     Level.EXTENDED: (
         FUSE_LAYER_NORM,
