@@ -124,6 +124,23 @@ def test_control_flow_is_left_to_the_order_of_the_providers() -> None:
     assert {sample.operator for sample in profile.samples} == {"Neg"}
 
 
+def test_in_bodies_the_best_single_provider_is_asked_first(tmp_path: Path) -> None:
+    """Nodes of bodies are not measured, but the slow device should not get them."""
+    text = """graph(x: float[64], c: bool[]) -> (y: float[64]) {
+        a = Neg(x)
+        b = If(c) {then_branch = graph() -> (t) {\nt = Neg(a)\n}, else_branch = graph() -> (e) {\ne = Neg(a)\n}}
+        y = Exp(b)
+    }"""
+    feed: dict[str, Any] = {"x": np.zeros(64, np.float32), "c": np.array(True)}
+    device = TimedDevice(node_us=500, copy_us=200)
+    found = profile_placement(to_bytes(model(text)), SessionOptions(), _providers(device), feed)
+    save_profile(found, tmp_path / "p.json")
+    options = SessionOptions()
+    options.placement, options.placement_profile = "measured", str(tmp_path / "p.json")
+    session = ort.InferenceSession(to_bytes(model(text)), options, providers=[device])
+    assert {placement.provider for placement in session.explain()} == {REFERENCE}
+
+
 def test_a_session_knows_the_model_that_was_measured(tmp_path: Path) -> None:
     """Also one of half floats, whose types were widened before: every node has its own sample."""
     text = "graph(x: float16[n, 64]) -> (y: float16[n, 64]) {\na = Neg(x)\nb = Sin(a)\ny = Relu(b)\n}"

@@ -302,13 +302,17 @@ class _Compiler:
         return assign(graph, self._providers, chosen, loose, self._watch)
 
     def _choose(self, graph: Graph, pinned: dict[Node, str]) -> dict[Node, str]:
-        """Where the nodes of `graph` are placed: by hand, and else by the profile, which is asked before the graph is changed."""
-        if self._profile is not None and graph not in self._chosen:
+        """Where the nodes of `graph` are placed: by hand, and else by the profile, which is asked before the graph is changed.
+
+        The profile is of the main graph, which comes first. In bodies the best single provider is asked before the others.
+        """
+        if self._profile is not None and not self._chosen:
             prediction = predict(graph, self._providers, self._profile, pinned, parallel=self._is_parallel)
             counts = dict(collections.Counter(prediction.placed.values()))
             event("placement.measured", graph=graph.name, graph_key=key_of_graph(graph), nodes=counts, seconds=prediction.seconds,
                   single=prediction.single, single_seconds=prediction.single_seconds)  # fmt: skip
-            self._chosen[graph] = prediction.placed
+            self._chosen[graph] = {} if prediction.is_single else prediction.placed
+            self._providers.sort(key=lambda provider: provider.name != prediction.single)
         return self._chosen.get(graph, {}) | pinned
 
     def _compile_bodies(self, node: Node, label: str) -> None:
