@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 from support.models import model
-from support.slow_device import TimedDevice
+from support.slow_device import FakeClock, TimedDevice
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Model, Value
@@ -28,10 +27,19 @@ CHAIN = """graph(x: float[16, 64]) -> (y: float[16, 64]) {
 }"""
 
 
+CLOCK = FakeClock()
+"""Nothing here takes time but what says so."""
+
+
 @pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measure for a shorter time than users do."""
+def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure by a pretended clock, for a shorter time than users do."""
     monkeypatch.setattr(placement_samples, "_BUDGET_S", 0.005)
+    monkeypatch.setattr(placement_samples, "_now", CLOCK)
+
+
+def _device(node_us: float, copy_us: float) -> TimedDevice:
+    return TimedDevice(node_us=node_us, copy_us=copy_us, wait=CLOCK.wait)
 
 
 def _model(text: str) -> tuple[Model, dict[Value, Array]]:
@@ -56,30 +64,30 @@ def _of(samples: Samples, provider: str) -> dict[str, Sample]:
 
 def test_what_a_node_takes_is_found_without_copies() -> None:
     """500 us a node, 200 us a copy, which are not counted as work; one sample for two nodes of one key."""
-    samples = _measured(TimedDevice(node_us=500, copy_us=200))
+    samples = _measured(_device(node_us=500, copy_us=200))
     device = _of(samples, "TimedDevice")
     assert set(device) == {"Neg", "Relu"}
-    assert 450 < device["Neg"].alone_us < 900
-    assert 450 < device["Neg"].inside_us < 900
+    assert device["Neg"].alone_us == pytest.approx(500, abs=2)
+    assert device["Neg"].inside_us == pytest.approx(500, abs=2)
     assert (device["Neg"].size_bytes, device["Neg"].output_bytes) == (8192, (4096,))
     assert set(_of(samples, "ReferenceExecutionProvider")) == {"Neg", "Relu", "Exp"}
 
 
 def test_what_a_partition_takes_before_work_is_told_from_its_nodes() -> None:
     """A slow node does not make the step slow."""
-    assert _measured(TimedDevice(node_us=500, copy_us=0)).steps_us["TimedDevice"] < 250
+    assert _measured(_device(node_us=500, copy_us=0)).steps_us["TimedDevice"] < 250
 
 
 def test_each_operator_and_partition_is_told() -> None:
     """Before it is measured."""
     told: list[str] = []
-    _measured(TimedDevice(node_us=0, copy_us=0), told)
+    _measured(_device(node_us=0, copy_us=0), told)
     assert [text.split()[0] for text in told] == ["Neg", "Relu", "Exp", "partitions", "partitions"]
 
 
 def test_copies_are_measured_at_rising_sizes() -> None:
     """Both ways."""
-    found = measure_copies(TimedDevice(node_us=0, copy_us=200).memory)
+    found = measure_copies(_device(node_us=0, copy_us=200).memory)
     assert isinstance(found, Copies)
     for points in (found.to_host, found.from_host):
         assert [size for size, _ in points] == sorted(size for size, _ in points)
@@ -88,10 +96,10 @@ def test_copies_are_measured_at_rising_sizes() -> None:
 
 def test_the_fastest_run_counts() -> None:
     """The first, which may have to warm up, does not; unless it is far over the budget."""
-    pauses = iter([0.02, 0.001, *[0.003] * 100])
-    assert 1000 <= fastest_us(lambda: time.sleep(next(pauses)), 0.01) < 2900
+    pauses_us = iter([20_000, 1000, *[3000] * 100])
+    assert fastest_us(lambda: CLOCK.wait(next(pauses_us)), 0.01) == pytest.approx(1000, abs=1)
     calls: list[float] = []
-    assert fastest_us(lambda: (calls.append(0), time.sleep(0.01)), 0.0001) >= 10_000
+    assert fastest_us(lambda: (calls.append(0), CLOCK.wait(10_000)), 0.0001) == pytest.approx(10_000, abs=1)
     assert len(calls) == 1
 
 
@@ -99,10 +107,10 @@ def test_runs_take_turns_until_each_has_its_time() -> None:
     """The slow one runs less often."""
     counts = {"slow": 0, "fast": 0}
 
-    def run(name: str, pause_s: float) -> None:
+    def run(name: str, pause_us: float) -> None:
         counts[name] += 1
-        time.sleep(pause_s)
+        CLOCK.wait(pause_us)
 
-    found = in_turns_us({"slow": lambda: run("slow", 0.004), "fast": lambda: run("fast", 0.001)}, 0.02)
-    assert found["slow"] >= 4000 > found["fast"] >= 1000
+    found = in_turns_us({"slow": lambda: run("slow", 4000), "fast": lambda: run("fast", 1000)}, 0.02)
+    assert found == pytest.approx({"slow": 4000, "fast": 1000}, abs=1)
     assert counts["fast"] > counts["slow"] >= 2
