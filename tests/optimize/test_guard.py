@@ -131,7 +131,7 @@ def test_a_pass_that_changes_results_is_undone_and_reported():
     assert operators(model) == ["Exp", "Neg", "Relu", "Exp"]
     (problem,) = report.problems
     assert problem.optimization == "use_abs"
-    feed = {"x": np.ones((2, 3), np.float32)}
+    feed = {"a": -np.ones((2, 3), np.float32)}
     assert run_model(problem.before, feed)[0].max() != run_model(problem.after, feed)[0].max()
 
 
@@ -172,3 +172,15 @@ def test_a_pass_runs_at_its_level():
     assert "Relu" in operators(model)
     optimize(model, Level.EXTENDED, evaluate=None, extra_passes=[item])
     assert "Abs" in operators(model)
+
+
+def test_the_model_of_a_problem_is_small():
+    """Of a long model just the part is kept on which a pass goes wrong."""
+    chain = " ".join(f"a{i} = Add(a{i - 1}, x)" for i in range(1, 20))
+    text = f"graph(x: float[2, n]) -> (y) {{ a0 = Exp(x) {chain} n = Neg(a19) r = Relu(n) y = Exp(r) }}"
+    _, report = _optimized([_Pass("use_abs", _replaced("Abs"))], verify=run_model, text=text)
+    (problem,) = report.problems
+    assert operators(problem.before) == ["Relu"]
+    assert operators(problem.after) == ["Abs"]
+    _, report = _optimized([_Pass("ill_typed", _replaced("Not"))], goes_on=True, text=text)
+    assert operators(report.problems[0].before) == ["Relu"]

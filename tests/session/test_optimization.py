@@ -187,7 +187,7 @@ def _operators(session: InferenceSession) -> list[str]:
 def test_quantized_models_run_in_floats_unless_a_provider_prefers_integers() -> None:
     """Either way the result is the same to a step."""
     plain, integers = InferenceSession(QUANTIZED), InferenceSession(QUANTIZED, providers=[_Integers()])
-    assert _operators(plain) == ["DequantizeLinear", "Conv", "Div", "QuantizeLinear"]
+    assert _operators(plain) == ["DequantizeLinear", "Conv", "Mul", "QuantizeLinear"]
     assert _operators(integers) == ["QLinearConv"]
     (one,), (other,) = plain.run(None, PIXELS), integers.run(None, PIXELS)
     assert np.abs(one.astype(int) - other.astype(int)).max() <= 1
@@ -200,7 +200,7 @@ def test_a_saved_model_has_quantized_operators(tmp_path: Path) -> None:
     session = InferenceSession(QUANTIZED, options)
     assert [node.op_type for node in onnx.load(tmp_path / "saved.onnx").graph.node] == ["QLinearConv"]
     again = InferenceSession(str(tmp_path / "saved.onnx"))
-    assert _operators(session) == _operators(again) == ["DequantizeLinear", "Conv", "Div", "QuantizeLinear"]
+    assert _operators(session) == _operators(again) == ["DequantizeLinear", "Conv", "Mul", "QuantizeLinear"]
     np.testing.assert_array_equal(again.run(None, PIXELS)[0], session.run(None, PIXELS)[0])
 
 
@@ -222,3 +222,18 @@ def test_external_data_may_lie_in_another_folder(tmp_path: Path, large: bytes) -
     assert InferenceSession(source, options).run(None, {"x": np.ones((2, 100), np.float32)})[0].shape == (2, 100)
     with pytest.raises(InvalidArgument, match="external_dir"):
         InferenceSession(source)
+
+
+def test_verify_may_be_an_argument() -> None:
+    """`InferenceSession(..., verify=True)` is the option for one session; the options that were given stay as they are."""
+    options = _options(WRONG)
+    with pytest.warns(UserWarning, match="use_abs changes results"):
+        session = InferenceSession(BYTES, options, verify=True)
+    np.testing.assert_allclose(session.run(None, FEED)[0], np.exp([1, 0]), rtol=1e-6)
+    assert not options.verify
+
+
+def test_one_text_is_no_list_of_names() -> None:
+    """A text where a list of names belongs is told."""
+    with pytest.raises(InvalidArgument, match="named in a list, got the text 'merge_casts'"):
+        InferenceSession(BYTES, disabled_optimizers="merge_casts")

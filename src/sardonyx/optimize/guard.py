@@ -18,9 +18,11 @@ from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import all_graphs
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import clone_graph, overridable_values
+from sardonyx.optimize.passes.apply_rules import ApplyRules
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.report import Change, PassRecord, Problem, labels
 from sardonyx.optimize.sample import samples, unsuitable
+from sardonyx.optimize.shrink import shrink
 from sardonyx.optimize.soundness import check_sound, is_sound
 from sardonyx.optimize.watch import Watch, found_by_running
 from sardonyx.trace import span
@@ -81,16 +83,13 @@ class Guard:
 
     def _attempt(self, item: Pass, backup: _Backup | None = None) -> bool:
         try:
-            changed = item.run(self._model, self._context)
+            changed = _run(item, self._model, self._context)
             if self._checks:
                 verify(self._model)
             if backup is not None:
                 self._check(backup)
         except SardonyxError as error:
             raise located(error, f"optimization {item.name}") from error
-        except Exception as error:
-            text = f"optimization {item.name} failed: {type(error).__name__}: {error}; disable it by its name"
-            raise _named(OptimizationError(text), item.name) from error
         return changed
 
     def _check(self, backup: _Backup) -> None:
@@ -114,7 +113,9 @@ class Guard:
                 raise _named(OptimizationError(str(failure)), name) from error
             if not self._goes_on:
                 raise failure from error
-            self._watch.leave_out(Problem(name, f"failed: {failure}", backup.model()))
+            alone = item.only(name) if isinstance(item, ApplyRules) else item
+            small = shrink(backup.model(), lambda part: self._outcome(alone, part) is None)
+            self._watch.leave_out(Problem(name, f"failed: {failure}", small))
             return self._guarded(item) if item.name == _RULES else False
         if changed and item.name != _RULES and self._watch.verifies_passes and self._changes_results(item, backup):
             self._put_back(backup, fired)
@@ -153,8 +154,26 @@ class Guard:
         elif found is None:
             self._watch.report.verified[item.name] += 1
         else:
-            self._watch.leave_out(Problem(item.name, f"changes results: it {found}", old, after))
+            small = shrink(old, lambda part: self._differs(item, part))
+            self._watch.leave_out(Problem(item.name, f"changes results: it {found}", small, self._outcome(item, small) or after))
         return found is not None
+
+    def _outcome(self, item: Pass, model: Model) -> Model | None:
+        """What a pass makes of a model, which stays as it is; None where it fails."""
+        after = _Backup(model).model()
+        context = Context(self._context.evaluate)
+        try:
+            INFER_SHAPES.run(after, context)
+            _run(item, after, context)
+            check_sound(after)
+        except SardonyxError:
+            return None
+        return after
+
+    def _differs(self, item: Pass, before: Model) -> bool:
+        """Whether a pass changes what a model computes."""
+        after = self._outcome(item, before)
+        return after is not None and self._compare(item, before, after)[0] is not None
 
     def _compare(self, item: Pass, before: Model, after: Model) -> tuple[str | None, str | None]:
         """How `after` differs from `before`, and why that could not be found out."""
@@ -199,6 +218,16 @@ class _Backup:
         """Raise InvalidGraph where inputs or outputs are others than before."""
         if _interface(model.graph) != _interface(self._graph):
             raise InvalidGraph(f"inputs and outputs must stay {_interface(self._graph)}, found {_interface(model.graph)}")
+
+
+def _run(item: Pass, model: Model, context: Context) -> bool:
+    try:
+        return item.run(model, context)
+    except SardonyxError:
+        raise
+    except Exception as error:
+        text = f"optimization {item.name} failed: {type(error).__name__}: {error}; disable it by its name"
+        raise _named(OptimizationError(text), item.name) from error
 
 
 def _interface(graph: Graph) -> tuple[list[str], list[str]]:

@@ -19,7 +19,7 @@ from sardonyx.ir.walk import captured_values
 from sardonyx.optimize.edit import Names, clone_node
 from sardonyx.optimize.match import Match
 
-__all__ = ["Region", "cut_out"]
+__all__ = ["Region", "cut_out", "model_of_nodes"]
 
 _MOST_STEPS_UP = 400
 _MOST_SHAPE_NODES = 64
@@ -62,8 +62,8 @@ def cut_out(match: Match, values: Sequence[Value], built: Iterable[Node], model:
     before, after = _ordered(match.outputs, old), _ordered(values, old | new)
     names = [value.name for value in match.outputs]
     return Region(
-        _model(model, "before", list(inputs), before, match.outputs, names),
-        _model(model, "after", list(inputs), after, values, names),
+        model_of_nodes(model, "before", list(inputs), before, match.outputs, names),
+        model_of_nodes(model, "after", list(inputs), after, values, names),
         tuple(inputs),
         frozenset(f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in (*before, *after)),
     )
@@ -155,8 +155,18 @@ def _ordered(outputs: Iterable[Value], nodes: set[Node]) -> list[Node]:
     return list(order)
 
 
-def _model(model: Model, name: str, inputs: Sequence[Value], nodes: Sequence[Node], outputs: Sequence[Value],
-           output_names: Sequence[str]) -> Model:  # fmt: skip
+def model_of_nodes(model: Model, name: str, inputs: Sequence[Value], nodes: Sequence[Node], outputs: Sequence[Value],
+                   output_names: Sequence[str]) -> Model:  # fmt: skip
+    """A model of its own with copies of some nodes of `model`.
+
+    Args:
+        model: what they are nodes of.
+        name: the name of the graph.
+        inputs: values that they read and none of them makes; constants come along without being named here.
+        nodes: the nodes, in topological order.
+        outputs: values to give out, in order.
+        output_names: what these are called.
+    """
     copies: dict[Value, Value] = {}
     names = Names(output_names)
     for value in inputs:

@@ -57,7 +57,7 @@ class Problem:
     message: str
     """What it did."""
     before: Model | None = None
-    """A model on which it does so: for a rule just the nodes that it replaced and what feeds them."""
+    """A model on which it does so: just the nodes that a rule replaced and what feeds them; for a pass the smallest part found."""
     after: Model | None = None
     """What it made of that model; None where it failed."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 import threading
@@ -31,7 +32,7 @@ class InferenceSession:
     def __init__(self, path_or_bytes: str | bytes | os.PathLike[str] | Any, sess_options: SessionOptions | None = None,
                  providers: Sequence[ProviderRequest] | None = None,
                  provider_options: Sequence[Mapping[str, Any]] | None = None, *,
-                 disabled_optimizers: Iterable[str] | None = None, **unknown: Any) -> None:  # fmt: skip
+                 disabled_optimizers: Iterable[str] | None = None, verify: bool = False, **unknown: Any) -> None:  # fmt: skip
         """Load, optimize, partition and compile a model.
 
         Args:
@@ -39,7 +40,8 @@ class InferenceSession:
             sess_options: how to build and run; defaults where None. They are copied: later changes have no effect.
             providers: names, (name, options) pairs or provider objects, in the order of priority; the built-in ones where None.
             provider_options: options for each of `providers`.
-            disabled_optimizers: names of rules and passes that are not to run.
+            disabled_optimizers: names of rules and passes that are not to run, ours or onnxruntime's.
+            verify: compare each rewrite with what it replaces, as `SessionOptions.verify` does.
             unknown: arguments that this class does not have are refused by name.
 
         Raises:
@@ -49,6 +51,7 @@ class InferenceSession:
             EPFail: a provider failed to compile its part.
         """
         # half of the package: `import sardonyx` stays fast without it
+        from sardonyx.optimize.names import own_names
         from sardonyx.session.build import build, goes_on_without_providers
         from sardonyx.session.cpu_fallback import check_named, check_placed
         from sardonyx.session.placement_options import ask_in_order, read_placement
@@ -57,6 +60,9 @@ class InferenceSession:
             if name not in ("enable_fallback", "read_config_from_model"):
                 raise InvalidArgument(f"InferenceSession takes no argument {name!r}")
         self._options = sess_options if sess_options is not None else SessionOptions()
+        if verify:
+            self._options = copy.copy(self._options)
+            self._options.verify = True
         order = read_placement(self._options).order
         named = providers is not None or self._options.has_providers() or not order
         requests = requested(providers if named else order, provider_options, self._options.providers)
@@ -69,7 +75,7 @@ class InferenceSession:
         explicit = {name for name, _, _ in requests} if is_named else set()
         check_named(self._options, explicit)
         made = make_providers(requests)
-        disabled = frozenset(disabled_optimizers or ())
+        disabled = own_names(disabled_optimizers or ())
         with span("session.build"):
             built = build(path_or_bytes, self._options, made, disabled)
         check_placed(self._options, explicit, built.placements)

@@ -25,3 +25,14 @@ def test_firings_are_counted_and_reported_as_change():
 def test_no_rules_do_nothing():
     """Without rules nothing changes."""
     assert not ApplyRules([]).run(model_of("graph(x) -> (x) {}"), Context())
+
+
+def test_one_rule_alone():
+    """`only` takes one rule, and counts nothing for the whole."""
+    fired: Counter[str] = Counter()
+    other = Rule("use_exp", lambda op, x: op.Exp(x), lambda op, match, learned: op.Abs(match["x"]))
+    alone = ApplyRules([ABS, other], fired).only("use_exp")
+    model = model_of("graph(x) -> (y) { a = Neg(x) b = Relu(a) y = Exp(b) }")
+    assert alone.run(model, Context())
+    assert operators(model) == ["Neg", "Relu", "Abs"]
+    assert not fired

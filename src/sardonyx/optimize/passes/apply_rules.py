@@ -35,6 +35,10 @@ class ApplyRules:
         self._rules, self._keep_opset, self._watch = RuleSet(rules), keep_opset, watch
         self._fired: Counter[str] = Counter() if fired is None else fired
 
+    def only(self, name: str) -> ApplyRules:
+        """The same with one of its rules, with nobody looking on and nothing counted."""
+        return ApplyRules([rule for rule in self._rules.rules if rule.name == name], keep_opset=self._keep_opset)
+
     def run(self, model: Model, context: Context) -> bool:
         """Rewrite; whether any rule fired."""
         if not self._rules.rules:
