@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -104,3 +105,15 @@ def test_a_forked_child_has_a_process_of_its_own() -> None:
         "assert compile_texts(['define i64 @f() { ret i64 1 }'], host_target(), 1) == one"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_interrupt_leaves_nothing_behind() -> None:
+    """What was under way is not taken for the answer to what comes next."""
+
+    def texts() -> Iterator[str]:
+        yield _text(1)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compile_texts(texts(), host_target(), 1)
+    assert compile_texts([_text(2)], host_target(), 1) == [_here(_text(2))]
