@@ -90,3 +90,20 @@ def test_outputs_end_groups() -> None:
     """What is given out is stored, and not computed within a step only."""
     body = "graph(x: float[4]) -> (a: float[4], y: float[4]) { a = Exp(x) y = Neg(a) }"
     assert steps_of(body) == ["Exp", "Neg"]
+
+
+def test_rows_that_were_reshaped_keep_their_layout() -> None:
+    """An instance normalization of groups, with a scale for each, needs no transposes; one of an image's channels is converted."""
+    text = """graph(x: float[2, 6, 3, 5]) -> (y: float[2, 6, 3, 5], z: float[2, 6, 3, 5]) {
+        to: int64[3] = [2, 2, 45] back: int64[4] = [2, 6, 3, 5]
+        v: float[2] = [1, 2] w: float[6] = [1, 2, 3, 4, 5, 6]
+        g = Reshape(x, to) n = InstanceNormalization(g, v, v) y = Reshape(n, back)
+        z = InstanceNormalization(x, w, w) }"""
+    session = InferenceSession(to_bytes(model(text)), providers=[NAME])
+    operators = [place.op_type for place in session.explain()]
+    assert sorted(operators) == ["InstanceNormalization", "Reshape", "Reshape", "Transpose", "Transpose",
+                                 "sardonyx.nhwc.InstanceNormalization"]  # fmt: skip
+    feed = {"x": np.random.default_rng(0).standard_normal((2, 6, 3, 5)).astype(np.float32)}
+    expected = InferenceSession(to_bytes(model(text)), providers=["ReferenceExecutionProvider"]).run(None, feed)
+    for ours, theirs in zip(session.run(None, feed), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)

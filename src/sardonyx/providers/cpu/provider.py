@@ -119,9 +119,15 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
 
 
 def _keeps_layout(node: Node) -> bool:
-    """Whether a node stays in NCHW: what has no kernel in NHWC, and groups with a scale for each group alone."""
+    """Whether a node stays in NCHW: without a kernel in NHWC, groups with a scale for each group alone, and reshaped rows.
+
+    An instance normalization of what a Reshape made normalizes groups that are no channels of an image.
+    """
     if find_operator(NHWC_DOMAIN, node.op_type) is None:
         return True
+    if node.op_type == "InstanceNormalization":
+        data = node.inputs[0]
+        return data is not None and data.producer is not None and data.producer.op_type == "Reshape"
     return node.op_type == "GroupNormalization" and node.version < SCALES_CHANNELS
 
 
