@@ -162,7 +162,7 @@ def _compile(node: Node, slots: Mapping[Value, int], empty: int, last: Mapping[i
     return _Step(
         function=found.function,
         call=call,
-        arguments=tuple(empty if value is None else slots[value] for value in node.inputs),
+        arguments=tuple(empty if value is None else slots[value] for value in node.inputs[: found.most_inputs]),
         attributes=attributes,
         graphs=graphs,
         results=tuple(slots[value] for value in node.outputs),

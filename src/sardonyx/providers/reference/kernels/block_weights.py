@@ -13,7 +13,7 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.packed_weights import unpack
-from sardonyx.providers.reference.kernels.precision import widen
+from sardonyx.providers.reference.kernels.precision import require_floats, widen
 from sardonyx.providers.reference.kernels.product import multiply
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -75,6 +75,9 @@ def matmul_fp8_weight(
 
     With `a_scale` A is rounded to float8 with that scale first. Source: com.microsoft MatMulBlockQuantizedFp8Weight.
     """
+    require_floats(a, b, b_scale, a_scale, bias)
+    if a_scale is not None and a_scale.size != 1:
+        raise InvalidArgument(f"a_scale has shape {a_scale.shape}; expected one element")
     weights = widen(b) * _spread(b_scale.astype(np.float32), b.shape, block_size)
     left = widen(a)
     if a_scale is not None:
@@ -116,13 +119,15 @@ def _spread(scales: Array, shape: tuple[int, ...], block_size: int) -> Array:
             f"the scales have shape {scales.shape} for weights {shape} in blocks of {block_size}; "
             "expected (N, ceil(K / block_size))"
         )
-    repeated: Array = np.repeat(scales, block_size, axis=1)[:, : shape[1]]
+    repeated: Array = np.repeat(scales, min(block_size, shape[1]), axis=1)[:, : shape[1]]
     return repeated
 
 
 def _product(left: Array, weights: Array, bias: Array | None, a: Array) -> Array:
     if a.ndim == 0 or a.shape[-1] != weights.shape[1]:
         raise InvalidArgument(f"A has shape {a.shape}; expected (…, {weights.shape[1]}), as B has")
+    if bias is not None and bias.shape != weights.shape[:1]:
+        raise InvalidArgument(f"the bias has shape {bias.shape}; expected {weights.shape[:1]}, one number for each row of B")
     y = multiply(left, weights.T)
     if bias is not None:
         y = y + widen(bias)

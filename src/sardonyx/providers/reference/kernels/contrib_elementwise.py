@@ -6,8 +6,9 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.kernels.broadcast import combine
 from sardonyx.providers.reference.kernels.delegate import run_standard
-from sardonyx.providers.reference.kernels.precision import widen
+from sardonyx.providers.reference.kernels.precision import require_floats, widen
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = [
@@ -47,6 +48,7 @@ def fast_gelu(call: Call, x: Array, bias: Array | None = None) -> Array:
 @kernel("QuickGelu", domain=_MICROSOFT)
 def quick_gelu(call: Call, x: Array, *, alpha: float = 1.702) -> Array:
     """Return x times the sigmoid of alpha x. Source: com.microsoft QuickGelu."""
+    require_floats(x)
     y: Array = run_standard("Swish", x, alpha=alpha)
     return y
 
@@ -63,8 +65,9 @@ def bias_split_gelu(call: Call, x: Array, bias: Array) -> Array:
 @kernel("BiasAdd", domain=_MICROSOFT)
 def bias_add(call: Call, x: Array, bias: Array, skip: Array) -> Array:
     """X (N, S, C) + bias (C,) + skip (N, S, C). Source: com.microsoft BiasAdd."""
-    total = _add_bias(x, bias)
-    total += widen(skip)
+    total = combine(np.add, _add_bias(x, bias), widen(skip))
+    if total.shape != x.shape:
+        raise InvalidArgument(f"X has shape {x.shape} and skip {skip.shape}; expected a skip that broadcasts to X")
     return total.astype(x.dtype, copy=False)
 
 
@@ -88,6 +91,7 @@ def scaled_silu(call: Call, x: Array, scale: Array | None = None, *, alpha: floa
 
     Source: com.microsoft ScaledSiLU.
     """
+    require_floats(x, scale)
     if scale is not None and scale.size != 1:
         raise InvalidArgument(f"scale has shape {scale.shape}; expected one element")
     factor = np.float32(alpha) if scale is None else np.float32(scale.reshape(()))
@@ -119,5 +123,6 @@ def _add_bias(x: Array, bias: Array) -> Array:
 
 
 def _gelu(x: Array, approximate: str) -> Array:
+    require_floats(x)
     y: Array = run_standard("Gelu", x, approximate=approximate)
     return y

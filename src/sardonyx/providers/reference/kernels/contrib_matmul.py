@@ -120,6 +120,8 @@ def matmul_integer_to_float(
 
     The result has the type of a_scale. Source: com.microsoft MatMulIntegerToFloat.
     """
+    if a.ndim < 1 or b.ndim < 2:
+        raise InvalidArgument(f"A has shape {a.shape} and B {b.shape}; expected (..., K) and (..., K, N)")
     total = run_standard("MatMulInteger", a, b, a_zero_point, b_zero_point)
     y = total.astype(np.float32)
     y *= _scale("a_scale", a_scale, 1) * _scale("b_scale", b_scale, y.shape[-1])

@@ -12,7 +12,7 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.delegate import run_standard
-from sardonyx.providers.reference.kernels.precision import widen
+from sardonyx.providers.reference.kernels.precision import require_floats, widen
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = [
@@ -37,6 +37,7 @@ def simplified_layer_normalization(
 
     The second output is 1 / root mean square. ONNX Runtime registers the name in ai.onnx too. Source: its schema.
     """
+    require_floats(x, scale)
     y: Array = run_standard("RMSNormalization", widen(x), widen(scale), axis=axis, epsilon=epsilon)
     y = y.astype(scale.dtype, copy=False)
     return (y, _inverse_rms(x, axis, epsilon)) if _is_used(call, 1) else y
@@ -156,6 +157,7 @@ def gated_rms_norm(call: Call, x: Array, scale: Array, gate: Array, *, activatio
 
     X and gate (..., H x C); the activation is silu, swish or sigmoid. Source: com.microsoft GatedRMSNorm.
     """
+    require_floats(x, scale, gate)
     if activation not in ("silu", "swish", "sigmoid"):
         raise InvalidArgument(f"activation is {activation!r}; expected silu, swish or sigmoid")
     if gate.shape != x.shape or scale.ndim != 1 or x.ndim == 0 or not scale.size or x.shape[-1] % scale.size:
@@ -175,7 +177,8 @@ def branchwise_rms_norm(call: Call, x: Array, scale: Array | None = None, *, eps
 
     Scale is (C x H,), (C, H) or (H,). Source: com.microsoft BranchwiseRMSNorm.
     """
-    if x.ndim < (1 if num_branches else 2) or (num_branches and x.shape[-1] % num_branches):
+    require_floats(x, scale)
+    if x.ndim < (1 if num_branches else 2) or num_branches < 0 or (num_branches and x.shape[-1] % num_branches):
         raise InvalidArgument(f"X has shape {x.shape} and num_branches is {num_branches}; expected (..., C, H) or (..., C x H)")
     branches = x.reshape(*x.shape[:-1], num_branches, x.shape[-1] // num_branches) if num_branches else x
     C, H = branches.shape[-2:]
@@ -221,6 +224,7 @@ def _is_used(call: Call, output: int) -> bool:
 
 def _sum(x: Array, skip: Array, bias: Array | None) -> Array:
     """X + skip + bias in the computing type, a new array of the shape of x."""
+    require_floats(x, skip, bias)
     if not _broadcasts(skip, x):
         raise InvalidArgument(f"input has shape {x.shape} and skip {skip.shape}; expected equal shapes, or a skip that broadcasts")
     total = np.asarray(widen(x) + widen(skip))

@@ -15,6 +15,7 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.delegate import run_standard
 from sardonyx.providers.reference.kernels.dimensions import normalize_axis
+from sardonyx.providers.reference.kernels.requantize import integer_limits
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = [
@@ -298,9 +299,9 @@ def _ratio(scale: np.floating[Any], other: Array) -> np.float64:
 
 def _round(y: Array, dtype: np.dtype[Any]) -> Array:
     """Round y, overwritten, to 8 bits, saturating; ties to even."""
-    limits = np.iinfo(dtype)
+    low, high = integer_limits(dtype)
     np.rint(y, out=y)
-    np.clip(y, limits.min, limits.max, out=y)
+    np.clip(y, low, high, out=y)
     return y.astype(dtype)
 
 

@@ -127,4 +127,4 @@ def _spread(part: Array, axis: int, block: int, size: int) -> Array:
     """One element per block as one per number."""
     if part.ndim == 0 or part.shape[axis] == 1:
         return part
-    return np.repeat(part, block, axis=axis).take(np.arange(size), axis=axis)
+    return np.repeat(part, min(block, size), axis=axis).take(np.arange(size), axis=axis)

@@ -159,7 +159,7 @@ def _beam_rows(cache_indirection: Array, rows: int, used: int, beam_width: Array
             f"cache_indirection has shape {cache_indirection.shape} and beam_width is {told}; expected (batch, beams, "
             f"{used} or more) for {rows} rows"
         )
-    chosen = cache_indirection.reshape(rows, -1)[:, :used]
+    chosen = cache_indirection.reshape(rows, cache_indirection.shape[2])[:, :used]
     if chosen.size and not 0 <= chosen.min() <= chosen.max() < beams:
         raise InvalidArgument(f"cache_indirection names beams {chosen.min()} to {chosen.max()}; expected 0 to {beams - 1}")
     own = np.arange(rows)[:, None]

@@ -52,7 +52,7 @@ def matmul_bnb4(
         )
     codes = np.stack([b.reshape(-1) >> 4, b.reshape(-1) & 15], axis=1).reshape(-1)[: N * K]
     weights = _VALUES[quant_type][codes]
-    weights *= np.repeat(widen(absmax).reshape(-1), block_size)[: N * K]
+    weights *= np.repeat(widen(absmax).reshape(-1), min(block_size, N * K))[: N * K]
     matrix = weights.reshape(N, K)
     y = np.matmul(widen(a), matrix.T if transB else matrix)
     return np.asarray(y).astype(a.dtype, copy=False)

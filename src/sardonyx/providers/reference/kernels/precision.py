@@ -11,7 +11,7 @@ from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.half import from_half
 
-__all__ = ["compute_type", "quiet", "require_same_type", "widen"]
+__all__ = ["compute_type", "quiet", "require_floats", "require_same_type", "widen"]
 
 quiet = np.errstate(all="ignore")
 """Decorator: overflow, division by zero and NaN follow IEEE 754 in silence."""
@@ -28,6 +28,13 @@ def compute_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def widen(x: Array) -> Array:
     """`x` in its compute type; `x` itself where that is its type."""
     return from_half(x) if x.dtype == np.float16 else x.astype(compute_type(x.dtype), copy=False)
+
+
+def require_floats(*arrays: Array | None) -> None:
+    """Raise InvalidArgument unless all arrays that are given hold floating-point numbers."""
+    kinds = [DataType.from_numpy(array.dtype) for array in arrays if array is not None]
+    if not all(map(is_float, kinds)):
+        raise InvalidArgument(f"the inputs have types {', '.join(map(str, kinds))}; expected floating-point numbers; insert a Cast")
 
 
 def require_same_type(*arrays: Array) -> None:

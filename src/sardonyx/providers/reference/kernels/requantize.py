@@ -74,5 +74,7 @@ def round_to(y: Array, zero_point: Array | None, dtype: np.dtype[Any], *, satura
 def integer_limits(dtype: np.dtype[Any]) -> tuple[int, int]:
     """The smallest and largest number of an integer type, sub-byte types included."""
     kind = DataType.from_numpy(dtype)
+    if not is_integer(kind):
+        raise InvalidArgument(f"numbers of type {kind}; expected integers")
     bits = bit_width(kind)
     return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if is_signed(kind) else (0, (1 << bits) - 1)
