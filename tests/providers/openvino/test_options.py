@@ -18,9 +18,8 @@ def test_floats_are_computed_as_floats_by_default() -> None:
 def test_options_are_properties_of_openvino() -> None:
     """Names are onnxruntime's, properties OpenVINO's."""
     given = {"device_type": "GPU.1", "precision": "fp16", "num_of_threads": "3", "num_streams": "2", "cache_dir": "c"}
-    given["model_priority"] = "high"
     assert settings_of(given) == ("GPU.1", {
-        "INFERENCE_PRECISION_HINT": "f16", "MODEL_PRIORITY": "HIGH", "INFERENCE_NUM_THREADS": 3, "NUM_STREAMS": 2, "CACHE_DIR": "c",
+        "INFERENCE_PRECISION_HINT": "f16", "INFERENCE_NUM_THREADS": 3, "NUM_STREAMS": 2, "CACHE_DIR": "c",
     })  # fmt: skip
 
 

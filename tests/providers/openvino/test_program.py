@@ -45,15 +45,6 @@ def test_outputs_are_written_where_the_runtime_wants_them() -> None:
     assert np.array_equal(y, np.maximum(x.T, 0))
 
 
-def test_inputs_are_read_where_they_are() -> None:
-    """The request holds the input's own memory, also where that is read-only."""
-    program = compiled("graph(x: float[2, 3]) -> (y: float[2, 3]) { y = Relu(x) }")
-    x = np.ones((2, 3), np.float32)
-    x.flags.writeable = False
-    run(program, x)
-    assert program._take().get_input_tensor(0).data.ctypes.data == x.ctypes.data
-
-
 def test_sizes_that_only_the_run_shows_are_openvinos() -> None:
     """The program makes its outputs then; runs share no memory."""
     program = compiled("graph(x: float[6], s: int64[2]) -> (y: float[p, q]) { y = Reshape(x, s) }")
@@ -89,13 +80,6 @@ def test_what_openvino_refuses_names_the_partition() -> None:
         program.run(program.bind(((2, 3),)), [np.zeros((4, 5), np.float32)], [np.zeros((2, 3), np.float32)], None)
 
 
-def test_another_rank_is_refused_before_the_run() -> None:
-    """The message says which input, and what it had."""
-    program = compiled("graph(x: float[n, 3]) -> (y: float[n, 3]) { y = Relu(x) }")
-    with pytest.raises(errors.InvalidArgument, match=r"input 0 of part_0 was compiled with 2 dimensions, got \(3,\)"):
-        program.bind(((3,),))
-
-
 def test_many_threads_may_run_it() -> None:
     """Each has a request of its own."""
     program = compiled("graph(x: float[n]) -> (y: float[n]) { a = Exp(x)\ny = Neg(a) }")
@@ -106,3 +90,12 @@ def test_many_threads_may_run_it() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(right, range(4)))
+
+
+def test_inputs_that_are_not_dense_live_as_long_as_the_run() -> None:
+    """OpenVINO only refers to the dense copies that are made of them."""
+    program = compiled("graph(x: float[64, 32, 16]) -> (y: float[64, 512]) {\nk: int64[2] = [64, 512]\ny = Reshape(x, k)\n}")
+    for seed in range(5):
+        x = np.random.default_rng(seed).standard_normal((16, 32, 64), np.float32).T
+        (y,) = run(program, x)
+        assert np.array_equal(y, x.reshape(64, 512))

@@ -13,44 +13,46 @@ from sardonyx.ir import Node
 
 __all__ = ["reason_against"]
 
-_FLOATS = frozenset({DataType.FLOAT, DataType.FLOAT16, DataType.BFLOAT16})
-_DATA = _FLOATS | {DataType.BOOL}
-_SHORT = frozenset({DataType.INT8, DataType.UINT8, DataType.INT32})
+_DATA = frozenset({DataType.FLOAT, DataType.FLOAT16, DataType.BFLOAT16, DataType.BOOL})
+_SHORT = _DATA | {DataType.INT8, DataType.UINT8, DataType.INT32}
 _INDICES = frozenset({DataType.INT32, DataType.INT64})
 
-_MOVES = frozenset({
-    "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Reshape", "Slice",
-    "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "DequantizeLinear", "QuantizeLinear",
-})  # fmt: skip
+_MOVES = frozenset("""Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Reshape Slice SpaceToDepth Split
+Squeeze Tile Transpose Unsqueeze DequantizeLinear QuantizeLinear""".split())
 """Operators that integers of up to 32 bits pass through unchanged, or are stored by."""
 
-_INDEX_INPUTS = {
-    "CumSum": (1,), "Expand": (1,), "Gather": (1,), "GatherElements": (1,), "GatherND": (1,), "NonMaxSuppression": (2,),
-    "Pad": (1, 3), "ReduceL1": (1,), "ReduceL2": (1,), "ReduceLogSum": (1,), "ReduceLogSumExp": (1,), "ReduceMax": (1,),
-    "ReduceMean": (1,), "ReduceMin": (1,), "ReduceProd": (1,), "ReduceSum": (1,), "ReduceSumSquare": (1,), "Reshape": (1,),
-    "Resize": (3,), "ScatterElements": (1,), "ScatterND": (1,), "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,),
-    "Tile": (1,), "TopK": (1,), "Trilu": (1,), "Unsqueeze": (1,),
-}  # fmt: skip
+_SECOND_INPUT = """CumSum Expand Gather GatherElements GatherND ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd
+ReduceSum ReduceSumSquare Reshape ScatterElements ScatterND Split Squeeze Tile TopK Trilu Unsqueeze""".split()
+_INDEX_INPUTS = {**dict.fromkeys(_SECOND_INPUT, (1,)), "Pad": (1, 3), "Resize": (3,), "Slice": (1, 2, 3, 4)}
 """Operator -> inputs that count or index."""
 
-_INDEX_OUTPUTS = {"ArgMax": (0,), "ArgMin": (0,), "NonMaxSuppression": (0,), "TopK": (1,)}
+_INDEX_OUTPUTS = {"ArgMax": (0,), "ArgMin": (0,), "TopK": (1,)}
 """Operator -> outputs that are indices."""
 
+
+def _is_other_attention(node: Node) -> bool:
+    has_window = any("window" in name for name in node.attributes)
+    return has_window or (bool(node.get("is_causal", 0)) and node.input(4) is not None)
+
+
+def _is_other_resize(node: Node) -> bool:
+    aligns = node.get("coordinate_transformation_mode", "") == "align_corners" and node.input(3) is None
+    keeps = node.get("keep_aspect_ratio_policy", "stretch") != "stretch"
+    return aligns or keeps or bool(node.get("antialias", 0) or node.get("exclude_outside", 0))
+
+
 _DIFFERENT: dict[str, tuple[Callable[[Node], bool], str]] = {
-    "Attention": (lambda node: _has_window(node) or _is_causal_with_past(node), "windows, or a past under a causal mask, differ"),
+    "Attention": (_is_other_attention, "windows, or a past under a causal mask, differ"),
     "DFT": (lambda node: True, "its results are less accurate"),
     "NonMaxSuppression": (lambda node: True, "it drops boxes that overlap by the threshold itself"),
-    "ReduceMax": (lambda node: True, "its result is finite where all elements are infinite"),
-    "ReduceMin": (lambda node: True, "its result is finite where all elements are infinite"),
-    "Resize": (lambda node: not _is_plain_resize(node), "antialiasing, kept aspect ratios and weights outside differ"),
+    **dict.fromkeys(("ReduceMax", "ReduceMin"), (lambda node: True, "its result is finite where all elements are infinite")),
+    "Resize": (_is_other_resize, "antialiasing, kept aspect ratios and weights outside differ"),
     "SpaceToDepth": (lambda node: node.get("mode", "DCR") != "DCR", "it has the order DCR only"),
-    "Tile": (lambda node: not _is_constant(node, 1), "repeats that are not constant may go wrong"),
+    "Tile": (lambda node: all(value is None or value.constant is None for value in node.inputs[1:]), "open repeats go wrong"),
 }
 """Operator -> for which of its nodes OpenVINO's results differ from the standard's, and how; found by the standard's own cases."""
 
-_RANDOM = frozenset({
-    "Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-})  # fmt: skip
+_RANDOM = ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 
 
 def reason_against(node: Node) -> str | None:
@@ -62,46 +64,13 @@ def reason_against(node: Node) -> str | None:
     differs, how = _DIFFERENT.get(node.op_type, (None, ""))
     if differs is not None and differs(node):
         return f"in OpenVINO {how}"
-    for index, value in enumerate(node.inputs):
-        allowed = _INDICES if index in _INDEX_INPUTS.get(node.op_type, ()) else _carried(node)
-        if value is not None and value.dtype not in allowed:
-            return f"input {index} has elements of type {value.dtype or 'unknown'}, which OpenVINO would compute differently"
-    for index, value in enumerate(node.outputs):
-        allowed = _INDICES if index in _INDEX_OUTPUTS.get(node.op_type, ()) else _carried(node)
-        if (value.name or value.use_count) and value.dtype not in allowed:
-            return f"output {index} has elements of type {value.dtype or 'unknown'}, which OpenVINO would compute differently"
+    made = [value if value.name or value.use_count else None for value in node.outputs]
+    for what, values, table in (("input", node.inputs, _INDEX_INPUTS), ("output", made, _INDEX_OUTPUTS)):
+        for index, value in enumerate(values):
+            allowed = _INDICES if index in table.get(node.op_type, ()) else _SHORT if node.op_type in _MOVES else _DATA
+            if value is not None and value.dtype not in allowed:
+                return f"{what} {index} has elements of type {value.dtype or 'unknown'}, which OpenVINO would compute differently"
     shapes = [value.shape for value in (*node.inputs, *node.outputs) if value is not None]
     if None in shapes:
         return "the rank of an input or output is not known"
-    if any(0 in shape for shape in shapes if shape is not None):
-        return "it has empty tensors"
-    return None
-
-
-def _carried(node: Node) -> frozenset[DataType]:
-    return _DATA | _SHORT if node.op_type in _MOVES else _DATA
-
-
-def _is_constant(node: Node, index: int) -> bool:
-    value = node.input(index)
-    return value is not None and value.constant is not None
-
-
-def _has_window(node: Node) -> bool:
-    return any("window" in name for name in node.attributes)
-
-
-def _is_causal_with_past(node: Node) -> bool:
-    return bool(node.get("is_causal", 0)) and node.input(4) is not None
-
-
-def _is_plain_resize(node: Node) -> bool:
-    if node.get("antialias", 0) or node.get("exclude_outside", 0):
-        return False
-    stretches = _text(node, "keep_aspect_ratio_policy") in ("", "stretch")
-    return stretches and not (_text(node, "coordinate_transformation_mode") == "align_corners" and node.input(3) is None)
-
-
-def _text(node: Node, name: str) -> str:
-    value = node.get(name, "")
-    return value.decode() if isinstance(value, bytes) else str(value)
+    return "it has empty tensors" if any(0 in shape for shape in shapes if shape is not None) else None
