@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.models import graph
+from support.models import graph, model
 from support.providers import NhwcProvider
 from support.random_transposes import random_model
 
@@ -157,3 +157,57 @@ def test_random_graphs_compute_the_same_bits(seed: int) -> None:
     feeds = {arg.name: generator.integers(-4, 5, arg.shape).astype(np.float32) for arg in plain.get_inputs()}
     for ours, theirs in zip(held.run(None, feeds), plain.run(None, feeds), strict=True):
         assert (ours.dtype, ours.shape, ours.tobytes()) == (theirs.dtype, theirs.shape, theirs.tobytes())
+
+
+CASES = {
+    "AveragePool": "AveragePool(x) {kernel_shape = [2, 2]}",
+    "BatchNormalization": "BatchNormalization(x, c, c, c, d)",
+    "Conv": "Conv(x, w, d) {pads = [1, 0, 1, 1], strides = [2, 1]}",
+    "ConvInteger": "ConvInteger(u, p)",
+    "ConvTranspose": "ConvTranspose(x, w, e) {strides = [2, 2], group = 2}",
+    "DepthToSpace": 'DepthToSpace(x) {blocksize = 2, mode = "CRD"}',
+    "GlobalAveragePool": "GlobalAveragePool(x)",
+    "GlobalLpPool": "GlobalLpPool(x) {p = 1}",
+    "GlobalMaxPool": "GlobalMaxPool(x)",
+    "GridSample": "GridSample(x, grid)",
+    "GroupNormalization": "GroupNormalization(x, c, d) {num_groups = 2}",
+    "InstanceNormalization": "InstanceNormalization(x, c, d)",
+    "LRN": "LRN(x) {size = 3}",
+    "LpPool": "LpPool(x) {kernel_shape = [2, 2], p = 1}",
+    "MaxPool": "MaxPool(x) {kernel_shape = [3, 2], dilations = [1, 2]}",
+    "MaxUnpool": "MaxUnpool(small, places) {kernel_shape = [2, 2], strides = [2, 2]}",
+    "QLinearConv": "QLinearConv(u, s, z, p, s, z, s, z)",
+    "Resize": 'Resize(x, _, scales) {mode = "linear"}',
+    "SpaceToDepth": "SpaceToDepth(x) {blocksize = 2}",
+}
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_every_operator_means_the_same_in_nhwc(name: str) -> None:
+    """Converted, with transposes around it, it computes the same bits, with all inputs that it may have."""
+    text = f"""graph(x: float[2, 4, 6, 4], u: uint8[2, 4, 6, 4], grid: float[2, 3, 5, 2], small: float[2, 4, 3, 2]) -> (y) {{
+        w: float[4, 2, 3, 2] = ... 1 c: float[4] = [1, 2, 3, 4] d: float[4] = [4, 3, 2, 1] e: float[4] = [1, 1, 2, 2]
+        p: uint8[3, 4, 2, 2] = [{", ".join(str(k % 5) for k in range(48))}] s: float[] = 0.5 z: uint8[] = 3
+        scales: float[4] = [1, 1, 2, 1.5]
+        places: int64[2, 4, 3, 2] = [{", ".join(str(24 * (k // 6) + 8 * (k % 6 // 2) + 2 * (k % 2)) for k in range(48))}]
+        y = {CASES[name].replace("Conv(x, w, d) {", "Conv(x, w, d) {group = 2, ")} }}"""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    held, provider = to_bytes(model(text)), NhwcProvider(name)
+    generator = np.random.default_rng(0)
+    session = ort.InferenceSession(held, options, providers=[provider])
+    assert [node.domain for part in provider.compiled for node in part.nodes if node.op_type == name] == ["sardonyx.nhwc"]
+    feeds = {
+        "x": generator.integers(-4, 5, (2, 4, 6, 4)).astype(np.float32),
+        "u": generator.integers(0, 9, (2, 4, 6, 4)).astype(np.uint8),
+        "grid": generator.uniform(-1, 1, (2, 3, 5, 2)).astype(np.float32),
+        "small": generator.integers(-4, 5, (2, 4, 3, 2)).astype(np.float32),
+    }
+    expected = ort.InferenceSession(held, options, providers=["ReferenceExecutionProvider"]).run(None, feeds)[0]
+    found = session.run(None, feeds)[0]
+    assert (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
+
+
+def test_there_is_a_case_for_every_operator() -> None:
+    """Of the standard."""
+    assert set(CASES) == set(layout_sensitive_operators())

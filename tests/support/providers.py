@@ -109,15 +109,22 @@ class _NhwcProgram:
         values.update(zip(self._partition.inputs, inputs, strict=True))
         for node, function, attributes in self._steps:
             arguments = [None if value is None else values[value] for value in node.inputs]
-            is_turned = node.domain == NHWC_DOMAIN and node.op_type != "Resize"  # whose sizes are reordered with its data
-            if is_turned:
-                arguments[0] = arguments[0].transpose(to_first(arguments[0].ndim))
+            turned = _turned(node)
+            for index in turned:
+                arguments[index] = arguments[index].transpose(to_first(arguments[index].ndim))
             result = function(_call_of(node), *arguments, **attributes)
             result = result[0] if isinstance(result, tuple) else result
-            if is_turned:
+            if turned:
                 result = result.transpose(to_last(result.ndim))
             values[node.outputs[0]] = result
         return [values[value] for value in self._partition.outputs]
+
+
+def _turned(node: Node) -> tuple[int, ...]:
+    """The inputs that the kernel takes in NCHW; none of Resize, whose sizes are reordered with its data."""
+    if node.domain != NHWC_DOMAIN or node.op_type == "Resize" or node.get("channels_last", 0):
+        return ()
+    return (0, 1) if node.op_type == "MaxUnpool" else (0,)
 
 
 def _call_of(node: Node) -> Any:
