@@ -27,7 +27,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, joins_conv, place_epilogue, tail_of
 from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product, is_narrow
 from sardonyx.providers.cpu.kernels.matmul import epilogue_of
-from sardonyx.providers.cpu.kernels.windows import Window, channels_of, check_window, conv_axes
+from sardonyx.providers.cpu.kernels.windows import Window, check_convolution, conv_axes
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
 from sardonyx.providers.cpu.lowering import Lowering, lowers
 from sardonyx.providers.cpu.sizes import Sizes
@@ -40,26 +40,7 @@ _FEW_CHANNELS = 8
 
 
 def _check(node: Node) -> str | None:
-    """Why a Conv, in either layout, cannot be lowered."""
-    data, filters, result = node.inputs[0], node.inputs[1], node.outputs[0]
-    if data is None or filters is None or data.shape is None or result.shape is None:
-        return "an input is left out"
-    if {data.dtype, filters.dtype, result.dtype} != {DataType.FLOAT}:
-        return f"a convolution of {data.dtype} with {filters.dtype}"
-    if filters.constant is None:
-        return "the filters are no constant"
-    M, C, *kernel = filters.constant.shape
-    group, rank = node.get("group", 1), len(kernel)
-    if rank not in (1, 2, 3) or len(data.shape) != rank + 2 or len(result.shape) != rank + 2:
-        return f"{rank} spatial axes"
-    if node.get("kernel_shape") and tuple(node.get("kernel_shape")) != tuple(kernel):
-        return f"kernel_shape {list(node.get('kernel_shape'))} beside filters of {filters.constant.shape}"
-    if group < 1 or M % group or M == 0 or C == 0 or channels_of(node, data) != (C * group,) or channels_of(node, result) != (M,):
-        return f"{channels_of(node, data)} channels in {group} groups for filters of {filters.constant.shape}"
-    bias = node.input(2)
-    if bias is not None and (bias.dtype is not DataType.FLOAT or bias.shape != (M,)):
-        return "the bias is not one number for each output channel"
-    return check_window(node, kernel)
+    return check_convolution(node, lambda M, C, groups: (C * groups, M))
 
 
 @lowers("Conv", check=_check, joins=joins_conv, domain=NHWC_DOMAIN)

@@ -20,15 +20,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from sardonyx.codegen.window import WindowAxis
-from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import joins_conv, tail_of
 from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product
-from sardonyx.providers.cpu.kernels.windows import Window, channels_of, check_window
+from sardonyx.providers.cpu.kernels.windows import Window, check_convolution
 from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.operands import shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 
 __all__: list[str] = []
@@ -38,27 +38,8 @@ _MOST_PHASES = 64
 
 
 def _check(node: Node) -> str | None:
-    """Why a ConvTranspose, in either layout, cannot be lowered."""
-    data, filters, result = node.inputs[0], node.inputs[1], node.outputs[0]
-    if data is None or filters is None or data.shape is None or result.shape is None:
-        return "an input is left out"
-    if {data.dtype, filters.dtype, result.dtype} != {DataType.FLOAT}:
-        return f"a convolution of {data.dtype} with {filters.dtype}"
-    if filters.constant is None:
-        return "the filters are no constant"
-    C, part, *kernel = filters.constant.shape
-    group, rank = node.get("group", 1), len(kernel)
-    if rank not in (1, 2, 3) or len(data.shape) != rank + 2 or len(result.shape) != rank + 2:
-        return f"{rank} spatial axes"
-    if node.get("kernel_shape") and tuple(node.get("kernel_shape")) != tuple(kernel):
-        return f"kernel_shape {list(node.get('kernel_shape'))} beside filters of {filters.constant.shape}"
-    M = part * group
-    if group < 1 or C % group or C == 0 or M == 0 or channels_of(node, data) != (C,) or channels_of(node, result) != (M,):
-        return f"{channels_of(node, data)} channels in {group} groups for filters of {filters.constant.shape}"
-    bias = node.input(2)
-    if bias is not None and (bias.dtype is not DataType.FLOAT or bias.shape != (M,)):
-        return "the bias is not one number for each output channel"
-    return check_window(node, kernel) or _check_output(node, rank)
+    reason = check_convolution(node, lambda C, part, groups: (C, part * groups))
+    return reason or _check_output(node, len(shape_of(node.inputs[0])) - 2)
 
 
 def _check_output(node: Node, rank: int) -> str | None:

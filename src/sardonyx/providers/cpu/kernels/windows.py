@@ -7,14 +7,15 @@ On axis i, tap k of place p reads element p * strides[i] + k * dilations[i] - be
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sardonyx.codegen.window import WindowAxis
+from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.partition.layout import NHWC_DOMAIN
 
-__all__ = ["Place", "Window", "channels_of", "check_window", "conv_axes", "spatial_of"]
+__all__ = ["Place", "Window", "channels_of", "check_convolution", "check_window", "conv_axes", "spatial_of"]
 
 _LARGEST = 1 << 31
 """Larger numbers in attributes are mistakes or attacks."""
@@ -130,6 +131,36 @@ class Window:
 
 
 _AUTO_PADS = ("", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+
+
+def check_convolution(node: Node, channels: Callable[[int, int, int], tuple[int, int]]) -> str | None:
+    """Why a convolution, plain or transposed, in either layout, cannot be lowered.
+
+    Args:
+        node: the convolution.
+        channels: how many channels go in and come out, from the first two sizes of the filters and the number of groups.
+    """
+    data, filters, result = node.inputs[0], node.inputs[1], node.outputs[0]
+    if data is None or filters is None or data.shape is None or result.shape is None:
+        return "an input is left out"
+    if {data.dtype, filters.dtype, result.dtype} != {DataType.FLOAT}:
+        return f"a convolution of {data.dtype} with {filters.dtype}"
+    if filters.constant is None:
+        return "the filters are no constant"
+    first, second, *kernel = filters.constant.shape
+    groups, rank = node.get("group", 1), len(kernel)
+    if rank not in (1, 2, 3) or len(data.shape) != rank + 2 or len(result.shape) != rank + 2:
+        return f"{rank} spatial axes"
+    if node.get("kernel_shape") and tuple(node.get("kernel_shape")) != tuple(kernel):
+        return f"kernel_shape {list(node.get('kernel_shape'))} beside filters of {filters.constant.shape}"
+    before, after = channels(first, second, groups)
+    fits = channels_of(node, data) == (before,) and channels_of(node, result) == (after,)
+    if groups < 1 or first % groups or not before or not after or not fits:
+        return f"{channels_of(node, data)} channels in {groups} groups for filters of {filters.constant.shape}"
+    bias = node.input(2)
+    if bias is not None and (bias.dtype is not DataType.FLOAT or bias.shape != (after,)):
+        return "the bias is not one number for each output channel"
+    return check_window(node, kernel)
 
 
 def check_window(node: Node, kernel: Sequence[int]) -> str | None:
