@@ -58,15 +58,18 @@ class _Call:
 def _read(node: Node) -> _Call | str:
     """What the node rotates, or why it is not known."""
     shape, heads = shape_of(node.inputs[_X]), int(node.get("num_heads", 0))
-    if len(shape) == 3 and heads > 0 and isinstance(shape[2], int) and shape[2] % heads == 0:
-        B, H, S, size, is_packed = shape[0], heads, shape[1], shape[2] // heads, True
-    elif len(shape) == 4 and isinstance(shape[3], int):
-        B, H, S, size, is_packed = *shape[:3], shape[3], False
+    last, is_packed = shape[-1] if shape else None, len(shape) == 3
+    outer: Shape
+    if is_packed and heads > 0 and isinstance(last, int) and last % heads == 0:
+        outer, size = (shape[0], heads, shape[1]), last // heads
+    elif len(shape) == 4 and isinstance(last, int):
+        outer, size = shape[:3], last
     else:
         return "the number of heads or their size is not known"
     turned = int(node.get("rotary_embedding_dim", 0)) or size
     if turned % 2 or not 0 < turned <= size:
         return f"{turned} of {size} elements are no pairs"
+    B, H, S = outer
     return _Call(B, H, S, size, turned // 2, is_packed)
 
 
