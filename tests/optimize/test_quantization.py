@@ -30,7 +30,7 @@ def test_names_are_those_of_rules_and_passes():
 @pytest.mark.parametrize("text", [CONV, INTEGER])
 def test_floats_where_no_provider_prefers_integers(text):
     """Both ways to write a quantized convolution become one of floats, with float weights."""
-    assert optimized(text, frozenset()) == ["DequantizeLinear", "Conv", "QuantizeLinear"]
+    assert optimized(text, frozenset()) == ["DequantizeLinear", "Conv", "Mul", "QuantizeLinear"]
 
 
 @pytest.mark.parametrize("text", [CONV, INTEGER])
@@ -41,11 +41,11 @@ def test_integers_where_a_provider_prefers_them(text, preferred):
 
 
 def test_weights_stay_integers_whatever_else_folds_into_convolutions():
-    """With scales by output channel, by which the sums are divided."""
+    """With scales by output channel, by which the sums are multiplied."""
     by_channel = CONV.replace("ws: float[] = 0.05 wz: int8[] = 0", "ws: float[2] = [0.05, 0.025] wz: int8[2] = [0, 0]")
     model, chosen = model_of(by_channel.replace("(w, ws, wz)", "(w, ws, wz) {axis = 0}")), participation(frozenset(), {})
     optimize(model, 99, evaluate=evaluate_node, enabled=chosen.enabled, disabled=chosen.disabled)
-    assert operators(model) == ["DequantizeLinear", "Conv", "Div", "QuantizeLinear"]
+    assert operators(model) == ["DequantizeLinear", "Conv", "Mul", "QuantizeLinear"]
     (weights,) = [value.constant.numpy() for value in model.graph.initializers.values() if len(value.constant.shape) == 4]
     assert (weights == weights.round()).all()
 

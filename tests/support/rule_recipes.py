@@ -18,6 +18,10 @@ _ROTARY = """graph(x: float[b, 5, s, 8], p: float[b, s, 1]) -> (y) { one: int64[
     y = Add(u, v) }"""
 
 RECIPES: dict[str, tuple[str, ...]] = {
+    "dequantize_before_pool": (
+        """graph(x: uint8[1, 2, 8, 8]) -> (y) { s: float[] = 0.05 z: uint8[] = 100
+        a = MaxPool(x) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} y = DequantizeLinear(a, s, z) }""",
+    ),
     "drop_slice_of_concat": (
         """graph(a: float[n, 2], b: float[n, 3]) -> (y) { two: int64[1] = [2] five: int64[1] = [5] one: int64[1] = [1]
         d = Neg(b) j = Concat(a, d) {axis = 1} y = Slice(j, two, five, one) }""",

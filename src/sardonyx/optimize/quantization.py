@@ -39,8 +39,9 @@ _AROUND = frozenset(
 """Rules that bring integers to more operators: they take part where a provider prefers an operator that rules make."""
 
 FLOATS = frozenset(
-    ["defer_scales", "expand_dynamic_quantization", "expand_quantized", "fold_dequantization", "pool_before_quantization"]
-)
+    ["defer_scales", "dequantize_before_pool", "expand_dynamic_quantization", "expand_quantized", "fold_dequantization",
+     "pool_before_quantization"]
+)  # fmt: skip
 """What takes part where no provider prefers a quantized operator."""
 
 _ASKED_FOR = {

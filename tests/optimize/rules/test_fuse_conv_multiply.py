@@ -34,3 +34,9 @@ def test_fires_with_the_same_numbers(lines):
 def test_declines(lines, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_CONV_MULTIPLY, text(lines, "y, z" if "z =" in lines else "y"))
+
+
+def test_declines_a_product_that_is_quantized():
+    """Its factor is the scale of sums of integers, which stay exact."""
+    lines = "w: float[6, 4, 3, 3] = ... 1 k: float[] = 2.0 s: float[] = 1.0 c = Conv(x, w) p = Mul(c, k) y = QuantizeLinear(p, s)"
+    assert declines(FUSE_CONV_MULTIPLY, text(lines)) == "the product is quantized"

@@ -61,3 +61,9 @@ def test_declines(lines, reason):
 def test_alpha_and_beta_stay(lines, reason):
     """Where there is nothing to fold, or no constant to fold it into."""
     assert reason in declines(FOLD_GEMM_SCALES, text(lines, outputs="y, o" if "o =" in lines else "y"))
+
+
+def test_a_factor_stays_where_the_product_is_quantized():
+    """It is the scale of sums of integers, which stay exact."""
+    lines = "k: float[] = 2.0 s: float[] = 1.0 p = MatMul(x, w) m = Mul(p, k) y = QuantizeLinear(m, s)"
+    assert declines(FUSE_MATMUL_MULTIPLY, text(lines)) == "the product is quantized"

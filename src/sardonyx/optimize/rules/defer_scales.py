@@ -1,16 +1,16 @@
-"""Multiply the integers themselves, as floats, and scale when the product is quantized.
+"""Multiply the integers themselves, as floats, and scale the sums.
 
     Q(f(DQ(a, a_scale), DQ(b, b_scale), DQ(c, a_scale * b_scale)), y_scale)
-        ->      Q(f(DQ(a, 1), DQ(b, 1), DQ(c, 1)), y_scale / (a_scale * b_scale))          f: MatMul, Gemm, Conv; with or without c
-        ->      Q(f(DQ(a, 1), DQ(b, 1), DQ(c, 1)) / (y_scale / (a_scale * b_scale)), 1)    where b has scales by output channel
+        ->      Q(f(DQ(a, 1), DQ(b, 1), DQ(c, 1)) * (a_scale * b_scale / y_scale), 1)
 
-Integers of 8 bits are exact in floats, and so are their products and sums up to 2^24: the result is that of integer kernels, and
-not by chance a step beside it. Such a step is little, but in deep models it grows.
+with f a MatMul, Gemm or Conv, with or without c. Integers of 8 bits are exact in floats, and so are their products and sums up to
+2^24: the result is that of QLinearMatMul, QGemm or QLinearConv to the last bit, and not by chance a step beside it. Such a step is
+little, but in deep models it grows.
 
 Left alone:
     other types than int8 and uint8 of a, b and y; scales of a and y by axis, those of b along another axis, or by block
     c that is not int32 in steps of a_scale * b_scale, with zero point 0; Gemm with alpha or beta
-    scales whose quotient is beyond float32; scales that are 1 already
+    factors beyond float32; scales that are 1 already
     products that have other users
 """
 
@@ -53,9 +53,9 @@ def _check(match: Match) -> str | Array:
         if c is None or c.dtype is not DataType.INT32 or c.zero.any() or not np.allclose(c.scale, step, rtol=1e-4, atol=0):
             return "c is not int32 in steps of a_scale * b_scale"
     with np.errstate(all="ignore"):
-        scale = np.asarray(y.scale / step)
-    least, most = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
-    return scale if ((scale > least) & (scale < most)).all() else f"the scale would be {scale}"
+        factor = np.asarray(a.scale.astype(np.float32) * b.scale.astype(np.float32) / y.scale.astype(np.float32), np.float32)
+    usual = (factor > np.finfo(np.float32).tiny) & (factor < np.inf)
+    return factor if usual.all() else f"the factor would be {factor}"
 
 
 def _goes_by_channel(match: Match, scale: Scale) -> bool:
@@ -69,16 +69,14 @@ def _goes_by_channel(match: Match, scale: Scale) -> bool:
     return shape is not None and len(shape) == 2 and scale.axis % 2 == column
 
 
-def _replace(op: Builder, match: Match, scale: Array) -> Value:
+def _replace(op: Builder, match: Match, factor: Array) -> Value:
     product, names = match.node("product"), ("a", "b", "c") if match.get("c") is not None else ("a", "b")
     operands = [_integers(op, match.node(f"{name}/dequantize")) for name in names]
     made = op.node(product.op_type, *operands, _attributes=product.attributes, _version=product.version)
-    single = np.asarray(scale, np.float32)
-    if scale.ndim:
-        spatial = len(match["b"].shape or ()) - 2 if product.op_type == "Conv" else 0
-        made, single = op.Div(made, single.reshape(-1, *[1] * spatial)), np.ones((), np.float32)
-    rest = match.root.inputs[2:]
-    return op.QuantizeLinear(made, single, *rest, _attributes=match.root.attributes, _version=match.root.version)
+    spatial = len(match["b"].shape or ()) - 2 if product.op_type == "Conv" and factor.ndim else 0
+    scaled = op.Mul(made, factor.reshape(factor.shape + (1,) * spatial))
+    one, rest = np.ones((), np.float32), match.root.inputs[2:]
+    return op.QuantizeLinear(scaled, one, *rest, _attributes=match.root.attributes, _version=match.root.version)
 
 
 def _integers(op: Builder, dequantize: Node) -> Value:

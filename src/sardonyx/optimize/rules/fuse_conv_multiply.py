@@ -8,6 +8,7 @@ computed in float64 and rounded once.
 Left alone:
     a factor that is no constant, or varies along another axis than that of the channels, or makes the rank larger
     a convolution whose result has other users: both results are needed
+    a product that is quantized: `defer_scales` puts the factor there
     weights or bias that are no constants, weights with other users, weights that are no floating-point numbers
 """
 
@@ -19,6 +20,7 @@ from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.rules.channels import channels_of, folded, per_channel, weights_reason
+from sardonyx.optimize.rules.quantized import is_quantized
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_CONV_MULTIPLY"]
@@ -35,8 +37,8 @@ def _pattern(op: PatternBuilder, x: Term, w: Term, c: Term) -> Term:
 
 def _check(match: Match) -> str | Array:
     reason = weights_reason(match)
-    if reason is not None:
-        return reason
+    if reason is not None or is_quantized(match.outputs[0]):
+        return reason or "the product is quantized"
     weights, factor = match.tensor("w"), match.tensor("c")
     if weights is None or factor is None:
         return "the weights or the factor are no constants"

@@ -11,6 +11,7 @@ Left alone:
     w that has other users: it would be stored twice
     types other than floating-point; a k that is not finite, or that would make the result larger
     a product that has other users: both results are needed
+    a product that is quantized: `defer_scales` puts the factor there
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.rules.channels import FLOATS
+from sardonyx.optimize.rules.quantized import is_quantized
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["FOLD_GEMM_SCALES", "FUSE_MATMUL_MULTIPLY"]
@@ -37,8 +39,8 @@ def _pattern(op: PatternBuilder, a: Term, w: Term) -> Term:
 
 def _check(match: Match) -> str | Array:
     reason = _weights_reason(match)
-    if reason is not None:
-        return reason
+    if reason is not None or is_quantized(match.outputs[0]):
+        return reason or "the product is quantized"
     node, result, weights = match.node("product"), match.outputs[0], match.tensor("w")
     columns = 0 if weights is None else weights.shape[0] if node.get("transB", 0) else weights.shape[1]
     factor = match.constant("factor", max(columns, 1))

@@ -20,7 +20,8 @@ from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder
 from sardonyx.optimize.terms import Term
 
-__all__ = ["EIGHT_BITS", "Scale", "bytes_reason", "dequantized", "limits_of", "quantized", "scale_of", "triple", "zero_point_of"]
+__all__ = ["EIGHT_BITS", "Scale", "bytes_reason", "dequantized", "is_quantized", "limits_of", "quantized",
+           "scale_of", "triple", "zero_point_of"]  # fmt: skip
 
 EIGHT_BITS = frozenset([DataType.INT8, DataType.UINT8])
 """The types that the quantized operators take."""
@@ -117,6 +118,12 @@ def triple(op: Builder, node: Node) -> tuple[Value, Value, Value]:
     if x is None or scale is None:
         raise ValueError(f"{node!r} lacks an input")
     return x, scale, zero_point_of(op, node)
+
+
+def is_quantized(value: Value) -> bool:
+    """Whether all that read a value quantize it: a scale in front of that stays there, so that sums of integers stay exact."""
+    users = [user for user, _ in value.uses]
+    return bool(users) and all(isinstance(user, Node) and user.op_type == "QuantizeLinear" for user in users)
 
 
 def limits_of(dtype: DataType) -> tuple[int, int]:
