@@ -65,5 +65,5 @@ def test_alpha_and_beta_stay(lines, reason):
 
 def test_a_factor_stays_where_the_product_is_quantized():
     """It is the scale of sums of integers, which stay exact."""
-    lines = "k: float[] = 2.0 s: float[] = 1.0 p = MatMul(x, w) m = Mul(p, k) y = QuantizeLinear(m, s)"
+    lines = "s: float[] = 1.0 p = MatMul(x, w) m = Mul(p, k) y = QuantizeLinear(m, s)"
     assert declines(FUSE_MATMUL_MULTIPLY, text(lines)) == "the product is quantized"
