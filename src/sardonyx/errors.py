@@ -95,8 +95,6 @@ def blamed(error: SardonyxError, provider: str) -> SardonyxError:
 def located(error: SardonyxError, place: str) -> SardonyxError:
     """Return a copy of `error` whose message starts with `place`; the class stays, so `except` clauses see no difference."""
     message = str(error)
-    if message.startswith(place):
-        return error
-    copy = type(error)(f"{place}: {message}")
+    copy = type(error)(message if message.startswith(place) else f"{place}: {message}")
     vars(copy).update(vars(error))
     return copy
