@@ -41,6 +41,13 @@ def test_elements(opset):
     assert operators(model) == ["Transpose", "Split", "Squeeze", "Squeeze"]
 
 
+def test_elements_of_a_reshaped_value():
+    """Queries, keys and values that lie beside each other for each head."""
+    lines = "a = Gather(r, i) {axis = 1} b = Gather(r, j) {axis = 1} c = Gather(r, l) {axis = 1}"
+    model, _ = apply_pass(SPLIT_PARTS, text(f"s: int64[3] = [0, 3, 2] r = Reshape(x, s) {lines}", "a, b, c", "n, 6"))
+    assert operators(model) == ["Reshape", "Split", "Squeeze", "Squeeze", "Squeeze"]
+
+
 def test_other_users_stay():
     """What else reads the value still does, also parts along another axis."""
     lines = "t = Transpose(x) a = Gather(t, i) {axis = 1} b = Gather(t, l) {axis = 1} c = Neg(t) d = Slice(t, zero, one, zero)"

@@ -246,6 +246,20 @@ def test_windows_with_a_mask_for_each_batch_stay():
     assert "the mask is (8, 3, 5, 5)" in declines(FUSE_ATTENTION, attention(lines, inputs=WINDOWED, constants=WINDOWS))
 
 
+def test_biases_of_merged_batch_and_heads():
+    """What is added to merged scores, as ALiBi of Bloom is, is split as they are; so is what leaves the softmax joined again."""
+    lines = f"""{SPLIT} {KEYS["transposed in two"]} m3: int64[3] = [-1, 5, 8] t3: int64[3] = [-1, 7, 8] v3: int64[3] = [-1, 7, 4]
+        s4: int64[4] = [-1, 3, 5, 7] s3: int64[3] = [-1, 5, 7] y4: int64[4] = [-1, 3, 5, 4]
+        q3 = Reshape(qh, m3) kh3 = Reshape(kh, t3) vh3 = Reshape(vh, v3) ktr = Transpose(kh3) {{perm = [0, 2, 1]}}
+        p = MatMul(q3, ktr) pa = Add(p, g) p4 = Reshape(pa, s4) x = Add(p4, a) w = Softmax(x) {{axis = -1}} w3 = Reshape(w, s3)
+        u = MatMul(w3, vh3) yh = Reshape(u, y4) yt = Transpose(yh) {{perm = [0, 2, 1, 3]}} y = Reshape(yt, j)"""
+    inputs = "q: float[2, 5, 24], k: float[2, 7, 24], v: float[2, 7, 12], g: float[6, 1, 7]"
+    model, fired = apply_rule(FUSE_ATTENTION, graph(lines, inputs=inputs, constants="a: float[2, 1, 5, 7] = ... 1"))
+    assert fired == 1
+    node = next(node for node in model.graph if node.op_type == "Attention")
+    assert node.get("q_num_heads") == 3
+
+
 def test_softcap():
     """Scores that are capped by Tanh are capped by Attention, before its mask."""
     scores = "p = MatMul(q, kt) a = Mul(p, c) d = Div(a, e) h = Tanh(d) i = Mul(h, e) x = Add(i, g)"

@@ -15,12 +15,15 @@ from sardonyx.optimize.rule import Builder
 
 __all__ = ["SPLIT_PARTS"]
 
+_MOVES = ("Reshape", "Transpose")
+"""What makes values whose elements are worth a Split."""
+
 _SPLIT_READS_SIZES = 13
 """From this version on Split, Squeeze and their like take sizes and axes as inputs."""
 
 
 class _SplitParts:
-    """Replace slices, and elements of a transposed value taken by Gather, that together are all of it by one Split.
+    """Replace slices, and elements of a transposed or reshaped value taken by Gather, that are all of it together by one Split.
 
         a = Slice(x, 0, 2) {axis}                         a, b = Split(x, [2, 3]) {axis}
         b = Slice(x, 2, 5) {axis}                  ->
@@ -30,11 +33,12 @@ class _SplitParts:
         k = Gather(x, 1) {axis}                    ->     q = Squeeze(s, [axis])
                                                           k = Squeeze(t, [axis])
 
-    since kernels read through Transpose, Split and Squeeze in place: so queries, keys and values of one product are not copied.
+    since kernels read through Transpose, Reshape, Split and Squeeze in place: so queries, keys and values of one product are not
+    copied.
 
-    Left alone: parts that overlap or leave something out; steps other than 1; indices and limits that are no constants; an axis of
-    unknown size; slices of more than one axis; a value of which there is only one part; elements of what no Transpose made, where
-    a Gather is as good.
+    Left alone: parts that overlap or leave something out; steps other than 1; indices and limits that are no constants; an axis
+    of unknown size; slices of more than one axis; a value of which there is only one part; elements of what neither Transpose nor
+    Reshape made, where a Gather is as good.
 
     Holds before: shapes inferred. Cost: O(nodes).
     """
@@ -169,7 +173,7 @@ def _read_slice(look: _Look, node: Node, rank: int, value: Value) -> _Part | Non
 def _read_gather(look: _Look, node: Node, rank: int, value: Value) -> _Part | None:
     axis, index = int(node.get("axis", 0)) % rank, look.index(node)
     size = (value.shape or ())[axis]
-    if index is None or not isinstance(size, int) or value.producer is None or value.producer.op_type != "Transpose":
+    if index is None or not isinstance(size, int) or value.producer is None or value.producer.op_type not in _MOVES:
         return None
     place = index + size if index < 0 else index
     indices = node.inputs[1]

@@ -19,6 +19,7 @@ import math
 import numpy as np
 
 from sardonyx.ir import Dim, Shape, Value
+from sardonyx.ir.shape import product
 from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.rule import Builder
 from sardonyx.optimize.rules.attention_scores import Added, Filling, Floor, Part, Scores
@@ -83,6 +84,8 @@ def _fits(found: Shape | None, rank: int, scores: Shape, is_split: bool) -> bool
     if not found or len(found) > rank or (rank == 4 and not is_split):
         return False
     wanted: tuple[Dim, ...] = (1, *scores[2:]) if rank == 3 and is_split else scores
+    if rank == 3 and is_split and len(found) == 3 and found[0] == product(scores[:2]):
+        wanted = (found[0], *scores[2:])
     return not (found[-1] == 1 != wanted[-1]) and _broadcasts(found, wanted)
 
 
@@ -113,7 +116,7 @@ def mask_inputs(op: Builder, scores: Scores, *, hides_all: bool, heads: int = 0)
         op: builds it.
         scores: what it masks.
         hides_all: whether rows of nothing but -inf may be, and must become NaN.
-        heads: how many heads there are, where windows are more of them.
+        heads: how many heads there are; 0 where batch and heads are one dimension.
     """
     windows = windows_of(scores)
     first = scores.parts[0] if len(scores.parts) == 1 else None
@@ -121,7 +124,7 @@ def mask_inputs(op: Builder, scores: Scores, *, hides_all: bool, heads: int = 0)
         return [first.condition if first.inverted else op.Not(first.condition)]
     mask: Value | None = None
     for part in scores.parts:
-        mask = _after(op, part, mask, lifts=windows != 0)
+        mask = _after(op, part, mask, heads, lifts=windows != 0)
     if mask is None:
         return []
     if windows != 0:
@@ -133,13 +136,15 @@ def mask_inputs(op: Builder, scores: Scores, *, hides_all: bool, heads: int = 0)
     return [op.Where(is_hidden, np.float32(math.nan), mask)]
 
 
-def _after(op: Builder, part: Part, mask: Value | None, *, lifts: bool) -> Value | None:
+def _after(op: Builder, part: Part, mask: Value | None, heads: int, *, lifts: bool) -> Value | None:
     """What is added to the scores after a step, given what was before; `lifts` makes windows of the batch of (1, heads, S, T)."""
     if isinstance(part, Floor):
         return None if mask is None else op.Max(mask, np.float32(part.number))
     operand = _operand(part)
     if lifts and len(operand.shape or ()) == _RANK_WITH_WINDOWS - 1:
         operand = op.Unsqueeze(operand, [0], _version=_UNSQUEEZE_AXES_ARE_INPUTS)
+    if heads != 0 and part.rank == 3 and operand.shape is not None and len(operand.shape) == 3 and operand.shape[0] != 1:
+        operand = op.Reshape(op.Unsqueeze(operand, [1], _version=_UNSQUEEZE_AXES_ARE_INPUTS), [-1, heads, 0, 0])
     if isinstance(part, Added):
         value = operand if part.factor == 1 else op.Mul(operand, np.float32(part.factor))
         return value if mask is None else op.Add(mask, value)

@@ -55,7 +55,8 @@ _Parts = tuple[Heads, Heads, Heads]
 def _pattern(op: PatternBuilder, scores: Term, v: Term) -> Term:
     softmax = op.Softmax(scores, _as="softmax")
     guarded = op.Where(op.IsNaN(softmax, _as="guard"), 0, softmax)
-    return op.MatMul(op.any_of(softmax, guarded), v)
+    seen = op.any_of(softmax, guarded)
+    return op.MatMul(op.any_of(softmax, guarded, op.Reshape(seen, op.rest("shape"), _as="joined")), v)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,6 +79,8 @@ def _check(match: Match) -> str | _Learned:
         return f"the result is {result.dtype} {result.shape}, the scores are {scored.shape}; expected float of known rank"
     if attribute_value(softmax, "axis") not in (-1, len(scored.shape) - 1):
         return "the softmax does not go along the last axis"
+    if _has(match, "joined") and not joined(scored.shape, match.node("joined").output.shape):
+        return "what leaves the softmax is reshaped to other dimensions than batch, heads and both as one"
     overridable = match.place.overridable
     scores = read_scores(scored, overridable)
     if scores is None:
@@ -143,7 +146,7 @@ def _only_user(value: Value) -> Node | None:
 def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
     q, k, v = learned.parts
     rank, windows, heads = len(match.outputs[0].shape or ()), windows_of(learned.scores), q.shape[1]
-    mask = mask_inputs(op, learned.scores, hides_all=learned.hides_all, heads=heads if isinstance(heads, int) else 0)
+    mask = mask_inputs(op, learned.scores, hides_all=learned.hides_all, heads=heads if q.is_split and isinstance(heads, int) else 0)
     softcap = learned.scores.softcap or None
     attributes: dict[str, Dim | float | None] = {"scale": learned.scale, "softcap": softcap, "_version": _VERSION}
     if not q.is_split:
