@@ -45,4 +45,4 @@ def _replace(op: Builder, match: Match, nodes: list[Node]) -> Value:
                             _domain="com.microsoft")  # fmt: skip
 
 
-FUSE_QUANTIZED_CONCAT = Rule("fuse_quantized_concat", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_QUANTIZED_CONCAT = Rule("fuse_quantized_concat", _pattern, _replace, _check, Level.EXTENDED, integer_steps=1)

@@ -39,7 +39,7 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.QLinearWhere(match["c"], *operands, match.root.inputs[1], zero_point_of(op, match.root), _domain="com.microsoft")
 
 
-FUSE_QUANTIZED_WHERE = Rule("fuse_quantized_where", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_QUANTIZED_WHERE = Rule("fuse_quantized_where", _pattern, _replace, _check, Level.EXTENDED, integer_steps=1)
 
 
 def _with_scalar(op: PatternBuilder, c: Term, a: Term, number: Term) -> Term:
