@@ -39,7 +39,7 @@ def test_a_place_is_put_before_the_message(kind: type[SardonyxError]) -> None:
 
 
 def test_a_place_is_put_there_once() -> None:
-    """A message that already starts with the place stays; the copy can be raised from the error, which is then not its own cause."""
+    """Such a message stays; the copy can be raised from the error, which is then not its own cause."""
     error = errors.Fail("m.onnx: it broke")
     copy = located(error, "m.onnx")
     assert str(copy) == str(error)
