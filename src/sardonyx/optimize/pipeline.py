@@ -81,6 +81,7 @@ from sardonyx.optimize.rules.merge_slices import MERGE_SLICES
 from sardonyx.optimize.rules.merge_squeezes import MERGE_SQUEEZES
 from sardonyx.optimize.rules.merge_transposes import MERGE_TRANSPOSES
 from sardonyx.optimize.rules.merge_unsqueezes import MERGE_UNSQUEEZES
+from sardonyx.optimize.rules.pack_attention_heads import PACK_ATTENTION_HEADS
 from sardonyx.optimize.rules.pool_before_quantization import DEQUANTIZE_BEFORE_POOL, POOL_BEFORE_QUANTIZATION
 from sardonyx.optimize.rules.propagate_quantization import PROPAGATE_DEQUANTIZATION, PROPAGATE_QUANTIZATION
 from sardonyx.optimize.rules.quantize_weights import QUANTIZE_BIAS, QUANTIZE_WEIGHTS
@@ -169,6 +170,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_HARD_SWISH,
         FUSE_MISH,
         FUSE_ATTENTION,
+        PACK_ATTENTION_HEADS,
         FUSE_ATTENTION_GROUPS,
         FUSE_ATTENTION_CACHE,
         FUSE_ROTARY_EMBEDDING,
