@@ -68,10 +68,8 @@ class Oracle:
             return [first_line(error)] if len(models) == 1 else [self._supported([model])[0] for model in models]
 
 
-@functools.cache
-def oracle_for(device: str) -> Oracle:
-    """The process's oracle for a device."""
-    return Oracle(device)
+oracle_for = functools.cache(Oracle)
+"""The process's oracle for a device."""
 
 
 @functools.cache
@@ -100,7 +98,8 @@ def _question(node: Node, versions: Mapping[str, int]) -> _Question:
     constants = [value for value in reads if value.constant is not None]
     outputs = [value for value in node.outputs if value.name or value.use_count]
     model = write_nodes([node], inputs, constants, outputs, {node.domain: versions[node.domain]}, is_large)
-    made = [(element_type(dtype), tuple(dim if isinstance(dim, int) else -1 for dim in dims)) for dtype, dims in signature_of(outputs)]
+    known = signature_of(outputs)
+    made = [(element_type(dtype), tuple(dim if isinstance(dim, int) else -1 for dim in shape)) for dtype, shape in known]
     return _Question(model, len(inputs) + sum(map(is_large, constants)), tuple(made))
 
 
