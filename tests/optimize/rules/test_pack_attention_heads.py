@@ -12,7 +12,8 @@ BACK = "o = Transpose(s) {perm = [0, 2, 1, 3]} y = Reshape(o, three)"
 
 def text(parts=PARTS, heads=HEADS, attention="s = Attention(q, k, v)", back=BACK, outputs="y", x="n, 5, 24"):
     return f"""graph(x: float[{x}], m: float[n, 1, 1, 5]) -> ({outputs}) {{
-        five: int64[5] = [-1, 5, 3, 2, 4] ones: int64[3] = [1, 1, 1] z: int64[1] = [0] three: int64[3] = [-1, 5, 8] {parts} {heads} {attention} {back} }}"""
+        five: int64[5] = [-1, 5, 3, 2, 4] ones: int64[3] = [1, 1, 1] z: int64[1] = [0]
+        three: int64[3] = [-1, 5, 8] {parts} {heads} {attention} {back} }}"""
 
 
 @pytest.mark.parametrize("attention", ["s = Attention(q, k, v)", "s = Attention(q, k, v, m) {scale = 0.3}"])
