@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from support.generation_models import VOCABULARY, cross_encoder_decoder, encoder_decoder, language_model, loop_model, whisper
 
@@ -139,10 +140,25 @@ def test_Sampling_repeats_itself_with_a_seed() -> None:
     assert (first != other).any()
 
 
+def test_weights_may_lie_in_the_graph_around() -> None:
+    """Two decoders may share what the main graph holds, as exported models have it."""
+    decoder, init = language_model(1), language_model(1, "init")
+    model = loop_model("BeamSearch", PLAIN, 3, decoder=decoder, init_decoder=init, **TOKENS)
+    shared = list(decoder.initializer)
+    for attribute in model.graph.node[0].attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            del attribute.g.initializer[:]
+    model.graph.initializer.extend(shared)
+    found = sardonyx.InferenceSession(model.SerializeToString()).run(None, dict(PLAIN))
+    for one, other in zip(found, run("BeamSearch", PLAIN, 3, decoder=decoder, **TOKENS), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [(("most", ints(4)), "expected .B, less than max_length"), (("beams", ints(1)), "num_return_sequences is 2 and num_beams 1"),
-     (("repetition", floats(0)), "repetition_penalty is 0"), (("beams", ints(20)), "40 tokens at least")],
+     (("repetition", floats(0)), "repetition_penalty is 0"), (("beams", ints(20)), "40 tokens at least"),
+     (("beams", ints(2**30)), "at most .* are allowed")],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(changed: tuple[str, Any], message: str) -> None:
     """Lengths, beams and penalties that make no sense name their values."""

@@ -73,6 +73,7 @@ def beam_search(
     )
     if model_type == _LANGUAGE_MODEL:
         prompt = _prompt(input_ids, settings.max_length)
+        check_output_size((len(prompt) * settings.beams, settings.max_length), 8)
         rows, mask = (np.repeat(x, settings.beams, axis=0) for x in (prompt, _mask(prompt, attention_mask, pad_token_id)))
         model: Decoder = LanguageModel(decoder, init_decoder, rows, mask, settings.beams, settings.max_length)
     elif model_type in (_ENCODER_DECODER, _WHISPER) and encoder is not None:

@@ -99,7 +99,7 @@ class ScoreRules:
             scores[:, _mask(self.vocab_mask, scores.shape[1:]) == 0] = _FORBIDDEN
         if self.prefix_vocab_mask is not None and is_first:
             scores[self._per_row("prefix_vocab_mask", self.prefix_vocab_mask, scores) == 0] = _FORBIDDEN
-        if sequences.shape[1] < self.min_length and self.end < scores.shape[1]:
+        if sequences.shape[1] < self.min_length and 0 <= self.end < scores.shape[1]:
             scores[:, self.end] = _FORBIDDEN
         if self.temperature not in (0, 1):
             scores /= np.float32(self.temperature)
