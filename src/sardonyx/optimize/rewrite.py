@@ -97,7 +97,7 @@ class _Rewriting:
         for rule, pattern in self._rules.by_root.get((node.domain, node.op_type), ()):
             if self._watch is not None and rule.name in self._watch.disabled:
                 continue
-            if self._try(rule, pattern, node):
+            if pattern.may_match(node) and self._try(rule, pattern, node):
                 return
 
     def _try(self, rule: Rule, pattern: Pattern, node: Node) -> bool:
