@@ -15,7 +15,7 @@ from sardonyx.version import __version__
 
 def test_every_verb_has_help_and_json(invoke: Callable[..., Result]) -> None:
     """`--json` is on each."""
-    assert set(cli.commands) == {"run", "inspect", "explain", "optimize", "profile", "providers", "where", "demo"}
+    assert set(cli.commands) == {"run", "inspect", "explain", "optimize", "compile", "profile", "providers", "where", "demo"}
     for verb in cli.commands:
         assert "--json" in invoke(verb, "--help").output
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from sardonyx.cli.compile import compile_ahead
 from sardonyx.cli.demo import demo
 from sardonyx.cli.explain import explain
 from sardonyx.cli.inspect import inspect
@@ -23,7 +24,7 @@ def cli() -> None:
     """Run, inspect and explain ONNX models."""
 
 
-for _verb in (run, inspect, explain, optimize, profile, providers, where, demo):
+for _verb in (run, inspect, explain, optimize, compile_ahead, profile, providers, where, demo):
     cli.add_command(_verb)
 
 

@@ -1,0 +1,48 @@
+"""`sardonyx compile MODEL`: write a model whose partitions are compiled already."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from sardonyx.cli.console import (
+    json_option,
+    open_session,
+    placement_options,
+    print_json,
+    provider_option,
+    readable_errors,
+)
+from sardonyx.session.model_compiler import ModelCompiler
+from sardonyx.session.options import SessionOptions
+
+__all__ = ["compile_ahead"]
+
+
+@click.command("compile")
+@click.argument("model", type=click.Path())
+@click.option("-o", "--output", type=click.Path(), help="Where the compiled model goes; NAME_ctx.onnx beside MODEL by default.")
+@click.option("--embed", is_flag=True, help="Put the programs into the model itself, not into files beside it.")
+@provider_option
+@placement_options
+@json_option
+def compile_ahead(model: str, output: str | None, embed: bool, provider_names: Sequence[str], options: SessionOptions,
+                  as_json: bool) -> None:  # fmt: skip
+    """Write a model whose partitions are compiled already; loading it compiles nothing, on this kind of processor."""
+    path = Path(output) if output else Path(model).with_name(f"{Path(model).stem}_ctx.onnx")
+    chosen = options.copy()
+    for name in provider_names:
+        chosen.add_provider(name, {})
+    with readable_errors():
+        ModelCompiler(chosen, model, embed_compiled_data_into_model=embed).compile_to_file(path)
+        placements = open_session(str(path), provider_names, options).explain()
+    programs = collections.Counter(item.provider for item in placements if item.op_type == "com.microsoft.EPContext")
+    rest = len(placements) - programs.total()
+    if as_json:
+        print_json({"path": str(path), "programs": dict(programs), "other_nodes": rest})
+        return
+    told = ", ".join(f"{count} of {name}" for name, count in programs.items()) or "none"
+    click.echo(f"{path}: {programs.total()} compiled partitions ({told}), {rest} other nodes")
