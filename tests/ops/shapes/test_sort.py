@@ -24,7 +24,8 @@ def test_selected_boxes_depend_on_the_data() -> None:
 
 
 def test_unique() -> None:
-    """How many differ depends on the data; the inverse is as long as the axis."""
+    """How many differ depends on the data; the inverse is as long as the axis, or as there are elements."""
     facts = infer_op("Unique", floats(A, 3), outputs=4, axis=0)
     assert [plain(fact) for fact in facts] == [(UNKNOWN_DIM, 3), (UNKNOWN_DIM,), (A,), (UNKNOWN_DIM,)]
-    assert infer_shape("Unique", floats(A, 3)) == (UNKNOWN_DIM,)
+    facts = infer_op("Unique", floats(A, 3), outputs=4)
+    assert [plain(fact) for fact in facts] == [(UNKNOWN_DIM,), (UNKNOWN_DIM,), (A * 3,), (UNKNOWN_DIM,)]

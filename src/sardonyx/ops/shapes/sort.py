@@ -7,7 +7,7 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
-from sardonyx.ops.shapes.axes import normalize_axis, replace_dim, unknown_shape
+from sardonyx.ops.shapes.axes import normalize_axis, replace_dim, size_of, unknown_shape
 from sardonyx.ops.shapes.elements import dims_of
 
 __all__: list[str] = []
@@ -49,7 +49,8 @@ def unique(call: ShapeCall, x: Fact, *, axis: int | None = None) -> tuple[Fact, 
     count = anonymous()
     vector = tensor(DataType.INT64, (count,))
     if axis is None:
-        return tensor(x.dtype, (count,)), vector, tensor(DataType.INT64, (anonymous(),)), vector
+        inverse = anonymous() if x.shape is None else size_of(x.shape)
+        return tensor(x.dtype, (count,)), vector, tensor(DataType.INT64, (inverse,)), vector
     if x.shape is None:
         return tensor(x.dtype), vector, tensor(DataType.INT64, unknown_shape(1)), vector
     place = normalize_axis(axis, len(x.shape))
