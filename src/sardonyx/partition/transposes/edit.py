@@ -27,7 +27,7 @@ from sardonyx.partition.transposes.permutation import (
     weight_of,
 )
 
-__all__ = ["Edit", "axes_of", "is_neutral", "source_of"]
+__all__ = ["Edit", "axes_of", "has_axis", "is_neutral", "source_of"]
 
 _VERSION = 13
 """The opset version of nodes that are added."""
@@ -52,6 +52,12 @@ def axes_of(node: Node, index: int) -> list[int] | None:
     if value is None:
         return []
     return None if value.constant is None else [int(axis) for axis in value.constant.numpy().ravel()]
+
+
+def has_axis(node: Node) -> bool:
+    """Whether the axis of a QuantizeLinear or DequantizeLinear matters: it is given, or scales are not known to be one for all."""
+    scale = node.inputs[1]
+    return "axis" in node.attributes or scale is None or scale.shape is None or len(scale.shape) > 0
 
 
 class Edit:
@@ -113,8 +119,9 @@ class Edit:
         before = None if value.producer is None else value.producer.inputs[0]
         if first is not None and before is not None:
             return self.transposed(before, then(first, permutation))
-        return self.behind(value, Node("Transpose", [value], 1, {"perm": permutation}, version=_VERSION,
-                                       name=f"{_place(value)}/transposed"), permutation)  # fmt: skip
+        node = Node("Transpose", [value], 1, {"perm": permutation}, version=_VERSION, name=f"{_place(value)}/transposed")
+        node.output.type = _permuted_type(value, permutation)
+        return self._insert_behind(value, node).output
 
     def _constant(self, value: Value, array: Array, permutation: Permutation) -> Value:
         array = array.reshape((1,) * (len(permutation) - array.ndim) + array.shape)
@@ -126,7 +133,7 @@ class Edit:
         source = self.transposed(quantized, permutation)
         twin = Node(node.op_type, [source, *node.inputs[1:]], 1, node.attributes, domain=node.domain, version=node.version,
                     name=f"{node.name}/transposed")  # fmt: skip
-        if "axis" in node.attributes or _is_per_axis(node):
+        if has_axis(node):
             twin.attributes["axis"] = Attribute.of(inverse(permutation)[axis])
         shape = (1,) * (rank - given) + tuple(value.shape or ())
         twin.output.type = TensorType(value.dtype, permuted(shape, permutation)) if value.dtype is not None else None
@@ -139,11 +146,6 @@ class Edit:
         axes = self.integers(range(missing), "axes")
         node = Node("Unsqueeze", [value, axes], 1, version=_VERSION, name=f"{_place(value)}/padded")
         node.output.type = TensorType(value.dtype, (1,) * missing + tuple(value.shape))
-        return self._insert_behind(value, node).output
-
-    def behind(self, value: Value, node: Node, permutation: Permutation) -> Value:
-        """Put a Transpose of `value` right behind what makes it."""
-        node.output.type = _permuted_type(value, permutation)
         return self._insert_behind(value, node).output
 
     def _insert_behind(self, value: Value, node: Node) -> Node:
@@ -206,11 +208,6 @@ def _dequantized_constant(value: Value) -> Value | None:
         return None
     quantized = node.inputs[0]
     return quantized if quantized is not None and quantized.constant is not None else None
-
-
-def _is_per_axis(node: Node) -> bool:
-    scale = node.inputs[1]
-    return scale is None or scale.shape is None or len(scale.shape) > 0
 
 
 def _place(value: Value) -> str:

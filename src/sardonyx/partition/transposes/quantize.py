@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sardonyx.ir import Attribute, AttributeKind, Node, TensorType, Value
 from sardonyx.partition.transposes.axes import axis_of, push_axis
-from sardonyx.partition.transposes.edit import Edit
+from sardonyx.partition.transposes.edit import Edit, has_axis
 from sardonyx.partition.transposes.elementwise import push_first, push_simple
 from sardonyx.partition.transposes.handler import Handler
 from sardonyx.partition.transposes.permutation import Permutation, permutation_of, permuted
@@ -30,13 +30,9 @@ def _linear(edit: Edit, node: Node, permutation: Permutation) -> bool:
     if node.get("block_size", 0):
         for index in range(1, len(node.inputs)):
             edit.bring_whole(node, index, permutation)
-    if "axis" in node.attributes or _is_vector(node.inputs[1]):
+    if has_axis(node):
         node.attributes["axis"] = Attribute.of(permutation[axis_of(node, 1, rank)])
     return push_first(edit, node, permutation)
-
-
-def _is_vector(scale: Value | None) -> bool:
-    return scale is None or scale.shape is None or len(scale.shape) > 0
 
 
 def _binary(edit: Edit, node: Node, permutation: Permutation) -> bool:
@@ -127,7 +123,7 @@ def _swap(edit: Edit, linear: Node, transpose: Node, permutation: Permutation) -
         return
     twin = Node("DequantizeLinear", [edit.transposed(quantized, permutation), *linear.inputs[1:]], 1, linear.attributes,
                 domain=linear.domain, version=linear.version, name=f"{linear.name}/transposed")  # fmt: skip
-    if "axis" in linear.attributes or _is_vector(linear.inputs[1]):
+    if has_axis(linear):
         twin.attributes["axis"] = Attribute.of(permutation.index(axis_of(linear, 1, len(permutation))))
     value = transpose.output
     twin.output.type = value.type
