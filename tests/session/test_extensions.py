@@ -53,8 +53,8 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 def test_rules_and_passes_of_a_package_take_part(installed: Path) -> None:
     """What entry points name is found, fires in every session, and can be disabled by name."""
     installed.write_text("[sardonyx.rules]\nours = plugged_rules:RULES\n[sardonyx.passes]\nours = plugged_rules:PASS\n")
-    assert [rule.name for rule in installed_rules()] == ["plugged_rule"]
-    assert [item.name for item in installed_passes()] == ["plugged_pass"]
+    assert [rule.name for rule in installed_rules(pytest.fail)] == ["plugged_rule"]
+    assert [item.name for item in installed_passes(pytest.fail)] == ["plugged_pass"]
     report = InferenceSession(BYTES).optimization_report
     assert report.fired == {"plugged_rule": 1}
     assert "plugged_pass" in report.passes
@@ -63,10 +63,14 @@ def test_rules_and_passes_of_a_package_take_part(installed: Path) -> None:
 
 @pytest.mark.parametrize(("text", "message"), [
     ("[sardonyx.rules]\nours = plugged_rules:MISSING\n", "MISSING, which plugged names as 'ours' of sardonyx.rules, cannot be"),
-    ("[sardonyx.passes]\nours = plugged_rules:NO_RULE\n", "holds 'text', which is none of these"),
+    ("[sardonyx.passes]\nours = plugged_rules:NO_RULE\n", "holds 'text', which is none"),
 ])  # fmt: skip
 def test_what_cannot_be_loaded_is_named(installed: Path, text: str, message: str) -> None:
-    """An entry point that names nothing, or no rule, is an error with the package and the name."""
+    """An entry point that names nothing, or no rule, is an error with the package and the name; with "skip" a warning."""
     installed.write_text(text)
     with pytest.raises(OptimizationError, match=message):
         InferenceSession(BYTES, SessionOptions())
+    options = SessionOptions()
+    options.optimizer_failure = "skip"
+    with pytest.warns(UserWarning, match=message):
+        InferenceSession(BYTES, options)

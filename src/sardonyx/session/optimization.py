@@ -22,7 +22,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from sardonyx.errors import InvalidArgument, SardonyxError, located
+from sardonyx.errors import InvalidArgument, OptimizationError, SardonyxError, located
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Model, Node
 from sardonyx.ir.verify import verify
@@ -106,6 +106,7 @@ def optimize_model(model: Model, options: SessionOptions, settings: Settings, *,
 
     `preferred` are the quantized operators that the providers prefer; None where the model goes to a file.
     """
+    on_error = _warn if settings.goes_on else _fail
     quantization = participation(preferred, options.session_config_entries)
     report = optimize(
         model,
@@ -113,8 +114,8 @@ def optimize_model(model: Model, options: SessionOptions, settings: Settings, *,
         evaluate=evaluate,
         disabled=settings.disabled | quantization.disabled,
         enabled=quantization.enabled,
-        extra_rules=(*installed_rules(), *options.rules),
-        extra_passes=(*installed_passes(), *options.passes),
+        extra_rules=(*installed_rules(on_error), *options.rules),
+        extra_passes=(*installed_passes(on_error), *options.passes),
         keep_opset=bool(settings.filepath),
         verify=run_model if settings.verify else None,
         goes_on=settings.goes_on,
@@ -127,6 +128,14 @@ def optimize_model(model: Model, options: SessionOptions, settings: Settings, *,
         shown = _save_problem(problem, settings.verify_folder)
         warnings.warn(f"optimization {problem}; the session goes on without it{shown}", UserWarning, stacklevel=2)
     return report
+
+
+def _warn(message: str) -> None:
+    warnings.warn(f"{message}; the session goes on without it", UserWarning, stacklevel=2)
+
+
+def _fail(message: str) -> None:
+    raise OptimizationError(message)
 
 
 def optimize_file(source: Any, options: SessionOptions, settings: Settings, *, records: bool = False,
