@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from runtime.test_plan import make
+from support.branches import SlowDevice, plan_of
 from support.models import model
 from support.providers import DeviceProvider
 
@@ -51,6 +54,21 @@ def test_plans_of_several_steps_get_the_executor_that_is_asked_for(entry: str, k
     """A plan of one step has nothing to choose."""
     assert type(executor_for(make(BRANCHES, {"Neg"}, {"Exp", "Add"}), _options(entry))) is kind
     assert type(executor_for(make(BRANCHES, set(), {"Neg", "Exp", "Add"}), _options(entry))) is SequentialExecutor
+
+
+def test_by_default_each_provider_has_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three devices meet at a barrier, although there is one processor."""
+    monkeypatch.setenv("SARDONYX_NUM_THREADS", "1")
+    barrier = threading.Barrier(3, timeout=20)
+
+    class Meeting(SlowDevice):
+        def _sleep(self) -> None:
+            barrier.wait()
+
+    text = "graph(x: float[n]) -> (a: float[n], b: float[n], c: float[n]) {\na = Relu(x)\nb = Neg(x)\nc = Mul(x, x)\n}"
+    plan = plan_of(text, Meeting("A", ["Relu"]), Meeting("B", ["Neg"]), Meeting("C", ["Mul"]))
+    results = executor_for(plan, _options("parallel")).run([np.float32([-2])])
+    assert [item.tolist() for item in results] == [[0], [2], [4]]
 
 
 @pytest.mark.parametrize("entry", ["sequential", "dataflow", "parallel"])

@@ -6,7 +6,7 @@ from sardonyx import config
 from sardonyx.codegen.processors import available_processors
 from sardonyx.errors import InvalidArgument
 from sardonyx.runtime.executor import EXECUTORS, Executor, make_executor
-from sardonyx.runtime.plan import Plan
+from sardonyx.runtime.plan import Plan, ProgramStep
 from sardonyx.session.options import ExecutionMode, SessionOptions
 
 __all__ = ["EXECUTOR_ENTRY", "executor_for", "executor_name"]
@@ -26,6 +26,10 @@ def executor_name(options: SessionOptions) -> str:
 
 
 def executor_for(plan: Plan, options: SessionOptions) -> Executor:
-    """The executor of a plan; `inter_op_num_threads` is how many threads a parallel one uses, 0 for one per processor."""
-    threads = options.inter_op_num_threads or config.num_threads() or available_processors()
+    """The executor of a plan; `inter_op_num_threads` is how many threads a parallel one uses.
+
+    With 0 there is one for each processor, and at least one for each provider, which may be busy without a processor.
+    """
+    providers = {step.provider for step in plan.steps if isinstance(step, ProgramStep)}
+    threads = options.inter_op_num_threads or max(len(providers), config.num_threads() or available_processors())
     return make_executor(plan, executor_name(options), threads)
