@@ -5,8 +5,9 @@
     and of com.microsoft:
     QLinearConv                                      ->      as above
     QGemm(a, …, b, …, c, y_scale, y_zero)            ->      Q(Gemm(DQ(a), DQ(b), DQ(c, a_scale * b_scale))), or without Q
-    QLinearAdd, QLinearMul (a, …, b, …)              ->      Q(Add(DQ(a), DQ(b))), Q(Mul(DQ(a), DQ(b)))
-    QLinearAveragePool, GlobalAveragePool, LeakyRelu, Sigmoid, Softmax (x, …)      ->      Q(f(DQ(x)))
+    QLinearAdd(a, …, b, …)                           ->      Q(Add(DQ(a), DQ(b)) / y_scale + y_zero, 1)
+    QLinearMul(a, …, b, …)                           ->      Q(DQ(a, 1) * DQ(b, 1) * (a_scale * b_scale / y_scale) + y_zero, 1)
+    QLinearAveragePool, GlobalAveragePool, LeakyRelu, Sigmoid, Softmax (x, …)      ->      Q(f(DQ(x)) / y_scale + y_zero, 1)
     QLinearConcat(y_scale, y_zero, a, …)             ->      Q(Concat(DQ(a), …))
     QLinearWhere(c, a, …, b, …)                      ->      Q(Where(c, DQ(a), DQ(b)))
     MatMulIntegerToFloat(a, b, …, bias)              ->      MatMul(DQ(a), DQ(b)) + bias
@@ -129,16 +130,51 @@ def _gemm(op: Builder, node: Node) -> Value:
     return y if node.input(7) is None else _integers(op, y, node.input(7), node.input(8), node.input(0))
 
 
+def _multiply(op: Builder, node: Node) -> Value:
+    numbers = [_single(node.input(place)) for place in (1, 4, 6, 7)]
+    if None in numbers:
+        return _binary(op, node)
+    a_scale, b_scale, y_scale, y_zero = (np.float32(number) for number in numbers if number is not None)
+    with np.errstate(all="ignore"):
+        factor = a_scale * b_scale / y_scale
+    one = np.ones((), np.float32)
+    a, b = (op.DequantizeLinear(*[value for value in (node.input(place), one, node.input(place + 2)) if value is not None])
+            for place in (0, 3))  # fmt: skip
+    return _rounded(op, op.Add(op.Mul(op.Mul(a, b), factor), y_zero), node.input(0))
+
+
+def _single(value: Value | None) -> float | None:
+    """A scale or zero point as a number, 0 where it is left out; None where it is no constant of one element."""
+    if value is None:
+        return 0.0
+    tensor = tensor_of(value)
+    return None if tensor is None or tensor.size != 1 else float(tensor.numpy().reshape(()))
+
+
+def _after_zero(op: Builder, y: Value, scale: Value | None, zero_point: Value | None, like: Value | None) -> Value:
+    """Q(y), rounded after the zero point is added: with an odd one, half-way between two integers is rounded the other way."""
+    step, zero = _single(scale), _single(zero_point)
+    if not step or zero is None:
+        return _integers(op, y, scale, zero_point, like)
+    return _rounded(op, op.Add(op.Div(y, np.float32(step)), np.float32(zero)), like)
+
+
+def _rounded(op: Builder, y: Value, like: Value | None) -> Value:
+    """The nearest integers to y, in the type of `like`."""
+    dtype = np.dtype(np.uint8) if like is None or like.dtype is None else like.dtype.numpy
+    return op.QuantizeLinear(y, np.ones((), np.float32), np.zeros((), dtype))
+
+
 def _binary(op: Builder, node: Node) -> Value:
     y = op.node(node.op_type.removeprefix("QLinear"), _number(op, node, (0, 1, 2)), _number(op, node, (3, 4, 5)))
-    return _integers(op, y, node.input(6), node.input(7), node.input(0))
+    return _after_zero(op, y, node.input(6), node.input(7), node.input(0))
 
 
 def _unary(op: Builder, node: Node) -> Value:
     kept = {name: attribute for name, attribute in node.attributes.items() if name not in ("channels_last", "opset")}
     version = {"_version": int(node.get("opset"))} if node.op_type == "QLinearSoftmax" else {}
     y = op.node(node.op_type.removeprefix("QLinear"), _number(op, node, (0, 1, 2)), _attributes=kept, **version)
-    return _integers(op, y, node.input(3), node.input(4), node.input(0))
+    return _after_zero(op, y, node.input(3), node.input(4), node.input(0))
 
 
 def _concat(op: Builder, node: Node) -> Value:
@@ -175,7 +211,7 @@ _EXPANSIONS: Mapping[tuple[str, str], Callable[[Builder, Node], Value]] = {
     (_MICROSOFT, "QLinearConv"): _conv,
     (_MICROSOFT, "QLinearGlobalAveragePool"): _unary,
     (_MICROSOFT, "QLinearLeakyRelu"): _unary,
-    (_MICROSOFT, "QLinearMul"): _binary,
+    (_MICROSOFT, "QLinearMul"): _multiply,
     (_MICROSOFT, "QLinearSigmoid"): _unary,
     (_MICROSOFT, "QLinearSoftmax"): _unary,
     (_MICROSOFT, "QLinearWhere"): _where,
