@@ -54,3 +54,10 @@ def test_what_OpenVINO_resizes_differently_is_left_to_others(attributes: str, di
     """A resize with scales that is not antialiased, keeps no ratio and aligns no corners is asked about."""
     reason = _reason(f"graph(x: float[1, 4], s: float[2]) -> (y: float[1, 8]) {{\ny = Resize(x, _, s) {{{attributes}}}\n}}")
     assert (reason is not None) == differs
+
+
+@pytest.mark.parametrize(("sizes", "differs"), [("b, 8, s", True), ("1, 8, 3", False), ("b, 2, s", False)])
+def test_grouped_heads_of_open_sizes_are_left_to_others(sizes: str, differs: bool) -> None:
+    """Where OpenVINO loses the queries' sizes on the way, it takes the keys' heads for the result's."""
+    reason = _reason(f"graph(q: float[{sizes}, 4], k: float[b, 2, t, 4]) -> (y: float[{sizes}, 4]) {{\ny = Attention(q, k, k)\n}}")
+    assert (reason is not None) == differs

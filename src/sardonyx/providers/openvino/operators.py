@@ -32,7 +32,15 @@ _INDEX_OUTPUTS = {"ArgMax": (0,), "ArgMin": (0,), "TopK": (1,)}
 
 def _is_other_attention(node: Node) -> bool:
     has_window = any("window" in name for name in node.attributes)
-    return has_window or (bool(node.get("is_causal", 0)) and node.input(4) is not None)
+    return has_window or (bool(node.get("is_causal", 0)) and node.input(4) is not None) or _groups_heads_openly(node)
+
+
+def _groups_heads_openly(node: Node) -> bool:
+    """Whether keys have fewer heads than queries, which OpenVINO mistakes for the result's where it does not know the queries'."""
+    queries, keys = (None if value is None else value.shape for value in node.inputs[:2])
+    if queries is None or keys is None or len(queries) != 4 or len(keys) != 4:
+        return False
+    return queries[1] != keys[1] and not all(isinstance(dim, int) for dim in queries)
 
 
 def _is_other_resize(node: Node) -> bool:
@@ -42,7 +50,7 @@ def _is_other_resize(node: Node) -> bool:
 
 
 _DIFFERENT: dict[str, tuple[Callable[[Node], bool], str]] = {
-    "Attention": (_is_other_attention, "windows, or a past under a causal mask, differ"),
+    "Attention": (_is_other_attention, "windows, a past under a causal mask, and grouped heads of open sizes differ"),
     "DFT": (lambda node: True, "its results are less accurate"),
     "NonMaxSuppression": (lambda node: True, "it drops boxes that overlap by the threshold itself"),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), (lambda node: True, "its result is finite where all elements are infinite")),
