@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,3 +180,20 @@ def test_what_openvino_does_not_import_is_an_error() -> None:
     part = Partition("part_7", held, tuple(held), (), tuple(held.inputs), (), held.outputs)
     with pytest.raises(errors.EPFail, match="OpenVINO cannot import partition part_7, .*; make the context anew"):
         create(OPTIONS).load(part, memoryview(content))
+
+
+def test_a_session_across_providers_is_compiled_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each loads its own partitions, and nothing is compiled."""
+    monkeypatch.setenv("SARDONYX_CACHE_DIR", str(tmp_path / "cache"))
+    source = tmp_path / "model.onnx"
+    text = "graph(x: float[n, 8]) -> (y: float[n, 8], z: int64[2]) {\na = Exp(x)\ny = Tanh(a)\nz = Shape(y)\n}"
+    onnx_format.save(model(text), source)
+    writing, reading = ort.SessionOptions(), ort.SessionOptions()
+    writing.add_session_config_entry("ep.context_enable", "1")
+    reading.add_session_config_entry("session.disable_model_compile", "1")
+    providers = [(NAME, OPTIONS), "CPUExecutionProvider"]
+    expected = ort.InferenceSession(str(source), writing, providers=providers).run(None, {"x": np.ones((3, 8), np.float32)})
+    session = ort.InferenceSession(str(tmp_path / "model_ctx.onnx"), reading, providers=providers)
+    assert {item.provider for item in session.explain()} == {NAME, "CPUExecutionProvider"}
+    for left, right in zip(expected, session.run(None, {"x": np.ones((3, 8), np.float32)}), strict=True):
+        np.testing.assert_array_equal(left, right)
