@@ -19,16 +19,16 @@ from sardonyx.provider import Claims, GraphView
 
 
 class _Floats(FusingProvider):
-    """Claims some operators in float32 only, and Relu, Reshape and Gather in every type."""
+    """Claims some operators in float32 only, and what moves elements, and Relu, in every type."""
 
     def __init__(self) -> None:
-        super().__init__(("MatMul", "Softmax", "Add", "Relu", "Reshape", "Gather", "Cast"), "Floats", fuse=False)
+        super().__init__(("MatMul", "Softmax", "Add", "Concat", "Relu", "Reshape", "Gather", "Cast"), "Floats", fuse=False)
 
     def capabilities(self, view: GraphView) -> Claims:
         nodes = [
             node
             for node in view.nodes
-            if node.op_type in ("Relu", "Reshape", "Gather", "Cast")
+            if node.op_type in ("Concat", "Relu", "Reshape", "Gather", "Cast")
             or all(value is None or value.dtype is not DataType.FLOAT16 for value in (*node.inputs, *node.outputs))
         ]
         return FusingProvider.capabilities(self, dataclasses.replace(view, nodes=tuple(nodes)))
@@ -143,3 +143,15 @@ def test_a_constant_is_shared_by_the_graphs_of_a_model() -> None:
     assert value.constant is not None
     assert widening.of(value.constant) is widening.of(value.constant)
     assert widening.of(value.constant).numpy().dtype == np.float32
+
+
+def test_a_cache_stays_narrow() -> None:
+    """What is appended is narrowed, and the whole widened once for who computes with it."""
+    held, _ = _widened("""graph(x: float16[3, 3], past: float16[5, 3]) -> (y: float16[8, 3], present: float16[8, 3]) {
+        w: float16[3, 3] = ... 1
+        new = MatMul(x, w)
+        present = Concat(past, new) {axis = 0}
+        y = MatMul(present, w)
+    }""")
+    assert _operators(held) == ["Cast", "MatMul", "Cast", "Concat", "Cast", "MatMul", "Cast"]
+    assert held.graph.outputs[1].dtype is DataType.FLOAT16

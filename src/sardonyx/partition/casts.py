@@ -6,9 +6,10 @@ A node lacks a kernel where no provider but the last, which runs everything, cla
 narrow floats widened. Around these nodes an island grows over all nodes that are claimed either way, so that there is one Cast for
 each value that enters or leaves an island, not a pair for each node. A narrow constant is widened once.
 
-Left alone: nodes whose result type is said by an attribute (Cast and its like), random numbers, nodes with subgraphs, and a look-up
-in a constant table that is claimed as it is, since the table would take twice its memory. O(nodes), and nothing but a look at
-the types where there are no narrow floats.
+Left alone: nodes whose result type is said by an attribute (Cast and its like), random numbers and nodes with subgraphs; and,
+where they are claimed as they are, a look-up in a constant table, which would take twice its memory, and a concatenation that makes
+an output of an input, as a decoder's cache is: all of it would be cast twice in every run. O(nodes), and nothing but a look at the
+types where there are no narrow floats.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def widen(graph: Graph, providers: Sequence[Provider], widening: Widening) -> in
     _apply(copy, {copies[node] for node in able}, widening)
     wide = _claimed(copy, providers[:-1], tuple(copy))
     runs_wide = {node for node in able if copies[node] in wide}
-    island = _grow(runs_wide - native, {node for node in runs_wide & native if not _is_lookup(node)})
+    island = _grow(runs_wide - native, {node for node in runs_wide & native if not _is_lookup(node) and not _is_cache(node, graph)})
     _apply(graph, island, widening)
     return len(island)
 
@@ -149,6 +150,10 @@ def _wide_type(value: Value) -> TensorType:
 def _is_lookup(node: Node) -> bool:
     table = node.input(0)
     return node.op_type in _LOOKUPS and table is not None and table.constant is not None
+
+
+def _is_cache(node: Node, graph: Graph) -> bool:
+    return node.op_type == "Concat" and node.output in graph.outputs and any(value in graph.inputs for value in node.inputs)
 
 
 def _grow(seeds: Collection[Node], ground: Collection[Node]) -> set[Node]:
