@@ -31,16 +31,9 @@ _INDEX_OUTPUTS = {"ArgMax": (0,), "ArgMin": (0,), "TopK": (1,)}
 
 
 def _is_other_attention(node: Node) -> bool:
-    has_window = any("window" in name for name in node.attributes)
-    return has_window or (bool(node.get("is_causal", 0)) and node.input(4) is not None) or _groups_heads_openly(node)
-
-
-def _groups_heads_openly(node: Node) -> bool:
-    """Whether keys have fewer heads than queries, which OpenVINO mistakes for the result's where it does not know the queries'."""
-    queries, keys = (None if value is None else value.shape for value in node.inputs[:2])
-    if queries is None or keys is None or len(queries) != 4 or len(keys) != 4:
-        return False
-    return queries[1] != keys[1] and not all(isinstance(dim, int) for dim in queries)
+    shapes = [value.shape or () for value in node.inputs[:2] if value is not None]
+    groups = {*map(len, shapes)} == {4} and shapes[0][1] != shapes[1][1] and any(not isinstance(dim, int) for dim in shapes[0])
+    return groups or any("window" in name for name in node.attributes) or (node.get("is_causal") == 1 and node.input(4) is not None)
 
 
 def _is_other_resize(node: Node) -> bool:
