@@ -10,6 +10,8 @@ _QUANTIZED_GEMM = """graph(x: uint8[2, 5]) -> (y) { xs: float[] = 0.1 xz: uint8[
     ws: float[3] = [0.1, 0.2, 0.3] wz: int8[3] = [0, 0, 0] c: int32[3] = [10, -20, 30] cs: float[3] = [0.01, 0.02, 0.03]
     cz: int32[3] = [0, 0, 0] ys: float[] = 0.1 yz: uint8[] = 128 xd = DequantizeLinear(x, xs, xz)
     wd = DequantizeLinear(w, ws, wz) {axis = 1} cd = DequantizeLinear(c, cs, cz) {axis = 0} g = Gemm(xd, wd, cd) """
+_GROUPS = """graph(x: float[batch, 6, 3, 5]) -> (y) { w: float[6] = ... 1 b: float[6] = ... 2 c: float[6, 1, 1] = ... 3
+    n = GroupNormalization(x, w, b) {num_groups = 2, epsilon = 0.01} """
 _INTEGER_MATMUL = "graph(a: uint8[2, 5], r: float[]) -> (y) { b: int8[5, 3] = ... 7 s: float[] = 0.5 az: uint8[] = 3 "
 _BLOCKS = ", ".join(f"[{row % 7 - 3}, {row % 5 - 2}, {row % 3}]" for row in range(32))
 _ROTARY = """graph(x: float[b, 5, s, 8], p: float[b, s, 1]) -> (y) { one: int64[1] = [1] f: float[4] = [1.0, 0.5, 0.25, 0.125]
@@ -41,6 +43,16 @@ RECIPES: dict[str, tuple[str, ...]] = {
         _ATTENTION + "x = Mul(p, c) w = Softmax(x) {axis = -1} y = MatMul(w, v) }",
         _ATTENTION + "e = Mul(p, c) f = Where(m, zero, low) x = Add(e, f) w = Softmax(x) {axis = -1} y = MatMul(w, v) }",
     ),
+    "fuse_attention_groups": (
+        """opset 23
+        graph(q: float[b, 6, s, 8], k: float[b, 3, 7, 8], v: float[b, 3, 7, 8]) -> (y) { ax: int64[1] = [2]
+        g: int64[5] = [1, 1, 2, 1, 1] n: int64[4] = [0, 6, 7, 8] ku = Unsqueeze(k, ax) ke = Expand(ku, g) kr = Reshape(ke, n)
+        vu = Unsqueeze(v, ax) ve = Expand(vu, g) vr = Reshape(ve, n) y = Attention(q, kr, vr) }""",
+    ),
+    "fuse_conv_gather": (
+        """graph(x: float[n, 4, 5, 5]) -> (y) { i: int64[4] = [2, 0, 3, 1] w: float[6, 4, 3, 3] = ... 1 g = Gather(x, i) {axis = 1}
+        y = Conv(g, w) }""",
+    ),
     "fuse_dynamic_quantize_matmul": (
         """graph(a: float[2, 5]) -> (y) { b: int8[5, 3] = ... 7 s: float[] = 0.5 z: int8[] = 1 c: float[3] = [1, 2, 3]
         q, t, v = DynamicQuantizeLinear(a) y = com.microsoft.MatMulIntegerToFloat(q, b, t, s, v, z, c) }""",
@@ -54,6 +66,8 @@ RECIPES: dict[str, tuple[str, ...]] = {
         zero: float[2] = [0, 0] w: float[6, 1, 1] = ... 1 b: float[1, 6, 1, 1] = ... 2 g = Reshape(x, s)
         n = InstanceNormalization(g, one, zero) {epsilon = 0.01} r = Reshape(n, back) m = Mul(r, w) y = Add(m, b) }""",
     ),
+    "fuse_group_norm_bias": (_GROUPS + "y = Add(n, c) }",),
+    "fuse_group_norm_scale": (_GROUPS + "y = Mul(n, c) }",),
     "fuse_label_encoders": (
         """graph(x: int64[4, 9]) -> (y) {
         a = ai.onnx.ml.LabelEncoder(x) {keys_int64s = [1, 2, 3], values_strings = ["a", "b", "c"], default_string = "z"}
@@ -84,6 +98,12 @@ RECIPES: dict[str, tuple[str, ...]] = {
     "fuse_quantized_gemm": (_QUANTIZED_GEMM + "q = QuantizeLinear(g, ys, yz) y = DequantizeLinear(q, ys, yz) }",),
     "fuse_quantized_gemm_to_float": (_QUANTIZED_GEMM + "y = Neg(g) }",),
     "fuse_rotary_embedding": (_ROTARY,),
+    "fuse_space_to_depth": (
+        """graph(x: float[n, 3, 4, 6]) -> (y) { s00: int64[2] = [0, 0] s01: int64[2] = [0, 1] s10: int64[2] = [1, 0]
+        s11: int64[2] = [1, 1] far: int64[2] = [9223372036854775807, 9223372036854775807] ax: int64[2] = [2, 3]
+        two: int64[2] = [2, 2] a = Slice(x, s00, far, ax, two) b = Slice(x, s01, far, ax, two) c = Slice(x, s10, far, ax, two)
+        d = Slice(x, s11, far, ax, two) y = Concat(a, b, c, d) {axis = 1} }""",
+    ),
     "gather_before_dequantization": (
         """graph(i: int64[3]) -> (y) { w: int8[4, 2] = [[1, 2], [3, 4], [5, 6], [7, 8]] s: float[] = 0.5 z: int8[] = 1
         k: int64[3] = [0, 1, 1] d = DequantizeLinear(w, s, z) y = Gather(d, k) {axis = 0} }""",
@@ -92,6 +112,13 @@ RECIPES: dict[str, tuple[str, ...]] = {
         """graph(x: float[n, 5, 6]) -> (y) { zero: int64[1] = [0] one: int64[1] = [1] two: int64[1] = [2] far: int64[1] = [100]
         a = Slice(x, one, far, one) y = Slice(a, zero, two, two) }""",
     ),
+    "pack_attention_heads": (
+        """opset 23
+        graph(x: float[n, 5, 24]) -> (y) { five: int64[5] = [-1, 5, 3, 2, 4] ones: int64[3] = [1, 1, 1] z: int64[1] = [0]
+        three: int64[3] = [-1, 5, 8] r = Reshape(x, five) t = Transpose(r) {perm = [2, 0, 3, 1, 4]}
+        a, b, c = Split(t, ones) {axis = 0} q = Squeeze(a, z) k = Squeeze(b, z) v = Squeeze(c, z) s = Attention(q, k, v)
+        o = Transpose(s) {perm = [0, 2, 1, 3]} y = Reshape(o, three) }""",
+    ),
     "pool_before_quantization": (
         """graph(x: float[1, 2, 8, 8]) -> (y) { s: float[] = 0.05 z: uint8[] = 100 a = QuantizeLinear(x, s, z)
         y = MaxPool(a) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} }""",
@@ -99,5 +126,9 @@ RECIPES: dict[str, tuple[str, ...]] = {
     "quantize_where_scalar": (
         """graph(k: bool[2, 3], a: uint8[2, 3]) -> (y) { s: float[] = 0.05 z: uint8[] = 3 r: float[] = 0.03 o: uint8[] = 100
         n: float[] = -2.5 x = DequantizeLinear(a, s, z) c = Where(k, x, n) y = QuantizeLinear(c, r, o) }""",
+    ),
+    "skip_reshapes_around_matmul": (
+        """graph(x: float[b, 5, 6]) -> (y) { r: int64[2] = [-1, 6] t: int64[3] = [-1, 5, 4] w: float[6, 4] = ... 1
+        a = Reshape(x, r) p = Gemm(a, w) y = Reshape(p, t) }""",
     ),
 }
