@@ -37,8 +37,15 @@ from sardonyx.optimize.rules.drop_clip_before_quantization import DROP_CLIP_BEFO
 from sardonyx.optimize.rules.drop_dequantization_before_argmax import DROP_DEQUANTIZATION_BEFORE_ARGMAX
 from sardonyx.optimize.rules.drop_quantization_pairs import DROP_QUANTIZATION_PAIRS
 from sardonyx.optimize.rules.drop_slice_of_concat import DROP_SLICE_OF_CONCAT
+from sardonyx.optimize.rules.expand_attention import EXPAND_ATTENTION
 from sardonyx.optimize.rules.expand_dynamic_quantization import EXPAND_DYNAMIC_QUANTIZATION
+from sardonyx.optimize.rules.expand_gelus import EXPAND_GELUS
 from sardonyx.optimize.rules.expand_quantized import EXPAND_QUANTIZED
+from sardonyx.optimize.rules.expand_skip_normalization import (
+    EXPAND_SKIP_LAYER_NORM_SUM,
+    EXPAND_SKIP_NORMALIZATION,
+    EXPAND_SKIP_RMS_NORM_SUM,
+)
 from sardonyx.optimize.rules.fuse_attention import FUSE_ATTENTION
 from sardonyx.optimize.rules.fuse_attention_cache import FUSE_ATTENTION_CACHE
 from sardonyx.optimize.rules.fuse_attention_groups import FUSE_ATTENTION_GROUPS
@@ -119,6 +126,11 @@ CLEAN_UP: tuple[Pass, ...] = (ELIMINATE_DEAD_NODES,)
 
 RULES: dict[Level, tuple[Rule, ...]] = {
     Level.BASIC: (
+        EXPAND_ATTENTION,
+        EXPAND_GELUS,
+        EXPAND_SKIP_NORMALIZATION,
+        EXPAND_SKIP_LAYER_NORM_SUM,
+        EXPAND_SKIP_RMS_NORM_SUM,
         FUSE_CONV_BATCHNORM,
         FUSE_CONV_MULTIPLY,
         FUSE_CONV_ADD,
