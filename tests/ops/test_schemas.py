@@ -154,3 +154,20 @@ def test_types_of_other_versions_pass() -> None:
     _types("Relu", DataType.INT32)
     with pytest.raises(InvalidGraph, match=r'node "n" .*: input 0 is tensor\(string\), but Relu-13 takes tensor\(bfloat16\), '):
         _types("Relu", DataType.STRING)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "dtypes", "problem"),
+    [("Gelu", [DataType.STRING], r"input 0 is tensor\(string\)"), ("QLinearSigmoid", [DataType.UINT8, DataType.DOUBLE], "input 1"),
+     ("RotaryEmbedding", [DataType.FLOAT, DataType.BOOL], r"input 1 is tensor\(bool\)"), ("ExpandDims", [DataType.STRING], None)],
+)  # fmt: skip
+def test_schemas_without_types_still_refuse_some(op_type: str, dtypes: list[DataType], problem: str | None) -> None:
+    """Strings where an operator computes, bool as an index, and another type than the one that is written down."""
+    schema = find_schema("com.microsoft", op_type, 1)
+    assert schema is not None
+    node = Node(op_type, [Value("x", TensorType(dtype)) for dtype in dtypes], domain="com.microsoft", version=1, name="n")
+    if problem is None:
+        check_types(node, schema)
+        return
+    with pytest.raises(InvalidGraph, match=f'node "n" .*: {problem}'):
+        check_types(node, schema)

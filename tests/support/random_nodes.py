@@ -23,7 +23,7 @@ _WHOLE = (AttributeKind.GRAPH, AttributeKind.TENSOR, AttributeKind.SPARSE_TENSOR
 
 
 def random_cases(schema: OpSchema, opset: int, count: int) -> Iterator[BadCase]:
-    """`count` nodes of an operator that takes tensors; the operator's name decides which. None where it needs more than tensors."""
+    """`count` nodes of an operator; its name decides which. None where it needs a graph, a tensor attribute or an optional."""
     for number in range(count):
         generator = np.random.default_rng(zlib.crc32(f"{schema.domain}.{schema.name} {number}".encode()))
         case = _random_case(schema, opset, generator, number)
@@ -38,7 +38,7 @@ def _random_case(schema: OpSchema, opset: int, generator: np.random.Generator, n
     feed: dict[str, Any] = {}
     chosen: dict[str, str] = {}
     for index, formal in enumerate(formals):
-        types = _tensor_types(schema, formal)
+        types = _types(schema, formal)
         if formal.option is ParameterOption.OPTIONAL and (not types or generator.random() < 0.4):
             names.append("")
             continue
@@ -47,7 +47,7 @@ def _random_case(schema: OpSchema, opset: int, generator: np.random.Generator, n
         kind = chosen.setdefault(formal.type, types[int(generator.integers(len(types)))])
         shape = usual if generator.random() < 0.6 else _shape(generator)
         names.append(f"x{index}")
-        feed[f"x{index}"] = _array(generator, kind, shape)
+        feed[f"x{index}"] = _value_of(generator, kind, shape)
     drawn = _attributes(schema, generator)
     return None if drawn is None else _case(schema, opset, names, feed, drawn, number)
 
@@ -70,8 +70,7 @@ def _case(
     outputs = [f"y{index}" for index in range(max(1, schema.min_outputs))]
     node = helper.make_node(schema.name, names, outputs, "the node", domain=schema.domain)
     node.attribute.extend(attributes)
-    types = {name: int(DataType.from_numpy(array.dtype)) for name, array in feed.items()}
-    inputs = [helper.make_tensor_value_info(name, types[name], array.shape) for name, array in feed.items()]
+    inputs = [helper.make_value_info(name, _type_of(value)) for name, value in feed.items()]
     graph = helper.make_graph([node], "random", inputs, [helper.make_empty_tensor_value_info(name) for name in outputs])
     imports = [helper.make_opsetid(schema.domain, opset)]
     return BadCase(f"draw {number}", helper.make_model(graph, opset_imports=imports, ir_version=10), feed)
@@ -83,10 +82,36 @@ def _repeated(formals: Sequence[ParameterSchema], times: int) -> list[ParameterS
     return [*formals, *([formals[-1]] * times if is_variadic else [])]
 
 
-def _tensor_types(schema: OpSchema, formal: ParameterSchema) -> list[str]:
+def _types(schema: OpSchema, formal: ParameterSchema) -> list[str]:
     constraint = schema.type_constraints.get(formal.type)
     types = constraint.types if constraint is not None and constraint.types else (formal.type,) if "(" in formal.type else _COMMON
-    return sorted(text for text in types if text.startswith("tensor("))
+    return sorted(text for text in types if text.startswith(("tensor(", "seq(tensor(", "map(")))
+
+
+def _value_of(generator: np.random.Generator, kind: str, shape: Sequence[int]) -> Any:
+    """A tensor, a list of up to three of them, or a map of up to three numbers or texts."""
+    if kind.startswith("seq("):
+        inner = kind.removeprefix("seq(").removesuffix(")")
+        shapes = [shape if generator.random() < 0.6 else _shape(generator) for _ in range(int(generator.integers(0, 4)))]
+        return [_array(generator, inner, item) for item in shapes] or [_array(generator, inner, shape)]
+    if kind.startswith("map("):
+        key, value = kind.removeprefix("map(").removesuffix(")").split(",", 1)
+        inner = value.strip() if value.strip().startswith("tensor(") else f"tensor({value.strip()})"
+        count = int(generator.integers(1, 4))
+        return {("ab"[:index] if key == "string" else index): _array(generator, inner, ()) for index in range(count)}
+    return _array(generator, kind, shape)
+
+
+def _type_of(value: Any) -> Any:
+    """The TypeProto of what `_value_of` made; Any as protobuf's messages are."""
+    if isinstance(value, list):
+        element = helper.make_tensor_type_proto(int(DataType.from_numpy(value[0].dtype)), None)
+        return helper.make_sequence_type_proto(element)
+    if isinstance(value, dict):
+        key, item = next(iter(value.items()))
+        element = helper.make_tensor_type_proto(int(DataType.from_numpy(item.dtype)), ())
+        return helper.make_map_type_proto(int(DataType.STRING if isinstance(key, str) else DataType.INT64), element)
+    return helper.make_tensor_type_proto(int(DataType.from_numpy(value.dtype)), value.shape)
 
 
 def _shape(generator: np.random.Generator) -> list[int]:

@@ -139,7 +139,10 @@ def check_types(node: Node, schema: OpSchema) -> None:
 
 
 def _check_type(node: Node, schema: OpSchema, index: int, type: str) -> None:
-    accepted = () if schema.is_open else _accepted_types(schema.domain, schema.name)
+    if schema.is_open:
+        _check_open_type(node, schema, index, type)
+        return
+    accepted = _accepted_types(schema.domain, schema.name)
     if not accepted:
         return
     types = accepted[min(index, len(accepted) - 1)]
@@ -147,6 +150,27 @@ def _check_type(node: Node, schema: OpSchema, index: int, type: str) -> None:
         raise InvalidGraph(
             f"{place_of(node)}: input {index} is {type}, but {schema.label} takes {', '.join(sorted(types))}; insert a Cast"
         )
+
+
+_TAKES_STRINGS = frozenset({"ExpandDims", "GatherND"})
+"""Operators outside the standard whose data may be strings, though their schemas list no types."""
+_INDICES = frozenset({"I", "M", "Tid", "Tind"})
+"""What such schemas call the types of masks, positions and indices, none of which is bool."""
+
+
+def _check_open_type(node: Node, schema: OpSchema, index: int, type: str) -> None:
+    """Refuse what no operator with a schema that lists no types takes: strings, and bool as an index."""
+    formal = schema.input(index)
+    if formal is None:
+        return
+    if "(" in formal.type:
+        wrong = type != formal.type
+    else:
+        holds_strings = schema.name in _TAKES_STRINGS and formal.type == "T"
+        wrong = (type == "tensor(string)" and not holds_strings) or (type == "tensor(bool)" and formal.type in _INDICES)
+    if wrong:
+        expected = f"{formal.type} there" if "(" in formal.type else "no such tensor there"
+        raise InvalidGraph(f"{place_of(node)}: input {index} is {type}, but {schema.label} takes {expected}; insert a Cast")
 
 
 @functools.lru_cache(maxsize=1024)

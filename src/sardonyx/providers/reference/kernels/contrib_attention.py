@@ -192,7 +192,8 @@ def _attend_to_self(
     """Attend with Q, K and V side by side in `projected` (B, S, Q + K + V); return Y and, if used, the present in `dtype`."""
     heads, hidden = settings.heads, projected.shape[2]
     sizes = settings.sizes or (hidden // 3,) * 3
-    if len(sizes) != 3 or sum(sizes) != hidden or sizes[0] != sizes[1] or any(size % heads for size in sizes):
+    fits = heads > 0 and len(sizes) == 3 and sum(sizes) == hidden and sizes[0] == sizes[1]
+    if not fits or any(size % heads for size in sizes):
         raise InvalidArgument(
             f"hidden sizes {sizes} of Q, K and V do not fit {hidden} projected columns and {heads} heads: they must sum to the "
             "former, be multiples of the latter, and be equal for Q and K"

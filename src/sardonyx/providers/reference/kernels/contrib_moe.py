@@ -186,7 +186,10 @@ def _mix(
     y = np.zeros(tokens.shape, tokens.dtype)
     for expert in np.unique(chosen):
         rows, places = np.nonzero(chosen == expert)
-        y[rows] += weights[rows, places, None] * _run_expert(int(expert), tokens[rows], layers, activation)
+        found = _run_expert(int(expert), tokens[rows], layers, activation)
+        if found.shape != tokens[rows].shape:
+            raise InvalidArgument(f"experts make {found.shape[1]} elements of {x.shape[-1]}; expected as many as the input has")
+        y[rows] += weights[rows, places, None] * found
     return y.reshape(x.shape).astype(x.dtype, copy=False)
 
 

@@ -89,7 +89,7 @@ def _kernel_values(rows: Array, vectors: Array, kernel_type: str, params: Array)
     """The kernel of every row (N, F) with every support vector (V, F), computed in double: (N, V)."""
     if rows.shape[1] != vectors.shape[1]:
         raise InvalidArgument(f"the input has {rows.shape[1]} features, the support vectors have {vectors.shape[1]}")
-    gamma, offset, degree = (float(value) for value in (params if params.size >= 3 else np.zeros(3)))
+    gamma, offset, degree = (float(value) for value in (params[:3] if params.size >= 3 else np.zeros(3)))
     x, v = rows.astype(np.float64), vectors.astype(np.float64)
     dots: Array = x @ v.T
     if kernel_type == "RBF":
