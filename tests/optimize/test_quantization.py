@@ -66,6 +66,7 @@ def test_only_what_is_preferred_is_made():
     ("session.enable_dq_matmulnbits_fusion", "fuse_nbits_matmul", True),
     ("optimization.enable_cast_chain_elimination", "shorten_cast_chains", True),
     ("session.disable_double_qdq_remover", "merge_quantizations", False),
+    ("session.disable_qdq_constant_folding", "fold_dequantization", False),
     ("session.disable_quant_qdq", "fuse_quantized_conv", False),
 ])  # fmt: skip
 def test_config_entries(key, name, is_on):

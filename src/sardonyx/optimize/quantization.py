@@ -53,6 +53,7 @@ _ASKED_FOR = {
 
 _ASKED_OFF = {
     "session.disable_double_qdq_remover": frozenset(["merge_quantizations"]),
+    "session.disable_qdq_constant_folding": frozenset(["fold_dequantization"]),
     "session.disable_quant_qdq": _AROUND | frozenset(QUANTIZED) | frozenset(["skip_requantization"]),
 }
 """Session config entry that says "1" -> what it leaves out."""
