@@ -73,3 +73,12 @@ def test_config_entries(key, name, is_on):
     """Entries by the names of onnxruntime ask for rules, or leave them out, with "1"."""
     assert name in (participation(None, {key: "1"}).enabled if is_on else participation(None, {key: "1"}).disabled)
     assert name not in participation(None, {key: "0"}).enabled | participation(None, {key: "0"}).disabled
+
+
+def test_weights_of_few_bits_stay_packed_where_that_is_asked_for():
+    """Else they become floats once."""
+    rows = ", ".join(f"[{row % 7 - 3}, {row % 5 - 2}]" for row in range(32))
+    text = f"""graph(a: float[2, 32]) -> (y) {{ w: int4[32, 2] = [{rows}] s: float[2, 2] = [[0.1, 0.2], [0.3, 0.4]]
+        d = DequantizeLinear(w, s) {{axis = 0, block_size = 16}} y = MatMul(a, d) }}"""
+    assert optimized(text, frozenset()) == ["MatMul"]
+    assert optimized(text, frozenset(), {"session.enable_dq_matmulnbits_fusion": "1"}) == ["MatMulNBits"]

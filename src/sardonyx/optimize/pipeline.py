@@ -39,6 +39,7 @@ from sardonyx.optimize.rules.drop_quantization_pairs import DROP_QUANTIZATION_PA
 from sardonyx.optimize.rules.drop_slice_of_concat import DROP_SLICE_OF_CONCAT
 from sardonyx.optimize.rules.expand_attention import EXPAND_ATTENTION
 from sardonyx.optimize.rules.expand_dynamic_quantization import EXPAND_DYNAMIC_QUANTIZATION
+from sardonyx.optimize.rules.expand_fused_products import EXPAND_FUSED_PRODUCTS
 from sardonyx.optimize.rules.expand_gelus import EXPAND_GELUS
 from sardonyx.optimize.rules.expand_quantized import EXPAND_QUANTIZED
 from sardonyx.optimize.rules.expand_skip_normalization import (
@@ -127,6 +128,7 @@ CLEAN_UP: tuple[Pass, ...] = (ELIMINATE_DEAD_NODES,)
 RULES: dict[Level, tuple[Rule, ...]] = {
     Level.BASIC: (
         EXPAND_ATTENTION,
+        EXPAND_FUSED_PRODUCTS,
         EXPAND_GELUS,
         EXPAND_SKIP_NORMALIZATION,
         EXPAND_SKIP_LAYER_NORM_SUM,
@@ -166,6 +168,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         GATHER_BEFORE_DEQUANTIZATION,
         POOL_BEFORE_QUANTIZATION,
         DEQUANTIZE_BEFORE_POOL,
+        FUSE_NBITS_MATMUL,
     ),
     Level.EXTENDED: (
         FUSE_LAYER_NORM,
@@ -203,7 +206,6 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_QUANTIZED_CONCAT,
         FUSE_QUANTIZED_WHERE,
         FUSE_DYNAMIC_QUANTIZE_MATMUL,
-        FUSE_NBITS_MATMUL,
         FUSE_NBITS_BIAS,
         QUANTIZE_WEIGHTS,
         QUANTIZE_BIAS,

@@ -17,7 +17,6 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Value
-from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -76,4 +75,4 @@ def _packed(array: Array, bits: int) -> Array:
     return np.asarray(even[:, ::2] | (even[:, 1::2] << 4))
 
 
-FUSE_NBITS_MATMUL = Rule("fuse_nbits_matmul", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_NBITS_MATMUL = Rule("fuse_nbits_matmul", _pattern, _replace, _check)
