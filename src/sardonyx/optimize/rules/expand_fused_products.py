@@ -1,0 +1,113 @@
+"""Write convolutions and products of com.microsoft that take an activation as what ai.onnx has for them.
+
+    FusedConv(x, w, b?, z?) {activation, activation_params}      ->      activation(Conv(x, w, b) + z)
+    FusedGemm(a, b, c?) {activation, activation_alpha …}         ->      activation(Gemm(a, b, c))
+    FusedMatMul(a, b) {alpha, transA, transB}                    ->      MatMul(a, b) * alpha, transposed before
+
+so that any provider computes them; the CPU provider computes what follows where it stores the product.
+
+Left alone:
+    types other than float: half types round once more between
+    activations other than those below, and FusedMatMul that transposes batches, vectors, or operands of unknown rank
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Node, Value
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.pattern import PatternBuilder
+from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.terms import Term, attribute_value
+
+__all__ = ["EXPAND_FUSED_PRODUCTS"]
+
+_MICROSOFT = "com.microsoft"
+
+_PARAMETERS = {
+    "": (),
+    "Clip": ("min", "max"),
+    "HardSigmoid": ("alpha", "beta"),
+    "LeakyRelu": ("alpha",),
+    "Relu": (),
+    "Sigmoid": (),
+    "Tanh": (),
+}
+"""Activation -> what its parameters are, in order."""
+
+_OWN = frozenset(["activation", "activation_params", "activation_alpha", "activation_beta", "activation_gamma"])
+"""Attributes that the operator has for the activation."""
+
+
+def _pattern(op: PatternBuilder) -> Term:
+    return op.any_of(
+        op.FusedConv(op.rest("inputs"), _domain=_MICROSOFT),
+        op.FusedGemm(op.rest("inputs"), _domain=_MICROSOFT),
+        op.FusedMatMul(op.rest("inputs"), transBatchA=0, transBatchB=0, _domain=_MICROSOFT),
+    )
+
+
+def _check(match: Match) -> str | None:
+    node, inputs = match.root, match.rest("inputs")
+    values = [value for value in inputs if value is not None]
+    if any(value.dtype is not DataType.FLOAT for value in values) or node.output.dtype is not DataType.FLOAT:
+        return f"it is of {[str(value.dtype) for value in values]}, expected float"
+    if node.op_type == "FusedMatMul":
+        turned = [value for value, name in zip(inputs, ("transA", "transB"), strict=False) if node.get(name, 0)]
+        is_known = all(value is not None and value.shape is not None and len(value.shape) > 1 for value in turned)
+        return None if is_known else "what is transposed is a vector, or of unknown rank"
+    name = _activation(node)
+    if name not in _PARAMETERS or (name == "Clip" and len(_parameters(node)) != 2):
+        return f"the activation is {name!r}, expected one of {', '.join(filter(None, _PARAMETERS))} with its parameters"
+    return None
+
+
+def _activation(node: Node) -> str:
+    name = node.get("activation", "")
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def _parameters(node: Node) -> Sequence[float]:
+    if node.op_type == "FusedConv":
+        return tuple(node.get("activation_params", ()))
+    given = (node.get("activation_alpha"), node.get("activation_beta"))
+    return tuple(value for value in given if value is not None)
+
+
+def _replace(op: Builder, match: Match, learned: None) -> Value:
+    node, inputs = match.root, match.rest("inputs")
+    if node.op_type == "FusedMatMul":
+        return _product(op, node, inputs)
+    attributes = {name: value for name, value in node.attributes.items() if name not in _OWN}
+    if node.op_type == "FusedGemm":
+        return _activated(op, node, op.Gemm(*inputs, _attributes=attributes))
+    made = op.Conv(*inputs[:3], _attributes=attributes)
+    return _activated(op, node, made if len(inputs) < 4 or inputs[3] is None else op.Add(made, inputs[3]))
+
+
+def _activated(op: Builder, node: Node, value: Value) -> Value:
+    name, parameters = _activation(node), _parameters(node)
+    if name == "":
+        return value
+    if name == "Clip":
+        return op.Clip(value, *(np.float32(limit) for limit in parameters), _version=13)
+    return op.node(name, value, **dict(zip(_PARAMETERS[name], map(float, parameters), strict=False)))
+
+
+def _product(op: Builder, node: Node, inputs: Sequence[Value | None]) -> Value:
+    sides = (_turned(op, value) if node.get(name, 0) else value for value, name in zip(inputs, ("transA", "transB"), strict=True))
+    alpha, made = attribute_value(node, "alpha"), op.MatMul(*sides)
+    return made if alpha == 1 else op.Mul(made, np.float32(alpha))
+
+
+def _turned(op: Builder, value: Value | None) -> Value:
+    """The last two dimensions exchanged."""
+    rank = len(value.shape or ()) if value is not None else 0
+    return op.Transpose(value, perm=[*range(rank - 2), rank - 1, rank - 2])
+
+
+EXPAND_FUSED_PRODUCTS = Rule("expand_fused_products", _pattern, _replace, _check)
