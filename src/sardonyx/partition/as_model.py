@@ -17,10 +17,14 @@ from sardonyx.optimize.edit import clone_node
 __all__ = ["base_versions", "has_same_meaning", "write_nodes"]
 
 
-def base_versions(graph: Graph) -> dict[str, int]:
-    """For each domain the version under which nodes of `graph` are written: the lowest, which is the model's own."""
+def base_versions(nodes: Iterable[Node]) -> dict[str, int]:
+    """For each domain the version under which `nodes` are written: the lowest.
+
+    What was claimed for the lowest version of a whole graph can be written under the lowest of its own: layout steps and casts add
+    nodes of older versions to the graph afterwards.
+    """
     found: dict[str, int] = {}
-    for node in graph:
+    for node in nodes:
         found[node.domain] = min(node.version, found.get(node.domain, node.version))
     return found
 

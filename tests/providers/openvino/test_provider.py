@@ -197,3 +197,21 @@ def test_a_session_across_providers_is_compiled_ahead(tmp_path: Path, monkeypatc
     assert {item.provider for item in session.explain()} == {NAME, "CPUExecutionProvider"}
     for left, right in zip(expected, session.run(None, {"x": np.ones((3, 8), np.float32)}), strict=True):
         np.testing.assert_array_equal(left, right)
+
+
+def test_a_partition_is_written_under_the_version_of_its_own_nodes() -> None:
+    """The layout step of another provider adds transposes of an older version; axes are an input of ReduceMean since 18."""
+    text = """graph(x: float[n, 4, 8, 8]) -> (y: float[n, 4, 1, 1]) {
+        w: float[4, 4, 3, 3] = ... 1
+        axes: int64[2] = [2, 3]
+        a = Conv(x, w) {pads = [1, 1, 1, 1]} @convolution
+        b = Conv(a, w) @another
+        y = ReduceMean(b, axes) @mean
+    }"""
+    options = ort.SessionOptions()
+    options.place("Conv", "CPU")
+    feed = {"x": np.random.default_rng(0).standard_normal((2, 4, 8, 8)).astype(np.float32)}
+    session = ort.InferenceSession(onnx_format.to_bytes(model(text)), options, providers=[(NAME, OPTIONS), "CPUExecutionProvider"])
+    assert {place.provider for place in session.explain() if place.op_type == "ReduceMean"} == {NAME}
+    expected = ort.InferenceSession(onnx_format.to_bytes(model(text)), providers=["ReferenceExecutionProvider"]).run(None, feed)[0]
+    np.testing.assert_allclose(session.run(None, feed)[0], expected, rtol=1e-5, atol=1e-5)

@@ -44,7 +44,7 @@ class OpenVinoProvider:
         weights = [value.constant.numpy() for value in partition.constants if value.constant is not None and is_large(value)]
         values = partition.inputs, partition.constants, partition.outputs
         try:
-            model = core().read_model(write_nodes(partition.nodes, *values, base_versions(partition.graph), is_large))
+            model = core().read_model(write_nodes(partition.nodes, *values, base_versions(partition.nodes), is_large))
             kept = share_constants(model, weights)
             compiled = core().compile_model(model, self._device, self._properties)
         except RuntimeError as error:
