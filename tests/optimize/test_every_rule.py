@@ -56,7 +56,12 @@ def outcome(name: str) -> tuple[int, int, list[str]]:
         before = Model(clone_graph(model.graph, {}), dict(model.opset_imports))
         INFER_SHAPES.run(model, Context())
         watch = Watch(Report(Level.ALL), run=run_model)
-        count = rewrite(model, RuleSet([rule]), watch=watch).total()
+        try:
+            count = rewrite(model, RuleSet([rule]), watch=watch).total()
+        except SardonyxError:
+            if _can_run(before):
+                raise
+            continue  # operators of com.microsoft are drawn without knowing what fits them
         fired += count
         declined += not count
         problems += map(str, watch.report.problems)
@@ -64,6 +69,17 @@ def outcome(name: str) -> tuple[int, int, list[str]]:
             check_sound(model)
             problems += differs(before, model, rule)
     return fired, declined, problems
+
+
+def _can_run(model: Model) -> bool:
+    """Whether a model gives results for some inputs."""
+    for feed in samples(model.graph.inputs, 0):
+        try:
+            run_model(model, {value.name: array for value, array in feed.items()})
+        except SardonyxError:
+            continue
+        return True
+    return False
 
 
 def differs(before: Model, after: Model, rule: Rule) -> list[str]:

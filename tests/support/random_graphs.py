@@ -334,9 +334,12 @@ def _floats(place: _Place) -> Drawn:
 
 _Leaf = Callable[[_Place], Drawn]
 _LEAVES: dict[tuple[str, int], _Leaf] = {
-    **{(name, 0): _image for name in ("AveragePool", "Conv", "ConvTranspose", "GlobalAveragePool", "MaxPool", "Pad")},
-    **{(name, 1): _filters for name in ("Conv", "ConvTranspose")},
-    **{(name, 2): _bias for name in ("Conv", "ConvTranspose")},
+    **{(name, 0): _image for name in ("AveragePool", "Conv", "ConvTranspose", "FusedConv", "GlobalAveragePool", "MaxPool", "Pad")},
+    **{(name, 1): _filters for name in ("Conv", "ConvTranspose", "FusedConv")},
+    **{(name, 2): _bias for name in ("Conv", "ConvTranspose", "FusedConv")},
+    **{(name, 0): _matrix for name in ("FusedGemm", "Gemm")},
+    **{(name, 1): _right for name in ("FusedGemm", "FusedMatMul", "Gemm", "MatMul", "TransposeMatMul")},
+    **{(name, 2): _columns for name in ("FusedGemm", "Gemm")},
     **{("BatchNormalization", index): _channels for index in range(1, 5)},
     **{("InstanceNormalization", index): _channels for index in range(1, 3)},
     **{(name, 1): _axes for name in ("ReduceMean", "ReduceSum", "Unsqueeze")},
@@ -344,10 +347,6 @@ _LEAVES: dict[tuple[str, int], _Leaf] = {
     ("DequantizeLinear", 0): _bytes,
     ("DequantizeLinear", 1): _scale,
     ("DequantizeLinear", 2): _zero_point,
-    ("Gemm", 0): _matrix,
-    ("Gemm", 1): _right,
-    ("Gemm", 2): _columns,
-    ("MatMul", 1): _right,
     ("Not", 0): _condition,
     ("Pad", 1): _pads,
     ("Pad", 2): _zero,

@@ -28,6 +28,10 @@ RECIPES: dict[str, tuple[str, ...]] = {
         """graph(a: float[n, 2], b: float[n, 3]) -> (y) { two: int64[1] = [2] five: int64[1] = [5] one: int64[1] = [1]
         d = Neg(b) j = Concat(a, d) {axis = 1} y = Slice(j, two, five, one) }""",
     ),
+    "expand_attention": (
+        """graph(x: float[n, s, 6]) -> (y) { w: float[6, 24] = ... 1 b: float[24] = ... 2
+        y = com.microsoft.Attention(x, w) {num_heads = 2} }""",
+    ),
     "expand_dynamic_quantization": (
         "graph(x: float[n, 5]) -> (y: uint8[n, 5], s: float[], z: uint8[]) { y, s, z = DynamicQuantizeLinear(x) }",
     ),
