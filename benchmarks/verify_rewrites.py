@@ -1,9 +1,10 @@
 """Whether every rewrite of given models keeps their results.
 
-    python benchmarks/verify_rewrites.py MODEL.onnx ... [--level 99] [--rules-only] [--save FOLDER]
+    python benchmarks/verify_rewrites.py MODEL.onnx ... [--level 99] [--rules-only] [--floats] [--save FOLDER]
 
 Each rewrite is compared on random inputs with what it replaces, and each pass on the whole model, by the reference kernels: seconds
-for small models, minutes for large ones; `--rules-only` leaves out the passes. Listed are how many changes agree, what could not
+for small models, minutes for large ones; `--rules-only` leaves out the passes. `--floats` takes the rules by which
+quantized models run in floats, instead of those that make quantized operators. Listed are how many changes agree, what could not
 be compared and why, and what changes results; with that, the exit status is 1, and `--save` keeps the models that show it.
 """
 
@@ -16,14 +17,19 @@ from pathlib import Path
 from sardonyx.errors import SardonyxError
 from sardonyx.formats.onnx import load, save
 from sardonyx.optimize.pipeline import optimize
+from sardonyx.optimize.quantization import participation
 from sardonyx.optimize.report import Problem, Report
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.providers.reference.whole import run_model
 
 
-def prove(path: Path, level: int, *, rules_only: bool) -> Report:
+def prove(path: Path, level: int, *, rules_only: bool, floats: bool) -> Report:
     """Optimize the model of a file with every change compared."""
-    return optimize(load(path), level, evaluate=evaluate, verify=run_model, verifies_passes=not rules_only)
+    quantization = participation(() if floats else None, {})
+    return optimize(
+        load(path), level, evaluate=evaluate, verify=run_model, verifies_passes=not rules_only, enabled=quantization.enabled,
+        disabled=quantization.disabled,
+    )  # fmt: skip
 
 
 def keep(problem: Problem, folder: Path, source: Path) -> None:
@@ -40,13 +46,14 @@ def main() -> None:
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--level", type=int, default=99)
     parser.add_argument("--rules-only", action="store_true")
+    parser.add_argument("--floats", action="store_true")
     parser.add_argument("--save", type=Path)
     arguments = parser.parse_args()
     failed = False
     for path in arguments.models:
         start = time.perf_counter()
         try:
-            report = prove(path, arguments.level, rules_only=arguments.rules_only)
+            report = prove(path, arguments.level, rules_only=arguments.rules_only, floats=arguments.floats)
         except SardonyxError as error:
             failed = True
             print(f"{path.name}: {error}")
