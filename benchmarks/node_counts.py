@@ -5,7 +5,7 @@
 
 For each model three counts, over the main graph and all bodies:
 
-    graph       nodes of our optimized model before it is split among providers
+    graph       nodes of our optimized model before it is split among providers, with quantized operators as in a saved model
     steps       the same where the CPU provider computes a node in the store of another (an activation, a residual): one for each
                 group, as it runs. What ONNX Runtime writes as FusedConv, FusedGemm, BiasGelu or SkipLayerNormalization is this
     theirs      nodes of the model that ONNX Runtime saves at level 99, in which those fusions are nodes
@@ -32,6 +32,8 @@ import onnxruntime
 from sardonyx.formats.onnx import load
 from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import all_graphs
+from sardonyx.optimize.contract import Level
+from sardonyx.optimize.pipeline import optimize
 from sardonyx.partition.assign import assign
 from sardonyx.partition.cut import cut
 from sardonyx.provider import Provider
@@ -40,8 +42,9 @@ from sardonyx.providers.cpu.lowering import find_operator
 from sardonyx.providers.cpu.provider import NAME as CPU
 from sardonyx.providers.cpu.provider import create as create_cpu
 from sardonyx.providers.reference.provider import create as create_reference
-from sardonyx.session.build import prepare
+from sardonyx.providers.reference.provider import evaluate
 from sardonyx.session.options import SessionOptions
+from sardonyx.session.widening import widen_model
 
 _ONLY_LAYOUT = {"ReorderInput", "ReorderOutput"}
 
@@ -50,7 +53,9 @@ def ours(path: str) -> tuple[Counter[str], Counter[str]]:
     """Operators of our optimized model, and the anchors of its steps."""
     model = load(path)
     providers: list[Provider] = [create_cpu({}), create_reference({})]
-    prepare(model, SessionOptions(), providers, frozenset(), providers)
+    optimize(model, Level.ALL, evaluate=evaluate)
+    if widen_model(model, providers, SessionOptions()):
+        optimize(model, Level.ALL, evaluate=evaluate)
     operators = Counter(node.op_type for graph in _graphs(model) for node in graph)
     steps: Counter[str] = Counter()
     for graph in list(_graphs(model)):
