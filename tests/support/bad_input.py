@@ -12,6 +12,8 @@ import onnx
 from onnx import AttributeProto, helper
 from support.backend_suite import SuiteCase, cases_of
 
+from sardonyx.ops.schemas import find_schema
+
 __all__ = ["BadCase", "bad_cases", "operators", "samples_of"]
 
 _NAME = "the node"
@@ -62,6 +64,31 @@ def bad_cases(case: SuiteCase) -> Iterator[BadCase]:
     for attribute in case.model.graph.node[0].attribute:
         for value in _values(attribute):
             yield _with(case, f"{attribute.name} = {value!r}", inputs, attribute.name, value)
+    for name, kind in _left_out(case.model):
+        for value in _LEFT_OUT[kind]:
+            bad = _with(case, f"{name} = {value!r}", inputs)
+            bad.model.graph.node[0].attribute.append(helper.make_attribute(name, value, attr_type=kind))
+            yield bad
+
+
+_LEFT_OUT: dict[int, Sequence[Any]] = {
+    AttributeProto.INT: (-7, 0, 99, _HUGE),
+    AttributeProto.FLOAT: (float("nan"), float("inf"), -1.0),
+    AttributeProto.STRING: ("no such word",),
+    AttributeProto.INTS: ([-7], [0, 0], [99, 99], [_HUGE], [_HUGE] * 2),
+}
+"""What attributes get that the case leaves to their defaults, by kind."""
+
+
+def _left_out(model: Any) -> Iterator[tuple[str, int]]:
+    """Name and kind of the attributes that the node could have."""
+    node = model.graph.node[0]
+    versions = {item.domain: item.version for item in model.opset_import}
+    schema = find_schema(node.domain, node.op_type, versions.get(node.domain, 1))
+    given = {attribute.name for attribute in node.attribute}
+    for attribute in schema.attributes.values() if schema is not None else ():
+        if attribute.name not in given and int(attribute.kind) in _LEFT_OUT:
+            yield attribute.name, int(attribute.kind)
 
 
 def _arrays(array: Any) -> Iterator[tuple[str, Any]]:

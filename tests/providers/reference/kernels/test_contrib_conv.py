@@ -82,3 +82,12 @@ def test_bad_arguments_are_named(inputs: tuple[Any, ...], attributes: dict[str, 
     """The message holds what was found."""
     with pytest.raises(InvalidArgument, match=message):
         run(*inputs, **attributes)
+
+
+def test_no_positions_carry_the_state_on():
+    """An input of length 0 gives an output of length 0 and the past state."""
+    x, weight = np.zeros((1, 3, 0), np.float32), np.ones((3, 1, 2), np.float32)
+    past = np.arange(3, dtype=np.float32).reshape(1, 3, 1)
+    y, state = run_op("CausalConvWithState", x, weight, None, past, domain="com.microsoft", outputs=2)
+    assert y.shape == (1, 3, 0)
+    assert (state == past).all()

@@ -12,6 +12,7 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.kernels.delegate import run_standard
+from sardonyx.providers.reference.kernels.dimensions import check_output_size
 from sardonyx.providers.reference.kernels.precision import widen
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -49,15 +50,12 @@ def microsoft_causal_conv_with_state(
     if past_state is not None and state_window and len(past_state) != state_window:
         raise InvalidArgument(f"past_state has shape {past_state.shape}; expected state_window, {state_window}, slots in front")
     past = None if past_state is None else past_state[-1] if state_window else past_state
+    check_output_size((max(state_window, 1), *first.shape[:2], length), x.itemsize)
     joined = np.concatenate([_start(past, first, length, channels_last), first], axis=-1)
-    y = run_standard(
-        "Conv",
-        widen(joined),
-        widen(weight),
-        None if bias is None else widen(bias),
-        group=weight.shape[0],
-        dilations=(dilation,),
-    )
+    wide = None if bias is None else widen(bias)
+    y = np.zeros(first.shape, np.float32)
+    if first.size:
+        y = run_standard("Conv", widen(joined), widen(weight), wide, group=weight.shape[0], dilations=(dilation,))
     y = y if activation == "none" else run_standard("Swish", y)
     y = _channels_back(y.astype(x.dtype, copy=False), channels_last, x.shape)
     states = [_state_after(joined, first.shape[-1] - back, length) for back in range(max(state_window, 1) - 1, -1, -1)]
