@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.models import model
-from support.slow_device import TimedDevice
+from support.slow_device import FakeClock, TimedDevice
 
 import sardonyx as ort
 from sardonyx.errors import InvalidArgument
@@ -34,11 +34,20 @@ TEXT = """graph(x: float[n, 64]) -> (y: float[n, 64]) {
 FEED = {"x": np.zeros((16, 64), np.float32)}
 
 
+CLOCK = FakeClock()
+"""Nothing here takes time but what says so."""
+
+
 @pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measure for a shorter time than users do."""
-    monkeypatch.setattr(placement_samples, "_BUDGET_S", 0.005)
-    monkeypatch.setattr(placement_profile, "_RUN_BUDGET_S", 0.02)
+def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure by a pretended clock, for a shorter time than users do."""
+    monkeypatch.setattr(placement_samples, "_BUDGET_S", 0.0005)
+    monkeypatch.setattr(placement_samples, "_now", CLOCK)
+    monkeypatch.setattr(placement_profile, "_RUN_BUDGET_S", 0.0005)
+
+
+def _device(node_us: float, copy_us: float) -> TimedDevice:
+    return TimedDevice(node_us=node_us, copy_us=copy_us, wait=CLOCK.wait)
 
 
 def _providers(*first: Provider) -> list[Provider]:
@@ -62,7 +71,7 @@ def _session(profile: Profile, device: TimedDevice, folder: Path) -> ort.Inferen
 
 def test_whole_runs_are_timed_for_each_provider() -> None:
     """The slow device at least as slow as it is; and the placement that the profile leads to, where it is a mixture."""
-    profile = _profiled(TimedDevice(node_us=500, copy_us=200))
+    profile = _profiled(_device(node_us=500, copy_us=200))
     ((key, times),) = profile.models.items()
     assert len(key) == 16
     assert times["TimedDevice"] > 3 * 500 + 4 * 200 > times[REFERENCE]
@@ -71,22 +80,22 @@ def test_whole_runs_are_timed_for_each_provider() -> None:
 
 def test_what_was_measured_by_pieces_agrees_with_whole_runs() -> None:
     """On the slow device, where nearly all time is known."""
-    profile = _profiled(TimedDevice(node_us=500, copy_us=200))
+    profile = _profiled(_device(node_us=500, copy_us=200))
     (neg,) = (sample for sample in profile.samples if (sample.provider, sample.operator) == ("TimedDevice", "Neg"))
-    assert 400 < neg.inside_us < 1000
+    assert neg.inside_us == pytest.approx(500, rel=0.01)
     assert profile.sizes == {"n": 16}
 
 
 def test_a_slow_device_gets_nothing(tmp_path: Path) -> None:
     """Though it is asked first, which is what greedy placement goes by."""
-    device = TimedDevice(node_us=500, copy_us=200)
+    device = _device(node_us=500, copy_us=200)
     session = _session(_profiled(device), device, tmp_path)
     assert {placement.provider for placement in session.explain()} == {REFERENCE}
 
 
 def test_a_fast_device_gets_its_part(tmp_path: Path) -> None:
     """Where the profile says that it is faster, and so does a whole run."""
-    device = TimedDevice(node_us=0, copy_us=0)
+    device = _device(node_us=0, copy_us=0)
     found = _profiled(device)
     faster = [Sample(**{field: getattr(sample, field) for field in Sample.__slots__} | {"inside_us": 500.0})
               if sample.provider == REFERENCE else sample for sample in found.samples]  # fmt: skip
@@ -96,7 +105,7 @@ def test_a_fast_device_gets_its_part(tmp_path: Path) -> None:
 
 def test_a_profile_serves_other_sizes(tmp_path: Path) -> None:
     """Its file, read again, decides for a session of the same model."""
-    device = TimedDevice(node_us=500, copy_us=200)
+    device = _device(node_us=500, copy_us=200)
     save_profile(_profiled(device), tmp_path / "a.json")
     loaded = load_profile(tmp_path / "a.json")
     session = _session(loaded, device, tmp_path)
@@ -132,7 +141,7 @@ def test_in_bodies_the_best_single_provider_is_asked_first(tmp_path: Path) -> No
         y = Exp(b)
     }"""
     feed: dict[str, Any] = {"x": np.zeros(64, np.float32), "c": np.array(True)}
-    device = TimedDevice(node_us=500, copy_us=200)
+    device = _device(node_us=500, copy_us=200)
     found = profile_placement(to_bytes(model(text)), SessionOptions(), _providers(device), feed)
     save_profile(found, tmp_path / "p.json")
     options = SessionOptions()
