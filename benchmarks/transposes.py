@@ -24,7 +24,7 @@ from sardonyx.codegen.target import host_target
 from sardonyx.formats.onnx import load
 from sardonyx.ir import Graph, Node, Value
 from sardonyx.ir.walk import all_nodes
-from sardonyx.partition.transposes.permutation import changes_layout, moves_nothing, permutation_of
+from sardonyx.optimize.transposes.permutation import changes_layout, moves_nothing, permutation_of
 from sardonyx.provider import Body, Partition
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.provider import CpuProvider

@@ -10,7 +10,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.ir import Model
 from sardonyx.ir.verify import verify
 from sardonyx.ops.infer import infer_graph
-from sardonyx.partition.push_transposes import push_transposes
+from sardonyx.optimize.transposes.push import push_transposes
 
 __all__ = ["operators", "pushed"]
 

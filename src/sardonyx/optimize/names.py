@@ -100,6 +100,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "ReshapeFusion": ("merge_reshapes", "merge_squeezes", "merge_unsqueezes", "simplify_reshapes"),
     "SliceConcatToSpaceToDepthFusion": ("fuse_conv_gather", "fuse_space_to_depth"),
     "SimplifiedLayerNormFusion": ("fuse_rms_norm", "fuse_rms_norm_unscaled"),
+    "TransposeOptimizer": ("merge_transposes", "move_transposes"),
     "WeightBiasQuantization": ("quantize_bias", "quantize_weights"),
     "WhereDummyDq": ("quantize_where_scalar",),
 }
@@ -137,7 +138,6 @@ ELSEWHERE: Mapping[str, str] = {
     "QDQS8ToU8Transformer": "it is about ONNX Runtime's kernels, which prefer uint8; those here take both types alike",
     "STFTDecomposition": "the reference provider runs STFT itself",
     "SkipLayerNormFusion": _PROVIDER,
-    "TransposeOptimizer": "the layout step does it, for the part of a provider that asks for it",
     "TransposeOptimizer_CPUExecutionProvider": "the layout step does it, for the part of a provider that asks for it",
     "UpstreamGather": _TRAINING,
     "UpstreamReshape": _TRAINING,

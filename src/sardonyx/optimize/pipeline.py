@@ -27,6 +27,7 @@ from sardonyx.optimize.passes.fold_constants import FOLD_CONSTANTS
 from sardonyx.optimize.passes.fold_dequantization import FOLD_DEQUANTIZATION
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
+from sardonyx.optimize.passes.move_transposes import MOVE_TRANSPOSES
 from sardonyx.optimize.passes.simplify_reshapes import SIMPLIFY_RESHAPES
 from sardonyx.optimize.passes.split_parts import SPLIT_PARTS
 from sardonyx.optimize.quantization import OPTIONAL
@@ -118,7 +119,7 @@ PASSES: dict[Level, tuple[Pass, ...]] = {
         SPLIT_PARTS,
     ),
     Level.EXTENDED: (FOLD_DEQUANTIZATION,),
-    Level.LAYOUT: (),
+    Level.LAYOUT: (MOVE_TRANSPOSES,),
 }
 """The passes that each level adds, in order; the level's rules are applied after them."""
 

@@ -17,9 +17,9 @@ from sardonyx import errors
 from sardonyx.errors import EPFail, SardonyxError, blamed, located
 from sardonyx.ir import Graph, Node
 from sardonyx.ops.schema import place_of
+from sardonyx.optimize.transposes.push import push_transposes
 from sardonyx.partition.contexts import context_claim, is_context
 from sardonyx.partition.layout import lay_out
-from sardonyx.partition.push_transposes import push_transposes
 from sardonyx.partition.shape_nodes import shape_nodes
 from sardonyx.provider import HOST, Capability, Claims, GraphView, Layout, Provider
 

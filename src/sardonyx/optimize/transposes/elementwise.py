@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sardonyx.ir import Node
-from sardonyx.partition.transposes.edit import Edit, is_neutral
-from sardonyx.partition.transposes.handler import Handler, all_inputs
-from sardonyx.partition.transposes.permutation import Permutation
+from sardonyx.optimize.transposes.edit import Edit, is_neutral
+from sardonyx.optimize.transposes.handler import Handler, all_inputs
+from sardonyx.optimize.transposes.permutation import Permutation
 
 __all__ = ["ELEMENTWISE", "push_broadcast", "push_first", "push_simple"]
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sardonyx.ir import Attribute, AttributeKind, Node, TensorType
-from sardonyx.partition.transposes.edit import Edit, axes_of
-from sardonyx.partition.transposes.handler import Handler
-from sardonyx.partition.transposes.permutation import Permutation, inverse
+from sardonyx.optimize.transposes.edit import Edit, axes_of
+from sardonyx.optimize.transposes.handler import Handler
+from sardonyx.optimize.transposes.permutation import Permutation, inverse
 
 __all__ = ["VECTORS"]
 

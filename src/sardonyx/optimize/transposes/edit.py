@@ -16,7 +16,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Attribute, AttributeKind, Graph, Node, Tensor, TensorType, Value
-from sardonyx.partition.transposes.permutation import (
+from sardonyx.optimize.transposes.permutation import (
     Permutation,
     identity,
     inverse,

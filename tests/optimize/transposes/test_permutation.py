@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from support.models import graph
 
-from sardonyx.partition.transposes.permutation import (
+from sardonyx.optimize.transposes.permutation import (
     changes_layout,
     identity,
     inverse,

@@ -20,9 +20,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sardonyx.ir import Node, Shape, TensorType, Value
 from sardonyx.ir.shape import product
-from sardonyx.partition.transposes.edit import Edit
-from sardonyx.partition.transposes.handler import Handler
-from sardonyx.partition.transposes.permutation import Permutation, inverse, permutation_of, permuted
+from sardonyx.optimize.transposes.edit import Edit
+from sardonyx.optimize.transposes.handler import Handler
+from sardonyx.optimize.transposes.permutation import Permutation, inverse, permutation_of, permuted
 
 __all__ = ["RESHAPES", "pull_through_reshape"]
 
@@ -131,7 +131,7 @@ def _flatten(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 def pull_through_reshape(edit: Edit, transpose: Node, offered: Collection[Node]) -> bool:
     """Put `transpose` in front of the Reshape of `offered` that it reads, where it meets another one; whether it was."""
-    permutation, result = permutation_of(transpose), transpose.inputs[0]
+    permutation, result = permutation_of(transpose), transpose.inputs[0] if transpose.inputs else None
     node = None if result is None else result.producer
     if permutation is None or result is None or node is None or node.op_type != "Reshape" or node not in offered or node.domain:
         return False

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from sardonyx.ir import Node, Value
-from sardonyx.partition.transposes.edit import Edit
-from sardonyx.partition.transposes.permutation import Permutation
+from sardonyx.optimize.transposes.edit import Edit
+from sardonyx.optimize.transposes.permutation import Permutation
 
 __all__ = ["Carriers", "Handler", "Push", "all_inputs", "first_input"]
 

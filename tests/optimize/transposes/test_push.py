@@ -13,7 +13,7 @@ import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir.text import print_graph
 from sardonyx.ir.verify import verify
-from sardonyx.partition.push_transposes import push_transposes
+from sardonyx.optimize.transposes.push import push_transposes
 
 HEAD = "graph(x: float[2, 3, 4, 5]) -> (y: float{shape}) {{\n    t: float[2, 4, 5, 3] = Transpose(x) {{perm = [0, 2, 3, 1]}}\n"
 

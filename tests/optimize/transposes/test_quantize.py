@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.models import graph
 from support.transposing import operators, pushed
 
-from sardonyx.partition.push_transposes import push_transposes
+from sardonyx.optimize.transposes.push import push_transposes
 
 SCALES = "s: float[] = 0.5\n z: int8[] = 1\n v: float[3] = [0.5, 1, 2]\n w: int8[3] = [0, 1, 2]"
 

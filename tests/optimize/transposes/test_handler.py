@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.models import graph
 
-from sardonyx.partition.transposes.handler import all_inputs, first_input
+from sardonyx.optimize.transposes.handler import all_inputs, first_input
 
 
 def test_inputs_that_carry_the_layout() -> None:

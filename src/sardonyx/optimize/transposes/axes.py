@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 
 from sardonyx.ir import Attribute, Node
-from sardonyx.partition.transposes.edit import Edit, axes_of
-from sardonyx.partition.transposes.handler import Handler, all_inputs
-from sardonyx.partition.transposes.permutation import Permutation, reordering
+from sardonyx.optimize.transposes.edit import Edit, axes_of
+from sardonyx.optimize.transposes.handler import Handler, all_inputs
+from sardonyx.optimize.transposes.permutation import Permutation, reordering
 
 __all__ = ["AXES", "axis_of", "push_axis"]
 

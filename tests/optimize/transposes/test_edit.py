@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.models import graph
 
-from sardonyx.partition.transposes.edit import Edit, axes_of, is_neutral, source_of
+from sardonyx.optimize.transposes.edit import Edit, axes_of, is_neutral, source_of
 
 TEXT = """graph(x: float[2, 3, 4], z: float[2, 3, 4]) -> (y: float[2, 4, 3]) {
     k: float[3] = [1, 2, 3]

@@ -38,7 +38,7 @@ def test_a_symbolic_batch_is_copied() -> None:
     """One dimension that is not known may be said by 0, another by -1."""
     from support.models import graph
 
-    from sardonyx.partition.push_transposes import push_transposes
+    from sardonyx.optimize.transposes.push import push_transposes
 
     held = graph("""graph(x: float[n, 3, 4, m]) -> (y: float[n, 4*m, 3]) {
         s: int64[3] = [0, -1, 3]

@@ -10,8 +10,9 @@ nodes stay the same objects; `transposes/` says for each operator what changes.
 
 **What pays.** A transpose costs as much as its tensor has dimensions that are not 1, and nothing where it moves only dimensions of
 1; constants, also behind DequantizeLinear, are transposed at once and cost nothing. Those that go must outweigh those that
-come. A transpose between the channels-first and the channels-last layout moves on at no charge, since there will be others to
-meet it; any other, and one behind an operator that makes its tensor larger or several of it, only where a transpose waits below.
+come. Where a provider's part is being converted, a transpose between the channels-first and the channels-last layout moves on at
+no charge, since there will be others to meet it. Any other, and one behind an operator that makes its tensor larger or several of
+it, moves only where a transpose waits below.
 
 Left alone: nodes that the caller does not offer, operators without a handler, and inputs of unknown rank. O(nodes).
 """
@@ -21,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from sardonyx.ir import Attribute, AttributeKind, Graph, Node, Value
-from sardonyx.partition.transposes.axes import AXES
-from sardonyx.partition.transposes.edit import Edit
-from sardonyx.partition.transposes.elementwise import ELEMENTWISE
-from sardonyx.partition.transposes.handler import Handler
-from sardonyx.partition.transposes.permutation import (
+from sardonyx.optimize.transposes.axes import AXES
+from sardonyx.optimize.transposes.edit import Edit
+from sardonyx.optimize.transposes.elementwise import ELEMENTWISE
+from sardonyx.optimize.transposes.handler import Handler
+from sardonyx.optimize.transposes.permutation import (
     Permutation,
     changes_layout,
     identity,
@@ -34,9 +35,9 @@ from sardonyx.partition.transposes.permutation import (
     then,
     weight_of,
 )
-from sardonyx.partition.transposes.quantize import MICROSOFT, QUANTIZATION, keep_units_whole
-from sardonyx.partition.transposes.reshape import RESHAPES, pull_through_reshape
-from sardonyx.partition.transposes.vectors import VECTORS
+from sardonyx.optimize.transposes.quantize import MICROSOFT, QUANTIZATION, keep_units_whole
+from sardonyx.optimize.transposes.reshape import RESHAPES, pull_through_reshape
+from sardonyx.optimize.transposes.vectors import VECTORS
 
 __all__ = ["handled_operators", "push_transposes"]
 
@@ -52,14 +53,20 @@ def handled_operators(domain: str = "") -> tuple[str, ...]:
     return tuple(sorted(_HANDLERS.get(domain, {})))
 
 
-def push_transposes(graph: Graph, offered: Collection[Node]) -> None:
-    """Push the transposes of `graph` through the nodes of `offered`; transposes that nobody reads any more are removed."""
+def push_transposes(graph: Graph, offered: Collection[Node], *, between_layouts: bool = True) -> None:
+    """Push the transposes of `graph` through the nodes of `offered`; transposes that nobody reads any more are removed.
+
+    Args:
+        graph: where.
+        offered: the nodes that may be changed.
+        between_layouts: whether transposes between the channels-first and the channels-last layout move on at no charge.
+    """
     edit, leading = Edit(graph), _leading(graph, offered)
     for node in graph:
         if permutation_of(node) is not None:
             _merge(node)
         elif node in offered:
-            _push(edit, node, leading)
+            _push(edit, node, leading, between_layouts)
     _sweep(graph)
     for node in graph:
         pull_through_reshape(edit, node, offered)
@@ -91,12 +98,13 @@ def _leading(graph: Graph, offered: Collection[Node]) -> set[Value]:
     return found
 
 
-def _push(edit: Edit, node: Node, leading: Collection[Value]) -> None:
+def _push(edit: Edit, node: Node, leading: Collection[Value], between_layouts: bool) -> None:
     handler = _handler_of(node)
     if handler is None:
         return
     for permutation in _in_front(node, handler):
-        if _pays(edit, node, handler, permutation, leading) and handler.push(edit, node, permutation):
+        is_free = between_layouts and changes_layout(permutation)
+        if _pays(edit, node, handler, permutation, leading, is_free) and handler.push(edit, node, permutation):
             return
 
 
@@ -106,12 +114,12 @@ def _in_front(node: Node, handler: Handler) -> list[Permutation]:
     return list(dict.fromkeys(permutation for permutation in found if permutation is not None))
 
 
-def _pays(edit: Edit, node: Node, handler: Handler, permutation: Permutation, leading: Collection[Value]) -> bool:
+def _pays(edit: Edit, node: Node, handler: Handler, permutation: Permutation, leading: Collection[Value], is_free: bool) -> bool:
     carriers = handler.carriers(node)
     if any(value is not None and value.shape is None for value in carriers):
         return False
     meets = any(value in leading for value in node.outputs)
-    moves_on = changes_layout(permutation) and not handler.grows
+    moves_on = is_free and not handler.grows
     charge = 0 if meets or (moves_on and len(node.outputs) == 1) else sum(weight_of(value.shape) for value in node.outputs)
     gain = sum(weight_of(value.shape) for value in node.outputs if _is_undone(value, permutation))
     going = edit.going(carriers, permutation, node if charge else None)

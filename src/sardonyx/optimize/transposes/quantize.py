@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from sardonyx.ir import Attribute, AttributeKind, Node, TensorType, Value
-from sardonyx.partition.transposes.axes import axis_of, push_axis
-from sardonyx.partition.transposes.edit import Edit, has_axis
-from sardonyx.partition.transposes.elementwise import push_first, push_simple
-from sardonyx.partition.transposes.handler import Handler
-from sardonyx.partition.transposes.permutation import Permutation, permutation_of, permuted
+from sardonyx.optimize.transposes.axes import axis_of, push_axis
+from sardonyx.optimize.transposes.edit import Edit, has_axis
+from sardonyx.optimize.transposes.elementwise import push_first, push_simple
+from sardonyx.optimize.transposes.handler import Handler
+from sardonyx.optimize.transposes.permutation import Permutation, permutation_of, permuted
 
 __all__ = ["MICROSOFT", "QUANTIZATION", "keep_units_whole"]
 
