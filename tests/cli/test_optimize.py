@@ -64,7 +64,7 @@ def test_json_has_the_report(invoke: Callable[..., Result], turned: Path) -> Non
 def test_levels_and_names(invoke: Callable[..., Result], turned: Path) -> None:
     """--level and --disable limit what is done; an unknown name is told."""
     assert "5 -> 5 nodes" in invoke("optimize", turned, "--level", "none").output
-    assert "5 -> 4 nodes" in invoke("optimize", turned, "--disable", "merge_transposes").output
+    assert "5 -> 4 nodes" in invoke("optimize", turned, "--disable", "TransposeOptimizer").output
     result = invoke("optimize", turned, "--disable", "merge_transpose")
     assert result.exit_code == 1
     assert "did you mean merge_transposes" in result.stderr
