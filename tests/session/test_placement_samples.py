@@ -67,8 +67,8 @@ def test_what_a_node_takes_is_found_without_copies() -> None:
     samples = _measured(_device(node_us=500, copy_us=200))
     device = _of(samples, "TimedDevice")
     assert set(device) == {"Neg", "Relu"}
-    assert device["Neg"].alone_us == pytest.approx(500, abs=2)
-    assert device["Neg"].inside_us == pytest.approx(500, abs=2)
+    assert device["Neg"].alone_us == pytest.approx(500, abs=20)
+    assert device["Neg"].inside_us == pytest.approx(500, abs=20)
     assert (device["Neg"].size_bytes, device["Neg"].output_bytes) == (8192, (4096,))
     assert set(_of(samples, "ReferenceExecutionProvider")) == {"Neg", "Relu", "Exp"}
 
@@ -97,9 +97,9 @@ def test_copies_are_measured_at_rising_sizes() -> None:
 def test_the_fastest_run_counts() -> None:
     """The first, which may have to warm up, does not; unless it is far over the budget."""
     pauses_us = iter([20_000, 1000, *[3000] * 100])
-    assert fastest_us(lambda: CLOCK.wait(next(pauses_us)), 0.01) == pytest.approx(1000, abs=1)
+    assert fastest_us(lambda: CLOCK.wait(next(pauses_us)), 0.01) == pytest.approx(1000, abs=20)
     calls: list[float] = []
-    assert fastest_us(lambda: (calls.append(0), CLOCK.wait(10_000)), 0.0001) == pytest.approx(10_000, abs=1)
+    assert fastest_us(lambda: (calls.append(0), CLOCK.wait(10_000)), 0.0001) == pytest.approx(10_000, abs=20)
     assert len(calls) == 1
 
 
@@ -112,5 +112,5 @@ def test_runs_take_turns_until_each_has_its_time() -> None:
         CLOCK.wait(pause_us)
 
     found = in_turns_us({"slow": lambda: run("slow", 4000), "fast": lambda: run("fast", 1000)}, 0.02)
-    assert found == pytest.approx({"slow": 4000, "fast": 1000}, abs=1)
+    assert found == pytest.approx({"slow": 4000, "fast": 1000}, abs=20)
     assert counts["fast"] > counts["slow"] >= 2
