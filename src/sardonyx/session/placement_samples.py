@@ -201,13 +201,18 @@ def fastest_us(run: Callable[[], Any], budget_s: float) -> float:
 
 def in_turns_us(runs: Mapping[str, Callable[[], Any]], budget_s: float) -> dict[str, float]:
     """The shortest time of each, in microseconds, where they take turns, so that what disturbs one disturbs all."""
-    times = {name: [_seconds(run)] for name, run in runs.items()}
-    waiting = [name for name, (first,) in times.items() if first <= 10 * budget_s]
-    while waiting:
-        for name in waiting:
-            times[name].append(_seconds(runs[name]))
-        waiting = [name for name in waiting if sum(times[name]) < budget_s or len(times[name]) < _LEAST_RUNS]
-    return {name: 1e6 * min(found) for name, found in times.items()}
+    best = {name: _seconds(run) for name, run in runs.items()}
+    left_s = dict.fromkeys((name for name, first in best.items() if first <= 10 * budget_s), budget_s)
+    rounds = 0
+    while left_s:
+        rounds += 1
+        for name in list(left_s):
+            taken = _seconds(runs[name])
+            best[name] = min(best[name], taken)
+            left_s[name] -= taken
+            if left_s[name] <= 0 and rounds >= _LEAST_RUNS:
+                del left_s[name]
+    return {name: 1e6 * taken for name, taken in best.items()}
 
 
 def _seconds(run: Callable[[], Any]) -> float:
