@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -28,6 +29,16 @@ def test_objects_come_back_in_the_order_of_the_texts() -> None:
     """Whatever the order in which the process is done with them."""
     texts = [_text(number) for number in range(20)]
     assert compile_texts(texts, host_target(), 1) == [_here(text) for text in texts]
+
+
+def test_more_objects_than_a_pipe_holds_come_back() -> None:
+    """Texts are all sent before the first object is read, and nobody waits for the other."""
+    numbers = "\n".join(f"%v{i} = {'mul' if i % 2 else 'xor'} i64 %v{i - 1}, {2 * i + 3}" for i in range(1, 400))
+    texts = [f"define i64 @f{number}(i64 %v0) {{\n{numbers}\nret i64 %v399 }}" for number in range(200)]
+    started = time.monotonic()
+    objects = compile_texts(texts, host_target(), 0)
+    assert sum(map(len, objects)) > 200_000
+    assert time.monotonic() - started < llvm.IDLE_SECONDS
 
 
 def test_many_threads_share_the_process() -> None:

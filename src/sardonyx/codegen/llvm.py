@@ -159,8 +159,8 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
             reply = (number, compile_text(*arguments), "")
         except (ValueError, RuntimeError) as error:
             reply = (number, b"", str(error))
+        patience.renew()
         with lock:
-            patience.renew()
             marshal.dump(reply, replies)
             replies.flush()
 
@@ -169,8 +169,7 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     with ThreadPoolExecutor(threads) as pool, contextlib.suppress(EOFError):
         while True:
             request = marshal.load(requests)
-            with lock:
-                patience.renew()
+            patience.renew()  # never waits for those who write: the other side may read only when it has sent all
             pool.submit(answer, *request)
 
 
@@ -178,15 +177,17 @@ class _Patience:
     """Ends the process when it has not been renewed for a while."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self.renew()
 
     def renew(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = threading.Timer(IDLE_SECONDS, os._exit, (0,))
-        self._timer.daemon = True
-        self._timer.start()
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = threading.Timer(IDLE_SECONDS, os._exit, (0,))
+            self._timer.daemon = True
+            self._timer.start()
 
 
 if __name__ == "__main__":
