@@ -18,6 +18,7 @@ errors grow with the length of a chain. Chains depend on the sizes of the kernel
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -171,6 +172,7 @@ class ConvTiling:
         return f"{self.heights[self.vectors][0]}x{self.panel}"
 
 
+@functools.cache
 def conv_tiling(target: Target) -> ConvTiling:
     """The tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
     lanes = target.lanes(32)

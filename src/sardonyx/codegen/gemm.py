@@ -20,6 +20,7 @@ Tails: what is left of M and N after whole tiles is covered by smaller ones, the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -130,6 +131,7 @@ class Tiling:
         return f"{self.tiles[0][1][0]}x{self.panel}"
 
 
+@functools.cache
 def tiling(target: Target) -> Tiling:
     """The tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
     lanes = target.lanes(32)

@@ -23,7 +23,7 @@ class Sizes:
 
     def __call__(self, dim: Dim) -> int:
         """The value of `dim`."""
-        if not isinstance(dim, Expr):
+        if type(dim) is int or not isinstance(dim, Expr):
             return dim
         found = self._known.get(dim)
         if found is None:
@@ -32,13 +32,13 @@ class Sizes:
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
         """The value of each dimension."""
-        return tuple(self(dim) for dim in shape)
+        return tuple([dim if type(dim) is int else self(dim) for dim in shape])
 
     def product(self, dims: Sequence[Dim]) -> int:
         """The product of the values of `dims`."""
         result = 1
         for dim in dims:
-            result *= self(dim)
+            result *= dim if type(dim) is int else self(dim)
         return result
 
 

@@ -7,6 +7,7 @@ On axis i, tap k of place p reads element p * strides[i] + k * dilations[i] - be
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 
 from sardonyx.codegen.window import WindowAxis
@@ -45,7 +46,7 @@ class Place:
     """How many places the window has; -1 where it is longer than the axis with its padding."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True)
 class Window:
     """The attributes of a window, with defaults filled in; one number for each spatial axis."""
 
@@ -79,7 +80,7 @@ class Window:
             return any(extent > 1 for extent in self.extents)
         return any(self.pads) or self.ceil_mode
 
-    @property
+    @functools.cached_property
     def extents(self) -> tuple[int, ...]:
         """From the first tap to behind the last one on each axis."""
         return tuple((taps - 1) * dilation + 1 for taps, dilation in zip(self.kernel, self.dilations, strict=True))
