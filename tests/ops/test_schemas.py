@@ -78,6 +78,11 @@ def test_unknown_operator_message_lists_close_names_and_domains() -> None:
     assert "known are ai.onnx, ai.onnx.ml" in unknown_operator("my.domain", "Thing", 1)
 
 
+def test_a_model_saved_for_one_processor_says_how_to_save_it_for_all() -> None:
+    """The blocks of com.microsoft.nchwc are of a size that the file does not tell."""
+    assert "ORT_ENABLE_EXTENDED or lower" in unknown_operator("com.microsoft.nchwc", "Conv", 1)
+
+
 def _check(op_type: str, inputs: list[Value | None], version: int, outputs: int = 1, **attributes: object) -> None:
     schema = find_schema("", op_type, version)
     assert schema is not None

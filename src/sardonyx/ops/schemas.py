@@ -51,10 +51,19 @@ def known_domains() -> tuple[str, ...]:
     return tuple(sorted(table().domains | {domain for domain, _ in CONTRIB_SCHEMAS}))
 
 
+_BLOCKED_LAYOUT = "com.microsoft.nchwc"
+"""The domain of ONNX Runtime's kernels for channels in blocks."""
+
+
 def unknown_operator(domain: str, op_type: str, version: int) -> str:
     """The message for an operator without schema: what the nearest known ones are and which domains there are."""
     label = f"{domain + '.' if domain else ''}{op_type}"
     domains = ", ".join(name or "ai.onnx" for name in known_domains())
+    if domain == _BLOCKED_LAYOUT:
+        return (
+            f"operator {label}: ONNX Runtime saved this model at a level at which weights are packed for one processor, in blocks whose "
+            "size the file does not tell; save it again with graph_optimization_level ORT_ENABLE_EXTENDED or lower"
+        )
     if domain not in known_domains():
         return f"operator {label}: the domain {domain!r} is unknown, known are {domains}; register the library of a custom operator"
     names = _operator_names(domain)
