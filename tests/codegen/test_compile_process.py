@@ -115,7 +115,8 @@ def test_a_forked_child_has_a_process_of_its_own() -> None:
         "assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0\n"
         "assert compile_texts(['define i64 @f() { ret i64 1 }'], host_target(), 1) == one"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, capture_output=True)
+    assert not done.stderr
 
 
 def test_an_interrupt_leaves_nothing_behind() -> None:

@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -115,9 +116,15 @@ class CompileProcess:
     def forget(self) -> None:
         """After a fork, in the child: the process and the lock are the parent's."""
         self._lock = threading.Lock()
-        if self._process is not None:
-            self._process.returncode = 0
-            self._process = None
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.returncode = 0
+        with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    os.close(pipe.fileno())  # not pipe.close(), which would write what the parent was about to
+            del pipe, process
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self._process is None or self._process.poll() is not None:
