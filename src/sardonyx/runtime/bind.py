@@ -17,8 +17,8 @@ import numpy as np
 
 from sardonyx.arena import Lifetime, place
 from sardonyx.dtypes import DataType, bit_width
-from sardonyx.errors import EPFail, SardonyxError, blamed
 from sardonyx.provider import HOST, Bound, Memory, TensorSpec
+from sardonyx.runtime.failures import blame, check_count
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 from sardonyx.trace import span
 
@@ -188,17 +188,10 @@ def _bind_step(step: ProgramStep, shapes: Shapes) -> Bound:
     try:
         bound = step.program.bind(shapes)
         count = len(bound.outputs)
-    except EPFail as error:
-        blamed(error, step.provider)
-        raise
-    except SardonyxError:
-        raise
     except Exception as error:
-        message = f"{step.provider} failed to bind its partition {step.name} to {shapes}: {type(error).__name__}: {error}"
-        raise blamed(EPFail(message), step.provider) from error
-    if count != len(step.outputs):
-        message = f"{step.provider} gives {count} sizes for partition {step.name}, expected {len(step.outputs)}"
-        raise blamed(EPFail(message), step.provider)
+        blame(error, step, f"bind its partition {step.name} to {shapes}")
+        raise
+    check_count(count, step, "gives {} sizes")
     return bound
 
 

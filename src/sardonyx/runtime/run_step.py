@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.errors import EPFail, SardonyxError, blamed
 from sardonyx.provider import HOST, Bound
 from sardonyx.runtime.bind import BoundStep
+from sardonyx.runtime.failures import blame, check_count
 from sardonyx.runtime.plan import CopyStep, ProgramStep
 
 __all__ = ["Arenas", "call", "copy", "run_program", "run_trivial", "shape_of"]
@@ -45,17 +45,10 @@ def call(step: ProgramStep, bound: Bound, inputs: list[Any], outputs: Sequence[A
     try:
         values = step.program.run(bound, inputs, outputs, scratch)
         count = len(values)
-    except EPFail as error:
-        blamed(error, step.provider)
-        raise
-    except SardonyxError:
-        raise
     except Exception as error:
-        message = f"{step.provider} failed to run its partition {step.name}: {type(error).__name__}: {error}"
-        raise blamed(EPFail(message), step.provider) from error
-    if count != len(step.outputs):
-        message = f"{step.provider} returned {count} values for partition {step.name}, expected {len(step.outputs)}"
-        raise blamed(EPFail(message), step.provider)
+        blame(error, step, f"run its partition {step.name}")
+        raise
+    check_count(count, step, "returned {} values")
     return values
 
 
