@@ -1,13 +1,10 @@
 """Write docs/operators.md: every operator, and what there is of it.
 
     python docs/generate_operators.py            writes the page
-    python docs/generate_operators.py --check    exit status 1 where the page is not what would be written
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -99,16 +96,5 @@ def page() -> str:
     return "".join(text)
 
 
-def main() -> int:
-    """Write or check the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true")
-    text = page()
-    if parser.parse_args().check:
-        return int(not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != text)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,14 +1,11 @@
 """Write docs/optimizer.md: every rewrite rule and pass, and what stands here for each optimization of ONNX Runtime.
 
     python docs/generate_optimizer.py            writes the page
-    python docs/generate_optimizer.py --check    exit status 1 where the page is not what would be written
 """
 
 from __future__ import annotations
 
-import argparse
 import inspect
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,16 +86,5 @@ def page() -> str:
     return "".join(text)
 
 
-def main() -> int:
-    """Write or check the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--check", action="store_true")
-    text = page()
-    if parser.parse_args().check:
-        return int(not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != text)
-    PAGE.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    PAGE.write_text(page(), encoding="utf-8")

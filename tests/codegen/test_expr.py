@@ -2,14 +2,14 @@
 
 import pytest
 
-from sardonyx.codegen.expr import OPERATORS, PRIMITIVES, argument, constant, number, substitute
+from sardonyx.codegen.expr import OPERATORS, PRIMITIVES, Expr, argument, constant, number, substitute
 from sardonyx.codegen.types import BOOL, F32, I64
 
 X, Y = argument(0, F32), argument(1, F32)
 
 
-def _primitives(*outputs: object) -> list[str]:
-    steps, _ = number(outputs)  # type: ignore[arg-type]  # the outputs of OPERATORS
+def _primitives(*outputs: Expr) -> list[str]:
+    steps, _ = number(outputs)
     return [step.primitive for step in steps]
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -13,7 +13,11 @@ from sardonyx.codegen.jit import Engine
 from sardonyx.codegen.module import Module
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.codegen.types import F32, I32, I64
-from sardonyx.codegen.values import Value
+from sardonyx.codegen.values import Pointer, Value
+
+
+def _elements_of(x: Pointer) -> Callable[[Value], list[Value]]:
+    return lambda i: [x.load(i)]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +30,7 @@ def engine(target: Target) -> Engine:
                 x, y = b.buffer(0, F32), b.buffer(1, F32)
                 folding = Folding(b, SUM, F32, 1, 1, chains)
                 totals = folding.totals()
-                folding.take_range(totals, b.begin, b.end, lambda i, x=x: [x.load(i)], depth)  # type: ignore[misc]  # bound early
+                folding.take_range(totals, b.begin, b.end, _elements_of(x), depth)
                 y.store(totals[0].value)
     engine = Engine(target)
     engine.add(module)

@@ -1,5 +1,7 @@
 """Frames around arrays."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from support.kernels import call
@@ -49,7 +51,8 @@ def test_as_numpy_pads(engine: Engine, mode: str, pads: list[tuple[int, int]]) -
     """Before and behind, on whole and padded axes, by more than there is."""
     for shape in ((2, 3, 4), (1, 1, 1), (2, 2, 37)):
         source = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
-        wanted = np.pad(source, pads, constant_values=-5) if mode == "constant" else np.pad(source, pads, mode=mode)  # type: ignore[call-overload]  # the mode is a name in a table
+        how: dict[str, Any] = {"constant_values": -5} if mode == "constant" else {"mode": mode}
+        wanted = np.pad(source, pads, **how)
         np.testing.assert_array_equal(_padded(engine, source, pads, mode), wanted)
 
 

@@ -143,7 +143,8 @@ class Driver:
         self._engine = Engine(target, cache=cache)
         self._engine.add(module)
         self._pool = pool or shared_pool()
-        self._run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self._engine.address("driver_run"))
+        signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+        self._run: Callable[[ctypes.c_void_p], int] = signature(self._engine.address("driver_run"))
 
     def prepare(self, table: StepTable) -> Callable[[], int]:
         """A function that runs `table` on the bases that it has then; may be called often, by one thread at a time.
@@ -157,7 +158,7 @@ class Driver:
         def call() -> int:
             if pool.workers < workers:
                 pool.grow(workers, self._engine)
-            return run(table.pointer)  # type: ignore[no-any-return]  # ctypes types no result
+            return run(table.pointer)
 
         return call
 

@@ -127,7 +127,8 @@ def _onnx_ir() -> ModuleType:
         import onnx_ir  # optional, and slow to import
     except ImportError as error:
         raise InvalidArgument("the package onnx_ir is not installed: pip install sardonyx[onnxscript]") from error
-    return onnx_ir  # type: ignore[no-any-return]  # without the package it is Any
+    found: ModuleType = onnx_ir
+    return found
 
 
 def _onnxscript_pattern() -> Any:

@@ -7,11 +7,12 @@ import pytest
 from support.infer_op import UNKNOWN_DIM, A, B, error_of, floats, infer_op, infer_shape, ints, scalar
 
 from sardonyx.dtypes import DataType
+from sardonyx.ir import Dim
 from sardonyx.ops.fact import UNKNOWN, Fact, known, tensor
 
 
-def indices(*shape: object) -> Fact:
-    return tensor(DataType.INT64, shape)  # type: ignore[arg-type]  # dimensions by position
+def indices(*shape: Dim) -> Fact:
+    return tensor(DataType.INT64, shape)
 
 
 def test_gather_puts_the_indices_dimensions_in_place_of_the_axis() -> None:

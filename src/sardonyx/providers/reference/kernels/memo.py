@@ -36,11 +36,12 @@ def remembered(function: Callable[_Parameters, _Result]) -> Callable[_Parameters
     Attribute tuples are long and live as long as their node: comparing them element by element on every call would cost more
     than many kernels do. Thread-safe; two threads that meet a new key may both compute it.
     """
+    anyhow: Callable[..., _Result] = function
 
     @functools.lru_cache(maxsize=_ENTRIES)
     def compute(args: tuple[object, ...], kwargs: tuple[tuple[str, object], ...]) -> _Result:
         plain = [_unwrapped(value) for value in args]
-        return function(*plain, **{name: _unwrapped(value) for name, value in kwargs})  # type: ignore[arg-type]  # as they came
+        return anyhow(*plain, **{name: _unwrapped(value) for name, value in kwargs})
 
     @functools.wraps(function)
     def wrapper(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
