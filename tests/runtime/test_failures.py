@@ -14,7 +14,7 @@ from sardonyx.runtime.plan import ProgramStep
 
 def _step() -> ProgramStep:
     program: Any = None
-    return ProgramStep("part_0", "Toy", program, HOST, (), (0, 1), ())
+    return ProgramStep(program, "part_0", "Toy", HOST, (), (0, 1), ())
 
 
 def test_what_is_no_error_of_ours_becomes_one() -> None:
