@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
-from support.models import graph
+import gc
+import weakref
+from collections.abc import Callable
 
+import numpy as np
+from support.models import graph, model
+
+from sardonyx import InferenceSession
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
-from sardonyx.provider import Capability, Partition, TensorSpec
+from sardonyx.formats.onnx import to_bytes
+from sardonyx.ir import Graph
+from sardonyx.provider import Body, Capability, Partition, TensorSpec
 from sardonyx.providers.cpu.compile import lower_partition, make_program
 from sardonyx.providers.cpu.library import driver_for
 from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.program import CpuProgram
+from sardonyx.providers.cpu.provider import CpuProvider
 
 
 def _partition(body: str) -> Partition:
@@ -44,3 +53,27 @@ def test_an_input_that_is_given_out_is_copied() -> None:
     part = _partition("graph(x: float[2, 3]) -> (y: float[6]) {\ns: int64[1] = [6]\ny = Reshape(x, s)\n}")
     lowered = lower_partition(Lowering(host_target(), 1), part)
     assert lowered.outputs[0].root is not lowered.inputs[0]
+
+
+class _Remembering(CpuProvider):
+    """Remembers, weakly, the weights of what it compiles."""
+
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram:
+        program = super().compile(partition, bodies)
+        found = (buffer.root.constant for step in program._storage.steps for buffer in step.buffers)
+        self.weights = [weakref.ref(array) for array in found if array is not None]
+        return program
+
+
+def test_packed_weights_die_with_their_session() -> None:
+    """At once, not when the garbage collector comes by: a thousand sessions in turn take no more memory than one."""
+    provider = _Remembering(host_target(), 1)
+    body = "graph(x: float[n, 8]) -> (y) { w: float[8, 64] = ... 1 a = MatMul(x, w) y = Softmax(a) }"
+    session = InferenceSession(to_bytes(model(body)), providers=[provider])
+    assert [weight() for weight in provider.weights]
+    gc.disable()
+    try:
+        del session
+        assert not [weight for weight in provider.weights if weight() is not None]
+    finally:
+        gc.enable()

@@ -55,10 +55,11 @@ def lower_partition(low: Lowering, partition: Partition) -> Lowered:
 
 def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: Driver,
                  cache: Cache | None = None) -> CpuProgram:  # fmt: skip
-    """Find or compile the kernels of lowered steps, as `Library.compile` does, and lay out their buffers."""
+    """Find or compile the kernels of lowered steps, as `Library.compile` does, and lay out their buffers; `low` is used up."""
     steps, outputs = lowered.steps, lowered.outputs
     kernels, engines = library_for(low.target).compile({step.symbol: low.writers[step.symbol] for step in steps}, cache)
     storage = Storage(steps, lowered.inputs, [buffer.root for buffer in outputs])
+    low.forget()
     return CpuProgram(partition.inputs, outputs, storage, kernels, engines, runner, low.threads)
 
 

@@ -63,6 +63,12 @@ class Lowering:
         self._kept = kept
         self._buffers: dict[Value, Buffer] = {}
 
+    def forget(self) -> None:
+        """Let go of steps, writers and buffers: plans hold this object, so all of them would die with the garbage collector only."""
+        self.steps.clear()
+        self.writers.clear()
+        self._buffers.clear()
+
     def of(self, value: Value | None) -> Buffer:
         """The buffer that holds `value`, an input, a constant or a result made before."""
         if value is None:
