@@ -127,3 +127,14 @@ def test_many_writers_of_one_key_leave_a_whole_file(cache: DiskCache) -> None:
     whole = [letter * 5000 for letter in (b"a", b"b", b"c")]
     assert all(content in whole for content in seen if content is not None)
     assert cache.load(KEY) in whole
+
+
+def test_what_is_not_the_caches_own_is_never_deleted(cache: DiskCache) -> None:
+    """However old it is, and however full the folder."""
+    cache.store(KEY, b"code")
+    other = cache.folder / "context.key"
+    other.write_bytes(b"k" * 20_000)
+    os.utime(other, (0, 0))
+    DiskCache(cache.folder, limit_bytes=400).store(OTHER, b"code" * 60)
+    assert other.exists()
+    assert not _file(cache).exists()

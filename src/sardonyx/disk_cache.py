@@ -31,7 +31,7 @@ Report = Callable[[str, str], None]
 
 _MAGIC = b"SARDONYX"
 _HEADER_BYTES = len(_MAGIC) + 32 + 64
-_SUFFIX = ".sxo"
+_SUFFIX, _DRAFT_SUFFIX = ".sxo", ".tmp"
 
 
 def _silent(event: str, detail: str) -> None:
@@ -116,7 +116,7 @@ class DiskCache:
         return False
 
     def _write(self, path: Path, content: bytes) -> None:
-        handle, draft = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".tmp")
+        handle, draft = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=_DRAFT_SUFFIX)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
@@ -133,10 +133,15 @@ class DiskCache:
             self._total_bytes = self._trim()
 
     def _trim(self) -> int:
-        """Delete the files used longest ago, drafts of dead writers too, until the rest keeps to the bound; return its size."""
+        """Delete the files used longest ago, drafts of dead writers too, until the rest keeps to the bound; return its size.
+
+        Whatever else lies in the folder, such as the key of compiled contexts, is left alone.
+        """
         files = []
         with os.scandir(self.folder) as entries:
             for entry in entries:
+                if not entry.name.endswith((_SUFFIX, _DRAFT_SUFFIX)):
+                    continue
                 with contextlib.suppress(OSError):
                     status = entry.stat()
                     files.append((status.st_mtime_ns, status.st_size, entry.path))

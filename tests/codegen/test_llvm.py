@@ -4,6 +4,7 @@ import io
 import marshal
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,18 @@ def test_the_version_names_llvmlite_and_the_size_of_its_library() -> None:
     version, *sizes = llvm.version().split("/")
     assert version == llvmlite.__version__
     assert all(int(size) > 1 << 20 for size in sizes)
+
+
+def test_a_frozen_application_asks_the_package_for_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no records of what was installed."""
+    known = llvm.version()
+    monkeypatch.setattr(llvm, "version_of", _no_records)
+    llvm.version.cache_clear()
+    assert llvm.version() == known
+
+
+def _no_records(package: str) -> str:
+    raise PackageNotFoundError(package)
 
 
 def test_text_that_is_no_ir_is_an_error() -> None:

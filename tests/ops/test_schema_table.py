@@ -3,10 +3,13 @@
 import marshal
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import onnx.defs
+import pytest
 
+from sardonyx.ops import schema_table
 from sardonyx.ops.schema_table import SchemaTable, read_schemas, table
 
 _PROGRAM = """
@@ -32,6 +35,18 @@ def test_the_table_keeps_what_the_standard_says_in_plain_data() -> None:
     """It survives being written and read."""
     packed = read_schemas()
     assert marshal.loads(marshal.dumps(packed)) == packed
+
+
+def test_a_frozen_application_has_schemas_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no records of what was installed."""
+
+    def no_records(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr(schema_table, "version_of", no_records)
+    table.cache_clear()
+    assert table().find("", "Relu", 14) is not None
+    table.cache_clear()
 
 
 def test_versions_are_listed_newest_first() -> None:

@@ -21,6 +21,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,7 +49,17 @@ def version() -> str:
     spec = find_spec("llvmlite")
     folders = [Path(folder) / "binding" for folder in (spec.submodule_search_locations or ())] if spec is not None else []
     sizes = [str(path.stat().st_size) for folder in folders for path in sorted(folder.glob("*llvmlite*.*")) if path.suffix != ".py"]
-    return "/".join([version_of("llvmlite"), *sizes])
+    return "/".join([_llvmlite_version(), *sizes])
+
+
+def _llvmlite_version() -> str:
+    """From what was installed, or, in a frozen application that has no such records, from the package."""
+    try:
+        return version_of("llvmlite")
+    except PackageNotFoundError:
+        import llvmlite
+
+        return str(llvmlite.__version__)
 
 
 def compile_text(text: str, triple: str, features: str, level: int) -> bytes:

@@ -12,6 +12,7 @@ import functools
 import hashlib
 import marshal
 from bisect import bisect_right
+from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from typing import Any
 
@@ -66,7 +67,7 @@ class SchemaTable:
 def table() -> SchemaTable:
     """The table of the installed `onnx`."""
     cache = shared_cache()
-    key = hashlib.sha256(f"schemas/{_FORMAT}/{version_of('onnx')}".encode()).hexdigest()
+    key = hashlib.sha256(f"schemas/{_FORMAT}/{_onnx_version()}".encode()).hexdigest()
     known = None if cache is None else cache.load(key)
     if known is not None:
         return SchemaTable(marshal.loads(known))
@@ -74,6 +75,16 @@ def table() -> SchemaTable:
     if cache is not None:
         cache.store(key, marshal.dumps(packed))
     return SchemaTable(packed)
+
+
+def _onnx_version() -> str:
+    """From what was installed, or, in a frozen application that has no such records, from the package."""
+    try:
+        return version_of("onnx")
+    except PackageNotFoundError:
+        import onnx
+
+        return str(onnx.__version__)
 
 
 def read_schemas() -> _Packed:
