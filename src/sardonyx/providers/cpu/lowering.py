@@ -64,7 +64,7 @@ class Lowering:
         self._buffers: dict[Value, Buffer] = {}
 
     def forget(self) -> None:
-        """Let go of steps, writers and buffers: plans hold this object, so all of them would die with the garbage collector only."""
+        """Let go of steps, writers and buffers: plans hold this object, so they would die with the garbage collector only."""
         self.steps.clear()
         self.writers.clear()
         self._buffers.clear()
