@@ -45,7 +45,7 @@ def test_a_tensor_goes_to_a_device_and_back() -> None:
     """Two copies make an equal array."""
     device, x = DeviceMemory(), np.float32([1, 2])
     frame: list[Any] = [x, None, None]
-    copy(CopyStep(0, 1, HOST, device, ()), frame)
-    copy(CopyStep(1, 2, device, HOST, ()), frame)
+    copy(CopyStep(0, 1, HOST, device, "Odd", ()), frame)
+    copy(CopyStep(1, 2, device, HOST, "Odd", ()), frame)
     assert frame[2].tolist() == [1, 2]
     assert [shape_of(value) for value in (*frame, "text")] == [(2,), (2,), (2,), None]

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from support.models import model
-from support.providers import FusingProvider
+from support.providers import DeviceMemory, DeviceProvider, FusingProvider
 
 import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
@@ -114,7 +115,31 @@ WHEN_RUN: dict[str, tuple[type[_Faulty], type[Exception], str]] = {
     "returns too much": (_running(True, Bound((None,)), [1, 2]), ort.EPFail, "FaultyProvider returned 2 values .*, expected 1"),
     "returns too little": (_running(False, Bound((None,)), []), ort.EPFail, "FaultyProvider returned 0 values .*, expected 1"),
 }
-CASES = {**WHEN_BUILT, **WHEN_RUN}
+
+
+def _losing(method: str) -> type[_Faulty]:
+    """A device whose memory raises in one of its methods."""
+
+    def lost(*arguments: Any) -> Any:
+        raise OSError("device lost")
+
+    class Losing(_Faulty):
+        def __init__(self) -> None:
+            super().__init__()
+            self.memory = type("LostMemory", (DeviceMemory,), {method: lost})()
+
+        compile = DeviceProvider.compile
+
+    return Losing
+
+
+LOST: dict[str, tuple[type[_Faulty], type[Exception], str]] = {
+    "loses what goes there": (_losing("from_host"), ort.EPFail, r"FaultyProvider failed to copy a tensor of shape \(2,\) to"),
+    "loses what comes back": (_losing("to_host"), ort.EPFail, "FaultyProvider failed to copy .* from pretended:0: OSError"),
+    "has no memory": (_losing("allocate"), ort.EPFail, "FaultyProvider failed to allocate [0-9]+ bytes of pretended:0: OSError"),
+    "has no places": (_losing("view"), ort.EPFail, "FaultyProvider failed to get memory for its partition .*: OSError"),
+}
+CASES = {**WHEN_BUILT, **WHEN_RUN, **LOST}
 SKIP = ort.SessionOptions()
 SKIP.provider_failure = "skip"
 
@@ -152,9 +177,11 @@ def test_the_others_stay() -> None:
     assert [placement.provider for placement in session.explain()] == ["Other", "ReferenceExecutionProvider"]
 
 
-def test_a_file_object_is_read_once() -> None:
-    """Its second load is from what was read."""
-    session = ort.InferenceSession(io.BytesIO(to_bytes(model(TEXT))), SKIP, providers=[_RaisesInCompile()])
+@pytest.mark.parametrize("case", ["raises in compile", "raises in run"])
+@pytest.mark.parametrize("form", [bytes, io.BytesIO, onnx.ModelProto.FromString])
+def test_whatever_the_model_came_as_a_session_goes_on(form: Callable[[bytes], Any], case: str) -> None:
+    """Bytes, a file object and a ModelProto are loaded again, when the session is made and when it runs."""
+    session = ort.InferenceSession(form(to_bytes(model(TEXT))), SKIP, providers=[CASES[case][0]()])
     assert _answer(session) == [1, 0]
 
 

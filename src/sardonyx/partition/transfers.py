@@ -31,6 +31,8 @@ class Transfer:
     """Where it is."""
     target: Memory
     """Where it is needed too."""
+    provider: str
+    """A provider of the memory that is not the host's."""
 
 
 Stage: TypeAlias = Cut | Transfer
@@ -45,6 +47,7 @@ def insert_transfers(graph: Graph, cuts: Sequence[Cut]) -> list[Stage]:
     stages: list[Stage] = []
     home: dict[Value, Memory] = {}
     present: set[Place] = set()
+    owners = {part.provider.memory.name: part.provider.name for part in reversed(cuts)}
 
     def bring(value: Value, target: Memory) -> None:
         source = home.get(value, HOST)
@@ -52,10 +55,10 @@ def insert_transfers(graph: Graph, cuts: Sequence[Cut]) -> list[Stage]:
         if (value, target.name) in present:
             return
         if source.name != HOST.name and (value, HOST.name) not in present:
-            stages.append(Transfer(value, source, HOST))
+            stages.append(Transfer(value, source, HOST, owners[source.name]))
             present.add((value, HOST.name))
         if target.name != HOST.name:
-            stages.append(Transfer(value, HOST, target))
+            stages.append(Transfer(value, HOST, target, owners[target.name]))
         present.add((value, target.name))
 
     for part in cuts:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from sardonyx.errors import EPFail, SardonyxError, blamed
-from sardonyx.runtime.plan import ProgramStep
+from sardonyx.runtime.plan import ProgramStep, Step
 
 __all__ = ["blame", "check_count"]
 
 
-def blame(error: Exception, step: ProgramStep, doing: str) -> None:
-    """Name the provider of `step` in what its program raised, which the caller raises again; what is no SardonyxError becomes one.
+def blame(error: Exception, step: Step, doing: str) -> None:
+    """Name the provider of `step` in what it raised, which the caller raises again; what is no SardonyxError becomes one.
 
     Raises:
-        EPFail: in place of an error that is not ours; it says what the program was doing.
+        EPFail: in place of an error that is not ours; it says what it was doing.
     """
     if isinstance(error, EPFail):
         blamed(error, step.provider)

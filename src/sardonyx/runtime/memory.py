@@ -1,22 +1,31 @@
-"""The pool that the arenas of runs come from."""
+"""The pools that the arenas of runs come from."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any
 
-from sardonyx.provider import Memory
+from sardonyx.errors import EPFail, blamed
+from sardonyx.provider import HOST, Memory
+from sardonyx.runtime.plan import Plan, ProgramStep
 
-__all__ = ["ArenaPool"]
+__all__ = ["ArenaPool", "arena_pools"]
+
+
+def arena_pools(plan: Plan) -> dict[str, ArenaPool]:
+    """An empty pool for each memory of `plan`, by the memory's name; errors of a device's name the provider that uses it first."""
+    owners = {step.memory.name: step.provider for step in reversed(plan.steps) if isinstance(step, ProgramStep)}
+    owners[HOST.name] = ""
+    return {memory.name: ArenaPool(memory, owner=owners[memory.name]) for memory in plan.memories}
 
 
 class ArenaPool:
     """Buffers of one memory that runs borrow and give back; one run holds one at a time. Safe for threads."""
 
-    def __init__(self, memory: Memory, keep: int = 4) -> None:
-        """Make an empty pool that keeps at most `keep` idle buffers."""
+    def __init__(self, memory: Memory, keep: int = 4, owner: str = "") -> None:
+        """Make an empty pool that keeps at most `keep` idle buffers; errors name `owner`, a provider, where it is given."""
         self._memory = memory
-        self._keep = keep
+        self._keep, self._owner = keep, owner
         self._idle: list[tuple[int, Any]] = []
         self._lock = threading.Lock()
 
@@ -30,7 +39,16 @@ class ArenaPool:
                 chosen = min(fitting, key=lambda entry: entry[0])
                 self._idle = [entry for entry in self._idle if entry is not chosen]
                 return chosen
-        return size_bytes, self._memory.allocate(size_bytes)
+        return size_bytes, self._allocate(size_bytes)
+
+    def _allocate(self, size_bytes: int) -> Any:
+        try:
+            return self._memory.allocate(size_bytes)
+        except Exception as error:
+            if not self._owner:
+                raise
+            message = f"{self._owner} failed to allocate {size_bytes} bytes of {self._memory.name}: {type(error).__name__}: {error}"
+            raise blamed(EPFail(message), self._owner) from error
 
     def give_back(self, entry: tuple[int, Any]) -> None:
         """Return what `borrow` gave; where enough are idle the smallest is dropped."""

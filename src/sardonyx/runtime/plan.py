@@ -52,6 +52,8 @@ class CopyStep:
     """Where the tensor is."""
     target_memory: Memory
     """Where it goes; one of the two is the host's."""
+    provider: str
+    """A provider of the other memory."""
     frees: tuple[int, ...]
     """Slots that nothing reads afterwards."""
 
@@ -137,7 +139,7 @@ def make_plan(graph: Graph, captures: Sequence[Value], stages: Sequence[Stage], 
 def _draft(stage: Stage, slot: Callable[[Value, Memory], int], compile_part: Callable[[Cut], Program]) -> Step:
     if not isinstance(stage, Cut):
         source, target = slot(stage.value, stage.source), slot(stage.value, stage.target)
-        return CopyStep(source, target, stage.source, stage.target, ())
+        return CopyStep(source, target, stage.source, stage.target, stage.provider, ())
     part, memory = stage.partition, stage.provider.memory
     return ProgramStep(
         program=compile_part(stage),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.provider import HOST, Bound
+from sardonyx.provider import HOST, Bound, Memory
 from sardonyx.runtime.bind import BoundStep
 from sardonyx.runtime.failures import blame, check_count
 from sardonyx.runtime.plan import CopyStep, ProgramStep
@@ -21,7 +21,18 @@ Arenas = Mapping[str, tuple[int, Any]]
 
 def run_program(step: ProgramStep, sizes: BoundStep, frame: list[Any], arenas: Arenas) -> None:
     """Run a program whose sizes are bound, its outputs and scratch memory in `arenas` where it has places there."""
-    memory, bound = step.memory, sizes.bound
+    try:
+        outputs, scratch = _places(step.memory, sizes, arenas)
+    except Exception as error:
+        if step.memory.name != HOST.name:
+            blame(error, step, f"get memory for its partition {step.name}")
+        raise
+    _store(step, frame, call(step, sizes.bound, [frame[slot] for slot in step.inputs], outputs, scratch))
+
+
+def _places(memory: Memory, sizes: BoundStep, arenas: Arenas) -> tuple[list[Any], Any]:
+    """The tensors for the outputs, None where the program makes them, and for scratch memory."""
+    bound = sizes.bound
     buffer = arenas[memory.name][1] if memory.name in arenas else None
     outputs = [
         None if make is None or spec is None
@@ -29,10 +40,9 @@ def run_program(step: ProgramStep, sizes: BoundStep, frame: list[Any], arenas: A
         else memory.view(buffer, offset, spec.dtype, spec.shape)
         for make, spec, offset in zip(sizes.makers, bound.outputs, sizes.offsets, strict=True)
     ]  # fmt: skip
-    scratch = None
-    if bound.scratch_bytes:
-        scratch = memory.view(buffer, sizes.scratch_offset, DataType.UINT8, (bound.scratch_bytes,))
-    _store(step, frame, call(step, bound, [frame[slot] for slot in step.inputs], outputs, scratch))
+    if not bound.scratch_bytes:
+        return outputs, None
+    return outputs, memory.view(buffer, sizes.scratch_offset, DataType.UINT8, (bound.scratch_bytes,))
 
 
 def run_trivial(step: ProgramStep, frame: list[Any]) -> None:
@@ -53,10 +63,15 @@ def call(step: ProgramStep, bound: Bound, inputs: list[Any], outputs: Sequence[A
 
 
 def copy(step: CopyStep, frame: list[Any]) -> None:
-    """Copy a tensor between the host and a device."""
+    """Copy a tensor between the host and a device; raises EPFail that names the device's provider where that fails."""
     value = frame[step.source]
     to_device = step.source_memory.name == HOST.name
-    frame[step.target] = step.target_memory.from_host(value) if to_device else step.source_memory.to_host(value)
+    try:
+        frame[step.target] = step.target_memory.from_host(value) if to_device else step.source_memory.to_host(value)
+    except Exception as error:
+        way = f"to {step.target_memory.name}" if to_device else f"from {step.source_memory.name}"
+        blame(error, step, f"copy a tensor of shape {shape_of(value)} {way}")
+        raise
 
 
 def shape_of(value: Any) -> tuple[int, ...] | None:

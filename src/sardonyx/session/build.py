@@ -46,7 +46,7 @@ from sardonyx.session.values import NodeArg, node_arg
 from sardonyx.session.widening import widen_model
 from sardonyx.trace import event, span
 
-__all__ = ["Built", "Prepared", "build", "compile_model", "goes_on_without_providers", "prepare"]
+__all__ = ["Built", "Prepared", "build", "compile_model", "goes_on_without_providers", "prepare", "readable_twice"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def build(source: Any, options: SessionOptions, providers: Sequence[Provider], d
     """
     failed = dict(left_out or {})
     skips = goes_on_without_providers(options)
-    given = _readable_twice(source) if skips else source
+    given = readable_twice(source) if skips else source
     while True:
         try:
             return _build_once(given, options, providers, disabled, symbols_hold, failed)
@@ -108,7 +108,7 @@ def goes_on_without_providers(options: SessionOptions) -> bool:
     return choice == "skip"
 
 
-def _readable_twice(source: Any) -> Any:
+def readable_twice(source: Any) -> Any:
     """What can be loaded again: a file object is read, and a model, which is used up, written."""
     if isinstance(source, Model):
         return onnx_format.to_bytes(source)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import os
 import threading
@@ -52,17 +51,15 @@ class InferenceSession:
         """
         # half of the package: `import sardonyx` stays fast without it
         from sardonyx.optimize.names import own_names
-        from sardonyx.session.build import build, goes_on_without_providers
+        from sardonyx.session.build import build, goes_on_without_providers, readable_twice
         from sardonyx.session.cpu_fallback import check_named, check_placed
         from sardonyx.session.placement_options import ask_in_order, read_placement
 
         for name in unknown:
             if name not in ("enable_fallback", "read_config_from_model"):
                 raise InvalidArgument(f"InferenceSession takes no argument {name!r}")
-        self._options = sess_options if sess_options is not None else SessionOptions()
-        if verify:
-            self._options = copy.copy(self._options)
-            self._options.verify = True
+        self._options = SessionOptions() if sess_options is None else sess_options.copy()
+        self._options.verify = self._options.verify or verify
         order = read_placement(self._options).order
         named = providers is not None or self._options.has_providers() or not order
         requests = requested(providers if named else order, provider_options, self._options.providers)
@@ -76,18 +73,19 @@ class InferenceSession:
         check_named(self._options, explicit)
         made = make_providers(requests)
         disabled = own_names(disabled_optimizers or ())
+        self._goes_on = goes_on_without_providers(self._options)
+        source = readable_twice(path_or_bytes) if self._goes_on else path_or_bytes
         with span("session.build"):
-            built = build(path_or_bytes, self._options, made, disabled)
+            built = build(source, self._options, made, disabled)
         check_placed(self._options, explicit, built.placements)
         self._label = built.model.label
         self._executor = built.executor
         self._defaults = built.defaults
         self._input_values = built.inputs
         self._symbols = SharedSymbols(built.inputs)
-        can_load_again = isinstance(path_or_bytes, (str, bytes, os.PathLike))
-        self._rebuild = functools.partial(build, path_or_bytes, self._options, made, disabled) if can_load_again else None
+        can_load_again = self._goes_on or isinstance(source, (str, bytes, os.PathLike))
+        self._rebuild = functools.partial(build, source, self._options, made, disabled) if can_load_again else None
         self._left_out = dict(built.left_out)
-        self._goes_on = goes_on_without_providers(self._options)
         self._lock = threading.Lock()
         self._loose: Executor | None = None
         self._output_names = [argument.name for argument in built.declared]

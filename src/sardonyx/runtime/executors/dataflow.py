@@ -14,7 +14,7 @@ from sardonyx.provider import check_cancelled
 from sardonyx.runtime.bind import Binding, BoundStep
 from sardonyx.runtime.bind_regions import region_binder
 from sardonyx.runtime.dependencies import find_dependencies, reads_of, writes_of
-from sardonyx.runtime.memory import ArenaPool
+from sardonyx.runtime.memory import arena_pools
 from sardonyx.runtime.plan import CopyStep, Plan, Step
 from sardonyx.runtime.run_step import copy, run_program, run_trivial, shape_of
 
@@ -29,7 +29,7 @@ class DataflowExecutor:
         self.plan = plan
         self.order = find_dependencies(plan)
         self.binder = region_binder(plan, self.order)
-        self.pools = {memory.name: ArenaPool(memory) for memory in plan.memories}
+        self.pools = arena_pools(plan)
         self._template: list[Any] = [None] * plan.slot_count
         for slot, array in plan.constants:
             self._template[slot] = array

@@ -7,7 +7,7 @@ from typing import Any
 
 from sardonyx.provider import HOST, check_cancelled
 from sardonyx.runtime.bind import segment_binder
-from sardonyx.runtime.memory import ArenaPool
+from sardonyx.runtime.memory import arena_pools
 from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep, Segment, Step
 from sardonyx.runtime.run_step import call, copy, run_program, run_trivial, shape_of
 
@@ -21,7 +21,7 @@ class SequentialExecutor:
         """Make an executor of `plan`, with empty tables."""
         self._plan = plan
         self._binder = segment_binder(plan)
-        self._pools = {memory.name: ArenaPool(memory) for memory in plan.memories}
+        self._pools = arena_pools(plan)
         self._template: list[Any] = [None] * plan.slot_count
         for slot, array in plan.constants:
             self._template[slot] = array
