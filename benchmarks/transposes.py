@@ -4,7 +4,8 @@
 
 For each model: the transposes in the file, and those in the compiled partitions of the CPU provider, by what they are for:
 
-    border      reads an input of the model, or makes an output: the model's interface is NCHW
+    border      reads an input of the model or makes an output, itself or by way of operators that compute element by element: the
+                model's interface is NCHW
     own         the permutation is not one between NCHW and NHWC: attention heads, windows, and what a pushed one was merged with
     free        moves dimensions of 1 only: no element moves
     inside      the others; the bar is 0, but for those before a Reshape or a product that mixes channels with pixels
@@ -24,7 +25,9 @@ from sardonyx.codegen.target import host_target
 from sardonyx.formats.onnx import load
 from sardonyx.ir import Graph, Node, Value
 from sardonyx.ir.walk import all_nodes
+from sardonyx.optimize.transposes.elementwise import ELEMENTWISE
 from sardonyx.optimize.transposes.permutation import changes_layout, moves_nothing, permutation_of
+from sardonyx.optimize.transposes.quantize import QUANTIZATION
 from sardonyx.provider import Body, Partition
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.provider import CpuProvider
@@ -58,9 +61,29 @@ def _kind_of(node: Node, permutation: tuple[int, ...], graph: Graph) -> str:
     source = node.inputs[0]
     if source is None or moves_nothing(permutation, source.shape):
         return "free"
-    if source in graph.inputs or node.output in graph.outputs:
+    if _is_fed(source, graph) or _is_given_out(node.output, graph):
         return "border"
     return "inside" if changes_layout(permutation) else "own"
+
+
+def _is_fed(value: Value, graph: Graph) -> bool:
+    """Whether `value` is an input of the model, or what is computed of inputs element by element."""
+    node = value.producer
+    if node is None or not _is_elementwise(node):
+        return value in graph.inputs
+    return all(_is_fed(other, graph) for other in node.inputs if other is not None and other.constant is None)
+
+
+def _is_given_out(value: Value, graph: Graph) -> bool:
+    """Whether `value` is an output of the model, or one is computed of it element by element."""
+    users = (user for user, _ in value.uses)
+    return value in graph.outputs or any(
+        isinstance(user, Node) and _is_elementwise(user) and _is_given_out(user.outputs[0], graph) for user in users
+    )  # fmt: skip
+
+
+def _is_elementwise(node: Node) -> bool:
+    return not node.domain and (node.op_type in ELEMENTWISE or node.op_type in QUANTIZATION)
 
 
 def _describe(node: Node) -> str:

@@ -165,6 +165,11 @@ class Edit:
         behind.replace_input(0, value)
         value.type = _permuted_type(value, inverse(permutation))
 
+    def taken(self, value: Value, order: Sequence[int], axis: int) -> Value:
+        """A copy of the constant `value` with what lies along `axis` in another order."""
+        array = value.constant.numpy() if value.constant is not None else np.empty(0)
+        return self.graph.add_initializer(Tensor.from_array(np.ascontiguousarray(array.take(list(order), axis))), value.name)
+
     def integers(self, numbers: Sequence[int], name: str) -> Value:
         """A constant of int64 numbers."""
         return self.graph.add_initializer(Tensor.from_array(np.array(numbers, np.int64)), name)

@@ -35,6 +35,7 @@ from sardonyx.optimize.transposes.permutation import (
     then,
     weight_of,
 )
+from sardonyx.optimize.transposes.products import PRODUCTS, mix_in_products
 from sardonyx.optimize.transposes.quantize import MICROSOFT, QUANTIZATION, keep_units_whole
 from sardonyx.optimize.transposes.reshape import RESHAPES, pull_through_reshape
 from sardonyx.optimize.transposes.vectors import VECTORS
@@ -42,7 +43,7 @@ from sardonyx.optimize.transposes.vectors import VECTORS
 __all__ = ["handled_operators", "push_transposes"]
 
 _HANDLERS: Mapping[str, Mapping[str, Handler]] = {
-    "": {**ELEMENTWISE, **AXES, **VECTORS, **RESHAPES, **QUANTIZATION},
+    "": {**ELEMENTWISE, **AXES, **VECTORS, **RESHAPES, **PRODUCTS, **QUANTIZATION},
     "com.microsoft": MICROSOFT,
 }
 """Domain -> operator -> how a transpose is pushed through it."""
@@ -66,7 +67,7 @@ def push_transposes(graph: Graph, offered: Collection[Node], *, between_layouts:
         if permutation_of(node) is not None:
             _merge(node)
         elif node in offered:
-            _push(edit, node, leading, between_layouts)
+            _push(edit, node, leading, offered, between_layouts)
     _sweep(graph)
     for node in graph:
         pull_through_reshape(edit, node, offered)
@@ -98,13 +99,15 @@ def _leading(graph: Graph, offered: Collection[Node]) -> set[Value]:
     return found
 
 
-def _push(edit: Edit, node: Node, leading: Collection[Value], between_layouts: bool) -> None:
+def _push(edit: Edit, node: Node, leading: Collection[Value], offered: Collection[Node], between_layouts: bool) -> None:
     handler = _handler_of(node)
     if handler is None:
         return
     for permutation in _in_front(node, handler):
         is_free = between_layouts and changes_layout(permutation)
         if _pays(edit, node, handler, permutation, leading, is_free) and handler.push(edit, node, permutation):
+            return
+        if is_free and mix_in_products(edit, node, permutation, offered):
             return
 
 

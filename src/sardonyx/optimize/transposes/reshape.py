@@ -16,7 +16,10 @@ on both sides of a cut, and a target that needs more than one dimension to be fo
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
 
 from sardonyx.ir import Node, Shape, TensorType, Value
 from sardonyx.ir.shape import product
@@ -24,7 +27,7 @@ from sardonyx.optimize.transposes.edit import Edit
 from sardonyx.optimize.transposes.handler import Handler
 from sardonyx.optimize.transposes.permutation import Permutation, inverse, permutation_of, permuted
 
-__all__ = ["RESHAPES", "pull_through_reshape"]
+__all__ = ["RESHAPES", "Mixed", "mixed_into_last", "pull_through_reshape"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,6 +38,16 @@ class _Block:
     """Axes of the input that are not 1."""
     after: tuple[int, ...]
     """Axes of the output, with those that are 1."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mixed:
+    """A Reshape whose last dimension has the dimensions of a transposed image, in another order than the image itself."""
+
+    numbers: list[int]
+    """The shape for Reshape."""
+    order: list[int]
+    """For each place of the last dimension, when the image is not transposed, the place that the element had."""
 
 
 def _blocks(before: Shape, after: Shape) -> list[_Block] | None:
@@ -97,6 +110,30 @@ def _plan(data: Value | None, result: Value, permutation: Permutation) -> tuple[
     shape = tuple(after[axis] for axis in axes)
     numbers = _target(permuted(before, inverse(permutation)), shape)
     return None if numbers is None else (shape, numbers, inverse(axes))
+
+
+def mixed_into_last(node: Node, permutation: Permutation) -> Mixed | None:
+    """How a Reshape or Flatten of what `permutation` made can read the elements of its last dimension in another order.
+
+    None where it moves dimensions otherwise, or is another operator.
+    """
+    data, result = node.input(0), node.outputs[0]
+    before, after = None if data is None else data.shape, result.shape
+    if (node.domain, node.version >= 5, node.op_type in RESHAPES) != ("", True, True) or before is None or after is None:
+        return None
+    if _has_zero(before) or _has_zero(after):
+        return None
+    *others, last = _blocks(before, after) or (None,)
+    if last is None or [axis for axis in last.after if after[axis] != 1] != [len(after) - 1]:
+        return None
+    kept = [axis for axis in inverse(permutation) if before[axis] != 1]
+    whole = [axis for block in others for axis in block.before]
+    sizes = [dim for axis in last.before if isinstance(dim := before[axis], int)]
+    numbers = _target(permuted(before, inverse(permutation)), after)
+    if kept[: len(whole)] != whole or len(sizes) < len(last.before) or numbers is None:
+        return None
+    places = np.arange(math.prod(sizes)).reshape(sizes)
+    return Mixed(numbers, places.transpose([last.before.index(axis) for axis in kept[len(whole) :]]).ravel().tolist())
 
 
 def _reshape(edit: Edit, node: Node, permutation: Permutation) -> bool:

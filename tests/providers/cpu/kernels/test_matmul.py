@@ -122,3 +122,22 @@ def test_threads_and_batches_do_not_change_bits() -> None:
 def test_what_is_declined(body: str) -> None:
     """Other types, and inner dimensions that are not known to agree."""
     assert declined(body)
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+def test_a_constant_vector_is_a_matrix_of_one_column(isa: str) -> None:
+    """The result has no dimension for it; what follows is computed for each element."""
+    body = """graph(x: float[n, 3, m, 37], r: float[n, 3, m], q: float[m]) -> (y: float[n, 3, m], z: float[n, 3, m]) {
+        w: float[37] = ... 1 k: float[] = 2.0
+        p = MatMul(x, w) a = Add(p, r) b = Mul(a, k) y = Relu(b) z = Add(p, q) }"""
+    session = cpu_session(body, isa=isa)
+    for n, m in ((1, 1), (2, 5), (0, 3), (1, 17)):
+        feeds = {"x": _x(n, 3, m, 37), "r": _x(n, 3, m, seed=1), "q": _x(m, seed=2)}
+        for ours, theirs in zip(session.run(None, feeds), reference(body, feeds, double=True), strict=True):
+            assert_close(ours, theirs, 3e-6)
+
+
+def test_a_vector_of_no_elements_makes_zeros() -> None:
+    """Sums of nothing."""
+    body = "graph(x: float[2, 3, 0]) -> (y: float[2, 3]) { w: float[0] = [] y = MatMul(x, w) }"
+    assert run_cpu(body, {"x": _x(2, 3, 0)})[0].tolist() == [[0, 0, 0], [0, 0, 0]]

@@ -6,6 +6,8 @@ matrix by matrix.
 
 from __future__ import annotations
 
+import numpy as np
+
 from sardonyx.codegen.expr import Expr, argument, substitute
 from sardonyx.codegen.expr_llvm import write_expressions
 from sardonyx.codegen.gemm import PARAMS_COUNT, Epilogue, GemmParams, pack_columns, tiling, write_gemm
@@ -38,8 +40,12 @@ def _check(node: Node) -> str | None:
         return "an input is left out"
     if {left.dtype, right.dtype, result.dtype} != {DataType.FLOAT}:
         return f"products of {left.dtype} and {right.dtype}"
-    if right.shape is None or min(len(left.shape), len(right.shape)) < 2:
-        return "one side is a vector"
+    if right.shape is None or len(left.shape) < 2:
+        return "the left side is a vector"
+    if _is_vector(right):
+        return None if left.shape[-1] == right.shape[0] else "that the inner dimensions are equal depends on sizes"
+    if len(right.shape) < 2:
+        return "the right side is a vector that is no constant"
     if left.shape[-1] != right.shape[-2] and node.op_type == "MatMul":
         return "that the inner dimensions are equal depends on sizes"
     if node.op_type == "Gemm":
@@ -51,6 +57,10 @@ def _check(node: Node) -> str | None:
 
 def _is_matrix(right: Value) -> bool:
     return right.constant is not None and len(right.constant.shape) == 2
+
+
+def _is_vector(right: Value) -> bool:
+    return right.constant is not None and len(right.constant.shape) == 1
 
 
 def _check_gemm(node: Node) -> str | None:
@@ -78,7 +88,8 @@ def joins_product(group: Group, node: Node, value: Value) -> bool:
         return False
     right = group.anchor.inputs[1]
     one_matrix = right is not None and len(right.shape or ()) == 2
-    ways = (COLUMN, WHOLE) if one_matrix else (COLUMN,)
+    is_vector = right is not None and _is_vector(right)
+    ways = (WHOLE,) if is_vector else (COLUMN, WHOLE) if one_matrix else (COLUMN,)
     others = (other for other in node.inputs if other is not None and other is not value)
     return all(_is_number(other) or access_of(value.shape, other) in ways for other in others)
 
@@ -93,8 +104,9 @@ def lower(low: Lowering, group: Group) -> None:
     node = group.anchor
     left, right = low.of(node.inputs[0]), low.of(node.inputs[1])
     width = tiling(low.target).panel
-    if right.constant is not None and len(right.shape) == 2:
-        matrix = right.constant.T if node.op_type == "Gemm" and node.get("transB", 0) else right.constant
+    if right.constant is not None and len(right.shape) <= 2:
+        columns = right.constant.T if node.op_type == "Gemm" and node.get("transB", 0) else right.constant
+        matrix = columns if columns.ndim == 2 else columns[:, np.newaxis]
         packed = low.packed(pack_columns, matrix, width)
         constant = None if node.inputs[1] is None else node.inputs[1].constant
         if constant is not None:
