@@ -45,6 +45,13 @@ def test_what_is_to_be_measured_must_be_said(invoke: Callable[..., Result], mode
     assert "give --placement" in done.stderr
 
 
+def test_a_missing_folder_is_told_before_anything_is_measured(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    """It would be a pity afterwards."""
+    result = invoke("profile", str(tmp_path / "none.onnx"), "--placement", "-o", str(tmp_path / "none" / "p.json"))
+    assert result.exit_code == 1
+    assert f"there is no folder '{tmp_path / 'none'}' to write p.json into" in result.output
+
+
 def test_a_missing_model_is_told(invoke: Callable[..., Result], tmp_path: Path) -> None:
     """As by other verbs."""
     assert "no-such.onnx" in invoke("profile", "no-such.onnx", "--placement", "-o", tmp_path / "p.json").stderr

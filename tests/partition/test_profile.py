@@ -99,6 +99,9 @@ def test_copies_have_two_ways() -> None:
     assert PROFILE.copy_us("other", 50, to_host=False) == 0
 
 
+FACTS = {"format": 1, "samples": [], "steps_us": {}, "copies": {}, "sizes": {}, "models": {}, "border_factor": 1}
+
+
 def test_a_profile_comes_back_from_its_file(tmp_path: Path) -> None:
     """Equal in all parts."""
     save_profile(PROFILE, tmp_path / "p.json")
@@ -114,6 +117,9 @@ def test_a_profile_comes_back_from_its_file(tmp_path: Path) -> None:
         (json.dumps({"format": 0}), "it has format 0, this version reads 1; measure again"),
         (json.dumps({"format": 1, "samples": [{}], "copies": {}}), "is not what"),
         (json.dumps({"format": 1, "samples": [], "copies": {}, "colour": 1}), "is not what"),
+        (json.dumps(FACTS | {"steps_us": 3}), "is not what"),
+        (json.dumps(FACTS | {"models": {"m": 4}}), "is not what"),
+        (json.dumps(FACTS | {"samples": [{"provider": "A", "operator": "Neg", "key": "k", "size_bytes": "much"}]}), "is not what"),
     ],
 )
 def test_a_file_that_is_no_profile_is_told(tmp_path: Path, text: str, message: str) -> None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.models import model
+from support.providers import FusingProvider
 from support.slow_device import FakeClock, TimedDevice
 
 import sardonyx as ort
+from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx import to_bytes
+from sardonyx.ir import Graph
 from sardonyx.partition.measured import MEASURED
 from sardonyx.partition.profile import Profile, Sample, load_profile, save_profile
-from sardonyx.provider import Provider
+from sardonyx.provider import Body, Bound, Claims, GraphView, Partition, Program, Provider
 from sardonyx.session import placement_profile, placement_samples
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.placement_profile import profile_placement
@@ -170,3 +174,50 @@ def test_a_source_that_is_read_once_is_refused(source: Any) -> None:
     """Each session that is timed loads it."""
     with pytest.raises(InvalidArgument, match="give a path, bytes or a ModelProto"):
         profile_placement(source, SessionOptions(), _providers(), FEED)
+
+
+class _Timed:
+    """A provider that takes a known time for each node that it claims: of any type, or of float32 only."""
+
+    def __init__(self, provider: Provider, node_us: float, *, narrow: bool = True) -> None:
+        self.name, self.preferred_layout, self.memory = provider.name, provider.preferred_layout, provider.memory
+        self._provider, self._node_us, self._narrow = provider, node_us, narrow
+
+    def capabilities(self, view: GraphView) -> Claims:
+        found = self._provider.capabilities(view)
+        fits = [item for item in found.capabilities if self._narrow or item.nodes[0].output.dtype is DataType.FLOAT]
+        return Claims(fits, found.declined)
+
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> Program:
+        return _TimedProgram(self._provider.compile(partition, bodies), self._node_us * len(partition.nodes))
+
+
+class _TimedProgram:
+    makes_outputs = True
+
+    def __init__(self, program: Program, run_us: float) -> None:
+        self._program, self._run_us = program, run_us
+
+    def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
+        return self._program.bind(shapes)
+
+    def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
+        CLOCK.wait(self._run_us)
+        return self._program.run(bound, inputs, outputs, scratch)
+
+
+@pytest.mark.parametrize(("narrow_us", "wide_us", "winner"), [(500, 20, "Wide"), (20, 500, "Narrow")])
+def test_narrow_floats_are_measured_narrow_and_wide(tmp_path: Path, narrow_us: float, wide_us: float, winner: str) -> None:
+    """A provider that runs float16 as it is does not keep the model from one that is faster in float32."""
+    source = to_bytes(model(TEXT.replace("float[", "float16[")))
+    operators = {"Neg", "Exp", "Mul"}
+    providers = [_Timed(FusingProvider(operators, "Narrow", fuse=False), narrow_us),
+                 _Timed(FusingProvider(operators, "Wide", fuse=False), wide_us, narrow=False),
+                 *(_Timed(provider, 1000) for provider in make_providers([]))]  # fmt: skip
+    feed = {"x": np.zeros((16, 64), np.float16)}
+    save_profile(profile_placement(source, SessionOptions(), providers, feed), tmp_path / "p.json")
+    options = SessionOptions()
+    options.placement, options.placement_profile = "measured", str(tmp_path / "p.json")
+    session = ort.InferenceSession(source, options, providers=providers)
+    assert {place.provider for place in session.explain() if place.op_type != "Cast"} == {winner}
+    assert session.run(None, feed)[0].dtype == np.float16

@@ -38,6 +38,8 @@ def profile(model: str, placement: bool, output: Path, inputs: Sequence[str], se
     """Measure each operator of MODEL on each provider, for sessions with placement = "measured"; inputs not given are drawn."""
     if not placement:
         fail("give --placement: where nodes run is what can be measured")
+    if not output.absolute().parent.is_dir():
+        fail(f"there is no folder {str(output.parent)!r} to write {output.name} into")
     with readable_errors():
         names = list(provider_names) or None
         session = open_session(model, provider_names)
@@ -64,6 +66,7 @@ def _describe(found: Profile) -> dict[str, Any]:
         "providers": len({sample.provider for sample in found.samples}),
         "steps_us": dict(found.steps_us),
         "sizes": dict(found.sizes),
+        "widened_for": found.widened_for,
     }
 
 

@@ -71,6 +71,8 @@ class Profile:
     """Symbol -> the size that it had."""
     models: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
     """Key of a graph -> provider -> microseconds of a run where it is asked first; under "measured" where the profile decides."""
+    widened_for: str = ""
+    """The provider for which narrow floats were widened that it does not run; "" for those that no provider runs."""
     border_factor: float = 1.0
     """What borders between partitions are multiplied by, so that predictions come true."""
 
@@ -219,9 +221,32 @@ def load_profile(path: str | os.PathLike[str]) -> Profile:
 
 
 def _read(facts: dict[str, Any]) -> Profile:
-    samples = [Sample(**{**sample, "output_bytes": tuple(sample["output_bytes"])}) for sample in facts.pop("samples")]
     copies = {
         memory: Copies(**{way: tuple((float(size), float(time)) for size, time in points) for way, points in found.items()})
-        for memory, found in facts.pop("copies").items()
+        for memory, found in facts["copies"].items()
     }
-    return Profile(samples=tuple(samples), copies=copies, **facts)
+    return Profile(
+        samples=tuple(map(_read_sample, facts["samples"])),
+        steps_us=_numbers(facts["steps_us"]),
+        copies=copies,
+        sizes={name: int(size) for name, size in facts["sizes"].items()},
+        models={key: _numbers(times) for key, times in facts["models"].items()},
+        widened_for=str(facts.get("widened_for", "")),
+        border_factor=float(facts["border_factor"]),
+    )
+
+
+def _read_sample(facts: dict[str, Any]) -> Sample:
+    return Sample(
+        provider=str(facts["provider"]),
+        operator=str(facts["operator"]),
+        key=str(facts["key"]),
+        size_bytes=float(facts["size_bytes"]),
+        alone_us=float(facts["alone_us"]),
+        inside_us=float(facts["inside_us"]),
+        output_bytes=tuple(map(float, facts["output_bytes"])),
+    )
+
+
+def _numbers(facts: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(number) for name, number in facts.items()}

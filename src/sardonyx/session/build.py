@@ -130,9 +130,9 @@ def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provid
 def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
            left_out: Mapping[str, str], *, keeps: bool) -> Built:  # fmt: skip
     able = [provider for provider in providers if provider.name not in left_out]
-    prepared = prepare(model, options, providers, disabled, able)
     choice = read_placement(options)
     profile = load_profile(choice.profile) if choice.measured else None
+    prepared = prepare(model, options, providers, disabled, able, "" if profile is None else profile.widened_for)
     placements: list[Placement] = []
     writer = context_writer(model, options, prepared.defaults) if keeps else None
     executor = compile_model(model, options, providers, left_out, profile, placements, writer)
@@ -153,8 +153,11 @@ class Prepared:
 
 
 def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
-            able: Sequence[Provider]) -> Prepared:  # fmt: skip
-    """Check and optimize `model` in place for the providers of `able`: calls that one claims stay, types are widened."""
+            able: Sequence[Provider], widened_for: str = "") -> Prepared:  # fmt: skip
+    """Check and optimize `model` in place for the providers of `able`: calls that one claims stay, types are widened.
+
+    `widened_for` is the provider whose gaps decide what is widened, as `widen_model` takes it.
+    """
     settings = read_settings(options, disabled)
     _replace_initializers(model, options.initializers)
     fix_dimensions(model, options)
@@ -174,7 +177,7 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
                 note_providers(model, able or providers)
             save_optimized(model, settings)
             optimize_model(model, options, dataclasses.replace(settings, filepath=""), preferred=preferred)
-        if widen_model(model, able, options):
+        if widen_model(model, able, options, widened_for):
             optimize_model(model, options, dataclasses.replace(settings, filepath=""), preferred=_quantized_operators(able))
     return Prepared(declared, defaults, report)
 

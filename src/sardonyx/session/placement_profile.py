@@ -2,6 +2,9 @@
 
 At the end the placement that the profile leads to is measured beside the single providers, so that a session which finds it slower
 than the best of them takes that one.
+
+Where a model has narrow floats, one provider may run them as they are and another be faster in float32: the model is measured as it
+is widened for all providers, and as it is for each by itself; the profile is of the form with the shortest run, and names it.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from typing import Any
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Expr, Graph, Model, Value
+from sardonyx.ir.walk import all_graphs
+from sardonyx.partition.casts import NARROW
 from sardonyx.partition.explain import Placement
 from sardonyx.partition.measured import MEASURED, calibrated, claimed_by, is_worth_it, predict
 from sardonyx.partition.profile import Profile, key_of_graph
@@ -51,6 +56,20 @@ def profile_placement(source: Any, options: SessionOptions, providers: Sequence[
         raise InvalidArgument("measuring loads the model more than once: give a path, bytes or a ModelProto")
     tell = progress if progress is not None else _tell_nobody
     work = _Profiling(source, options, providers)
+    best = _profile(work, feed, tell)
+    for provider in providers[:-1] if work.has_narrow_floats() else ():
+        other = _Profiling(source, options, providers, provider.name)
+        if other.key() not in best.models:
+            best = min(best, _profile(other, feed, tell), key=_shortest_run)
+    return best
+
+
+def _shortest_run(profile: Profile) -> float:
+    return min(min(times.values()) for times in profile.models.values())
+
+
+def _profile(work: _Profiling, feed: Mapping[str, Any], tell: Callable[[str], None]) -> Profile:
+    providers = work.providers
     tell("values")
     model, values, sizes = work.values(feed)
     claims = claimed_by(model.graph, providers)
@@ -59,7 +78,8 @@ def profile_placement(source: Any, options: SessionOptions, providers: Sequence[
     copies = {name: measure_copies(memory) for name, memory in memories.items()}
     samples = Samples(model, providers, values, Profile(copies=copies))
     samples.measure(claims, tell)
-    profile = Profile(samples=tuple(samples.found.values()), steps_us=samples.steps_us, copies=copies, sizes=sizes)
+    profile = Profile(samples=tuple(samples.found.values()), steps_us=samples.steps_us, copies=copies, sizes=sizes,
+                      widened_for=work.widened_for)  # fmt: skip
     tell("runs")
     return work.runs(feed, [provider for provider in providers if claims[provider.name]], profile)
 
@@ -69,14 +89,24 @@ def _tell_nobody(label: str) -> None:
 
 
 class _Profiling:
-    """The model, loaded anew for each use."""
+    """The model, loaded anew for each use, its narrow floats widened for one provider or for all."""
 
-    def __init__(self, source: Any, options: SessionOptions, providers: Sequence[Provider]) -> None:
-        self._source, self._options, self._providers = source, options, list(providers)
+    def __init__(self, source: Any, options: SessionOptions, providers: Sequence[Provider], widened_for: str = "") -> None:
+        self._source, self._options, self.providers, self.widened_for = source, options, list(providers), widened_for
 
     def _prepared(self) -> tuple[Model, Prepared]:
         model = onnx_format.load(self._source)
-        return model, prepare(model, self._options, self._providers, frozenset(), self._providers)
+        return model, prepare(model, self._options, self.providers, frozenset(), self.providers, self.widened_for)
+
+    def has_narrow_floats(self) -> bool:
+        """Whether another choice of what is widened may make another model."""
+        model, _ = self._prepared()
+        values = (value for graph in all_graphs(model) for node in graph for value in (*node.inputs, *node.outputs))
+        return any(value is not None and value.dtype in NARROW for value in values)
+
+    def key(self) -> str:
+        """The profile's key of the main graph."""
+        return key_of_graph(self._prepared()[0].graph)
 
     def values(self, feed: Mapping[str, Any]) -> tuple[Model, dict[Value, Any], dict[str, int]]:
         """A prepared model, what each value of its main graph is for `feed`, and the sizes of its symbols."""
@@ -88,7 +118,7 @@ class _Profiling:
         first = len(graph.outputs)
         for row, column in places:
             graph.add_output(nodes[row].outputs[column])
-        results = compile_model(watched, self._options, self._providers, {}, None, []).run(given)[first:]
+        results = compile_model(watched, self._options, self.providers, {}, None, []).run(given)[first:]
         model, _ = self._prepared()
         same = list(model.graph)
         values = dict(zip(model.graph.inputs, given, strict=True))
@@ -107,15 +137,15 @@ class _Profiling:
         runs = {name: functools.partial(session.run, given) for name, session in sessions.items()}
         times = in_turns_us(runs, _RUN_BUDGET_S)
         key, tried, slower = key_of_graph(model.graph), set[Choice](), dict[str, float]()
-        profile = calibrated(model.graph, self._providers, profile, times)
+        profile = calibrated(model.graph, self.providers, profile, times)
         for factor in _BORDER_FACTORS:
             profile = dataclasses.replace(profile, border_factor=factor, models={key: times})
-            prediction = predict(model.graph, self._providers, profile)
+            prediction = predict(model.graph, self.providers, profile)
             choice = tuple(prediction.placed.values())
             if prediction.is_single or choice in tried:
                 continue
             tried.add(choice)
-            mixture = self._session(self._providers, profile)
+            mixture = self._session(self.providers, profile)
             taken = in_turns_us(_best_of(runs, times) | {MEASURED: functools.partial(mixture.run, given)}, _RUN_BUDGET_S)
             if is_worth_it(taken):
                 return dataclasses.replace(profile, models={key: times | taken})
@@ -123,7 +153,7 @@ class _Profiling:
         return dataclasses.replace(profile, models={key: times | slower})
 
     def _others(self, first: Provider) -> list[Provider]:
-        return [provider for provider in self._providers if provider is not first]
+        return [provider for provider in self.providers if provider is not first]
 
     def _session(self, providers: Sequence[Provider], profile: Profile | None) -> Executor:
         model, _ = self._prepared()

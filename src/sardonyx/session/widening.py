@@ -20,12 +20,21 @@ ENTRY = "session.keep_narrow_floats"
 """The config entry that turns the casts off."""
 
 
-def widen_model(model: Model, providers: Sequence[Provider], options: SessionOptions) -> bool:
-    """Widen the main graph and every body; whether anything was widened."""
+def widen_model(model: Model, providers: Sequence[Provider], options: SessionOptions, widened_for: str = "") -> bool:
+    """Widen the main graph and every body; whether anything was widened.
+
+    Args:
+        model: what to widen, in place.
+        providers: in the order in which they are asked; the last runs everything.
+        options: the session's.
+        widened_for: the one provider that is asked, besides the last; where none of that name is there, all are.
+    """
     if options.session_config_entries.get(ENTRY, "0") == "1":
         return False
+    only = [provider for provider in providers[:-1] if provider.name == widened_for]
+    asked = [*only, providers[-1]] if only else providers
     widening = Widening()
-    count = sum(widen(graph, providers, widening) for graph in list(nested_graphs(model.graph)))
+    count = sum(widen(graph, asked, widening) for graph in list(nested_graphs(model.graph)))
     if count:
         event("partition.widened", model=model.label, nodes=count)
     return count > 0
