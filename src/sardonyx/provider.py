@@ -221,8 +221,12 @@ class Body(Protocol):
     def captures(self) -> tuple[Value, ...]:
         """Values of outer graphs that it reads; the partition lists them among its inputs."""
 
-    def run(self, inputs: Sequence[Any], captures: Sequence[Any]) -> list[Any]:
-        """Run it on host values: the graph's inputs in order, and the captured values in the order of `captures`."""
+    def hold(self, captures: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
+        """Make what runs it, as often as wanted, on host values: the graph's inputs in order.
+
+        Args:
+            captures: the captured values on the host, in the order of `captures`; they are brought to devices once, here.
+        """
 
 
 class Provider(Protocol):

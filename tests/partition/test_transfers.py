@@ -10,7 +10,7 @@ import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.partition.assign import assign
 from sardonyx.partition.cut import Cut, cut
-from sardonyx.partition.transfers import insert_transfers
+from sardonyx.partition.transfers import entering_transfers, insert_transfers
 
 
 def _stages(text: str, device_operators: set[str], host_operators: set[str]) -> list[str]:
@@ -119,3 +119,13 @@ def test_a_run_copies_as_often_as_the_plan_says() -> None:
     session = ort.InferenceSession(to_bytes(model(text)), providers=[device])
     session.run(None, {"x": np.ones(2, np.float32)})
     assert (device.memory.from_host_count, device.memory.to_host_count) == (1, 1)
+
+
+def test_what_entered_before_is_not_copied_again() -> None:
+    """A captured value enters each device that reads it once, before the stages; the host's part needs no copy."""
+    held = graph("graph(x: float[2], k: float[2]) -> (y: float[2]) {\na = Relu(k)\nb = Exp(k)\nc = Add(a, b)\ny = Add(c, k)\n}")
+    parts, _ = cut(held, assign(held, [DeviceProvider({"Relu", "Add"}), FusingProvider({"Exp"}, fuse=False)]).units)
+    (entered,) = entering_transfers(parts, held.inputs)
+    assert (entered.value.name, entered.target.name, entered.provider) == ("k", "pretended:0", "DeviceProvider")
+    copied = [stage.value.name for stage in insert_transfers(held, parts, [entered]) if not isinstance(stage, Cut)]
+    assert copied == ["b", "y"]

@@ -134,3 +134,29 @@ def test_a_body_runs_compiled() -> None:
     assert inner == {"CPUExecutionProvider"}
     feed = _feed((1, 3, 6, 5), 3)
     np.testing.assert_allclose(session.run(None, feed)[0], _reference(IMAGE, feed), rtol=1e-5, atol=1e-6)
+
+
+CAPTURING = """graph(x: float[2, 3], n: int64[]) -> (y: float[2, 3]) {
+    go: bool[] = 1
+    k = Neg(x)
+    y = Loop(n, go, x) {body = graph body(i: int64[], c: bool[], s: float[2, 3]) -> (d: bool[], t: float[2, 3]) {
+        d = Identity(c)
+        a = Mul(s, k)
+        b = Add(a, k)
+        t = Relu(b)
+    }}
+}"""
+
+
+@pytest.mark.parametrize("executor", ["sequential", "dataflow", "parallel"])
+def test_what_a_body_captures_is_copied_once(executor: str) -> None:
+    """To the device one copy of x, one of k for all iterations, and the state of each iteration."""
+    options, provider = ort.SessionOptions(), DeviceProvider()
+    options.add_session_config_entry("session.executor", executor)
+    session = ort.InferenceSession(to_bytes(model(CAPTURING)), options, providers=[provider])
+    feed = _feed((2, 3), 10)
+    np.testing.assert_allclose(session.run(None, feed)[0], _reference(CAPTURING, feed), rtol=1e-6)
+    assert (provider.memory.from_host_count, provider.memory.to_host_count) == (1 + 1 + 10, 1 + 10)
+    provider.memory.from_host_count = 0
+    session.run(None, _feed((2, 3), 0))
+    assert provider.memory.from_host_count == 1

@@ -2,20 +2,20 @@
 
     A (host) -> B (device) -> C (host)      becomes      A, copy to device, B, copy to host, C
 
-A value goes from one device to another by way of the host.
+A value goes from one device to another by way of the host. What the body of a Loop captures is copied before its first iteration.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 from sardonyx.ir import Graph, Value
 from sardonyx.partition.cut import Cut
 from sardonyx.provider import HOST, Memory
 
-__all__ = ["Place", "Stage", "Transfer", "insert_transfers"]
+__all__ = ["Place", "Stage", "Transfer", "entering_transfers", "insert_transfers"]
 
 Place: TypeAlias = tuple[Value, str]
 """A value in the memory of a name."""
@@ -39,14 +39,26 @@ Stage: TypeAlias = Cut | Transfer
 """One step of a run before it is planned."""
 
 
-def insert_transfers(graph: Graph, cuts: Sequence[Cut]) -> list[Stage]:
+def entering_transfers(cuts: Sequence[Cut], captures: Collection[Value]) -> list[Transfer]:
+    """The copies of `captures`, values of outer graphs, to the devices on which `cuts` read them."""
+    wanted = [
+        Transfer(value, HOST, part.provider.memory, part.provider.name)
+        for part in cuts
+        if part.provider.memory.name != HOST.name
+        for value in part.partition.inputs
+        if value in captures
+    ]
+    return list({(copy.value, copy.target.name): copy for copy in reversed(wanted)}.values())
+
+
+def insert_transfers(graph: Graph, cuts: Sequence[Cut], entered: Sequence[Transfer] = ()) -> list[Stage]:
     """Put the copies that `cuts` need between them; inputs of `graph`, captures and outputs are on the host.
 
-    Constants are not copied here: a program gets them when compiled.
+    Constants are not copied here: a program gets them when compiled. Nor is what `entered` has copied before.
     """
     stages: list[Stage] = []
     home: dict[Value, Memory] = {}
-    present: set[Place] = set()
+    present: set[Place] = {(copy.value, copy.target.name) for copy in entered}
     owners = {part.provider.memory.name: part.provider.name for part in reversed(cuts)}
 
     def bring(value: Value, target: Memory) -> None:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from sardonyx.dtypes import Array
 from sardonyx.ir import Graph, Value
 from sardonyx.partition.cut import Cut
-from sardonyx.partition.transfers import Place, Stage
+from sardonyx.partition.transfers import Place, Stage, Transfer
 from sardonyx.provider import HOST, Memory, Program
 
 __all__ = ["CopyStep", "Plan", "ProgramStep", "Segment", "Step", "make_plan"]
@@ -89,7 +89,7 @@ class Plan:
     inputs: tuple[int, ...]
     """Slots of the graph's inputs."""
     captures: tuple[int, ...]
-    """Slots of the captured values; empty for the main graph."""
+    """Slots of the captured values on the host, and of their copies on devices; empty for the main graph."""
     constants: tuple[tuple[int, Array], ...]
     """Slots that hold constants: those that the graph gives out as they are."""
     outputs: tuple[int, ...]
@@ -100,7 +100,8 @@ class Plan:
     """Every memory that a step uses."""
 
 
-def make_plan(graph: Graph, captures: Sequence[Value], stages: Sequence[Stage], compile_part: Callable[[Cut], Program]) -> Plan:
+def make_plan(graph: Graph, captures: Sequence[Value], stages: Sequence[Stage], compile_part: Callable[[Cut], Program],
+              entered: Sequence[Transfer] = ()) -> Plan:  # fmt: skip
     """Compile the parts among `stages`, in their order, and lay them out over slots.
 
     Args:
@@ -108,6 +109,7 @@ def make_plan(graph: Graph, captures: Sequence[Value], stages: Sequence[Stage], 
         captures: values of outer graphs that it reads.
         stages: partitions and transfers in the order in which they run.
         compile_part: makes a part's program.
+        entered: copies of captured values that are made before each run, or before many; their results follow those on the host.
     """
     slots: dict[Place, int] = {}
 
@@ -115,7 +117,7 @@ def make_plan(graph: Graph, captures: Sequence[Value], stages: Sequence[Stage], 
         return slots.setdefault((value, memory.name), len(slots))
 
     inputs = tuple(slot(value) for value in graph.inputs)
-    captured = tuple(slot(value) for value in captures)
+    captured = (*(slot(value) for value in captures), *(slot(copy.value, copy.target) for copy in entered))
     constants = tuple((slot(value), value.constant.numpy()) for value in dict.fromkeys(graph.outputs) if value.constant is not None)
     drafts = [_draft(stage, slot, compile_part) for stage in stages]
     outputs = tuple(slot(value) for value in graph.outputs)

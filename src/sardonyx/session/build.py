@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sardonyx import errors
@@ -31,10 +31,11 @@ from sardonyx.partition.explain import Placement, explain
 from sardonyx.partition.measured import predict
 from sardonyx.partition.placement import pin, placed_nodes
 from sardonyx.partition.profile import Profile, key_of_graph, load_profile
-from sardonyx.partition.transfers import insert_transfers
-from sardonyx.provider import Body, PrefersQuantized, Program, Provider
+from sardonyx.partition.transfers import entering_transfers, insert_transfers
+from sardonyx.provider import HOST, Body, PrefersQuantized, Program, Provider
 from sardonyx.runtime.executor import Executor
-from sardonyx.runtime.plan import make_plan
+from sardonyx.runtime.plan import CopyStep, make_plan
+from sardonyx.runtime.run_step import copy
 from sardonyx.session.context_model import ContextWriter, context_writer, load_context, refuse_to_compile
 from sardonyx.session.execution import executor_for, executor_name
 from sardonyx.session.function_bodies import expand, keep_claimed_calls
@@ -193,7 +194,7 @@ def compile_model(model: Model, options: SessionOptions, providers: Sequence[Pro
     """Partition and compile a prepared model, which is used up; `placements` gets who runs what, `writer` the programs."""
     with span("session.compile"):
         compiler = _Compiler(model, providers, options, left_out, profile, placements, writer)
-        executor = compiler.compile_graph(model.graph, (), model.graph.name or "graph")
+        executor = compiler.compile_graph(model.graph, (), model.graph.name or "graph").executor
     if writer is not None:
         writer.write(model)
     model.graph.dismantle()  # programs hold what they need of weights, packed or as they are
@@ -274,7 +275,7 @@ class _Compiler:
         self._watch = layout_watch(model, options)
         self._bodies: dict[Graph, Body] = {}
 
-    def compile_graph(self, graph: Graph, captures: Sequence[Value], label: str) -> Executor:
+    def compile_graph(self, graph: Graph, captures: tuple[Value, ...], label: str) -> _PlannedGraph:
         """Assign, cut, compile and plan `graph` and all graphs inside it."""
         cuts, declined = self._partition(graph, label)
         self._placements.extend(explain(graph, label, cuts, declined))
@@ -282,8 +283,14 @@ class _Compiler:
             for unit in part.partition.units:
                 for node in () if unit.owns_bodies else unit.nodes:
                     self._compile_bodies(node, label)
-        stages = insert_transfers(graph, cuts)
-        return executor_for(make_plan(graph, captures, stages, self._compile_part), self._options)
+        entering = entering_transfers(cuts, captures)
+        stages = insert_transfers(graph, cuts, entering)
+        executor = executor_for(make_plan(graph, captures, stages, self._compile_part, entering), self._options)
+        copies = [
+            CopyStep(captures.index(move.value), place, HOST, move.target, move.provider, ())
+            for place, move in enumerate(entering, len(captures))
+        ]
+        return _PlannedGraph(captures, executor, tuple(copies))
 
     def _partition(self, graph: Graph, label: str) -> tuple[list[Cut], Mapping[Node, Mapping[str, str]]]:
         assignment = self._assign(graph)
@@ -324,8 +331,7 @@ class _Compiler:
                 continue
             body = attribute.value
             captures = tuple(value for value in captured_values(body) if value.constant is None)
-            executor = self.compile_graph(body, captures, f"{label}/{node.name or node.op_type}/{name}")
-            self._bodies[body] = _PlannedBody(captures, executor)
+            self._bodies[body] = self.compile_graph(body, captures, f"{label}/{node.name or node.op_type}/{name}")
 
     def _compile_part(self, part: Cut) -> Program:
         provider, partition = part.provider, part.partition
@@ -352,14 +358,18 @@ class _Compiler:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _PlannedBody:
-    """A body as providers see it."""
+class _PlannedGraph:
+    """A graph that is compiled; as a `Body` where it is one."""
 
     captures: tuple[Value, ...]
     executor: Executor
+    copies: tuple[CopyStep, ...]
 
-    def run(self, inputs: Sequence[Any], captures: Sequence[Any]) -> list[Any]:
-        return self.executor.run(inputs, captures)
+    def hold(self, captures: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
+        held = [*captures, *[None] * len(self.copies)]
+        for step in self.copies:
+            copy(step, held)
+        return lambda inputs: self.executor.run(inputs, held)
 
 
 def _no_provider(node: Node, declined: Mapping[str, str]) -> SardonyxError:

@@ -34,17 +34,20 @@ class _Graph:
 class _BodyCall:
     """A graph attribute as the kernel sees it during one run: the body with its captured values."""
 
-    __slots__ = ("_body", "_captured", "graph", "input_count", "output_count")
+    __slots__ = ("_body", "_captured", "_run", "graph", "input_count", "output_count")
 
     def __init__(self, spec: _Graph, frame: list[Any]) -> None:
         self._body = spec.body
         self._captured = [frame[slot] for slot in spec.captures]
+        self._run: Callable[[Sequence[Any]], list[Any]] | None = None
         self.graph = spec.graph
         self.input_count = len(spec.graph.inputs)
         self.output_count = len(spec.graph.outputs)
 
     def __call__(self, *inputs: Any) -> list[Any]:
-        return self._body.run(inputs, self._captured)
+        if self._run is None:
+            self._run = self._body.hold(self._captured)
+        return self._run(inputs)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
@@ -31,7 +31,7 @@ def run_model(model: Model, feed: Mapping[str, Array]) -> list[Any]:
     if missing:
         raise InvalidArgument(f"model {model.label}: the inputs {missing} are not fed")
     given = [feed.get(value.name) if value.constant is None else value.constant.numpy() for value in graph.inputs]
-    return _Whole(graph).run(given, ())
+    return _Whole(graph).hold(())(given)
 
 
 class _Whole:
@@ -45,6 +45,6 @@ class _Whole:
         own = [value for value in dict.fromkeys(constants) if value not in inputs]
         self._program = ReferenceProgram(tuple(graph), inputs, own, graph.outputs, _Whole)
 
-    def run(self, inputs: Sequence[Any], captures: Sequence[Any]) -> list[Any]:
-        """Compute the outputs from the inputs, and what is captured in the order of `captures`."""
-        return self._program.run(None, [*inputs, *captures], (), None)
+    def hold(self, captures: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
+        """What computes the outputs from the inputs, with what is captured in the order of `captures`."""
+        return lambda inputs: self._program.run(None, [*inputs, *captures], (), None)
