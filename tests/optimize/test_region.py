@@ -49,6 +49,14 @@ def test_nodes_between_what_is_read_and_the_pattern_belong_to_it():
     assert {value.name for value in found.before.graph.inputs} == {"x", "z"}
 
 
+def test_values_of_the_pattern_that_another_is_made_of():
+    """Where one value of the pattern is made of another, it is computed of it."""
+    text = "graph(x: float[2]) -> (y) { a = Neg(x) b = Exp(a) y = Sub(x, b) }"
+    found = region(text, lambda op, x, b: op.Sub(x, b), lambda op, match: op.Add(match["x"], op.Neg(op.Exp(op.Neg(match["x"])))))
+    assert [node.op_type for node in found.before.graph] == ["Neg", "Exp", "Sub"]
+    assert {value.name for value in found.before.graph.inputs} == {"x"}
+
+
 def test_shape_arithmetic_is_computed():
     """A shape that a Reshape reads is computed in both, from the value whose shape it is."""
     found = region("""graph(x: float[n, 4], t: float[4, n]) -> (y) {

@@ -18,6 +18,11 @@ _ROTARY = """graph(x: float[b, 5, s, 8], p: float[b, s, 1]) -> (y) { one: int64[
     g = Mul(p, f) e = Concat(g, g) {axis = -1} co = Cos(e) si = Sin(e) c = Unsqueeze(co, one) n = Unsqueeze(si, one)
     h, l = Split(x) {axis = 3, num_outputs = 2} m = Neg(l) t = Concat(m, h) {axis = -1} u = Mul(x, c) v = Mul(t, n)
     y = Add(u, v) }"""
+_ROTARY_PAIRS = """graph(x: float[b, s, 5, 8], a: float[b, s, 4]) -> (y) { ax: int64[1] = [2] last: int64[1] = [-1]
+    zero: int64[1] = [0] far: int64[1] = [9223372036854775807] ax3: int64[1] = [3] two: int64[1] = [2] one: int64[1] = [1]
+    co = Cos(a) si = Sin(a) c = Unsqueeze(co, ax) n = Unsqueeze(si, ax) h = Slice(x, zero, far, ax3, two)
+    l = Slice(x, one, far, ax3, two) hc = Mul(h, c) ln = Mul(l, n) p = Sub(hc, ln) lc = Mul(l, c) hn = Mul(h, n)
+    q = Add(lc, hn) pu = Unsqueeze(p, last) qu = Unsqueeze(q, last) s = Concat(pu, qu) {axis = -1} y = Neg(s) }"""
 
 RECIPES: dict[str, tuple[str, ...]] = {
     "dequantize_before_pool": (
@@ -102,6 +107,7 @@ RECIPES: dict[str, tuple[str, ...]] = {
     "fuse_quantized_gemm": (_QUANTIZED_GEMM + "q = QuantizeLinear(g, ys, yz) y = DequantizeLinear(q, ys, yz) }",),
     "fuse_quantized_gemm_to_float": (_QUANTIZED_GEMM + "y = Neg(g) }",),
     "fuse_rotary_embedding": (_ROTARY,),
+    "fuse_rotary_pairs": (_ROTARY_PAIRS,),
     "fuse_space_to_depth": (
         """graph(x: float[n, 3, 4, 6]) -> (y) { s00: int64[2] = [0, 0] s01: int64[2] = [0, 1] s10: int64[2] = [1, 0]
         s11: int64[2] = [1, 1] far: int64[2] = [9223372036854775807, 9223372036854775807] ax: int64[2] = [2, 3]

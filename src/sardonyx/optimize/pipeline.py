@@ -71,6 +71,7 @@ from sardonyx.optimize.rules.fuse_mish import FUSE_MISH
 from sardonyx.optimize.rules.fuse_nbits_bias import FUSE_NBITS_BIAS
 from sardonyx.optimize.rules.fuse_nbits_matmul import FUSE_NBITS_MATMUL
 from sardonyx.optimize.rules.fuse_pad import FUSE_PAD
+from sardonyx.optimize.rules.fuse_partial_rotary_embedding import FUSE_PARTIAL_ROTARY_EMBEDDING
 from sardonyx.optimize.rules.fuse_quantized_concat import FUSE_QUANTIZED_CONCAT
 from sardonyx.optimize.rules.fuse_quantized_conv import FUSE_QUANTIZED_CONV
 from sardonyx.optimize.rules.fuse_quantized_elementwise import FUSE_QUANTIZED_BINARY, FUSE_QUANTIZED_UNARY
@@ -79,7 +80,7 @@ from sardonyx.optimize.rules.fuse_quantized_matmul import FUSE_QUANTIZED_MATMUL,
 from sardonyx.optimize.rules.fuse_quantized_where import FUSE_QUANTIZED_WHERE, QUANTIZE_WHERE_SCALAR
 from sardonyx.optimize.rules.fuse_relu_clip import FUSE_RELU_CLIP
 from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM, FUSE_RMS_NORM_UNSCALED
-from sardonyx.optimize.rules.fuse_rotary_embedding import FUSE_PARTIAL_ROTARY_EMBEDDING, FUSE_ROTARY_EMBEDDING
+from sardonyx.optimize.rules.fuse_rotary_embedding import FUSE_ROTARY_EMBEDDING, FUSE_ROTARY_PAIRS
 from sardonyx.optimize.rules.fuse_space_to_depth import FUSE_CONV_GATHER, FUSE_SPACE_TO_DEPTH
 from sardonyx.optimize.rules.fuse_swish import FUSE_SWISH
 from sardonyx.optimize.rules.gather_before_dequantization import GATHER_BEFORE_DEQUANTIZATION
@@ -190,6 +191,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_ATTENTION_GROUPS,
         FUSE_ATTENTION_CACHE,
         FUSE_ROTARY_EMBEDDING,
+        FUSE_ROTARY_PAIRS,
         FUSE_PARTIAL_ROTARY_EMBEDDING,
         DROP_CLIP_BEFORE_QUANTIZATION,
         DROP_RELU_BEFORE_QUANTIZATION,

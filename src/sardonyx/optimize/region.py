@@ -94,12 +94,11 @@ def _sources(outputs: Iterable[Value], nodes: set[Node]) -> list[Value]:
 
 def _between(wanted: set[Value], sources: Iterable[Value]) -> set[Node]:
     """The nodes on the ways from `wanted` down to `sources`, so far as they are near."""
-    sources = list(sources)
-    wanted = {value for value in wanted if value not in sources and value.constant is None}
+    wanted = {value for value in wanted if value.constant is None}
     above: list[Node] = []
     seen: set[Node] = set()
-    front = [value.producer for value in sources if value.producer is not None]
-    while front and len(seen) < _MOST_STEPS_UP and wanted:
+    front = [value.producer for value in sources if value.producer is not None and value not in wanted]
+    while front and len(seen) < _MOST_STEPS_UP:
         node = front.pop(0)
         if node in seen:
             continue

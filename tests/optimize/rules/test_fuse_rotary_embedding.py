@@ -3,7 +3,7 @@
 import pytest
 from support.optimizing import apply_rule, declines, operators
 
-from sardonyx.optimize.rules.fuse_rotary_embedding import FUSE_PARTIAL_ROTARY_EMBEDDING, FUSE_ROTARY_EMBEDDING
+from sardonyx.optimize.rules.fuse_rotary_embedding import FUSE_ROTARY_EMBEDDING, FUSE_ROTARY_PAIRS
 
 SYMBOLS = {"b": 2, "s": 3}
 CONSTANTS = """one: int64[1] = [1] f: float[4] = [1.0, 0.5, 0.25, 0.125] k: float[] = 1.5 ax: int64[2] = [0, 1]
@@ -49,6 +49,8 @@ def test_tables_of_cosines():
 
 @pytest.mark.parametrize(("options", "reason"), [
     ({"x": "b, h, s, 8"}, "expected known heads"),
+    ({"x": "b, 5, s, 8", "p": "float[b, s, 1]", "angles": ANGLES.replace("Unsqueeze(si, one)", "Unsqueeze(si, z)")
+        .replace("g =", "z: int64[1] = [2] g =").replace("Unsqueeze(co, one)", "Unsqueeze(co, z)")}, "for all heads"),
     ({"turn": TURN.replace("Concat(m, h)", "Concat(h, m)")}, "no match"),
     ({"turn": TURN.replace("Neg(l)", "Abs(l)")}, "no match"),
     ({"turn": TURN + " w = Neg(t)", "outputs": "y, w"}, "no match"),
@@ -61,28 +63,78 @@ def test_declines(options, reason):
     assert reason in declines(FUSE_ROTARY_EMBEDDING, text(**options))
 
 
-def partial(middle, axis="-1"):
-    return f"""graph(x: float[b, 5, s, 12], c: float[{"1" if "Reshape" in middle else "b"}, s, 4],
-        n: float[{"1" if "Reshape" in middle else "b"}, s, 4]) -> (y) {{ z: int64[2] = [8, 4] g: int64[4] = [1, -1, 0, 0]
-        w: int64[4] = [-1, 5, 0, 0] h, l = Split(x, z) {{axis = 3}} {middle} y = Concat(r, l) {{axis = {axis}}} }}"""
+LAST = "far: int64[1] = [9223372036854775807] zero: int64[1] = [0] last: int64[1] = [-1] ax3: int64[1] = [3] two: int64[1] = [2]"
+EVERY_SECOND = "h = Slice(x, zero, far, ax3, two) l = Slice(x, one, far, ax3, two)"
+STACK = "hu = Unsqueeze({0}, last) lu = Unsqueeze({1}, last) st = Concat(hu, lu) {{axis = -1}}"
+TWICE = "gu = Unsqueeze(g, last) gg = Concat(gu, gu) {axis = 3} e = Reshape(gg, keep)"
+ALTERNATING = f"{EVERY_SECOND} m = Neg(l) {STACK.format('m', 'h')} t = Reshape(st, four) u = Mul(x, c) v = Mul(t, n) y = Add(u, v)"
+HEADS = "axes: int64[1] = [1] four: int64[4] = [0, 5, -1, 8]"
+TOKENS = "axes: int64[1] = [2] four: int64[4] = [0, -1, 5, 8]"
 
 
-@pytest.mark.parametrize(("middle", "left"), [
-    ("r = RotaryEmbedding(h, c, n)", ["RotaryEmbedding"]),
-    ("a = Reshape(h, g) q = RotaryEmbedding(a, c, n) r = Reshape(q, w)", ["Reshape", "RotaryEmbedding", "Reshape"]),
-])  # fmt: skip
-def test_a_part_of_each_head(middle, left):
-    """The rest of each head, which is not turned, needs no Split and no Concat."""
-    model, fired = apply_rule(FUSE_PARTIAL_ROTARY_EMBEDDING, partial(middle), symbols=SYMBOLS, opset="23")
+def alternating(layout, angles=TWICE, turn=ALTERNATING, batch="b"):
+    x = "b, 5, s, 8" if layout is HEADS else "b, s, 5, 8"
+    constants = f"{CONSTANTS} {LAST} {layout} keep: int64[3] = [0, 0, 8] tile: int64[4] = [1, 1, 1, 2]"
+    return f"""graph(x: float[{x}], p: float[{batch}, s, 1]) -> (y) {{ {constants} g = Mul(p, f) {angles} co = Cos(e) si = Sin(e)
+        c = Unsqueeze(co, axes) n = Unsqueeze(si, axes) {turn} }}"""
+
+
+@pytest.mark.parametrize("angles", [TWICE, TWICE.replace("Concat(gu, gu) {axis = 3}", "Tile(gu, tile)"),
+                                    TWICE.replace("Concat(gu, gu) {axis = 3}", "Expand(gu, tile)")])  # fmt: skip
+@pytest.mark.parametrize("batch", ["b", "1"])
+@pytest.mark.parametrize("layout", [HEADS, TOKENS])
+def test_alternating_pairs(layout, batch, angles):
+    """Pairs that lie next to each other, in heads and in tokens, with angles for each batch or for all."""
+    model, fired = apply_rule(FUSE_ROTARY_EMBEDDING, alternating(layout, angles, batch=batch), symbols=SYMBOLS)
     assert fired == 1
-    assert operators(model) == left
+    (rotary,) = (node for node in model.graph if node.op_type == "RotaryEmbedding")
+    assert rotary.get("interleaved") == 1
+    assert rotary.get("num_heads") == (None if layout is HEADS else 5)
 
 
-@pytest.mark.parametrize(("middle", "reason"), [
-    ("r = RotaryEmbedding(h, c, n) {rotary_embedding_dim = 4}", "a part only"),
-    ("r = RotaryEmbedding(l, c, n)", "no match"),
+@pytest.mark.parametrize(("old", "new", "reason"), [
+    ("Slice(x, zero, far, ax3, two)", "Slice(x, one, far, ax3, two)", "not made of the pairs of x"),
+    ("Concat(hu, lu)", "Concat(lu, hu)", "no match"),
+    ("Concat(gu, gu) {axis = 3}", "Concat(gu, no) {axis = 3}", "not known to be equal"),
+    ("e = Reshape(gg, keep)", "e = Concat(g, g) {axis = 2}", "not known to be equal"),
 ])  # fmt: skip
-def test_a_part_declines(middle, reason):
-    """A part of the part, and another part."""
-    text = partial(middle).replace("s, 4]", "s, 2]")
-    assert reason in declines(FUSE_PARTIAL_ROTARY_EMBEDDING, text, opset="23")
+def test_alternating_pairs_decline(old, new, reason):
+    """Elements that are no pairs, and angles that are not twice for each pair."""
+    text = alternating(HEADS, TWICE.replace("gg =", "no = Neg(gu) gg =")).replace(old, new)
+    assert reason in declines(FUSE_ROTARY_EMBEDDING, text)
+
+
+def pairs(parts, join, layout=HEADS, angles="g"):
+    axes = layout.split("axes: ")[1].split(" four")[0]
+    x = "b, 5, s, 8" if layout is HEADS else "b, s, 5, 8"
+    return f"""graph(x: float[{x}], p: float[b, s, 1]) -> (y) {{ {CONSTANTS} {LAST} axes: {axes} five: int64[5] = [0, 0, 0, 4, 2]
+        g = Mul(p, f) co = Cos({angles}) si = Sin({angles}) c = Unsqueeze(co, axes) n = Unsqueeze(si, axes) {parts}
+        a = Mul(h, c) z = Mul(l, n) o = Sub(a, z) d = Mul(l, c) w = Mul(h, n) r = Add(w, d) {join} }}"""
+
+
+COLUMNS = "sp = Reshape(x, five) hc, lc = Split(sp) {axis = 4, num_outputs = 2} h = Squeeze(hc, last) l = Squeeze(lc, last)"
+
+
+@pytest.mark.parametrize("layout", [HEADS, TOKENS])
+@pytest.mark.parametrize(("parts", "join", "interleaved"), [
+    ("h, l = Split(x) {axis = 3, num_outputs = 2}", "y = Concat(o, r) {axis = 3}", None),
+    (EVERY_SECOND, f"{STACK.format('o', 'r')} y = Neg(st)", 1),
+    (COLUMNS, f"{STACK.format('o', 'r')} y = Neg(st)", 1),
+])  # fmt: skip
+def test_pairs_that_are_turned_one_by_one(parts, join, interleaved, layout):
+    """The two of each pair are computed apart and joined as they were parted."""
+    model, fired = apply_rule(FUSE_ROTARY_PAIRS, pairs(parts, join, layout), symbols=SYMBOLS)
+    assert fired == 1
+    (rotary,) = (node for node in model.graph if node.op_type == "RotaryEmbedding")
+    assert rotary.get("interleaved") == interleaved
+
+
+@pytest.mark.parametrize(("parts", "join", "reason"), [
+    ("h, l = Split(x) {axis = 3, num_outputs = 2}", f"{STACK.format('o', 'r')} y = Neg(st)", "not joined as they were parted"),
+    (EVERY_SECOND, "y = Concat(o, r) {axis = 3}", "not joined as they were parted"),
+    ("l, h = Split(x) {axis = 3, num_outputs = 2}", "y = Concat(o, r) {axis = 3}", "not made of pairs"),
+    ("h, l = Split(x) {axis = 3, num_outputs = 2}", "y = Concat(r, o) {axis = 3}", "no match"),
+])  # fmt: skip
+def test_pairs_decline(parts, join, reason):
+    """Pairs that are joined in another way than they were parted, and what are no pairs."""
+    assert reason in declines(FUSE_ROTARY_PAIRS, pairs(parts, join))
