@@ -150,4 +150,6 @@ def test_a_placed_node_that_its_provider_declines_is_an_error_or_falls_through()
     providers = [FusingProvider({"Relu", "Neg", "Exp"}, "A", fuse=False), FusingProvider({"Neg"}, "B", fuse=False)]
     with pytest.raises(errors.NotImplemented, match=r'"first" .* is placed on B, which does not run it \(Relu is not'):
         assign(held, providers, {first: "B"})
-    assert _who(held, dict(assign(held, providers, {first: "B"}, [first]).units))["first"] == "A"
+    result = assign(held, providers, {first: "B"}, [first])
+    assert _who(held, dict(result.units))["first"] == "A"
+    assert result.declined[first] == {"B": "Relu is not among its operators"}

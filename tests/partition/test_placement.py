@@ -76,6 +76,25 @@ def test_of_two_annotations_the_longer_fits_better() -> None:
         "first": "BExecutionProvider", "b": "AExecutionProvider", "y": "Own"}  # fmt: skip
 
 
+def test_of_two_layers_the_first_beginning_wins() -> None:
+    """An exact one counts where no beginning fits; all are weaker than annotations."""
+    held = model(TEXT)
+    for node, text in zip(held.graph, ("encoder.1", "encoder", "head", "tail"), strict=True):
+        node.metadata = {ANNOTATION_KEY: text}
+    pins = Pins(layers={"=encoder": "Own", "enc": "A", "encoder.1": "B", "=head": "B", "tail": "B"}, annotations={"tail": "Own"})
+    assert _placed(held, pins) == {
+        "first": "AExecutionProvider", "b": "AExecutionProvider", "third": "BExecutionProvider", "y": "Own"}  # fmt: skip
+
+
+def test_an_annotation_that_no_node_has_is_told() -> None:
+    """With what is near; one file may serve many models."""
+    held = model(TEXT)
+    for node in held.graph:
+        node.metadata = {ANNOTATION_KEY: "encoder"}
+    with pytest.warns(UserWarning, match="annotation 'encodr', which no node has .*did you mean 'encoder'"):
+        assert _placed(held, parse_pins(["annotation:encodr=A"])) == {}
+
+
 def test_a_model_can_name_providers_itself() -> None:
     """One that the session does not have is dropped: the model runs where a device is missing."""
     held = model(TEXT)

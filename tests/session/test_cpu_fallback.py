@@ -44,3 +44,20 @@ def test_without_providers_all_is_fallback() -> None:
     """The built-in ones are what is fallen back to."""
     with pytest.raises(ort.Fail, match="2 nodes would fall back"):
         _session(None)
+
+
+def test_providers_named_by_their_order_are_named() -> None:
+    """The order of placement says which providers there are, where nothing else does."""
+    options = ort.SessionOptions()
+    options.add_session_config_entry(ENTRY, "1")
+    options.add_session_config_entry("session.placement_order", "CPU")
+    with pytest.raises(ort.InvalidArgument, match="give up one of them"):
+        ort.InferenceSession(to_bytes(model(TEXT)), options)
+
+
+def test_the_entry_is_a_flag() -> None:
+    """What is neither "0" nor "1" is refused, not taken for either."""
+    options = ort.SessionOptions()
+    options.add_session_config_entry(ENTRY, "true")
+    with pytest.raises(ort.InvalidArgument, match=f"{ENTRY} is \"0\" or \"1\", got 'true'"):
+        ort.InferenceSession(to_bytes(model(TEXT)), options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from sardonyx.session.execution import executor_for, executor_name
 BRANCHES = "graph(x: float[n]) -> (y: float[n]) {\na = Exp(x)\nb = Neg(x)\ny = Add(a, b)\n}"
 
 
-def _options(entry: str | None = None, mode: ort.ExecutionMode = ort.ExecutionMode.ORT_SEQUENTIAL) -> ort.SessionOptions:
+def _options(entry: str | None = None, mode: Any = ort.ExecutionMode.ORT_SEQUENTIAL) -> ort.SessionOptions:
     options = ort.SessionOptions()
     options.execution_mode = mode
     if entry is not None:
@@ -45,6 +46,8 @@ def test_an_unknown_executor_is_an_error() -> None:
     """The message lists the known ones."""
     with pytest.raises(errors.InvalidArgument, match="session.executor must be one of sequential, dataflow, parallel, got 'fast'"):
         executor_name(_options("fast"))
+    with pytest.raises(errors.InvalidArgument, match="execution_mode is one of .*, got 7"):
+        executor_name(_options(mode=7))
 
 
 @pytest.mark.parametrize(("entry", "kind"), [

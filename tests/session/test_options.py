@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sardonyx.errors import InvalidArgument
-from sardonyx.session.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
+from sardonyx.session.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions, config_flag
 
 
 def test_defaults_are_onnxruntimes() -> None:
@@ -66,3 +66,14 @@ def test_placements_are_kept_in_order() -> None:
     options.place("Conv", "CPUExecutionProvider")
     options.place("node:last", "ReferenceExecutionProvider")
     assert options.placements == ("Conv=CPUExecutionProvider", "node:last=ReferenceExecutionProvider")
+
+
+def test_a_flag_is_zero_or_one() -> None:
+    """Left out it is "0"; another text is refused with its key."""
+    options = SessionOptions()
+    assert not config_flag(options, "a.flag")
+    options.add_session_config_entry("a.flag", "1")
+    assert config_flag(options, "a.flag")
+    options.add_session_config_entry("a.flag", "yes")
+    with pytest.raises(InvalidArgument, match="a.flag is \"0\" or \"1\", got 'yes'"):
+        config_flag(options, "a.flag")

@@ -102,7 +102,8 @@ def _offer(graph: Graph, providers: Sequence[Provider], result: Assignment) -> N
         )
     if refused:
         for node in refused:
-            del result.placed[node]
+            name = result.placed.pop(node)
+            result.declined[node] = {name: result.declined[node].get(name, "it was asked before")}
         _offer_once(graph, providers, result)
     result.orphans = list(_free(graph, result))
 

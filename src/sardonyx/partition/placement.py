@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sardonyx.errors import InvalidArgument
@@ -45,6 +46,8 @@ class Pins:
     """Place of a node in the main graph of the file -> provider."""
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Beginning of an annotation, or "=" and a whole one -> provider."""
+    layers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """As `annotations`, of which beginnings come before exact ones, then the first counts; a weaker word than those above."""
     name_parts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Part of the names of nodes -> provider; a weaker word than those above, but for operators."""
     fall_through: bool = False
@@ -57,6 +60,7 @@ class Pins:
             nodes={**self.nodes, **other.nodes},
             indices={**self.indices, **other.indices},
             annotations={**self.annotations, **other.annotations},
+            layers={**self.layers, **other.layers},
             name_parts={**self.name_parts, **other.name_parts},
             fall_through=self.fall_through or other.fall_through,
         )
@@ -79,7 +83,7 @@ def parse_pins(texts: Iterable[str]) -> Pins:
             nodes[name] = provider
         elif kind == "annotation" and colon:
             annotations[name] = provider
-        elif key.isdigit():
+        elif key.removeprefix("-").isdigit():
             indices[int(key)] = provider
         elif colon:
             raise InvalidArgument(f"a placement begins with an operator, an index, 'node:' or 'annotation:', got {text!r}")
@@ -109,10 +113,12 @@ def pin(model: Model, pins: Pins, providers: Sequence[str]) -> None:
     for node in nodes:
         _check_own(node, providers)
     targets = _targets(pins, providers)
-    labels = [(text, targets[f"annotation:{text}"]) for text in sorted(pins.annotations, key=len)]
+    labels = [(text, targets[f"layer:{text}"]) for text in sorted(pins.layers, key=_is_exact)[::-1]]
+    labels += [(text, targets[f"annotation:{text}"]) for text in sorted(pins.annotations, key=len)]
     parts = [(text, targets[f"part:{text}"]) for text in sorted(pins.name_parts, key=len)]
     for node in nodes if labels or parts else ():
         _place_by_text(node, labels, parts)
+    _warn_of_unused(pins.annotations, nodes)
     for index in pins.indices:
         if not 0 <= index < len(model.graph):
             raise InvalidArgument(f"the placement names node {index}; the main graph has {len(model.graph)} nodes, counted from 0")
@@ -138,6 +144,7 @@ def placed_nodes(graph: Graph, pins: Pins, providers: Sequence[str]) -> dict[Nod
 
 def _targets(pins: Pins, providers: Sequence[str]) -> dict[str, str]:
     given = {f"annotation:{text}": provider for text, provider in pins.annotations.items()}
+    given.update((f"layer:{text}", provider) for text, provider in pins.layers.items())
     given.update((f"part:{text}", provider) for text, provider in pins.name_parts.items())
     given.update((f"node:{name}", provider) for name, provider in pins.nodes.items())
     given.update((str(index), provider) for index, provider in pins.indices.items())
@@ -157,19 +164,31 @@ def _check_own(node: Node, providers: Sequence[str]) -> None:
 
 
 def _place_by_text(node: Node, labels: Sequence[tuple[str, str]], parts: Sequence[tuple[str, str]]) -> None:
-    """Place a node by its annotation, else by its name: the longest of the texts that fit wins."""
+    """Place a node by its annotation, else by its name: the last of the texts that fit wins."""
     if PROVIDER_KEY in (node.metadata or {}):
         return
     annotation = (node.metadata or {}).get(ANNOTATION_KEY)
     fitting = [provider for text, provider in parts if text in node.name]
     if annotation is not None:
-        fitting += [
-            provider
-            for text, provider in labels
-            if (annotation == text[1:] if text.startswith("=") else annotation.startswith(text))
-        ]
+        fitting += [provider for text, provider in labels if _fits(text, annotation)]
     if fitting:
         _note(node, fitting[-1])
+
+
+def _is_exact(text: str) -> bool:
+    return text.startswith("=")
+
+
+def _fits(text: str, annotation: str) -> bool:
+    return annotation == text[1:] if _is_exact(text) else annotation.startswith(text)
+
+
+def _warn_of_unused(texts: Iterable[str], nodes: Iterable[Node]) -> None:
+    present = {label for node in nodes if (label := (node.metadata or {}).get(ANNOTATION_KEY)) is not None}
+    for text in texts:
+        if not any(_fits(text, label) for label in present):
+            warnings.warn(f"the placement names annotation {text!r}, which no node has in its metadata {ANNOTATION_KEY!r}"
+                          f"{_hint(text, present)}", UserWarning, stacklevel=2)  # fmt: skip
 
 
 def _pin_names(nodes: Iterable[Node], wanted: Mapping[str, str]) -> None:

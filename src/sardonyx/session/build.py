@@ -41,7 +41,7 @@ from sardonyx.session.execution import executor_for, executor_name
 from sardonyx.session.function_bodies import expand, keep_claimed_calls
 from sardonyx.session.layout_steps import layout_watch
 from sardonyx.session.optimization import fix_dimensions, load_model, optimize_model, read_settings, save_optimized
-from sardonyx.session.options import SessionOptions
+from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.placement_options import read_placement
 from sardonyx.session.values import NodeArg, node_arg
 from sardonyx.session.widening import widen_model
@@ -168,13 +168,14 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
         verify(model)
         _check_operators(model)
     keep_claimed_calls(model, able)
-    pin(model, read_placement(options).pins, [provider.name for provider in providers])
+    names = [provider.name for provider in providers]
+    pin(model, read_placement(options, names).pins, names)
     with span("session.optimize"):
         preferred = _quantized_operators(providers)
         report = optimize_model(model, options, settings, preferred=None if settings.filepath else preferred)
         _check_types(model)
         if settings.filepath:
-            if options.session_config_entries.get("session.save_assignment") == "1":
+            if config_flag(options, "session.save_assignment"):
                 note_providers(model, able or providers)
             save_optimized(model, settings)
             optimize_model(model, options, dataclasses.replace(settings, filepath=""), preferred=preferred)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.partition.explain import Placement
-from sardonyx.session.options import SessionOptions
+from sardonyx.session.options import SessionOptions, config_flag
 
 __all__ = ["ENTRY", "check_named", "check_placed"]
 
@@ -22,7 +22,7 @@ _SHOWN = 5
 
 
 def _is_forbidden(options: SessionOptions) -> bool:
-    return options.session_config_entries.get(ENTRY, "0") == "1"
+    return config_flag(options, ENTRY)
 
 
 def check_named(options: SessionOptions, named: Collection[str]) -> None:

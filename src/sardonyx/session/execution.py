@@ -19,7 +19,9 @@ def executor_name(options: SessionOptions) -> str:
     """One of EXECUTORS; raises InvalidArgument where the config entry is none."""
     text = options.session_config_entries.get(EXECUTOR_ENTRY)
     if text is None:
-        return "parallel" if ExecutionMode(options.execution_mode) is ExecutionMode.ORT_PARALLEL else "sequential"
+        if options.execution_mode not in list(ExecutionMode):
+            raise InvalidArgument(f"execution_mode is one of {', '.join(map(str, ExecutionMode))}, got {options.execution_mode!r}")
+        return "parallel" if options.execution_mode == ExecutionMode.ORT_PARALLEL else "sequential"
     if text not in EXECUTORS:
         raise InvalidArgument(f"config entry {EXECUTOR_ENTRY} must be one of {', '.join(EXECUTORS)}, got {text!r}")
     return text

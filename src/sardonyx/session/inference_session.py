@@ -68,7 +68,7 @@ class InferenceSession:
             for name, own, _ in requests:
                 if name == "CPUExecutionProvider":
                     own.setdefault("intra_op_num_threads", str(self._options.intra_op_num_threads))
-        is_named = providers is not None or self._options.has_providers()
+        is_named = providers is not None or self._options.has_providers() or bool(order)
         explicit = {name for name, _, _ in requests} if is_named else set()
         check_named(self._options, explicit)
         made = make_providers(requests)

@@ -3,30 +3,45 @@
     session.layer_assignment_settings = "cuda(encoder, =embed); cpu(decoder)"      by a node's annotation "layer_ann"; "=" is exact
     session.name_based_layer_assignment = "cpu(layers.0, lm_head)"                 by a part of the node's name
 
-The longest text that fits wins. A device is "cpu", "gpu" or "cuda", or a provider; one that is not available is passed over, and
-a node whose provider declines it goes to the others, as in onnxruntime.
+Of the annotations that fit, beginnings come before exact ones, then the first counts; of the parts of names, the longest. A device
+is a word of `_DEVICES`, with a vendor or a number behind a colon, or a provider. One that the session does not have is passed over
+with a warning, and a node whose provider declines it goes to the others, as in onnxruntime.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.partition.placement import Pins
-from sardonyx.session.providers import get_available_providers
-from sardonyx.trace import event
+from sardonyx.session.providers import REFERENCE
 
 __all__ = ["read_layer_assignment"]
 
 _BY_ANNOTATION = "session.layer_assignment_settings"
 _BY_NAME = "session.name_based_layer_assignment"
-_DEVICES = {"cpu": "CPUExecutionProvider", "gpu": "CUDAExecutionProvider", "cuda": "CUDAExecutionProvider"}
 _RULE = re.compile(r"([^()]+)\(([^()]*)\)")
+_CPU = "CPUExecutionProvider"
+_DEVICES = {
+    "cpu": "CPU",
+    "gpu": "CUDA Dml MIGraphX NvTensorRTRTX ROCM Tensorrt WebGpu",
+    "cuda": "CUDA",
+    "dml": "Dml",
+    "npu": "QNN VitisAI",
+    "fpga": "",
+    "accelerator": "",
+}
+"""Device -> providers that it may mean; "accelerator" means any but those of the processor."""
 
 
-def read_layer_assignment(entries: Mapping[str, str]) -> Pins:
-    """What the two entries say; raises InvalidArgument where one is malformed, or both are given."""
+def read_layer_assignment(entries: Mapping[str, str], providers: Sequence[str]) -> Pins:
+    """What the two entries say to a session with these providers.
+
+    Raises:
+        InvalidArgument: an entry is malformed or names a text twice, or both are given.
+    """
     by_annotation, by_name = entries.get(_BY_ANNOTATION, ""), entries.get(_BY_NAME, "")
     if by_annotation and by_name:
         raise InvalidArgument(f"{_BY_ANNOTATION} and {_BY_NAME} exclude each other; give one of them")
@@ -34,10 +49,16 @@ def read_layer_assignment(entries: Mapping[str, str]) -> Pins:
     exact = next((text for text in parts if text.startswith("=")), None)
     if exact is not None:
         raise InvalidArgument(f"{_BY_NAME} has {exact!r}, but compares parts of names; leave out the equals sign")
-    return Pins(annotations=annotations, name_parts=parts, fall_through=bool(annotations or parts))
+    found = dict(_resolved(annotations or parts, providers))
+    return Pins(
+        layers={text: provider for text, provider in found.items() if text in annotations},
+        name_parts={text: provider for text, provider in found.items() if text in parts},
+        fall_through=bool(annotations or parts),
+    )
 
 
 def _parse(entry: str, setting: str) -> dict[str, str]:
+    """Text -> device."""
     found: dict[str, str] = {}
     for rule in (part.strip() for part in setting.split(";")):
         if not rule:
@@ -45,16 +66,34 @@ def _parse(entry: str, setting: str) -> dict[str, str]:
         match = _RULE.fullmatch(rule)
         if match is None:
             raise InvalidArgument(f"{entry} is a list of DEVICE(TEXT, TEXT), separated by semicolons, got {rule!r}")
-        device, texts = match[1].strip(), [text.strip() for text in match[2].split(",") if text.strip()]
-        provider = _provider_of(device)
-        if provider is None:
-            event("placement.ignored", device=device)
-            continue
-        found.update((text, provider) for text in texts)
+        device = match[1].strip()
+        for text in (text.strip() for text in match[2].split(",") if text.strip()):
+            if text in found:
+                raise InvalidArgument(f"{entry} has {text!r} twice, for {found[text]} and {device}; give it to one device")
+            found[text] = device
     return found
 
 
-def _provider_of(device: str) -> str | None:
-    available = get_available_providers()
-    candidates = (_DEVICES.get(device.lower(), device), f"{device}ExecutionProvider")
-    return next((name for name in candidates if name in available), None)
+def _resolved(rules: Mapping[str, str], providers: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Text and provider for those whose device the session has."""
+    missing: dict[str, None] = {}
+    for text, device in rules.items():
+        provider = next((name for name in providers if name in _meant_by(device, providers)), None)
+        if provider is not None:
+            yield text, provider
+        elif providers:
+            missing[device] = None
+    for device in missing:
+        warnings.warn(
+            f"layers are assigned to {device!r}, which is none of the session's providers {list(providers)}; they go where they "
+            f"would go. A device is a provider, or one of {', '.join(_DEVICES)}",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _meant_by(device: str, providers: Sequence[str]) -> Sequence[str]:
+    kind = device.lower().partition(":")[0]
+    if kind == "accelerator":
+        return [name for name in providers if name not in (_CPU, REFERENCE)]
+    return [device, *(f"{name}ExecutionProvider" for name in (device, *_DEVICES.get(kind, "").split()))]

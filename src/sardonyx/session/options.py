@@ -10,7 +10,7 @@ from typing import Any
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
+__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions", "config_flag"]
 
 
 class GraphOptimizationLevel(enum.IntEnum):
@@ -216,6 +216,14 @@ class RunOptions(_ConfigEntries):
     def get_run_config_entry(self, key: str) -> str:
         """The text set under `key`; raises InvalidArgument where none was."""
         return self._get(key)
+
+
+def config_flag(options: SessionOptions, key: str) -> bool:
+    """Whether a config entry is "1"; raises InvalidArgument where it is set to something else than "0" and "1"."""
+    text = options.session_config_entries.get(key, "0")
+    if text not in ("0", "1"):
+        raise InvalidArgument(f'the config entry {key} is "0" or "1", got {text!r}')
+    return text == "1"
 
 
 def _checked_size(name: str, size: int) -> int:

@@ -32,7 +32,7 @@ from typing import Any
 from sardonyx.errors import InvalidArgument, NoSuchFile
 from sardonyx.partition.placement import Pins, find_provider, parse_pins
 from sardonyx.session.layer_assignment import read_layer_assignment
-from sardonyx.session.options import SessionOptions
+from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.providers import REFERENCE, Wanted, get_available_providers
 
 __all__ = ["PlacementChoice", "ask_in_order", "read_placement"]
@@ -55,8 +55,12 @@ class PlacementChoice:
     """What is placed by hand."""
 
 
-def read_placement(options: SessionOptions) -> PlacementChoice:
+def read_placement(options: SessionOptions, providers: Sequence[str] = ()) -> PlacementChoice:
     """Put together what `options` say, with the file that they name.
+
+    Args:
+        options: the session's.
+        providers: the session's, which devices are looked for among.
 
     Raises:
         NoSuchFile: there is no such file.
@@ -74,9 +78,9 @@ def read_placement(options: SessionOptions) -> PlacementChoice:
             'placement = "measured" needs a profile: make one by `sardonyx profile --placement MODEL -o FILE` and name it in '
             "SessionOptions.placement_profile"
         )
-    pins = read_layer_assignment(entries).joined(_pins_of_file(facts))
+    pins = read_layer_assignment(entries, providers).joined(_pins_of_file(facts))
     pins = pins.joined(parse_pins(_split(entries.get("session.place", "")))).joined(parse_pins(options.placements))
-    falls = options.placement_fall_through or entries.get("session.placement_fall_through") == "1"
+    falls = options.placement_fall_through or config_flag(options, "session.placement_fall_through")
     order = [_full_name(name) for name in _split(entries.get("session.placement_order", "")) or facts.get("order", ())]
     pins = dataclasses.replace(pins, fall_through=pins.fall_through or falls)
     return PlacementChoice(mode == "measured", profile, tuple(order), pins)

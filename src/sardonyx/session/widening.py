@@ -11,7 +11,7 @@ from sardonyx.ir import Model
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.partition.casts import Widening, widen
 from sardonyx.provider import Provider
-from sardonyx.session.options import SessionOptions
+from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.trace import event
 
 __all__ = ["ENTRY", "widen_model"]
@@ -29,7 +29,7 @@ def widen_model(model: Model, providers: Sequence[Provider], options: SessionOpt
         options: the session's.
         widened_for: the one provider that is asked, besides the last; where none of that name is there, all are.
     """
-    if options.session_config_entries.get(ENTRY, "0") == "1":
+    if config_flag(options, ENTRY):
         return False
     only = [provider for provider in providers[:-1] if provider.name == widened_for]
     asked = [*only, providers[-1]] if only else providers
