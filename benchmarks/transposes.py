@@ -4,11 +4,12 @@
 
 For each model: the transposes in the file, and those in the compiled partitions of the CPU provider, by what they are for:
 
-    border      reads an input of the model or makes an output, itself or by way of operators that compute element by element: the
-                model's interface is NCHW
-    own         the permutation is not one between NCHW and NHWC: attention heads, windows, and what a pushed one was merged with
+    border      reads an input of the model or makes an output, itself or by way of operators that take any layout: the model's
+                interface is NCHW
+    own         the model asks for it: the permutation is not one between NCHW and NHWC (attention heads, windows, and what a pushed
+                one was merged with), or nothing that was converted to NHWC stands beside it
     free        moves dimensions of 1 only: no element moves
-    inside      the others; the bar is 0, but for those before a Reshape or a product that mixes channels with pixels
+    inside      the others; the bar is 0, but for those beside a Reshape that mixes channels with pixels
 
 `--list` prints each transpose of the last kind with its permutation, shape and neighbours.
 """
@@ -28,10 +29,12 @@ from sardonyx.ir.walk import all_nodes
 from sardonyx.optimize.transposes.elementwise import ELEMENTWISE
 from sardonyx.optimize.transposes.permutation import changes_layout, moves_nothing, permutation_of
 from sardonyx.optimize.transposes.quantize import QUANTIZATION
+from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import Body, Partition
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.provider import CpuProvider
 
+_ANY_LAYOUT = {*ELEMENTWISE, *QUANTIZATION, "Concat", "Pad", "Resize", "Slice", "Split"}
 KINDS = ("border", "own", "free", "inside")
 
 
@@ -61,29 +64,40 @@ def _kind_of(node: Node, permutation: tuple[int, ...], graph: Graph) -> str:
     source = node.inputs[0]
     if source is None or moves_nothing(permutation, source.shape):
         return "free"
-    if _is_fed(source, graph) or _is_given_out(node.output, graph):
+    above, below = _above(source), _below(node.output)
+    if any(value.producer is None and value in graph.inputs for value in above) or any(value in graph.outputs for value in below):
         return "border"
-    return "inside" if changes_layout(permutation) else "own"
+    makers = {value.producer for value in above}
+    readers = {user for value in below for user, _ in value.uses}
+    beside = any(isinstance(item, Node) and item.domain == NHWC_DOMAIN for item in makers | readers)
+    return "inside" if changes_layout(permutation) and beside else "own"
 
 
-def _is_fed(value: Value, graph: Graph) -> bool:
-    """Whether `value` is an input of the model, or what is computed of inputs element by element."""
-    node = value.producer
-    if node is None or not _is_elementwise(node):
-        return value in graph.inputs
-    return all(_is_fed(other, graph) for other in node.inputs if other is not None and other.constant is None)
+def _above(value: Value) -> set[Value]:
+    """`value`, and what it is made of by operators that take any layout."""
+    found, waiting = {value}, [value]
+    while waiting:
+        node = waiting.pop().producer
+        if node is not None and _takes_any_layout(node):
+            new = {other for other in node.inputs if other is not None and other.constant is None} - found
+            found |= new
+            waiting += new
+    return found
 
 
-def _is_given_out(value: Value, graph: Graph) -> bool:
-    """Whether `value` is an output of the model, or one is computed of it element by element."""
-    users = (user for user, _ in value.uses)
-    return value in graph.outputs or any(
-        isinstance(user, Node) and _is_elementwise(user) and _is_given_out(user.outputs[0], graph) for user in users
-    )  # fmt: skip
+def _below(value: Value) -> set[Value]:
+    """`value`, and what operators that take any layout make of it."""
+    found, waiting = {value}, [value]
+    while waiting:
+        for user, _ in waiting.pop().uses:
+            new = set(user.outputs) - found if isinstance(user, Node) and _takes_any_layout(user) else set()
+            found |= new
+            waiting += new
+    return found
 
 
-def _is_elementwise(node: Node) -> bool:
-    return not node.domain and (node.op_type in ELEMENTWISE or node.op_type in QUANTIZATION)
+def _takes_any_layout(node: Node) -> bool:
+    return node.op_type in _ANY_LAYOUT and not node.domain
 
 
 def _describe(node: Node) -> str:

@@ -103,6 +103,47 @@ def test_a_transpose_stays_where_it_would_only_change_places() -> None:
     assert [node.op_type for node in held] == ["Transpose", "Add"]
 
 
+def test_a_transpose_that_is_there_already_costs_nothing() -> None:
+    """A residual that starts in NCHW has its input transposed once, for the convolution and for the sum."""
+    held = graph("""graph(x: float[2, 3, 4, 5]) -> (y: float[2, 3, 4, 5]) {
+        t: float[2, 4, 5, 3] = Transpose(x) {perm = [0, 2, 3, 1]}
+        a: float[2, 4, 5, 3] = Mystery(t)
+        b: float[2, 3, 4, 5] = Transpose(a) {perm = [0, 3, 1, 2]}
+        s: float[2, 3, 4, 5] = Add(x, b)
+        u: float[2, 4, 5, 3] = Transpose(s) {perm = [0, 2, 3, 1]}
+        c: float[2, 4, 5, 3] = Mystery(u)
+        d: float[2, 3, 4, 5] = Transpose(c) {perm = [0, 3, 1, 2]}
+        y: float[2, 3, 4, 5] = Add(s, d)
+    }""")
+    push_transposes(held, set(held))
+    assert [node.op_type for node in held] == ["Transpose", "Mystery", "Add", "Mystery", "Add", "Transpose"]
+
+
+def test_as_much_may_come_as_goes_where_its_inverse_waits() -> None:
+    """The one that waits below is gone then, as between the layouts there always is one."""
+    text = HEAD.replace("x: float[2, 3, 4, 5]", "x: float[2, 3, 4, 5], z: float[2, 4, 5, 2]").format(shape="")
+    body = """a: float[2, 4, 5, 5] = Concat(t, z) {axis = 3}
+        b: float[2, 4, 5, 5] = Relu(a)
+        y = Transpose(b) {perm = [0, 3, 1, 2]} }"""
+    for between_layouts, left in ((True, ["Transpose", "Concat", "Relu"]), (False, ["Transpose", "Concat", "Relu", "Transpose"])):
+        held = graph(text + body)
+        push_transposes(held, set(held), between_layouts=between_layouts)
+        assert [node.op_type for node in held] == left
+
+
+def test_a_split_of_which_one_part_alone_meets_a_transpose_stays() -> None:
+    """Three would come where one goes."""
+    held = graph("""graph(x: float[2, 3, 4, 6]) -> (a: float[2, 3, 2, 4], b: float[2, 2, 3, 4], c: float[2, 2, 3, 4]) {
+        t: float[6, 2, 3, 4] = Transpose(x) {perm = [3, 0, 1, 2]}
+        p: float[2, 2, 3, 4], q: float[2, 2, 3, 4], r: float[2, 2, 3, 4] = Split(t) {axis = 0, num_outputs = 3}
+        a: float[2, 3, 2, 4] = Transpose(p) {perm = [0, 2, 1, 3]}
+        b: float[2, 2, 3, 4] = Mystery(q)
+        c: float[2, 2, 3, 4] = Mystery(r)
+    }""")
+    push_transposes(held, set(held))
+    assert [node.op_type for node in held] == ["Transpose", "Split", "Transpose", "Mystery", "Mystery"]
+
+
 @pytest.mark.parametrize(
     "step",
     [

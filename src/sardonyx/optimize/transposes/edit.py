@@ -3,9 +3,9 @@
     Transpose(x) -> Op -> y        edit.bring(node, 0, permutation)         x -> Op -> y
                                    edit.put_behind(node, y, permutation)    x -> Op -> Transpose -> y
 
-Transposes of the same value by the same permutation are made once, just behind what makes the value, and so are transposed
-constants: a constant that nodes in both layouts read is held in both. A constant behind a DequantizeLinear is transposed together
-with its DequantizeLinear, so that the two stay one unit.
+Transposes of the same value by the same permutation are made once, just behind what makes the value, and take the place of those
+that the graph has already. So are transposed constants: a constant that nodes in both layouts read is held in both. A constant
+behind a DequantizeLinear is transposed together with its DequantizeLinear, so that the two stay one unit.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ class Edit:
     def _cost(self, value: Value, permutation: Permutation) -> int:
         if value.constant is not None or _dequantized_constant(value) is not None or (value, permutation) in self._made:
             return 0
+        if self._same(value, permutation):
+            return 0
         shape, rank = value.shape, len(permutation)
         if shape is not None and moves_nothing(permutation, (1,) * (rank - len(shape)) + tuple(shape)):
             return 0
@@ -119,9 +121,19 @@ class Edit:
         before = None if value.producer is None else value.producer.inputs[0]
         if first is not None and before is not None:
             return self.transposed(before, then(first, permutation))
+        same = self._same(value, permutation)
         node = Node("Transpose", [value], 1, {"perm": permutation}, version=_VERSION, name=f"{_place(value)}/transposed")
         node.output.type = _permuted_type(value, permutation)
-        return self._insert_behind(value, node).output
+        self._insert_behind(value, node)
+        for other in same:
+            other.output.replace_all_uses_with(node.output)
+        return node.output
+
+    def _same(self, value: Value, permutation: Permutation) -> list[Node]:
+        """The transposes of `value` by `permutation` that there are in this graph, but for those that make its outputs."""
+        users = (user for user, _ in value.uses)
+        return [user for user in users if isinstance(user, Node) and user.graph is self.graph
+                and permutation_of(user) == permutation and not user.output.is_graph_output]  # fmt: skip
 
     def _constant(self, value: Value, array: Array, permutation: Permutation) -> Value:
         array = array.reshape((1,) * (len(permutation) - array.ndim) + array.shape)

@@ -11,8 +11,8 @@ nodes stay the same objects; `transposes/` says for each operator what changes.
 **What pays.** A transpose costs as much as its tensor has dimensions that are not 1, and nothing where it moves only dimensions of
 1; constants, also behind DequantizeLinear, are transposed at once and cost nothing. Those that go must outweigh those that
 come. Where a provider's part is being converted, a transpose between the channels-first and the channels-last layout moves on at
-no charge, since there will be others to meet it. Any other, and one behind an operator that makes its tensor larger or several of
-it, moves only where a transpose waits below.
+no charge, since there will be others to meet it; where as much comes as goes, it moves if one that undoes it waits below. Any
+other, and one behind an operator that makes its tensor larger or several of it, moves only where transposes wait below all of them.
 
 Left alone: nodes that the caller does not offer, operators without a handler, and inputs of unknown rank. O(nodes).
 """
@@ -20,6 +20,7 @@ Left alone: nodes that the caller does not offer, operators without a handler, a
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TypeAlias
 
 from sardonyx.ir import Attribute, AttributeKind, Graph, Node, Value
 from sardonyx.optimize.transposes.axes import AXES
@@ -41,6 +42,9 @@ from sardonyx.optimize.transposes.reshape import RESHAPES, pull_through_reshape
 from sardonyx.optimize.transposes.vectors import VECTORS
 
 __all__ = ["handled_operators", "push_transposes"]
+
+_Leading: TypeAlias = Mapping[Value, Collection[Permutation]]
+"""Value -> the permutations of the transposes that read it, by way of nodes that one can be pushed through."""
 
 _HANDLERS: Mapping[str, Mapping[str, Handler]] = {
     "": {**ELEMENTWISE, **AXES, **VECTORS, **RESHAPES, **PRODUCTS, **QUANTIZATION},
@@ -87,19 +91,22 @@ def _handler_of(node: Node) -> Handler | None:
     return _HANDLERS.get(node.domain, {}).get(node.op_type)
 
 
-def _leading(graph: Graph, offered: Collection[Node]) -> set[Value]:
-    """The values that a transpose reads, by way of nodes that one can be pushed through."""
-    found: set[Value] = set()
+def _leading(graph: Graph, offered: Collection[Node]) -> _Leading:
+    found: dict[Value, set[Permutation]] = {}
     for node in reversed(graph):
         handler = _handler_of(node) if node in offered else None
-        if permutation_of(node) is not None:
-            found.update(value for value in node.inputs if value is not None)
-        elif handler is not None and any(value in found for value in node.outputs):
-            found.update(value for value in handler.carriers(node) if value is not None)
+        permutation = permutation_of(node)
+        if permutation is None and handler is None:
+            continue
+        below: set[Permutation] = set().union(*(found.get(value, ()) for value in node.outputs))
+        ahead = below if permutation is None else {permutation}
+        for value in node.inputs[:1] if handler is None else handler.carriers(node):
+            if value is not None and ahead:
+                found.setdefault(value, set()).update(ahead)
     return found
 
 
-def _push(edit: Edit, node: Node, leading: Collection[Value], offered: Collection[Node], between_layouts: bool) -> None:
+def _push(edit: Edit, node: Node, leading: _Leading, offered: Collection[Node], between_layouts: bool) -> None:
     handler = _handler_of(node)
     if handler is None:
         return
@@ -117,16 +124,19 @@ def _in_front(node: Node, handler: Handler) -> list[Permutation]:
     return list(dict.fromkeys(permutation for permutation in found if permutation is not None))
 
 
-def _pays(edit: Edit, node: Node, handler: Handler, permutation: Permutation, leading: Collection[Value], is_free: bool) -> bool:
+def _pays(edit: Edit, node: Node, handler: Handler, permutation: Permutation, leading: _Leading, is_free: bool) -> bool:
     carriers = handler.carriers(node)
     if any(value is not None and value.shape is None for value in carriers):
         return False
-    meets = any(value in leading for value in node.outputs)
-    moves_on = is_free and not handler.grows
-    charge = 0 if meets or (moves_on and len(node.outputs) == 1) else sum(weight_of(value.shape) for value in node.outputs)
+    lost = [value for value in node.outputs if value not in leading]
+    if is_free and (len(lost) < len(node.outputs) or (len(lost) == 1 and not handler.grows)):
+        lost = []
+    charge = sum(weight_of(value.shape) for value in lost)
     gain = sum(weight_of(value.shape) for value in node.outputs if _is_undone(value, permutation))
-    going = edit.going(carriers, permutation, node if charge else None)
-    return edit.coming(carriers, permutation) + charge < going + gain
+    gain += edit.going(carriers, permutation, node if charge else None)
+    cost = edit.coming(carriers, permutation) + charge
+    undo = inverse(permutation)
+    return cost < gain or (is_free and cost == gain and any(undo in leading.get(value, ()) for value in node.outputs))
 
 
 def _is_undone(value: Value, permutation: Permutation) -> bool:
