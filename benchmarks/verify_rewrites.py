@@ -16,8 +16,8 @@ from pathlib import Path
 
 from sardonyx.errors import SardonyxError
 from sardonyx.formats.onnx import load, save
+from sardonyx.optimize.participation import participation
 from sardonyx.optimize.pipeline import optimize
-from sardonyx.optimize.quantization import participation
 from sardonyx.optimize.report import Problem, Report
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.providers.reference.whole import run_model

@@ -251,7 +251,7 @@ class PrefersQuantized(Protocol):
     """A provider that computes quantized operators faster than the float operators between Q and DQ that they stand for."""
 
     quantized_operators: frozenset[str]
-    """Their names without domain, such as "QLinearConv" and "QGemm"; `optimize/quantization.py` lists those that are made. With
+    """Their names without domain, such as "QLinearConv" and "QGemm"; `optimize/participation.py` lists those that are made. With
     "QuantizeLinear" and "DequantizeLinear" quantized models come as they are."""
 
 

@@ -64,7 +64,8 @@ def test_json_has_the_report(invoke: Callable[..., Result], turned: Path) -> Non
 def test_levels_and_names(invoke: Callable[..., Result], turned: Path) -> None:
     """--level and --disable limit what is done; an unknown name is told."""
     assert "5 -> 5 nodes" in invoke("optimize", turned, "--level", "none").output
-    assert "5 -> 4 nodes" in invoke("optimize", turned, "--disable", "TransposeOptimizer").output
+    without = ("--disable", "TransposeOptimizer", "--disable", "MatmulTransposeFusion")
+    assert "5 -> 4 nodes" in invoke("optimize", turned, *without).output
     result = invoke("optimize", turned, "--disable", "merge_transpose")
     assert result.exit_code == 1
     assert "did you mean merge_transposes" in result.stderr
@@ -112,11 +113,11 @@ def test_equal_changes_are_told_once() -> None:
 def test_a_model_can_be_raised(invoke: Callable[..., Result], tmp_path: Path) -> None:
     """--opset lets newer operators stand in the saved model; what cannot be raised is told."""
     source, target = tmp_path / "old.onnx", tmp_path / "out.onnx"
-    save(model("graph(x: float[2, 4]) -> (y: float[2, 4]) { a = Sigmoid(x) y = Mul(x, a) }", opset=13), source)
+    save(model("graph(x: float[2, 4]) -> (y: float[2, 4]) { a = Softplus(x) b = Tanh(a) y = Mul(x, b) }", opset=13), source)
     invoke("optimize", source, "-o", target)
-    assert [node.op_type for node in load(target).graph] == ["Sigmoid", "Mul"]
+    assert [node.op_type for node in load(target).graph] == ["Softplus", "Tanh", "Mul"]
     invoke("optimize", source, "-o", target, "--opset", "24")
     saved = load(target)
-    assert ([node.op_type for node in saved.graph], saved.opset_imports[""]) == (["Swish"], 24)
+    assert ([node.op_type for node in saved.graph], saved.opset_imports[""]) == (["Mish"], 24)
     save(model("graph(x: float[2, 4]) -> (y) { y = Softmax(x) }", opset=11), source)
     assert "means something else in opset 24" in invoke("optimize", source, "--opset", "24").stderr

@@ -82,6 +82,11 @@ RECIPES: dict[str, tuple[str, ...]] = {
         a = ai.onnx.ml.LabelEncoder(x) {keys_int64s = [1, 2, 3], values_strings = ["a", "b", "c"], default_string = "z"}
         y = ai.onnx.ml.LabelEncoder(a) {keys_strings = ["a", "c", "z"], values_floats = [1.5, 2.5, 9.5], default_float = -3.0} }""",
     ),
+    "fuse_bias_gelu": ("graph(x: float[n, 4]) -> (y) { b: float[4] = ... 1 a = Add(x, b) y = Gelu(a) }",),
+    "fuse_conv_sum": (
+        """graph(x: float[n, 3, 6, 6], z: float[n, 4, 4, 4]) -> (y) { w: float[4, 3, 3, 3] = ... 1
+        c = Conv(x, w) y = Add(c, z) }""",
+    ),
     "fuse_matmul_integer": (_INTEGER_MATMUL + "t = MatMulInteger(a, b, az) m = Cast(t) {to = 1} k = Mul(r, s) y = Mul(m, k) }",),
     "fuse_matmul_integer_bias": (
         _INTEGER_MATMUL + "c: float[3] = [1, 2, 3] t = com.microsoft.MatMulIntegerToFloat(a, b, r, s) y = Add(t, c) }",
@@ -108,6 +113,21 @@ RECIPES: dict[str, tuple[str, ...]] = {
     "fuse_quantized_gemm_to_float": (_QUANTIZED_GEMM + "y = Neg(g) }",),
     "fuse_rotary_embedding": (_ROTARY,),
     "fuse_rotary_pairs": (_ROTARY_PAIRS,),
+    "fuse_skip_normalization": (
+        """opset 23
+        graph(x: float[n, 3, 5], r: float[n, 3, 5]) -> (y) { g: float[5] = ... 1 b: float[5] = ... 2
+        s = Add(x, r) y = LayerNormalization(s, g, b) }""",
+    ),
+    "fuse_skip_normalization_biased_sum": (
+        """opset 23
+        graph(x: float[n, 3, 5], r: float[n, 3, 5]) -> (y, s) { g: float[5] = ... 1 b: float[5] = ... 2
+        t = Add(x, b) s = Add(t, r) y = RMSNormalization(s, g) }""",
+    ),
+    "fuse_skip_normalization_sum": (
+        """opset 23
+        graph(x: float[n, 3, 5], r: float[n, 3, 5]) -> (y, s) { g: float[5] = ... 1 b: float[5] = ... 2
+        s = Add(x, r) y = LayerNormalization(s, g) }""",
+    ),
     "fuse_space_to_depth": (
         """graph(x: float[n, 3, 4, 6]) -> (y) { s00: int64[2] = [0, 0] s01: int64[2] = [0, 1] s10: int64[2] = [1, 0]
         s11: int64[2] = [1, 1] far: int64[2] = [9223372036854775807, 9223372036854775807] ax: int64[2] = [2, 3]

@@ -42,7 +42,7 @@ def optimize(model: str, output: Path | None, level: str, disable: Sequence[str]
              verify: bool, skip_failing: bool, external_data: str, diff: bool, as_json: bool) -> None:  # fmt: skip
     """Optimize MODEL, without the steps that only fit one machine, and save it or show what changes.
 
-    What is saved keeps to the operator sets that the model imports, so that others can read it; a session goes further.
+    What is saved keeps to the operator sets that the model imports, and to operators that onnxruntime has; a session goes further.
     """
     options = SessionOptions()
     options.verify, options.optimizer_failure = verify, "skip" if skip_failing else "error"

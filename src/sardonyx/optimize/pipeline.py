@@ -4,7 +4,7 @@
     print(report)                                       which pass and which rule changed what, and how long it took
 
 The passes of a level, its rules and the clean-up are repeated until none changes anything, `ROUNDS` times at most; what a higher
-level changes goes through BASIC again.
+level changes goes through BASIC again. At the end come the rules of `JOINS`, once.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Model
 from sardonyx.optimize.contract import Context, Evaluate, Level, Pass, RunModel
 from sardonyx.optimize.guard import Guard
+from sardonyx.optimize.participation import OPTIONAL
 from sardonyx.optimize.passes.apply_rules import ApplyRules
 from sardonyx.optimize.passes.eliminate_common_subexpressions import ELIMINATE_COMMON_SUBEXPRESSIONS
 from sardonyx.optimize.passes.eliminate_dead_nodes import ELIMINATE_DEAD_NODES
@@ -30,7 +31,7 @@ from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.move_transposes import MOVE_TRANSPOSES
 from sardonyx.optimize.passes.simplify_reshapes import SIMPLIFY_RESHAPES
 from sardonyx.optimize.passes.split_parts import SPLIT_PARTS
-from sardonyx.optimize.quantization import OPTIONAL
+from sardonyx.optimize.passes.write_older import WRITE_OLDER
 from sardonyx.optimize.report import Report
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.defer_scales import DEFER_SCALES
@@ -51,13 +52,17 @@ from sardonyx.optimize.rules.expand_skip_normalization import (
 from sardonyx.optimize.rules.fuse_attention import FUSE_ATTENTION
 from sardonyx.optimize.rules.fuse_attention_cache import FUSE_ATTENTION_CACHE
 from sardonyx.optimize.rules.fuse_attention_groups import FUSE_ATTENTION_GROUPS
+from sardonyx.optimize.rules.fuse_bias_gelu import FUSE_BIAS_GELU
+from sardonyx.optimize.rules.fuse_conv_activation import FUSE_CONV_ACTIVATION
 from sardonyx.optimize.rules.fuse_conv_add import FUSE_CONV_ADD
 from sardonyx.optimize.rules.fuse_conv_batchnorm import FUSE_CONV_BATCHNORM
 from sardonyx.optimize.rules.fuse_conv_multiply import FUSE_CONV_MULTIPLY
+from sardonyx.optimize.rules.fuse_conv_sum import FUSE_CONV_SUM
 from sardonyx.optimize.rules.fuse_divide_multiply import FUSE_DIVIDE_MULTIPLY
 from sardonyx.optimize.rules.fuse_dynamic_quantize_matmul import FUSE_DYNAMIC_QUANTIZE_MATMUL
 from sardonyx.optimize.rules.fuse_gather_range import FUSE_GATHER_RANGE
 from sardonyx.optimize.rules.fuse_gelu import FUSE_GELU, FUSE_GELU_TANH
+from sardonyx.optimize.rules.fuse_gemm_activation import FUSE_GEMM_ACTIVATION
 from sardonyx.optimize.rules.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
 from sardonyx.optimize.rules.fuse_group_norm import FUSE_GROUP_NORM, FUSE_GROUP_NORM_BIAS, FUSE_GROUP_NORM_SCALE
 from sardonyx.optimize.rules.fuse_hard_swish import FUSE_HARD_SWISH
@@ -67,11 +72,13 @@ from sardonyx.optimize.rules.fuse_matmul_add import FUSE_MATMUL_ADD
 from sardonyx.optimize.rules.fuse_matmul_batchnorm import FUSE_MATMUL_BATCHNORM
 from sardonyx.optimize.rules.fuse_matmul_integer import FUSE_MATMUL_INTEGER, FUSE_MATMUL_INTEGER_BIAS
 from sardonyx.optimize.rules.fuse_matmul_multiply import FOLD_GEMM_SCALES, FUSE_MATMUL_MULTIPLY
+from sardonyx.optimize.rules.fuse_matmul_transpose import FUSE_MATMUL_SCALE, FUSE_MATMUL_TRANSPOSE
 from sardonyx.optimize.rules.fuse_mish import FUSE_MISH
 from sardonyx.optimize.rules.fuse_nbits_bias import FUSE_NBITS_BIAS
 from sardonyx.optimize.rules.fuse_nbits_matmul import FUSE_NBITS_MATMUL
 from sardonyx.optimize.rules.fuse_pad import FUSE_PAD
 from sardonyx.optimize.rules.fuse_partial_rotary_embedding import FUSE_PARTIAL_ROTARY_EMBEDDING
+from sardonyx.optimize.rules.fuse_pool_flatten import FUSE_POOL_FLATTEN
 from sardonyx.optimize.rules.fuse_quantized_concat import FUSE_QUANTIZED_CONCAT
 from sardonyx.optimize.rules.fuse_quantized_conv import FUSE_QUANTIZED_CONV
 from sardonyx.optimize.rules.fuse_quantized_elementwise import FUSE_QUANTIZED_BINARY, FUSE_QUANTIZED_UNARY
@@ -81,6 +88,11 @@ from sardonyx.optimize.rules.fuse_quantized_where import FUSE_QUANTIZED_WHERE, Q
 from sardonyx.optimize.rules.fuse_relu_clip import FUSE_RELU_CLIP
 from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM, FUSE_RMS_NORM_UNSCALED
 from sardonyx.optimize.rules.fuse_rotary_embedding import FUSE_ROTARY_EMBEDDING, FUSE_ROTARY_PAIRS
+from sardonyx.optimize.rules.fuse_skip_normalization import (
+    FUSE_SKIP_NORMALIZATION,
+    FUSE_SKIP_NORMALIZATION_BIASED_SUM,
+    FUSE_SKIP_NORMALIZATION_SUM,
+)
 from sardonyx.optimize.rules.fuse_space_to_depth import FUSE_CONV_GATHER, FUSE_SPACE_TO_DEPTH
 from sardonyx.optimize.rules.fuse_swish import FUSE_SWISH
 from sardonyx.optimize.rules.gather_before_dequantization import GATHER_BEFORE_DEQUANTIZATION
@@ -100,10 +112,11 @@ from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE
 from sardonyx.optimize.rules.skip_requantization import SKIP_REQUANTIZATION, SKIP_REQUANTIZATION_OF_MOVES
 from sardonyx.optimize.rules.skip_reshapes_around_matmul import SKIP_RESHAPES_AROUND_MATMUL
 from sardonyx.optimize.rules.swap_where_branches import SWAP_WHERE_BRANCHES
+from sardonyx.optimize.rules.turn_vector_product import TURN_VECTOR_PRODUCT
 from sardonyx.optimize.watch import Watch
 from sardonyx.trace import span
 
-__all__ = ["ALWAYS", "CLEAN_UP", "PASSES", "ROUNDS", "RULES", "known_names", "optimize"]
+__all__ = ["ALWAYS", "CLEAN_UP", "JOINS", "PASSES", "ROUNDS", "RULES", "known_names", "optimize"]
 
 ROUNDS = 10
 """How often the passes of one level are repeated at most."""
@@ -147,6 +160,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_PAD,
         FUSE_RELU_CLIP,
         FUSE_GEMM_TRANSPOSE,
+        TURN_VECTOR_PRODUCT,
         MERGE_TRANSPOSES,
         MERGE_RESHAPES,
         MERGE_SLICES,
@@ -220,11 +234,27 @@ RULES: dict[Level, tuple[Rule, ...]] = {
 }
 """The rules that each level adds, in the order in which they are tried at one node."""
 
+JOINS: dict[Level, tuple[Rule, ...]] = {
+    Level.EXTENDED: (
+        FUSE_CONV_ACTIVATION,
+        FUSE_GEMM_ACTIVATION,
+        FUSE_MATMUL_TRANSPOSE,
+        FUSE_MATMUL_SCALE,
+        FUSE_BIAS_GELU,
+        FUSE_POOL_FLATTEN,
+        FUSE_SKIP_NORMALIZATION,
+        FUSE_SKIP_NORMALIZATION_BIASED_SUM,
+        FUSE_SKIP_NORMALIZATION_SUM,
+    ),
+    Level.LAYOUT: (FUSE_CONV_SUM,),
+}
+"""Rules that make one operator of what the other rules keep apart, and would take apart again: applied once all else is done."""
+
 
 def known_names() -> list[str]:
     """The names of all passes and rules that may be disabled, sorted."""
-    passes = [item.name for items in (*PASSES.values(), CLEAN_UP) for item in items]
-    rules = [rule.name for level in RULES.values() for rule in level]
+    passes = [item.name for items in (*PASSES.values(), CLEAN_UP, [WRITE_OLDER]) for item in items]
+    rules = [rule.name for levels in (RULES, JOINS) for level in levels.values() for rule in level]
     return sorted([*passes, *rules])
 
 
@@ -243,7 +273,8 @@ def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, dis
         enabled: names of `quantization.OPTIONAL` to apply too.
         extra_rules: rules to try after those of their level.
         extra_passes: passes to run after those of their `level`, BASIC where they have none.
-        keep_opset: use no operator that is newer than the opsets that the model imports, so that it can be saved.
+        keep_opset: make no operator that is newer than the opsets that the model imports, unless the pass `write_older` has a name
+            for it there; so that the model can be saved.
         check: verify the model after each pass, to find the pass that breaks it; done anyway where there are extra ones.
         verify: computes a model; with it each rewrite is compared on random inputs with what it replaces, and each pass on the
             whole model. What changes results is undone, left out and reported, with a model that shows it.
@@ -282,6 +313,7 @@ def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, dis
         for _ in range(ROUNDS if loops > 1 else 1):
             if not _higher_levels(guard, choice, report.level, loops):
                 break
+        _until_stable(guard, choice.last_stage(report.level))
     report.seconds = time.perf_counter() - start
     report.nodes_after = len(model.graph)
     return report
@@ -337,5 +369,15 @@ class _Choice:
         passes = [*PASSES[level], *(item for item in self.extra_passes if getattr(item, "level", Level.BASIC) == level)]
         if not (rules or passes):
             return []
+        return self._items(passes, rules)
+
+    def last_stage(self, level: Level) -> list[Pass]:
+        """The rules that join what others keep apart, the clean-up, and for a file older names."""
+        rules = [rule for least, joins in JOINS.items() if level >= least for rule in joins]
+        chosen = [rule for rule in rules if rule.name not in self.watch.disabled]
+        last = [WRITE_OLDER] if self.keep_opset and WRITE_OLDER.name not in self.watch.disabled else []
+        return [*(self._items([], chosen) if chosen else []), *last]
+
+    def _items(self, passes: Sequence[Pass], rules: Sequence[Rule]) -> list[Pass]:
         applied = ApplyRules(rules, self.watch.report.fired, keep_opset=self.keep_opset, watch=self.watch)
         return [item for item in (*passes, applied, *CLEAN_UP) if item.name not in self.watch.disabled]

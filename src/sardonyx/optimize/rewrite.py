@@ -19,6 +19,7 @@ from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.edit import Names, are_placed_apart, inherit_metadata, overridable_values, remove_dead, take_over
 from sardonyx.optimize.match import Match, find_matches
+from sardonyx.optimize.passes.write_older import has_older_name
 from sardonyx.optimize.pattern import Pattern, compile_pattern
 from sardonyx.optimize.report import labels
 from sardonyx.optimize.rule import Builder, Rule
@@ -55,7 +56,8 @@ def rewrite(model: Model, rules: RuleSet, *, keep_opset: bool = False, watch: Wa
     Args:
         model: what to rewrite, in place.
         rules: what to apply.
-        keep_opset: fire no rule whose new nodes need a newer opset than the model's, so that the model can be saved.
+        keep_opset: fire no rule whose new nodes need a newer opset than the model's, unless they have an older name; so that the
+            model can be saved.
         watch: who looks on: compares replacements, records them, and leaves out rules.
 
     Returns:
@@ -132,8 +134,8 @@ class _Rewriting:
         builder = Builder(match.root, self._model.opset_imports, self._fresh)
         made = rule.replace(builder, match, learned)
         values = made if isinstance(made, tuple) else (made,)
-        newer = [node for node in builder.nodes if node.version > self._model.opset_imports.get(node.domain, 1)]
-        if self._keep_opset and newer:
+        newer = [node for node in builder.nodes if self._keep_opset and self._is_too_new(node)]
+        if newer:
             remove_dead(reversed(builder.nodes))
             return f"{newer[0].op_type} needs opset {newer[0].version}, which the model does not import"
         _check_replacement(match, values, builder.nodes)
@@ -146,6 +148,9 @@ class _Rewriting:
         if self._watch is not None and self._watch.is_strict:
             check_sound(self._model)
         return None
+
+    def _is_too_new(self, node: Node) -> bool:
+        return node.version > self._model.opset_imports.get(node.domain, 1) and not has_older_name(node)
 
     def _put_in_place(self, rule: Rule, match: Match, values: Sequence[Value], builder: Builder) -> None:
         """Make the users of what is replaced read `values`, and remove what nobody reads then."""

@@ -28,11 +28,11 @@ from sardonyx.ir import Model, Node
 from sardonyx.ir.verify import verify
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.names import own_names
+from sardonyx.optimize.participation import participation
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.optimize.passes.raise_opset import RaiseOpset
 from sardonyx.optimize.pipeline import optimize
-from sardonyx.optimize.quantization import participation
 from sardonyx.optimize.report import Problem, Report
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.providers.reference.registry import find_kernel

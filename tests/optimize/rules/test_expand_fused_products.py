@@ -34,7 +34,7 @@ def test_fires_with_the_same_numbers(call, made):
 
 
 @pytest.mark.parametrize(("call", "kind", "reason"), [
-    ('FusedConv(x, w, c) {activation = "Elu"}', "float", "the activation is 'Elu'"),
+    ('FusedConv(x, w, c) {activation = "Gelu"}', "float", "the activation is 'Gelu'"),
     ('FusedConv(x, w, c) {activation = "Clip"}', "float", "the activation is 'Clip'"),
     ("FusedMatMul(v, b) {transA = 1}", "float", "a vector"),
     ("FusedMatMul(s, s) {transBatchA = 1}", "float", "no match"),

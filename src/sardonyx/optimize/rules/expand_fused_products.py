@@ -22,22 +22,12 @@ from sardonyx.ir import Node, Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.rules.activation import PARAMETERS
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["EXPAND_FUSED_PRODUCTS"]
 
 _MICROSOFT = "com.microsoft"
-
-_PARAMETERS = {
-    "": (),
-    "Clip": ("min", "max"),
-    "HardSigmoid": ("alpha", "beta"),
-    "LeakyRelu": ("alpha",),
-    "Relu": (),
-    "Sigmoid": (),
-    "Tanh": (),
-}
-"""Activation -> what its parameters are, in order."""
 
 _OWN = frozenset(["activation", "activation_params", "activation_alpha", "activation_beta", "activation_gamma"])
 """Attributes that the operator has for the activation."""
@@ -61,8 +51,8 @@ def _check(match: Match) -> str | None:
         is_known = all(value is not None and value.shape is not None and len(value.shape) > 1 for value in turned)
         return None if is_known else "what is transposed is a vector, or of unknown rank"
     name = _activation(node)
-    if name not in _PARAMETERS or (name == "Clip" and len(_parameters(node)) != 2):
-        return f"the activation is {name!r}, expected one of {', '.join(filter(None, _PARAMETERS))} with its parameters"
+    if name and (name not in PARAMETERS or (name == "Clip" and len(_parameters(node)) != len(PARAMETERS[name]))):
+        return f"the activation is {name!r}, expected one of {', '.join(PARAMETERS)} with its parameters"
     return None
 
 
@@ -95,7 +85,7 @@ def _activated(op: Builder, node: Node, value: Value) -> Value:
         return value
     if name == "Clip":
         return op.Clip(value, *(np.float32(limit) for limit in parameters), _version=13)
-    return op.node(name, value, **dict(zip(_PARAMETERS[name], map(float, parameters), strict=False)))
+    return op.node(name, value, **dict(zip(PARAMETERS[name], map(float, parameters), strict=False)))
 
 
 def _product(op: Builder, node: Node, inputs: Sequence[Value | None]) -> Value:

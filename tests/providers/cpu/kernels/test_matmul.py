@@ -141,3 +141,29 @@ def test_a_vector_of_no_elements_makes_zeros() -> None:
     """Sums of nothing."""
     body = "graph(x: float[2, 3, 0]) -> (y: float[2, 3]) { w: float[0] = [] y = MatMul(x, w) }"
     assert run_cpu(body, {"x": _x(2, 3, 0)})[0].tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("left", ["k", "m, k", "1, m, k", "1, 1, m, k"])
+@pytest.mark.parametrize("right", ["k, 5", "b, k, 5", "a, b, k, 70"])
+@pytest.mark.parametrize("isa", LEVELS)
+def test_one_left_side_for_all_matrices(isa: str, left: str, right: str) -> None:
+    """A vector, or a matrix, times each matrix of a batch; what follows is computed in the store."""
+    columns = right.split(", ")[-1]
+    body = f"""graph(x: float[{left}], w: float[{right}]) -> (y) {{ c: float[{columns}] = ... 3 p = MatMul(x, w) s = Add(p, c)
+        y = Relu(s) }}"""
+    session = cpu_session(body, isa=isa)
+    for sizes in ({"a": 2, "b": 3, "m": 7, "k": 16, "1": 1}, {"a": 1, "b": 1, "m": 1, "k": 9, "1": 1}):
+        shapes = [[sizes.get(dim) or int(dim) for dim in text.split(", ")] for text in (left, right)]
+        feeds = {"x": _x(*shapes[0]), "w": _x(*shapes[1], seed=1)}
+        assert_close(session.run(None, feeds)[0], reference(body, feeds, double=True)[0], 3e-6)
+
+
+@pytest.mark.parametrize("left", ["k", "m, k", "2, m, k"])
+def test_computed_vectors_on_the_right(left: str) -> None:
+    """They are matrices of one column; what is added goes along the rows."""
+    body = f"graph(x: float[{left}], v: float[k]) -> (y) {{ p = MatMul(x, v) y = Relu(p) }}"
+    session = cpu_session(body)
+    for m, k in ((7, 16), (1, 5), (0, 3)):
+        shape = [{"m": m, "k": k}.get(dim) or int(dim if dim.isdigit() else 0) for dim in left.split(", ")]
+        feeds = {"x": _x(*shape), "v": _x(k, seed=1)}
+        assert_close(session.run(None, feeds)[0], reference(body, feeds, double=True)[0], 3e-6)

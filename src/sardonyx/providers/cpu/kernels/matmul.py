@@ -40,27 +40,24 @@ def _check(node: Node) -> str | None:
         return "an input is left out"
     if {left.dtype, right.dtype, result.dtype} != {DataType.FLOAT}:
         return f"products of {left.dtype} and {right.dtype}"
-    if right.shape is None or len(left.shape) < 2:
-        return "the left side is a vector"
-    if _is_vector(right):
-        return None if left.shape[-1] == right.shape[0] else "that the inner dimensions are equal depends on sizes"
-    if len(right.shape) < 2:
-        return "the right side is a vector that is no constant"
-    if left.shape[-1] != right.shape[-2] and node.op_type == "MatMul":
-        return "that the inner dimensions are equal depends on sizes"
+    if not left.shape or not right.shape:
+        return "the shape of the right side is not known"
     if node.op_type == "Gemm":
         return _check_gemm(node) if _is_matrix(right) else "the right side is no constant"
-    if not _is_matrix(right) and len(right.shape) > 2 and left.shape[:-2] != right.shape[:-2]:
+    if left.shape[-1] != right.shape[-2:][0]:
+        return "that the inner dimensions are equal depends on sizes"
+    if len(right.shape) > 2 and left.shape[:-2] != right.shape[:-2] and not _is_shared(left.shape):
         return "the matrices of a batch are broadcast"
     return None
 
 
+def _is_shared(left: Shape) -> bool:
+    """Whether the left side is one matrix, or a vector, for all matrices of the right side."""
+    return all(dim == 1 for dim in left[:-2])
+
+
 def _is_matrix(right: Value) -> bool:
     return right.constant is not None and len(right.constant.shape) == 2
-
-
-def _is_vector(right: Value) -> bool:
-    return right.constant is not None and len(right.constant.shape) == 1
 
 
 def _check_gemm(node: Node) -> str | None:
@@ -87,9 +84,8 @@ def joins_product(group: Group, node: Node, value: Value) -> bool:
     if not joins_elementwise(group, node, value) or node.output.dtype is not DataType.FLOAT:
         return False
     right = group.anchor.inputs[1]
-    one_matrix = right is not None and len(right.shape or ()) == 2
-    is_vector = right is not None and _is_vector(right)
-    ways = (WHOLE,) if is_vector else (COLUMN, WHOLE) if one_matrix else (COLUMN,)
+    rank = 0 if right is None or right.shape is None else len(right.shape)
+    ways = {1: (WHOLE,), 2: (COLUMN, WHOLE)}.get(rank, (COLUMN,))
     others = (other for other in node.inputs if other is not None and other is not value)
     return all(_is_number(other) or access_of(value.shape, other) in ways for other in others)
 
@@ -113,10 +109,12 @@ def lower(low: Lowering, group: Group) -> None:
             constant.release()
         lower_product(low, group, left, packed, matrix.shape)
         return
+    if len(right.shape) == 1:
+        right = Buffer(right.dtype, (*right.shape, 1), base=right)
     K, N = right.shape[-2:]
     packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-N // width), K, width))
     _pack_in_run(low, right, packed, width)
-    lower_product(low, group, left, packed, (K, N), () if len(right.shape) == 2 else right.shape[:-2])
+    lower_product(low, group, left, packed, (K, N), right.shape[:-2])
 
 
 def _pack_in_run(low: Lowering, right: Buffer, packed: Buffer, width: int) -> None:
@@ -134,7 +132,10 @@ def _pack_in_run(low: Lowering, right: Buffer, packed: Buffer, width: int) -> No
 
 
 def lower_product(low: Lowering, group: Group, left: Buffer, packed: Buffer, matrix: Shape, batch: Shape = ()) -> None:
-    """Add the step that multiplies left (…, M, K) by a packed matrix (K, N), or by one for each of `batch`, with the tail."""
+    """Add the step that multiplies left (…, M, K) by a packed matrix (K, N), or by one for each of `batch`, with the tail.
+
+    With a batch, left is one matrix for each, or one for all of them; a vector (K,) is a matrix of one row.
+    """
     target = low.target
     expr, reads = low.epilogue(group)
     bias = group.anchor.input(2) if group.anchor.op_type == "Gemm" else None
@@ -146,14 +147,15 @@ def lower_product(low: Lowering, group: Group, left: Buffer, packed: Buffer, mat
     symbol = low.symbol(f"gemm_f32_{tiling(target).name}", [expr], ways)
     low.kernel(symbol, lambda module, name: write_gemm(module, name, epilogue_of(expr, ways)))
     K, N = matrix
-    rows, matrices = product(left.shape[len(batch) : -1]), product(batch)
+    rows, matrices = product(left.shape[-2:-1] if batch else left.shape[:-1]), product(batch)
+    is_shared = _is_shared(left.shape)
     panels = -(-N // tiling(target).panel) * tiling(target).panel
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         m, n, k = sizes(rows), sizes(N), sizes(K)
         if sizes(left.shape[-1]) != k:
             raise InvalidArgument(f"{place_of(group.anchor)}: A has rows of {sizes(left.shape[-1])} elements, B columns of {k}")
-        strides = {"stride_a": m * k, "stride_b": k * sizes(panels), "stride_c": m * n}
+        strides = {"stride_a": 0 if is_shared else m * k, "stride_b": k * sizes(panels), "stride_c": m * n}
         params = GemmParams.blocked(target, m, n, k, threads=low.threads, **strides)
         return [*params.words(), n], params.tasks(sizes(matrices))
 

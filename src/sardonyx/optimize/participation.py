@@ -1,4 +1,4 @@
-"""Which rules on quantized models take part: those for integers where a provider prefers them, else those for floats.
+"""Which rules take part: those that make quantized or fused operators where a provider prefers these, else those for floats.
 
     QuantizeLinear (Q), DequantizeLinear (DQ)         a provider prefers QLinearConv          no provider does
 
@@ -6,7 +6,9 @@
     QLinearConv(x, w)                                 as it is                                Q(Conv(DQ(x), w as floats))
 
 A provider that prefers QuantizeLinear and DequantizeLinear themselves, as compilers that know them do, gets models as they are.
-A model that is optimized for a file gets quantized operators: who loads it decides anew. See decision 10.
+What a provider computes where it stores a result (an activation, a residual) stays a node of its own, unless one prefers the
+operators of com.microsoft that do both. A model that is optimized for a file gets quantized and fused operators: who loads it
+decides anew. See decisions 10 and 16.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping
 
-__all__ = ["FLOATS", "OPTIONAL", "QUANTIZED", "Participation", "participation"]
+__all__ = ["FLOATS", "FUSED", "OPTIONAL", "QUANTIZED", "Participation", "participation"]
 
 QUANTIZED: Mapping[str, frozenset[str]] = {
     "fuse_dynamic_quantize_matmul": frozenset(["DynamicQuantizeMatMul"]),
@@ -31,6 +33,21 @@ QUANTIZED: Mapping[str, frozenset[str]] = {
     "fuse_quantized_where": frozenset(["QLinearWhere"]),
 }
 """Rule -> the operators that it makes: it takes part where a provider prefers one of them."""
+
+_SKIP_NORMALIZATIONS = frozenset(["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
+FUSED: Mapping[str, frozenset[str]] = {
+    "fuse_bias_gelu": frozenset(["BiasGelu", "FastGelu"]),
+    "fuse_conv_activation": frozenset(["FusedConv"]),
+    "fuse_conv_sum": frozenset(["FusedConv"]),
+    "fuse_gemm_activation": frozenset(["FusedGemm"]),
+    "fuse_matmul_scale": frozenset(["FusedMatMul"]),
+    "fuse_matmul_transpose": frozenset(["FusedMatMul"]),
+    "fuse_pool_flatten": frozenset(["ReduceMean"]),
+    "fuse_skip_normalization": _SKIP_NORMALIZATIONS,
+    "fuse_skip_normalization_biased_sum": _SKIP_NORMALIZATIONS,
+    "fuse_skip_normalization_sum": _SKIP_NORMALIZATIONS,
+}
+"""Rule -> the fused operators that it makes: it takes part where a provider prefers one of them."""
 
 _AROUND = frozenset(
     ["drop_dequantization_before_argmax", "propagate_dequantization", "propagate_quantization", "quantize_bias", "quantize_weights",
@@ -58,7 +75,8 @@ _ASKED_OFF = {
 }
 """Session config entry that says "1" -> what it leaves out."""
 
-OPTIONAL = FLOATS | frozenset(_ASKED_FOR)
+_FUSED_OPERATORS = frozenset(name for made in FUSED.values() for name in made)
+OPTIONAL = FLOATS | frozenset(_ASKED_FOR) | frozenset(FUSED)
 """Rules and passes that take part only where `optimize` is told so by name."""
 
 
@@ -76,13 +94,15 @@ def participation(preferred: Collection[str] | None, entries: Mapping[str, str])
     """What takes part.
 
     Args:
-        preferred: the quantized operators that providers prefer, by name without domain; None where the model goes to a file.
+        preferred: the quantized and fused operators that providers prefer, by name without domain; None where the model goes to a
+            file.
         entries: session config entries.
     """
     enabled = {rule for rule, key in _ASKED_FOR.items() if entries.get(key) == "1"}
+    enabled |= {rule for rule, made in FUSED.items() if preferred is None or not made.isdisjoint(preferred)}
     disabled = {name for key, names in _ASKED_OFF.items() if entries.get(key) == "1" for name in names}
     if preferred is not None:
         unwanted = {rule for rule, made in QUANTIZED.items() if made.isdisjoint(preferred)}
         disabled |= unwanted | (_AROUND if len(unwanted) == len(QUANTIZED) else frozenset())
-        enabled |= frozenset() if preferred else FLOATS
+        enabled |= FLOATS if frozenset(preferred) <= _FUSED_OPERATORS else frozenset()
     return Participation(frozenset(enabled), frozenset(disabled))

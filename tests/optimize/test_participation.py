@@ -1,11 +1,11 @@
-"""Which rules on quantized models take part."""
+"""Which rules take part."""
 
 import pytest
 from support.evaluate import evaluate_node
 from support.optimizing import model_of, operators
 
+from sardonyx.optimize.participation import FUSED, OPTIONAL, QUANTIZED, participation
 from sardonyx.optimize.pipeline import known_names, optimize
-from sardonyx.optimize.quantization import OPTIONAL, QUANTIZED, participation
 
 CONV = """graph(x: uint8[1,3,6,6]) -> (y: uint8[1,2,6,6]) {
     xs: float[] = 0.1 xz: uint8[] = 3 w: int8[2,3,3,3] = ... 7 ws: float[] = 0.05 wz: int8[] = 0 ys: float[] = 0.2 yz: uint8[] = 100
@@ -82,3 +82,29 @@ def test_weights_of_few_bits_stay_packed_where_that_is_asked_for():
         d = DequantizeLinear(w, s) {{axis = 0, block_size = 16}} y = MatMul(a, d) }}"""
     assert optimized(text, frozenset()) == ["MatMul"]
     assert optimized(text, frozenset(), {"session.enable_dq_matmulnbits_fusion": "1"}) == ["MatMulNBits"]
+
+
+CHAIN = """graph(x: float[1,3,6,6], z: float[1,2,6,6]) -> (y) { w: float[2,3,3,3] = ... 7 c = Conv(x, w) {pads = [1, 1, 1, 1]}
+    a = Add(c, z) y = Relu(a) }"""
+
+
+@pytest.mark.parametrize(("preferred", "left"), [
+    (frozenset(), ["Conv", "Add", "Relu"]), (frozenset(["FusedGemm"]), ["Conv", "Add", "Relu"]),
+    (frozenset(["FusedConv"]), ["FusedConv"]), (None, ["FusedConv"]),
+])  # fmt: skip
+def test_fused_operators_where_a_provider_prefers_them(preferred, left):
+    """So they do in a file; whatever a model has, others get its parts."""
+    assert optimized(CHAIN, preferred) == left
+    fused = CHAIN[: CHAIN.index("c =")] + 'y = com.microsoft.FusedConv(x, w, _, z) {activation = "Relu", pads = [1, 1, 1, 1]} }'
+    assert optimized(fused, preferred) == left
+
+
+def test_a_fused_operator_does_not_stand_for_integers():
+    """Who prefers one still gets quantized models in floats."""
+    assert optimized(CONV, frozenset(["FusedConv"])) == ["DequantizeLinear", "Conv", "Mul", "QuantizeLinear"]
+
+
+def test_each_fused_operator_is_asked_for():
+    """No rule that fuses takes part unless it is told to."""
+    assert set(FUSED) <= OPTIONAL
+    assert set(FUSED) <= participation(None, {}).enabled

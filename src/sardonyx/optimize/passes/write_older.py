@@ -1,0 +1,80 @@
+"""Write operators that are newer than the operator set of a model under the names that onnxruntime has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Attribute, Model, Node
+from sardonyx.ir.walk import all_nodes
+from sardonyx.optimize.contract import Context
+
+__all__ = ["WRITE_OLDER", "WriteOlder", "has_older_name"]
+
+_MICROSOFT = "com.microsoft"
+_TYPES = (DataType.FLOAT, DataType.FLOAT16)
+
+
+def has_older_name(node: Node) -> bool:
+    """Whether an operator of ai.onnx can be written for any operator set."""
+    return not node.domain and node.op_type in _WRITERS and all(
+        value is None or value.dtype in _TYPES for value in (*node.inputs, *node.outputs[:1])
+    )  # fmt: skip
+
+
+class WriteOlder:
+    """Give nodes that the model's operator set does not have a name and a domain that it may have.
+
+        Gelu:20(x)                    ->      com.microsoft.Gelu(x), FastGelu(x) where it approximates
+        Swish:24(x) {alpha}           ->      com.microsoft.QuickGelu(x) {alpha}
+        LayerNormalization:17         ->      LayerNormalization, which onnxruntime has in every set of ai.onnx
+        RMSNormalization:23           ->      SimplifiedLayerNormalization, likewise
+
+    So a model that is saved has fused operators without importing a newer set. Those that mean just the same are tabled here; what
+    has no such name is not made where the set is to stay.
+
+    Cost: O(nodes).
+    """
+
+    name = "write_older"
+
+    def run(self, model: Model, context: Context) -> bool:
+        """Rename; whether any node was."""
+        imported = model.opset_imports.get("", 0)
+        newer = [node for node in all_nodes(model) if node.version > imported and has_older_name(node)]
+        for node in newer:
+            node.version = imported
+            _WRITERS[node.op_type](node)
+        return bool(newer)
+
+
+def _write_gelu(node: Node) -> None:
+    is_fast = node.get("approximate", "none") in ("tanh", b"tanh")
+    node.attributes.pop("approximate", None)
+    _move(node, "FastGelu" if is_fast else "Gelu")
+
+
+def _write_swish(node: Node) -> None:
+    node.attributes["alpha"] = Attribute.of(float(node.get("alpha", 1.0)))
+    _move(node, "QuickGelu")
+
+
+def _move(node: Node, op_type: str) -> None:
+    node.domain, node.op_type, node.version = _MICROSOFT, op_type, 1
+
+
+def _write_rms(node: Node) -> None:
+    node.op_type = "SimplifiedLayerNormalization"
+
+
+def _keep_name(node: Node) -> None:
+    """Nothing but the version changes."""
+
+
+_WRITERS: Mapping[str, Callable[[Node], None]] = {
+    "Gelu": _write_gelu,
+    "LayerNormalization": _keep_name,
+    "RMSNormalization": _write_rms,
+    "Swish": _write_swish,
+}
+WRITE_OLDER = WriteOlder()

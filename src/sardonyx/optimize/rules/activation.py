@@ -1,0 +1,59 @@
+"""Activations that operators of com.microsoft compute where they store a result: their names and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Value
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.pattern import PatternBuilder
+from sardonyx.optimize.terms import Term, attribute_value
+
+__all__ = ["PARAMETERS", "activation_of", "any_activation", "fused_type_reason"]
+
+PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "Clip": ("min", "max"),
+    "Elu": ("alpha",),
+    "HardSigmoid": ("alpha", "beta"),
+    "HardSwish": (),
+    "LeakyRelu": ("alpha",),
+    "Relu": (),
+    "Sigmoid": (),
+    "Softplus": (),
+    "Softsign": (),
+    "Tanh": (),
+    "ThresholdedRelu": ("alpha",),
+}
+"""Activation -> what its parameters are, in order: attributes, and the limits of Clip."""
+
+
+def any_activation(op: PatternBuilder, names: Iterable[str], x: Term) -> Term:
+    """Any of the activations of x; limits of Clip are constants `low` and `high`."""
+    low, high = op.optional_constant("low"), op.optional_constant("high")
+    return op.any_of(*(op.Clip(x, low, high) if name == "Clip" else op.node(name, x) for name in names))
+
+
+def activation_of(match: Match) -> tuple[str, list[float]]:
+    """The name and the parameters of the activation at the root of a match."""
+    node = match.root
+    if node.op_type == "Clip":
+        largest = float(np.finfo(np.float32).max)
+        return "Clip", [_limit(match, "low", "min", -largest), _limit(match, "high", "max", largest)]
+    return node.op_type, [float(attribute_value(node, name)) for name in PARAMETERS[node.op_type]]
+
+
+def _limit(match: Match, name: str, attribute: str, otherwise: float) -> float:
+    """A limit of Clip: a constant scalar, an attribute (opset < 11), or left out."""
+    array = match.constant(name)
+    return float(match.root.get(attribute, otherwise)) if array is None else float(array.reshape(()))
+
+
+def fused_type_reason(*values: Value) -> str | None:
+    """Why operators of com.microsoft do not take these types: they take float and float16."""
+    dtypes = [value.dtype for value in values]
+    if any(dtype not in (DataType.FLOAT, DataType.FLOAT16) for dtype in dtypes):
+        return f"it is of {', '.join(map(str, dtypes))}, expected float or float16"
+    return None
