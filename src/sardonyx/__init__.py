@@ -17,6 +17,13 @@ from sardonyx.errors import (
     RuntimeException,
     SardonyxError,
 )
+from sardonyx.provider import Compatibility as OrtCompiledModelCompatibility
+from sardonyx.session.compatibility import (
+    get_compatibility_info_from_model,
+    get_compatibility_info_from_model_bytes,
+    get_model_compatibility_for_ep_devices,
+)
+from sardonyx.session.context_data import OrtEpContextData, OrtEpContextDataBuffer, OrtExternalInitializerInfo
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.model_compiler import ModelCompiler, OrtCompileApiFlags
 from sardonyx.session.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
@@ -42,6 +49,10 @@ __all__ = [
     "NodeArg",
     "NotImplemented",
     "OrtCompileApiFlags",
+    "OrtCompiledModelCompatibility",
+    "OrtEpContextData",
+    "OrtEpContextDataBuffer",
+    "OrtExternalInitializerInfo",
     "RunOptions",
     "RuntimeException",
     "SardonyxError",
@@ -49,7 +60,10 @@ __all__ = [
     "__version__",
     "get_all_providers",
     "get_available_providers",
+    "get_compatibility_info_from_model",
+    "get_compatibility_info_from_model_bytes",
     "get_device",
+    "get_model_compatibility_for_ep_devices",
     "get_version_string",
     "set_seed",
 ]

@@ -33,10 +33,14 @@ __all__ = [
     "Bound",
     "Capability",
     "Claims",
+    "Compatibility",
+    "DescribesPrograms",
     "GraphView",
     "HostMemory",
+    "JudgesPrograms",
     "KeepsPrograms",
     "Layout",
+    "LeavesOutWeights",
     "Memory",
     "Partition",
     "PrefersQuantized",
@@ -266,12 +270,49 @@ class KeepsPrograms(Protocol):
         """The program that was saved as `content`.
 
         Args:
-            partition: one node whose inputs and outputs are, in order, those of the partition that was saved.
+            partition: one node whose inputs and outputs are, in order, those of the partition that was saved. Among its constants
+                are the weights that were left out of `content`, for `formats.program_file.read_program`.
             content: what `save` returned, checked against tampering but not against time; views of it may be kept.
 
         Raises:
-            EPFail: the content is damaged, or is for another version or another device.
+            EPFail: the content is damaged, or is for another version, another device or another partition.
         """
+
+
+@runtime_checkable
+class LeavesOutWeights(Protocol):
+    """A provider whose programs can be kept without their weights, which are in the model."""
+
+    def save_weightless(self, partition: Partition, program: Program) -> bytes | None:
+        """What `save` returns, made by `write_program`, with weights as they are in the model, so that they need not be kept."""
+
+
+class Compatibility(enum.IntEnum):
+    """How good programs that were kept are for a provider; names and numbers are onnxruntime's."""
+
+    EP_NOT_APPLICABLE = 0
+    EP_SUPPORTED_OPTIMAL = 1
+    EP_SUPPORTED_PREFER_RECOMPILATION = 2
+    EP_UNSUPPORTED = 3
+
+
+@runtime_checkable
+class DescribesPrograms(Protocol):
+    """A provider that says what its programs are good for."""
+
+    def compatibility_info(self) -> str:
+        """What they are good for, for the model's metadata: they are good where it is the same, unless the provider judges."""
+
+
+@runtime_checkable
+class JudgesPrograms(Protocol):
+    """A provider that says how good programs are that were made elsewhere."""
+
+    hardware_architecture: str
+    """What it compiles for, in a few words."""
+
+    def compatibility(self, info: str) -> Compatibility:
+        """How good programs are that were saved with this `compatibility_info`, which may be any text."""
 
 
 _CANCELLED: contextvars.ContextVar[Callable[[], bool] | None] = contextvars.ContextVar("cancelled", default=None)

@@ -3,7 +3,7 @@
 import pytest
 
 from sardonyx.codegen.llvm import binding
-from sardonyx.codegen.target import Target, available_levels, host_target
+from sardonyx.codegen.target import Target, available_levels, host_target, runnable_target
 from sardonyx.errors import InvalidArgument
 
 
@@ -50,3 +50,20 @@ def test_levels_have_different_keys() -> None:
     """Objects of one level are never taken for another's."""
     keys = {host_target(level).key for level in available_levels()}
     assert len(keys) == len(available_levels())
+
+
+def test_code_runs_where_all_that_it_uses_is_there() -> None:
+    """On the target itself and on those above it; never on those below."""
+    levels = [host_target(level) for level in available_levels()]
+    for index, here in enumerate(levels):
+        runnable = [runnable_target(target.key, here) for target in levels]
+        assert runnable == [*levels[: index + 1], *[None] * (len(levels) - index - 1)]
+
+
+def test_code_for_other_machines_does_not_run() -> None:
+    """Whatever is not known is not there."""
+    here = host_target()
+    assert runnable_target(here.key.replace(here.triple, "other"), here) is None
+    assert runnable_target(f"{here.key},+unheard-of", here) is None
+    assert runnable_target(f"{here.key},strange", here) is None
+    assert [runnable_target(key, here) for key in ("", "|", "avx9||", "no key")] == [None] * 4

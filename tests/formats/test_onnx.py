@@ -21,7 +21,7 @@ from support.protos import info, model, node, tensor
 from support.same_model import assert_same_model
 
 from sardonyx.errors import Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NoSuchFile, SardonyxError
-from sardonyx.formats.onnx import load, save, to_bytes, to_proto
+from sardonyx.formats.onnx import load, save, save_located, to_bytes, to_proto
 from sardonyx.ir import Model
 from sardonyx.ir.verify import verify
 
@@ -235,6 +235,19 @@ def test_missing_external_data_is_found_at_load(tmp_path: Path) -> None:
     (tmp_path / "m.onnx.data").unlink()
     with pytest.raises(NoSuchFile, match=r"m\.onnx': initializer 'w' .*m\.onnx\.data' does not exist"):
         load(target)
+
+
+def test_data_may_be_where_the_caller_has_put_it(path: Path) -> None:
+    """The model refers to it, and is the same; a folder that is not there is an error."""
+    held, (name, *_) = load(path), load(path).graph.initializers
+    tensor = held.graph.initializers[name].constant
+    assert tensor is not None
+    path.with_name("mine.bin").write_bytes(tensor.numpy().tobytes())
+    place = ("mine.bin", 0, tensor.size_bytes)
+    save_located(held, path.with_name("located.onnx"), lambda key, _: place if key == name else None)
+    assert_same_model(load(path.with_name("located.onnx")), held)
+    with pytest.raises(Fail, match="cannot be saved as .*nowhere"):
+        save_located(held, path.with_name("nowhere") / "located.onnx", lambda key, _: None)
 
 
 def test_a_model_can_be_saved_over_itself(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import numpy as np
 import pytest
 from support.models import graph
@@ -46,18 +49,32 @@ def test_arrays_are_aligned() -> None:
 @pytest.mark.parametrize("cut", [0, 5, 40, 200, -1])
 def test_incomplete_bytes_are_an_error(cut: int) -> None:
     """Whatever is missing."""
-    with pytest.raises(EPFail, match="make the context anew"):
+    with pytest.raises(EPFail, match="do not end as one: they were cut short, .*; make the context anew"):
         read_program(memoryview(_written()[:cut]))
 
 
 def test_a_changed_byte_of_what_is_run_is_an_error() -> None:
     """Header, graph and objects are under the digest."""
     content = _written()
-    for place in range(10, content.index(b"code") + 4, 7):
+    for place in (*range(content.index(b"code"), content.index(b"code") + 4), *range(content.index(b'{"about"'), len(content), 7)):
         changed = bytearray(content)
         changed[place] ^= 1
         with pytest.raises(EPFail, match="make the context anew"):
             read_program(memoryview(bytes(changed)))
+
+
+@pytest.mark.parametrize("entry", [[-64, 4], [0, 1 << 40], [0, -4], [0], "one", None, [0.5, 4]])
+def test_places_outside_of_the_bytes_are_an_error(entry: object) -> None:
+    """Also where the digest is right: it is no secret."""
+    content = _written()
+    end = len(content) - 32 - 8 - 11
+    begin = end - int.from_bytes(content[-19:-11], "little")
+    header = json.loads(content[begin:end])
+    header["objects"]["one"] = entry
+    text = json.dumps(header).encode()
+    digest = hashlib.sha256(text).digest()
+    with pytest.raises(EPFail, match="a compiled partition is damaged"):
+        read_program(memoryview(content[:begin] + text + digest + len(text).to_bytes(8, "little") + content[-11:]))
 
 
 def test_equal_programs_have_equal_digests() -> None:

@@ -14,7 +14,7 @@ from sardonyx import errors
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Graph
 from sardonyx.partition.assign import assign
-from sardonyx.partition.contexts import context_claim, fit_program, is_context
+from sardonyx.partition.contexts import check_signature, context_claim, fit_program, is_context
 from sardonyx.partition.cut import cut
 from sardonyx.provider import Body, Bound, Partition, Program, TensorSpec
 
@@ -104,3 +104,39 @@ def test_constants_doubles_and_outputs_that_nobody_reads_are_filled_in() -> None
     part = _partition("graph(x: float[2]) -> (s: float[2], d: float[2]) { s, d = com.microsoft.EPContext(x, x) }")
     fitted = fit_program(_Sums(), part)
     assert [item.tolist() for item in fitted.run(fitted.bind(()), [np.float32([5, 4])], (), None)] == [[10, 8], [0, 0]]
+
+
+_HELD = "graph(x: float[n, 4]) -> (y: float[n]) { y = com.microsoft.EPContext(x) }"
+
+
+@pytest.mark.parametrize("held", [
+    _HELD,
+    _HELD.replace("[n, 4]", "[3, k]"),
+    _HELD.replace("float[n]", "float[?]"),
+])  # fmt: skip
+def test_a_program_with_inputs_and_outputs_of_the_node_is_accepted(held: str) -> None:
+    """Sizes that one knows and the other does not are no contradiction."""
+    other = _partition(held)
+    check_signature(_partition(_HELD), other.inputs, other.outputs)
+
+
+@pytest.mark.parametrize(("held", "message"), [
+    (_HELD.replace("float[n, 4]", "double[n, 4]"), r"input 0 is tensor\(float\)\[n, 4\], but tensor\(double\)\[n, 4\] in the"),
+    (_HELD.replace("[n, 4]", "[n, 5]"), r"input 0 is .*\[n, 4\], but .*\[n, 5\] in the program"),
+    (_HELD.replace("float[n])", "float[n, 1])"), r"output 0 is .*\[n\], but .*\[n, 1\] in the program"),
+    (_HELD.replace("(x: float[n, 4])", "(x: float[n, 4], z: float[n])").replace("(x) }", "(x, z) }"), "it has 1 inputs, .* has 2"),
+])  # fmt: skip
+def test_a_program_of_another_partition_is_refused(held: str, message: str) -> None:
+    """Kernels do not look at types: they would read beyond the ends of arrays."""
+    other = _partition(held)
+    with pytest.raises(errors.EPFail, match=f"{message}.*; it is the program of another partition; make the context anew"):
+        check_signature(_partition(_HELD), other.inputs, other.outputs)
+
+
+def test_a_node_without_types_is_refused() -> None:
+    """What it gets would not be known before it runs."""
+    part = _partition(_HELD)
+    part.nodes[0].outputs[0].type = None
+    other = _partition(_HELD)
+    with pytest.raises(errors.EPFail, match="output 0 is of no known type"):
+        check_signature(part, other.inputs, other.outputs)

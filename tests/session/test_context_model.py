@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -12,13 +13,20 @@ import numpy as np
 import onnx
 import pytest
 from support.models import model
+from support.providers import FusingProvider
 
 import sardonyx as ort
 from sardonyx import errors
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Tensor
+from sardonyx.provider import Partition, Program
 
 CPU = "CPUExecutionProvider"
+ATTRIBUTES = (
+    "main_context", "ep_cache_context", "embed_mode", "ep_sdk_version", "onnx_model_filename", "hardware_architecture",
+    "partition_name", "source", "notes", "max_size",
+)  # fmt: skip
+"""All that onnxruntime's schema of EPContext has."""
 TEXT = """graph(x: float[n, 16], more: bool[]) -> (y: float[n, 8], z: float[p, q]) {
     w: float[16, 8] = ... 1
     b: float[8] = ... 2
@@ -74,7 +82,7 @@ def test_a_written_model_gives_the_same_results_and_compiles_nothing(source: Pat
     """Bodies too are compiled already; what no provider keeps stays as it was."""
     first = _write(source, ep__context_embed_mode=embed)
     path = source.with_name("model_ctx.onnx")
-    assert bool(list(source.parent.glob("model_ctx_*.bin"))) == (embed == "0")
+    assert bool(list(source.parent.glob("model_ctx*.bin"))) == (embed == "0")
     again = _load(path)
     for left, right in zip(first.run(None, _feed()), again.run(None, _feed()), strict=True):
         np.testing.assert_array_equal(left, right)
@@ -91,6 +99,12 @@ def test_the_nodes_have_onnxruntime_s_attributes(source: Path) -> None:
     assert node.domain == "com.microsoft"
     assert node.name == f"mine_{found['partition_name'].decode()}"
     assert (found["source"], found["main_context"], found["embed_mode"]) == (CPU.encode(), 1, 0)
+    assert found["ep_cache_context"] == b"model_ctx.bin"
+    assert 0 < found["max_size"] <= source.with_name("model_ctx.bin").stat().st_size
+    assert found["onnx_model_filename"] == b"model.onnx"
+    assert found["ep_sdk_version"] == f"sardonyx {ort.__version__}".encode()
+    assert platform.machine().encode() in found["hardware_architecture"]
+    assert set(found) <= set(ATTRIBUTES)
     assert not [item for item in proto.graph.initializer if item.name in ("w", "b")]
 
 
@@ -127,43 +141,6 @@ def test_a_context_model_is_not_compiled_again(source: Path) -> None:
         _write(source.with_name("model_ctx.onnx"))
 
 
-def test_code_from_elsewhere_needs_the_user_s_word(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the key that it was sealed with it is an error that names the option."""
-    _write(source)
-    monkeypatch.setenv("SARDONYX_CACHE_DIR", str(tmp_path / "elsewhere"))
-    path = source.with_name("model_ctx.onnx")
-    with pytest.raises(errors.EPFail, match="not compiled by this user on this machine.*session.trust_compiled_context to 1"):
-        _load(path)
-    assert _load(path, session__trust_compiled_context="1").run(None, _feed())[0].shape == (3, 8)
-
-
-def test_a_truncated_or_missing_file_is_an_error(source: Path) -> None:
-    """Typed, with what to do."""
-    _write(source)
-    path = source.with_name("model_ctx.onnx")
-    for file in source.parent.glob("model_ctx_*.bin"):
-        file.write_bytes(file.read_bytes()[:-64])
-    with pytest.raises(errors.EPFail, match="a compiled partition is damaged .*; make the context anew"):
-        _load(path)
-    for file in source.parent.glob("model_ctx_*.bin"):
-        file.unlink()
-    with pytest.raises(errors.NoSuchFile, match="EPContext node"):
-        _load(path)
-
-
-def test_without_its_provider_it_is_an_error(source: Path) -> None:
-    """The message names who compiled it."""
-    _write(source)
-    with pytest.raises(errors.NotImplemented, match=f"was compiled by {CPU} and cannot be loaded by ReferenceExecutionProvider"):
-        ort.InferenceSession(str(source.with_name("model_ctx.onnx")), providers=["ReferenceExecutionProvider"])
-
-
-def test_compiling_can_be_forbidden(source: Path) -> None:
-    """Then a model that is not compiled yet is an error."""
-    with pytest.raises(errors.ModelRequiresCompilation, match="would compile .* but session.disable_model_compile is set"):
-        _load(source)
-
-
 def test_initializers_that_a_feed_may_override_stay_so(tmp_path: Path) -> None:
     """They are inputs with a default in the written model too."""
     held = model("graph(x: float[2], k: float[2]) -> (y: float[2]) {\ny = Add(x, k)\n}")
@@ -179,21 +156,118 @@ def test_initializers_that_a_feed_may_override_stay_so(tmp_path: Path) -> None:
     assert again.run(None, {"x": np.float32([1, 2]), "k": np.float32([0, 0])})[0].tolist() == [1, 2]
 
 
-@pytest.mark.parametrize(("attributes", "kind", "message"), [
-    ({}, errors.InvalidGraph, "has '' as its ep_cache_context"),
-    ({"ep_cache_context": 3}, errors.InvalidGraph, "has 3 as its ep_cache_context"),
-    ({"ep_cache_context": "not base64!"}, errors.EPFail, "holds what is no base64 text"),
-    ({"ep_cache_context": "AAAA"}, errors.EPFail, "EPContext node 'odd': the 3 bytes of a compiled partition do not begin as one"),
-    ({"ep_cache_context": "../odd.bin", "embed_mode": 0}, errors.InvalidArgument, "EPContext node 'odd'"),
-    ({"ep_cache_context": "AAAA", "source": "Nobody"}, errors.NotImplemented, "compiled by Nobody and cannot be loaded"),
+def _second(source: Path) -> Path:
+    """Another model with the same weights."""
+    path = source.with_name("second.onnx")
+    onnx_format.save(model(TEXT.replace("y = Relu(a)", "y = Sigmoid(a)").replace("float[n, 16]", "float[1, 16]")), path)
+    return path
+
+
+def _large(source: Path) -> None:
+    text = "graph(x: float[n, 256]) -> (y: float[n, 256]) {\nw: float[256, 256] = ... 1\nm = MatMul(x, w)\ny = Relu(m)\n}"
+    onnx_format.save(model(text), source)
+    onnx_format.save(model(text.replace("Relu", "Tanh")), source.with_name("second.onnx"))
+
+
+def test_sessions_that_share_write_equal_weights_once(source: Path) -> None:
+    """Each model is whole: all are loaded from one file, whichever was first."""
+    _large(source)
+    paths = [source, source.with_name("second.onnx")]
+    feed = {"x": np.random.default_rng(1).standard_normal((3, 256), dtype=np.float32)}
+    expected = [ort.InferenceSession(str(path), providers=[CPU]).run(None, feed)[0] for path in paths]
+    _write(paths[0], ep__share_ep_contexts="1")
+    _write(paths[1], ep__share_ep_contexts="1", ep__stop_share_ep_contexts="1")
+    (file,) = source.parent.glob("*.bin")
+    assert file.stat().st_size < 1.7 * 256 * 256 * 4
+    for path, result in reversed(list(zip(paths, expected, strict=True))):
+        found = _load(path.with_name(f"{path.stem}_ctx.onnx")).run(None, feed)[0]
+        np.testing.assert_array_equal(found, result)
+
+
+def test_a_session_after_the_last_that_shares_has_a_file_of_its_own(source: Path) -> None:
+    """Sharing ends where an option says so."""
+    second = _second(source)
+    _write(source, ep__stop_share_ep_contexts="1")
+    _write(second, ep__stop_share_ep_contexts="1")
+    assert sorted(item.name for item in source.parent.glob("*.bin")) == ["model_ctx.bin", "second_ctx.bin"]
+
+
+@pytest.mark.parametrize("embed", ["0", "1"])
+def test_weights_may_stay_in_the_model(source: Path, embed: str) -> None:
+    """The context has none, and gives the same results with those of the model, wherever that is."""
+    _large(source)
+    feed = {"x": np.random.default_rng(1).standard_normal((3, 256), dtype=np.float32)}
+    first = _write(source, ep__enable_weightless="1", ep__context_embed_mode=embed)
+    path = source.with_name("model_ctx.onnx")
+    assert sum(item.stat().st_size for item in source.parent.glob("model_ctx*")) < 256 * 256 * 4 // 2
+    np.testing.assert_array_equal(_load(path).run(None, feed)[0], first.run(None, feed)[0])
+    moved = source.parent / "elsewhere" / "other.onnx"
+    moved.parent.mkdir()
+    source.rename(moved)
+    with pytest.raises(errors.NoSuchFile, match="model.onnx.* or set the config entry ep.context_source_model_path"):
+        _load(path)
+    again = _load(path, ep__context_source_model_path=str(moved))
+    np.testing.assert_array_equal(again.run(None, feed)[0], first.run(None, feed)[0])
+    second = source.with_name("second.onnx")
+    assert _load(path, ep__context_source_model_path=str(second)).run(None, feed)[0].shape == (3, 256)
+
+
+def test_weights_of_another_model_are_an_error(source: Path) -> None:
+    """Their names may be the same; the message says which is another."""
+    _large(source)
+    _write(source, ep__enable_weightless="1")
+    path = source.with_name("model_ctx.onnx")
+    text = "graph(x: float[n, {0}]) -> (y: float[n, {0}]) {{ w: float[{0}, {0}] = ... 7 y = MatMul(x, w) }}"
+    for size, message in ((256, "'w' has other elements"), (128, r"'w' is float32\[128, 128\], but float32\[256, 256\]")):
+        onnx_format.save(model(text.format(size)), source)
+        with pytest.raises(errors.EPFail, match=f"the weight {message}.*; give the model"):
+            _load(path)
+    onnx_format.save(model("graph(x: float[n]) -> (y: float[n]) { y = Relu(x) }"), source)
+    with pytest.raises(errors.EPFail, match="needs the weight 'w' of the model"):
+        _load(path)
+
+
+class _Packer(FusingProvider):
+    """Keeps programs, but not without their weights."""
+
+    def save(self, partition: Partition, program: Program) -> bytes | None:
+        return b"all of it"
+
+    def load(self, partition: Partition, content: memoryview) -> Program:
+        raise errors.EPFail("nothing was kept")
+
+
+@pytest.mark.parametrize(("entries", "kind", "message"), [
+    ({"ep__enable_weightless": "1"}, errors.EPFail, "enable_weightless is set, but Packer does not keep programs without"),
+    ({"ep__share_ep_contexts": "1", "ep__context_embed_mode": "1"}, errors.InvalidArgument, "set ep.context_embed_mode to 0"),
+    ({"ep__context_model_external_initializers_file_name": "model_ctx.bin"}, errors.InvalidArgument, "is the file of programs"),
+    ({"ep__context_model_external_initializers_size": "-1"}, errors.InvalidArgument, "must be a number of at least 0"),
 ])  # fmt: skip
-def test_nodes_that_are_wrong_are_errors(attributes: dict[str, Any], kind: type[Exception], message: str, tmp_path: Path) -> None:
-    """Typed, with the node's name, also where the user trusts the file."""
-    info = [onnx.helper.make_tensor_value_info(name, 1, [2]) for name in ("x", "y")]
-    given = {"source": CPU, "embed_mode": 1, **attributes}
-    node = onnx.helper.make_node("EPContext", ["x"], ["y"], "odd", domain="com.microsoft", **given)
-    proto = onnx.helper.make_model(onnx.helper.make_graph([node], "main", info[:1], info[1:]))
-    proto.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
-    onnx.save(proto, str(tmp_path / "odd.onnx"))
+def test_options_that_cannot_be_are_errors(source: Path, entries: dict[str, str], kind: type[Exception], message: str) -> None:
+    """And nothing is written."""
     with pytest.raises(kind, match=message):
-        _load(tmp_path / "odd.onnx", session__trust_compiled_context="1")
+        ort.InferenceSession(str(source), _options(ep__context_enable="1", **entries), providers=[_Packer({"Relu"}, "Packer")])
+    assert not list(source.parent.glob("*_ctx*"))
+
+
+def test_a_model_without_a_file_cannot_keep_weights(source: Path, tmp_path: Path) -> None:
+    """There is nowhere to find them again."""
+    options = _options(ep__context_enable="1", ep__enable_weightless="1", ep__context_file_path=str(tmp_path / "a.onnx"))
+    with pytest.raises(errors.InvalidArgument, match="comes from no file where weights could stay; give a path"):
+        ort.InferenceSession(source.read_bytes(), options, providers=[CPU])
+
+
+def test_the_metadata_say_what_programs_are_good_for(source: Path) -> None:
+    """One entry for each provider that compiled."""
+    _write(source)
+    found = _load(source.with_name("model_ctx.onnx")).get_modelmeta().custom_metadata_map
+    assert list(found) == [f"ep_compatibility_info.{CPU}"]
+
+
+def test_a_provider_s_own_form_lies_in_a_file_of_its_own(source: Path) -> None:
+    """The node says which, and how long it is."""
+    ort.InferenceSession(str(source), _options(ep__context_enable="1"), providers=[_Packer({"Relu"}, "Packer")])
+    (file,) = source.parent.glob("model_ctx_*.bin")
+    assert file.read_bytes() == b"all of it"
+    with pytest.raises(errors.EPFail, match="nothing was kept"):
+        ort.InferenceSession(str(source.with_name("model_ctx.onnx")), providers=[_Packer({"Relu"}, "Packer")])

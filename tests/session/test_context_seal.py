@@ -9,7 +9,7 @@ import pytest
 
 from sardonyx.session.context_seal import is_sealed, seal_of
 
-_CONTENT = memoryview(b"some program")
+_CONTENT = b"the digest of some program"
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_a_seal_holds_for_its_content_only(folder: Path) -> None:
     """Another content, or another text, is not sealed by it."""
     seal = seal_of(_CONTENT)
     assert is_sealed(_CONTENT, seal)
-    assert not is_sealed(memoryview(b"some Program"), seal)
+    assert not is_sealed(b"the digest of another", seal)
     assert not is_sealed(_CONTENT, seal[:-1])
     assert not is_sealed(_CONTENT, "")
 

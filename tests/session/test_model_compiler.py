@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -87,3 +88,106 @@ def test_the_caller_s_options_stay_as_they_are(source: Path) -> None:
     ort.ModelCompiler(options, source, graph_optimization_level=ort.GraphOptimizationLevel.ORT_DISABLE_ALL).compile_to_file()
     assert options.session_config_entries == {}
     assert options.graph_optimization_level == ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+
+
+def test_a_stream_gets_the_bytes_part_after_part(source: Path) -> None:
+    """Together they are a model; a function that fails is named."""
+    parts: list[bytes] = []
+    compiler = ort.ModelCompiler(ort.SessionOptions(), source, embed_compiled_data_into_model=True)
+    compiler.compile_to_stream(parts.append)
+    np.testing.assert_array_equal(_result(b"".join(parts)), _result(source))
+
+    def fail(part: bytes) -> None:
+        raise BrokenPipeError("nobody listens")
+
+    with pytest.raises(errors.Fail, match="was to write the compiled model failed: BrokenPipeError: nobody listens"):
+        compiler.compile_to_stream(fail)
+
+
+def test_callbacks_store_and_give_back_what_would_be_files(source: Path) -> None:
+    """Nothing is written beside the model, which may be bytes itself."""
+    kept: dict[str, bytes] = {}
+    compiler = ort.ModelCompiler(ort.SessionOptions(), source)
+    compiler.set_ep_context_data_write_func(lambda name, data: kept.update({name: data.read()}))
+    content = compiler.compile_to_bytes()
+    compiler.compile_to_file()
+    assert list(kept) == ["model_ctx.bin"]
+    assert not list(source.parent.glob("*.bin"))
+
+    def read(name: str, buffer: ort.OrtEpContextDataBuffer) -> None:
+        buffer.allocate(len(kept[name]))
+        buffer.write(kept[name])
+
+    options = ort.SessionOptions()
+    options.set_ep_context_data_read_func(read, 1 << 24)
+    for compiled in (content, str(source.with_name("model_ctx.onnx"))):
+        (found,) = ort.InferenceSession(compiled, options).run(None, {"x": np.ones((2, 64), np.float32)})
+        np.testing.assert_array_equal(found, _result(source))
+    compiler.clear_ep_context_data_write_func()
+    compiler.compile_to_file()
+    assert list(source.parent.glob("*.bin"))
+
+
+def test_a_callback_that_cannot_write_is_an_error(source: Path) -> None:
+    """And no model is left that lacks its programs."""
+
+    def fail(name: str, data: ort.OrtEpContextData) -> None:
+        raise OSError("disk full")
+
+    compiler = ort.ModelCompiler(ort.SessionOptions(), source)
+    compiler.set_ep_context_data_write_func(fail)
+    with pytest.raises(errors.Fail, match="write callback failed for 'model_ctx.bin': OSError: disk full"):
+        compiler.compile_to_file()
+    assert not source.with_name("model_ctx.onnx").exists()
+
+
+def test_a_callback_says_where_initializers_are(source: Path) -> None:
+    """Those of nodes that are not compiled, each by its name; None leaves one in the model."""
+    options = ort.SessionOptions()
+    options.add_provider("ReferenceExecutionProvider", {})
+    seen: dict[str, list[int]] = {}
+    file = source.with_name("initializers.bin").open("wb")
+
+    def locate(name: str, value: Any, info: object) -> ort.OrtExternalInitializerInfo | None:
+        seen[name] = value.shape()
+        if value.tensor_size_in_bytes() < 64:
+            return None
+        offset = file.tell()
+        file.write(value.numpy().tobytes())
+        return ort.OrtExternalInitializerInfo("initializers.bin", offset, value.tensor_size_in_bytes())
+
+    with file:
+        file.write(b"something before")
+        ort.ModelCompiler(options, source, get_initializer_location_func=locate).compile_to_file()
+    assert list(seen.values()) == [[64, 64]]
+    path = source.with_name("model_ctx.onnx")
+    assert path.stat().st_size < 64 * 64
+    np.testing.assert_allclose(_result(path), _result(source), rtol=1e-4)
+
+
+def test_arguments_that_contradict_one_another_are_errors(source: Path) -> None:
+    """So is no model at all, and a callback that fails."""
+    options = ort.SessionOptions()
+    options.add_provider("ReferenceExecutionProvider", {})
+
+    def fail(name: str, value: object, info: object) -> None:
+        raise KeyError(name)
+
+    with pytest.raises(errors.InvalidArgument, match="external_initializers_file_path or get_initializer_location_func, not both"):
+        ort.ModelCompiler(options, source, external_initializers_file_path="a.bin", get_initializer_location_func=fail)
+    with pytest.raises(errors.InvalidArgument, match="the path of a file or its bytes, got b''"):
+        ort.ModelCompiler(options, b"")
+    with pytest.raises(errors.Fail, match="get_initializer_location_func failed for 'w': KeyError"):
+        ort.ModelCompiler(options, source, get_initializer_location_func=fail).compile_to_file()
+
+
+def test_models_that_share_are_compiled_one_after_another(source: Path) -> None:
+    """By the entries of the session options, as with sessions; one file holds the programs of both."""
+    options = ort.SessionOptions()
+    options.add_session_config_entry("ep.share_ep_contexts", "1")
+    ort.ModelCompiler(options, source).compile_to_file(source.with_name("one.onnx"))
+    options.add_session_config_entry("ep.stop_share_ep_contexts", "1")
+    ort.ModelCompiler(options, source).compile_to_file(source.with_name("two.onnx"))
+    assert [item.name for item in source.parent.glob("*.bin")] == ["one.bin"]
+    for name in ("one.onnx", "two.onnx"):
+        np.testing.assert_array_equal(_result(source.with_name(name)), _result(source))

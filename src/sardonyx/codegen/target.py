@@ -15,20 +15,20 @@ A lower level switches the features of the higher ones off, so that code for it 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from sardonyx.codegen.llvm import binding
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["Target", "available_levels", "host_target"]
+__all__ = ["Target", "available_levels", "host_target", "runnable_target"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Target:
     """What a kernel generator must know of the machine, and what LLVM must be told."""
 
@@ -62,7 +62,7 @@ class Target:
         return f"{self.isa}|{self.triple}|{self.features}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class _Level:
     vector_bytes: int
     registers: int
@@ -134,6 +134,17 @@ def host_target(isa: str | None = None) -> Target:
         features=_feature_string(level),
         triple=_triple(),
     )
+
+
+def runnable_target(key: str, here: Target) -> Target | None:
+    """The target of a `key`, where code for it runs on a machine that has what `here` uses; else None."""
+    isa, _, rest = key.partition("|")
+    triple, _, features = rest.partition("|")
+    words = features.split(",") if features else []
+    lacking = {word for word in words if not word.startswith("-")} - set(here.features.split(","))
+    if isa not in available_levels() or triple != here.triple or lacking:
+        return None
+    return dataclasses.replace(host_target(isa), features=features)
 
 
 def _levels() -> Mapping[str, _Level]:

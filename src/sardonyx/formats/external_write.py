@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import IO, Any
 
 from sardonyx.dtypes import DataType
@@ -9,7 +10,10 @@ from sardonyx.formats.elements import pack
 from sardonyx.formats.onnx_tensor import write_tensor
 from sardonyx.ir import Tensor
 
-__all__ = ["DataFile"]
+__all__ = ["DataFile", "Locate", "store_where"]
+
+Locate = Callable[[str, Tensor], "tuple[str, int, int] | None"]
+"""Name and tensor -> the file beside the model that its data is in, from which byte on, and how many; None: in none."""
 
 _ALIGNMENT_BYTES = 4096
 """onnx.proto: offsets should be multiples of 4096, to enable mmap."""
@@ -34,8 +38,25 @@ class DataFile:
         self._stream.write(data)
         offset = self._position + padding
         self._position = offset + len(data)
-        proto.name, proto.data_type, proto.data_location = name, int(tensor.dtype), _EXTERNAL
-        proto.dims.extend(tensor.shape)
-        for key, text in (("location", self._location), ("offset", str(offset)), ("length", str(len(data)))):
-            entry = proto.external_data.add()
-            entry.key, entry.value = key, text
+        _refer(proto, tensor, name, (self._location, offset, len(data)))
+
+
+def store_where(locate: Locate) -> Callable[[Any, Tensor, str], None]:
+    """How to state tensors whose data has been put into files by somebody else, where `locate` says so. A TensorProto is Any."""
+
+    def store(proto: Any, tensor: Tensor, name: str) -> None:
+        place = None if tensor.dtype is DataType.STRING else locate(name, tensor)
+        if place is None:
+            write_tensor(proto, tensor, name)
+        else:
+            _refer(proto, tensor, name, place)
+
+    return store
+
+
+def _refer(proto: Any, tensor: Tensor, name: str, place: tuple[str, int, int]) -> None:
+    proto.name, proto.data_type, proto.data_location = name, int(tensor.dtype), _EXTERNAL
+    proto.dims.extend(tensor.shape)
+    for key, text in zip(("location", "offset", "length"), map(str, place), strict=True):
+        entry = proto.external_data.add()
+        entry.key, entry.value = key, text

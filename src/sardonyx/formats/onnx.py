@@ -19,7 +19,7 @@ from typing import IO, Any, TypeAlias
 
 from sardonyx.errors import Fail, InvalidArgument, InvalidProtobuf, SardonyxError, located
 from sardonyx.formats.external_data import ExternalData
-from sardonyx.formats.external_write import DataFile
+from sardonyx.formats.external_write import DataFile, Locate, store_where
 from sardonyx.formats.files import map_file
 from sardonyx.formats.onnx_read import read_model
 from sardonyx.formats.onnx_tensor import TensorReader, write_tensor
@@ -29,7 +29,7 @@ from sardonyx.formats.wire import Blob, strip
 from sardonyx.ir import Model
 from sardonyx.ir.walk import all_graphs
 
-__all__ = ["Source", "load", "save", "to_bytes", "to_proto"]
+__all__ = ["Source", "load", "save", "save_located", "to_bytes", "to_proto"]
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | Any"
 """What `load` takes; Any stands for onnx.ModelProto, so that naming the type does not import onnx."""
@@ -129,6 +129,21 @@ def save(model: Model, target: str | os.PathLike[str] | IO[bytes], *, external_d
             _save_with_data(model, path, path.with_name(data_name or f"{path.name}.data"), least_bytes)
         else:
             _replace(path, to_bytes(model))
+    except OSError as error:
+        raise Fail(f"the model cannot be saved as {str(path)!r}: {error.strerror or error}") from error
+
+
+def save_located(model: Model, path: Path, locate: Locate) -> None:
+    """Write `model` to `path`, with data in the files in which `locate` says that the caller has put it, and else inside.
+
+    Raises:
+        InvalidArgument: the model is too large for what is inside.
+        Fail: the system does not let us write.
+    """
+    proto = protos().ModelProto()
+    write_model(proto, model, store_where(locate))
+    try:
+        _replace(path, _serialized(proto, model))
     except OSError as error:
         raise Fail(f"the model cannot be saved as {str(path)!r}: {error.strerror or error}") from error
 

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from sardonyx import errors
-from sardonyx.ir import Node
+from sardonyx.ir import Node, TensorType, Value
 from sardonyx.provider import HOST, Bound, Capability, KeepsPrograms, Partition, Program, Provider
 
-__all__ = ["CONTEXT_DOMAIN", "CONTEXT_OPERATOR", "context_claim", "fit_program", "is_context"]
+__all__ = ["CONTEXT_DOMAIN", "CONTEXT_OPERATOR", "check_signature", "context_claim", "fit_program", "is_context"]
 
 CONTEXT_DOMAIN, CONTEXT_OPERATOR = "com.microsoft", "EPContext"
 """The operator, as onnxruntime has it."""
+
+
+_ADVICE = "it is the program of another partition; make the context anew"
 
 
 def is_context(node: Node) -> bool:
@@ -39,6 +42,22 @@ def context_claim(node: Node, providers: Sequence[Provider]) -> tuple[Provider, 
             f"{_names(providers)}; give the session that provider, or the model that the node was made from"
         )
     return provider, Capability((node,), fused=True, name=CONTEXT_OPERATOR, alone=True)
+
+
+def check_signature(partition: Partition, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+    """Compare the EPContext node of `partition` with the inputs and outputs of what it holds.
+
+    Raises:
+        EPFail: their numbers, types or sizes differ: it holds a program of another partition.
+    """
+    (node,) = partition.nodes
+    for what, stated, held in (("input", node.inputs, inputs), ("output", node.outputs, outputs)):
+        if len(stated) != len(held):
+            raise errors.EPFail(f"it has {len(stated)} {what}s, but the program that it holds has {len(held)}; {_ADVICE}")
+        for index, (value, other) in enumerate(zip(stated, held, strict=True)):
+            if value is None or not _agree(value, other):
+                found = "left out" if value is None else _described(value)
+                raise errors.EPFail(f"{what} {index} is {found}, but {_described(other)} in the program that it holds; {_ADVICE}")
 
 
 def fit_program(program: Program, partition: Partition) -> Program:
@@ -74,6 +93,21 @@ class _Fitted:
         memory = HOST.allocate(inner.scratch_bytes) if inner.scratch_bytes else None
         results = self._program.run(inner, given, made, memory)
         return [results[index] for index in self._wanted]
+
+
+def _agree(value: Value, other: Value) -> bool:
+    if not isinstance(value.type, TensorType) or not isinstance(other.type, TensorType) or value.dtype != other.dtype:
+        return False
+    if value.shape is None or other.shape is None:
+        return True
+    pairs = zip(value.shape, other.shape, strict=False)
+    fits = all(one == two or not (isinstance(one, int) and isinstance(two, int)) for one, two in pairs)
+    return len(value.shape) == len(other.shape) and fits
+
+
+def _described(value: Value) -> str:
+    shape = "" if value.shape is None else f"[{', '.join(map(str, value.shape))}]"
+    return f"{value.type}{shape}" if value.type is not None else "of no known type"
 
 
 def _names(providers: Iterable[Provider]) -> str:

@@ -36,7 +36,9 @@ from sardonyx.provider import HOST, Body, PrefersQuantized, Program, Provider
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.plan import CopyStep, make_plan
 from sardonyx.runtime.run_step import copy
-from sardonyx.session.context_model import ContextWriter, context_writer, load_context, refuse_to_compile
+from sardonyx.session.compatibility import check_compatibility
+from sardonyx.session.context_load import ContextLoader, refuse_to_compile
+from sardonyx.session.context_model import ContextWriter, context_writer
 from sardonyx.session.execution import executor_for, executor_name
 from sardonyx.session.function_bodies import expand, keep_claimed_calls
 from sardonyx.session.layout_steps import layout_watch
@@ -131,6 +133,7 @@ def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provid
 def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
            left_out: Mapping[str, str], *, keeps: bool) -> Built:  # fmt: skip
     able = [provider for provider in providers if provider.name not in left_out]
+    check_compatibility(model, options, able)
     choice = read_placement(options)
     profile = load_profile(choice.profile) if choice.measured else None
     prepared = prepare(model, options, providers, disabled, able, "" if profile is None else profile.widened_for)
@@ -263,6 +266,7 @@ class _Compiler:
     def __init__(self, model: Model, providers: Sequence[Provider], options: SessionOptions, left_out: Mapping[str, str],
                  profile: Profile | None, placements: list[Placement], writer: ContextWriter | None) -> None:  # fmt: skip
         self._model = model
+        self._loader = ContextLoader(model, options)
         self._writer = writer
         self._names = [provider.name for provider in providers]
         self._providers = [provider for provider in providers if provider.name not in left_out]
@@ -337,7 +341,7 @@ class _Compiler:
     def _compile_part(self, part: Cut) -> Program:
         provider, partition = part.provider, part.partition
         if is_context(partition.nodes[0]):
-            return load_context(part, self._model, self._options)
+            return self._loader.load(part)
         refuse_to_compile(part, self._options)
         try:
             program = provider.compile(partition, self._bodies.__getitem__)

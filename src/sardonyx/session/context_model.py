@@ -1,45 +1,61 @@
 """Models whose partitions are compiled already: written by a session with `ep.context_enable`, loaded by any other.
 
-Each partition that its provider can keep becomes one EPContext node of com.microsoft, with onnxruntime's attributes. What it
-holds lies in the node itself, in base64 (`embed_mode` 1), or in a file beside the model (0).
+Each partition that its provider can keep becomes one EPContext node of com.microsoft, with onnxruntime's attributes. What it holds
+lies in the node itself, in base64 (`embed_mode` 1), or in a file beside the model (0), of which it is the first `max_size` bytes.
 """
 
 from __future__ import annotations
 
-import base64
 import dataclasses
-from collections.abc import Mapping
+import platform
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from sardonyx.dtypes import Array
-from sardonyx.errors import (
-    EPFail,
-    Fail,
-    InvalidArgument,
-    InvalidGraph,
-    ModelRequiresCompilation,
-    SardonyxError,
-    blamed,
-    located,
-)
+from sardonyx.errors import EPFail, Fail, InvalidArgument, blamed
 from sardonyx.formats import onnx as onnx_format
-from sardonyx.formats.external_data import ExternalData
 from sardonyx.ir import Model, Node, Tensor, Value
 from sardonyx.ir.walk import all_graphs, all_nodes
 from sardonyx.ops.schemas import find_schema
-from sardonyx.partition.contexts import CONTEXT_DOMAIN, CONTEXT_OPERATOR, fit_program, is_context
+from sardonyx.partition.contexts import CONTEXT_DOMAIN, CONTEXT_OPERATOR, is_context
 from sardonyx.partition.cut import Cut
-from sardonyx.provider import KeepsPrograms, Partition, Program
-from sardonyx.session.context_seal import is_sealed, seal_of
-from sardonyx.session.options import SessionOptions
+from sardonyx.provider import DescribesPrograms, JudgesPrograms, KeepsPrograms, LeavesOutWeights, Partition, Program, Provider
+from sardonyx.session.compatibility import METADATA_PREFIX
+from sardonyx.session.context_data import ContextOutput, InitializerValue
+from sardonyx.session.context_files import Content, Placed, ProgramsFile, hand_over, place_beside, place_inside, sharing
+from sardonyx.session.context_seal import notes_of
+from sardonyx.session.context_weights import name_beside, names_by_content
+from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.trace import span
 from sardonyx.version import __version__
 
-__all__ = ["TRUST_ENTRY", "ContextWriter", "context_writer", "load_context", "refuse_to_compile"]
+__all__ = ["ContextSettings", "ContextWriter", "context_writer"]
 
-TRUST_ENTRY = "session.trust_compiled_context"
-"""The config entry that allows machine code which this user's own sessions did not write."""
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """What a session's options say of the model that it is to write."""
+
+    path: Path
+    """Where the model goes."""
+    source: Path | None
+    """The model that is compiled, where it comes from a file."""
+    embeds: bool = False
+    """Whether programs go into nodes."""
+    shares: bool = False
+    """Whether they go into the file of earlier sessions, if there is one, and later sessions' into theirs."""
+    stops_sharing: bool = False
+    """Whether later sessions do not share this one's file."""
+    leaves_out_weights: bool = False
+    """Whether weights stay in `source`."""
+    prefix: str = ""
+    """What the names of nodes begin with."""
+    data_name: str = ""
+    """The file for the weights of other nodes; "" for the model itself."""
+    data_least_bytes: int = 1024
+    """How large such a weight is at least."""
+    output: ContextOutput = dataclasses.field(default_factory=ContextOutput)
+    """Callbacks that take the place of files."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,42 +63,42 @@ class _Kept:
     """A partition with what it was compiled to."""
 
     partition: Partition
-    provider: str
+    provider: Provider
     content: bytes
 
 
 class ContextWriter:
     """Collects the programs of one session, and writes them as a model."""
 
-    def __init__(self, path: Path, entries: Mapping[str, str], defaults: Mapping[str, Array]) -> None:
-        """Write to `path`, a new file.
-
-        Args:
-            path: where the model goes.
-            entries: the session's config entries, which say how.
-            defaults: the initializers that a feed may override, which are inputs by now.
-        """
-        self._path, self._defaults = path, defaults
-        self._embed = entries.get("ep.context_embed_mode", "0") == "1"
-        self._prefix = entries.get("ep.context_node_name_prefix", "")
-        self._data_name = entries.get("ep.context_model_external_initializers_file_name", "")
-        self._least_bytes = _number(entries, "ep.context_model_external_initializers_size", 1024)
+    def __init__(self, settings: ContextSettings, defaults: Mapping[str, Array]) -> None:
+        """Write what `settings` say; `defaults` are the initializers that a feed may override, which are inputs by now."""
+        self._settings, self._defaults = settings, defaults
         self._kept: list[_Kept] = []
 
     def keep(self, part: Cut, program: Program) -> None:
-        """Keep a program that was compiled just now, where its provider can."""
+        """Keep a program that was compiled just now, where its provider can.
+
+        Raises:
+            EPFail: weights are to be left out, which the provider does not support.
+        """
         if not isinstance(part.provider, KeepsPrograms):
             return
+        save = part.provider.save
+        if self._settings.leaves_out_weights:
+            if not isinstance(part.provider, LeavesOutWeights):
+                message = f"ep.enable_weightless is set, but {part.provider.name} does not keep programs without their weights"
+                raise blamed(EPFail(f"{message}; leave it out, or give the session other providers"), part.provider.name)
+            save = part.provider.save_weightless
         with span("context.save", partition=part.partition.name):
-            content = part.provider.save(part.partition, program)
+            content = save(part.partition, program)
         if content is not None:
-            self._kept.append(_Kept(part.partition, part.provider.name, content))
+            self._kept.append(_Kept(part.partition, part.provider, content))
 
     def write(self, model: Model) -> None:
         """Put a node in the place of each partition of `model`, and save it; `model` itself is changed."""
         replaced: dict[Value, Value] = {}
-        for kept in self._kept:
-            self._replace(kept, replaced)
+        for kept, placed in zip(self._kept, self._place(), strict=True):
+            self._replace(kept, placed, replaced)
         for graph in all_graphs(model):
             graph.sort()
             for name, value in list(graph.initializers.items()):
@@ -93,15 +109,31 @@ class ContextWriter:
                 value.constant = Tensor.from_array(self._defaults[value.name], value.name)
                 model.graph.initializers[value.name] = value
         model.opset_imports = _imports(model)
-        onnx_format.save(model, self._path, data_name=self._data_name, least_bytes=self._least_bytes)
+        for provider in {kept.provider.name: kept.provider for kept in self._kept}.values():
+            if isinstance(provider, DescribesPrograms):
+                model.metadata[f"{METADATA_PREFIX}{provider.name}"] = provider.compatibility_info()
+        self._save(model)
 
-    def _replace(self, kept: _Kept, replaced: dict[Value, Value]) -> None:
+    def _place(self) -> Sequence[Placed]:
+        settings, contents = self._settings, [Content(kept.partition.name, memoryview(kept.content)) for kept in self._kept]
+        is_weightless = settings.leaves_out_weights and settings.source is not None
+        weights = names_by_content(settings.source) if is_weightless and settings.source is not None else {}
+        if settings.embeds:
+            return place_inside(contents, weights)
+        path = settings.path.with_name(f"{settings.path.stem}.bin")
+        if settings.output.write_data is not None:
+            return hand_over(contents, path.name, settings.output.write_data, weights)
+        if not settings.shares:
+            return place_beside(contents, ProgramsFile(path), weights)
+        with sharing().file_for(path, stops=settings.stops_sharing) as file:
+            return place_beside(contents, file, weights)
+
+    def _replace(self, kept: _Kept, placed: Placed, replaced: dict[Value, Value]) -> None:
         partition = kept.partition
         inputs = [replaced.get(value, value) for value in partition.inputs]
-        attributes = {**self._place(kept), **self._about(kept)}
         node = Node(
-            CONTEXT_OPERATOR, inputs, len(partition.outputs), attributes, domain=CONTEXT_DOMAIN, version=1,
-            name=f"{self._prefix}{partition.name}",
+            CONTEXT_OPERATOR, inputs, len(partition.outputs), {**placed.attributes, **self._about(kept, placed)},
+            domain=CONTEXT_DOMAIN, version=1, name=f"{self._settings.prefix}{partition.name}",
         )  # fmt: skip
         partition.graph.append(node)
         for old, new in zip(partition.outputs, node.outputs, strict=True):
@@ -111,30 +143,40 @@ class ContextWriter:
         for inner in reversed(partition.nodes):
             partition.graph.remove(inner)
 
-    def _about(self, kept: _Kept) -> dict[str, Any]:
-        seal = seal_of(memoryview(kept.content))
-        about = {"source": kept.provider, "partition_name": kept.partition.name, "ep_sdk_version": f"sardonyx {__version__}"}
-        return {"main_context": 1, "embed_mode": int(self._embed), "notes": seal, **about}
+    def _about(self, kept: _Kept, placed: Placed) -> dict[str, str | int]:
+        provider, source = kept.provider, self._settings.source
+        return {
+            "main_context": 1,
+            "source": provider.name,
+            "partition_name": kept.partition.name,
+            "ep_sdk_version": f"sardonyx {__version__}",
+            "hardware_architecture": provider.hardware_architecture if isinstance(provider, JudgesPrograms) else platform.machine(),
+            "onnx_model_filename": "" if source is None else name_beside(source, self._settings.path),
+            "notes": notes_of(placed.digest),
+        }
 
-    def _place(self, kept: _Kept) -> dict[str, Any]:
-        if self._embed:
-            return {"ep_cache_context": base64.b64encode(kept.content).decode("ascii")}
-        location = f"{self._path.stem}_{kept.partition.name}.bin".replace("/", "_")
-        try:
-            self._path.with_name(location).write_bytes(kept.content)
-        except OSError as error:
-            raise Fail(f"the context file {location!r} cannot be written beside {str(self._path)!r}: {error}") from error
-        return {"ep_cache_context": location}
+    def _save(self, model: Model) -> None:
+        settings, locate = self._settings, self._settings.output.locate
+        if locate is None:
+            onnx_format.save(model, settings.path, data_name=settings.data_name, least_bytes=settings.data_least_bytes)
+            return
+
+        def place(name: str, tensor: Tensor) -> tuple[str, int, int] | None:
+            found = locate(name, InitializerValue(tensor), None)
+            return None if found is None else (str(found.filepath), found.file_offset, found.byte_size)
+
+        onnx_format.save_located(model, settings.path, place)
 
 
 def context_writer(model: Model, options: SessionOptions, defaults: Mapping[str, Array]) -> ContextWriter | None:
     """What a session's options ask for, or None.
 
     Raises:
-        InvalidArgument: the file's name cannot be told, it exists, or the model has compiled partitions already.
+        InvalidArgument: the file's name cannot be told, it exists, options contradict one another, or the model has compiled
+            partitions already.
     """
     entries = options.session_config_entries
-    if entries.get("ep.context_enable", "0") != "1":
+    if not config_flag(options, "ep.context_enable"):
         return None
     if any(map(is_context, all_nodes(model))):
         raise InvalidArgument("ep.context_enable is set for a model that has EPContext nodes already; give the original model")
@@ -144,7 +186,31 @@ def context_writer(model: Model, options: SessionOptions, defaults: Mapping[str,
     path = Path(text) if text or model.path is None else model.path.with_name(f"{model.path.stem}_ctx.onnx")
     if path.exists():
         raise InvalidArgument(f"the context model {str(path)!r} exists; remove it, or set ep.context_file_path to another path")
-    return ContextWriter(path, entries, defaults)
+    stops = config_flag(options, "ep.stop_share_ep_contexts")
+    settings = ContextSettings(
+        path, model.path,
+        embeds=config_flag(options, "ep.context_embed_mode"),
+        shares=config_flag(options, "ep.share_ep_contexts") or stops,
+        stops_sharing=stops,
+        leaves_out_weights=config_flag(options, "ep.enable_weightless"),
+        prefix=entries.get("ep.context_node_name_prefix", ""),
+        data_name=entries.get("ep.context_model_external_initializers_file_name", ""),
+        data_least_bytes=_number(entries, "ep.context_model_external_initializers_size", 1024),
+        output=options.context_output,
+    )  # fmt: skip
+    _check(settings)
+    return ContextWriter(settings, defaults)
+
+
+def _check(settings: ContextSettings) -> None:
+    if settings.leaves_out_weights and settings.source is None:
+        raise InvalidArgument("ep.enable_weightless is set, but the model comes from no file where weights could stay; give a path")
+    if settings.shares and (settings.embeds or settings.output.write_data is not None):
+        raise InvalidArgument(
+            "ep.share_ep_contexts needs a file that sessions share; set ep.context_embed_mode to 0, and no callback that writes"
+        )
+    if settings.data_name == f"{settings.path.stem}.bin":
+        raise InvalidArgument(f"{settings.data_name!r} is the file of programs; give the file of initializers another name")
 
 
 def _number(entries: Mapping[str, str], key: str, default: int) -> int:
@@ -152,59 +218,6 @@ def _number(entries: Mapping[str, str], key: str, default: int) -> int:
     if not text.isdigit():
         raise InvalidArgument(f"config entry {key} must be a number of at least 0, got {text!r}")
     return int(text)
-
-
-def load_context(part: Cut, model: Model, options: SessionOptions) -> Program:
-    """The program of an EPContext node, from its provider.
-
-    Raises:
-        EPFail: the content is damaged, for another version or device, or not trusted.
-        NoSuchFile, InvalidArgument, InvalidGraph: it has none, or its file is not there or lies outside the model's folder.
-    """
-    (node,), provider = part.partition.nodes, part.provider
-    if not isinstance(provider, KeepsPrograms):
-        raise EPFail(f"{provider.name} keeps no programs, but is to load node {node.name!r}")
-    content = _content(node, model)
-    trusted = options.session_config_entries.get(TRUST_ENTRY, "0") == "1"
-    if not trusted and not is_sealed(content, str(node.get("notes", ""))):
-        raise EPFail(
-            f"EPContext node {node.name!r} holds machine code that was not compiled by this user on this machine, or that has "
-            f"changed; make the context anew, or, if you trust where it comes from, set the config entry {TRUST_ENTRY} to 1"
-        )
-    try:
-        with span("context.load", partition=part.partition.name):
-            return fit_program(provider.load(part.partition, content), part.partition)
-    except SardonyxError as error:
-        raise blamed(located(error, f"EPContext node {node.name!r}"), provider.name) from error
-    except Exception as error:
-        message = f"{provider.name} failed to load EPContext node {node.name!r}: {type(error).__name__}: {error}"
-        raise blamed(EPFail(message), provider.name) from error
-
-
-def refuse_to_compile(part: Cut, options: SessionOptions) -> None:
-    """Raise ModelRequiresCompilation where `session.disable_model_compile` is set and `part` would have to be compiled."""
-    if options.session_config_entries.get("session.disable_model_compile", "0") == "1" and isinstance(part.provider, KeepsPrograms):
-        raise ModelRequiresCompilation(
-            f"{part.provider.name} would compile {part.partition.name}, {len(part.partition.nodes)} nodes, but "
-            "session.disable_model_compile is set; give a model that was written with ep.context_enable"
-        )
-
-
-def _content(node: Node, model: Model) -> memoryview:
-    text = node.get("ep_cache_context", "")
-    if not text or not isinstance(text, str):
-        raise InvalidGraph(f"EPContext node {node.name!r} has {text!r} as its ep_cache_context; make the context anew")
-    if node.get("embed_mode", 1):
-        return memoryview(_decoded(text, node))
-    what = f"EPContext node {node.name!r}"
-    return ExternalData(None if model.path is None else model.path.parent, model.path).whole(text, what)
-
-
-def _decoded(text: str, node: Node) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError as error:
-        raise EPFail(f"EPContext node {node.name!r} holds what is no base64 text ({error}); make the context anew") from error
 
 
 def _imports(model: Model) -> dict[str, int]:

@@ -1,5 +1,7 @@
 """Seals of compiled partitions: their machine code is run where this user's own sardonyx wrote it, or where the user says so.
 
+    notes = "sha256:3b1f… hmac-sha256:9c07…"          what a node holds, by its digest, and the seal
+
 A seal is an HMAC-SHA-256 over the partition's digest, under a key that lies in the cache folder and that only its owner can read.
 """
 
@@ -11,29 +13,41 @@ import os
 import secrets
 
 from sardonyx import config
-from sardonyx.formats.program_file import digest_of
 
-__all__ = ["is_sealed", "seal_of"]
+__all__ = ["is_sealed", "noted_digest", "notes_of", "seal_of"]
 
 _FILE = "context.key"
 _KEY_BYTES = 32
-_PREFIX = "hmac-sha256:"
+_PREFIX, _DIGEST = "hmac-sha256:", "sha256:"
 
 
-def seal_of(content: memoryview) -> str:
-    """The seal of bytes that this process has just made; "" where there is no folder for a key."""
+def notes_of(digest: bytes) -> str:
+    """What a node notes of a program that this process has just made: its digest, and the seal where a key can be kept."""
+    return f"{_DIGEST}{digest.hex()} {seal_of(digest)}".rstrip()
+
+
+def noted_digest(notes: str) -> str:
+    """The digest that `notes_of` wrote, in hexadecimal; "" where there is none."""
+    return next((word.removeprefix(_DIGEST) for word in notes.split() if word.startswith(_DIGEST)), "")
+
+
+def seal_of(digest: bytes) -> str:
+    """The seal of what this process has just made; "" where there is no folder for a key."""
     key = _read_key() or _make_key()
-    return "" if key is None else f"{_PREFIX}{_code(key, content)}"
+    return "" if key is None else f"{_PREFIX}{_code(key, digest)}"
 
 
-def is_sealed(content: memoryview, seal: str) -> bool:
-    """Whether `seal` is the seal of `content` under this user's key."""
+def is_sealed(digest: bytes, notes: str) -> bool:
+    """Whether `notes` hold the seal of what has this `digest` under this user's key."""
     key = _read_key()
-    return key is not None and hmac.compare_digest(seal.encode(), f"{_PREFIX}{_code(key, content)}".encode())
+    if key is None:
+        return False
+    expected = f"{_PREFIX}{_code(key, digest)}".encode()
+    return any(hmac.compare_digest(word.encode(), expected) for word in notes.split())
 
 
-def _code(key: bytes, content: memoryview) -> str:
-    return hmac.new(key, digest_of(content), "sha256").hexdigest()
+def _code(key: bytes, digest: bytes) -> str:
+    return hmac.new(key, digest, "sha256").hexdigest()
 
 
 def _read_key() -> bytes | None:

@@ -6,15 +6,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import os
+from collections.abc import Callable
 from pathlib import Path
 
-from sardonyx.errors import Fail, InvalidArgument
+from sardonyx.errors import Fail, InvalidArgument, SardonyxError
+from sardonyx.session.context_data import ContextOutput, InitializerValue, OrtExternalInitializerInfo, WriteData
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
 
-__all__ = ["ModelCompiler", "OrtCompileApiFlags"]
+__all__ = ["GetInitializerLocation", "ModelCompiler", "OrtCompileApiFlags"]
+
+GetInitializerLocation = Callable[[str, InitializerValue, OrtExternalInitializerInfo | None], OrtExternalInitializerInfo | None]
+"""Is told of an initializer that stays in the model, and says where it has written it; None: it goes into the model."""
+_CHUNK_BYTES = 1 << 20
 
 
 class OrtCompileApiFlags(enum.IntFlag):
@@ -32,7 +39,8 @@ class ModelCompiler:
                  embed_compiled_data_into_model: bool = False,
                  external_initializers_file_path: str | os.PathLike[str] | None = None,
                  external_initializers_size_threshold: int = 1024, flags: int = OrtCompileApiFlags.NONE,
-                 graph_optimization_level: GraphOptimizationLevel | None = None) -> None:  # fmt: skip
+                 graph_optimization_level: GraphOptimizationLevel | None = None,
+                 get_initializer_location_func: GetInitializerLocation | None = None) -> None:  # fmt: skip
         """Make a compiler, which does nothing yet.
 
         Args:
@@ -43,7 +51,17 @@ class ModelCompiler:
             external_initializers_size_threshold: how large such a weight is at least.
             flags: of OrtCompileApiFlags.
             graph_optimization_level: by default that of `sess_options`, not that of onnxruntime, which optimizes nothing.
+            get_initializer_location_func: is called with the name and the value of each weight of nodes that are not compiled, and
+                None; returns where it has put it, below the model's folder, or None for into the model.
+
+        Raises:
+            InvalidArgument: there is no model, or weights have two places.
         """
+        if not input_model_path_or_bytes:
+            raise InvalidArgument(f"the model to compile is the path of a file or its bytes, got {input_model_path_or_bytes!r}")
+        if get_initializer_location_func is not None and external_initializers_file_path:
+            raise InvalidArgument("give external_initializers_file_path or get_initializer_location_func, not both")
+        self._output = ContextOutput(locate=_wrapped(get_initializer_location_func))
         self._model, self._embed, self._flags = input_model_path_or_bytes, embed_compiled_data_into_model, OrtCompileApiFlags(flags)
         self._options = sess_options.copy()
         if graph_optimization_level is not None:
@@ -67,31 +85,77 @@ class ModelCompiler:
             path.unlink()
         self._compile(path, embed=self._embed)
 
+    def set_ep_context_data_write_func(self, write_func: WriteData) -> None:
+        """Have a callback store what would lie in files beside the model: it gets a name and an OrtEpContextData.
+
+        A session that loads the model gets it back by `SessionOptions.set_ep_context_data_read_func`.
+        """
+        self._output = dataclasses.replace(self._output, write_data=write_func)
+
+    def clear_ep_context_data_write_func(self) -> None:
+        """Write files again."""
+        self._output = dataclasses.replace(self._output, write_data=None)
+
     def compile_to_bytes(self) -> bytes:
-        """Compile to the bytes of a model that holds its programs; raises Fail as `compile_to_file` does."""
+        """Compile to the bytes of a model; raises Fail as `compile_to_file` does.
+
+        The model holds its programs, unless a callback stores them and they were not to be embedded.
+        """
         import tempfile
 
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "compiled.onnx"
-            self._compile(path, embed=True)
+            path = Path(folder) / self._name()
+            self._compile(path, embed=self._embed or self._output.write_data is None)
             return path.read_bytes()
+
+    def compile_to_stream(self, write_function: Callable[[bytes], object]) -> None:
+        """Compile, and call `write_function` with the bytes of the model, part after part, as `compile_to_bytes` makes them.
+
+        Raises:
+            Fail: `write_function` failed, or as `compile_to_bytes`.
+        """
+        content = memoryview(self.compile_to_bytes())
+        try:
+            for begin in range(0, len(content), _CHUNK_BYTES):
+                write_function(bytes(content[begin : begin + _CHUNK_BYTES]))
+        except Exception as error:
+            raise Fail(f"the function that was to write the compiled model failed: {type(error).__name__}: {error}") from error
+
+    def _name(self) -> str:
+        return "model_ctx.onnx" if isinstance(self._model, bytes) else f"{Path(self._model).stem}_ctx.onnx"
 
     def _path_of(self, output: str | os.PathLike[str] | None) -> Path:
         if output is not None:
             return Path(output)
         if isinstance(self._model, bytes):
             raise InvalidArgument("the model comes from bytes, so the compiled one needs a path: pass output_model_path")
-        source = Path(self._model)
-        return source.with_name(f"{source.stem}_ctx.onnx")
+        return Path(self._model).with_name(self._name())
 
     def _compile(self, path: Path, *, embed: bool) -> None:
         options = self._options.copy()
+        options.context_output = self._output
         entries = {"enable": "1", "file_path": str(path), "embed_mode": str(int(embed))}
         for name, text in entries.items():
             options.add_session_config_entry(f"ep.context_{name}", text)
         InferenceSession(self._model, options)
         if OrtCompileApiFlags.ERROR_IF_NO_NODES_COMPILED in self._flags and not _has_contexts(path):
             raise Fail("no node was compiled: none of the session's providers keeps programs, or none claims a node")
+
+
+def _wrapped(locate: GetInitializerLocation | None) -> GetInitializerLocation | None:
+    """`locate`, whose failures are told as those of a callback."""
+    if locate is None:
+        return None
+
+    def wrapped(name: str, value: InitializerValue, info: OrtExternalInitializerInfo | None) -> OrtExternalInitializerInfo | None:
+        try:
+            return locate(name, value, info)
+        except SardonyxError:
+            raise
+        except Exception as error:
+            raise Fail(f"get_initializer_location_func failed for {name!r}: {type(error).__name__}: {error}") from error
+
+    return wrapped
 
 
 def _has_contexts(path: Path) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.session.context_data import ContextOutput, ReadData
 
 __all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions", "config_flag"]
 
@@ -99,6 +100,9 @@ class SessionOptions(_ConfigEntries):
         self._passes: list[Any] = []
         self._placements: list[str] = []
         self._providers: list[tuple[str, dict[str, str]]] = []
+        self._context_reader: tuple[ReadData | None, int] = None, 0
+        self.context_output = ContextOutput()
+        """Callbacks of a ModelCompiler, which sets it."""
 
     def copy(self) -> SessionOptions:
         """Options that begin as these are, and may be changed by themselves."""
@@ -181,6 +185,29 @@ class SessionOptions(_ConfigEntries):
     def placements(self) -> tuple[str, ...]:
         """What `place` was told, as "WHAT=PROVIDER"."""
         return tuple(self._placements)
+
+    def set_ep_context_data_read_func(self, read_func: ReadData, max_data_size: int) -> None:
+        """Have a callback read what compiled models have in files beside them.
+
+        Args:
+            read_func: is called with a name and a buffer; it calls `allocate(size)` once, and `write(data, offset)`.
+            max_data_size: how many bytes it may allocate.
+
+        Raises:
+            InvalidArgument: the size is not positive.
+        """
+        if max_data_size <= 0:
+            raise InvalidArgument(f"max_data_size must be a number of bytes above 0, got {max_data_size!r}")
+        self._context_reader = read_func, max_data_size
+
+    def clear_ep_context_data_read_func(self) -> None:
+        """Read files again."""
+        self._context_reader = None, 0
+
+    @property
+    def context_data_reader(self) -> tuple[ReadData | None, int]:
+        """The callback that reads in the place of files, None for none, and how many bytes it may give."""
+        return self._context_reader
 
     def add_provider(self, name: str, options: dict[str, str] | None = None) -> None:
         """Add a provider after those added before; used where the session is given none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ import pytest
 from support.models import graph
 
 from sardonyx import errors
-from sardonyx.codegen.target import Target, host_target
+from sardonyx.codegen.target import Target, available_levels, host_target
 from sardonyx.formats.program_file import read_program, write_program
-from sardonyx.provider import GraphView, Partition, Program
-from sardonyx.providers.cpu.context import load_program, save_program
+from sardonyx.ir import Graph, Node, Value
+from sardonyx.provider import Compatibility, GraphView, Partition, Program
+from sardonyx.providers.cpu.context import compatibility_of, describe_target, load_program, save_program
 from sardonyx.providers.cpu.provider import create
 from sardonyx.trace import observe
 
@@ -50,6 +52,16 @@ def _partition(body: str) -> Partition:
     return Partition("part_0", held, nodes, units, tuple(held.inputs), tuple(held.initializers.values()), held.outputs)
 
 
+def _context(part: Partition) -> Partition:
+    """The partition of the node that stands for `part` in a model."""
+    held = Graph("main", [Value(value.name, value.type) for value in part.inputs])
+    node = held.append(Node("EPContext", held.inputs, len(part.outputs), domain="com.microsoft", version=1))
+    for made, value in zip(node.outputs, part.outputs, strict=True):
+        made.type = value.type
+        held.add_output(made)
+    return Partition("part_0", held, tuple(held), (), tuple(held.inputs), (), held.outputs)
+
+
 def _run(program: Program, *inputs: Any) -> list[Any]:
     bound = program.bind(tuple(array.shape for array in inputs))
     outputs = [np.empty(spec.shape, spec.dtype.numpy) for spec in bound.outputs if spec is not None]
@@ -63,7 +75,7 @@ def test_a_loaded_program_computes_the_same(body: str, target: Target) -> None:
     part = _partition(body)
     provider = create({"intra_op_num_threads": "1"})
     program = provider.compile(part, lambda inner: pytest.fail(f"{inner!r} is no body"))
-    again = load_program(target, 1, "part_0", memoryview(save_program(target, 1, part)))
+    again = load_program(target, 1, _context(part), memoryview(save_program(target, 1, part)))
     for n in (1, 7):
         x = np.random.default_rng(n).standard_normal((n, part.inputs[0].shape[1]), dtype=np.float32)  # type: ignore[index]  # known rank
         for left, right in zip(_run(program, x), _run(again, x), strict=True):
@@ -82,18 +94,22 @@ def test_loading_compiles_and_packs_nothing(target: Target) -> None:
     content = save_program(target, 1, _partition(_PRODUCT))
     seen: list[str] = []
     with observe(lambda event: seen.append(event.name)):
-        load_program(target, 1, "part_0", memoryview(content))
+        load_program(target, 1, _context(_partition(_PRODUCT)), memoryview(content))
     assert not [name for name in seen if name.startswith(("disk_cache", "codegen"))]
 
 
-@pytest.mark.parametrize("what", ["edition", "target"])
-def test_a_program_for_other_sources_or_processors_is_an_error(what: str, target: Target) -> None:
+@pytest.mark.parametrize(("what", "message"), [
+    ("edition", "was compiled by the edition older, this is .*; make the context anew"),
+    ("LLVM", "was compiled by the LLVM older, this is .*; make the context anew"),
+    ("target", "was compiled for older, but this is .*, which lacks some of it; make the context anew"),
+])  # fmt: skip
+def test_a_program_for_other_sources_or_processors_is_an_error(what: str, message: str, target: Target) -> None:
     """The message says what it was made for, and what to do."""
     file = read_program(memoryview(save_program(target, 1, _partition(_PRODUCT))))
     objects = {name: bytes(content) for name, content in file.objects.items()}
     content = write_program({**file.about, what: "older"}, file.graph, file.arrays, sorted(file.absent), objects)
-    with pytest.raises(errors.EPFail, match=f"part_0 was compiled for the {what} older, this is .*; make the context anew"):
-        load_program(target, 1, "part_0", memoryview(content))
+    with pytest.raises(errors.EPFail, match=f"part_0 {message}"):
+        load_program(target, 1, _context(_partition(_PRODUCT)), memoryview(content))
 
 
 def test_a_program_that_lacks_an_object_is_an_error(target: Target) -> None:
@@ -101,4 +117,43 @@ def test_a_program_that_lacks_an_object_is_an_error(target: Target) -> None:
     file = read_program(memoryview(save_program(target, 1, _partition(_SHAPES))))
     content = write_program(file.about, file.graph, file.arrays, sorted(file.absent))
     with pytest.raises(errors.EPFail, match="lacks the object"):
-        load_program(target, 1, "part_0", memoryview(content))
+        load_program(target, 1, _context(_partition(_SHAPES)), memoryview(content))
+
+
+def test_weights_that_are_left_out_are_packed_when_it_is_loaded(target: Target) -> None:
+    """They are in the program as they are in the model, so that they can be found there, and all results are the same."""
+    part = _partition(_PRODUCT)
+    content = memoryview(save_program(target, 1, part, packed=False))
+    file = read_program(content)
+    assert not file.absent
+    assert [array.shape for array in file.arrays] == [(96, 64), (64,)]
+    x = np.random.default_rng(0).standard_normal((5, 96), dtype=np.float32)
+    packed = load_program(target, 1, _context(part), memoryview(save_program(target, 1, part)))
+    np.testing.assert_array_equal(_run(load_program(target, 1, _context(part), content), x)[0], _run(packed, x)[0])
+
+
+@pytest.mark.skipif(len(available_levels()) < 2, reason="there is one level only")
+def test_a_program_for_a_lower_processor_runs(target: Target) -> None:
+    """It runs the kernels that it was compiled with, and is said to be better compiled anew."""
+    part, lower = _partition(_PRODUCT), host_target(available_levels()[0])
+    again = load_program(target, 1, _context(part), memoryview(save_program(lower, 1, part)))
+    x = np.random.default_rng(0).standard_normal((5, 96), dtype=np.float32)
+    expected = create({}).compile(part, lambda inner: pytest.fail(f"{inner!r} is no body"))
+    np.testing.assert_allclose(_run(again, x)[0], _run(expected, x)[0], rtol=1e-4, atol=1e-5)
+    assert compatibility_of(target, describe_target(lower)) is Compatibility.EP_SUPPORTED_PREFER_RECOMPILATION
+    assert compatibility_of(target, describe_target(target)) is Compatibility.EP_SUPPORTED_OPTIMAL
+
+
+def test_what_this_processor_does_not_run_is_unsupported(target: Target) -> None:
+    """So is what other sources, or another LLVM, compiled, and any other text."""
+    own = json.loads(describe_target(target))
+    for info in ({**own, "target": "sse9|x|+y"}, {**own, "edition": "older"}, {**own, "LLVM": "0"}, {}, [1], None, {"target": 3}):
+        assert compatibility_of(target, json.dumps(info)) is Compatibility.EP_UNSUPPORTED
+    assert compatibility_of(target, "no JSON") is Compatibility.EP_UNSUPPORTED
+
+
+def test_the_program_of_another_partition_is_an_error(target: Target) -> None:
+    """Its inputs and outputs are compared with the node's."""
+    content = memoryview(save_program(target, 1, _partition(_PRODUCT)))
+    with pytest.raises(errors.EPFail, match=r"input 0 is tensor\(float\)\[n, 4\], but tensor\(float\)\[n, 96\] in the program"):
+        load_program(target, 1, _context(_partition(_SHAPES)), content)

@@ -1,40 +1,62 @@
 """CPU programs in a file: the partition's nodes, its packed weights, and the objects of its kernels.
 
 A saved partition is lowered again when it is loaded, which is quick; what takes long, packing weights and compiling kernels, is not
-done again. The objects are good for the sources that wrote them (the edition) and for one kind of processor (the target).
+done again. Only where weights are to be left out of the file are they kept as they are, to be recognized, and packed when loaded.
+The objects are good for the sources that wrote them (the edition) and for processors that have what they use (the target).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from sardonyx.codegen import llvm
 from sardonyx.codegen.driver import Driver
 from sardonyx.codegen.jit import Engine
-from sardonyx.codegen.target import Target
+from sardonyx.codegen.target import Target, runnable_target
 from sardonyx.disk_cache import shared_cache
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import EPFail
 from sardonyx.formats.program_file import ProgramFile, read_program, write_program
 from sardonyx.ir import Dim, Graph, Tensor, TensorType, Value
 from sardonyx.optimize.edit import clone_node
-from sardonyx.provider import Capability, Partition
+from sardonyx.partition.contexts import check_signature
+from sardonyx.provider import Capability, Compatibility, Partition
 from sardonyx.providers.cpu.compile import Lowered, lower_partition, make_program
 from sardonyx.providers.cpu.library import edition
 from sardonyx.providers.cpu.lowering import Kept, Lowering
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_values import SizesClaim
 
-__all__ = ["load_program", "save_program"]
+__all__ = ["compatibility_of", "describe_target", "load_program", "save_program"]
 
 _LARGE_BYTES = 4096
 _NEVER_NEGATIVE = 1 << 32
 """Added to the elements of size values, which are written as dimensions, since these are not negative."""
 
 
-def save_program(target: Target, threads: int, partition: Partition) -> bytes:
-    """The bytes of `partition` compiled for `target`."""
+def describe_target(target: Target) -> str:
+    """What programs for `target` are good for, as text."""
+    return json.dumps({**_makers(), "target": target.key})
+
+
+def compatibility_of(target: Target, text: str) -> Compatibility:
+    """How good programs are that `describe_target` described, for a session that compiles for `target`."""
+    try:
+        about = dict(json.loads(text))
+    except (RecursionError, TypeError, ValueError):
+        return Compatibility.EP_UNSUPPORTED
+    is_ours = all(about.get(what) == own for what, own in _makers().items())
+    if not is_ours or runnable_target(str(about.get("target")), target) is None:
+        return Compatibility.EP_UNSUPPORTED
+    is_best = about["target"] == target.key
+    return Compatibility.EP_SUPPORTED_OPTIMAL if is_best else Compatibility.EP_SUPPORTED_PREFER_RECOMPILATION
+
+
+def save_program(target: Target, threads: int, partition: Partition, *, packed: bool = True) -> bytes:
+    """The bytes of `partition` compiled for `target`, with its weights packed or as they are."""
     low = Lowering(target, threads)
     lowered = lower_partition(low, partition)
     objects = _Objects()
@@ -42,8 +64,10 @@ def save_program(target: Target, threads: int, partition: Partition) -> bytes:
     Driver(target, cache=objects)
     graph, sizes = _graph_of(partition)
     constants = [np.asarray(value.constant.numpy()) for value in partition.constants if value.constant is not None]
-    counts = {"inputs": len(partition.inputs), "constants": len(constants), "sizes": sizes}
-    about = {"edition": edition(), "target": target.key, **counts}
+    counts = {"inputs": len(partition.inputs), "constants": len(constants), "sizes": sizes, "packed": packed}
+    about = {**_makers(), "target": target.key, **counts}
+    if not packed:
+        return write_program(about, graph, constants, (), objects.found)
     absent = _absent(partition, low, lowered)
     arrays = [*constants, *low.packs]
     content = write_program(about, graph, arrays, absent, objects.found)
@@ -52,18 +76,34 @@ def save_program(target: Target, threads: int, partition: Partition) -> bytes:
     return content
 
 
-def load_program(target: Target, threads: int, name: str, content: memoryview) -> CpuProgram:
-    """The program of saved bytes; raises EPFail where they are damaged, or for another edition or processor."""
-    file = read_program(content)
-    for what, own in (("edition", edition()), ("target", target.key)):
+def load_program(here: Target, threads: int, partition: Partition, content: memoryview) -> CpuProgram:
+    """The program of saved bytes, for the target that it was compiled for, which may be a lower one than `here`.
+
+    Raises:
+        EPFail: they are damaged, for another edition, for a processor that has what this one lacks, or of another partition.
+    """
+    file = read_program(content, partition.constants)
+    for what, own in _makers().items():
         if file.about.get(what) != own:
             raise EPFail(
-                f"partition {name} was compiled for the {what} {_short(file.about.get(what))}, this is {_short(own)}; make the "
-                "context anew from the original model, or, for an older processor, with SARDONYX_ISA set to what both have"
+                f"partition {partition.name} was compiled by the {what} {_short(file.about.get(what))}, this is {_short(own)}; "
+                "make the context anew from the original model"
             )
-    partition, low = _restored(file, target, threads, name)
+    target = runnable_target(str(file.about.get("target")), here)
+    if target is None:
+        raise EPFail(
+            f"partition {partition.name} was compiled for {_short(file.about.get('target'))}, but this is {_short(here.key)}, "
+            "which lacks some of it; make the context anew from the original model, there with SARDONYX_ISA set to what both have"
+        )
+    restored, low = _restored(file, target, threads, partition.name)
+    check_signature(partition, restored.inputs, restored.outputs)
     objects = _Kept(file.objects)
-    return make_program(partition, low, lower_partition(low, partition), Driver(target, cache=objects), objects)
+    return make_program(restored, low, lower_partition(low, restored), Driver(target, cache=objects), objects)
+
+
+def _makers() -> dict[str, str]:
+    """What must be the same where a program is made and where it is loaded: the sources of kernels, and LLVM."""
+    return {"edition": edition(), "LLVM": llvm.version()}
 
 
 class _Objects:
@@ -142,7 +182,8 @@ def _restored(file: ProgramFile, target: Target, threads: int, name: str) -> tup
         units[nodes[index]] = SizesClaim((nodes[index],), elements=elements)
     partition = Partition(name, graph, nodes, tuple(units.values()), tuple(inputs), tuple(constants), graph.outputs)
     absent = {constants[index] for index in file.absent}
-    return partition, Lowering(target, threads, Kept(file.arrays[constant_count:], absent))
+    kept = Kept(file.arrays[constant_count:], absent) if about["packed"] else None
+    return partition, Lowering(target, threads, kept)
 
 
 def _elements(dims: Iterable[Dim]) -> tuple[Dim, ...]:

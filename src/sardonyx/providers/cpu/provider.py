@@ -12,9 +12,9 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.partition.layout import NHWC_DOMAIN
-from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition, Program
+from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, GraphView, Layout, Memory, Partition, Program
 from sardonyx.providers.cpu.compile import lower_partition, make_program
-from sardonyx.providers.cpu.context import load_program, save_program
+from sardonyx.providers.cpu.context import compatibility_of, describe_target, load_program, save_program
 from sardonyx.providers.cpu.kernels.group_norm import SCALES_CHANNELS
 from sardonyx.providers.cpu.library import driver_for
 from sardonyx.providers.cpu.lowering import Lowering, find_operator
@@ -63,8 +63,25 @@ class CpuProvider:
         return save_program(self._target, self._threads, partition)
 
     def load(self, partition: Partition, content: memoryview) -> CpuProgram:
-        """The program of saved bytes: no kernel is compiled, no weight packed."""
-        return load_program(self._target, self._threads, partition.name, content)
+        """The program of saved bytes: no kernel is compiled, and no weight that was saved packed is packed."""
+        return load_program(self._target, self._threads, partition, content)
+
+    def save_weightless(self, partition: Partition, program: Program) -> bytes:
+        """What `save` returns, with weights as they are: they are packed whenever it is loaded."""
+        return save_program(self._target, self._threads, partition, packed=False)
+
+    @property
+    def hardware_architecture(self) -> str:
+        """The kind of processor, and the instruction set."""
+        return f"{self._target.triple.partition('-')[0]} {self._target.isa}"
+
+    def compatibility_info(self) -> str:
+        """The sources, LLVM and the target that programs are made by and for."""
+        return describe_target(self._target)
+
+    def compatibility(self, info: str) -> Compatibility:
+        """Optimal for this target; to be compiled again for a lower one that this processor runs; else unsupported."""
+        return compatibility_of(self._target, info)
 
 
 def create(options: Mapping[str, str]) -> CpuProvider:

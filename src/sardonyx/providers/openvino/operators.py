@@ -42,10 +42,12 @@ def _is_other_resize(node: Node) -> bool:
     return aligns or keeps or bool(node.get("antialias", 0) or node.get("exclude_outside", 0))
 
 
+_RANDOM = ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 _DIFFERENT: dict[str, tuple[Callable[[Node], bool], str]] = {
     "Attention": (_is_other_attention, "windows, a past under a causal mask, and grouped heads of open sizes differ"),
     "DFT": (lambda node: True, "its results are less accurate"),
     "NonMaxSuppression": (lambda node: True, "it drops boxes that overlap by the threshold itself"),
+    **dict.fromkeys(_RANDOM, (lambda node: True, "its random numbers are others")),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), (lambda node: True, "its result is finite where all elements are infinite")),
     "Resize": (_is_other_resize, "antialiasing, kept aspect ratios and weights outside differ"),
     "SpaceToDepth": (lambda node: node.get("mode", "DCR") != "DCR", "it has the order DCR only"),
@@ -53,15 +55,11 @@ _DIFFERENT: dict[str, tuple[Callable[[Node], bool], str]] = {
 }
 """Operator -> for which of its nodes OpenVINO's results differ from the standard's, and how; found by the standard's own cases."""
 
-_RANDOM = ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
-
 
 def reason_against(node: Node) -> str | None:
     """Why OpenVINO is not even asked about `node`, or None."""
     if node.subgraphs:
         return "its subgraphs are planned by sardonyx"
-    if node.op_type in _RANDOM:
-        return "its random numbers would depend on who runs it"
     differs, how = _DIFFERENT.get(node.op_type, (None, ""))
     if differs is not None and differs(node):
         return f"in OpenVINO {how}"

@@ -14,7 +14,8 @@ __all__ = ["OPTIONS", "settings_of"]
 OPTIONS = ("cache_dir", "device_type", "load_config", "num_of_threads", "num_streams", "precision")
 """The options that there are."""
 
-_PRECISIONS = {"FP32": "f32", "FP16": "f16", "BF16": "bf16", "ACCURACY": "f32"}
+_HINT, _ACCURATE = "INFERENCE_PRECISION_HINT", {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
+_PRECISIONS = {"FP32": _ACCURATE, "FP16": {_HINT: "f16"}, "BF16": {_HINT: "bf16"}, "ACCURACY": _ACCURATE}
 _COUNTS = {"num_of_threads": "INFERENCE_NUM_THREADS", "num_streams": "NUM_STREAMS"}
 
 
@@ -33,9 +34,7 @@ def settings_of(options: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     precision = options.get("precision", "FP32").upper()
     if precision not in _PRECISIONS:
         raise InvalidArgument(f"precision must be one of {', '.join(sorted(_PRECISIONS))}, got {precision!r}")
-    found: dict[str, Any] = {"INFERENCE_PRECISION_HINT": _PRECISIONS[precision]}
-    if found["INFERENCE_PRECISION_HINT"] == "f32":
-        found["EXECUTION_MODE_HINT"] = "ACCURACY"
+    found: dict[str, Any] = dict(_PRECISIONS[precision])
     for name in _COUNTS.keys() & options.keys():
         if not options[name].isdigit() or int(options[name]) < 1:
             raise InvalidArgument(f"{name} must be a number of at least 1, got {options[name]!r}")

@@ -42,15 +42,14 @@ class OpenVinoProvider:
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> OpenVinoProgram:
         """Have OpenVINO read and compile `partition`; large weights are shared with it."""
         weights = [value.constant.numpy() for value in partition.constants if value.constant is not None and is_large(value)]
-        values = partition.inputs, partition.constants, partition.outputs
+        values = partition.inputs, partition.constants, partition.outputs, base_versions(partition.nodes)
         try:
-            model = core().read_model(write_nodes(partition.nodes, *values, base_versions(partition.nodes), is_large))
+            model = core().read_model(write_nodes(partition.nodes, *values, is_large))
             kept = share_constants(model, weights)
             compiled = core().compile_model(model, self._device, self._properties)
         except RuntimeError as error:
-            nodes = f"{len(partition.nodes)} nodes, from {partition.nodes[0]!r} to {partition.nodes[-1]!r}"
-            message = f"OpenVINO claimed {nodes}, but cannot compile them as {partition.name} for {self._device}"
-            raise EPFail(f"{message}: {first_line(error)}") from error
+            nodes = f"{len(partition.nodes)} nodes, from {partition.nodes[0]!r} to {partition.nodes[-1]!r}, but cannot compile them"
+            raise EPFail(f"OpenVINO claimed {nodes} as {partition.name} for {self._device}: {first_line(error)}") from error
         return OpenVinoProgram(partition.name, compiled, signature_of(partition.inputs), signature_of(partition.outputs), kept)
 
     def save(self, partition: Partition, program: Program) -> bytes | None:
@@ -61,7 +60,7 @@ class OpenVinoProvider:
         except RuntimeError:
             return None
         about = {"device": self._device, "inputs": len(partition.inputs)}
-        return None if model is None else write_program(about, graph, objects={"model": model})
+        return write_program(about, graph, objects={"model": model}) if model else None
 
     def load(self, partition: Partition, content: memoryview) -> OpenVinoProgram:
         """The program of an exported model; raises EPFail where OpenVINO, in this version on this device, does not import it."""
@@ -70,9 +69,13 @@ class OpenVinoProvider:
         try:
             compiled = core().import_model(bytes(file.objects["model"]), self._device, self._properties)
         except RuntimeError as error:
-            message = f"OpenVINO cannot import partition {partition.name}, compiled for {file.about['device']}: {first_line(error)}"
-            raise EPFail(f"{message}; make the context anew") from error
+            what = f"partition {partition.name}, compiled for {file.about['device']}"
+            raise EPFail(f"OpenVINO cannot import {what}, {first_line(error)}; make the context anew") from error
         return OpenVinoProgram(partition.name, compiled, values[:count], values[count:])
+
+    def compatibility_info(self) -> str:
+        """The device, and the version of OpenVINO's plug-in for it; another one imports nothing."""
+        return f"{self._device} {[item.build_number for item in core().get_versions(self._device).values()]}"
 
 
 def create(options: Mapping[str, str]) -> OpenVinoProvider:

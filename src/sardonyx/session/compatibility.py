@@ -1,0 +1,119 @@
+"""Whether compiled models suit the providers here: their metadata say what programs are good for, and providers judge that.
+
+    metadata["ep_compatibility_info.CPUExecutionProvider"] = what `compatibility_info` said
+
+The functions have the names and arguments of onnxruntime's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sardonyx.errors import Fail, InvalidArgument
+from sardonyx.ir import Model
+from sardonyx.provider import Compatibility, DescribesPrograms, JudgesPrograms, Provider
+from sardonyx.session.options import SessionOptions, config_flag
+from sardonyx.session.providers import get_available_providers, make_providers
+from sardonyx.trace import event
+
+__all__ = [
+    "METADATA_PREFIX",
+    "check_compatibility",
+    "get_compatibility_info_from_model",
+    "get_compatibility_info_from_model_bytes",
+    "get_model_compatibility_for_ep_devices",
+]
+
+METADATA_PREFIX = "ep_compatibility_info."
+"""What the keys of the metadata begin with; the provider's name follows."""
+
+
+def get_compatibility_info_from_model(model_path: str | os.PathLike[str], ep_type: str) -> str | None:
+    """What the compiled model at a path says of what the provider `ep_type` compiled; None where it says nothing."""
+    return _info_of(_load(model_path), ep_type)
+
+
+def get_compatibility_info_from_model_bytes(model_data: bytes | bytearray | memoryview, ep_type: str) -> str | None:
+    """As `get_compatibility_info_from_model`, of the bytes of a model."""
+    return _info_of(_load(model_data), ep_type)
+
+
+def get_model_compatibility_for_ep_devices(ep_devices: Sequence[Any], compatibility_info: str) -> Compatibility:
+    """How good a compiled model is for one provider on all of some devices.
+
+    Args:
+        ep_devices: the provider's name, a (name, options) pair for each of its devices, or providers themselves. Objects with an
+            `ep_name`, such as onnxruntime's devices, stand for that name (hence Any).
+        compatibility_info: what the model says.
+
+    Raises:
+        InvalidArgument: there are no devices, or they are of several providers, or of one that there is not.
+        EPFail: the provider cannot be made.
+    """
+    providers = [_provider_of(device) for device in ep_devices]
+    names = sorted({provider.name for provider in providers})
+    if len(names) != 1:
+        raise InvalidArgument(f"ep_devices must be devices of one provider, got {names or 'none'}")
+    return max(_judged(provider, compatibility_info) for provider in providers)
+
+
+def check_compatibility(model: Model, options: SessionOptions, providers: Sequence[Provider]) -> None:
+    """Refuse a compiled model that a provider of the session does not run, or should not run as it is, where options say so.
+
+    Raises:
+        Fail: a provider says that it does not run what was compiled; or that compiling anew is better, and the config entry
+            session.fail_on_suboptimal_compiled_model is set.
+    """
+    is_strict = config_flag(options, "session.fail_on_suboptimal_compiled_model")
+    for provider in providers:
+        info = _info_of(model, provider.name)
+        found = Compatibility.EP_NOT_APPLICABLE if info is None else _judged(provider, info)
+        if found is Compatibility.EP_UNSUPPORTED:
+            raise Fail(
+                f"the compiled model is not supported by {provider.name}: it was compiled for {info}, but this is "
+                f"{_described(provider)}; compile the original model anew, for a lower processor with SARDONYX_ISA set there"
+            )
+        if found is Compatibility.EP_SUPPORTED_PREFER_RECOMPILATION:
+            event("context.suboptimal", provider=provider.name, info=info)
+            if is_strict:
+                raise Fail(
+                    f"the compiled model is suboptimal for {provider.name}: it was compiled for {info}, but this is "
+                    f"{_described(provider)}; compile the original model anew, or leave out "
+                    "session.fail_on_suboptimal_compiled_model"
+                )
+
+
+def _load(source: Any) -> Model:
+    """A model; what reads it is imported here, since sardonyx's own import has no need of it."""
+    from sardonyx.formats import onnx as onnx_format
+
+    return onnx_format.load(source)
+
+
+def _info_of(model: Model, name: str) -> str | None:
+    return model.metadata.get(f"{METADATA_PREFIX}{name}")
+
+
+def _described(provider: Provider) -> str:
+    return provider.compatibility_info() if isinstance(provider, DescribesPrograms) else "another"
+
+
+def _judged(provider: Provider, info: str) -> Compatibility:
+    if not info or not isinstance(provider, DescribesPrograms):
+        return Compatibility.EP_NOT_APPLICABLE
+    if isinstance(provider, JudgesPrograms):
+        return provider.compatibility(info)
+    return Compatibility.EP_SUPPORTED_OPTIMAL if info == provider.compatibility_info() else Compatibility.EP_UNSUPPORTED
+
+
+def _provider_of(device: Any) -> Provider:
+    if hasattr(device, "capabilities") and not isinstance(device, tuple):
+        found: Provider = device
+        return found
+    name, options = device if isinstance(device, tuple) else (getattr(device, "ep_name", device), {})
+    if name not in get_available_providers():
+        raise InvalidArgument(f"there is no provider {name!r}; available are {get_available_providers()}")
+    own: Mapping[str, Any] = options
+    return make_providers([(name, {key: str(value) for key, value in own.items()}, None)])[0]

@@ -1,0 +1,83 @@
+"""Weights of compiled partitions that stay in the model they come from: found there by their elements, and read there by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from sardonyx.dtypes import DataType
+from sardonyx.errors import EPFail, NoSuchFile, SardonyxError, located
+from sardonyx.formats import onnx as onnx_format
+from sardonyx.formats.external_data import ExternalData
+from sardonyx.formats.program_archive import block_key
+from sardonyx.formats.program_file import bytes_of
+from sardonyx.ir import Tensor, Value
+
+__all__ = ["SOURCE_ENTRY", "SourceModel", "name_beside", "names_by_content"]
+
+SOURCE_ENTRY = "ep.context_source_model_path"
+"""The config entry that says where the model is."""
+_LEAST_BYTES = 1024
+"""Smaller weights are kept in programs: each name takes place too."""
+
+
+def names_by_content(path: Path) -> dict[bytes, str]:
+    """For each weight of the model at `path` what its elements are known by, and its name."""
+    weights = [(name, tensor) for name, tensor in _weights(path) if tensor.size_bytes >= _LEAST_BYTES]
+    return {block_key(bytes_of(tensor.numpy())): name for name, tensor in weights}
+
+
+def name_beside(source: Path, context: Path) -> str:
+    """The name by which the model `context` finds `source`: its path where that lies below, else the file's name."""
+    folder, path = context.parent.resolve(), source.resolve()
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else source.name
+
+
+class SourceModel:
+    """The model that weights are left in, read when the first is asked for."""
+
+    def __init__(self, chosen: str, folder: Path | None) -> None:
+        """Look at `chosen`, a path that the user gave, or, where it is "", for the file that a node names below `folder`."""
+        self._chosen, self._folder = chosen, folder
+        self._found: dict[str, dict[str, Tensor]] = {}
+
+    def values(self, names: Sequence[str], location: str) -> list[Value]:
+        """The weights `names` as constants.
+
+        Args:
+            names: of initializers; those that the model lacks are left out.
+            location: what the node says of where the model is.
+
+        Raises:
+            NoSuchFile: the model is not there.
+            EPFail: nobody says where it is.
+            SardonyxError: it cannot be read, or the node's name for it leads out of the folder.
+        """
+        if location not in self._found:
+            self._found[location] = dict(_weights(self._path(location)))
+        tensors = self._found[location]
+        made = [Value(name) for name in names if name in tensors]
+        for value in made:
+            value.constant = tensors[value.name]
+        return made
+
+    def _path(self, location: str) -> Path:
+        if self._chosen:
+            return Path(self._chosen)
+        if not location or self._folder is None:
+            raise EPFail(f"its weights are in the model that it was compiled from; set the config entry {SOURCE_ENTRY} to its path")
+        try:
+            ExternalData(self._folder).whole(location, "the model that weights are left in")
+        except NoSuchFile as error:
+            raise NoSuchFile(f"{error}, or set the config entry {SOURCE_ENTRY} to where it is") from error
+        return self._folder / location
+
+
+def _weights(path: Path) -> Iterator[tuple[str, Tensor]]:
+    try:
+        values: Iterable[tuple[str, Value]] = onnx_format.load(path).graph.initializers.items()
+    except SardonyxError as error:
+        raise located(error, "the model that weights are left in") from error
+    for name, value in values:
+        if value.constant is not None and value.constant.dtype is not DataType.STRING:
+            yield name, value.constant

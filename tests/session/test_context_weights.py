@@ -1,0 +1,82 @@
+"""Weights that stay in the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.models import model
+
+from sardonyx import errors
+from sardonyx.formats import onnx as onnx_format
+from sardonyx.formats.program_archive import block_key
+from sardonyx.formats.program_file import bytes_of
+from sardonyx.session.context_weights import SourceModel, name_beside, names_by_content
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A model with a large and a small weight."""
+    path = tmp_path / "model.onnx"
+    nodes = "w: float[16, 32] = ... 1\nb: float[32] = ... 2\nm = MatMul(x, w)\ny = Add(m, b)"
+    onnx_format.save(model(f"graph(x: float[n, 16]) -> (y: float[n, 32]) {{\n{nodes}\n}}"), path)
+    return path
+
+
+def test_weights_are_known_by_their_elements(source: Path) -> None:
+    """Small ones are not: they are kept in programs."""
+    found = names_by_content(source)
+    weight = onnx_format.load(source).graph.initializers["w"].constant
+    assert weight is not None
+    assert found == {block_key(bytes_of(weight.numpy())): "w"}
+
+
+def test_the_model_is_found_below_the_context_s_folder_or_by_name(tmp_path: Path) -> None:
+    """Folders above are not written into files."""
+    assert name_beside(tmp_path / "models" / "a.onnx", tmp_path / "a_ctx.onnx") == "models/a.onnx"
+    assert name_beside(tmp_path / "a.onnx", tmp_path / "out" / "a_ctx.onnx") == "a.onnx"
+
+
+def test_weights_are_read_by_name(source: Path) -> None:
+    """From where the node says, or where the user says; one that is not there is left out."""
+    for model_given in (SourceModel("", source.parent), SourceModel(str(source), None)):
+        (value,) = model_given.values(["w", "nothing"], "model.onnx")
+        assert value.name == "w"
+        assert value.constant is not None
+        assert value.constant.shape == (16, 32)
+
+
+def test_a_model_that_is_not_there_is_told_with_the_option(tmp_path: Path) -> None:
+    """So is one that nobody names."""
+    with pytest.raises(errors.NoSuchFile, match="gone.onnx.* or set the config entry ep.context_source_model_path to where it is"):
+        SourceModel("", tmp_path).values(["w"], "gone.onnx")
+    with pytest.raises(errors.EPFail, match="set the config entry ep.context_source_model_path to its path"):
+        SourceModel("", tmp_path).values(["w"], "")
+    with pytest.raises(errors.NoSuchFile, match="the model that weights are left in"):
+        SourceModel(str(tmp_path / "gone.onnx"), None).values(["w"], "")
+
+
+def test_a_node_s_name_for_it_does_not_lead_out_of_the_folder(source: Path) -> None:
+    """Only the user's own path does."""
+    folder = source.parent / "contexts"
+    folder.mkdir()
+    for location in ("../model.onnx", str(source)):
+        with pytest.raises(errors.InvalidArgument, match="lies outside the model's folder"):
+            SourceModel("", folder).values(["w"], location)
+
+
+def test_a_file_that_is_no_model_is_an_error(tmp_path: Path) -> None:
+    """It says what it was to be."""
+    (tmp_path / "model.onnx").write_bytes(b"no model at all")
+    with pytest.raises(errors.InvalidProtobuf, match="the model that weights are left in"):
+        SourceModel("", tmp_path).values(["w"], "model.onnx")
+
+
+def test_arrays_equal_those_of_the_model(source: Path) -> None:
+    """They are views of the file."""
+    (value,) = SourceModel("", source.parent).values(["w"], "model.onnx")
+    expected = onnx_format.load(source).graph.initializers["w"].constant
+    assert value.constant is not None
+    assert expected is not None
+    np.testing.assert_array_equal(value.constant.numpy(), expected.numpy())
