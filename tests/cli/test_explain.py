@@ -37,6 +37,14 @@ def test_nodes_are_placed_by_options(invoke: Callable[..., Result], model_file: 
     assert {item["provider"] for item in placed} == {"ReferenceExecutionProvider"}
 
 
+def test_memory_is_limited_by_an_option(invoke: Callable[..., Result], model_file: Path) -> None:
+    """A provider without memory gets nothing, for the reason that is shown."""
+    output = invoke("explain", model_file, "--provider", "CPUExecutionProvider", "--memory-limit", "CPU=0", "--json").stdout
+    placed = json.loads(output)
+    assert {item["provider"] for item in placed} == {"ReferenceExecutionProvider"}
+    assert "its memory is full" in placed[0]["declined"]["CPUExecutionProvider"]
+
+
 def test_a_wrong_placement_is_told(invoke: Callable[..., Result], model_file: Path) -> None:
     """With what is near."""
     assert "did you mean 'Relu'" in invoke("explain", model_file, "--place", "Rellu=CPU").stderr

@@ -10,7 +10,7 @@ from support.models import model
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Value
-from sardonyx.session.feeds import check_feeds, own_results, select_outputs
+from sardonyx.session.feeds import check_feeds, own_results, select_outputs, symbol_sizes
 
 
 def _inputs(text: str) -> list[Value]:
@@ -141,3 +141,8 @@ def test_results_inside_sequences_and_maps_are_owned_too() -> None:
     listed, mapped = own_results([[x], {"a": x}], [x])
     assert not np.shares_memory(listed[0], x)
     assert not np.shares_memory(mapped["a"], listed[0])
+
+
+def test_symbols_have_the_sizes_that_are_fed() -> None:
+    """The first of several; unnamed dimensions and numbers are not among them."""
+    assert symbol_sizes(_inputs("x: float[n, 4], z: float[m, n]"), [np.zeros((3, 4)), np.zeros((2, 5))]) == {"n": 3, "m": 2}

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from sardonyx.errors import SardonyxError
 from sardonyx.session.inference_session import InferenceSession
+from sardonyx.session.memory_limits import LIMITS_ENTRY
 from sardonyx.session.options import SessionOptions
 from sardonyx.trace import Event, observe
 
@@ -40,10 +41,12 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--placement-profile", default="", metavar="FILE.json",
                   help="Run nodes where `sardonyx profile --placement` found it fastest.")
     @click.option("--fall-through", is_flag=True, help="Let another provider run a placed node that its provider declines.")
+    @click.option("--memory-limit", "limits", multiple=True, metavar="PROVIDER=KIB[,FILE.csv]",
+                  help="Give a provider no more nodes than so much memory holds; repeat it.")
     @click.option("--skip-failing", is_flag=True, help="Go on without a provider that fails.")
     @functools.wraps(command)
     def with_options(*arguments: Any, placed: Sequence[str], placement_file: str, placement_profile: str,
-                     fall_through: bool, skip_failing: bool, **others: Any) -> None:  # fmt: skip
+                     fall_through: bool, limits: Sequence[str], skip_failing: bool, **others: Any) -> None:  # fmt: skip
         options = SessionOptions()
         for text in placed:
             what, _, provider = text.rpartition("=")
@@ -51,6 +54,7 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
         options.placement_file, options.placement_fall_through = placement_file, fall_through
         options.placement_profile, options.placement = placement_profile, "measured" if placement_profile else ""
         options.provider_failure = "skip" if skip_failing else ""
+        options.add_session_config_entry(LIMITS_ENTRY, ";".join(limits))
         command(*arguments, options=options, **others)
 
     return with_options

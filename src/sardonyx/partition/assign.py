@@ -18,6 +18,7 @@ from sardonyx.errors import EPFail, SardonyxError, blamed, located
 from sardonyx.ir import Graph, Node
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.transposes.push import push_transposes
+from sardonyx.partition.budget import Accountant
 from sardonyx.partition.contexts import context_claim, is_context
 from sardonyx.partition.layout import lay_out
 from sardonyx.partition.shape_nodes import shape_nodes
@@ -55,10 +56,13 @@ class Assignment:
     """Placed nodes for which the others are asked where their provider declines them."""
     watch: Watch | None = None
     """Told of each step of a layout conversion."""
+    accountant: Accountant | None = None
+    """Says which claims fit into the memories of their providers."""
 
 
 def assign(graph: Graph, providers: Sequence[Provider], placed: Mapping[Node, str] | None = None,
-           loose: Collection[Node] = (), watch: Watch | None = None) -> Assignment:  # fmt: skip
+           loose: Collection[Node] = (), watch: Watch | None = None,
+           accountant: Accountant | None = None) -> Assignment:  # fmt: skip
     """Assign each node of `graph` (not of its subgraphs) to the first provider that claims it.
 
     Args:
@@ -67,12 +71,13 @@ def assign(graph: Graph, providers: Sequence[Provider], placed: Mapping[Node, st
         placed: for some nodes the name of the one provider that is to run them.
         loose: placed nodes that, where their provider declines them, go to the others, in their order.
         watch: told of each step of a layout conversion, when the graph is as that step left it.
+        accountant: says which claims fit into the memories of their providers.
 
     Raises:
         EPFail: a provider raised, claimed what it was not offered, or dropped a node that was converted for it.
         NotImplemented: a provider declines a node that is placed on it, or is not there to run what it compiled before.
     """
-    result = Assignment(placed=dict(placed or {}), loose=loose, watch=watch)
+    result = Assignment(placed=dict(placed or {}), loose=loose, watch=watch, accountant=accountant)
     for node in graph:
         if is_context(node):
             result.units[node] = Unit(*context_claim(node, providers))
@@ -115,10 +120,19 @@ def _offer_once(graph: Graph, providers: Sequence[Provider], result: Assignment)
             _note_declined(graph, provider, result, Claims())
             continue
         claims = _without_shape_nodes(provider, graph, ask(provider, graph, nodes), result.placed)
+        claims, too_much = _fitting(provider, graph, claims, result)
         if provider.preferred_layout is Layout.NHWC and claims.capabilities:
-            claims = _ask_after_layout(provider, graph, claims, result)
+            claims = _ask_after_layout(provider, graph, claims, result, too_much)
         _take(provider, claims, result)
-        _note_declined(graph, provider, result, claims)
+        _note_declined(graph, provider, result, Claims(declined={**claims.declined, **too_much}))
+
+
+def _fitting(provider: Provider, graph: Graph, claims: Claims, assignment: Assignment) -> tuple[Claims, Mapping[Node, str]]:
+    """The claims that fit into the provider's memory, and why the others do not."""
+    if assignment.accountant is None:
+        return claims, {}
+    held = [node for node, unit in assignment.units.items() if unit.provider is provider]
+    return assignment.accountant.fit(provider.name, graph, claims, held)
 
 
 def _note_declined(graph: Graph, provider: Provider, result: Assignment, claims: Claims) -> None:
@@ -168,7 +182,8 @@ def _problem_of_claims(claims: object, offered: set[Node]) -> str | None:
     return None
 
 
-def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignment: Assignment) -> Claims:
+def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignment: Assignment,
+                      too_much: Collection[Node]) -> Claims:  # fmt: skip
     claimed = set(_claimed(claims))
     kept = {node for capability in claims.capabilities if capability.keeps_layout for node in capability.nodes}
     converted = lay_out(graph, [node for node in graph if node in claimed and node not in kept])
@@ -178,7 +193,8 @@ def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignme
     watch("converted")
     push_transposes(graph, claimed)
     watch("pushed")
-    again = ask(provider, graph, _offered(graph, provider, assignment), after_layout=True)
+    offered = tuple(node for node in _offered(graph, provider, assignment) if node not in too_much)
+    again = ask(provider, graph, offered, after_layout=True)
     again = _without_shape_nodes(provider, graph, again, assignment.placed)
     still = set(_claimed(again))
     for node in converted:

@@ -42,6 +42,8 @@ from sardonyx.session.context_model import ContextWriter, context_writer
 from sardonyx.session.execution import executor_for, executor_name
 from sardonyx.session.function_bodies import expand, keep_claimed_calls
 from sardonyx.session.layout_steps import layout_watch
+from sardonyx.session.memory_limits import COLLECT_ENTRY, accountant_for, beside
+from sardonyx.session.memory_stats import MemoryRecorder
 from sardonyx.session.optimization import fix_dimensions, load_model, optimize_model, read_settings, save_optimized
 from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.placement_options import read_placement
@@ -72,6 +74,8 @@ class Built:
     """Providers that failed and were left out, and how they failed."""
     report: Report
     """What the optimizer did."""
+    recorder: MemoryRecorder | None
+    """What is told of each run, where the options ask for it."""
 
 
 def build(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str], *,
@@ -139,9 +143,13 @@ def _build(model: Model, options: SessionOptions, providers: Sequence[Provider],
     prepared = prepare(model, options, providers, disabled, able, "" if profile is None else profile.widened_for)
     placements: list[Placement] = []
     writer = context_writer(model, options, prepared.defaults) if keeps else None
+    recorded = options.session_config_entries.get(COLLECT_ENTRY, "")
+    recorder = MemoryRecorder(model, beside(model, recorded)) if recorded else None
     executor = compile_model(model, options, providers, left_out, profile, placements, writer)
     declared, defaults, report = prepared.declared, prepared.defaults, prepared.report
-    return Built(model, tuple(model.graph.inputs), declared, defaults, executor, tuple(placements), dict(left_out), report)
+    return Built(
+        model, tuple(model.graph.inputs), declared, defaults, executor, tuple(placements), dict(left_out), report, recorder
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -270,7 +278,9 @@ class _Compiler:
         self._writer = writer
         self._names = [provider.name for provider in providers]
         self._providers = [provider for provider in providers if provider.name not in left_out]
-        self._pins = read_placement(options).pins
+        choice = read_placement(options)
+        self._pins = choice.pins
+        self._accountant = accountant_for(model, options, choice.memory_limits, self._names)
         self._profile = profile
         self._options = options
         self._is_parallel = executor_name(options) == "parallel"
@@ -314,7 +324,7 @@ class _Compiler:
         pinned = {node: name for node, name in placed_nodes(graph, self._pins, self._names).items() if name not in self._left_out}
         chosen = self._choose(graph, pinned)
         loose = chosen.keys() - (() if self._pins.fall_through else pinned.keys())
-        return assign(graph, self._providers, chosen, loose, self._watch)
+        return assign(graph, self._providers, chosen, loose, self._watch, self._accountant)
 
     def _choose(self, graph: Graph, pinned: dict[Node, str]) -> dict[Node, str]:
         """Where the nodes of `graph` are placed: by hand, and else by the profile, which is asked before the graph is changed.

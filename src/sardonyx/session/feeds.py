@@ -73,6 +73,16 @@ class SharedSymbols:
         return True
 
 
+def symbol_sizes(inputs: Sequence[Value], values: Sequence[Any]) -> dict[str, int]:
+    """The sizes that a checked feed gives the symbols in the shapes of `inputs`; the first where it gives several."""
+    found: dict[str, int] = {}
+    for value, array in zip(inputs, values, strict=True):
+        for dim, size in zip(value.shape or (), getattr(array, "shape", ()), strict=False):
+            if isinstance(dim, Expr) and dim.name is not None:
+                found.setdefault(dim.name, size)
+    return found
+
+
 def own_results(results: Sequence[Any], given: Iterable[Any]) -> list[Any]:
     """Make results that the user may keep and write to: dense, and sharing memory with nothing that was given or is constant.
 

@@ -86,6 +86,7 @@ class InferenceSession:
         can_load_again = self._goes_on or isinstance(source, (str, bytes, os.PathLike))
         self._rebuild = functools.partial(build, source, self._options, made, disabled) if can_load_again else None
         self._left_out = dict(built.left_out)
+        self._recorder = built.recorder
         self._lock = threading.Lock()
         self._loose: Executor | None = None
         self._output_names = [argument.name for argument in built.declared]
@@ -125,6 +126,8 @@ class InferenceSession:
         finally:
             if token is not None:
                 reset_cancellation(token)
+        if self._recorder is not None:
+            self._recorder.record(values)
         return own_results([results[index] for index in wanted], values)
 
     def _execute(self, values: list[Any]) -> list[Any]:

@@ -13,6 +13,8 @@
     7 = "ReferenceExecutionProvider"
     [annotations]
     encoder = "CPUExecutionProvider"
+    [memory]
+    MyExecutionProvider = "65536"               KiB that it may take; see `session/memory_limits.py`
 
 The config entries are `session.placement`, `.placement_profile`, `.placement_order`, `.placement_fall_through`, `.placement_file`
 and `session.place`, which lists placements as `partition/placement.py` writes them; lists are separated by semicolons. The file
@@ -38,7 +40,7 @@ from sardonyx.session.providers import REFERENCE, Wanted, get_available_provider
 __all__ = ["PlacementChoice", "ask_in_order", "read_placement"]
 
 _MODES = ("priority", "measured")
-_TABLES = ("operators", "nodes", "indices", "annotations")
+_TABLES = ("operators", "nodes", "indices", "annotations", "memory")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class PlacementChoice:
     """Providers in the order in which they are asked; empty for the session's own."""
     pins: Pins = dataclasses.field(default_factory=Pins)
     """What is placed by hand."""
+    memory_limits: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Provider -> "KIB" or "KIB,FILE": how much memory it may take, and a file of what nodes need; from the file."""
 
 
 def read_placement(options: SessionOptions, providers: Sequence[str] = ()) -> PlacementChoice:
@@ -83,7 +87,7 @@ def read_placement(options: SessionOptions, providers: Sequence[str] = ()) -> Pl
     falls = options.placement_fall_through or config_flag(options, "session.placement_fall_through")
     order = [_full_name(name) for name in _split(entries.get("session.placement_order", "")) or facts.get("order", ())]
     pins = dataclasses.replace(pins, fall_through=pins.fall_through or falls)
-    return PlacementChoice(mode == "measured", profile, tuple(order), pins)
+    return PlacementChoice(mode == "measured", profile, tuple(order), pins, facts.get("memory", {}))
 
 
 def ask_in_order(wanted: Sequence[Wanted], order: Sequence[str]) -> list[Wanted]:

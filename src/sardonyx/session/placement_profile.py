@@ -16,7 +16,7 @@ from typing import Any
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats import onnx as onnx_format
-from sardonyx.ir import Expr, Graph, Model, Value
+from sardonyx.ir import Model, Value
 from sardonyx.ir.walk import all_graphs
 from sardonyx.partition.casts import NARROW
 from sardonyx.partition.explain import Placement
@@ -26,7 +26,7 @@ from sardonyx.partition.schedule import Choice
 from sardonyx.provider import HOST, Provider
 from sardonyx.runtime.executor import Executor
 from sardonyx.session.build import Prepared, compile_model, prepare
-from sardonyx.session.feeds import check_feeds
+from sardonyx.session.feeds import check_feeds, symbol_sizes
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.placement_samples import Samples, in_turns_us, measure_copies
 
@@ -123,7 +123,7 @@ class _Profiling:
         same = list(model.graph)
         values = dict(zip(model.graph.inputs, given, strict=True))
         values.update({same[row].outputs[column]: result for (row, column), result in zip(places, results, strict=True)})
-        return model, values, _sizes(model.graph, given)
+        return model, values, symbol_sizes(model.graph.inputs, given)
 
     def runs(self, feed: Mapping[str, Any], singles: Sequence[Provider], profile: Profile) -> Profile:
         """Time whole runs, and let `profile` say what they took.
@@ -165,12 +165,3 @@ def _best_of(runs: Mapping[str, Callable[[], Any]], times: Mapping[str, float]) 
     """The runs that took less than twice the shortest: one of these is the one to beat."""
     shortest = min(times.values())
     return {name: run for name, run in runs.items() if times[name] < 2 * shortest}
-
-
-def _sizes(graph: Graph, given: Sequence[Any]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for value, array in zip(graph.inputs, given, strict=True):
-        for dim, size in zip(value.shape or (), getattr(array, "shape", ()), strict=False):
-            if isinstance(dim, Expr) and dim.name is not None and not dim.name.startswith("?"):
-                found.setdefault(dim.name, size)
-    return found
