@@ -29,6 +29,9 @@ RECIPES: dict[str, tuple[str, ...]] = {
         """graph(x: uint8[1, 2, 8, 8]) -> (y) { s: float[] = 0.05 z: uint8[] = 100
         a = MaxPool(x) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} y = DequantizeLinear(a, s, z) }""",
     ),
+    "drop_expand": (
+        "graph(x: float[n, 3, 4, 5], s: float[n, 3, 1, 1]) -> (y) { t = Shape(x) e = Expand(s, t) y = Mul(x, e) }",
+    ),
     "drop_slice_of_concat": (
         """graph(a: float[n, 2], b: float[n, 3]) -> (y) { two: int64[1] = [2] five: int64[1] = [5] one: int64[1] = [1]
         d = Neg(b) j = Concat(a, d) {axis = 1} y = Slice(j, two, five, one) }""",
@@ -86,6 +89,20 @@ RECIPES: dict[str, tuple[str, ...]] = {
     "fuse_conv_sum": (
         """graph(x: float[n, 3, 6, 6], z: float[n, 4, 4, 4]) -> (y) { w: float[4, 3, 3, 3] = ... 1
         c = Conv(x, w) y = Add(c, z) }""",
+    ),
+    "fuse_layer_norm_affine": (
+        """graph(x: float[batch, 3, 5]) -> (y) { g: float[5] = ... 1 b: float[5] = ... 2 e: float[] = 1e-3 a: int64[1] = [-1]
+        m = ReduceMean(x, a) d = Sub(x, m) q = Mul(d, d) v = ReduceMean(q, a) p = Add(v, e) s = Sqrt(p) i = Reciprocal(s)
+        w = Mul(i, g) t = Mul(m, w) k = Sub(b, t) u = Mul(x, w) y = Add(u, k) }""",
+    ),
+    "fuse_layer_norm_scale": (
+        """graph(x: float[2, 5]) -> (y) { g: float[5] = ... 1 f: float[5] = ... 2 n = LayerNormalization(x, g) y = Mul(n, f) }""",
+    ),
+    "fuse_layer_norm_statistics": (
+        """graph(x: float[2, 3, 5]) -> (y) { t: int64[4] = [1, 6, 5, 1] back: int64[3] = [2, 3, 5] size: float[] = 5.0
+        o: float[6] = [1, 1, 1, 1, 1, 1] z: float[6] = [0, 0, 0, 0, 0, 0] axes: int64[3] = [0, 2, 3] g = Reshape(x, t)
+        m = ReduceMean(g, axes) {keepdims = 1} d = Sub(g, m) v = ReduceSumSquare(d, axes) {keepdims = 0} s = Div(v, size)
+        c = Squeeze(m, axes) n = BatchNormalization(g, o, z, c, s) {epsilon = 0.01} y = Reshape(n, back) }""",
     ),
     "fuse_matmul_integer": (_INTEGER_MATMUL + "t = MatMulInteger(a, b, az) m = Cast(t) {to = 1} k = Mul(r, s) y = Mul(m, k) }",),
     "fuse_matmul_integer_bias": (
@@ -156,6 +173,10 @@ RECIPES: dict[str, tuple[str, ...]] = {
     "quantize_where_scalar": (
         """graph(k: bool[2, 3], a: uint8[2, 3]) -> (y) { s: float[] = 0.05 z: uint8[] = 3 r: float[] = 0.03 o: uint8[] = 100
         n: float[] = -2.5 x = DequantizeLinear(a, s, z) c = Where(k, x, n) y = QuantizeLinear(c, r, o) }""",
+    ),
+    "skip_reshapes_around_transpose": (
+        """graph(x: float[b, 3, 5, 4]) -> (y) { m: int64[3] = [-1, 5, 4] p: int64[4] = [-1, 3, 4, 5]
+        a = Reshape(x, m) t = Transpose(a) {perm = [0, 2, 1]} y = Reshape(t, p) }""",
     ),
     "skip_reshapes_around_matmul": (
         """graph(x: float[b, 5, 6]) -> (y) { r: int64[2] = [-1, 6] t: int64[3] = [-1, 5, 4] w: float[6, 4] = ... 1

@@ -37,6 +37,7 @@ from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.defer_scales import DEFER_SCALES
 from sardonyx.optimize.rules.drop_clip_before_quantization import DROP_CLIP_BEFORE_QUANTIZATION, DROP_RELU_BEFORE_QUANTIZATION
 from sardonyx.optimize.rules.drop_dequantization_before_argmax import DROP_DEQUANTIZATION_BEFORE_ARGMAX
+from sardonyx.optimize.rules.drop_expand import DROP_EXPAND
 from sardonyx.optimize.rules.drop_quantization_pairs import DROP_QUANTIZATION_PAIRS
 from sardonyx.optimize.rules.drop_slice_of_concat import DROP_SLICE_OF_CONCAT
 from sardonyx.optimize.rules.expand_attention import EXPAND_ATTENTION
@@ -111,6 +112,7 @@ from sardonyx.optimize.rules.shorten_cast_chains import SHORTEN_CAST_CHAINS
 from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE
 from sardonyx.optimize.rules.skip_requantization import SKIP_REQUANTIZATION, SKIP_REQUANTIZATION_OF_MOVES
 from sardonyx.optimize.rules.skip_reshapes_around_matmul import SKIP_RESHAPES_AROUND_MATMUL
+from sardonyx.optimize.rules.skip_reshapes_around_transpose import SKIP_RESHAPES_AROUND_TRANSPOSE
 from sardonyx.optimize.rules.swap_where_branches import SWAP_WHERE_BRANCHES
 from sardonyx.optimize.rules.turn_vector_product import TURN_VECTOR_PRODUCT
 from sardonyx.optimize.watch import Watch
@@ -162,8 +164,10 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_GEMM_TRANSPOSE,
         TURN_VECTOR_PRODUCT,
         MERGE_TRANSPOSES,
+        SKIP_RESHAPES_AROUND_TRANSPOSE,
         MERGE_RESHAPES,
         MERGE_SLICES,
+        DROP_EXPAND,
         DROP_SLICE_OF_CONCAT,
         FUSE_GATHER_RANGE,
         FUSE_SPACE_TO_DEPTH,

@@ -24,7 +24,18 @@ def test_fires_with_the_same_numbers(attention):
     assert operators(model) == ["Split", "Attention"]
 
 
+def test_a_reshape_may_leave_out_the_axis():
+    """As where keys were reshaped for a transpose that is gone."""
+    heads = HEADS.replace("Squeeze(b, z)", "Reshape(b, four)")
+    lines = text(parts=f"four: int64[4] = [-1, 2, 5, 4] {PARTS}", heads=heads)
+    model, fired = apply_rule(PACK_ATTENTION_HEADS, lines, opset="23", symbols={"n": 2})
+    assert fired == 1
+    assert operators(model) == ["Split", "Attention"]
+
+
 @pytest.mark.parametrize(("options", "reason"), [
+    ({"heads": "four: int64[4] = [-1, 1, 5, 4] q = Squeeze(a, z) k = Reshape(b, four) v = Reshape(c, four)"},
+     "reshaped otherwise than by leaving out"),
     ({"parts": PARTS.replace("[2, 0, 3, 1, 4]", "[2, 0, 1, 3, 4]")}, "no match"),
     ({"heads": HEADS.replace("Squeeze(b, z)", "Squeeze(c, z)").replace("v = Squeeze(c", "v = Squeeze(b")}, "no match"),
     ({"outputs": "y, q"}, "no match"),

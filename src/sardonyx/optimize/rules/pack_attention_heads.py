@@ -31,9 +31,13 @@ _SWAP_HEADS = [0, 2, 1, 3]
 def _pattern(op: PatternBuilder, x: Term) -> Term:
     parts = op.Transpose(op.Reshape(x, op.rest("split"), _as="reshape"), perm=[2, 0, 3, 1, 4])
     three = op.outputs(op.Split(parts, op.rest("sizes"), axis=0, _as="parts"), 3)
-    heads = [op.Squeeze(part, op.rest(f"axes_{index}")) for index, part in enumerate(three)]
+    heads = [_without_first_axis(op, part, index) for index, part in enumerate(three)]
     attention = op.Attention(*heads, op.optional("mask"), _as="attention")
     return op.Reshape(op.Transpose(attention, perm=_SWAP_HEADS), op.rest("joined"))
+
+
+def _without_first_axis(op: PatternBuilder, part: Term, index: int) -> Term:
+    return op.any_of(op.Squeeze(part, op.rest(f"axes_{index}")), op.Reshape(part, op.rest(f"shape_{index}")))
 
 
 def _check(match: Match) -> str | tuple[int, int]:
@@ -45,6 +49,8 @@ def _check(match: Match) -> str | tuple[int, int]:
         return f"{x} becomes {split} and {result}, which are not known to be packed heads"
     if any(value.shape != (1, B, H, S, D) for value in match.node("parts").outputs):
         return "the parts are not one of queries, one of keys and one of values"
+    if any(value is None or value.shape != (B, H, S, D) for value in match.node("attention").inputs[:3]):
+        return "the parts are reshaped otherwise than by leaving out their first axis"
     return H, D
 
 

@@ -21,13 +21,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from sardonyx.ir import Node, Shape, TensorType, Value
+from sardonyx.ir import Node, Shape, TensorType
 from sardonyx.ir.shape import product
 from sardonyx.optimize.transposes.edit import Edit
 from sardonyx.optimize.transposes.handler import Handler
 from sardonyx.optimize.transposes.permutation import Permutation, inverse, permutation_of, permuted
 
-__all__ = ["RESHAPES", "Mixed", "mixed_into_last", "pull_through_reshape"]
+__all__ = ["RESHAPES", "Mixed", "mixed_into_last", "numbers_for", "pull_through_reshape", "transpose_later"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ def _order(blocks: Sequence[_Block], permutation: Permutation, shape: Shape) -> 
     return sorted(blocks, key=lambda block: place[block.before[0]])
 
 
-def _target(source: Shape, target: Shape) -> list[int] | None:
-    """The numbers for Reshape that make `target` of `source`: one dimension may be -1, others 0 where they stay."""
+def numbers_for(source: Shape, target: Shape) -> list[int] | None:
+    """The numbers for Reshape that make `target` of `source`: one may be -1, others 0 where they stay. None where none do."""
     numbers: list[int] = []
     for index, dim in enumerate(target):
         if isinstance(dim, int):
@@ -97,9 +97,12 @@ def _has_zero(shape: Shape) -> bool:
     return any(dim == 0 for dim in shape)
 
 
-def _plan(data: Value | None, result: Value, permutation: Permutation) -> tuple[Shape, list[int], Permutation] | None:
-    """The shape that is made before the transpose, the numbers that say so, and the transpose that is left."""
-    before, after = None if data is None else data.shape, result.shape
+def transpose_later(before: Shape | None, after: Shape | None,
+                    permutation: Permutation) -> tuple[Shape, list[int], Permutation] | None:  # fmt: skip
+    """What a Reshape from `before`, which a transpose by `permutation` makes, to `after` is with the transpose behind it.
+
+    The shape that it makes, the numbers that say so, and the permutation of what comes behind; None where it cannot be.
+    """
     if before is None or after is None or _has_zero(before) or _has_zero(after):
         return None
     blocks = _blocks(before, after)
@@ -108,7 +111,7 @@ def _plan(data: Value | None, result: Value, permutation: Permutation) -> tuple[
         return None
     axes = tuple(axis for block in ordered for axis in block.after)
     shape = tuple(after[axis] for axis in axes)
-    numbers = _target(permuted(before, inverse(permutation)), shape)
+    numbers = numbers_for(permuted(before, inverse(permutation)), shape)
     return None if numbers is None else (shape, numbers, inverse(axes))
 
 
@@ -129,7 +132,7 @@ def mixed_into_last(node: Node, permutation: Permutation) -> Mixed | None:
     kept = [axis for axis in inverse(permutation) if before[axis] != 1]
     whole = [axis for block in others for axis in block.before]
     sizes = [dim for axis in last.before if isinstance(dim := before[axis], int)]
-    numbers = _target(permuted(before, inverse(permutation)), after)
+    numbers = numbers_for(permuted(before, inverse(permutation)), after)
     if kept[: len(whole)] != whole or len(sizes) < len(last.before) or numbers is None:
         return None
     places = np.arange(math.prod(sizes)).reshape(sizes)
@@ -138,7 +141,8 @@ def mixed_into_last(node: Node, permutation: Permutation) -> Mixed | None:
 
 def _reshape(edit: Edit, node: Node, permutation: Permutation) -> bool:
     result = node.outputs[0]
-    plan = _plan(node.inputs[0], result, permutation) if node.version >= 5 else None
+    data = node.inputs[0]
+    plan = transpose_later(None if data is None else data.shape, result.shape, permutation) if node.version >= 5 else None
     if plan is None or result.dtype is None:
         return False
     shape, numbers, behind = plan
@@ -153,7 +157,7 @@ def _reshape(edit: Edit, node: Node, permutation: Permutation) -> bool:
 def _flatten(edit: Edit, node: Node, permutation: Permutation) -> bool:
     """As the Reshape that it is."""
     data, result = node.inputs[0], node.outputs[0]
-    plan = _plan(data, result, permutation)
+    plan = transpose_later(None if data is None else data.shape, result.shape, permutation)
     if plan is None or result.dtype is None or data is None:
         return False
     shape, numbers, behind = plan
@@ -204,7 +208,7 @@ def _pulled(before: Shape | None, after: Shape | None, permutation: Permutation)
     moved = [axis for block in sorted(blocks, key=firsts.__getitem__) for axis in block.before]
     axes = (*moved, *(axis for axis in range(len(before)) if axis not in moved))
     shape = permuted(after, permutation)
-    numbers = _target(permuted(before, axes), shape)
+    numbers = numbers_for(permuted(before, axes), shape)
     return None if numbers is None else (axes, shape, numbers)
 
 
