@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from support.models import model
-from support.providers import FusingProvider
+from support.providers import DeviceProvider, FusingProvider
 
 from sardonyx.errors import EPFail, InvalidArgument
 from sardonyx.ir import Graph
@@ -68,3 +68,13 @@ def test_standard_function_bodies_stand_in_for_missing_kernels() -> None:
     """A provider list without a kernel for an operator that has a function body still runs it."""
     built = _build("graph(x: float[2]) -> (y: float[2]) {\ny = Relu(x)\n}")
     assert [placement.op_type for placement in built.placements] == ["Relu"]
+
+
+def test_placements_and_copies_are_told() -> None:
+    """In one event for all graphs of a session."""
+    told: list[Event] = []
+    text = "graph(x: float[2]) -> (y: float[2]) {\na = Relu(x)\ny = Exp(a)\n}"
+    with observe(told.append):
+        built = build(model(text), SessionOptions(), [DeviceProvider(), ReferenceProvider()], frozenset())
+    (done,) = [item.details for item in told if item.name == "placement.done"]
+    assert (done["placements"], done["copies"]) == (built.placements, 2)

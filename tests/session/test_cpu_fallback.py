@@ -12,6 +12,7 @@ from support.providers import FusingProvider
 import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.session.cpu_fallback import ENTRY
+from sardonyx.trace import Event, observe
 
 TEXT = "graph(x: float[2]) -> (y: float[2]) {\n a = Relu(x)\n y = Exp(a)\n}"
 
@@ -61,3 +62,13 @@ def test_the_entry_is_a_flag() -> None:
     options.add_session_config_entry(ENTRY, "true")
     with pytest.raises(ort.InvalidArgument, match=f"{ENTRY} is \"0\" or \"1\", got 'true'"):
         ort.InferenceSession(to_bytes(model(TEXT)), options)
+
+
+def test_falling_back_is_told() -> None:
+    """As an event, with the nodes and who runs them; without providers of one's own there is nothing to tell."""
+    told: list[Event] = []
+    with observe(told.append):
+        ort.InferenceSession(to_bytes(model(TEXT)), providers=[FusingProvider(("Relu",))])
+        ort.InferenceSession(to_bytes(model(TEXT)))
+    (fallback,) = [item.details for item in told if item.name == "placement.fallback"]
+    assert fallback == {"nodes": ["y"], "providers": ["ReferenceExecutionProvider"]}

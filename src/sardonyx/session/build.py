@@ -207,6 +207,7 @@ def compile_model(model: Model, options: SessionOptions, providers: Sequence[Pro
     with span("session.compile"):
         compiler = _Compiler(model, providers, options, left_out, profile, placements, writer)
         executor = compiler.compile_graph(model.graph, (), model.graph.name or "graph").executor
+    event("placement.done", model=model.label, placements=tuple(placements), copies=compiler.copy_count)
     if writer is not None:
         writer.write(model)
     model.graph.dismantle()  # programs hold what they need of weights, packed or as they are
@@ -289,6 +290,8 @@ class _Compiler:
         self._placements = placements
         self._watch = layout_watch(model, options)
         self._bodies: dict[Graph, Body] = {}
+        self.copy_count = 0
+        """How many values are copied between memories."""
 
     def compile_graph(self, graph: Graph, captures: tuple[Value, ...], label: str) -> _PlannedGraph:
         """Assign, cut, compile and plan `graph` and all graphs inside it."""
@@ -300,6 +303,7 @@ class _Compiler:
                     self._compile_bodies(node, label)
         entering = entering_transfers(cuts, captures)
         stages = insert_transfers(graph, cuts, entering)
+        self.copy_count += len(entering) + len(stages) - len(cuts)
         executor = executor_for(make_plan(graph, captures, stages, self._compile_part, entering), self._options)
         copies = [
             CopyStep(captures.index(move.value), place, HOST, move.target, move.provider, ())

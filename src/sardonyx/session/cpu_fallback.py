@@ -1,6 +1,7 @@
-"""The config entry `session.disable_cpu_ep_fallback`: an error where a node would run on a provider that the user did not name.
+"""Nodes that run on a provider which the user did not name: told as an event, or an error where that is forbidden.
 
-Set to "1", every node must run on one of the session's own providers. Naming the CPU provider and forbidding it is a contradiction.
+With the config entry `session.disable_cpu_ep_fallback` set to "1", each node must run on one of the session's own providers. Naming
+the CPU provider and forbidding it is a contradiction.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Collection, Sequence
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.partition.explain import Placement
 from sardonyx.session.options import SessionOptions, config_flag
+from sardonyx.trace import event
 
 __all__ = ["ENTRY", "check_named", "check_placed"]
 
@@ -34,8 +36,10 @@ def check_named(options: SessionOptions, named: Collection[str]) -> None:
 
 
 def check_placed(options: SessionOptions, named: Collection[str], placements: Sequence[Placement]) -> None:
-    """Raise Fail where a node runs on a provider that is not among `named`, with the nodes and why others do not run them."""
+    """Look for nodes that run on a provider which is not among `named`; raises Fail where that is forbidden, with the reasons."""
     others = [place for place in placements if place.provider not in named]
+    if others and named:
+        event("placement.fallback", nodes=[place.node for place in others], providers=sorted({place.provider for place in others}))
     if not others or not _is_forbidden(options):
         return
     shown = "; ".join(f"{place.op_type} {place.node!r} ({_reasons(place)})" for place in others[:_SHOWN])
