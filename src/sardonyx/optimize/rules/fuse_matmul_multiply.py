@@ -2,7 +2,7 @@
 
     Mul(MatMul(a, w), k)              ->      MatMul(a, w * k)                    for a constant k: a number, or one for each column
     Mul(Gemm(a, w, c?), k)            ->      Gemm(a, w * k, c * k)
-    Gemm(a, w, c?) {alpha, beta}      ->      Gemm(a, w * alpha, c * beta)        where alpha or beta is not 1
+    Gemm(a, w, c?) {alpha, beta}      ->      Gemm(a, w * alpha, c * beta)        where alpha or beta is not 1; any c where beta is
 
 and Div by k likewise, computed in float64 and rounded once.
 
@@ -73,7 +73,7 @@ def _gemm(op: Builder, match: Match, scale: Array) -> Value:
     columns = scale[:, None] if node.get("transB", 0) and scale.size > 1 else scale
     inputs = [match["a"], _scaled(op, match, "w", columns * alpha)]
     if match.get("c") is not None:
-        inputs.append(_scaled(op, match, "c", scale * beta))
+        inputs.append(match["c"] if match.tensor("c") is None else _scaled(op, match, "c", scale * beta))
     return op.Gemm(*inputs, _attributes=node.attributes, _version=node.version, alpha=1.0, beta=1.0)
 
 
@@ -85,16 +85,18 @@ def _scaled(op: Builder, match: Match, name: str, scale: Array) -> Value:
 
 
 def _gemm_pattern(op: PatternBuilder, a: Term, w: Term) -> Term:
-    return op.Gemm(a, op.constant(w), op.optional_constant("c"), _as="product")
+    return op.Gemm(a, op.constant(w), op.optional("c"), _as="product")
 
 
 def _check_gemm(match: Match) -> str | None:
     node = match.node("product")
-    alpha, beta = attribute_value(node, "alpha"), attribute_value(node, "beta")
-    if alpha == 1 and (beta == 1 or match.get("c") is None):
+    alpha, beta = attribute_value(node, "alpha"), 1 if match.get("c") is None else attribute_value(node, "beta")
+    if alpha == 1 and beta == 1:
         return "alpha and beta are 1"
     if beta == 0:
         return "beta is 0, under which C may hold anything"
+    if beta != 1 and match.tensor("c") is None:
+        return "beta scales a C that is no constant"
     return _weights_reason(match)
 
 

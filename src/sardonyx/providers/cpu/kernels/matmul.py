@@ -42,10 +42,11 @@ def _check(node: Node) -> str | None:
         return f"products of {left.dtype} and {right.dtype}"
     if not left.shape or not right.shape:
         return "the shape of the right side is not known"
-    if node.op_type == "Gemm":
-        return _check_gemm(node) if _is_matrix(right) else "the right side is no constant"
-    if left.shape[-1] != right.shape[-2:][0]:
+    is_checked_in_run = node.op_type == "Gemm" and right.constant is not None
+    if not is_checked_in_run and left.shape[-1] != (right.shape[-1] if node.get("transB", 0) else right.shape[-2:][0]):
         return "that the inner dimensions are equal depends on sizes"
+    if node.op_type == "Gemm":
+        return _check_gemm(node)
     if len(right.shape) > 2 and left.shape[:-2] != right.shape[:-2] and not _is_shared(left.shape):
         return "the matrices of a batch are broadcast"
     return None
@@ -56,14 +57,10 @@ def _is_shared(left: Shape) -> bool:
     return all(dim == 1 for dim in left[:-2])
 
 
-def _is_matrix(right: Value) -> bool:
-    return right.constant is not None and len(right.constant.shape) == 2
-
-
 def _check_gemm(node: Node) -> str | None:
-    if node.get("transA", 0) or node.get("alpha", 1.0) != 1.0 or node.get("beta", 1.0) != 1.0:
-        return "transA, alpha or beta is set"
     bias = node.input(2)
+    if node.get("transA", 0) or node.get("alpha", 1.0) != 1.0 or (bias is not None and node.get("beta", 1.0) != 1.0):
+        return "transA, alpha or beta is set"
     if bias is not None and access_of(node.outputs[0].shape, bias) is None:
         return "C is neither a row nor a whole matrix"
     return None
@@ -100,8 +97,9 @@ def lower(low: Lowering, group: Group) -> None:
     node = group.anchor
     left, right = low.of(node.inputs[0]), low.of(node.inputs[1])
     width = tiling(low.target).panel
+    is_turned = bool(node.get("transB", 0))
     if right.constant is not None and len(right.shape) <= 2:
-        columns = right.constant.T if node.op_type == "Gemm" and node.get("transB", 0) else right.constant
+        columns = right.constant.T if is_turned else right.constant
         matrix = columns if columns.ndim == 2 else columns[:, np.newaxis]
         packed = low.packed(pack_columns, matrix, width)
         constant = None if node.inputs[1] is None else node.inputs[1].constant
@@ -111,24 +109,29 @@ def lower(low: Lowering, group: Group) -> None:
         return
     if len(right.shape) == 1:
         right = Buffer(right.dtype, (*right.shape, 1), base=right)
-    K, N = right.shape[-2:]
+    K, N = reversed(right.shape) if is_turned else right.shape[-2:]
     packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-N // width), K, width))
-    _pack_in_run(low, right, packed, width)
+    _pack_in_run(low, right, packed, (K, N), is_turned)
     lower_product(low, group, left, packed, (K, N), right.shape[:-2])
 
 
-def _pack_in_run(low: Lowering, right: Buffer, packed: Buffer, width: int) -> None:
-    """Copy B (batch, K, N) to panels (batch, N / width, K, width); what is behind the last column stays as it is, unused."""
-    K, N = right.shape[-2:]
+def _pack_in_run(low: Lowering, right: Buffer, packed: Buffer, matrix: Shape, is_turned: bool) -> None:
+    """Copy B (batch, K, N), or (N, K) where it is turned, to panels (batch, N / width, K, width).
+
+    What is behind the last column stays as it is, unused.
+    """
+    K, N = matrix
+    width = packed.shape[-1]
+    to_row, to_column = (1, K) if is_turned else (N, 1)
     batch, whole, rest = product(right.shape[:-2]), N // width, N % width
-    from_matrix, to_matrix = Region(batch, K * N, packed.shape[1] * K * width), (whole * width, whole * width * K)
-    panels = [from_matrix, Region(whole, width, K * width), Region(K, N, width), Region(width, 1, 1)]
+    from_matrix = Region(batch, K * N, packed.shape[1] * K * width)
+    panels = [Region(whole, width * to_column, K * width), Region(K, to_row, width), Region(width, to_column, 1)]
     if whole != 0:
-        copy_region(low, "Pack", right, packed, panels)
+        copy_region(low, "Pack", right, packed, [from_matrix, *panels])
     if rest != 0:
-        source = Buffer(right.dtype, right.shape, right.constant, right, to_matrix[0])
-        place = Buffer(packed.dtype, packed.shape, base=packed, offset=to_matrix[1])
-        copy_region(low, "Pack", source, place, [from_matrix, Region(K, N, width), Region(rest, 1, 1)])
+        source = Buffer(right.dtype, right.shape, right.constant, right, whole * width * to_column)
+        place = Buffer(packed.dtype, packed.shape, base=packed, offset=whole * width * K)
+        copy_region(low, "Pack", source, place, [from_matrix, Region(K, to_row, width), Region(rest, to_column, 1)])
 
 
 def lower_product(low: Lowering, group: Group, left: Buffer, packed: Buffer, matrix: Shape, batch: Shape = ()) -> None:
