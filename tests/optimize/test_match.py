@@ -40,6 +40,7 @@ def test_constants_come_as_tensor_or_elements(match):
 def test_nodes_and_attributes_are_found_by_name(match):
     """Captured nodes and attributes, the root first among all nodes."""
     assert match.node("relu").op_type == "Relu"
+    assert (match.has("relu"), match.has("conv")) == (True, False)
     assert match.attribute("strides") == (2,)
     assert [node.op_type for node in match.nodes] == ["Conv", "Relu"]
     assert match.outputs == match.root.outputs

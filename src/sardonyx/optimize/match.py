@@ -53,6 +53,10 @@ class Match:
         """The node captured with `_as=name`; raises KeyError where the alternative without it matched."""
         return self._named[name]
 
+    def has(self, name: str) -> bool:
+        """Whether the alternative with a node captured by `name` matched."""
+        return name in self._named
+
     def attribute(self, name: str) -> Any:
         """The attribute captured with `op.attribute(name)`, Any as its kind decides; None where missing without default."""
         return self._attributes[name]

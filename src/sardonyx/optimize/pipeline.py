@@ -68,7 +68,14 @@ from sardonyx.optimize.rules.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
 from sardonyx.optimize.rules.fuse_group_norm import FUSE_GROUP_NORM, FUSE_GROUP_NORM_BIAS, FUSE_GROUP_NORM_SCALE
 from sardonyx.optimize.rules.fuse_hard_swish import FUSE_HARD_SWISH
 from sardonyx.optimize.rules.fuse_label_encoders import FUSE_LABEL_ENCODERS
-from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS, FUSE_LAYER_NORM_UNSCALED
+from sardonyx.optimize.rules.fuse_layer_norm import (
+    FUSE_LAYER_NORM,
+    FUSE_LAYER_NORM_AFFINE,
+    FUSE_LAYER_NORM_BIAS,
+    FUSE_LAYER_NORM_SCALE,
+    FUSE_LAYER_NORM_UNSCALED,
+)
+from sardonyx.optimize.rules.fuse_layer_norm_statistics import FUSE_LAYER_NORM_STATISTICS
 from sardonyx.optimize.rules.fuse_matmul_add import FUSE_MATMUL_ADD
 from sardonyx.optimize.rules.fuse_matmul_batchnorm import FUSE_MATMUL_BATCHNORM
 from sardonyx.optimize.rules.fuse_matmul_integer import FUSE_MATMUL_INTEGER, FUSE_MATMUL_INTEGER_BIAS
@@ -192,6 +199,9 @@ RULES: dict[Level, tuple[Rule, ...]] = {
     ),
     Level.EXTENDED: (
         FUSE_LAYER_NORM,
+        FUSE_LAYER_NORM_AFFINE,
+        FUSE_LAYER_NORM_STATISTICS,
+        FUSE_LAYER_NORM_SCALE,
         FUSE_LAYER_NORM_BIAS,
         FUSE_LAYER_NORM_UNSCALED,
         FUSE_RMS_NORM,

@@ -65,6 +65,23 @@ def test_twice_is_once_or_nothing(op_type):
     assert operators(model).count(op_type) == (0 if op_type == "Neg" else 1)
 
 
+def test_concat_of_one_that_is_not_empty():
+    """Inputs that are known to be empty along the axis add nothing."""
+    lines = "e: int64[1] = [3] f: int64[1] = [9] n: int64[1] = [1] c = Slice(a, e, f, n) b = Concat(c, a, c) {axis = -1}"
+    model, changed = clean(between(lines))
+    assert changed
+    assert model.graph.outputs[0].producer.inputs[0].producer.op_type == "Abs"
+
+
+def test_slices_of_all():
+    """A Slice of an unknown axis goes where it ends beyond any, and stays where it may leave something out."""
+    lines = "s: int64[1] = [0] e: int64[1] = [{}] b = Slice(a, s, e)"
+    _, changed = clean(between(lines.format(1000000000), "x: float[n, 3]"))
+    assert changed
+    _, changed = clean(between(lines.format(999999999), "x: float[n, 3]"))
+    assert not changed
+
+
 def test_not_not_and_logic_with_constants():
     """Double negation, and with true and or with false go."""
     text = """graph(x: bool[3]) -> (y) { t: bool[] = true f: bool[] = false

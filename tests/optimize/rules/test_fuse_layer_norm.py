@@ -7,7 +7,13 @@ from sardonyx.ir.verify import verify
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.rewrite import RuleSet, rewrite
-from sardonyx.optimize.rules.fuse_layer_norm import FUSE_LAYER_NORM, FUSE_LAYER_NORM_BIAS, FUSE_LAYER_NORM_UNSCALED
+from sardonyx.optimize.rules.fuse_layer_norm import (
+    FUSE_LAYER_NORM,
+    FUSE_LAYER_NORM_AFFINE,
+    FUSE_LAYER_NORM_BIAS,
+    FUSE_LAYER_NORM_SCALE,
+    FUSE_LAYER_NORM_UNSCALED,
+)
 
 
 def text(mean="ReduceMean(x, a)", square="Pow(d, two)", variance="ReduceMean(q, a)", scale="g: float[5] = ... 1", extra="",
@@ -95,3 +101,48 @@ def test_bias_has_the_same_numbers():
 def test_bias_declines(lines, reason):
     """A bias of another shape or that is no constant, a normalization that has one, and one whose mean is used, stay."""
     assert reason in declines(FUSE_LAYER_NORM_BIAS, BIASED.format(lines))
+
+
+def affine(shift="t = Mul(m, w) k = Sub(b, t)", bias="b: float[5] = ... 2", mean="ReduceMean(x, a)", result="u = Mul(x, w)"):
+    return f"""graph(x: float[batch, 3, 5]) -> (y) {{ g: float[5] = ... 1 {bias} e: float[] = 1e-3 a: int64[1] = [-1]
+        m = {mean} d = Sub(x, m) q = Mul(d, d) v = ReduceMean(q, a) p = Add(v, e) s = Sqrt(p) i = Reciprocal(s) w = Mul(i, g)
+        {shift} {result} y = Add(u, k) }}"""
+
+
+@pytest.mark.parametrize("options", [{}, {"shift": "n = Neg(m) t = Mul(n, w) k = Add(t, b)"}, {"mean": "GlobalAveragePool(x)"}])
+def test_affine_forms(options):
+    """The value times a weight plus a shift, both computed from the statistics, as TensorFlow's batch_normalization writes it."""
+    model, fired = apply_rule(FUSE_LAYER_NORM_AFFINE, affine(**options))
+    assert fired == 1
+    assert operators(model) == ["LayerNormalization"]
+
+
+@pytest.mark.parametrize(("options", "reason"), [
+    ({"bias": "b: float[1] = [0.5]"}, "bias is float (1,), expected float (5,)"),
+    ({"shift": "t = Mul(m, i) k = Sub(b, t)"}, "no match"),
+    ({"result": "u = Mul(d, w)"}, "no match"),
+])  # fmt: skip
+def test_affine_declines(options, reason):
+    """A bias of another shape, a shift of another weight, another value."""
+    assert reason in declines(FUSE_LAYER_NORM_AFFINE, affine(**options))
+
+
+SCALED = "graph(x: float[2, 5], u: float[5]) -> (y) {{ g: float[5] = ... 1 {} }}"
+
+
+def test_factor_joins_the_scale():
+    """A constant that multiplies the normalization multiplies its scale."""
+    lines = "f: float[5] = ... 2 n = LayerNormalization(x, g) y = Mul(n, f)"
+    model, fired = apply_rule(FUSE_LAYER_NORM_SCALE, SCALED.format(lines))
+    assert fired == 1
+    assert operators(model) == ["LayerNormalization"]
+
+
+@pytest.mark.parametrize(("lines", "reason"), [
+    ("f: float[1] = ... 2 n = LayerNormalization(x, g) y = Mul(n, f)", "the factor is float (1,), expected float (5,)"),
+    ("f: float[5] = ... 2 n = LayerNormalization(x, g, f) y = Mul(n, f)", "no match"),
+    ("n = LayerNormalization(x, g) y = Mul(n, u)", "no match"),
+])  # fmt: skip
+def test_factor_declines(lines, reason):
+    """A factor of another shape, after a bias, or that is no constant."""
+    assert reason in declines(FUSE_LAYER_NORM_SCALE, SCALED.format(lines))

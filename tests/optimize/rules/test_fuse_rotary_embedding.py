@@ -31,6 +31,14 @@ def test_fires_with_the_same_numbers(angles, turn):
     assert operators(model)[-1] == "RotaryEmbedding"
 
 
+def test_angles_that_turn_backwards():
+    """Where the other half is negated, the sines are."""
+    turn = TURN.replace("m = Neg(l) t = Concat(m, h)", "m = Neg(h) t = Concat(l, m)")
+    model, fired = apply_rule(FUSE_ROTARY_EMBEDDING, text(turn=turn), symbols=SYMBOLS)
+    assert fired == 1
+    assert operators(model)[-2:] == ["Neg", "RotaryEmbedding"]
+
+
 def test_one_batch_of_angles():
     """Where one batch of angles is for all, batches are seen as heads."""
     model, fired = apply_rule(FUSE_ROTARY_EMBEDDING, text(p="float[1, s, 1]"), symbols=SYMBOLS)
@@ -51,7 +59,7 @@ def test_tables_of_cosines():
     ({"x": "b, h, s, 8"}, "expected known heads"),
     ({"x": "b, 5, s, 8", "p": "float[b, s, 1]", "angles": ANGLES.replace("Unsqueeze(si, one)", "Unsqueeze(si, z)")
         .replace("g =", "z: int64[1] = [2] g =").replace("Unsqueeze(co, one)", "Unsqueeze(co, z)")}, "for all heads"),
-    ({"turn": TURN.replace("Concat(m, h)", "Concat(h, m)")}, "no match"),
+    ({"turn": TURN.replace("Concat(m, h)", "Concat(h, m)")}, "not made of the pairs of x"),
     ({"turn": TURN.replace("Neg(l)", "Abs(l)")}, "no match"),
     ({"turn": TURN + " w = Neg(t)", "outputs": "y, w"}, "no match"),
     ({"angles": ANGLES.replace("Concat(g, g)", "Concat(g, q)").replace("e =", "q = Neg(g) e =")}, "not known to be equal"),

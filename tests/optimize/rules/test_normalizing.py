@@ -28,6 +28,31 @@ def test_each_form(lines):
     assert operators(model) == ["RMSNormalization"]
 
 
+@pytest.mark.parametrize("lines", ["r = Sqrt(p) i = Reciprocal(r)", "r = Sqrt(p) i = Div(one, r)", "i = Pow(p, minus)"])
+def test_scaled_before(lines):
+    """A scale may multiply the reciprocal."""
+    model, fired = apply_rule(FUSE_RMS_NORM, text(lines, scale="n = Mul(i, g) y = Mul(x, n)"))
+    assert fired == 1
+    assert operators(model) == ["RMSNormalization"]
+
+
+@pytest.mark.parametrize(("shape", "scale", "reason"), [
+    ("batch, 3, 5", "[5]", None),
+    ("batch, 3, 4, 5", "[4, 5]", None),
+    ("batch, 3, 4, 5", "[5]", "expected float (4, 5)"),
+])  # fmt: skip
+def test_a_pool_is_a_mean(shape, scale, reason):
+    """A GlobalAveragePool is the mean over all axes but the first two."""
+    lines = text(FORMS["divided by Sqrt"], shape).replace("ReduceMean(q, a)", "GlobalAveragePool(q)")
+    lines = lines.replace("g: float[5]", f"g: float{scale}")
+    if reason is None:
+        model, fired = apply_rule(FUSE_RMS_NORM, lines)
+        assert fired == 1
+        assert operators(model) == ["RMSNormalization"]
+    else:
+        assert reason in declines(FUSE_RMS_NORM, lines)
+
+
 def test_without_epsilon():
     """Where nothing is added to the mean, epsilon is 0."""
     model, fired = apply_rule(FUSE_RMS_NORM, text(FORMS["divided by Sqrt"], mean="").replace("Sqrt(p)", "Sqrt(m)"))

@@ -9,7 +9,7 @@ from sardonyx.optimize.rules.rotary_pairs import Pairs, read_pairs
 
 CONSTANTS = """z: int64[1] = [0] one: int64[1] = [1] two: int64[1] = [2] ax: int64[1] = [3] last: int64[1] = [-1]
     far: int64[1] = [9223372036854775807] seven: int64[1] = [7] six: int64[1] = [6] five: int64[5] = [0, 0, 0, 4, 2]
-    uneven: int64[2] = [2, 6]"""
+    uneven: int64[2] = [2, 6] four: int64[4] = [0, 0, 0, 4]"""
 
 
 def read(lines: str) -> Pairs | None:
@@ -24,6 +24,7 @@ def read(lines: str) -> Pairs | None:
     ("p = Slice(x, z, far, ax, two) q = Slice(x, one, far, last, two)", "x", True),
     ("p = Slice(x, z, seven, ax, two) q = Slice(x, one, far, ax, two)", "x", True),
     ("t = Reshape(x, five) v, w = Split(t) {axis = 4, num_outputs = 2} p = Squeeze(v, last) q = Squeeze(w, last)", "t", True),
+    ("t = Reshape(x, five) v, w = Split(t) {axis = 4, num_outputs = 2} p = Reshape(v, four) q = Squeeze(w, last)", "t", True),
 ])  # fmt: skip
 def test_reads(lines, source, is_alternating):
     """Halves of the last axis, every second element of it, and columns of two."""

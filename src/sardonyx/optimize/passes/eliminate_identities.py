@@ -15,13 +15,18 @@ from sardonyx.optimize.edit import overridable_values, remove_dead, replace_valu
 __all__ = ["ELIMINATE_IDENTITIES"]
 
 
+_BEYOND_ANY_END = 1_000_000_000
+"""No axis is that long."""
+
+
 class _EliminateIdentities:
     """Replace the output of a node that changes nothing by its input.
 
-        Identity; Dropout in inference; Concat, Sum, Max, Min, Mean of one input; Split into one part
+        Identity; Dropout in inference; Sum, Max, Min, Mean of one input; Concat of one that is not empty; Split into one part
         Cast, CastLike to the type that the input has
         Transpose with perm 0, 1, 2 …
         Reshape, Expand, Flatten, Squeeze, Unsqueeze, Tile, Slice with step 1, Pad: where the output has the input's shape
+        Slice with step 1 from 0 to 1000000000 or more, as tf2onnx writes the end of an axis
         x + 0, x - 0, x * 1, x / 1, x ** 1, x and true, x or false: where the output has the type and shape of x
         f(f(x)) for Relu, Abs, Ceil, Floor, Round, Sign     ->  f(x)
         f(f(x)) for Not, Neg, BitwiseNot                    ->  x
@@ -84,6 +89,13 @@ def _only_input(look: _Look, node: Node) -> Value | None:
     return node.inputs[0] if len(node.inputs) == 1 else None
 
 
+def _only_full_input(look: _Look, node: Node) -> Value | None:
+    """The one input of a Concat that is not known to be empty along its axis."""
+    axis = int(node.get("axis", 1))
+    full = [value for value in node.inputs if value is None or not value.shape or value.shape[axis] != 0]
+    return full[0] if len(full) == 1 else None
+
+
 def _dropout(look: _Look, node: Node) -> Value | None:
     if node.version < 7:
         return node.inputs[0] if node.get("is_test", 0) else None
@@ -123,7 +135,12 @@ def _tile(look: _Look, node: Node) -> Value | None:
 
 def _slice(look: _Look, node: Node) -> Value | None:
     steps = node.input(4)
-    return node.inputs[0] if _same_shape(node) and (steps is None or look.is_constant(steps, 1)) else None
+    is_all = _same_shape(node) or (look.is_constant(node.input(1), 0) and _are_ends(look.constant(node.input(2))))
+    return node.inputs[0] if is_all and (steps is None or look.is_constant(steps, 1)) else None
+
+
+def _are_ends(ends: Array | None) -> bool:
+    return ends is not None and bool((ends >= _BEYOND_ANY_END).all())
 
 
 def _pad(look: _Look, node: Node) -> Value | None:
@@ -182,7 +199,7 @@ _CASES: dict[str, Callable[[_Look, Node], Value | None]] = {
     "Cast": _cast,
     "CastLike": _cast_like,
     "Ceil": _idempotent,
-    "Concat": _only_input,
+    "Concat": _only_full_input,
     "Div": _neutral(1, both=False),
     "Dropout": _dropout,
     "Expand": _reshaped,

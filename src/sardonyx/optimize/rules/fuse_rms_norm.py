@@ -3,6 +3,7 @@
     m = ReduceMean(Pow(x, 2), axes)                               or Mul(x, x)
     n = Div(x, Sqrt(Add(m, epsilon)))                             or times the reciprocal, in its forms (normalizing.py)
     y = Mul(n, scale)                             ->      y = RMSNormalization(x, scale) {axis, epsilon}
+    y = Mul(x, Mul(Reciprocal(Sqrt(…)), scale))   ->      y = RMSNormalization(x, scale) {axis, epsilon}
 
     n, where no constant scale follows            ->      n = RMSNormalization(x, 1) {axis, epsilon}
 
@@ -24,9 +25,11 @@ from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.rules.normalizing import (
     Normalized,
     divided_by_root,
+    mean_of,
     normalized_by,
     ones_for,
     scale_reason,
+    scaled,
     unscaled_reason,
 )
 from sardonyx.optimize.terms import Term
@@ -34,13 +37,16 @@ from sardonyx.optimize.terms import Term
 __all__ = ["FUSE_RMS_NORM", "FUSE_RMS_NORM_UNSCALED"]
 
 
+def _mean_square(op: PatternBuilder, x: Term) -> Term:
+    return mean_of(op, op.any_of(op.Pow(x, 2), op.Mul(x, x)), "mean")
+
+
 def _unscaled_pattern(op: PatternBuilder, x: Term) -> Term:
-    square = op.any_of(op.Pow(x, 2), op.Mul(x, x))
-    return divided_by_root(op, x, op.ReduceMean(square, op.rest("axes"), _as="mean"))
+    return divided_by_root(op, x, _mean_square(op, x))
 
 
 def _pattern(op: PatternBuilder, x: Term, scale: Term) -> Term:
-    return op.Mul(_unscaled_pattern(op, x), op.constant(scale))
+    return scaled(op, x, _mean_square(op, x), scale)
 
 
 def _check(match: Match) -> str | Normalized:

@@ -1,6 +1,7 @@
 """Find rotary position embeddings that are written out.
 
     y = Add(Mul(x, cos), Mul(Concat(Neg(b), a), sin))                                 ->      y = RotaryEmbedding(x, c, s)
+    y = Add(Mul(x, cos), Mul(Concat(b, Neg(a)), sin))                                 ->      y = RotaryEmbedding(x, c, Neg(s))
     y = Concat(Sub(Mul(a, c), Mul(b, s)), Add(Mul(b, c), Mul(a, s)))                  ->      y = RotaryEmbedding(x, c, s)
 
 where a and b are the first and the second elements of the pairs of x (rotary_pairs.py), and cos and sin hold c and s for both of
@@ -52,16 +53,23 @@ class _Learned:
     """Cosines and sines."""
     angles_shape: Shape
     """Which they have in the graph."""
+    is_backwards: bool = False
+    """Whether it is turned by the negative angles."""
 
 
 def _pattern(op: PatternBuilder, x: Term, cos: Term, sin: Term, first: Term, second: Term) -> Term:
+    backwards = op.Concat(second, op.Neg(first, _as="backwards"), _as="joined")
     halves = op.Concat(op.Neg(second), first, _as="joined")
-    turned = op.any_of(halves, op.Reshape(_stacked(op, op.Neg(second), first), op.rest("shape")))
+    turned = op.any_of(halves, backwards, op.Reshape(_stacked(op, op.Neg(second), first), op.rest("shape")))
     return op.Add(op.Mul(x, cos), op.Mul(turned, sin))
 
 
 def _stacked(op: PatternBuilder, first: Term, second: Term) -> Term:
-    return op.Concat(op.Unsqueeze(first, op.rest("axes")), op.Unsqueeze(second, op.rest("axes_too")), _as="joined")
+    return op.Concat(_column(op, first, "left"), _column(op, second, "right"), _as="joined")
+
+
+def _column(op: PatternBuilder, value: Term, name: str) -> Term:
+    return op.any_of(op.Unsqueeze(value, op.rest(name)), op.Reshape(value, op.rest(name)))
 
 
 def _pairs_pattern(op: PatternBuilder, first: Term, second: Term, cos: Term, sin: Term) -> Term:
@@ -80,7 +88,8 @@ def _check(match: Match) -> str | _Learned:
         return "cos and sin are not known to be equal for both of a pair"
     if match.outputs[0].shape != x.shape:
         return f"what is turned is {match.outputs[0].shape}, x {x.shape}"
-    return _learn(match, pairs, (cos, sin))
+    learned = _learn(match, pairs, (cos, sin))
+    return learned if isinstance(learned, str) else dataclasses.replace(learned, is_backwards=match.has("backwards"))
 
 
 def _check_pairs(match: Match) -> str | _Learned:
@@ -111,8 +120,8 @@ def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
     x = learned.pairs.whole(op, len(learned.shape))
     is_alternating = learned.pairs.is_alternating
     build = _turn_heads if learned.heads_axis == HEADS else _turn_tokens
-    angles = [part.build(op, learned.angles_shape, learned.heads_axis, is_alternating=is_alternating) for part in learned.angles]
-    return build(op, x, learned.shape, angles, 1 if is_alternating else None)
+    cos, sin = (part.build(op, learned.angles_shape, learned.heads_axis, is_alternating=is_alternating) for part in learned.angles)
+    return build(op, x, learned.shape, [cos, op.Neg(sin) if learned.is_backwards else sin], 1 if is_alternating else None)
 
 
 def _replace_pairs(op: Builder, match: Match, learned: _Learned) -> Value:

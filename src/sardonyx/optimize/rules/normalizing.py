@@ -2,7 +2,8 @@
 
     Div(value, root)      Mul(value, Reciprocal(root))      Mul(value, Div(1, root))      Mul(value, Pow(mean + epsilon, -0.5))
 
-with root = Sqrt(mean + epsilon) or Pow(mean + epsilon, 0.5); without an epsilon it is 0.
+with root = Sqrt(mean + epsilon) or Pow(mean + epsilon, 0.5); without an epsilon it is 0. A mean is a ReduceMean, or over all axes
+but the first two a GlobalAveragePool. A scale may multiply the quotient, or the reciprocal before it multiplies the value.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder
 from sardonyx.optimize.terms import Term, attribute_value
 
-__all__ = ["Normalized", "divided_by_root", "normalized_by", "ones_for", "scale_reason", "unscaled_reason"]
+__all__ = ["Normalized", "divided_by_root", "inverse_root", "mean_of", "normalized_by", "ones_for", "scale_reason", "scaled",
+           "unscaled_reason"]  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,12 +33,35 @@ class Normalized:
     """What is added to the mean under the root."""
 
 
+def mean_of(op: PatternBuilder, value: Term, name: str) -> Term:
+    """A mean of `value`, whose node is captured by `name`."""
+    return op.any_of(op.ReduceMean(value, op.rest(f"{name}_axes"), _as=name), op.GlobalAveragePool(value, _as=name))
+
+
+def _shifted(op: PatternBuilder, mean: Term) -> Term:
+    return op.any_of(op.Add(mean, op.constant("epsilon")), mean)
+
+
+def _root(op: PatternBuilder, shifted: Term) -> Term:
+    return op.any_of(op.Sqrt(shifted), op.Pow(shifted, op.number(0.5)))
+
+
+def inverse_root(op: PatternBuilder, mean: Term) -> Term:
+    """1 divided by the root of `mean` and the constant "epsilon"."""
+    shifted = _shifted(op, mean)
+    root = _root(op, shifted)
+    return op.any_of(op.Reciprocal(root), op.Div(1, root), op.Pow(shifted, op.number(-0.5)))
+
+
 def divided_by_root(op: PatternBuilder, value: Term, mean: Term) -> Term:
     """`value` divided by the root of `mean` and the constant "epsilon"."""
-    shifted = op.any_of(op.Add(mean, op.constant("epsilon")), mean)
-    root = op.any_of(op.Sqrt(shifted), op.Pow(shifted, op.number(0.5)))
-    inverse = op.any_of(op.Reciprocal(root), op.Div(1, root), op.Pow(shifted, op.number(-0.5)))
-    return op.any_of(op.Div(value, root), op.Mul(value, inverse))
+    return op.any_of(op.Div(value, _root(op, _shifted(op, mean))), op.Mul(value, inverse_root(op, mean)))
+
+
+def scaled(op: PatternBuilder, value: Term, mean: Term, scale: Term) -> Term:
+    """The same times the constant `scale`."""
+    quotient = op.Mul(divided_by_root(op, value, mean), op.constant(scale))
+    return op.any_of(quotient, op.Mul(value, op.Mul(inverse_root(op, mean), op.constant(scale))))
 
 
 def normalized_by(match: Match, *means: str) -> Normalized | str:
@@ -53,8 +78,10 @@ def normalized_by(match: Match, *means: str) -> Normalized | str:
 
 
 def _last_axes(match: Match, node: Node) -> int | None:
-    """The first axis, counted from the end, of a reduction over the last axes that keeps them; None for any other."""
+    """The first axis, counted from the end, of a mean over the last axes that keeps them; None for any other."""
     value = node.inputs[0]
+    if node.op_type == "GlobalAveragePool":
+        return 2 - len(value.shape) if value is not None and value.shape is not None else None
     axes = node.get("axes")
     if axes is None:
         found = small_constant(node.input(1), match.place.overridable)

@@ -84,21 +84,13 @@ def scale_of(node: Node) -> Scale | None:
 def bytes_reason(match: Match, *names: str) -> str | None:
     """Why the tensors captured under `names` are not all of 8 bits with one scale each; None where they are."""
     for name in names:
-        node = match.node(f"{name}/dequantize" if _has(match, f"{name}/dequantize") else f"{name}/quantize")
+        node = match.node(f"{name}/dequantize" if match.has(f"{name}/dequantize") else f"{name}/quantize")
         scale = scale_of(node)
         if scale is None or not scale.is_single or not 0 < float(scale.scale) < np.inf:
             return f"{name} has no single scale of float32 above 0"
         if scale.dtype not in EIGHT_BITS:
             return f"{name} is {scale.dtype}, expected int8 or uint8"
     return None
-
-
-def _has(match: Match, name: str) -> bool:
-    try:
-        match.node(name)
-    except KeyError:
-        return False
-    return True
 
 
 def zero_point_of(op: Builder, node: Node) -> Value:

@@ -41,7 +41,7 @@ def read_pairs(first: Value, second: Value, overridable: frozenset[Value]) -> Pa
         return None
     if left.op_type == right.op_type == "Slice":
         return _read_slices(left, right, overridable)
-    if left.op_type == right.op_type == "Squeeze":
+    if left.op_type in ("Squeeze", "Reshape") and right.op_type in ("Squeeze", "Reshape"):
         return _read_columns(first, second)
     is_split = left is right and _splits_in_two(left) and (first.index, second.index) == (0, 1)
     source = left.inputs[0]
@@ -83,5 +83,6 @@ def _read_columns(first: Value, second: Value) -> Pairs | None:
         return None
     node = left.producer
     source = node.inputs[0]
-    is_first = _splits_in_two(node) and (left.index, right.index) == (0, 1) and left.shape == (*(first.shape or ()), 1)
+    is_column = left.shape == right.shape == (*(first.shape or ()), 1)
+    is_first = _splits_in_two(node) and (left.index, right.index) == (0, 1) and is_column
     return Pairs(source, is_alternating=True, is_split=True) if is_first and source is not None else None
