@@ -38,6 +38,8 @@ class Unit:
     """Who runs it."""
     capability: Capability
     """The claim that it comes from, cut down to its own nodes."""
+    stream: int = 0
+    """Units of two streams are never in one partition."""
 
 
 @dataclasses.dataclass(slots=True)

@@ -109,8 +109,8 @@ def _schedule(order: Sequence[Unit], edges: _Edges, start: str) -> list[list[Uni
 
 
 def _seat(unit: Unit) -> str:
-    """Whose turn a unit is taken in: its provider's, or one of its own."""
-    return f"{unit.provider.name}/{id(unit)}" if unit.capability.alone else unit.provider.name
+    """Whose turn a unit is taken in: its provider's and stream's, or one of its own."""
+    return f"{unit.provider.name}/{id(unit)}" if unit.capability.alone else f"{unit.provider.name}:{unit.stream}"
 
 
 def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], asked: dict[Value, set[Unit]], name: str) -> Cut:

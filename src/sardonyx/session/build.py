@@ -44,6 +44,7 @@ from sardonyx.session.function_bodies import expand, keep_claimed_calls
 from sardonyx.session.layout_steps import layout_watch
 from sardonyx.session.memory_limits import COLLECT_ENTRY, accountant_for, beside
 from sardonyx.session.memory_stats import MemoryRecorder
+from sardonyx.session.node_streams import split_streams
 from sardonyx.session.optimization import fix_dimensions, load_model, optimize_model, read_settings, save_optimized
 from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.placement_options import read_placement
@@ -317,6 +318,8 @@ class _Compiler:
             assignment = self._assign(graph)
         if assignment.orphans:
             raise _no_provider(assignment.orphans[0], assignment.declined.get(assignment.orphans[0], {}))
+        if graph is self._model.graph:
+            split_streams(graph, assignment.units, self._options)
         cuts, broken = cut(graph, assignment.units, f"{label}_")
         while broken:
             for unit in broken:
