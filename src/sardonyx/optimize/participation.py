@@ -46,6 +46,7 @@ FUSED: Mapping[str, frozenset[str]] = {
     "fuse_skip_normalization": _SKIP_NORMALIZATIONS,
     "fuse_skip_normalization_biased_sum": _SKIP_NORMALIZATIONS,
     "fuse_skip_normalization_sum": _SKIP_NORMALIZATIONS,
+    "turn_vector_product": frozenset(["FusedMatMul"]),
 }
 """Rule -> the fused operators that it makes: it takes part where a provider prefers one of them."""
 

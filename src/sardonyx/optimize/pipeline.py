@@ -169,7 +169,6 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_PAD,
         FUSE_RELU_CLIP,
         FUSE_GEMM_TRANSPOSE,
-        TURN_VECTOR_PRODUCT,
         MERGE_TRANSPOSES,
         SKIP_RESHAPES_AROUND_TRANSPOSE,
         MERGE_RESHAPES,
@@ -252,6 +251,7 @@ JOINS: dict[Level, tuple[Rule, ...]] = {
     Level.EXTENDED: (
         FUSE_CONV_ACTIVATION,
         FUSE_GEMM_ACTIVATION,
+        TURN_VECTOR_PRODUCT,
         FUSE_MATMUL_TRANSPOSE,
         FUSE_MATMUL_SCALE,
         FUSE_BIAS_GELU,

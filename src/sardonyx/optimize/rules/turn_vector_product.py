@@ -3,6 +3,8 @@
     MatMul(Transpose(a), v)           ->      MatMul(v, a)            for a vector v
     MatMul(v, Transpose(b))           ->      MatMul(b, v)
 
+as FusedMatMul reads transposed operands, but of two matrices only.
+
 Left alone:
     a transpose that does anything but exchange the last two dimensions, and one that has other users
     v whose rank is not known to be 1
@@ -11,6 +13,7 @@ Left alone:
 from __future__ import annotations
 
 from sardonyx.ir import Value
+from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -38,4 +41,4 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.MatMul(*operands, _version=match.root.version)
 
 
-TURN_VECTOR_PRODUCT = Rule("turn_vector_product", _pattern, _replace, _check)
+TURN_VECTOR_PRODUCT = Rule("turn_vector_product", _pattern, _replace, _check, Level.EXTENDED)
