@@ -7,7 +7,7 @@ import pytest
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import Fail
-from sardonyx.provider import HOST, PrefersQuantized, check_cancelled, reset_cancellation, set_cancellation
+from sardonyx.provider import HOST, PrefersOperators, check_cancelled, reset_cancellation, set_cancellation
 
 
 def test_a_view_shares_the_bytes_of_its_buffer() -> None:
@@ -42,7 +42,7 @@ def test_a_preference_for_quantized_operators_is_an_attribute() -> None:
     """A provider that names some says so; others need not know of it."""
 
     class Integers:
-        quantized_operators = frozenset(["QLinearConv"])
+        preferred_operators = frozenset(["QLinearConv"])
 
-    assert isinstance(Integers(), PrefersQuantized)
-    assert not isinstance(HOST, PrefersQuantized)
+    assert isinstance(Integers(), PrefersOperators)
+    assert not isinstance(HOST, PrefersOperators)

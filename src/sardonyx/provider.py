@@ -43,7 +43,7 @@ __all__ = [
     "LeavesOutWeights",
     "Memory",
     "Partition",
-    "PrefersQuantized",
+    "PrefersOperators",
     "Program",
     "Provider",
     "TensorSpec",
@@ -251,11 +251,11 @@ class Provider(Protocol):
 
 
 @runtime_checkable
-class PrefersQuantized(Protocol):
-    """A provider that computes quantized operators faster than the float operators between Q and DQ that they stand for."""
+class PrefersOperators(Protocol):
+    """A provider that has operators which stand for several, and computes them faster than these."""
 
-    quantized_operators: frozenset[str]
-    """Their names without domain, such as "QLinearConv" and "QGemm"; `optimize/participation.py` lists those that are made. With
+    preferred_operators: frozenset[str]
+    """Their names without domain, such as "QLinearConv" and "FusedConv"; `optimize/participation.py` lists those that are made. With
     "QuantizeLinear" and "DequantizeLinear" quantized models come as they are."""
 
 

@@ -175,7 +175,7 @@ class _Integers(ReferenceProvider):
     """A provider that says it is better at integers."""
 
     name = "IntegerExecutionProvider"
-    quantized_operators = frozenset(["QLinearConv"])
+    preferred_operators = frozenset(["QLinearConv"])
 
 
 def _operators(session: InferenceSession) -> list[str]:

@@ -32,7 +32,7 @@ from sardonyx.partition.measured import predict
 from sardonyx.partition.placement import pin, placed_nodes
 from sardonyx.partition.profile import Profile, key_of_graph, load_profile
 from sardonyx.partition.transfers import entering_transfers, insert_transfers
-from sardonyx.provider import HOST, Body, PrefersQuantized, Program, Provider
+from sardonyx.provider import HOST, Body, PrefersOperators, Program, Provider
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.plan import CopyStep, make_plan
 from sardonyx.runtime.run_step import copy
@@ -183,7 +183,7 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
     names = [provider.name for provider in providers]
     pin(model, read_placement(options, names).pins, names)
     with span("session.optimize"):
-        preferred = _quantized_operators(providers)
+        preferred = _preferred_operators(providers)
         report = optimize_model(model, options, settings, preferred=None if settings.filepath else preferred)
         _check_types(model)
         if settings.filepath:
@@ -192,13 +192,13 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
             save_optimized(model, settings)
             optimize_model(model, options, dataclasses.replace(settings, filepath=""), preferred=preferred)
         if widen_model(model, able, options, widened_for):
-            optimize_model(model, options, dataclasses.replace(settings, filepath=""), preferred=_quantized_operators(able))
+            optimize_model(model, options, dataclasses.replace(settings, filepath=""), preferred=_preferred_operators(able))
     return Prepared(declared, defaults, report)
 
 
-def _quantized_operators(providers: Sequence[Provider]) -> frozenset[str]:
-    """What the providers would rather run with integers."""
-    return frozenset(name for item in providers if isinstance(item, PrefersQuantized) for name in item.quantized_operators)
+def _preferred_operators(providers: Sequence[Provider]) -> frozenset[str]:
+    """The quantized and fused operators that the providers would rather run than what they stand for."""
+    return frozenset(name for item in providers if isinstance(item, PrefersOperators) for name in item.preferred_operators)
 
 
 def compile_model(model: Model, options: SessionOptions, providers: Sequence[Provider], left_out: Mapping[str, str],

@@ -27,7 +27,7 @@ class OpenVinoProvider:
     name = NAME
     preferred_layout = Layout.NCHW
     memory: Memory = HOST
-    quantized_operators = frozenset(["DequantizeLinear", "QuantizeLinear"])
+    preferred_operators = frozenset(["DequantizeLinear", "QuantizeLinear"])
 
     def __init__(self, device: str, properties: Mapping[str, Any]) -> None:
         """Make a provider for `device`; `properties` are OpenVINO's, of any type that it takes."""
