@@ -133,3 +133,17 @@ def test_an_order_of_strangers_is_refused() -> None:
     """With what is near."""
     with pytest.raises(ort.InvalidArgument, match="order of placement names provider 'Bb'"):
         ask_in_order([("B", {}, None)], ["Bb"])
+
+
+def test_a_function_of_the_model_is_placed_by_its_name() -> None:
+    """What comes of its calls runs there, though they are expanded; a call that is placed by its own name stays there."""
+    text = """graph(x: float[2]) -> (y: float[2]) {\na = local.Turn(x) @one\nb = Relu(a)\ny = local.Turn(b) @two\n}
+    function local.Turn(a) -> (b) {
+        opset 21
+        c = Neg(a)
+        b = Exp(c)
+    }"""
+    options = _options(place="local.Turn=Other;node:two=Own")
+    providers = [FusingProvider({"Neg", "Exp", "Relu"}, name, fuse=False) for name in ("Own", "Other")]
+    session = ort.InferenceSession(to_bytes(model(text)), options, providers=providers)
+    assert [place.provider for place in session.explain()] == ["Other", "Other", "Own", "Own", "Own"]

@@ -98,3 +98,15 @@ def test_an_entry_point_of_another_package_makes_its_provider_available(tmp_path
             make_providers(requested(["BrokenProvider"], None, ()))
     finally:
         sys.modules.pop("plugged_package", None)
+
+
+def test_two_providers_of_one_name_are_refused() -> None:
+    """A provider that was made would be lost without a word."""
+    with pytest.raises(InvalidArgument, match="two of the session's providers are called 'Own'"):
+        requested([FusingProvider((), "Own"), FusingProvider((), "Own")], None, ())
+
+
+def test_a_text_is_no_list_of_providers() -> None:
+    """Its letters would be taken for names."""
+    with pytest.raises(InvalidArgument, match=f"got the text '{REFERENCE}'; write \\['{REFERENCE}'\\]"):
+        requested(REFERENCE, None, ())

@@ -8,7 +8,7 @@
 A model may say it itself: the metadata "sardonyx.provider" of a node names its provider. The nearest wins: a node's name, its
 index, its own "sardonyx.provider", its annotation, its operator. Names, indices and annotations are those of the file: before
 optimization `pin` notes them in the metadata of the nodes, which new nodes inherit from those that they replace; no rule replaces
-nodes that are placed apart. Operators are those that reach the partitioner.
+nodes that are placed apart. Operators are those that reach the partitioner, and functions of the model.
 """
 
 from __future__ import annotations
@@ -128,6 +128,7 @@ def pin(model: Model, pins: Pins, providers: Sequence[str]) -> None:
     if pins.nodes:
         _pin_names(nodes, {name: targets[f"node:{name}"] for name in pins.nodes})
     called = {f"{domain}.{name}" for domain, name, _ in model.functions}
+    _pin_calls(nodes, {name: targets[name] for name in called & pins.operators.keys()})
     _check_operators(pins.operators, {_operator(node) for node in nodes} | called)
 
 
@@ -203,6 +204,13 @@ def _pin_names(nodes: Iterable[Node], wanted: Mapping[str, str]) -> None:
                 break
     for name in sorted(missing):
         raise InvalidArgument(f"the placement names node {name!r}, which the model does not have{_hint(name, known)}")
+
+
+def _pin_calls(nodes: Iterable[Node], wanted: Mapping[str, str]) -> None:
+    """Place calls of functions, which may be expanded: what comes of one runs where it was placed."""
+    for node in nodes if wanted else ():
+        if _operator(node) in wanted and PROVIDER_KEY not in (node.metadata or {}):
+            _note(node, wanted[_operator(node)])
 
 
 def _check_operators(names: Iterable[str], present: Collection[str]) -> None:

@@ -114,6 +114,8 @@ def requested(providers: Sequence[ProviderRequest] | None, options: Sequence[Map
         InvalidArgument: a request is malformed, the lists differ in length, or a name is unknown. A provider that onnxruntime
             has and this machine lacks is passed over with a UserWarning.
     """
+    if isinstance(providers, str):
+        raise InvalidArgument(f"providers is a list of providers, got the text {providers!r}; write [{providers!r}]")
     if providers is None:
         if options:
             raise InvalidArgument("provider_options are given without providers; name the providers that they belong to")
@@ -126,6 +128,8 @@ def requested(providers: Sequence[ProviderRequest] | None, options: Sequence[Map
     for index, request in enumerate(chosen):
         name, own, made = _split(request)
         if name in (earlier for earlier, _, _ in result):
+            if made is not None:
+                raise InvalidArgument(f"two of the session's providers are called {name!r}; give each a name of its own")
             continue
         if made is None and name not in get_available_providers():
             _pass_over(name)
