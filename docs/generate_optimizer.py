@@ -11,9 +11,10 @@ from pathlib import Path
 
 from sardonyx.optimize.contract import Level, Pass
 from sardonyx.optimize.names import ELSEWHERE, NAMES
-from sardonyx.optimize.participation import FLOATS, FUSED, OPTIONAL, QUANTIZED
+from sardonyx.optimize.participation import FLOATS, FUSED, OPTIONAL, QUANTIZED, SEPARATED
+from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.optimize.passes.write_older import WRITE_OLDER
-from sardonyx.optimize.pipeline import ALWAYS, CLEAN_UP, JOINS, PASSES, RULES
+from sardonyx.optimize.pipeline import ALWAYS, CLEAN_UP, JOINS, LAST, PASSES, RULES
 from sardonyx.optimize.rule import Rule
 
 PAGE = Path(__file__).with_name("optimizer.md")
@@ -36,7 +37,8 @@ options.add_session_config_entry("optimization.disable_specified_optimizers", "f
 ## Rules and passes
 
 *integers*, *fused*: takes part where a provider prefers the quantized or fused operators that it makes, and in models that are
-saved. *asked for*: takes part where a session config entry asks for it; *floats*: where no provider prefers quantized operators.
+saved. *asked for*: takes part where a session config entry asks for it; *floats*: where no provider prefers quantized operators;
+*as it is*: where one prefers QuantizeLinear and DequantizeLinear themselves.
 See decisions [10](decisions/0010-quantized-models-run-in-floats.md) and [16](decisions/0016-fused-operators-come-last.md).
 """
 NAMES_HEAD = """
@@ -62,11 +64,13 @@ def last_rows() -> Iterator[tuple[str, str, str]]:
     """The same for what comes once all levels are done."""
     for rule in (rule for rules in JOINS.values() for rule in rules):
         yield rule.name, _kind(rule.name, "rule"), _first_line(rule)
+    for item in LAST:
+        yield item.name, _kind(item.name, "pass"), _first_line(item)
     yield WRITE_OLDER.name, "pass, in models that are saved", _first_line(WRITE_OLDER)
 
 
 def _kind(name: str, kind: str) -> str:
-    kinds = {"floats": FLOATS, "integers": QUANTIZED, "fused": FUSED, "asked for": OPTIONAL}
+    kinds = {"floats": FLOATS, "integers": QUANTIZED, "fused": FUSED, "as it is": SEPARATED, "asked for": OPTIONAL}
     return next((f"{kind}, *{text}*" for text, names in kinds.items() if name in names), kind)
 
 
@@ -78,10 +82,11 @@ def _first_line(item: Pass | Rule) -> str:
 def page() -> str:
     """The whole page."""
     text = [HEAD]
+    first = [(OverrideDimensions.name, "pass, before all others", _first_line(OverrideDimensions({}, {})))]
     always = [(item.name, "pass", _first_line(item)) for item in ALWAYS]
     clean_up = [(item.name, "pass", _first_line(item)) for item in CLEAN_UP]
     levels = {level.name.capitalize(): [*rows(level)] for level in PASSES}
-    tables = {"Always": always, **levels, "After the rules of each level": clean_up, "At the end": [*last_rows()]}
+    tables = {"Always": [*first, *always], **levels, "After the rules of each level": clean_up, "At the end": [*last_rows()]}
     for title, table in tables.items():
         if table:
             text.append(f"\n### {title}\n\n| name | kind | what it does |\n| --- | --- | --- |\n")

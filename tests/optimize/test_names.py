@@ -46,6 +46,16 @@ def test_translation():
         own_names("ConvBNFusion")
 
 
+def test_dimensions_may_be_left_as_they_are():
+    """Overrides of a session are no optimization that it names, but ONNX Runtime has a name for them."""
+    options = SessionOptions()
+    options.add_free_dimension_override_by_name("n", 2)
+    body = to_bytes(model("graph(x: float[n]) -> (y: float[n]) { y = Neg(x) }"))
+    shapes = [InferenceSession(body, options, disabled_optimizers=names).get_inputs()[0].shape
+              for names in ([], ["FreeDimensionOverrideTransformer"])]  # fmt: skip
+    assert shapes == [[2], ["n"]]
+
+
 BODY = to_bytes(model("graph(x: float[2]) -> (y: float[2]) { a = Identity(x) b = Relu(a) y = Identity(b) }"))
 
 

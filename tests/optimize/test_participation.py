@@ -61,10 +61,20 @@ def test_only_what_is_preferred_is_made():
     assert optimized(CONV, frozenset(["QLinearMatMul"])) == ["DequantizeLinear", "DequantizeLinear", "Conv", "QuantizeLinear"]
 
 
+def test_what_is_preferred_as_it_is_shares_nothing():
+    """Each reader of a DequantizeLinear gets its own, which nothing merges again."""
+    shared = CONV.replace("c = Conv", "n = Neg(xd) v = QuantizeLinear(n, ys, yz) c = Conv")
+    shared = shared.replace("-> (", "-> (v: uint8[1,3,6,6], ")
+    assert optimized(shared, frozenset(["DequantizeLinear"])).count("DequantizeLinear") == 3
+    assert optimized(shared, None).count("DequantizeLinear") == 1
+
+
 @pytest.mark.parametrize(("key", "name", "is_on"), [
     ("session.enable_quant_qdq_cleanup", "drop_quantization_pairs", True),
     ("session.enable_dq_matmulnbits_fusion", "fuse_nbits_matmul", True),
     ("optimization.enable_cast_chain_elimination", "shorten_cast_chains", True),
+    ("optimization.enable_gelu_approximation", "approximate_gelu", True),
+    ("session.x64quantprecision", "store_weights_as_uint8", True),
     ("session.disable_double_qdq_remover", "merge_quantizations", False),
     ("session.disable_qdq_constant_folding", "fold_dequantization", False),
     ("session.disable_quant_qdq", "fuse_quantized_conv", False),
@@ -73,6 +83,21 @@ def test_config_entries(key, name, is_on):
     """Entries by the names of onnxruntime ask for rules, or leave them out, with "1"."""
     assert name in (participation(None, {key: "1"}).enabled if is_on else participation(None, {key: "1"}).disabled)
     assert name not in participation(None, {key: "0"}).enabled | participation(None, {key: "0"}).disabled
+
+
+def test_int8_that_is_not_allowed():
+    """Activations are uint8 where the entry says "0", weights where another says "1"."""
+    assert "quantize_as_uint8" in participation(None, {"session.qdqisint8allowed": "0"}).enabled
+    for entries in ({}, {"session.qdqisint8allowed": "1"}):
+        assert "quantize_as_uint8" not in participation(None, entries).enabled
+    given = """graph(x: float[1,3,6,6]) -> (y) { s: float[] = 0.1 z: int8[] = 3 w: int8[2,3,3,3] = ... 7 ws: float[] = 0.05
+        wz: int8[] = 0 q = QuantizeLinear(x, s, z) xd = DequantizeLinear(q, s, z) wd = DequantizeLinear(w, ws, wz)
+        c = Conv(xd, wd) r = QuantizeLinear(c, s, z) y = DequantizeLinear(r, s, z) }"""
+    entries = {"session.qdqisint8allowed": "0", "session.x64quantprecision": "1"}
+    model, chosen = model_of(given), participation(None, entries)
+    optimize(model, 99, evaluate=evaluate_node, enabled=chosen.enabled, disabled=chosen.disabled, check=True)
+    conv = next(node for node in model.graph if node.op_type == "QLinearConv")
+    assert {str(conv.inputs[index].dtype) for index in (0, 2, 3, 5, 7)} == {"uint8"}
 
 
 def test_weights_of_few_bits_stay_packed_where_that_is_asked_for():

@@ -128,6 +128,10 @@ RECIPES: dict[str, tuple[str, ...]] = {
     ),
     "fuse_quantized_gemm": (_QUANTIZED_GEMM + "q = QuantizeLinear(g, ys, yz) y = DequantizeLinear(q, ys, yz) }",),
     "fuse_quantized_gemm_to_float": (_QUANTIZED_GEMM + "y = Neg(g) }",),
+    "quantize_as_uint8": (
+        """graph(x: float[n, 3]) -> (y) { s: float[] = 0.05 z: int8[] = -7 q = QuantizeLinear(x, s, z)
+        y = DequantizeLinear(q, s, z) }""",
+    ),
     "fuse_rotary_embedding": (_ROTARY,),
     "fuse_rotary_pairs": (_ROTARY_PAIRS,),
     "fuse_skip_normalization": (

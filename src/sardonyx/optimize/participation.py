@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping
 
-__all__ = ["FLOATS", "FUSED", "OPTIONAL", "QUANTIZED", "Participation", "participation"]
+__all__ = ["FLOATS", "FUSED", "OPTIONAL", "QUANTIZED", "SEPARATED", "Participation", "participation"]
 
 QUANTIZED: Mapping[str, frozenset[str]] = {
     "fuse_dynamic_quantize_matmul": frozenset(["DynamicQuantizeMatMul"]),
@@ -62,22 +62,28 @@ FLOATS = frozenset(
 )  # fmt: skip
 """What takes part where no provider prefers a quantized operator."""
 
+SEPARATED = {"copy_dequantization": frozenset(["DequantizeLinear", "QuantizeLinear"])}
+"""Pass -> the operators that it separates: it takes part where a provider prefers one of them as it is."""
+
 _ASKED_FOR = {
-    "drop_quantization_pairs": "session.enable_quant_qdq_cleanup",
-    "fuse_nbits_matmul": "session.enable_dq_matmulnbits_fusion",
-    "shorten_cast_chains": "optimization.enable_cast_chain_elimination",
+    "approximate_gelu": ("optimization.enable_gelu_approximation", "1"),
+    "drop_quantization_pairs": ("session.enable_quant_qdq_cleanup", "1"),
+    "fuse_nbits_matmul": ("session.enable_dq_matmulnbits_fusion", "1"),
+    "quantize_as_uint8": ("session.qdqisint8allowed", "0"),
+    "shorten_cast_chains": ("optimization.enable_cast_chain_elimination", "1"),
+    "store_weights_as_uint8": ("session.x64quantprecision", "1"),
 }
-"""Rule -> the session config entry that asks for it with "1", by onnxruntime's names."""
+"""Rule or pass -> the session config entry, by onnxruntime's names, and what it says to ask for it."""
 
 _ASKED_OFF = {
     "session.disable_double_qdq_remover": frozenset(["merge_quantizations"]),
     "session.disable_qdq_constant_folding": frozenset(["fold_dequantization"]),
-    "session.disable_quant_qdq": _AROUND | frozenset(QUANTIZED) | frozenset(["skip_requantization"]),
+    "session.disable_quant_qdq": _AROUND | frozenset(QUANTIZED) | frozenset(["copy_dequantization", "skip_requantization"]),
 }
 """Session config entry that says "1" -> what it leaves out."""
 
 _FUSED_OPERATORS = frozenset(name for made in FUSED.values() for name in made)
-OPTIONAL = FLOATS | frozenset(_ASKED_FOR) | frozenset(FUSED)
+OPTIONAL = FLOATS | frozenset(_ASKED_FOR) | frozenset(FUSED) | frozenset(SEPARATED)
 """Rules and passes that take part only where `optimize` is told so by name."""
 
 
@@ -99,8 +105,9 @@ def participation(preferred: Collection[str] | None, entries: Mapping[str, str])
             file.
         entries: session config entries.
     """
-    enabled = {rule for rule, key in _ASKED_FOR.items() if entries.get(key) == "1"}
+    enabled = {rule for rule, (key, text) in _ASKED_FOR.items() if entries.get(key) == text}
     enabled |= {rule for rule, made in FUSED.items() if preferred is None or not made.isdisjoint(preferred)}
+    enabled |= {name for name, read in SEPARATED.items() if preferred is not None and not read.isdisjoint(preferred)}
     disabled = {name for key, names in _ASKED_OFF.items() if entries.get(key) == "1" for name in names}
     if preferred is not None:
         unwanted = {rule for rule, made in QUANTIZED.items() if made.isdisjoint(preferred)}

@@ -4,7 +4,7 @@
     print(report)                                       which pass and which rule changed what, and how long it took
 
 The passes of a level, its rules and the clean-up are repeated until none changes anything, `ROUNDS` times at most; what a higher
-level changes goes through BASIC again. At the end come the rules of `JOINS`, once.
+level changes goes through BASIC again. At the end come the rules of `JOINS` and the passes of `LAST`, once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from sardonyx.optimize.contract import Context, Evaluate, Level, Pass, RunModel
 from sardonyx.optimize.guard import Guard
 from sardonyx.optimize.participation import OPTIONAL
 from sardonyx.optimize.passes.apply_rules import ApplyRules
+from sardonyx.optimize.passes.copy_dequantization import COPY_DEQUANTIZATION
 from sardonyx.optimize.passes.eliminate_common_subexpressions import ELIMINATE_COMMON_SUBEXPRESSIONS
 from sardonyx.optimize.passes.eliminate_dead_nodes import ELIMINATE_DEAD_NODES
 from sardonyx.optimize.passes.eliminate_identities import ELIMINATE_IDENTITIES
@@ -29,11 +30,14 @@ from sardonyx.optimize.passes.fold_dequantization import FOLD_DEQUANTIZATION
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.move_transposes import MOVE_TRANSPOSES
+from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.optimize.passes.simplify_reshapes import SIMPLIFY_RESHAPES
 from sardonyx.optimize.passes.split_parts import SPLIT_PARTS
+from sardonyx.optimize.passes.store_weights_as_uint8 import STORE_WEIGHTS_AS_UINT8
 from sardonyx.optimize.passes.write_older import WRITE_OLDER
 from sardonyx.optimize.report import Report
 from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.rules.approximate_gelu import APPROXIMATE_GELU
 from sardonyx.optimize.rules.defer_scales import DEFER_SCALES
 from sardonyx.optimize.rules.drop_clip_before_quantization import DROP_CLIP_BEFORE_QUANTIZATION, DROP_RELU_BEFORE_QUANTIZATION
 from sardonyx.optimize.rules.drop_dequantization_before_argmax import DROP_DEQUANTIZATION_BEFORE_ARGMAX
@@ -114,6 +118,7 @@ from sardonyx.optimize.rules.merge_unsqueezes import MERGE_UNSQUEEZES
 from sardonyx.optimize.rules.pack_attention_heads import PACK_ATTENTION_HEADS
 from sardonyx.optimize.rules.pool_before_quantization import DEQUANTIZE_BEFORE_POOL, POOL_BEFORE_QUANTIZATION
 from sardonyx.optimize.rules.propagate_quantization import PROPAGATE_DEQUANTIZATION, PROPAGATE_QUANTIZATION
+from sardonyx.optimize.rules.quantize_as_uint8 import QUANTIZE_AS_UINT8
 from sardonyx.optimize.rules.quantize_weights import QUANTIZE_BIAS, QUANTIZE_WEIGHTS
 from sardonyx.optimize.rules.shorten_cast_chains import SHORTEN_CAST_CHAINS
 from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE
@@ -125,7 +130,7 @@ from sardonyx.optimize.rules.turn_vector_product import TURN_VECTOR_PRODUCT
 from sardonyx.optimize.watch import Watch
 from sardonyx.trace import span
 
-__all__ = ["ALWAYS", "CLEAN_UP", "JOINS", "PASSES", "ROUNDS", "RULES", "known_names", "optimize"]
+__all__ = ["ALWAYS", "CLEAN_UP", "JOINS", "LAST", "PASSES", "ROUNDS", "RULES", "known_names", "optimize"]
 
 ROUNDS = 10
 """How often the passes of one level are repeated at most."""
@@ -141,7 +146,7 @@ PASSES: dict[Level, tuple[Pass, ...]] = {
         ELIMINATE_COMMON_SUBEXPRESSIONS,
         SPLIT_PARTS,
     ),
-    Level.EXTENDED: (FOLD_DEQUANTIZATION,),
+    Level.EXTENDED: (FOLD_DEQUANTIZATION, STORE_WEIGHTS_AS_UINT8),
     Level.LAYOUT: (MOVE_TRANSPOSES,),
 }
 """The passes that each level adds, in order; the level's rules are applied after them."""
@@ -186,6 +191,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         SHORTEN_CAST_CHAINS,
         FUSE_LABEL_ENCODERS,
         MERGE_QUANTIZATIONS,
+        QUANTIZE_AS_UINT8,
         FUSE_MATMUL_INTEGER,
         FUSE_MATMUL_INTEGER_BIAS,
         EXPAND_QUANTIZED,
@@ -210,6 +216,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_GROUP_NORM_BIAS,
         FUSE_GELU,
         FUSE_GELU_TANH,
+        APPROXIMATE_GELU,
         FUSE_SWISH,
         FUSE_HARD_SWISH,
         FUSE_MISH,
@@ -264,12 +271,15 @@ JOINS: dict[Level, tuple[Rule, ...]] = {
 }
 """Rules that make one operator of what the other rules keep apart, and would take apart again: applied once all else is done."""
 
+LAST: tuple[Pass, ...] = (COPY_DEQUANTIZATION,)
+"""Passes that others would undo: run after the rules of `JOINS`."""
+
 
 def known_names() -> list[str]:
     """The names of all passes and rules that may be disabled, sorted."""
-    passes = [item.name for items in (*PASSES.values(), CLEAN_UP, [WRITE_OLDER]) for item in items]
+    passes = [item.name for items in (*PASSES.values(), CLEAN_UP, LAST, [WRITE_OLDER]) for item in items]
     rules = [rule.name for levels in (RULES, JOINS) for level in levels.values() for rule in level]
-    return sorted([*passes, *rules])
+    return sorted([*passes, *rules, OverrideDimensions.name])
 
 
 def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, disabled: Collection[str] = frozenset(),
@@ -386,11 +396,11 @@ class _Choice:
         return self._items(passes, rules)
 
     def last_stage(self, level: Level) -> list[Pass]:
-        """The rules that join what others keep apart, the clean-up, and for a file older names."""
+        """The rules that join what others keep apart, the clean-up, the last passes, and for a file older names."""
         rules = [rule for least, joins in JOINS.items() if level >= least for rule in joins]
         chosen = [rule for rule in rules if rule.name not in self.watch.disabled]
-        last = [WRITE_OLDER] if self.keep_opset and WRITE_OLDER.name not in self.watch.disabled else []
-        return [*(self._items([], chosen) if chosen else []), *last]
+        last = [*(LAST if level >= Level.BASIC else ()), *([WRITE_OLDER] if self.keep_opset else [])]
+        return [*(self._items([], chosen) if chosen else []), *(item for item in last if item.name not in self.watch.disabled)]
 
     def _items(self, passes: Sequence[Pass], rules: Sequence[Rule]) -> list[Pass]:
         applied = ApplyRules(rules, self.watch.report.fired, keep_opset=self.keep_opset, watch=self.watch)

@@ -173,7 +173,7 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
     """
     settings = read_settings(options, disabled)
     _replace_initializers(model, options.initializers)
-    fix_dimensions(model, options)
+    fix_dimensions(model, options, settings)
     defaults = _take_defaults(model)
     declared = tuple(node_arg(value) for value in model.graph.outputs)
     with span("session.check"):

@@ -158,7 +158,7 @@ def optimize_file(source: Any, options: SessionOptions, settings: Settings, *, r
     try:
         if model.ir_version < _FIRST_WITH_DEFAULTS:
             model.graph.inputs = [value for value in model.graph.inputs if value.constant is None]
-        fix_dimensions(model, options)
+        fix_dimensions(model, options, settings)
         verify(model)
         if opset:
             INLINE_FUNCTIONS.run(model, Context())
@@ -179,9 +179,10 @@ def load_model(source: Any, options: SessionOptions) -> Model:
     return onnx_format.load(source, external_dir=folder)
 
 
-def fix_dimensions(model: Model, options: SessionOptions) -> None:
+def fix_dimensions(model: Model, options: SessionOptions, settings: Settings) -> None:
     """Give the dimensions that the options fix their sizes."""
-    OverrideDimensions(options.dimension_overrides, options.denotation_overrides).run(model, Context())
+    if OverrideDimensions.name not in settings.disabled:
+        OverrideDimensions(options.dimension_overrides, options.denotation_overrides).run(model, Context())
 
 
 def save_optimized(model: Model, settings: Settings) -> None:
