@@ -255,8 +255,8 @@ class PrefersOperators(Protocol):
     """A provider that has operators which stand for several, and computes them faster than these."""
 
     preferred_operators: frozenset[str]
-    """Their names without domain, such as "QLinearConv" and "FusedConv"; `optimize/participation.py` lists those that are made. With
-    "QuantizeLinear" and "DequantizeLinear" quantized models come as they are."""
+    """Their names without domain, such as "QLinearConv" and "FusedConv"; `optimize/participation.py` lists those that are made.
+    With "QuantizeLinear" and "DequantizeLinear" quantized models come as they are."""
 
 
 @runtime_checkable

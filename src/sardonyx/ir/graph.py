@@ -25,6 +25,8 @@ from sardonyx.ir.types import SparseTensorType, TensorType, ValueType
 
 __all__ = ["Graph", "Node", "Use", "User", "Value"]
 
+_GRAPH, _GRAPHS = AttributeKind.GRAPH, AttributeKind.GRAPHS
+
 
 class Value:
     """What flows along an edge."""
@@ -160,13 +162,12 @@ class Node:
     @property
     def subgraphs(self) -> tuple[Graph, ...]:
         """The graphs among its attributes (bodies of If, Loop, Scan …), in the order of the attributes."""
-        found: list[Graph] = []
+        found: tuple[Graph, ...] = ()
         for attribute in self.attributes.values():
-            if attribute.kind is AttributeKind.GRAPH and attribute.value is not None:
-                found.append(attribute.value)
-            elif attribute.kind is AttributeKind.GRAPHS and attribute.value is not None:
-                found.extend(attribute.value)
-        return tuple(found)
+            kind = attribute.kind
+            if (kind is _GRAPH or kind is _GRAPHS) and attribute.value is not None:
+                found += (attribute.value,) if kind is _GRAPH else tuple(attribute.value)
+        return found
 
     def __repr__(self) -> str:
         prefix = f"{self.domain}." if self.domain else ""
@@ -244,6 +245,19 @@ class Graph:
             node = node._next
             while node is not None and node.graph is not self:  # removed meanwhile: its link still leads onwards
                 node = node._next
+
+    def bodies(self) -> list[Graph]:
+        """The subgraphs of its nodes, in order; quicker than to ask each node."""
+        found: list[Graph] = []
+        node = self._head
+        while node is not None:
+            for attribute in node.attributes.values():
+                kind = attribute.kind
+                if kind is _GRAPH or kind is _GRAPHS:
+                    found += node.subgraphs
+                    break
+            node = node._next
+        return found
 
     def __reversed__(self) -> Iterator[Node]:
         node = self._tail

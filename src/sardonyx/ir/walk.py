@@ -16,8 +16,7 @@ def nested_graphs(graph: Graph) -> Iterator[Graph]:
     while stack:
         current = stack.pop()
         yield current
-        inner = [subgraph for node in current if node.attributes for subgraph in node.subgraphs]
-        stack.extend(reversed(inner))
+        stack.extend(reversed(current.bodies()))
 
 
 def all_graphs(model: Model) -> Iterator[Graph]:

@@ -32,7 +32,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Node
 from sardonyx.optimize.terms import (
     AnyValue,
     AttributeCapture,
@@ -144,11 +143,6 @@ class Pattern:
         self.results = results
         self.roots: tuple[Output, ...] = tuple(choice for choice in choices if isinstance(choice, Output))
         self.depth = first.depth
-
-    def may_match(self, node: Node) -> bool:
-        """Whether `node` may be the root of a match, by the producers of its inputs alone."""
-        roots = [output.operation for output in self.roots]
-        return any(root.op_type == node.op_type and root.may_match(node) for root in roots)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -24,6 +24,7 @@ from sardonyx.optimize.pattern import Pattern, compile_pattern
 from sardonyx.optimize.report import labels
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.soundness import check_sound
+from sardonyx.optimize.terms import Operation
 from sardonyx.optimize.watch import Watch
 from sardonyx.trace import event
 
@@ -41,13 +42,17 @@ class RuleSet:
     def __init__(self, rules: Iterable[Rule]) -> None:
         """Compile the patterns of `rules`, whose order is that in which they are tried."""
         self.rules = tuple(rules)
-        self.by_root: dict[tuple[str, str], list[tuple[Rule, Pattern]]] = {}
+        self.by_root: dict[tuple[str, str], list[tuple[Rule, Pattern, tuple[Operation, ...]]]] = {}
         self.depth = 1
         for rule in self.rules:
             pattern = compile_pattern(rule.pattern)
             self.depth = max(self.depth, pattern.depth)
-            for root in dict.fromkeys((output.operation.domain, output.operation.op_type) for output in pattern.roots):
-                self.by_root.setdefault(root, []).append((rule, pattern))
+            roots: dict[tuple[str, str], tuple[Operation, ...]] = {}
+            for operation in (output.operation for output in pattern.roots):
+                key = operation.domain, operation.op_type
+                roots[key] = (*roots.get(key, ()), operation)
+            for key, operations in roots.items():
+                self.by_root.setdefault(key, []).append((rule, pattern, operations))
 
 
 def rewrite(model: Model, rules: RuleSet, *, keep_opset: bool = False, watch: Watch | None = None) -> Counter[str]:
@@ -96,10 +101,15 @@ class _Rewriting:
                 raise self._blaming(rule, OptimizationError(f"rule {rule.name} made a cycle in graph {graph.name!r}"))
 
     def _visit(self, node: Node) -> None:
-        for rule, pattern in self._rules.by_root.get((node.domain, node.op_type), ()):
+        for rule, pattern, roots in self._rules.by_root.get((node.domain, node.op_type), ()):
+            for root in roots:
+                if root.may_match(node):
+                    break
+            else:
+                continue
             if self._watch is not None and rule.name in self._watch.disabled:
                 continue
-            if pattern.may_match(node) and self._try(rule, pattern, node):
+            if self._try(rule, pattern, node):
                 return
 
     def _try(self, rule: Rule, pattern: Pattern, node: Node) -> bool:

@@ -166,16 +166,15 @@ class Operation:
         self._has_rest = bool(inputs) and isinstance(inputs[-1], Rest)
         self._is_commutative = not is_ordered and not domain and op_type in COMMUTATIVE and len(inputs) == 2 and not self._has_rest
         self.depth: int = 1 + max((term.depth for term in inputs), default=0)
-        self._producers = tuple(_producers(term) for term in inputs)
+        producers = enumerate(_producers(term) for term in inputs)
+        self._producers = tuple((index, names) for index, names in producers if names is not None)
 
     def may_match(self, node: Node) -> bool:
         """Whether the producers of a node's inputs are such that it may match: a quick look that spares most searches."""
         inputs = node.inputs
-        if len(inputs) < len(self._producers):
-            inputs += (None,) * (len(self._producers) - len(inputs))
         if _are_made_by(inputs, self._producers):
             return True
-        return self._is_commutative and _are_made_by(inputs[1::-1], self._producers)
+        return self._is_commutative and len(inputs) > 1 and _are_made_by(inputs[1::-1], self._producers)
 
     def match_node(self, node: Node, found: Found, place: Place) -> Iterator[Found]:
         """Yield each way in which `node` is this operator on these inputs."""
@@ -228,9 +227,10 @@ def _producers(term: Term) -> frozenset[str] | None:
     return None if None in found else frozenset().union(*(names for names in found if names is not None))
 
 
-def _are_made_by(inputs: Sequence[Value | None], producers: Sequence[frozenset[str] | None]) -> bool:
-    for value, names in zip(inputs, producers, strict=False):
-        if names is not None and (value is None or value.producer is None or value.producer.op_type not in names):
+def _are_made_by(inputs: Sequence[Value | None], producers: Sequence[tuple[int, frozenset[str]]]) -> bool:
+    for index, names in producers:
+        value = inputs[index] if index < len(inputs) else None
+        if value is None or value.producer is None or value.producer.op_type not in names:
             return False
     return True
 
