@@ -46,6 +46,13 @@ def test_a_place_is_put_there_once() -> None:
     assert copy is not error
 
 
+def test_errors_of_others_are_described() -> None:
+    """By class and text; a class whose text raises does no harm."""
+    silent = type("Silent", (Exception,), {"__str__": lambda self: str(1 // 0)})
+    assert errors.describe(KeyError("a")) == "KeyError: 'a'"
+    assert errors.describe(silent()) == "Silent, whose text raises ZeroDivisionError"
+
+
 def test_a_provider_is_blamed_once_and_the_blame_goes_with_the_error() -> None:
     """The first provider named stays, also on the copy that has a place."""
     error = located(blamed(blamed(errors.EPFail("it broke"), "A"), "B"), "m.onnx")

@@ -32,6 +32,7 @@ __all__ = [
     "RuntimeException",
     "SardonyxError",
     "blamed",
+    "describe",
     "located",
 ]
 
@@ -90,6 +91,14 @@ def blamed(error: SardonyxError, provider: str) -> SardonyxError:
     """Name the provider whose fault `error` is, where nobody has done so, and return `error`."""
     error.provider = error.provider or provider
     return error
+
+
+def describe(error: BaseException) -> str:
+    """The class of an error and what it says, also where it is somebody else's and cannot even say that."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as failure:  # noqa: BLE001  a plug-in's class may do anything
+        return f"{type(error).__name__}, whose text raises {type(failure).__name__}"
 
 
 def located(error: SardonyxError, place: str) -> SardonyxError:

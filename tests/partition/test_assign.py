@@ -118,7 +118,7 @@ def test_a_provider_that_raises_is_named() -> None:
         def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> Program:
             raise AssertionError
 
-    with pytest.raises(EPFail, match="Broken raised RuntimeError when asked for its capabilities: out of order"):
+    with pytest.raises(EPFail, match="Broken raised when asked for its capabilities: RuntimeError: out of order"):
         assign(graph(CHAIN), [Broken()])
 
 

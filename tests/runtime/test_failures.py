@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from support.providers import DeviceMemory
 
-from sardonyx.errors import EPFail, InvalidArgument, SardonyxError
-from sardonyx.provider import HOST
-from sardonyx.runtime.failures import blame, check_count
-from sardonyx.runtime.plan import ProgramStep
+from sardonyx import errors
+from sardonyx.config import LIMITS
+from sardonyx.dtypes import DataType
+from sardonyx.errors import EPFail, Fail, InvalidArgument, SardonyxError, blamed
+from sardonyx.ir import TensorType
+from sardonyx.ir.shape import symbol
+from sardonyx.provider import HOST, Bound, TensorSpec
+from sardonyx.runtime.failures import blame, check_bound, check_copy, check_values
+from sardonyx.runtime.plan import CopyStep, ProgramStep
 
 
-def _step() -> ProgramStep:
-    program: Any = None
-    return ProgramStep(program, "part_0", "Toy", HOST, (), (0, 1), ())
+class _Program:
+    def __init__(self, makes_outputs: bool) -> None:
+        self.makes_outputs = makes_outputs
+
+
+def _step(*types: TensorType | None, makes: bool = False) -> ProgramStep:
+    program: Any = _Program(makes)
+    return ProgramStep(program, "part_0", "Toy", HOST, (), tuple(range(len(types))), (), types)
+
+
+FLOATS = TensorType(DataType.FLOAT, (symbol("n"), 4))
+FOUR = TensorSpec(DataType.FLOAT, (2, 4))
 
 
 def test_what_is_no_error_of_ours_becomes_one() -> None:
@@ -25,15 +41,83 @@ def test_what_is_no_error_of_ours_becomes_one() -> None:
     assert (caught.value.provider, caught.value.__cause__) == ("Toy", cause)
 
 
-@pytest.mark.parametrize(("error", "provider"), [(EPFail("broken"), "Toy"), (InvalidArgument("wrong"), "")])
-def test_errors_of_ours_pass_as_they_are(error: SardonyxError, provider: str) -> None:
-    """A provider's own failure is blamed on it; what a user did wrong is not."""
+@pytest.mark.parametrize("error", [EPFail("broken"), errors.NotImplemented("not here")])
+def test_errors_of_ours_keep_their_class(error: SardonyxError) -> None:
+    """They are told with the provider's name."""
+    with pytest.raises(type(error), match=f"Toy failed to run its part: {error}") as caught:
+        blame(error, _step(), "run its part")
+    assert caught.value.provider == "Toy"
+
+
+@pytest.mark.parametrize("error", [InvalidArgument("wrong"), Fail("terminated"), blamed(EPFail("broken"), "Inner")])
+def test_what_is_not_its_fault_passes_as_it_is(error: SardonyxError) -> None:
+    """What a user did wrong, or ended, is not blamed on a provider, and what another did not on this one."""
     blame(error, _step(), "run its part")
-    assert error.provider == provider
+    assert error.provider in ("", "Inner")
 
 
-def test_there_is_a_value_for_each_output() -> None:
-    """Neither fewer nor more."""
-    check_count(2, _step(), "returned {} values")
-    with pytest.raises(EPFail, match="Toy returned 3 values for partition part_0, expected 2"):
-        check_count(3, _step(), "returned {} values")
+@pytest.mark.parametrize(("bound", "message"), [
+    (None, "Toy binds partition part_0 to None; it must return Bound"),
+    (Bound(()), "Toy gives 0 sizes for partition part_0, expected 1"),
+    (Bound((FOUR,), scratch_bytes=-1), "Toy asks for -1 bytes of scratch memory"),
+    (Bound((FOUR,), scratch_bytes=LIMITS.tensor_bytes + 1), "Toy asks for .* bytes of scratch memory"),
+    (Bound((None,)), "Toy gives output 0 of partition part_0 no size, which only a program that makes its outputs may do"),
+    (Bound((TensorSpec(DataType.FLOAT, (2, -4)),)), r"the shape \(2, -4\); dimensions are integers of at least 0"),
+    (Bound((TensorSpec(DataType.DOUBLE, (2, 4)),)), r"the size double\[2, 4\], but the graph has float of shape \(n, 4\) there"),
+    (Bound((TensorSpec(DataType.FLOAT, (2, 5)),)), r"the size float\[2, 5\], but the graph has float of shape \(n, 4\) there"),
+    (Bound((TensorSpec(DataType.FLOAT, (4,)),)), r"the size float\[4\], but the graph has float of shape \(n, 4\) there"),
+    (Bound((TensorSpec(DataType.FLOAT, (1 << 60, 4)),)), "which is beyond the limit of"),
+])  # fmt: skip
+def test_sizes_that_an_output_cannot_have_are_refused(bound: Any, message: str) -> None:
+    """With the provider, the partition, and what the graph says."""
+    with pytest.raises(EPFail, match=message) as caught:
+        check_bound(bound, _step(FLOATS))
+    assert caught.value.provider == "Toy"
+
+
+def test_sizes_that_fit_pass() -> None:
+    """Where the graph says nothing anything fits; a program that makes its outputs need give none."""
+    check_bound(Bound((FOUR,), 64), _step(FLOATS))
+    check_bound(Bound((FOUR, None)), _step(None, None))
+    check_bound(Bound((None,)), _step(FLOATS, makes=True))
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    (None, "Toy returned None for partition part_0; it must return a sequence of values"),
+    ([1, 2, 3], "Toy returned 3 values for partition part_0, expected 2"),
+    ([np.zeros((2, 4), np.float32), None], "Toy returned another tensor for output 0 of partition part_0"),
+])  # fmt: skip
+def test_what_is_given_must_be_returned(values: Any, message: str) -> None:
+    """A tensor that the program made instead may lie in memory that is used again."""
+    with pytest.raises(EPFail, match=message):
+        check_values(values, [np.zeros((2, 4), np.float32), None], _step(FLOATS, None))
+
+
+@pytest.mark.parametrize(("value", "message"), [
+    (None, "Toy returned None for output 0 of partition part_0, but the graph has float of shape"),
+    ([1.0], r"Toy returned \[1.0\] for output 0"),
+    (np.zeros((2, 5), np.float32), r"Toy returned float32\[2, 5\] for output 0 of .*, but the graph has float of shape"),
+    (np.zeros(2), r"Toy returned float64\[2\] for output 0 of partition part_0, but the graph has float of shape"),
+])  # fmt: skip
+def test_what_a_program_makes_must_be_of_the_graphs_type(value: Any, message: str) -> None:
+    """Others read its memory as that."""
+    with pytest.raises(EPFail, match=message):
+        check_values([value], (), _step(FLOATS, makes=True))
+
+
+def test_values_that_fit_pass() -> None:
+    """The tensors that were given, arrays of the type, texts of any kind, and anything where the graph knows no tensor."""
+    given = np.zeros((2, 4), np.float32)
+    check_values([given], [given], _step(FLOATS))
+    check_values([np.zeros((4, 2), np.float32).T], [None], _step(FLOATS, makes=True))
+    check_values([np.array(["a"])], (), _step(TensorType(DataType.STRING), makes=True))
+    check_values([["a", "list"]], (), _step(None, makes=True))
+
+
+@pytest.mark.parametrize("value", [None, np.zeros((3, 4), np.float32), np.zeros((2, 4))])
+def test_what_comes_from_a_device_must_be_the_tensor_there(value: Any) -> None:
+    """An array of its shape and type."""
+    step = CopyStep(0, 1, DeviceMemory(), HOST, "Toy", (), FLOATS)
+    check_copy(np.zeros((2, 4), np.float32), (2, 4), step)
+    with pytest.raises(EPFail, match=r"Toy copied a tensor of shape \(2, 4\) from pretended:0 to .*, but the graph has float of"):
+        check_copy(value, (2, 4), step)

@@ -38,7 +38,7 @@ def test_too_few_results_name_the_provider() -> None:
     """The error says how many were expected."""
     step = ProgramStep(_Program(), "part_0", "Odd", HOST, (0,), (1,), ())
     with pytest.raises(EPFail, match="Odd returned 0 values for partition part_0, expected 1"):
-        call(step, Bound((None,)), [1], (), None)
+        call(step, Bound((None,)), [1], [None], None)
 
 
 def test_a_tensor_goes_to_a_device_and_back() -> None:

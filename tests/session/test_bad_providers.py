@@ -14,9 +14,10 @@ from support.models import model
 from support.providers import DeviceMemory, DeviceProvider, FusingProvider
 
 import sardonyx as ort
+from sardonyx.dtypes import DataType
 from sardonyx.formats.onnx import to_bytes
-from sardonyx.ir import Graph
-from sardonyx.provider import Body, Bound, Capability, Claims, GraphView, Partition, Program
+from sardonyx.ir import Graph, Value
+from sardonyx.provider import Body, Bound, Capability, Claims, GraphView, Partition, Program, TensorSpec
 
 TEXT = "graph(x: float[2]) -> (y: float[2]) {\na = Neg(x) @first\ny = Relu(a) @second\n}"
 
@@ -95,8 +96,60 @@ def _running(makes_outputs: bool, bound: Any, values: Any) -> type[_Faulty]:
     return Running
 
 
+class _Odd(Exception):
+    def __str__(self) -> str:
+        return str(1 // 0)
+
+
+class _Trap:
+    @property
+    def makes_outputs(self) -> bool:
+        raise OSError("gone")
+
+
+def _raise_odd(thing: Any) -> Any:
+    raise _Odd
+
+
+def _midway(view: GraphView) -> Any:
+    yield Capability(view.nodes[:1])
+    raise ValueError("midway")
+
+
+def _changing(view: GraphView) -> Claims:
+    for node in view.nodes:
+        node.op_type = "Abs"
+    return Claims()
+
+
+def _asked(answer: Callable[[GraphView], Any]) -> type[_Faulty]:
+    return _with(capabilities=lambda self, view: answer(view))
+
+
+def _reading(choose: Callable[[GraphView], Value]) -> type[_Faulty]:
+    return _asked(lambda view: Claims([Capability(view.nodes[:1], reads=(choose(view),))]))
+
+
+def _compiling(made: type[Any]) -> type[_Faulty]:
+    return _with(compile=lambda self, partition, bodies: made())
+
+
+def _with(**attributes: Any) -> type[_Faulty]:
+    return type("Changed", (_Faulty,), attributes)
+
+
 WHEN_BUILT: dict[str, tuple[type[_Faulty], type[Exception], str]] = {
-    "raises when asked": (_RaisesWhenAsked, ort.EPFail, "FaultyProvider raised KeyError when asked .*: 'no table'"),
+    "raises when asked": (_RaisesWhenAsked, ort.EPFail, "FaultyProvider raised when asked .* KeyError: 'no table'"),
+    "raises what has no text": (_asked(_raise_odd), ort.EPFail, "FaultyProvider raised .* _Odd, whose text raises Zero"),
+    "raises midway": (_asked(lambda view: Claims(_midway(view))), ort.EPFail, "FaultyProvider raised .* ValueError: midway"),
+    "claims what is no claim": (_asked(lambda view: Claims([view.nodes])), ort.EPFail, "FaultyProvider claims .* is a Capability"),
+    "declines no mapping": (_asked(lambda view: Claims([], ["no"])), ort.EPFail, "FaultyProvider gives the reasons .* mapping"),
+    "reads a stranger": (_reading(lambda view: Value("z")), ort.EPFail, "FaultyProvider wants to read .* no value of its graph"),
+    "reads what comes later": (_reading(lambda view: view.graph.outputs[0]), ort.EPFail, "to read y for it, which is computed"),
+    "changes the graph": (_asked(_changing), ort.EPFail, "FaultyProvider changed the graph when it was asked"),
+    "has no layout": (_with(preferred_layout="NHWC"), ort.EPFail, "FaultyProvider prefers the layout 'NHWC', which is no Layout"),
+    "has no memory": (_with(memory=None), ort.EPFail, "FaultyProvider lacks memory.allocate, memory.view, memory.to_host"),
+    "raises when looked at": (_with(preferred_operators=property(_raise_odd)), ort.EPFail, "FaultyProvider raises when looked at"),
     "claims nothing known": (_ClaimsNothingKnown, ort.EPFail, "FaultyProvider answers .* with None; it must return Claims"),
     "claims a stranger": (_ClaimsAStranger, ort.EPFail, "FaultyProvider claims .*'first'.* which it was not offered"),
     "claims a node twice": (_ClaimsTwice, ort.EPFail, "FaultyProvider claims .*'first'.* twice in pair"),
@@ -104,16 +157,23 @@ WHEN_BUILT: dict[str, tuple[type[_Faulty], type[Exception], str]] = {
     "raises in compile": (_RaisesInCompile, ort.EPFail, "FaultyProvider claimed 1 nodes, .*'second'.* MemoryError: too big"),
     "refuses in compile": (_RefusesInCompile, ort.NotImplemented, "FaultyProvider compiling .*: Relu of two elements"),
     "compiles to nothing": (_CompilesToNothing, ort.EPFail, "FaultyProvider compiled .* to None, no program: it lacks makes_out"),
+    "compiles to what raises": (_compiling(_Trap), ort.EPFail, "FaultyProvider compiled .* looked at: OSError: gone"),
 }
 WHEN_RUN: dict[str, tuple[type[_Faulty], type[Exception], str]] = {
     "raises in bind": (_running(False, OSError("gone"), []), ort.EPFail, "FaultyProvider failed to bind .*: OSError: gone"),
-    "binds to nothing": (_running(False, None, []), ort.EPFail, "FaultyProvider failed to bind .*: AttributeError"),
+    "binds to nothing": (_running(False, None, []), ort.EPFail, "FaultyProvider binds .* to None; it must return Bound"),
     "binds too much": (_running(False, Bound((None, None)), []), ort.EPFail, "FaultyProvider gives 2 sizes .*, expected 1"),
     "raises in run": (_running(True, Bound((None,)), OSError("gone")), ort.EPFail, "FaultyProvider failed to run .* OSError: gone"),
     "fails in run": (_running(True, Bound((None,)), ort.EPFail("no device")), ort.EPFail, "no device"),
-    "returns nothing": (_running(True, Bound((None,)), None), ort.EPFail, "FaultyProvider failed to run .*: TypeError"),
+    "returns nothing": (_running(True, Bound((None,)), None), ort.EPFail, "FaultyProvider returned None .* a sequence"),
     "returns too much": (_running(True, Bound((None,)), [1, 2]), ort.EPFail, "FaultyProvider returned 2 values .*, expected 1"),
-    "returns too little": (_running(False, Bound((None,)), []), ort.EPFail, "FaultyProvider returned 0 values .*, expected 1"),
+    "returns too little": (_running(True, Bound((None,)), []), ort.EPFail, "FaultyProvider returned 0 values .*, expected 1"),
+    "gives no size": (_running(False, Bound((None,)), []), ort.EPFail, "FaultyProvider gives output 0 .* no size"),
+    "gives another type": (_running(False, Bound((TensorSpec(DataType.INT8, (2,)),)), []), ort.EPFail, "the size int8.* has float"),
+    "returns another type": (_running(True, Bound((None,)), [np.zeros(2)]), ort.EPFail, "FaultyProvider returned float64.* float"),
+    "returns another tensor": (_running(False, Bound((TensorSpec(DataType.FLOAT, (2,)),)), [np.float32([1, 0])]), ort.EPFail,
+                               "FaultyProvider returned another tensor for output 0"),
+    "does not run it": (_running(True, Bound((None,)), ort.NotImplemented("not here")), ort.NotImplemented, "not here"),
 }
 
 

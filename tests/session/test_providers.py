@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.models import model
 from support.providers import FusingProvider
 
+import sardonyx as ort
 from sardonyx.errors import EPFail, InvalidArgument
+from sardonyx.formats.onnx import to_bytes
 from sardonyx.session.providers import (
     REFERENCE,
     describe_providers,
@@ -69,6 +72,7 @@ def test_a_malformed_request_is_refused(providers: list[str] | None, options: li
         requested(providers, options, ())
 
 
+NEGATION = "graph(x: float[2]) -> (y: float[2]) { y = Neg(x) }"
 PLUGIN = '''
 from sardonyx.provider import HOST, Claims, Layout
 class Plugged:
@@ -94,8 +98,12 @@ def test_an_entry_point_of_another_package_makes_its_provider_available(tmp_path
         assert get_available_providers() [:2] == ["BrokenProvider", "PluggedProvider"]
         assert make_providers(requested(["PluggedProvider"], None, ()))[0].name == "PluggedProvider"
         assert ("PluggedProvider", "plugged 1.0: plugged_package:create") in describe_providers()
-        with pytest.raises(EPFail, match="BrokenProvider could not be made .* OSError: no such chip"):
+        with pytest.raises(EPFail, match="BrokenProvider of plugged 1.0: .* could not be made .* OSError: no such chip"):
             make_providers(requested(["BrokenProvider"], None, ()))
+        options = ort.SessionOptions()
+        options.provider_failure = "skip"
+        session = ort.InferenceSession(to_bytes(model(NEGATION)), options, providers=["BrokenProvider", "PluggedProvider"])
+        assert "OSError: no such chip" in session.explain()[0].declined["BrokenProvider"]
     finally:
         sys.modules.pop("plugged_package", None)
 

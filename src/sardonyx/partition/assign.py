@@ -14,8 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from sardonyx import errors
-from sardonyx.errors import EPFail, SardonyxError, blamed, located
-from sardonyx.ir import Graph, Node
+from sardonyx.errors import EPFail, SardonyxError, blamed, describe, located
+from sardonyx.ir import Graph, Node, Value
+from sardonyx.ir.walk import captured_values
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.transposes.push import push_transposes
 from sardonyx.partition.budget import Accountant
@@ -157,31 +158,65 @@ def _offered(graph: Graph, provider: Provider, assignment: Assignment) -> tuple[
 def ask(provider: Provider, graph: Graph, nodes: tuple[Node, ...], *, after_layout: bool = False) -> Claims:
     """What `provider` claims of `nodes`; raises EPFail, with its name, where it raises or claims what it was not offered."""
     try:
-        claims = provider.capabilities(GraphView(graph, nodes, after_layout))
-        problem = _problem_of_claims(claims, set(nodes))
+        before = _state(graph)
+        answer: object = provider.capabilities(GraphView(graph, nodes, after_layout))
+        claims, problem = _checked(answer, set(nodes), graph)
+        if _state(graph) != before:
+            problem = "changed the graph when it was asked for its capabilities; the view of it is for reading"
     except SardonyxError as error:
         raise blamed(located(error, f"{provider.name} was asked for its capabilities"), provider.name) from error
     except Exception as error:
-        message = f"{provider.name} raised {type(error).__name__} when asked for its capabilities: {error}"
+        message = f"{provider.name} raised when asked for its capabilities: {describe(error)}"
         raise blamed(EPFail(message), provider.name) from error
     if problem is not None:
         raise blamed(EPFail(f"{provider.name} {problem}"), provider.name)
     return claims
 
 
-def _problem_of_claims(claims: object, offered: set[Node]) -> str | None:
-    if not isinstance(claims, Claims):
-        return f"answers the question for its capabilities with {claims!r}; it must return Claims"
-    for capability in claims.capabilities:
-        strange = [node for node in capability.nodes if node not in offered]
-        if strange:
-            return f"claims {strange[0]!r}, which it was not offered; claim only nodes of view.nodes"
-        if not capability.nodes and capability.fused:
-            return f"claims {capability.name or 'a fused unit'} without nodes; a fused claim needs at least one"
-        if len(set(capability.nodes)) < len(capability.nodes):
-            twice = next(node for node in capability.nodes if capability.nodes.count(node) > 1)
-            return f"claims {twice!r} twice in {capability.name or 'one claim'}; name each node once"
+def _state(graph: Graph) -> list[tuple[object, ...]]:
+    """What tells whether `graph` was changed."""
+    return [(node, node.domain, node.op_type, node.version, *node.inputs, None, *node.outputs) for node in graph]
+
+
+def _checked(answer: object, offered: set[Node], graph: Graph) -> tuple[Claims, str | None]:
+    """What a provider answered, anything, with sequences and a mapping as they are annotated, and what is wrong with it."""
+    if not isinstance(answer, Claims):
+        return Claims(), f"answers the question for its capabilities with {answer!r:.200}; it must return Claims"
+    declined: object = answer.declined
+    if not isinstance(declined, Mapping):
+        return Claims(), f"gives the reasons {declined!r:.200} for what it declines; they are a mapping from nodes to texts"
+    claimed: list[Capability] = []
+    given: Iterable[object] = answer.capabilities
+    for capability in given:
+        if not isinstance(capability, Capability):
+            return Claims(), f"claims {capability!r:.200}; a claim is a Capability"
+        claimed.append(dataclasses.replace(capability, nodes=tuple(capability.nodes), reads=tuple(capability.reads)))
+    problems = (_problem_of_claim(capability, offered, graph) for capability in claimed)
+    return Claims(claimed, answer.declined), next((problem for problem in problems if problem is not None), None)
+
+
+def _problem_of_claim(capability: Capability, offered: set[Node], graph: Graph) -> str | None:
+    strange = [node for node in capability.nodes if node not in offered]
+    if strange:
+        return f"claims {strange[0]!r}, which it was not offered; claim only nodes of view.nodes"
+    if not capability.nodes and capability.fused:
+        return f"claims {capability.name or 'a fused unit'} without nodes; a fused claim needs at least one"
+    if len(set(capability.nodes)) < len(capability.nodes):
+        twice = next(node for node in capability.nodes if capability.nodes.count(node) > 1)
+        return f"claims {twice!r} twice in {capability.name or 'one claim'}; name each node once"
+    unreadable = [value for value in capability.reads if not _is_readable(value, graph)]
+    if unreadable:
+        return f"wants to read {unreadable[0]!r} for {capability.nodes[0]!r}, which is no value of its graph"
     return None
+
+
+def _is_readable(value: object, graph: Graph) -> bool:
+    """Whether nodes of `graph` can read `value`, which may be anything."""
+    if not isinstance(value, Value):
+        return False
+    if value.producer is not None and value.producer.graph is graph:
+        return True
+    return value.constant is not None or value in graph.inputs or value in captured_values(graph)
 
 
 def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignment: Assignment,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+from sardonyx.errors import EPFail, SardonyxError, blamed
 from sardonyx.ir import Graph, Node, Value
 from sardonyx.ir.graph import User
 from sardonyx.ir.walk import captured_values, nested_graphs
@@ -41,6 +42,9 @@ def cut(graph: Graph, units: dict[Node, Unit], prefix: str = "") -> tuple[list[C
     Returns:
         The partitions, and units that cannot run as one because a path leaves them and comes back; where there are any, no
         partition is returned, and the caller assigns their nodes anew.
+
+    Raises:
+        EPFail: a claim asks to read what is computed from its own results.
     """
     order = list(dict.fromkeys(units[node] for node in graph))
     edges = _Edges(graph, units, order)
@@ -50,6 +54,8 @@ def cut(graph: Graph, units: dict[Node, Unit], prefix: str = "") -> tuple[list[C
     if sum(map(len, best)) < len(order):
         placed = {unit for turn in best for unit in turn}
         stuck = [unit for unit in order if unit not in placed and unit.capability.fused and len(unit.capability.nodes) > 1]
+        if not stuck:
+            raise _waits_for_itself(unit for unit in order if unit not in placed and unit.capability.reads)
         return [], stuck[-1:]
     rank = {node: index for index, node in enumerate(graph)}
     asked: dict[Value, set[Unit]] = {}
@@ -65,6 +71,16 @@ def node_reads(node: Node) -> Iterable[Value]:
     for subgraph in node.subgraphs:
         found.update((value, None) for value in captured_values(subgraph))
     return found
+
+
+def _waits_for_itself(units: Iterable[Unit]) -> SardonyxError:
+    unit = next(iter(units))
+    reads = ", ".join(value.name or "an inner value" for value in unit.capability.reads)
+    message = (
+        f"{unit.provider.name} claims {unit.capability.nodes[0]!r} and wants to read {reads} for it, which is computed from its "
+        "result; read only what is there before"
+    )
+    return blamed(EPFail(message), unit.provider.name)
 
 
 class _Edges:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -16,13 +15,13 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from sardonyx.arena import Lifetime, place
-from sardonyx.dtypes import DataType, bit_width
 from sardonyx.provider import HOST, Bound, Memory, TensorSpec
-from sardonyx.runtime.failures import blame, check_count
+from sardonyx.runtime.failures import blame, check_bound
+from sardonyx.runtime.memory import size_bytes
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 from sardonyx.trace import span
 
-__all__ = ["Binder", "Binding", "BoundStep", "Shapes", "Tenant", "bind_steps", "segment_binder", "size_bytes"]
+__all__ = ["Binder", "Binding", "BoundStep", "Shapes", "Tenant", "bind_steps", "segment_binder"]
 
 _ALIGNED_FROM_BYTES = 4096
 """From which size on a tensor of the host is worth aligning."""
@@ -111,12 +110,6 @@ class Binder(Generic[PartT]):
             self._latest.clear()
 
 
-def size_bytes(spec: TensorSpec) -> int:
-    """Bytes of a dense tensor in memory, where sub-byte elements take a byte each."""
-    width = 64 if spec.dtype is DataType.STRING else max(8, bit_width(spec.dtype))
-    return math.prod(spec.shape) * width // 8
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tenant:
     """What wants a place in the arena of a part of a plan."""
@@ -187,11 +180,10 @@ def bind_steps(plan: Plan, indices: Sequence[int], known: dict[int, tuple[int, .
 def _bind_step(step: ProgramStep, shapes: Shapes) -> Bound:
     try:
         bound = step.program.bind(shapes)
-        count = len(bound.outputs)
     except Exception as error:
         blame(error, step, f"bind its partition {step.name} to {shapes}")
         raise
-    check_count(count, step, "gives {} sizes")
+    check_bound(bound, step)
     return bound
 
 

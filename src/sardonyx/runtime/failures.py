@@ -2,27 +2,120 @@
 
 from __future__ import annotations
 
-from sardonyx.errors import EPFail, SardonyxError, blamed
-from sardonyx.runtime.plan import ProgramStep, Step
+from collections.abc import Sequence
+from typing import Any
 
-__all__ = ["blame", "check_count"]
+import numpy as np
+
+from sardonyx.config import LIMITS
+from sardonyx.dtypes import DataType
+from sardonyx.errors import EPFail, Fail, InvalidArgument, SardonyxError, blamed, describe, located
+from sardonyx.ir import Shape, TensorType
+from sardonyx.provider import HOST, Bound, TensorSpec
+from sardonyx.runtime.memory import size_bytes
+from sardonyx.runtime.plan import CopyStep, ProgramStep, Step
+
+__all__ = ["blame", "check_bound", "check_copy", "check_values"]
 
 
 def blame(error: Exception, step: Step, doing: str) -> None:
-    """Name the provider of `step` in what it raised, which the caller raises again; what is no SardonyxError becomes one.
+    """Name the provider of `step` in what it raised, and what it was doing; returns where that is told, or is not its fault.
 
     Raises:
-        EPFail: in place of an error that is not ours; it says what it was doing.
+        EPFail: in place of an error that is not ours.
+        SardonyxError: in place of one of ours, of its class.
     """
-    if isinstance(error, EPFail):
-        blamed(error, step.provider)
-    elif not isinstance(error, SardonyxError):
-        message = f"{step.provider} failed to {doing}: {type(error).__name__}: {error}"
-        raise blamed(EPFail(message), step.provider) from error
+    if not isinstance(error, SardonyxError):
+        raise blamed(EPFail(f"{step.provider} failed to {doing}: {describe(error)}"), step.provider) from error
+    if not isinstance(error, (InvalidArgument, Fail)) and not error.provider:  # what was fed, and who ends a run, is not its fault
+        raise located(blamed(error, step.provider), f"{step.provider} failed to {doing}") from error
 
 
-def check_count(count: int, step: ProgramStep, made: str) -> None:
-    """Raise EPFail where the program of `step` made so many values or sizes, but not one for each output."""
-    if count != len(step.outputs):
-        message = f"{step.provider} {made.format(count)} for partition {step.name}, expected {len(step.outputs)}"
-        raise blamed(EPFail(message), step.provider)
+def check_bound(bound: Any, step: ProgramStep) -> None:
+    """Raise EPFail where what `bind` returned, which may be anything, gives no sizes that the outputs of `step` can have."""
+    sizes: Any = bound.outputs if isinstance(bound, Bound) else None
+    if not isinstance(sizes, (tuple, list)):
+        raise _breach(step, f"binds partition {step.name} to {bound!r:.200}; it must return Bound with a tuple of outputs")
+    if len(sizes) != len(step.outputs):
+        raise _breach(step, f"gives {len(sizes)} sizes for partition {step.name}, expected {len(step.outputs)}")
+    scratch: Any = bound.scratch_bytes
+    if not isinstance(scratch, (int, np.integer)) or not 0 <= scratch <= LIMITS.tensor_bytes:
+        limit = f"0 to {LIMITS.tensor_bytes} are possible"
+        raise _breach(step, f"asks for {scratch!r} bytes of scratch memory for partition {step.name}; {limit}")
+    for index, spec in enumerate(sizes):
+        problem = _problem_of_size(spec, step.types[index] if step.types else None, makes=step.program.makes_outputs)
+        if problem is not None:
+            raise _breach(step, f"gives output {index} of partition {step.name} {problem}")
+
+
+def _problem_of_size(spec: Any, wanted: TensorType | None, *, makes: bool) -> str | None:
+    """What is wrong with the size of an output, which may be anything."""
+    if spec is None:
+        return "no size, which only a program that makes its outputs may do" if wanted is not None and not makes else None
+    dtype, shape = getattr(spec, "dtype", None), getattr(spec, "shape", None)
+    if not isinstance(spec, TensorSpec) or not isinstance(dtype, DataType) or not isinstance(shape, tuple):
+        return f"the size {spec!r}; a size is a TensorSpec of a DataType and a tuple, or None"
+    if not all(isinstance(dim, (int, np.integer)) and dim >= 0 for dim in shape):
+        return f"the shape {shape}; dimensions are integers of at least 0"
+    if wanted is not None and (spec.dtype is not wanted.dtype or not _fits(spec.shape, wanted)):
+        return f"the size {spec.dtype}{list(spec.shape)}, but the graph has {_of_graph(wanted)} there"
+    if size_bytes(spec) > LIMITS.tensor_bytes:
+        return f"the size {spec.dtype}{list(spec.shape)}, which is beyond the limit of {LIMITS.tensor_bytes} bytes"
+    return None
+
+
+def check_values(values: Any, outputs: Sequence[Any], step: ProgramStep) -> None:
+    """Raise EPFail where `run` returned other things than the tensors that it was given, and where it was given None, arrays.
+
+    Args:
+        values: what it returned, which may be anything.
+        outputs: the tensors that it was given.
+        step: whose program it is.
+    """
+    if not isinstance(values, (tuple, list)):
+        raise _breach(step, f"returned {values!r:.200} for partition {step.name}; it must return a sequence of values")
+    if len(values) != len(step.outputs):
+        raise _breach(step, f"returned {len(values)} values for partition {step.name}, expected {len(step.outputs)}")
+    for index, given in enumerate(outputs):
+        if given is not None and values[index] is not given:
+            found = f"returned another tensor for output {index} of partition {step.name} than the one that it was given"
+            raise _breach(step, f"{found}; fill that one, or let bind return None for it")
+    if step.memory.name == HOST.name:
+        for index, (value, wanted) in enumerate(zip(values, step.types, strict=False)):
+            if wanted is not None and not _is_tensor(value, wanted):
+                found = f"returned {_shown(value)} for output {index} of partition {step.name}"
+                raise _breach(step, f"{found}, but the graph has {_of_graph(wanted)} there")
+
+
+def check_copy(value: Any, shape: Shape | None, step: CopyStep) -> None:
+    """Raise EPFail where what a memory's `to_host` returned, which may be anything, is not a tensor as the graph has it."""
+    if step.type is not None and not (_is_tensor(value, step.type) and shape in (None, value.shape)):
+        found = f"copied a tensor of shape {shape} from {step.source_memory.name} to {_shown(value)}"
+        raise _breach(step, f"{found}, but the graph has {_of_graph(step.type)} there")
+
+
+def _is_tensor(value: Any, wanted: TensorType) -> bool:
+    """Whether a value, which may be anything, is an array that `wanted` allows."""
+    if not isinstance(value, (np.ndarray, np.generic)) or not _fits(value.shape, wanted):
+        return False
+    return value.dtype == wanted.dtype.numpy or (wanted.dtype is DataType.STRING and value.dtype.kind in "OSTU")
+
+
+def _shown(value: Any) -> str:
+    """A value, which may be anything, for messages."""
+    return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else f"{value!r:.80}"
+
+
+def _of_graph(wanted: TensorType) -> str:
+    return f"{wanted.dtype}" if wanted.shape is None else f"{wanted.dtype} of shape ({', '.join(map(str, wanted.shape))})"
+
+
+def _fits(shape: Sequence[int], wanted: TensorType) -> bool:
+    if wanted.shape is None:
+        return True
+    pairs = zip(shape, wanted.shape, strict=False)
+    return len(shape) == len(wanted.shape) and all(size == dim for size, dim in pairs if isinstance(dim, int))
+
+
+def _breach(step: Step, what: str) -> SardonyxError:
+    return blamed(EPFail(f"{step.provider} {what}"), step.provider)

@@ -1,15 +1,23 @@
-"""The pools that the arenas of runs come from."""
+"""How much memory tensors take, and the pools that the arenas of runs come from."""
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Any
 
-from sardonyx.errors import EPFail, blamed
-from sardonyx.provider import HOST, Memory
+from sardonyx.dtypes import DataType, bit_width
+from sardonyx.errors import EPFail, blamed, describe
+from sardonyx.provider import HOST, Memory, TensorSpec
 from sardonyx.runtime.plan import Plan, ProgramStep
 
-__all__ = ["ArenaPool", "arena_pools"]
+__all__ = ["ArenaPool", "arena_pools", "size_bytes"]
+
+
+def size_bytes(spec: TensorSpec) -> int:
+    """Bytes of a dense tensor in memory, where sub-byte elements take a byte each."""
+    width = 64 if spec.dtype is DataType.STRING else max(8, bit_width(spec.dtype))
+    return math.prod(spec.shape) * width // 8
 
 
 def arena_pools(plan: Plan) -> dict[str, ArenaPool]:
@@ -47,7 +55,7 @@ class ArenaPool:
         except Exception as error:
             if not self._owner:
                 raise
-            message = f"{self._owner} failed to allocate {size_bytes} bytes of {self._memory.name}: {type(error).__name__}: {error}"
+            message = f"{self._owner} failed to allocate {size_bytes} bytes of {self._memory.name}: {describe(error)}"
             raise blamed(EPFail(message), self._owner) from error
 
     def give_back(self, entry: tuple[int, Any]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from sardonyx.dtypes import Array
-from sardonyx.ir import Graph, Value
+from sardonyx.ir import Graph, TensorType, Value
 from sardonyx.partition.cut import Cut
 from sardonyx.partition.transfers import Place, Stage, Transfer
 from sardonyx.provider import HOST, Memory, Program
@@ -38,6 +38,9 @@ class ProgramStep:
     """Slots that it fills."""
     frees: tuple[int, ...]
     """Slots that nothing reads afterwards."""
+    types: tuple[TensorType | None, ...] = ()
+    """For each output what the graph says of it; None where that is not known, or is no tensor. What a model says of the shapes of
+    its outputs need not hold, so it is left out."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class CopyStep:
     """A provider of the other memory."""
     frees: tuple[int, ...]
     """Slots that nothing reads afterwards."""
+    type: TensorType | None = None
+    """What the graph says of it, as for a program's outputs."""
 
 
 Step: TypeAlias = ProgramStep | CopyStep
@@ -119,7 +124,7 @@ def make_plan(graph: Graph, captures: Sequence[Value], stages: Sequence[Stage], 
     inputs = tuple(slot(value) for value in graph.inputs)
     captured = (*(slot(value) for value in captures), *(slot(copy.value, copy.target) for copy in entered))
     constants = tuple((slot(value), value.constant.numpy()) for value in dict.fromkeys(graph.outputs) if value.constant is not None)
-    drafts = [_draft(stage, slot, compile_part) for stage in stages]
+    drafts = [_draft(stage, graph, slot, compile_part) for stage in stages]
     outputs = tuple(slot(value) for value in graph.outputs)
     last = _last_uses(drafts, len(slots), outputs)
     kept = {*inputs, *captured, *(index for index, _ in constants)}
@@ -138,10 +143,10 @@ def make_plan(graph: Graph, captures: Sequence[Value], stages: Sequence[Stage], 
     )
 
 
-def _draft(stage: Stage, slot: Callable[[Value, Memory], int], compile_part: Callable[[Cut], Program]) -> Step:
+def _draft(stage: Stage, graph: Graph, slot: Callable[[Value, Memory], int], compile_part: Callable[[Cut], Program]) -> Step:
     if not isinstance(stage, Cut):
         source, target = slot(stage.value, stage.source), slot(stage.value, stage.target)
-        return CopyStep(source, target, stage.source, stage.target, stage.provider, ())
+        return CopyStep(source, target, stage.source, stage.target, stage.provider, (), _type_of(stage.value, graph))
     part, memory = stage.partition, stage.provider.memory
     return ProgramStep(
         program=compile_part(stage),
@@ -151,7 +156,14 @@ def _draft(stage: Stage, slot: Callable[[Value, Memory], int], compile_part: Cal
         inputs=tuple(slot(value, memory) for value in part.inputs),
         outputs=tuple(slot(value, memory) for value in part.outputs),
         frees=(),
+        types=tuple(_type_of(value, graph) for value in part.outputs),
     )
+
+
+def _type_of(value: Value, graph: Graph) -> TensorType | None:
+    if not isinstance(value.type, TensorType):
+        return None
+    return TensorType(value.type.dtype) if value in graph.outputs else value.type
 
 
 def _reads(step: Step) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.provider import HOST, Bound, Memory
 from sardonyx.runtime.bind import BoundStep
-from sardonyx.runtime.failures import blame, check_count
+from sardonyx.runtime.failures import blame, check_copy, check_values
 from sardonyx.runtime.plan import CopyStep, ProgramStep
 
 __all__ = ["Arenas", "call", "copy", "run_program", "run_trivial", "shape_of"]
@@ -47,18 +47,23 @@ def _places(memory: Memory, sizes: BoundStep, arenas: Arenas) -> tuple[list[Any]
 
 def run_trivial(step: ProgramStep, frame: list[Any]) -> None:
     """Run a program that makes its outputs and is bound by itself: it needs no sizes."""
-    _store(step, frame, call(step, step.program.bind(()), [frame[slot] for slot in step.inputs], (), None))
+    try:
+        bound = step.program.bind(())
+    except Exception as error:
+        blame(error, step, f"bind its partition {step.name}")
+        raise
+    _store(step, frame, call(step, bound, [frame[slot] for slot in step.inputs], (), None))
 
 
 def call(step: ProgramStep, bound: Bound, inputs: list[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
-    """Run a program; raises EPFail that names it where it raises what is no SardonyxError, or returns too few values."""
+    """Run a program; raises EPFail that names it where it raises what is no SardonyxError, or returns what does not fit."""
     try:
         values = step.program.run(bound, inputs, outputs, scratch)
-        count = len(values)
     except Exception as error:
         blame(error, step, f"run its partition {step.name}")
         raise
-    check_count(count, step, "returned {} values")
+    if values is not outputs:
+        check_values(values, outputs, step)
     return values
 
 
@@ -67,11 +72,14 @@ def copy(step: CopyStep, frame: list[Any]) -> None:
     value = frame[step.source]
     to_device = step.source_memory.name == HOST.name
     try:
-        frame[step.target] = step.target_memory.from_host(value) if to_device else step.source_memory.to_host(value)
+        copied = step.target_memory.from_host(value) if to_device else step.source_memory.to_host(value)
     except Exception as error:
         way = f"to {step.target_memory.name}" if to_device else f"from {step.source_memory.name}"
         blame(error, step, f"copy a tensor of shape {shape_of(value)} {way}")
         raise
+    if not to_device:
+        check_copy(copied, shape_of(value), step)
+    frame[step.target] = copied
 
 
 def shape_of(value: Any) -> tuple[int, ...] | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sardonyx import errors
 from sardonyx.dtypes import Array
-from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, SardonyxError, blamed, located
+from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, SardonyxError, blamed, describe, located
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
 from sardonyx.ir.shape import anonymous
@@ -48,6 +48,7 @@ from sardonyx.session.node_streams import split_streams
 from sardonyx.session.optimization import fix_dimensions, load_model, optimize_model, read_settings, save_optimized
 from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.placement_options import read_placement
+from sardonyx.session.providers import check_provider
 from sardonyx.session.values import NodeArg, node_arg
 from sardonyx.session.widening import widen_model
 from sardonyx.trace import event, span
@@ -138,6 +139,8 @@ def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provid
 def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
            left_out: Mapping[str, str], *, keeps: bool) -> Built:  # fmt: skip
     able = [provider for provider in providers if provider.name not in left_out]
+    for provider in able:
+        check_provider(provider)
     check_compatibility(model, options, able)
     choice = read_placement(options)
     profile = load_profile(choice.profile) if choice.measured else None
@@ -183,7 +186,7 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
     names = [provider.name for provider in providers]
     pin(model, read_placement(options, names).pins, names)
     with span("session.optimize"):
-        preferred = _preferred_operators(providers)
+        preferred = _preferred_operators(able)
         report = optimize_model(model, options, settings, preferred=None if settings.filepath else preferred)
         _check_types(model)
         if settings.filepath:
@@ -367,12 +370,16 @@ class _Compiler:
         except Exception as error:
             message = (
                 f"{provider.name} claimed {len(partition.nodes)} nodes, beginning with {partition.nodes[0]!r}, but failed to "
-                f"compile them as {partition.name}: {type(error).__name__}: {error}"
+                f"compile them as {partition.name}: {describe(error)}"
             )
             raise blamed(EPFail(message), provider.name) from error
-        missing = [name for name in ("makes_outputs", "bind", "run") if not hasattr(program, name)]
+        try:
+            missing = [name for name in ("makes_outputs", "bind", "run") if not hasattr(program, name)]
+        except Exception as error:
+            message = f"{provider.name} compiled {partition.name} to what raises when looked at: {describe(error)}"
+            raise blamed(EPFail(message), provider.name) from error
         if missing:
-            message = f"{provider.name} compiled {partition.name} to {program!r}, no program: it lacks {', '.join(missing)}"
+            message = f"{provider.name} compiled {partition.name} to {program!r:.200}, no program: it lacks {', '.join(missing)}"
             raise blamed(EPFail(message), provider.name)
         if self._writer is not None:
             self._writer.keep(part, program)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, located
+from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.provider import reset_cancellation, set_cancellation
 from sardonyx.session.feeds import SharedSymbols, check_feeds, own_results, select_outputs
 from sardonyx.session.options import RunOptions, SessionOptions
@@ -71,12 +71,13 @@ class InferenceSession:
         is_named = providers is not None or self._options.has_providers() or bool(order)
         explicit = {name for name, _, _ in requests} if is_named else set()
         check_named(self._options, explicit)
-        made = make_providers(requests)
-        disabled = own_names(disabled_optimizers or ())
         self._goes_on = goes_on_without_providers(self._options)
+        failed: dict[str, str] = {}
+        made = make_providers(requests, failed if self._goes_on else None)
+        disabled = own_names(disabled_optimizers or ())
         source = readable_twice(path_or_bytes) if self._goes_on else path_or_bytes
         with span("session.build"):
-            built = build(source, self._options, made, disabled)
+            built = build(source, self._options, made, disabled, left_out=failed)
         check_placed(self._options, explicit, built.placements)
         self._label = built.model.label
         self._executor = built.executor
@@ -133,14 +134,15 @@ class InferenceSession:
     def _execute(self, values: list[Any]) -> list[Any]:
         """Run the plan; where the options allow it, without a provider that fails, now and from now on."""
         while True:
+            known = self._left_out
             try:
                 executor = self._executor if self._symbols.hold(values) else self._loose_executor()
                 return executor.run(values)
-            except EPFail as error:
-                if not self._leave_out(error):
+            except SardonyxError as error:
+                if error.provider in known or not self._leave_out(error):
                     raise
 
-    def _leave_out(self, error: EPFail) -> bool:
+    def _leave_out(self, error: SardonyxError) -> bool:
         """Build anew without the provider that failed; whether that is asked for and possible."""
         name = error.provider
         if not self._goes_on or self._rebuild is None or name not in self._provider_options or name == REFERENCE:

@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sardonyx.errors import EPFail, InvalidArgument, SardonyxError
-from sardonyx.provider import Provider
+from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, blamed, describe
+from sardonyx.provider import Layout, Provider
 from sardonyx.trace import event
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "REFERENCE",
     "ProviderRequest",
+    "check_provider",
     "describe_providers",
     "get_all_providers",
     "get_available_providers",
@@ -139,21 +140,61 @@ def requested(providers: Sequence[ProviderRequest] | None, options: Sequence[Map
     return result
 
 
-def make_providers(wanted: Sequence[Wanted]) -> list[Provider]:
+def make_providers(wanted: Sequence[Wanted], failed: dict[str, str] | None = None) -> list[Provider]:
     """Make the providers, and the reference provider after them where it is not among them.
+
+    Args:
+        wanted: which, and with which options.
+        failed: where it is given, it gets the providers that cannot be made, and why, and the others are returned.
 
     Raises:
         EPFail: a provider's package cannot be imported, or its factory raised.
     """
     last: list[Wanted] = [] if REFERENCE in (name for name, _, _ in wanted) else [(REFERENCE, {}, None)]
-    return [_make(name, options) if made is None else made for name, options, made in (*wanted, *last)]
+    providers: list[Provider] = []
+    for name, options, made in (*wanted, *last):
+        try:
+            providers.append(_make(name, options) if made is None else made)
+        except EPFail as error:
+            if failed is None or name == REFERENCE:
+                raise
+            failed[name] = str(error)
+    return providers
+
+
+def check_provider(provider: Provider) -> None:
+    """Raise EPFail where an object lacks what a provider has, or has it as something else."""
+    try:
+        problem = _problem_of(provider)
+    except Exception as error:
+        raise blamed(EPFail(f"{provider.name} raises when looked at: {describe(error)}"), provider.name) from error
+    if problem is not None:
+        raise blamed(EPFail(f"{provider.name} {problem}; see sardonyx.provider.Provider"), provider.name)
+
+
+def _problem_of(provider: Any) -> str | None:
+    """What is wrong with a provider, which may be anything."""
+    if not isinstance(getattr(provider, "preferred_layout", None), Layout):
+        return f"prefers the layout {getattr(provider, 'preferred_layout', None)!r}, which is no Layout"
+    memory = getattr(provider, "memory", None)
+    lacking = [f"memory.{name}" for name in ("allocate", "view", "to_host", "from_host") if not hasattr(memory, name)]
+    lacking += [name for name in ("capabilities", "compile") if not callable(getattr(provider, name, None))]
+    if lacking or not isinstance(getattr(memory, "name", None), str):
+        return f"lacks {', '.join(lacking or ['memory.name'])}"
+    preferred: Any = getattr(provider, "preferred_operators", frozenset())
+    if isinstance(preferred, str) or not all(isinstance(name, str) for name in preferred):
+        return f"has the preferred_operators {preferred!r}, which are no names"
+    return None
 
 
 def _split(request: ProviderRequest) -> tuple[str, Mapping[str, Any], Provider | None]:
     if isinstance(request, str):
         return request, {}, None
     if not isinstance(request, tuple) and hasattr(request, "capabilities"):
-        return request.name, {}, request
+        name = getattr(request, "name", None)
+        if not isinstance(name, str) or not name:
+            raise InvalidArgument(f"the provider {request!r:.200} has the name {name!r}; a provider's name is a text")
+        return name, {}, request
     if isinstance(request, tuple) and len(request) == 2:
         return str(request[0]), dict(request[1]), None
     raise InvalidArgument(f"a provider is a name, a (name, options) pair or a provider object, got {request!r}")
@@ -167,8 +208,8 @@ def _pass_over(name: str) -> None:
 
 
 def _make(name: str, options: Mapping[str, str]) -> Provider:
+    own = _own()
     try:
-        own = _own()
         if name in own:
             module, function = own[name].split(":")
             factory = getattr(importlib.import_module(module), function)
@@ -178,8 +219,9 @@ def _make(name: str, options: Mapping[str, str]) -> Provider:
     except SardonyxError:
         raise
     except Exception as error:
-        event("provider.failed", provider=name, error=str(error))
-        raise EPFail(f"provider {name} could not be made with options {dict(options)}: {type(error).__name__}: {error}") from error
+        event("provider.failed", provider=name, error=describe(error))
+        source = "" if name in own else f" of {_source(_installed()[name])}"
+        raise EPFail(f"provider {name}{source} could not be made with options {dict(options)}: {describe(error)}") from error
     if provider.name != name:
         raise EPFail(f"provider {name!r} calls itself {provider.name!r}; its entry point must have its own name")
     return provider
