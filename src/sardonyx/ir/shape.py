@@ -96,6 +96,8 @@ class Expr:
         return -self + other
 
     def __mul__(self, other: Dim) -> Dim:
+        if isinstance(other, int):
+            return self if other == 1 else _dim({monomial: factor * other for monomial, factor in self._terms.items()})
         terms: _Terms = {}
         for (left, a), (right, b) in itertools.product(self._terms.items(), _terms_of(other).items()):
             monomial = _multiply(left, right)

@@ -16,13 +16,14 @@ on both sides of a cut, and a target that needs more than one dimension to be fo
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
+import operator
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from sardonyx.ir import Node, Shape, TensorType
-from sardonyx.ir.shape import product
 from sardonyx.optimize.transposes.edit import Edit
 from sardonyx.optimize.transposes.handler import Handler
 from sardonyx.optimize.transposes.permutation import Permutation, inverse, permutation_of, permuted
@@ -56,8 +57,9 @@ def _blocks(before: Shape, after: Shape) -> list[_Block] | None:
     found: list[_Block] = []
     i = j = 0
     while i < len(inner):
-        ends = [(k, m) for k in range(i + 1, len(inner) + 1) for m in range(j + 1, len(after) + 1)
-                if product(before[axis] for axis in inner[i:k]) == product(after[j:m])]  # fmt: skip
+        left = itertools.accumulate((before[axis] for axis in inner[i:]), operator.mul)
+        right = [*enumerate(itertools.accumulate(after[j:], operator.mul), j + 1)]
+        ends = [(k, m) for k, size in enumerate(left, i + 1) for m, other in right if size == other]
         if not ends:
             return None
         k, m = min(ends, key=sum)
