@@ -33,6 +33,14 @@ def test_json_says_the_same(invoke: Callable[..., Result], model_file: Path, tmp
     assert [item.name for item in path.parent.iterdir()] == ["compiled.onnx"]
 
 
+def test_weights_may_stay_in_the_model(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """Wherever the compiled model goes."""
+    path = tmp_path / "out" / "compiled.onnx"
+    path.parent.mkdir()
+    invoke("compile", model_file, "-o", path, "--weightless")
+    assert sorted(item.name for item in path.parent.iterdir()) == ["compiled.bin", "compiled.onnx"]
+
+
 def test_a_model_that_is_not_there_is_told(invoke: Callable[..., Result], tmp_path: Path) -> None:
     """In one line."""
     assert "nowhere.onnx" in invoke("compile", tmp_path / "nowhere.onnx").stderr

@@ -108,6 +108,10 @@ def test_compiling_can_be_forbidden(source: Path) -> None:
 @pytest.mark.parametrize(("attributes", "kind", "message"), [
     ({}, errors.InvalidGraph, "has '' as its ep_cache_context"),
     ({"ep_cache_context": 3}, errors.InvalidGraph, "has 3 as its ep_cache_context"),
+    ({"ep_cache_context": "A" * 2000, "embed_mode": 0}, errors.InvalidGraph, "names a file of 2000 characters"),
+    ({"ep_cache_context": "AAAA", "embed_mode": "yes"}, errors.InvalidGraph, "and 'yes' as embed_mode"),
+    ({"main_context": 0}, errors.InvalidGraph, "has main_context 0: its program is in another node"),
+    ({"ep_cache_context": b"\xff\xfe", "notes": b"\xff"}, errors.EPFail, "holds what is no base64 text"),
     ({"ep_cache_context": "not base64!"}, errors.EPFail, "holds what is no base64 text"),
     ({"ep_cache_context": "AAAA"}, errors.EPFail, "EPContext node 'odd': the 3 bytes of a compiled partition do not end as one"),
     ({"ep_cache_context": "../odd.bin", "embed_mode": 0}, errors.InvalidArgument, "EPContext node 'odd'"),
@@ -174,7 +178,7 @@ def test_a_model_from_memory_finds_its_file_by_an_option(source: Path) -> None:
     """It has no folder of its own; the option is onnxruntime's."""
     path = _write(source)
     content = path.read_bytes()
-    with pytest.raises(errors.InvalidArgument, match="'model_ctx.bin', but the model was not loaded from a path"):
+    with pytest.raises(errors.InvalidArgument, match="in the file 'model_ctx.bin', but the model comes from memory; set "):
         ort.InferenceSession(content, providers=[CPU])
     again = ort.InferenceSession(content, _options(ep__context_file_path=str(path)), providers=[CPU])
     assert again.run(None, _feed())[0].shape == (3, 8)
@@ -244,3 +248,12 @@ def test_loading_is_traced_for_each_partition(source: Path) -> None:
         _load(path)
     assert names.count("context.load") == 2
     assert not [name for name in names if name.startswith(("codegen", "disk_cache"))]
+
+
+def test_notes_of_any_text_are_no_seal(source: Path) -> None:
+    """Not even what is no text."""
+    path = _write(source)
+    for notes in ("", "hmac-sha256:", b"\xff\xfe", "hmac-sha256:" + "0" * 64):
+        _edit(path, notes=notes)
+        with pytest.raises(errors.EPFail, match="holds machine code that was not compiled by this user"):
+            _load(path)

@@ -13,6 +13,7 @@ from sardonyx.formats import onnx as onnx_format
 from sardonyx.formats.program_archive import block_key
 from sardonyx.formats.program_file import bytes_of
 from sardonyx.session.context_weights import SourceModel, name_beside, names_by_content
+from sardonyx.session.options import SessionOptions
 
 
 @pytest.fixture
@@ -24,9 +25,16 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
+def _options(source: Path | None = None) -> SessionOptions:
+    options = SessionOptions()
+    if source is not None:
+        options.add_session_config_entry("ep.context_source_model_path", str(source))
+    return options
+
+
 def test_weights_are_known_by_their_elements(source: Path) -> None:
     """Small ones are not: they are kept in programs."""
-    found = names_by_content(source)
+    found = names_by_content(source, _options())
     weight = onnx_format.load(source).graph.initializers["w"].constant
     assert weight is not None
     assert found == {block_key(bytes_of(weight.numpy())): "w"}
@@ -40,7 +48,7 @@ def test_the_model_is_found_below_the_context_s_folder_or_by_name(tmp_path: Path
 
 def test_weights_are_read_by_name(source: Path) -> None:
     """From where the node says, or where the user says; one that is not there is left out."""
-    for model_given in (SourceModel("", source.parent), SourceModel(str(source), None)):
+    for model_given in (SourceModel(_options(), source.parent), SourceModel(_options(source), None)):
         (value,) = model_given.values(["w", "nothing"], "model.onnx")
         assert value.name == "w"
         assert value.constant is not None
@@ -50,11 +58,11 @@ def test_weights_are_read_by_name(source: Path) -> None:
 def test_a_model_that_is_not_there_is_told_with_the_option(tmp_path: Path) -> None:
     """So is one that nobody names."""
     with pytest.raises(errors.NoSuchFile, match="gone.onnx.* or set the config entry ep.context_source_model_path to where it is"):
-        SourceModel("", tmp_path).values(["w"], "gone.onnx")
+        SourceModel(_options(), tmp_path).values(["w"], "gone.onnx")
     with pytest.raises(errors.EPFail, match="set the config entry ep.context_source_model_path to its path"):
-        SourceModel("", tmp_path).values(["w"], "")
+        SourceModel(_options(), tmp_path).values(["w"], "")
     with pytest.raises(errors.NoSuchFile, match="the model that weights are left in"):
-        SourceModel(str(tmp_path / "gone.onnx"), None).values(["w"], "")
+        SourceModel(_options(tmp_path / "gone.onnx"), None).values(["w"], "")
 
 
 def test_a_node_s_name_for_it_does_not_lead_out_of_the_folder(source: Path) -> None:
@@ -63,20 +71,33 @@ def test_a_node_s_name_for_it_does_not_lead_out_of_the_folder(source: Path) -> N
     folder.mkdir()
     for location in ("../model.onnx", str(source)):
         with pytest.raises(errors.InvalidArgument, match="lies outside the model's folder"):
-            SourceModel("", folder).values(["w"], location)
+            SourceModel(_options(), folder).values(["w"], location)
 
 
 def test_a_file_that_is_no_model_is_an_error(tmp_path: Path) -> None:
     """It says what it was to be."""
     (tmp_path / "model.onnx").write_bytes(b"no model at all")
     with pytest.raises(errors.InvalidProtobuf, match="the model that weights are left in"):
-        SourceModel("", tmp_path).values(["w"], "model.onnx")
+        SourceModel(_options(), tmp_path).values(["w"], "model.onnx")
 
 
 def test_arrays_equal_those_of_the_model(source: Path) -> None:
     """They are views of the file."""
-    (value,) = SourceModel("", source.parent).values(["w"], "model.onnx")
+    (value,) = SourceModel(_options(), source.parent).values(["w"], "model.onnx")
     expected = onnx_format.load(source).graph.initializers["w"].constant
     assert value.constant is not None
     assert expected is not None
     np.testing.assert_array_equal(value.constant.numpy(), expected.numpy())
+
+
+def test_the_model_s_own_data_may_lie_in_a_folder_that_an_option_names(source: Path, tmp_path: Path) -> None:
+    """As when the model itself is loaded."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    onnx_format.save(onnx_format.load(source), source, data_name="weights.bin", least_bytes=0)
+    source.with_name("weights.bin").rename(folder / "weights.bin")
+    options = _options(source)
+    with pytest.raises(errors.NoSuchFile, match="weights.bin"):
+        SourceModel(options, None).values(["w"], "")
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+    assert [value.name for value in SourceModel(options, None).values(["w", "b"], "")] == ["w", "b"]

@@ -26,14 +26,17 @@ __all__ = ["compile_ahead"]
 @click.argument("model", type=click.Path())
 @click.option("-o", "--output", type=click.Path(), help="Where the compiled model goes; NAME_ctx.onnx beside MODEL by default.")
 @click.option("--embed", is_flag=True, help="Put the programs into the model itself, not into files beside it.")
+@click.option("--weightless", is_flag=True, help="Leave weights in MODEL, which is then needed beside the compiled model.")
 @provider_option
 @placement_options
 @json_option
-def compile_ahead(model: str, output: str | None, embed: bool, provider_names: Sequence[str], options: SessionOptions,
-                  as_json: bool) -> None:  # fmt: skip
+def compile_ahead(model: str, output: str | None, embed: bool, weightless: bool, provider_names: Sequence[str],
+                  options: SessionOptions, as_json: bool) -> None:  # fmt: skip
     """Write a model whose partitions are compiled already; loading it compiles nothing, on this kind of processor."""
     path = Path(output) if output else Path(model).with_name(f"{Path(model).stem}_ctx.onnx")
     chosen = options.copy()
+    chosen.add_session_config_entry("ep.enable_weightless", str(int(weightless)))
+    options.add_session_config_entry("ep.context_source_model_path", model)
     for name in provider_names:
         chosen.add_provider(name, {})
     with readable_errors():

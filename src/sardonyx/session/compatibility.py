@@ -7,7 +7,9 @@ The functions have the names and arguments of onnxruntime's.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +30,7 @@ __all__ = [
 
 METADATA_PREFIX = "ep_compatibility_info."
 """What the keys of the metadata begin with; the provider's name follows."""
+_SEPARATORS = re.compile("[,|]")
 
 
 def get_compatibility_info_from_model(model_path: str | os.PathLike[str], ep_type: str) -> str | None:
@@ -72,16 +75,15 @@ def check_compatibility(model: Model, options: SessionOptions, providers: Sequen
         found = Compatibility.EP_NOT_APPLICABLE if info is None else _judged(provider, info)
         if found is Compatibility.EP_UNSUPPORTED:
             raise Fail(
-                f"the compiled model is not supported by {provider.name}: it was compiled for {info}, but this is "
-                f"{_described(provider)}; compile the original model anew, for a lower processor with SARDONYX_ISA set there"
+                f"the compiled model is not supported by {provider.name}: {_difference(provider, info)}; compile the original "
+                "model anew, for a lower processor with SARDONYX_ISA set there"
             )
         if found is Compatibility.EP_SUPPORTED_PREFER_RECOMPILATION:
             event("context.suboptimal", provider=provider.name, info=info)
             if is_strict:
                 raise Fail(
-                    f"the compiled model is suboptimal for {provider.name}: it was compiled for {info}, but this is "
-                    f"{_described(provider)}; compile the original model anew, or leave out "
-                    "session.fail_on_suboptimal_compiled_model"
+                    f"the compiled model is suboptimal for {provider.name}: {_difference(provider, info)}; compile the original "
+                    "model anew, or leave out session.fail_on_suboptimal_compiled_model"
                 )
 
 
@@ -96,8 +98,24 @@ def _info_of(model: Model, name: str) -> str | None:
     return model.metadata.get(f"{METADATA_PREFIX}{name}")
 
 
-def _described(provider: Provider) -> str:
-    return provider.compatibility_info() if isinstance(provider, DescribesPrograms) else "another"
+def _difference(provider: Provider, info: str | None) -> str:
+    """What it was compiled for, and what this is, as far as they differ: both are texts, or JSON objects of lists of words."""
+    made, own = _entries(info or ""), _entries(provider.compatibility_info() if isinstance(provider, DescribesPrograms) else "")
+    told = [f"{key} {_words(made, own, key)}, here {_words(own, made, key)}" for key in made | own if made.get(key) != own.get(key)]
+    return f"it was compiled for {'; '.join(told)}"
+
+
+def _entries(info: str) -> dict[str, str]:
+    try:
+        return {str(key): str(value) for key, value in dict(json.loads(info)).items()}
+    except (RecursionError, TypeError, ValueError):
+        return {"": info}
+
+
+def _words(one: Mapping[str, str], other: Mapping[str, str], key: str) -> str:
+    """The words that stand in `one` only."""
+    words, others = (_SEPARATORS.split(entries.get(key, "")) for entries in (one, other))
+    return ",".join(word[:24] for word in words if word not in others) or "nothing more"
 
 
 def _judged(provider: Provider, info: str) -> Compatibility:

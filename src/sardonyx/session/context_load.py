@@ -6,7 +6,7 @@ import base64
 import dataclasses
 from pathlib import Path
 
-from sardonyx.errors import EPFail, InvalidGraph, ModelRequiresCompilation, SardonyxError, blamed, located
+from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, ModelRequiresCompilation, SardonyxError, blamed, located
 from sardonyx.formats.external_data import ExternalData
 from sardonyx.formats.program_file import digest_of, weight_names
 from sardonyx.ir import Model, Node
@@ -15,7 +15,7 @@ from sardonyx.partition.cut import Cut
 from sardonyx.provider import KeepsPrograms, Partition, Program
 from sardonyx.session.context_data import read_by
 from sardonyx.session.context_seal import is_sealed, noted_digest
-from sardonyx.session.context_weights import SOURCE_ENTRY, SourceModel
+from sardonyx.session.context_weights import SourceModel
 from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.trace import span
 
@@ -23,6 +23,8 @@ __all__ = ["TRUST_ENTRY", "ContextLoader", "refuse_to_compile"]
 
 TRUST_ENTRY = "session.trust_compiled_context"
 """The config entry that allows machine code which this user's own sessions did not write."""
+_MOST_CHARACTERS = 1024
+"""The longest name of a file."""
 
 
 class ContextLoader:
@@ -31,12 +33,12 @@ class ContextLoader:
     def __init__(self, model: Model, options: SessionOptions) -> None:
         """Prepare to load, reading nothing yet."""
         entries = options.session_config_entries
-        folder = _folder(model, entries.get("ep.context_file_path", ""))
+        self._folder = _folder(model, entries.get("ep.context_file_path", ""))
         self._is_trusted = config_flag(options, TRUST_ENTRY)
         self._read, self._most_bytes = options.context_data_reader
-        self._files = ExternalData(folder, model.path)
+        self._files = ExternalData(self._folder, model.path)
         self._given: dict[str, memoryview] = {}
-        self._source = SourceModel(entries.get(SOURCE_ENTRY, ""), folder)
+        self._source = SourceModel(options, self._folder)
 
     def load(self, part: Cut) -> Program:
         """The program of an EPContext node, from its provider.
@@ -76,10 +78,12 @@ class ContextLoader:
             )
 
     def _content(self, node: Node, what: str) -> memoryview:
-        text = node.get("ep_cache_context", "")
-        if not text or not isinstance(text, str):
-            raise InvalidGraph(f"{what} has {text!r} as its ep_cache_context; make the context anew")
-        if node.get("embed_mode", 1):
+        text, mode = node.get("ep_cache_context", ""), node.get("embed_mode", 1)
+        if not node.get("main_context", 1):
+            raise InvalidGraph(f"{what} has main_context 0: its program is in another node, which sardonyx never writes")
+        if not text or not isinstance(text, str) or mode not in (0, 1):
+            raise InvalidGraph(f"{what} has {text!r:.40} as its ep_cache_context and {mode!r:.40} as embed_mode; make it anew")
+        if mode:
             return memoryview(_decoded(text, what))
         whole, size = self._whole(text, what), node.get("max_size", 0)
         if not isinstance(size, int) or not 0 <= size <= len(whole):
@@ -87,6 +91,13 @@ class ContextLoader:
         return whole[:size] if size else whole
 
     def _whole(self, name: str, what: str) -> memoryview:
+        if self._read is None and self._folder is None:
+            raise InvalidArgument(
+                f"{what} has its program in the file {name!r:.100}, but the model comes from memory; set the config entry "
+                "ep.context_file_path to a path beside that file"
+            )
+        if len(name) > _MOST_CHARACTERS:
+            raise InvalidGraph(f"{what} names a file of {len(name)} characters, beginning with {name[:40]!r}; make it anew")
         if self._read is None:
             return self._files.whole(name, what)
         if name not in self._given:

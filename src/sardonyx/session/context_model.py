@@ -70,9 +70,15 @@ class _Kept:
 class ContextWriter:
     """Collects the programs of one session, and writes them as a model."""
 
-    def __init__(self, settings: ContextSettings, defaults: Mapping[str, Array]) -> None:
-        """Write what `settings` say; `defaults` are the initializers that a feed may override, which are inputs by now."""
-        self._settings, self._defaults = settings, defaults
+    def __init__(self, settings: ContextSettings, options: SessionOptions, defaults: Mapping[str, Array]) -> None:
+        """Make a writer, which has nothing to write yet.
+
+        Args:
+            settings: what to write, and where.
+            options: of the session, by which the model was loaded.
+            defaults: the initializers that a feed may override, which are inputs by now.
+        """
+        self._settings, self._options, self._defaults = settings, options, defaults
         self._kept: list[_Kept] = []
 
     def keep(self, part: Cut, program: Program) -> None:
@@ -116,8 +122,9 @@ class ContextWriter:
 
     def _place(self) -> Sequence[Placed]:
         settings, contents = self._settings, [Content(kept.partition.name, memoryview(kept.content)) for kept in self._kept]
-        is_weightless = settings.leaves_out_weights and settings.source is not None
-        weights = names_by_content(settings.source) if is_weightless and settings.source is not None else {}
+        weights: dict[bytes, str] = {}
+        if settings.leaves_out_weights and settings.source is not None:
+            weights = names_by_content(settings.source, self._options)
         if settings.embeds:
             return place_inside(contents, weights)
         path = settings.path.with_name(f"{settings.path.stem}.bin")
@@ -199,7 +206,7 @@ def context_writer(model: Model, options: SessionOptions, defaults: Mapping[str,
         output=options.context_output,
     )  # fmt: skip
     _check(settings)
-    return ContextWriter(settings, defaults)
+    return ContextWriter(settings, options, defaults)
 
 
 def _check(settings: ContextSettings) -> None:

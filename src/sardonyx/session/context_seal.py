@@ -43,7 +43,7 @@ def is_sealed(digest: bytes, notes: str) -> bool:
     if key is None:
         return False
     expected = f"{_PREFIX}{_code(key, digest)}".encode()
-    return any(hmac.compare_digest(word.encode(), expected) for word in notes.split())
+    return any(hmac.compare_digest(word.encode(errors="replace"), expected) for word in notes.split())
 
 
 def _code(key: bytes, digest: bytes) -> str:

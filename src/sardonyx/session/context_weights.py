@@ -7,11 +7,12 @@ from pathlib import Path
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EPFail, NoSuchFile, SardonyxError, located
-from sardonyx.formats import onnx as onnx_format
 from sardonyx.formats.external_data import ExternalData
 from sardonyx.formats.program_archive import block_key
 from sardonyx.formats.program_file import bytes_of
 from sardonyx.ir import Tensor, Value
+from sardonyx.session.optimization import load_model
+from sardonyx.session.options import SessionOptions
 
 __all__ = ["SOURCE_ENTRY", "SourceModel", "name_beside", "names_by_content"]
 
@@ -21,9 +22,9 @@ _LEAST_BYTES = 1024
 """Smaller weights are kept in programs: each name takes place too."""
 
 
-def names_by_content(path: Path) -> dict[bytes, str]:
-    """For each weight of the model at `path` what its elements are known by, and its name."""
-    weights = [(name, tensor) for name, tensor in _weights(path) if tensor.size_bytes >= _LEAST_BYTES]
+def names_by_content(path: Path, options: SessionOptions) -> dict[bytes, str]:
+    """For each weight of the model at `path`, loaded as `options` say, what its elements are known by, and its name."""
+    weights = [(name, tensor) for name, tensor in _weights(path, options) if tensor.size_bytes >= _LEAST_BYTES]
     return {block_key(bytes_of(tensor.numpy())): name for name, tensor in weights}
 
 
@@ -36,9 +37,10 @@ def name_beside(source: Path, context: Path) -> str:
 class SourceModel:
     """The model that weights are left in, read when the first is asked for."""
 
-    def __init__(self, chosen: str, folder: Path | None) -> None:
-        """Look at `chosen`, a path that the user gave, or, where it is "", for the file that a node names below `folder`."""
-        self._chosen, self._folder = chosen, folder
+    def __init__(self, options: SessionOptions, folder: Path | None) -> None:
+        """Look where `options` say, and else for the file that a node names below `folder`."""
+        self._options, self._folder = options, folder
+        self._chosen = options.session_config_entries.get(SOURCE_ENTRY, "")
         self._found: dict[str, dict[str, Tensor]] = {}
 
     def values(self, names: Sequence[str], location: str) -> list[Value]:
@@ -54,7 +56,7 @@ class SourceModel:
             SardonyxError: it cannot be read, or the node's name for it leads out of the folder.
         """
         if location not in self._found:
-            self._found[location] = dict(_weights(self._path(location)))
+            self._found[location] = dict(_weights(self._path(location), self._options))
         tensors = self._found[location]
         made = [Value(name) for name in names if name in tensors]
         for value in made:
@@ -73,9 +75,9 @@ class SourceModel:
         return self._folder / location
 
 
-def _weights(path: Path) -> Iterator[tuple[str, Tensor]]:
+def _weights(path: Path, options: SessionOptions) -> Iterator[tuple[str, Tensor]]:
     try:
-        values: Iterable[tuple[str, Value]] = onnx_format.load(path).graph.initializers.items()
+        values: Iterable[tuple[str, Value]] = load_model(path, options).graph.initializers.items()
     except SardonyxError as error:
         raise located(error, "the model that weights are left in") from error
     for name, value in values:

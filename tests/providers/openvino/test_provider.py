@@ -199,6 +199,24 @@ def test_a_session_across_providers_is_compiled_ahead(tmp_path: Path, monkeypatc
         np.testing.assert_array_equal(left, right)
 
 
+def test_programs_are_good_for_this_version_and_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model's metadata say so; weights cannot be left out of what OpenVINO exports."""
+    monkeypatch.setenv("SARDONYX_CACHE_DIR", str(tmp_path / "cache"))
+    source = tmp_path / "model.onnx"
+    onnx_format.save(model("graph(x: float[n, 8]) -> (y: float[n, 8]) { y = Exp(x) }"), source)
+    options = ort.SessionOptions()
+    options.add_provider(NAME, OPTIONS)
+    ort.ModelCompiler(options, source).compile_to_file()
+    info = ort.get_compatibility_info_from_model(tmp_path / "model_ctx.onnx", NAME)
+    assert info is not None
+    suited = ort.OrtCompiledModelCompatibility
+    assert ort.get_model_compatibility_for_ep_devices([(NAME, OPTIONS)], info) is suited.EP_SUPPORTED_OPTIMAL
+    assert ort.get_model_compatibility_for_ep_devices([NAME], info.replace("20", "19")) is suited.EP_UNSUPPORTED
+    options.add_session_config_entry("ep.enable_weightless", "1")
+    with pytest.raises(errors.EPFail, match=f"{NAME} does not keep programs without their weights; leave it out"):
+        ort.ModelCompiler(options, source).compile_to_file()
+
+
 def test_a_partition_is_written_under_the_version_of_its_own_nodes() -> None:
     """The layout step of another provider adds transposes of an older version; axes are an input of ReduceMean since 18."""
     text = """graph(x: float[n, 4, 8, 8]) -> (y: float[n, 4, 1, 1]) {
