@@ -42,13 +42,21 @@ _RANK_WITH_WINDOWS = 5
 
 def windows_of(scores: Scores) -> int:
     """How many windows masks tell apart; 0 where they do not."""
-    shapes = [_operand(part).shape for part in scores.parts if not isinstance(part, Floor) and part.rank == _RANK_WITH_WINDOWS]
+    shapes = [_shape_of(part) for part in scores.parts if not isinstance(part, Floor) and part.rank == _RANK_WITH_WINDOWS]
     sizes = [shape[1] for shape in shapes if shape is not None and len(shape) == _RANK_WITH_WINDOWS]
     return max((size for size in sizes if isinstance(size, int)), default=0)
 
 
 def _operand(part: Added | Filling) -> Value:
     return part.value if isinstance(part, Added) else part.condition
+
+
+def _shape_of(part: Added | Filling) -> Shape | None:
+    """The shape of the operand as it meets scores of (…, S, T); None where it is unknown or cannot be turned."""
+    shape = _operand(part).shape
+    if not part.is_turned or shape is None:
+        return shape
+    return (*shape[:-2], shape[-1], shape[-2]) if len(shape) > 1 else None
 
 
 def mask_reason(scores: Scores, shape: Shape, is_split: bool) -> str | None:
@@ -65,14 +73,15 @@ def mask_reason(scores: Scores, shape: Shape, is_split: bool) -> str | None:
 
 def _added_reason(part: Part, shape: Shape, is_split: bool, windows: int) -> str | None:
     if not isinstance(part, Floor):
-        found, wanted = _operand(part).shape, (1, *shape[1:]) if windows else shape
+        found, wanted = _shape_of(part), (1, *shape[1:]) if windows else shape
         if part.rank == _RANK_WITH_WINDOWS:
             has_rank = windows != 0 and found is not None and len(found) == part.rank
             is_mask = has_rank and _broadcasts(found or (), (1, windows, *shape[1:]))
         else:
             is_mask = _fits(found, part.rank, wanted, is_split)
         if not is_mask:
-            return f"the mask is {found}; expected one that goes along all keys, and that does not make the scores larger"
+            return (f"the mask is {_operand(part).shape}; expected one that goes along all keys, and that does not make the scores "
+                    "larger")  # fmt: skip
     number = -math.inf if isinstance(part, Added) else part.fill if isinstance(part, Filling) else part.number
     if number > -_LEAST_FILL:
         return f"scores are replaced by {number}; expected -inf, or a number of at least -{_LEAST_FILL}"
@@ -141,6 +150,9 @@ def _after(op: Builder, part: Part, mask: Value | None, heads: int, *, lifts: bo
     if isinstance(part, Floor):
         return None if mask is None else op.Max(mask, np.float32(part.number))
     operand = _operand(part)
+    if part.is_turned:
+        *outer, last = range(len(operand.shape or ()))
+        operand = op.Transpose(operand, perm=[*outer[:-1], last, outer[-1]])
     if lifts and len(operand.shape or ()) == _RANK_WITH_WINDOWS - 1:
         operand = op.Unsqueeze(operand, [0], _version=_UNSQUEEZE_AXES_ARE_INPUTS)
     if heads != 0 and part.rank == 3 and operand.shape is not None and len(operand.shape) == 3 and operand.shape[0] != 1:

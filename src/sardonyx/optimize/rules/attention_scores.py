@@ -2,8 +2,8 @@
 
     q kᵀ             Mul or Div by a number, before or after the product, or after what is added; Mul by a number for each head
     softcap          Mul(Tanh(Div(scores, c)), c)
-    + mask           Add of any tensor, or Where(condition, scores, fill) and Where(condition, fill, scores), any number of them,
-                     and Max with a number, which keeps them from -inf
+    + mask           Add or Sub of any tensor, or Where(condition, scores, fill) and Where(condition, fill, scores), any number of
+                     them, and Max with a number, which keeps them from -inf
 
 Reshapes that split (batch x heads, S, T) to (batch, heads, S, T), or (batch x windows, heads, S, T) to (batch, windows, heads,
 S, T), or join them again may stand between.
@@ -21,7 +21,7 @@ from sardonyx.ir.shape import product
 from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.edit import small_constant, tensor_of
 
-__all__ = ["Added", "Filling", "Floor", "Part", "Scores", "joined", "read_scores", "scale_of"]
+__all__ = ["Added", "Filling", "Floor", "Part", "Scores", "joined", "read_scores", "scale_of", "turned"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class Added:
     """How many dimensions the scores have where they meet it."""
     factor: float = 1.0
     """By what it is multiplied."""
+    is_turned: bool = False
+    """Whether it meets scores of (…, T, S)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Filling:
     """By what."""
     inverted: bool
     """Whether the scores stay where the condition holds."""
+    is_turned: bool = False
+    """Whether it meets scores of (…, T, S)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -87,6 +91,12 @@ def read_scores(value: Value, overridable: frozenset[Value]) -> Scores | None:
         return None
     read = _READERS.get(node.op_type)
     return None if read is None else read(node, value, overridable)
+
+
+def turned(scores: Scores) -> Scores:
+    """The same where they are (…, T, S): what is read as the query are the keys, and the other way round."""
+    parts = tuple(part if isinstance(part, Floor) else dataclasses.replace(part, is_turned=True) for part in scores.parts)
+    return dataclasses.replace(scores, query=scores.keys, keys=scores.query, parts=parts)
 
 
 def joined(left: Shape | None, right: Shape | None) -> bool:
@@ -193,6 +203,14 @@ def _read_added(node: Node, value: Value, overridable: frozenset[Value]) -> Scor
     return None
 
 
+def _read_subtracted(node: Node, value: Value, overridable: frozenset[Value]) -> Scores | None:
+    base, mask = node.inputs
+    scores = None if base is None or not _keeps(base.shape, value.shape) else read_scores(base, overridable)
+    if scores is None or mask is None:
+        return None
+    return dataclasses.replace(scores, parts=(*scores.parts, Added(mask, len(value.shape or ()), -1.0)))
+
+
 def _read_filled(node: Node, value: Value, overridable: frozenset[Value]) -> Scores | None:
     condition, rank = node.inputs[0], len(value.shape or ())
     for index in (1, 2):
@@ -220,11 +238,14 @@ def _read_raised(node: Node, value: Value, overridable: frozenset[Value]) -> Sco
 def _keeps(base: Shape | None, result: Shape | None) -> bool:
     """Whether a mask leaves scores of shape `base` their size.
 
-    How many keys there are the product with the values decides, whatever is known of the mask: it has as many, or one for all.
+    Sizes that only a run shows are those of the scores, whatever is known of the mask: it has as many, or one for all. How many
+    keys there are the product with the values decides.
     """
-    if base is None or result is None or len(base) != len(result) or base[:-1] != result[:-1]:
+    if base is None or result is None or len(base) != len(result):
         return False
-    return base[-1] == result[-1] or not (isinstance(base[-1], int) and isinstance(result[-1], int))
+    *outer, keys = zip(base, result, strict=True)
+    is_kept = all(dim == wanted or not isinstance(dim, int) for dim, wanted in outer)
+    return is_kept and (keys[0] == keys[1] or not (isinstance(keys[0], int) and isinstance(keys[1], int)))
 
 
 _Reader: TypeAlias = Callable[[Node, Value, frozenset[Value]], "Scores | None"]
@@ -236,6 +257,7 @@ _READERS: Mapping[str, _Reader] = {
     "Max": _read_raised,
     "Mul": _read_scaled,
     "Reshape": _read_reshaped,
+    "Sub": _read_subtracted,
     "Where": _read_filled,
 }
 """By the operator that makes a value, how it is read."""
