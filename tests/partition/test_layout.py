@@ -159,6 +159,27 @@ def test_random_graphs_compute_the_same_bits(seed: int) -> None:
         assert (ours.dtype, ours.shape, ours.tobytes()) == (theirs.dtype, theirs.shape, theirs.tobytes())
 
 
+def test_a_body_leaves_the_transposes_around_it_alone() -> None:
+    """What they read is an inner value of a partition of the outer graph, which does not give it out."""
+    text = """graph(x: float[2, 4, 6, 4], c: bool[]) -> (y: float[2, 4, 6, 4]) {
+        w: float[4, 4, 1, 1] = ... 1
+        a: float[2, 4, 6, 4] = Conv(x, w)
+        b: float[2, 6, 4, 4] = Transpose(a) {perm = [0, 2, 3, 1]}
+        d: float[2, 4, 6, 4] = Transpose(b) {perm = [0, 3, 1, 2]}
+        y: float[2, 4, 6, 4] = If(c) {
+            then_branch = graph () -> (t: float[2, 4, 6, 4]) { p: float[2, 4, 6, 4] = Conv(d, w) t: float[2, 4, 6, 4] = Relu(p) },
+            else_branch = graph () -> (e: float[2, 4, 6, 4]) { e: float[2, 4, 6, 4] = Relu(a) }
+        }
+    }"""
+    options, held = ort.SessionOptions(), to_bytes(model(text))
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(held, options, providers=[NhwcProvider()])
+    plain = ort.InferenceSession(held, options, providers=["ReferenceExecutionProvider"])
+    for condition in (True, False):
+        feeds = {"x": np.random.default_rng(0).standard_normal((2, 4, 6, 4)).astype(np.float32), "c": np.array(condition)}
+        np.testing.assert_array_equal(session.run(None, feeds)[0], plain.run(None, feeds)[0])
+
+
 CASES = {
     "AveragePool": "AveragePool(x) {kernel_shape = [2, 2]}",
     "BatchNormalization": "BatchNormalization(x, c, c, c, d)",

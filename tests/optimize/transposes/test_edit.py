@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.models import graph
 
-from sardonyx.optimize.transposes.edit import Edit, axes_of, is_neutral, source_of
+from sardonyx.optimize.transposes.edit import Edit, axes_of, is_neutral
 
 TEXT = """graph(x: float[2, 3, 4], z: float[2, 3, 4]) -> (y: float[2, 4, 3]) {
     k: float[3] = [1, 2, 3]
@@ -18,9 +18,18 @@ def test_a_transpose_tells_what_it_reads() -> None:
     """Only for the permutation asked for."""
     held = graph(TEXT)
     transpose, add = held
-    assert source_of(add.inputs[0], (0, 2, 1)) is held.inputs[0]
-    assert source_of(add.inputs[0], (1, 0, 2)) is None
-    assert source_of(transpose.inputs[0], (0, 2, 1)) is None
+    edit = Edit(held)
+    assert edit.transpose_of(add.inputs[0]) == ((0, 2, 1), held.inputs[0])
+    assert edit.source_of(add.inputs[0], (0, 2, 1)) is held.inputs[0]
+    assert edit.source_of(add.inputs[0], (1, 0, 2)) is None
+    assert edit.source_of(transpose.inputs[0], (0, 2, 1)) is None
+
+
+def test_a_transpose_of_an_outer_graph_is_none_of_ours() -> None:
+    """What it reads may be an inner value of a partition that has been compiled."""
+    held = graph(TEXT)
+    _, add = held
+    assert Edit(graph(TEXT)).transpose_of(add.inputs[0]) is None
 
 
 def test_one_element_is_the_same_in_every_layout() -> None:

@@ -27,16 +27,10 @@ from sardonyx.optimize.transposes.permutation import (
     weight_of,
 )
 
-__all__ = ["Edit", "axes_of", "has_axis", "is_neutral", "source_of"]
+__all__ = ["Edit", "axes_of", "has_axis", "is_neutral"]
 
 _VERSION = 13
 """The opset version of nodes that are added."""
-
-
-def source_of(value: Value | None, permutation: Permutation) -> Value | None:
-    """What a transpose by `permutation` that makes `value` reads; None where none does."""
-    producer = None if value is None else value.producer
-    return producer.inputs[0] if producer is not None and permutation_of(producer) == permutation else None
 
 
 def is_neutral(value: Value | None) -> bool:
@@ -68,18 +62,34 @@ class Edit:
         self.graph = graph
         self._made: dict[tuple[Value, Permutation], Value] = {}
 
+    def transpose_of(self, value: Value | None) -> tuple[Permutation, Value] | None:
+        """The permutation of the transpose of this graph that makes `value`, and what it reads; None where none does.
+
+        One in an outer graph does not count: what that reads may be out of reach by the time this graph runs.
+        """
+        producer = None if value is None else value.producer
+        permutation = permutation_of(producer)
+        if producer is None or permutation is None or producer.graph is not self.graph or producer.inputs[0] is None:
+            return None
+        return permutation, producer.inputs[0]
+
+    def source_of(self, value: Value | None, permutation: Permutation) -> Value | None:
+        """What a transpose by `permutation` of this graph that makes `value` reads; None where none does."""
+        found = self.transpose_of(value)
+        return found[1] if found is not None and found[0] == permutation else None
+
     def going(self, values: Sequence[Value | None], permutation: Permutation, reader: Node | None) -> int:
         """The weight of the transposes by `permutation` that make `values`, each once; of those alone that `reader` keeps alive."""
-        found = {value for value in values if value is not None and source_of(value, permutation) is not None}
+        found = {value for value in values if value is not None and self.source_of(value, permutation) is not None}
         return sum(max(weight_of(value.shape), 1) for value in found if reader is None or _is_kept_by(value, reader))
 
     def coming(self, values: Sequence[Value | None], permutation: Permutation) -> int:
         """The weight of the transposes that the others of `values` would need."""
-        others = {value for value in values if value is not None and source_of(value, permutation) is None}
+        others = {value for value in values if value is not None and self.source_of(value, permutation) is None}
         return sum(self._cost(value, inverse(permutation)) for value in others if not is_neutral(value))
 
     def _cost(self, value: Value, permutation: Permutation) -> int:
-        if value.constant is not None or _dequantized_constant(value) is not None or (value, permutation) in self._made:
+        if value.constant is not None or self._dequantized_constant(value) is not None or (value, permutation) in self._made:
             return 0
         if self._same(value, permutation):
             return 0
@@ -98,7 +108,7 @@ class Edit:
         """As `bring`, for an input that has the full rank whatever its size."""
         value = node.inputs[index]
         if value is not None:
-            source = source_of(value, permutation)
+            source = self.source_of(value, permutation)
             node.replace_input(index, source if source is not None else self.transposed(value, inverse(permutation)))
 
     def transposed(self, value: Value, permutation: Permutation) -> Value:
@@ -113,14 +123,13 @@ class Edit:
     def _transpose(self, value: Value, permutation: Permutation) -> Value:
         if value.constant is not None:
             return self._constant(value, value.constant.numpy(), permutation)
-        quantized = _dequantized_constant(value)
+        quantized = self._dequantized_constant(value)
         if quantized is not None and value.producer is not None:
             return self._dequantized(value.producer, value, quantized, permutation)
         value = self._padded(value, len(permutation))
-        first = permutation_of(value.producer)
-        before = None if value.producer is None else value.producer.inputs[0]
-        if first is not None and before is not None:
-            return self.transposed(before, then(first, permutation))
+        found = self.transpose_of(value)
+        if found is not None:
+            return self.transposed(found[1], then(found[0], permutation))
         same = self._same(value, permutation)
         node = Node("Transpose", [value], 1, {"perm": permutation}, version=_VERSION, name=f"{_place(value)}/transposed")
         node.output.type = _permuted_type(value, permutation)
@@ -150,6 +159,15 @@ class Edit:
         shape = (1,) * (rank - given) + tuple(value.shape or ())
         twin.output.type = TensorType(value.dtype, permuted(shape, permutation)) if value.dtype is not None else None
         return self.graph.insert_after(node, twin).output
+
+    def _dequantized_constant(self, value: Value) -> Value | None:
+        """The constant that a node of this graph dequantizes to `value`, with one scale or one for each index of an axis."""
+        node = value.producer
+        if node is None or node.op_type != "DequantizeLinear" or node.graph is not self.graph:
+            return None
+        quantized = node.inputs[0]
+        is_whole = not node.get("block_size", 0) and value.shape is not None
+        return quantized if is_whole and quantized is not None and quantized.constant is not None else None
 
     def _padded(self, value: Value, rank: int) -> Value:
         missing = rank - len(value.shape or ())
@@ -215,16 +233,7 @@ class Edit:
 def _is_kept_by(value: Value, reader: Node) -> bool:
     """Whether `reader` is alone to read `value`, transposes aside, which will be merged with the one that makes it."""
     others = [user for user, _ in value.uses if user is not reader]
-    return all(isinstance(user, Node) and permutation_of(user) is not None for user in others)
-
-
-def _dequantized_constant(value: Value) -> Value | None:
-    """The constant that `value` is dequantized from, with one scale or one for each index of an axis."""
-    node = value.producer
-    if node is None or node.op_type != "DequantizeLinear" or node.get("block_size", 0) or value.shape is None:
-        return None
-    quantized = node.inputs[0]
-    return quantized if quantized is not None and quantized.constant is not None else None
+    return all(isinstance(user, Node) and user.graph is reader.graph and permutation_of(user) is not None for user in others)
 
 
 def _place(value: Value) -> str:

@@ -127,6 +127,8 @@ def _weights_of(node: Node) -> list[_Weights] | None:
     if index is None or value is None or value.shape is None or node.get("transA", 0) or len(value.shape) > 2:
         return None
     linear = value.producer if value.producer is not None and value.producer.op_type == "DequantizeLinear" else None
+    if linear is not None and linear.graph is not node.graph:
+        return None
     constant = value if linear is None else linear.inputs[0]
     if constant is None or constant.constant is None or constant.shape is None:
         return None

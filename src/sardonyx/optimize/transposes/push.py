@@ -69,7 +69,7 @@ def push_transposes(graph: Graph, offered: Collection[Node], *, between_layouts:
     edit, leading = Edit(graph), _leading(graph, offered)
     for node in graph:
         if permutation_of(node) is not None:
-            _merge(node)
+            _merge(edit, node)
         elif node in offered:
             _push(edit, node, leading, offered, between_layouts)
     _sweep(graph)
@@ -110,7 +110,7 @@ def _push(edit: Edit, node: Node, leading: _Leading, offered: Collection[Node], 
     handler = _handler_of(node)
     if handler is None:
         return
-    for permutation in _in_front(node, handler):
+    for permutation in _in_front(edit, node, handler):
         is_free = between_layouts and changes_layout(permutation)
         if _pays(edit, node, handler, permutation, leading, is_free) and handler.push(edit, node, permutation):
             return
@@ -118,10 +118,10 @@ def _push(edit: Edit, node: Node, leading: _Leading, offered: Collection[Node], 
             return
 
 
-def _in_front(node: Node, handler: Handler) -> list[Permutation]:
+def _in_front(edit: Edit, node: Node, handler: Handler) -> list[Permutation]:
     """The permutations of the transposes that feed `node` where it matters, each once."""
-    found = (permutation_of(value.producer) for value in handler.carriers(node) if value is not None)
-    return list(dict.fromkeys(permutation for permutation in found if permutation is not None))
+    found = (edit.transpose_of(value) for value in handler.carriers(node))
+    return list(dict.fromkeys(item[0] for item in found if item is not None))
 
 
 def _pays(edit: Edit, node: Node, handler: Handler, permutation: Permutation, leading: _Leading, is_free: bool) -> bool:
@@ -143,18 +143,20 @@ def _is_undone(value: Value, permutation: Permutation) -> bool:
     """Whether nobody reads `value` but transposes that undo `permutation`."""
     users = [user for user, _ in value.uses]
     undo = inverse(permutation)
-    return bool(users) and all(isinstance(user, Node) and permutation_of(user) == undo for user in users)
+    maker = value.producer
+    if maker is None or not users:
+        return False
+    return all(isinstance(user, Node) and user.graph is maker.graph and permutation_of(user) == undo for user in users)
 
 
-def _merge(node: Node) -> None:
+def _merge(edit: Edit, node: Node) -> None:
     """One transpose in place of two; none where the two undo each other, and where one changes nothing."""
     source, second = node.inputs[0], permutation_of(node)
     if source is None or second is None:
         return
-    first = permutation_of(source.producer)
-    before = None if source.producer is None else source.producer.inputs[0]
-    if first is not None and before is not None:
-        source, second = before, then(first, second)
+    found = edit.transpose_of(source)
+    if found is not None:
+        source, second = found[1], then(found[0], second)
         node.replace_input(0, source)
         node.attributes["perm"] = Attribute(AttributeKind.INTS, second)
     if second == identity(len(second)):

@@ -179,7 +179,7 @@ def pull_through_reshape(edit: Edit, transpose: Node, offered: Collection[Node])
     if permutation is None or result is None or node is None or node.op_type != "Reshape" or node not in offered or node.domain:
         return False
     data = node.inputs[0]
-    if data is None or result.use_count > 1 or data.use_count > 1 or permutation_of(data.producer) is None:
+    if data is None or result.use_count > 1 or data.use_count > 1 or edit.transpose_of(data) is None:
         return False
     plan = _pulled(data.shape, result.shape, permutation)
     if plan is None or result.dtype is None:
