@@ -319,3 +319,45 @@ def test_outputs_are_told_as_the_model_declares_them() -> None:
     """Not as inference finds them."""
     held = session("graph(x: float[n, 3]) -> (y: float[rows, columns]) {\ny = Relu(x)\n}")
     assert held.get_outputs()[0].shape == ["rows", "columns"]
+
+
+PATHS = """graph(x: float[n, 3], z: float[n, 3]) -> (a: float[n, 3], b: float[n, 3], c: int64[2]) {
+    a = Neg(x)
+    t = Sqrt(z)
+    b = Exp(t)
+    c = Shape(z)
+}"""
+
+
+class _Watched(FusingProvider):
+    """Notes which operators are run."""
+
+    def __init__(self) -> None:
+        super().__init__({"Neg", "Sqrt", "Exp"}, "Watched", fuse=False)
+
+    def ran(self) -> list[str]:
+        """The operators of the programs that were compiled since this was asked before."""
+        compiled, self.compiled = self.compiled, []
+        return [node.op_type for part in compiled for node in part.nodes]
+
+
+def test_only_the_way_to_what_is_asked_for_is_computed_on_request(tmp_path: Path) -> None:
+    """Each set of outputs is a model of its own, built once; feeds and order are as ever, and no file is written again."""
+    options, provider, run_options = ort.SessionOptions(), _Watched(), ort.RunOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    run_options.only_execute_path_to_fetches = True
+    held = session(PATHS, sess_options=options, providers=[provider])
+    written = (tmp_path / "optimized.onnx").read_bytes()
+    feed = {"x": np.ones((2, 3), np.float32), "z": np.ones((2, 3), np.float32)}
+    assert sorted(provider.ran()) == ["Exp", "Neg", "Sqrt"]
+    assert [result.shape for result in held.run(["a"], feed, run_options)] == [(2, 3)]
+    assert provider.ran() == ["Neg"]
+    c, b, again = held.run(["c", "b", "c"], feed, run_options)
+    assert (c.tolist(), float(b[0, 0]), again.tolist()) == ([2, 3], pytest.approx(np.e), [2, 3])
+    assert sorted(provider.ran()) == ["Exp", "Sqrt"]
+    held.run(["b", "c"], feed, run_options)
+    held.run(None, feed, run_options)
+    held.run(["a"], feed)
+    assert provider.ran() == []
+    assert held.run(["c"], feed | {"z": np.ones((5, 3), np.float32)}, run_options)[0].tolist() == [5, 3]
+    assert (tmp_path / "optimized.onnx").read_bytes() == written

@@ -16,10 +16,9 @@ from sardonyx import errors
 from sardonyx.dtypes import Array
 from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, SardonyxError, blamed, describe, located
 from sardonyx.formats import onnx as onnx_format
-from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
-from sardonyx.ir.shape import anonymous
+from sardonyx.ir import Graph, Model, Node, Tensor, Value
 from sardonyx.ir.verify import verify
-from sardonyx.ir.walk import all_graphs, all_nodes, captured_values
+from sardonyx.ir.walk import all_nodes, captured_values
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import check_node, check_types, find_schema, unknown_operator
 from sardonyx.optimize.report import Report
@@ -50,6 +49,7 @@ from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.placement_options import read_placement
 from sardonyx.session.providers import check_provider
 from sardonyx.session.values import NodeArg, node_arg
+from sardonyx.session.variant import Variant, without_files
 from sardonyx.session.widening import widen_model
 from sardonyx.trace import event, span
 
@@ -81,7 +81,7 @@ class Built:
 
 
 def build(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str], *,
-          symbols_hold: bool = True, left_out: Mapping[str, str] | None = None) -> Built:  # fmt: skip
+          variant: Variant | None = None, left_out: Mapping[str, str] | None = None) -> Built:  # fmt: skip
     """Take a model from its file to a plan.
 
     Args:
@@ -89,8 +89,7 @@ def build(source: Any, options: SessionOptions, providers: Sequence[Provider], d
         options: the session's options.
         providers: in the order in which they are asked.
         disabled: rules and passes that are not to run.
-        symbols_hold: whether dimensions of one name are one size, as the standard says; where an exporter did not keep to it,
-            False forgets all names.
+        variant: in what the model differs from its file; files that the options ask for are not written then.
         left_out: providers that failed before and are not asked, and how they failed.
 
     Raises:
@@ -101,7 +100,7 @@ def build(source: Any, options: SessionOptions, providers: Sequence[Provider], d
     given = readable_twice(source) if skips else source
     while True:
         try:
-            return _build_once(given, options, providers, disabled, symbols_hold, failed)
+            return _build_once(given, options, providers, disabled, variant, failed)
         except SardonyxError as error:
             if not skips or not error.provider or error.provider == providers[-1].name:
                 raise
@@ -124,20 +123,21 @@ def readable_twice(source: Any) -> Any:
     return source.read() if hasattr(source, "read") else source
 
 
-def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str], symbols_hold: bool,
-                left_out: Mapping[str, str]) -> Built:  # fmt: skip
+def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
+                variant: Variant | None, left_out: Mapping[str, str]) -> Built:  # fmt: skip
     with span("session.load"):
         model = source if isinstance(source, Model) else load_model(source, options)
     try:
-        if not symbols_hold:
-            _forget_symbols(model)
-        return _build(model, options, providers, disabled, left_out, keeps=symbols_hold)
+        if variant is None:
+            return _build(model, options, providers, disabled, left_out, writes=True)
+        variant.apply(model)
+        return _build(model, without_files(options), providers, disabled, left_out, writes=False)
     except SardonyxError as error:
         raise located(error, f"model {model.label}") from error
 
 
 def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
-           left_out: Mapping[str, str], *, keeps: bool) -> Built:  # fmt: skip
+           left_out: Mapping[str, str], *, writes: bool) -> Built:  # fmt: skip
     able = [provider for provider in providers if provider.name not in left_out]
     for provider in able:
         check_provider(provider)
@@ -146,7 +146,7 @@ def _build(model: Model, options: SessionOptions, providers: Sequence[Provider],
     profile = load_profile(choice.profile) if choice.measured else None
     prepared = prepare(model, options, providers, disabled, able, "" if profile is None else profile.widened_for)
     placements: list[Placement] = []
-    writer = context_writer(model, options, prepared.defaults) if keeps else None
+    writer = context_writer(model, options, prepared.defaults) if writes else None
     recorded = options.session_config_entries.get(COLLECT_ENTRY, "")
     recorder = MemoryRecorder(model, beside(model, recorded)) if recorded else None
     executor = compile_model(model, options, providers, left_out, profile, placements, writer)
@@ -243,17 +243,6 @@ def _take_defaults(model: Model) -> dict[str, Array]:
         del model.graph.initializers[value.name]
         value.constant = None
     return defaults
-
-
-def _forget_symbols(model: Model) -> None:
-    """Let each symbolic dimension of an input be a size of its own, and infer all other shapes anew."""
-    for value in model.graph.inputs:
-        if isinstance(value.type, TensorType) and value.shape is not None:
-            value.type = TensorType(value.type.dtype, tuple(dim if isinstance(dim, int) else anonymous() for dim in value.shape))
-    for graph in all_graphs(model):
-        for value in (value for node in graph for value in node.outputs):
-            if isinstance(value.type, TensorType):
-                value.type = TensorType(value.type.dtype)
 
 
 def _check_operators(model: Model) -> None:

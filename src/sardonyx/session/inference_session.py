@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["InferenceSession"]
 
+_MOST_VARIANTS = 8
+"""How many builds of its model a session keeps, besides the one of all outputs."""
+
 
 class InferenceSession:
     """A model ready to run; the interface of onnxruntime's InferenceSession."""
@@ -89,7 +92,7 @@ class InferenceSession:
         self._left_out = dict(built.left_out)
         self._recorder = built.recorder
         self._lock = threading.Lock()
-        self._loose: Executor | None = None
+        self._variants: dict[tuple[bool, tuple[int, ...] | None], Executor] = {}
         self._output_names = [argument.name for argument in built.declared]
         self._inputs = [node_arg(value) for value in built.inputs if value.name not in built.defaults]
         self._overridable = [node_arg(value) for value in built.inputs if value.name in built.defaults]
@@ -107,7 +110,8 @@ class InferenceSession:
         Args:
             output_names: which outputs, in which order; all for None or an empty list.
             input_feed: input name -> array (or list, dict, None by the input's type).
-            run_options: `terminate` ends the run from another thread.
+            run_options: `terminate` ends the run from another thread; with `only_execute_path_to_fetches` nothing is computed but
+                what is asked for, by a model of its own, which is built when it is first asked for.
 
         Returns:
             For each output an array (a list for a sequence, a dict for a map, None for an empty optional), the caller's own.
@@ -121,7 +125,8 @@ class InferenceSession:
         values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
         token = set_cancellation(lambda: run_options.terminate) if run_options is not None else None
         try:
-            results = self._execute(values)
+            part = self._part_of(wanted) if run_options is not None and run_options.only_execute_path_to_fetches else None
+            results = self._execute(values, part)
         except SardonyxError as error:
             raise located(error, f"model {self._label}") from error
         finally:
@@ -129,15 +134,20 @@ class InferenceSession:
                 reset_cancellation(token)
         if self._recorder is not None:
             self._recorder.record(values)
-        return own_results([results[index] for index in wanted], values)
+        chosen = wanted if part is None else [part.index(index) for index in wanted]
+        return own_results([results[index] for index in chosen], values)
 
-    def _execute(self, values: list[Any]) -> list[Any]:
+    def _part_of(self, wanted: Sequence[int]) -> tuple[int, ...] | None:
+        """The outputs that are to be computed; None for all."""
+        part = tuple(sorted(set(wanted)))
+        return part if len(part) < len(self._output_names) and self._rebuild is not None else None
+
+    def _execute(self, values: list[Any], part: tuple[int, ...] | None) -> list[Any]:
         """Run the plan; where the options allow it, without a provider that fails, now and from now on."""
         while True:
             known = self._left_out
             try:
-                executor = self._executor if self._symbols.hold(values) else self._loose_executor()
-                return executor.run(values)
+                return self._executor_for(values, part).run(values)
             except SardonyxError as error:
                 if error.provider in known or not self._leave_out(error):
                     raise
@@ -152,7 +162,8 @@ class InferenceSession:
                 event("provider.left_out", provider=name, error=str(error))
                 built = self._rebuild(left_out={**self._left_out, name: str(error)})
                 self._left_out = dict(built.left_out)
-                self._executor, self._placements, self._loose = built.executor, built.placements, None
+                self._executor, self._placements = built.executor, built.placements
+                self._variants.clear()
         return True
 
     def get_inputs(self) -> list[NodeArg]:
@@ -198,22 +209,37 @@ class InferenceSession:
 
         return assignment_info(self._placements, self._options.session_config_entries)
 
-    def _loose_executor(self) -> Executor:
-        """An executor for feeds that give one symbol two sizes, which some exporters' models need; built when first needed."""
+    def _executor_for(self, values: list[Any], part: tuple[int, ...] | None) -> Executor:
+        """The executor, or one that is built when first needed.
+
+        There is one for feeds that give one symbol two sizes, which some exporters' models need, and one for each set of outputs.
+        """
+        symbols_hold = self._symbols.hold(values)
+        if symbols_hold and part is None:
+            return self._executor
         with self._lock:
-            if self._loose is None:
-                if self._rebuild is None:
-                    raise InvalidArgument(
-                        f"model {self._label}: the feed gives one symbolic dimension two sizes; give the session a path or bytes, "
-                        "which it can load again without symbols"
-                    )
-                event("session.symbols_differ", model=self._label)
-                self._loose = self._rebuild(symbols_hold=False, left_out=self._left_out).executor
-            return self._loose
+            if (symbols_hold, part) not in self._variants:
+                self._variants[symbols_hold, part] = self._variant(symbols_hold, part)
+                if len(self._variants) > _MOST_VARIANTS:
+                    del self._variants[next(iter(self._variants))]
+            return self._variants[symbols_hold, part]
+
+    def _variant(self, symbols_hold: bool, part: tuple[int, ...] | None) -> Executor:
+        from sardonyx.session.variant import Variant  # with all that building needs
+
+        if self._rebuild is None:
+            raise InvalidArgument(
+                f"model {self._label}: the feed gives one symbolic dimension two sizes; give the session a path or bytes, "
+                "which it can load again without symbols"
+            )
+        if not symbols_hold:
+            event("session.symbols_differ", model=self._label)
+        names = None if part is None else [self._output_names[index] for index in part]
+        return self._rebuild(variant=Variant(symbols_hold, names), left_out=self._left_out).executor
 
     def trim(self) -> int:
         """Give back memory that idle runs hold: arenas and bindings; returns the bytes of the arenas."""
-        return self._executor.trim() + (0 if self._loose is None else self._loose.trim())
+        return sum(executor.trim() for executor in (self._executor, *list(self._variants.values())))
 
     def __repr__(self) -> str:
         return f"<InferenceSession {self._label}: {len(self._placements)} nodes on {', '.join(self.get_providers())}>"

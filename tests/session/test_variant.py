@@ -1,0 +1,38 @@
+"""Variants of a model that a session builds besides its own."""
+
+from __future__ import annotations
+
+from support.models import model
+
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.variant import Variant, without_files
+
+TEXT = "graph(x: float[n, n]) -> (a: float[n, n], b: float[n, n], c: float[n, n]) {\na = Neg(x)\nb = Exp(a)\nc = Abs(a)\n}"
+
+
+def test_some_outputs_can_be_left_out() -> None:
+    """Those that stay keep their order; what only the others need loses its last reader."""
+    held = model(TEXT)
+    Variant(outputs=["c", "a"]).apply(held)
+    assert [value.name for value in held.graph.outputs] == ["a", "c"]
+    assert [node.outputs[0].use_count for node in held.graph] == [3, 0, 1]
+
+
+def test_names_of_dimensions_can_be_forgotten() -> None:
+    """Each is a size of its own afterwards, and shapes are inferred anew."""
+    held = model(TEXT)
+    Variant(symbols_hold=False).apply(held)
+    first, second = held.graph.inputs[0].shape or ()
+    assert first != second
+    assert [node.outputs[0].shape for node in held.graph] == [None] * 3
+    assert len(held.graph.outputs) == 3
+
+
+def test_a_variant_writes_no_files() -> None:
+    """The options that it is made of stay as they are."""
+    options = SessionOptions()
+    options.optimized_model_filepath = "a.onnx"
+    options.add_session_config_entry("session.debug_layout_transformation", "1")
+    quiet = without_files(options)
+    assert (quiet.optimized_model_filepath, quiet.get_session_config_entry("session.debug_layout_transformation")) == ("", "")
+    assert options.optimized_model_filepath == "a.onnx"
