@@ -4,7 +4,7 @@ import pytest
 from support.evaluate import evaluate_node
 from support.optimizing import model_of, operators
 
-from sardonyx.optimize.participation import FUSED, OPTIONAL, QUANTIZED, participation
+from sardonyx.optimize.participation import FUSED, OPTIONAL, QUANTIZED, UNSAVED, participation
 from sardonyx.optimize.pipeline import known_names, optimize
 
 CONV = """graph(x: uint8[1,3,6,6]) -> (y: uint8[1,2,6,6]) {
@@ -129,7 +129,17 @@ def test_a_fused_operator_does_not_stand_for_integers():
     assert optimized(CONV, frozenset(["FusedConv"])) == ["DequantizeLinear", "Conv", "Mul", "QuantizeLinear"]
 
 
+def test_operators_that_onnxruntime_lacks():
+    """Who prefers them gets them, files do not; others get their parts."""
+    text = "graph(a: float[n, 4], b: float[n, 4]) -> (y) { m = Neg(a) s = Add(b, m) y = Softmax(s) }"
+    fused = text[: text.index("s =")] + "y = com.microsoft.BiasSoftmax(m, b) {axis = 1, is_inner_broadcast = 0} }"
+    for given in (text, fused):
+        assert optimized(given, frozenset(["BiasSoftmax"])) == ["Neg", "BiasSoftmax"]
+        assert "BiasSoftmax" not in optimized(given, None) + optimized(given, frozenset())
+
+
 def test_each_fused_operator_is_asked_for():
     """No rule that fuses takes part unless it is told to."""
+    assert set(UNSAVED) <= OPTIONAL - participation(None, {}).enabled
     assert set(FUSED) <= OPTIONAL
     assert set(FUSED) <= participation(None, {}).enabled

@@ -46,6 +46,7 @@ _MICROSOFT = f"""
 Attention(x: float[1, 4, 8] | w: float[8, 24] | b: float[24]) num_heads = 2
 BiasAdd(x: float[1, 2, 4] | b: float[4] | s: float[1, 2, 4])
 BiasGelu(x: float[2, 4] | b: float[4])
+BiasSoftmax(x: float[2, 3, 4] | b: float[2, 1, 4]) axis = 2, is_inner_broadcast = 1
 BiasSplitGelu(x: float[1, 2, 4] | b: float[4])
 BranchwiseRMSNorm(x: float[2, 2, 4] | s: float[2, 4])
 CausalConvWithState(x: float[1, 3, 5] | w: float[3, 1, 2] | b: float[3] | p: float[1, 3, 1]) activation = "silu"
@@ -60,6 +61,7 @@ FastGelu(x: float[2, 4] | b: float[4])
 FusedConv(x: float[1, 2, 4, 4] | w: float[3, 2, 2, 2] | b: float[3]) activation = "Relu", pads = [1, 1, 1, 1], strides = [2, 2]
 FusedGemm(x: float[2, 3] | y: float[3, 4] | z: float[4]) activation = "Relu", alpha = 0.5
 FusedMatMul(x: float[2, 3] | y: float[4, 3]) transB = 1, alpha = 0.5
+FusedMatMulActivation(x: float[2, 3] | y: float[4, 3]) transB = 1, activation = "Softmax"
 GatedAdd(x: float[2, 4] | y: float[2, 4] | g: float[2, 1])
 GatedRMSNorm(x: float[2, 4] | s: float[2] | g: float[2, 4])
 GatherBlockQuantized(x: uint8[3, 8] | i: int64[2] | s: float[3, 1]) block_size = 16

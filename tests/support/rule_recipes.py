@@ -86,6 +86,11 @@ RECIPES: dict[str, tuple[str, ...]] = {
         y = ai.onnx.ml.LabelEncoder(a) {keys_strings = ["a", "c", "z"], values_floats = [1.5, 2.5, 9.5], default_float = -3.0} }""",
     ),
     "fuse_bias_gelu": ("graph(x: float[n, 4]) -> (y) { b: float[4] = ... 1 a = Add(x, b) y = Gelu(a) }",),
+    "fuse_bias_softmax": ("graph(x: float[2, 3, n, 4], b: float[2, 1, 1, 4]) -> (y) { a = Add(x, b) y = Softmax(a) {axis = 3} }",),
+    "expand_bias_softmax": (
+        """graph(x: float[2, n, 4], b: float[n, 4]) -> (y)
+        { y = com.microsoft.BiasSoftmax(x, b) {axis = 2, is_inner_broadcast = 0} }""",
+    ),
     "fuse_conv_sum": (
         """graph(x: float[n, 3, 6, 6], z: float[n, 4, 4, 4]) -> (y) { w: float[4, 3, 3, 3] = ... 1
         c = Conv(x, w) y = Add(c, z) }""",

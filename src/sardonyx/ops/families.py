@@ -52,11 +52,11 @@ FAMILIES: dict[str, str] = {
                          "MultiHeadAttention PagedAttention QAttention SparseAttention",
     "contrib_elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu GatedAdd LinearAttentionGate QuickGelu ScaledSiLU",
     "contrib_generation": "BeamSearch GreedySearch Sampling WhisperBeamSearch",
-    "contrib_matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul MatMulBlockQuantizedFp4Weight "
-                      "MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBits "
-                      "TransposeMatMul",
+    "contrib_matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul FusedMatMulActivation "
+                      "MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger16 "
+                      "MatMulIntegerToFloat MatMulNBits TransposeMatMul",
     "contrib_moe": "MoE QMoE",
-    "contrib_normalize": "BranchwiseRMSNorm EmbedLayerNormalization GatedRMSNorm QEmbedLayerNormalization "
+    "contrib_normalize": "BiasSoftmax BranchwiseRMSNorm EmbedLayerNormalization GatedRMSNorm QEmbedLayerNormalization "
                          "SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization",
     "contrib_qlinear": "QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul "
                        "QLinearSigmoid QLinearSoftmax QLinearWhere",

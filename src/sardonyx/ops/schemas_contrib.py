@@ -35,6 +35,7 @@ BeamSearch(input_ids:F max_length:I min_length:I? num_beams:I num_return_sequenc
   early_stopping:INT=0 model_type:INT=0 vocab_size:INT=-1 decoder:GRAPH! encoder:GRAPH init_decoder:GRAPH
 BiasAdd(X:T bias:T skip:T) -> Y:T |
 BiasGelu(A:T B:T) -> C:T |
+BiasSoftmax(data:T bias:T) -> output:T | axis:INT=1 is_inner_broadcast:INT!
 BiasSplitGelu(X:T bias:T) -> Y:T |
 BranchwiseRMSNorm(X:T scale:M?) -> Y:T | epsilon:FLOAT=1e-05 num_branches:INT=0
 CDist(A:T B:T) -> C:T | metric:STRING='sqeuclidean'
@@ -61,6 +62,8 @@ FusedConv(X:T W:T B:T? Z:T?) -> Y:T | auto_pad:STRING='NOTSET' kernel_shape:INTS
 FusedGemm(A:T B:T C:T?) -> Y:T | transA:INT=0 transB:INT=0 alpha:FLOAT=1.0 beta:FLOAT=1.0 activation:STRING activation_alpha:FLOAT
   activation_beta:FLOAT activation_gamma:FLOAT
 FusedMatMul(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0 transBatchA:INT=0 transBatchB:INT=0
+FusedMatMulActivation(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0 transBatchA:INT=0 transBatchB:INT=0
+  activation:STRING! activation_alpha:FLOAT activation_axis:INT activation_beta:FLOAT activation_gamma:FLOAT
 GatedAdd(X:T Y:T gate:T) -> output:T |
 GatedRMSNorm(X:T scale:T gate:T) -> Y:T | activation:STRING='silu' epsilon:FLOAT=1e-05
 GatherBlockQuantized(data:T1 indices:Tind scales:T2 zero_points:T1?) -> output:T2 | gather_axis:INT=0 quantize_axis:INT=1

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping
 
-__all__ = ["FLOATS", "FUSED", "OPTIONAL", "QUANTIZED", "SEPARATED", "Participation", "participation"]
+__all__ = ["FLOATS", "FUSED", "OPTIONAL", "QUANTIZED", "SEPARATED", "UNSAVED", "Participation", "participation"]
 
 QUANTIZED: Mapping[str, frozenset[str]] = {
     "fuse_dynamic_quantize_matmul": frozenset(["DynamicQuantizeMatMul"]),
@@ -62,6 +62,13 @@ FLOATS = frozenset(
 )  # fmt: skip
 """What takes part where no provider prefers a quantized operator."""
 
+UNSAVED: Mapping[str, frozenset[str]] = {
+    "fuse_bias_softmax": frozenset(["BiasSoftmax"]),
+    "fuse_matmul_activation": frozenset(["FusedMatMulActivation"]),
+}
+"""Rule -> the fused operators that it makes, which onnxruntime's CPU provider lacks: it takes part where a provider prefers one,
+never in files."""
+
 SEPARATED = {"copy_dequantization": frozenset(["DequantizeLinear", "QuantizeLinear"])}
 """Pass -> the operators that it separates: it takes part where a provider prefers one of them as it is."""
 
@@ -82,8 +89,8 @@ _ASKED_OFF = {
 }
 """Session config entry that says "1" -> what it leaves out."""
 
-_FUSED_OPERATORS = frozenset(name for made in FUSED.values() for name in made)
-OPTIONAL = FLOATS | frozenset(_ASKED_FOR) | frozenset(FUSED) | frozenset(SEPARATED)
+_FUSED_OPERATORS = frozenset(name for made in (*FUSED.values(), *UNSAVED.values()) for name in made)
+OPTIONAL = FLOATS | frozenset(_ASKED_FOR) | frozenset(FUSED) | frozenset(SEPARATED) | frozenset(UNSAVED)
 """Rules and passes that take part only where `optimize` is told so by name."""
 
 
@@ -107,7 +114,7 @@ def participation(preferred: Collection[str] | None, entries: Mapping[str, str])
     """
     enabled = {rule for rule, (key, text) in _ASKED_FOR.items() if entries.get(key) == text}
     enabled |= {rule for rule, made in FUSED.items() if preferred is None or not made.isdisjoint(preferred)}
-    enabled |= {name for name, read in SEPARATED.items() if preferred is not None and not read.isdisjoint(preferred)}
+    enabled |= {name for name, wanted in (*SEPARATED.items(), *UNSAVED.items()) if not wanted.isdisjoint(preferred or ())}
     disabled = {name for key, names in _ASKED_OFF.items() if entries.get(key) == "1" for name in names}
     if preferred is not None:
         unwanted = {rule for rule, made in QUANTIZED.items() if made.isdisjoint(preferred)}

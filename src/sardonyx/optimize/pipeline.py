@@ -45,6 +45,7 @@ from sardonyx.optimize.rules.drop_expand import DROP_EXPAND
 from sardonyx.optimize.rules.drop_quantization_pairs import DROP_QUANTIZATION_PAIRS
 from sardonyx.optimize.rules.drop_slice_of_concat import DROP_SLICE_OF_CONCAT
 from sardonyx.optimize.rules.expand_attention import EXPAND_ATTENTION
+from sardonyx.optimize.rules.expand_bias_softmax import EXPAND_BIAS_SOFTMAX
 from sardonyx.optimize.rules.expand_dynamic_quantization import EXPAND_DYNAMIC_QUANTIZATION
 from sardonyx.optimize.rules.expand_fused_products import EXPAND_FUSED_PRODUCTS
 from sardonyx.optimize.rules.expand_gelus import EXPAND_GELUS
@@ -58,6 +59,7 @@ from sardonyx.optimize.rules.fuse_attention import FUSE_ATTENTION
 from sardonyx.optimize.rules.fuse_attention_cache import FUSE_ATTENTION_CACHE
 from sardonyx.optimize.rules.fuse_attention_groups import FUSE_ATTENTION_GROUPS
 from sardonyx.optimize.rules.fuse_bias_gelu import FUSE_BIAS_GELU
+from sardonyx.optimize.rules.fuse_bias_softmax import FUSE_BIAS_SOFTMAX
 from sardonyx.optimize.rules.fuse_conv_activation import FUSE_CONV_ACTIVATION
 from sardonyx.optimize.rules.fuse_conv_add import FUSE_CONV_ADD
 from sardonyx.optimize.rules.fuse_conv_batchnorm import FUSE_CONV_BATCHNORM
@@ -80,6 +82,7 @@ from sardonyx.optimize.rules.fuse_layer_norm import (
     FUSE_LAYER_NORM_UNSCALED,
 )
 from sardonyx.optimize.rules.fuse_layer_norm_statistics import FUSE_LAYER_NORM_STATISTICS
+from sardonyx.optimize.rules.fuse_matmul_activation import FUSE_MATMUL_ACTIVATION
 from sardonyx.optimize.rules.fuse_matmul_add import FUSE_MATMUL_ADD
 from sardonyx.optimize.rules.fuse_matmul_batchnorm import FUSE_MATMUL_BATCHNORM
 from sardonyx.optimize.rules.fuse_matmul_integer import FUSE_MATMUL_INTEGER, FUSE_MATMUL_INTEGER_BIAS
@@ -157,6 +160,7 @@ CLEAN_UP: tuple[Pass, ...] = (ELIMINATE_DEAD_NODES,)
 RULES: dict[Level, tuple[Rule, ...]] = {
     Level.BASIC: (
         EXPAND_ATTENTION,
+        EXPAND_BIAS_SOFTMAX,
         EXPAND_FUSED_PRODUCTS,
         EXPAND_GELUS,
         EXPAND_SKIP_NORMALIZATION,
@@ -261,7 +265,9 @@ JOINS: dict[Level, tuple[Rule, ...]] = {
         TURN_VECTOR_PRODUCT,
         FUSE_MATMUL_TRANSPOSE,
         FUSE_MATMUL_SCALE,
+        FUSE_MATMUL_ACTIVATION,
         FUSE_BIAS_GELU,
+        FUSE_BIAS_SOFTMAX,
         FUSE_POOL_FLATTEN,
         FUSE_SKIP_NORMALIZATION,
         FUSE_SKIP_NORMALIZATION_BIASED_SUM,

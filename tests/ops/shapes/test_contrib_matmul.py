@@ -39,6 +39,7 @@ def test_fused_products_transpose() -> None:
     """Each input may be turned before the product."""
     assert shape_of("FusedMatMul", floats(2, A, 3), floats(2, B, 3), transB=1) == (2, A, B)
     assert shape_of("FusedMatMul", floats(A, 2, 3), floats(2, 3, B), transBatchA=1) == (2, A, B)
+    assert shape_of("FusedMatMulActivation", floats(A, 3), floats(B, 3), transB=1, activation="Relu") == (A, B)
     assert shape_of("FusedGemm", floats(A, 3), floats(B, 3), transB=1) == (A, B)
 
 

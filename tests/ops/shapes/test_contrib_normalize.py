@@ -45,3 +45,4 @@ def test_others_keep_the_shape() -> None:
     """Gated and branch-wise normalization change no shape."""
     assert shape_of("GatedRMSNorm", floats(A, 8), floats(4), floats(A, 8)) == (A, 8)
     assert shape_of("BranchwiseRMSNorm", floats(A, 2, 8)) == (A, 2, 8)
+    assert shape_of("BiasSoftmax", floats(A, 2, 8), floats(8), axis=2, is_inner_broadcast=1) == (A, 2, 8)

@@ -24,6 +24,8 @@ def text(call, kind="float"):
     ("FusedMatMul(a, b)", ["MatMul"]),
     ("FusedMatMul(t, b) {transA = 1, alpha = 0.5}", ["Transpose", "MatMul", "Mul"]),
     ("FusedMatMul(b, s) {transA = 1}", ["Transpose", "MatMul"]),
+    ('FusedMatMulActivation(t, b) {transA = 1, alpha = 0.5, activation = "Relu"}', ["Transpose", "MatMul", "Mul", "Relu"]),
+    ('FusedMatMulActivation(a, b) {activation = "Softmax", activation_axis = 0}', ["MatMul", "Softmax"]),
 ])  # fmt: skip
 def test_fires_with_the_same_numbers(call, made):
     """Each with what it takes besides."""
@@ -37,6 +39,7 @@ def test_fires_with_the_same_numbers(call, made):
     ('FusedConv(x, w, c) {activation = "Gelu"}', "float", "the activation is 'Gelu'"),
     ('FusedConv(x, w, c) {activation = "Clip"}', "float", "the activation is 'Clip'"),
     ("FusedMatMul(v, b) {transA = 1}", "float", "a vector"),
+    ('FusedMatMulActivation(a, b) {activation = "Gelu"}', "float", "the activation is 'Gelu'"),
     ("FusedMatMul(s, s) {transBatchA = 1}", "float", "no match"),
     ("FusedConv(x, w)", "float16", "expected float"),
 ])  # fmt: skip

@@ -50,7 +50,7 @@ def q_embed_layer_normalization(call: ShapeCall, input_ids: Fact, segment_ids: F
     return tensor(DataType.FLOAT, None if ids is None else (*ids, width)), tensor(DataType.INT32, None if ids is None else ids[:1])
 
 
-@shape_function("BranchwiseRMSNorm", "GatedRMSNorm", domain=_MICROSOFT)
+@shape_function("BiasSoftmax", "BranchwiseRMSNorm", "GatedRMSNorm", domain=_MICROSOFT)
 def same_shape(call: ShapeCall, x: Fact, *parameters: Fact | None) -> Fact:
     """The output is as the input."""
     return tensor(x.dtype, x.shape)

@@ -3,6 +3,7 @@
     FusedConv(x, w, b?, z?) {activation, activation_params}      ->      activation(Conv(x, w, b) + z)
     FusedGemm(a, b, c?) {activation, activation_alpha …}         ->      activation(Gemm(a, b, c))
     FusedMatMul(a, b) {alpha, transA, transB}                    ->      MatMul(a, b) * alpha, transposed before
+    FusedMatMulActivation(a, b) {activation, activation_axis …}  ->      activation(FusedMatMul(a, b)), likewise
 
 so that any provider computes them; the CPU provider computes what follows where it stores the product.
 
@@ -29,6 +30,7 @@ __all__ = ["EXPAND_FUSED_PRODUCTS"]
 
 _MICROSOFT = "com.microsoft"
 
+_PRODUCTS = ("FusedMatMul", "FusedMatMulActivation")
 _OWN = frozenset(["activation", "activation_params", "activation_alpha", "activation_beta", "activation_gamma"])
 """Attributes that the operator has for the activation."""
 
@@ -37,7 +39,7 @@ def _pattern(op: PatternBuilder) -> Term:
     return op.any_of(
         op.FusedConv(op.rest("inputs"), _domain=_MICROSOFT),
         op.FusedGemm(op.rest("inputs"), _domain=_MICROSOFT),
-        op.FusedMatMul(op.rest("inputs"), transBatchA=0, transBatchB=0, _domain=_MICROSOFT),
+        *(op.node(name, op.rest("inputs"), transBatchA=0, transBatchB=0, _domain=_MICROSOFT) for name in _PRODUCTS),
     )
 
 
@@ -46,14 +48,20 @@ def _check(match: Match) -> str | None:
     values = [value for value in inputs if value is not None]
     if any(value.dtype is not DataType.FLOAT for value in values) or node.output.dtype is not DataType.FLOAT:
         return f"it is of {[str(value.dtype) for value in values]}, expected float"
-    if node.op_type == "FusedMatMul":
+    if node.op_type in _PRODUCTS:
         turned = [value for value, name in zip(inputs, ("transA", "transB"), strict=False) if node.get(name, 0)]
-        is_known = all(value is not None and value.shape is not None and len(value.shape) > 1 for value in turned)
-        return None if is_known else "what is transposed is a vector, or of unknown rank"
+        if not all(value is not None and value.shape is not None and len(value.shape) > 1 for value in turned):
+            return "what is transposed is a vector, or of unknown rank"
     name = _activation(node)
-    if name and (name not in PARAMETERS or (name == "Clip" and len(_parameters(node)) != len(PARAMETERS[name]))):
+    if name and not _is_known(node, name):
         return f"the activation is {name!r}, expected one of {', '.join(PARAMETERS)} with its parameters"
     return None
+
+
+def _is_known(node: Node, name: str) -> bool:
+    if name == "Softmax":
+        return node.op_type == "FusedMatMulActivation"
+    return name in PARAMETERS and (name != "Clip" or len(_parameters(node)) == len(PARAMETERS[name]))
 
 
 def _activation(node: Node) -> str:
@@ -70,8 +78,8 @@ def _parameters(node: Node) -> Sequence[float]:
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:
     node, inputs = match.root, match.rest("inputs")
-    if node.op_type == "FusedMatMul":
-        return _product(op, node, inputs)
+    if node.op_type in _PRODUCTS:
+        return _activated(op, node, _product(op, node, inputs))
     attributes = {name: value for name, value in node.attributes.items() if name not in _OWN}
     if node.op_type == "FusedGemm":
         return _activated(op, node, op.Gemm(*inputs, _attributes=attributes))
@@ -83,6 +91,8 @@ def _activated(op: Builder, node: Node, value: Value) -> Value:
     name, parameters = _activation(node), _parameters(node)
     if name == "":
         return value
+    if name == "Softmax":
+        return op.Softmax(value, axis=int(node.get("activation_axis", -1)))
     if name == "Clip":
         return op.Clip(value, *(np.float32(limit) for limit in parameters), _version=13)
     return op.node(name, value, **dict(zip(PARAMETERS[name], map(float, parameters), strict=False)))

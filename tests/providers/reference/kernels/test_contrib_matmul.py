@@ -36,6 +36,16 @@ def test_FusedMatMul_moves_the_first_axis_behind_the_batch() -> None:
     np.testing.assert_allclose(y, A.astype(np.float64) @ B, rtol=1e-5, atol=1e-5)
 
 
+def test_FusedMatMulActivation_applies_its_activation() -> None:
+    """With parameters of its own, or along an axis."""
+    a, b = A[0, 0], B[0, 0]
+    z = a.astype(np.float64) @ b / 2
+    y = run("FusedMatMulActivation", a, b, alpha=0.5, activation="LeakyRelu", activation_alpha=0.1)
+    np.testing.assert_allclose(y, np.where(z < 0, 0.1 * z, z), rtol=1e-5, atol=1e-5)
+    y = run("FusedMatMulActivation", a.T, b, alpha=0.5, transA=1, activation="Softmax", activation_axis=0)
+    np.testing.assert_allclose(y, np.exp(z) / np.exp(z).sum(axis=0), rtol=1e-5, atol=1e-5)
+
+
 def test_FusedGemm_applies_its_activation() -> None:
     """Parameters of the activation have names of their own."""
     a, b, c = A[0, 0], B[0, 0], draw(6, seed=3)

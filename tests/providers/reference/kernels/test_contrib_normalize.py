@@ -35,6 +35,27 @@ def rms_norm(x: Array, epsilon: float = 1e-12) -> Array:
     return wide / np.sqrt(np.square(wide).mean(-1, keepdims=True) + epsilon)
 
 
+@pytest.mark.parametrize(("axis", "bias_shape", "inner", "repeated"), [
+    (2, (B, 1, C), 1, (B, 1, C)), (2, (S, C), 0, (1, S, C)), (-1, (C,), 0, (1, 1, C)), (1, (1, S, C), 1, (1, S, C)),
+    (2, (B * S, C), 1, (B, S, C)),
+])  # fmt: skip
+def test_BiasSoftmax_repeats_rows(axis: int, bias_shape: tuple[int, ...], inner: int, repeated: tuple[int, ...]) -> None:
+    """Each row of the bias for several neighbours, or all in turn; a row is all from the axis on."""
+    bias = draw(*bias_shape, seed=6)
+    y = run("BiasSoftmax", X, bias, axis=axis, is_inner_broadcast=inner)
+    powers = np.exp(X.astype(np.float64) + bias.reshape(repeated))
+    axes = tuple(range(axis % 3, 3))
+    np.testing.assert_allclose(y, powers / powers.sum(axis=axes, keepdims=True), rtol=1e-5, atol=1e-6)
+
+
+def test_BiasSoftmax_needs_whole_rows() -> None:
+    """As many as divide those of the data; where these are none there is nothing to do."""
+    for bias in (draw(C - 1), draw(4, C), draw(0, C)):
+        with pytest.raises(InvalidArgument, match="expected rows of 8"):
+            run("BiasSoftmax", X, bias, axis=2, is_inner_broadcast=1)
+    assert run("BiasSoftmax", X[:0], draw(C), axis=2, is_inner_broadcast=1).shape == (0, S, C)
+
+
 @pytest.mark.parametrize("skip_shape", [(B, S, C), (1, S, C), (S, C)])
 @pytest.mark.parametrize("bias", [None, BIAS])
 def test_SkipLayerNormalization(skip_shape: tuple[int, ...], bias: Array | None) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "fused_conv",
     "fused_gemm",
     "fused_matmul",
+    "fused_matmul_activation",
     "matmul_integer_16",
     "matmul_integer_to_float",
     "matmul_n_bits",
@@ -55,6 +56,31 @@ def fused_matmul(
     if alpha != 1:
         y *= y.dtype.type(alpha)
     return y.astype(a.dtype, copy=False)
+
+
+@kernel("FusedMatMulActivation", domain=_MICROSOFT)
+def fused_matmul_activation(
+    call: Call,
+    a: Array,
+    b: Array,
+    *,
+    activation: str,
+    activation_alpha: float | None = None,
+    activation_axis: int = -1,
+    activation_beta: float | None = None,
+    alpha: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    transBatchA: int = 0,
+    transBatchB: int = 0,
+) -> Array:
+    """FusedMatMul, then the activation, which may be Softmax along an axis. Source: com.microsoft FusedMatMulActivation."""
+    turns = {"transA": transA, "transB": transB, "transBatchA": transBatchA, "transBatchB": transBatchB}
+    y = fused_matmul(call, a, b, alpha=alpha, **turns)
+    if activation == "Softmax":
+        made: Array = run_standard("Softmax", y, axis=activation_axis)
+        return made
+    return activate(y, activation, [value for value in (activation_alpha, activation_beta) if value is not None])
 
 
 @kernel("FusedGemm", domain=_MICROSOFT)

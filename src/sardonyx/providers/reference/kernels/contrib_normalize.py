@@ -5,6 +5,7 @@ Dimension letters: B batch, S steps, C hidden size. Half types compute in float3
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sardonyx.providers.reference.kernels.precision import require_floats, widen
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = [
+    "bias_softmax",
     "branchwise_rms_norm",
     "embed_layer_normalization",
     "gated_rms_norm",
@@ -26,6 +28,29 @@ __all__ = [
 ]
 
 _MICROSOFT = "com.microsoft"
+
+
+@kernel("BiasSoftmax", domain=_MICROSOFT)
+def bias_softmax(call: Call, data: Array, bias: Array, *, axis: int = 1, is_inner_broadcast: int) -> Array:
+    """Softmax of data + bias over `axis` and those after it together, which are a row.
+
+    The bias has whole rows, of whatever shape: each is added to several neighbouring rows of data (inner), or all of them in turn.
+    Source: com.microsoft BiasSoftmax.
+    """
+    require_floats(data, bias)
+    if not -data.ndim <= axis < data.ndim:
+        raise InvalidArgument(f"axis is {axis}; data of shape {data.shape} has {data.ndim} axes")
+    shape = data.shape[: axis % data.ndim]
+    rows, width = math.prod(shape), math.prod(data.shape[len(shape) :])
+    if not rows * width:
+        return np.empty_like(data)
+    count = bias.size // width
+    if not count or bias.size % width or rows % count:
+        raise InvalidArgument(f"bias has shape {bias.shape}; expected rows of {width}, as many as divide {rows}")
+    own = widen(bias).reshape(count, width)
+    added = np.repeat(own, rows // count, axis=0) if is_inner_broadcast else np.tile(own, (rows // count, 1))
+    y: Array = run_standard("Softmax", widen(data).reshape(rows, width) + added, axis=-1)
+    return y.reshape(data.shape).astype(data.dtype, copy=False)
 
 
 @kernel("SimplifiedLayerNormalization")

@@ -37,7 +37,7 @@ def multiply(a: Array, b: Array) -> Array:
     """Return numpy.matmul(a, b) of checked operands of one type; a stack of matrices times one matrix is a single product."""
     if a.dtype.kind == "f":
         a, b = _readable(a), _readable(b)
-    if a.ndim > 2 and b.ndim == 2 and a.shape[-2] > 0 and a.flags.c_contiguous:
+    if a.ndim > 2 and b.ndim == 2 and a.size > 0 and a.flags.c_contiguous:
         rows: Array = np.matmul(a.reshape(-1, a.shape[-1]), b)
         return rows.reshape(*a.shape[:-1], b.shape[1])
     return np.asarray(np.matmul(a, b))
