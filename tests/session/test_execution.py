@@ -18,7 +18,7 @@ from sardonyx.formats import onnx as onnx_format
 from sardonyx.runtime.executors.dataflow import DataflowExecutor
 from sardonyx.runtime.executors.parallel import ParallelExecutor
 from sardonyx.runtime.executors.sequential import SequentialExecutor
-from sardonyx.session.execution import executor_for, executor_name
+from sardonyx.session.execution import executor_for, executor_name, thread_count
 
 BRANCHES = "graph(x: float[n]) -> (y: float[n]) {\na = Exp(x)\nb = Neg(x)\ny = Add(a, b)\n}"
 
@@ -48,6 +48,22 @@ def test_an_unknown_executor_is_an_error() -> None:
         executor_name(_options("fast"))
     with pytest.raises(errors.InvalidArgument, match="execution_mode is one of .*, got 7"):
         executor_name(_options(mode=7))
+
+
+def test_onnxruntimes_texts_stand_for_properties() -> None:
+    """Of the mode the text counts, of threads the property where it is set; what is wrong is told."""
+    options = _options(mode=ort.ExecutionMode.ORT_SEQUENTIAL)
+    options.add_session_config_entry("session.execution_mode", "parallel")
+    options.add_session_config_entry("session.inter_op_num_threads", "3")
+    assert (executor_name(options), thread_count(options, "inter_op"), thread_count(options, "intra_op")) == ("parallel", 3, 0)
+    options.inter_op_num_threads = 2
+    assert thread_count(options, "inter_op") == 2
+    options.inter_op_num_threads = -1
+    with pytest.raises(errors.InvalidArgument, match="inter_op_num_threads is a number of at least 0, .* got -1"):
+        thread_count(options, "inter_op")
+    options.add_session_config_entry("session.execution_mode", "ORT_PARALLEL")
+    with pytest.raises(errors.InvalidArgument, match="session.execution_mode must be one of sequential, parallel, got 'ORT_PAR"):
+        executor_name(options)
 
 
 @pytest.mark.parametrize(("entry", "kind"), [

@@ -56,6 +56,7 @@ class InferenceSession:
         from sardonyx.optimize.names import own_names
         from sardonyx.session.build import build, goes_on_without_providers, readable_twice
         from sardonyx.session.cpu_fallback import check_named, check_placed
+        from sardonyx.session.execution import thread_count
         from sardonyx.session.placement_options import ask_in_order, read_placement
 
         for name in unknown:
@@ -67,10 +68,11 @@ class InferenceSession:
         named = providers is not None or self._options.has_providers() or not order
         requests = requested(providers if named else order, provider_options, self._options.providers)
         requests = ask_in_order(requests, order) if named else requests
-        if self._options.intra_op_num_threads > 0:
+        threads = thread_count(self._options, "intra_op")
+        if threads:
             for name, own, _ in requests:
                 if name == "CPUExecutionProvider":
-                    own.setdefault("intra_op_num_threads", str(self._options.intra_op_num_threads))
+                    own.setdefault("intra_op_num_threads", str(threads))
         is_named = providers is not None or self._options.has_providers() or bool(order)
         explicit = {name for name, _, _ in requests} if is_named else set()
         check_named(self._options, explicit)
