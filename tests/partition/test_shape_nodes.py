@@ -55,3 +55,19 @@ def test_a_device_is_not_given_shape_computations() -> None:
     assert place.declined["DeviceProvider"] == "a shape computation, which stays on the host"
     assert session.run(["z"], {"x": np.ones((3, 4), np.float32)})[0].tolist() == [6, 8]
     assert (provider.memory.from_host_count, provider.memory.to_host_count) == (1, 1)
+
+
+def test_what_follows_a_node_placed_on_the_host_stays_too() -> None:
+    """Its result is there; one that is placed on the device goes there, and what follows it."""
+    text = """graph(x: float[n, 4]) -> (z: int64[2]) {
+        two: int64[2] = [2, 2]
+        s = Shape(x) @sizes
+        z = Mul(s, two) @last
+    }"""
+    for placed, expected in (("Reference", "Reference"), ("Device", "Device")):
+        options = ort.SessionOptions()
+        options.place("node:sizes", f"{placed}ExecutionProvider")
+        device = DeviceProvider(("Shape", "Mul"), "DeviceExecutionProvider")
+        (last,) = (place.provider for place in ort.InferenceSession(to_bytes(model(text)), options, providers=[device]).explain()
+                   if place.node == "last")  # fmt: skip
+        assert last == f"{expected}ExecutionProvider"

@@ -244,11 +244,12 @@ def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignme
     return again
 
 
-def _without_shape_nodes(provider: Provider, graph: Graph, claims: Claims, placed: Collection[Node]) -> Claims:
+def _without_shape_nodes(provider: Provider, graph: Graph, claims: Claims, placed: Mapping[Node, str]) -> Claims:
     """The claims of a device, but for single nodes that compute shapes of what the host has and are not placed on it."""
     if provider.memory.name == HOST.name:
         return claims
-    fixed = {node for capability in claims.capabilities if capability.fused for node in capability.nodes}.union(placed)
+    fixed = {node for capability in claims.capabilities if capability.fused for node in capability.nodes}
+    fixed.update(node for node, name in placed.items() if name == provider.name)
     left = shape_nodes(graph, set(_claimed(claims)) - fixed, fixed)
     kept = [
         capability
