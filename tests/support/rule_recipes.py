@@ -43,6 +43,14 @@ RECIPES: dict[str, tuple[str, ...]] = {
     "expand_dynamic_quantization": (
         "graph(x: float[n, 5]) -> (y: uint8[n, 5], s: float[], z: uint8[]) { y, s, z = DynamicQuantizeLinear(x) }",
     ),
+    "expand_multi_head_attention": (
+        """graph(q: float[n, s, 6], k: float[n, t, 6], v: float[n, t, 8], a: float[1, 2, s, t]) -> (y) {
+        y = com.microsoft.MultiHeadAttention(q, k, v, _, _, a) {num_heads = 2} }""",
+    ),
+    "expand_multi_head_attention_cache": (
+        """graph(q: float[n, s, 6], k: float[n, s, 6], pk: float[n, 2, p, 3], pv: float[n, 2, p, 3]) -> (y, yk, yv) {
+        y, yk, yv = com.microsoft.MultiHeadAttention(q, k, k, _, _, _, pk, pv) {num_heads = 2} }""",
+    ),
     "expand_quantized": (
         """graph(a: uint8[1, 3], b: uint8[1, 3]) -> (y) { as: float[] = 0.05 az: uint8[] = 3 bs: float[] = 0.02 bz: uint8[] = 128
         ys: float[] = 0.04 yz: uint8[] = 100 q = com.microsoft.QLinearAdd(a, as, az, b, bs, bz, ys, yz)

@@ -50,6 +50,13 @@ FUSED: Mapping[str, frozenset[str]] = {
 }
 """Rule -> the fused operators that it makes: it takes part where a provider prefers one of them."""
 
+_APART: Mapping[str, frozenset[str]] = {
+    "expand_attention": frozenset(["Attention"]),
+    "expand_multi_head_attention": frozenset(["MultiHeadAttention"]),
+    "expand_multi_head_attention_cache": frozenset(["MultiHeadAttention"]),
+}
+"""Rule -> the operator of com.microsoft that it takes apart: it takes no part where a provider prefers that, nor in a file."""
+
 _AROUND = frozenset(
     ["drop_dequantization_before_argmax", "propagate_dequantization", "propagate_quantization", "quantize_bias", "quantize_weights",
      "quantize_where_scalar", "skip_requantization_of_moves"]
@@ -116,6 +123,7 @@ def participation(preferred: Collection[str] | None, entries: Mapping[str, str])
     enabled |= {rule for rule, made in FUSED.items() if preferred is None or not made.isdisjoint(preferred)}
     enabled |= {name for name, wanted in (*SEPARATED.items(), *UNSAVED.items()) if not wanted.isdisjoint(preferred or ())}
     disabled = {name for key, names in _ASKED_OFF.items() if entries.get(key) == "1" for name in names}
+    disabled |= {rule for rule, read in _APART.items() if preferred is None or not read.isdisjoint(preferred)}
     if preferred is not None:
         unwanted = {rule for rule, made in QUANTIZED.items() if made.isdisjoint(preferred)}
         disabled |= unwanted | (_AROUND if len(unwanted) == len(QUANTIZED) else frozenset())

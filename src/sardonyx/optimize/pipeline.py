@@ -49,6 +49,7 @@ from sardonyx.optimize.rules.expand_bias_softmax import EXPAND_BIAS_SOFTMAX
 from sardonyx.optimize.rules.expand_dynamic_quantization import EXPAND_DYNAMIC_QUANTIZATION
 from sardonyx.optimize.rules.expand_fused_products import EXPAND_FUSED_PRODUCTS
 from sardonyx.optimize.rules.expand_gelus import EXPAND_GELUS
+from sardonyx.optimize.rules.expand_multi_head_attention import EXPAND_MULTI_HEAD_ATTENTION, EXPAND_MULTI_HEAD_ATTENTION_CACHE
 from sardonyx.optimize.rules.expand_quantized import EXPAND_QUANTIZED
 from sardonyx.optimize.rules.expand_skip_normalization import (
     EXPAND_SKIP_LAYER_NORM_SUM,
@@ -163,6 +164,8 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         EXPAND_BIAS_SOFTMAX,
         EXPAND_FUSED_PRODUCTS,
         EXPAND_GELUS,
+        EXPAND_MULTI_HEAD_ATTENTION,
+        EXPAND_MULTI_HEAD_ATTENTION_CACHE,
         EXPAND_SKIP_NORMALIZATION,
         EXPAND_SKIP_LAYER_NORM_SUM,
         EXPAND_SKIP_RMS_NORM_SUM,

@@ -160,7 +160,8 @@ class _Rewriting:
         return None
 
     def _is_too_new(self, node: Node) -> bool:
-        return node.version > self._model.opset_imports.get(node.domain, 1) and not has_older_name(node)
+        imported = self._model.opset_imports.get(node.domain, 1)
+        return node.version > imported and not has_older_name(node, imported)
 
     def _put_in_place(self, rule: Rule, match: Match, values: Sequence[Value], builder: Builder) -> None:
         """Make the users of what is replaced read `values`, and remove what nobody reads then."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Attribute, Model, Node
 from sardonyx.ir.walk import all_nodes
 from sardonyx.optimize.contract import Context
+from sardonyx.optimize.edit import Names, inherit_metadata, remove_dead, take_over
+from sardonyx.optimize.passes.older_attention import AttentionWriter, can_write_attention
+from sardonyx.optimize.rule import Builder
 
 __all__ = ["WRITE_OLDER", "WriteOlder", "has_older_name"]
 
@@ -15,11 +18,13 @@ _MICROSOFT = "com.microsoft"
 _TYPES = (DataType.FLOAT, DataType.FLOAT16)
 
 
-def has_older_name(node: Node) -> bool:
-    """Whether an operator of ai.onnx can be written for any operator set."""
-    return not node.domain and node.op_type in _WRITERS and all(
-        value is None or value.dtype in _TYPES for value in (*node.inputs, *node.outputs[:1])
-    )  # fmt: skip
+def has_older_name(node: Node, opset: int) -> bool:
+    """Whether a node of ai.onnx that is newer can be written in a file that imports version `opset`."""
+    if node.domain:
+        return False
+    if node.op_type == "Attention":
+        return can_write_attention(node, opset)
+    return node.op_type in _WRITERS and all(value is None or value.dtype in _TYPES for value in (*node.inputs, *node.outputs[:1]))
 
 
 class WriteOlder:
@@ -29,6 +34,7 @@ class WriteOlder:
         Swish:24(x) {alpha}           ->      com.microsoft.QuickGelu(x) {alpha}
         LayerNormalization:17         ->      LayerNormalization, which onnxruntime has in every set of ai.onnx
         RMSNormalization:23           ->      SimplifiedLayerNormalization, likewise
+        Attention:23                  ->      com.microsoft.MultiHeadAttention (older_attention.py)
 
     So a model that is saved has fused operators without importing a newer set. Those that mean just the same are tabled here; what
     has no such name is not made where the set is to stay.
@@ -41,11 +47,25 @@ class WriteOlder:
     def run(self, model: Model, context: Context) -> bool:
         """Rename; whether any node was."""
         imported = model.opset_imports.get("", 0)
-        newer = [node for node in all_nodes(model) if node.version > imported and has_older_name(node)]
-        for node in newer:
+        newer = [node for node in all_nodes(model) if node.version > imported and not node.domain]
+        renamed = [node for node in newer if node.op_type in _WRITERS]
+        for node in renamed:
             node.version = imported
             _WRITERS[node.op_type](node)
-        return bool(newer)
+        attention = [node for node in newer if node.op_type == "Attention"]
+        _write_attention(model, attention, imported)
+        return bool(renamed or attention)
+
+
+def _write_attention(model: Model, nodes: Sequence[Node], imported: int) -> None:
+    names, writer = Names.of(model), AttentionWriter(imported)
+    for node in nodes:
+        node.version = imported
+        builder = Builder(node, model.opset_imports, names.fresh)
+        for old, new in writer.write(builder, node):
+            take_over(old, new, imported)
+        inherit_metadata([node], builder.nodes)
+        remove_dead([node])
 
 
 def _write_gelu(node: Node) -> None:

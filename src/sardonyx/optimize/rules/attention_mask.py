@@ -18,13 +18,16 @@ import math
 
 import numpy as np
 
+from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.optimize.bounds import bounds_of
+from sardonyx.optimize.match import Match
 from sardonyx.optimize.rule import Builder
 from sardonyx.optimize.rules.attention_scores import Added, Filling, Floor, Part, Scores
+from sardonyx.optimize.terms import attribute_value
 
-__all__ = ["mask_inputs", "mask_reason", "may_hide_all", "windows_of"]
+__all__ = ["added_reason", "added_to_scores", "mask_inputs", "mask_reason", "may_hide_all", "seen_as_added", "windows_of"]
 
 _LEAST_FILL = 1e37
 """From here on a score of any size but for this disappears when it is added."""
@@ -139,10 +142,42 @@ def mask_inputs(op: Builder, scores: Scores, *, hides_all: bool, heads: int = 0)
     if windows != 0:
         *_, S, T = mask.shape or ()
         mask = op.Reshape(op.Expand(mask, [1, windows, heads, 1, 1]), [1, windows * heads, int(str(S)), int(str(T))])
-    if not hides_all:
-        return [mask]
+    return [_hides_all_as_nan(op, mask) if hides_all else mask]
+
+
+def _hides_all_as_nan(op: Builder, mask: Value) -> Value:
+    """A mask whose rows of nothing but -inf, which hide all keys, are NaN."""
     is_hidden = op.Equal(op.ReduceMax(mask, [-1], _version=_AXES_ARE_INPUTS), np.float32(-math.inf))
-    return [op.Where(is_hidden, np.float32(math.nan), mask)]
+    return op.Where(is_hidden, np.float32(math.nan), mask)
+
+
+def seen_as_added(op: Builder, seen: Value, fill: float) -> Value:
+    """What com.microsoft has as (B, T) of keys that are seen where above 0, as (B, 1, 1, T) of 0 and `fill`."""
+    is_seen = op.Greater(seen, np.array(0, np.int32)) if seen.dtype is DataType.INT32 else seen
+    return op.Where(op.Unsqueeze(is_seen, [1, 2], _version=_UNSQUEEZE_AXES_ARE_INPUTS), np.float32(0), np.float32(fill))
+
+
+def added_reason(match: Match) -> str | None:
+    """Why what attention of com.microsoft adds to its scores, the value "added", is no mask of Attention; None where it is.
+
+    Causal attention of com.microsoft hides keys by the least number that there is, where what is added may be as small.
+    """
+    added, node = match.get("added"), match.node("attention")
+    if attribute_value(node, "unidirectional") and (added is not None or attribute_value(node, "mask_filter_value") < -_LEAST_FILL):
+        return "it is causal, and what else is added to the scores may be as small"
+    return None if added is None or len(added.shape or ()) == 4 else f"what is added to the scores is {added.shape}"
+
+
+def added_to_scores(op: Builder, added: Value | None, hidden: Value | None, overridable: frozenset[Value], *,
+                    has_guard: bool) -> Value | None:  # fmt: skip
+    """What is added to scores written out, `hidden` being finite, as a mask of Attention; None where nothing is.
+
+    Queries that see no key get NaN, unless `has_guard` says that they get zeros.
+    """
+    if added is None:
+        return hidden
+    mask = added if has_guard or bounds_of(added, overridable)[0] > -math.inf else _hides_all_as_nan(op, added)
+    return mask if hidden is None else op.Add(mask, hidden)
 
 
 def _after(op: Builder, part: Part, mask: Value | None, heads: int, *, lifts: bool) -> Value | None:

@@ -1,13 +1,14 @@
 """Write Attention of com.microsoft, which makes queries, keys and values itself, as a product and Attention of ai.onnx.
 
-    Attention(x, w, bias?, mask?) {num_heads}        ->      q, k, v = Split(MatMul(x, w) + bias)
-                                                             Attention(q, k, v, added mask) {q_num_heads, kv_num_heads}
+    Attention(x, w, bias?, mask?, added?) {num_heads}        ->      q, k, v = Split(MatMul(x, w) + bias)
+                                                                     Attention(q, k, v, mask) {q_num_heads, kv_num_heads}
+    Where(IsNaN(y), 0, y), y = Attention(…)                  ->      the same, which has zeros for queries that see no key
 
 with mask (B, T) of keys that are seen where above 0, or (B,) of how many are seen, as numbers that are added:
 0 and `mask_filter_value`.
 
 Left alone:
-    former keys and values, a bias of scores, causal attention, rotary embeddings, hidden sizes that differ
+    former keys and values, rotary embeddings, hidden sizes that differ
     masks of other shapes, or whose shape is not known to be one of these
     types other than float, weights that are no constant matrix
 """
@@ -21,6 +22,8 @@ from sardonyx.ir import Shape, Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.rules.attention_guard import guard_reason, guarded, has_guard
+from sardonyx.optimize.rules.attention_mask import added_reason, added_to_scores, seen_as_added
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["EXPAND_ATTENTION"]
@@ -31,12 +34,13 @@ _SHAPE_HAS_START = 15
 
 
 def _pattern(op: PatternBuilder, x: Term, w: Term) -> Term:
-    return op.Attention(x, op.constant(w), op.optional("bias"), op.optional("mask"), _domain=_MICROSOFT,
-                        unidirectional=0, do_rotary=0)  # fmt: skip
+    y = op.Attention(x, op.constant(w), op.optional("bias"), op.optional("mask"), None, op.optional("added"), _domain=_MICROSOFT,
+                     do_rotary=0, _as="attention")  # fmt: skip
+    return guarded(op, y)
 
 
 def _check(match: Match) -> str | None:
-    x, weights, mask, node = match["x"], match.tensor("w"), match.get("mask"), match.root
+    x, weights, mask, node = match["x"], match.tensor("w"), match.get("mask"), match.node("attention")
     if x.dtype is not DataType.FLOAT or x.shape is None or len(x.shape) != 3 or weights is None or len(weights.shape) != 2:
         return f"x is {x.dtype} {x.shape}, expected float of three dimensions, and a matrix of weights"
     width, heads = weights.shape[1], int(node.get("num_heads"))
@@ -44,28 +48,29 @@ def _check(match: Match) -> str | None:
         return "queries, keys and values are not of one size"
     if mask is not None and mask.shape not in (x.shape[:1], x.shape[:2]):
         return f"the mask is {mask.shape}, expected {x.shape[:1]} or {x.shape[:2]}"
-    return None
+    return guard_reason(match) or added_reason(match)
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:
-    node, bias, weights = match.root, match.get("bias"), match.tensor("w")
+    node, bias, weights = match.node("attention"), match.get("bias"), match.tensor("w")
     if weights is None:
         raise ValueError("the weights are no constant")
     heads, size = int(node.get("num_heads")), weights.shape[1] // 3
     product = op.MatMul(match["x"], match["w"])
     made = product if bias is None else op.Add(product, bias)
     parts = op.outputs("Split", 3, made, np.array([size] * 3, np.int64), axis=2, _version=_AXES_ARE_INPUTS)
-    scale = float(node.get("scale", 0.0)) or None
-    return op.Attention(*parts, *_added(op, match), scale=scale, q_num_heads=heads, kv_num_heads=heads)
+    mask, scale = _mask(op, match), float(node.get("scale", 0.0)) or None
+    is_causal = attribute_value(node, "unidirectional") or None
+    return op.Attention(*parts, *([] if mask is None else [mask]), scale=scale, is_causal=is_causal, q_num_heads=heads,
+                        kv_num_heads=heads)  # fmt: skip
 
 
-def _added(op: Builder, match: Match) -> list[Value]:
-    mask, x = match.get("mask"), match["x"]
-    if mask is None:
-        return []
-    seen = op.Greater(mask, np.array(0, np.int32)) if _is_whole(mask.shape) else _before(op, mask, x)
-    filled = np.float32(attribute_value(match.root, "mask_filter_value"))
-    return [op.Where(op.Unsqueeze(seen, [1, 2], _version=_AXES_ARE_INPUTS), np.float32(0), filled)]
+def _mask(op: Builder, match: Match) -> Value | None:
+    mask, hidden = match.get("mask"), None
+    if mask is not None:
+        seen = mask if _is_whole(mask.shape) else _before(op, mask, match["x"])
+        hidden = seen_as_added(op, seen, attribute_value(match.node("attention"), "mask_filter_value"))
+    return added_to_scores(op, match.get("added"), hidden, match.place.overridable, has_guard=has_guard(match))
 
 
 def _is_whole(shape: Shape | None) -> bool:

@@ -277,9 +277,15 @@ def _score(
     biases = [x for x in (read_padding_mask(mask, (B, S, T), filter_value, q.dtype), attention_bias) if x is not None]
     return Scoring(
         scale=scale or 1 / math.sqrt(max(D, 1)),
-        bias=sum(biases[1:], biases[0]) if biases else None,
+        bias=_with_hidden_rows(sum(biases[1:], biases[0])) if biases else None,
         blocked=None if causal_offset is None or S == 1 else block_outside_window(causal_offset, S, T, -1, 0),
     )
+
+
+def _with_hidden_rows(bias: Array) -> Array:
+    """A bias whose rows of nothing but -inf are NaN, which a softmax written out makes of them."""
+    is_hidden = bias.max(axis=-1, keepdims=True, initial=-np.inf) == -np.inf
+    return np.where(is_hidden, np.array(np.nan, bias.dtype), bias) if is_hidden.any() else bias
 
 
 def _present(keys: Array, values: Array, past: Array | None, used: int) -> Array:
