@@ -113,6 +113,19 @@ def test_resize_has_its_sizes_reordered() -> None:
     assert converted.output.shape == (1, 16, 6, 3)
 
 
+@pytest.mark.parametrize("numbers", ["_, s", "_, _, z"])
+def test_a_resize_in_nhwc_changes_its_domain_alone(numbers: str) -> None:
+    """As one is that an optimizer has moved between transposes: dimension 1 changes its size, the last one keeps it."""
+    held = graph(f"""graph(x: float[1, 8, 6, 3]) -> (y: float[1, 16, 12, 3]) {{
+        s: float[4] = [1, 2, 2, 1] z: int64[4] = [1, 16, 12, 3]
+        y: float[1, 16, 12, 3] = Resize(x, {numbers}) }}""")
+    (node,) = lay_out(held, list(held))
+    assert [f"{item.domain}.{item.op_type}" for item in held] == ["sardonyx.nhwc.Resize"]
+    given = node.inputs[-1]
+    assert given is not None
+    assert given.name in ("s", "z")
+
+
 def test_the_tensor_that_a_fused_convolution_adds_is_converted_too() -> None:
     """Its fourth input has the layout of its result."""
     held = graph("""graph(x: float[1, 3, 8, 6], z: float[1, 4, 8, 6]) -> (y: float[1, 4, 8, 6]) {

@@ -4,8 +4,9 @@
 
 A converted node has the domain `NHWC_DOMAIN` and its operator's own name and attributes; only the tensors listed in
 `_SENSITIVE` change their layout (a filter stays (M, C/group, kH, kW), indices of MaxUnpool still count in NCHW). The scales and
-sizes of Resize are reordered. A node of com.microsoft that says channels_last=1 changes its domain alone. Two transposes that undo
-each other are cancelled.
+sizes of Resize are reordered. A node of com.microsoft that says channels_last=1 changes its domain alone, and so does a Resize that
+changes the size of dimension 1 but not of the last one: it is in NHWC order already. Two transposes that undo each other are
+cancelled.
 
 Left alone: nodes of unknown rank (a filter tells it too), results of which others than the first are used, and Resize whose scales
 and sizes are not one constant for each dimension.
@@ -50,6 +51,9 @@ _SENSITIVE: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("com.microsoft", "QLinearGlobalAveragePool"): (0,),
 }
 """Operator -> the inputs that carry the layout; the first output carries it too, and the others must be unused."""
+
+_SIZES = 3
+"""The input of Resize that is its sizes; the others are scales."""
 
 _FILTERS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "FusedConv": 1, "QLinearConv": 3}
 """Operator -> the input that has as many dimensions as the data."""
@@ -107,7 +111,9 @@ def _rank_of(node: Node) -> int:
 
 
 def _resize_numbers(node: Node) -> dict[int, Value]:
-    """Scales and sizes that are given, by the number of the input."""
+    """Scales and sizes that are given, by the number of the input; none but for Resize."""
+    if node.op_type != "Resize":
+        return {}
     given = {index: node.input(index) for index in ((1,) if node.version < 11 else (2, 3))}
     return {index: value for index, value in given.items() if value is not None and value.shape != (0,)}
 
@@ -122,16 +128,25 @@ def _is_resized_by_constants(node: Node) -> bool:
 
 
 def _convert(graph: Graph, node: Node, carriers: tuple[int, ...]) -> None:
-    is_last = bool(node.get("channels_last", 0))
-    if not is_last:
+    if not (node.get("channels_last", 0) or _resizes_last(node)):
         _wrap(graph, node, carriers)
-    if node.op_type == "Resize":
-        order = list(to_last(_rank_of(node)))
         for index, value in _resize_numbers(node).items():
             if value.constant is not None:
-                numbers = np.ascontiguousarray(value.constant.numpy()[order])
+                numbers = np.ascontiguousarray(value.constant.numpy()[list(to_last(_rank_of(node)))])
                 node.replace_input(index, graph.add_initializer(Tensor.from_array(numbers), value.name))
     node.domain = NHWC_DOMAIN
+
+
+def _resizes_last(node: Node) -> bool:
+    """Whether a node is a Resize whose channels are the last dimension."""
+    data = node.inputs[0]
+    if data is None or data.shape is None:
+        return False
+    for index, value in _resize_numbers(node).items():
+        if value.constant is not None:
+            numbers, same = value.constant.numpy(), data.shape if index == _SIZES else (1,) * len(data.shape)
+            return numbers[-1] == same[-1] and isinstance(same[1], int) and numbers[1] != same[1]
+    return False
 
 
 def _wrap(graph: Graph, node: Node, carriers: tuple[int, ...]) -> None:
