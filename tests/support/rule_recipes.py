@@ -176,6 +176,9 @@ RECIPES: dict[str, tuple[str, ...]] = {
         """graph(x: float[n, 5, 6]) -> (y) { zero: int64[1] = [0] one: int64[1] = [1] two: int64[1] = [2] far: int64[1] = [100]
         a = Slice(x, one, far, one) y = Slice(a, zero, two, two) }""",
     ),
+    "move_unsqueeze": (
+        """graph(x: float[b, s, 4]) -> (y) { a: int64[1] = [1] u = Unsqueeze(x, a) y = Transpose(u) {perm = [0, 2, 1, 3]} }""",
+    ),
     "pack_attention_heads": (
         """opset 23
         graph(x: float[n, 5, 24]) -> (y) { five: int64[5] = [-1, 5, 3, 2, 4] ones: int64[3] = [1, 1, 1] z: int64[1] = [0]

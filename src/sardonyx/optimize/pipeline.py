@@ -119,6 +119,7 @@ from sardonyx.optimize.rules.merge_slices import MERGE_SLICES
 from sardonyx.optimize.rules.merge_squeezes import MERGE_SQUEEZES
 from sardonyx.optimize.rules.merge_transposes import MERGE_TRANSPOSES
 from sardonyx.optimize.rules.merge_unsqueezes import MERGE_UNSQUEEZES
+from sardonyx.optimize.rules.move_unsqueeze import MOVE_UNSQUEEZE
 from sardonyx.optimize.rules.pack_attention_heads import PACK_ATTENTION_HEADS
 from sardonyx.optimize.rules.pool_before_quantization import DEQUANTIZE_BEFORE_POOL, POOL_BEFORE_QUANTIZATION
 from sardonyx.optimize.rules.propagate_quantization import PROPAGATE_DEQUANTIZATION, PROPAGATE_QUANTIZATION
@@ -192,6 +193,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_CONV_GATHER,
         MERGE_SQUEEZES,
         MERGE_UNSQUEEZES,
+        MOVE_UNSQUEEZE,
         MERGE_CASTS,
         SWAP_WHERE_BRANCHES,
         SKIP_BEFORE_SHAPE,

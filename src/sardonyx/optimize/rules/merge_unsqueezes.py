@@ -20,7 +20,7 @@ from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.terms import Term
 
-__all__ = ["MERGE_UNSQUEEZES"]
+__all__ = ["MERGE_UNSQUEEZES", "axes_of"]
 
 
 def _pattern(op: PatternBuilder, x: Term) -> Term:
@@ -31,15 +31,15 @@ def _pattern(op: PatternBuilder, x: Term) -> Term:
 
 
 def _check(match: Match) -> str | list[int]:
-    inner, outer = _axes(match, match.node("inner")), _axes(match, match.root)
+    inner, outer = axes_of(match, match.node("inner")), axes_of(match, match.root)
     if inner is None or outer is None:
         return "the axes are missing, repeated or no constants, or negative while the rank is unknown"
     first, second = (outer, inner) if match.root.op_type == "Unsqueeze" else (inner, outer)
     return sorted([*first, *_places(second, first)])
 
 
-def _axes(match: Match, node: Node) -> list[int] | None:
-    """The axes counted from the front, in the larger of the two shapes; None where they cannot be known."""
+def axes_of(match: Match, node: Node) -> list[int] | None:
+    """The axes of an Unsqueeze or Squeeze counted from the front, in the larger of the two shapes; None where they cannot be known."""
     axes = node.get("axes")
     if axes is None:
         found = small_constant(node.input(1), match.place.overridable)
