@@ -39,7 +39,7 @@ def _check(match: Match) -> str | list[int]:
 
 
 def axes_of(match: Match, node: Node) -> list[int] | None:
-    """The axes of an Unsqueeze or Squeeze counted from the front, in the larger of the two shapes; None where they cannot be known."""
+    """The axes of an Unsqueeze or Squeeze counted from the front of the larger shape; None where they cannot be known."""
     axes = node.get("axes")
     if axes is None:
         found = small_constant(node.input(1), match.place.overridable)
