@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -89,6 +91,28 @@ def test_placement_does_not_change_the_answer(text: str, seed: int) -> None:
     for index in range(len(model(text).graph)):
         if draw.random() < 0.67:
             options.place(str(index), draw.choice(names))
+    expected = ort.InferenceSession(content, providers=[REFERENCE]).run(None, feed)
+    for found, wanted in zip(ort.InferenceSession(content, options, providers=providers).run(None, feed), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("text", [CONVOLUTIONS, TOKENS], ids=["convolutions", "tokens"])
+def test_limits_streams_and_executors_do_not_change_the_answer(text: str, seed: int, tmp_path: Path) -> None:
+    """Providers in a random order, each with a random part of the memory, the nodes in random streams, a random executor."""
+    draw = random.Random(seed)
+    content, feed = to_bytes(model(text)), FEEDS[text]
+    providers = [provider for item in SETS if item.name != "reference" for provider in item.make()]
+    draw.shuffle(providers)
+    limits = {_name_of(provider): draw.choice((0, 1, 4, 16, 64)) for provider in providers}
+    streams: list[list[str]] = [[] for _ in range(3)]
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.executor", draw.choice(("sequential", "dataflow", "parallel")))
+    options.add_session_config_entry("session.memory_limits", ";".join(f"{name}={limit}" for name, limit in limits.items()))
+    for name in sorted({place.node for place in ort.InferenceSession(content, options, providers=providers).explain()}):
+        draw.choice(streams).append(name)
+    (tmp_path / "streams.json").write_text(json.dumps({"streams": streams}))
+    options.add_session_config_entry("session.node_partition_config_file", str(tmp_path / "streams.json"))
     expected = ort.InferenceSession(content, providers=[REFERENCE]).run(None, feed)
     for found, wanted in zip(ort.InferenceSession(content, options, providers=providers).run(None, feed), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)

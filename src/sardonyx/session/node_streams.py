@@ -100,8 +100,11 @@ def _is_text(item: object) -> bool:
 
 def _write(path: Path, units: Mapping[Node, Unit]) -> None:
     streams: dict[str, list[str]] = {}
+    written: set[str] = set()
     for node, unit in units.items():
-        streams.setdefault(unit.provider.name, []).append(name_of(node))
+        if name_of(node) not in written:
+            written.add(name_of(node))
+            streams.setdefault(unit.provider.name, []).append(name_of(node))
     facts = {"type": _TYPE, "streams": list(streams.values()), "devices": list(streams)}
     try:
         path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
