@@ -32,6 +32,14 @@ RECIPES: dict[str, tuple[str, ...]] = {
     "drop_expand": (
         "graph(x: float[n, 3, 4, 5], s: float[n, 3, 1, 1]) -> (y) { t = Shape(x) e = Expand(s, t) y = Mul(x, e) }",
     ),
+    "drop_ones_after_reshape": (
+        """graph(x: float[b, s, 24]) -> (y) { i: int64[2] = [0, 1] one: int64[1] = [1] last: int64[1] = [-1] s = Shape(x)
+        g = Gather(s, i) k = Concat(g, last, one) {axis = 0} r = Reshape(x, k) y = Squeeze(r, last) }""",
+    ),
+    "drop_ones_before_reshape": (
+        """graph(x: float[2, 5, 3, 8]) -> (y) { a: int64[1] = [1] k: int64[3] = [-1, 5, 8] u = Unsqueeze(x, a)
+        t = Transpose(u) {perm = [0, 3, 1, 2, 4]} y = Reshape(t, k) }""",
+    ),
     "drop_slice_of_concat": (
         """graph(a: float[n, 2], b: float[n, 3]) -> (y) { two: int64[1] = [2] five: int64[1] = [5] one: int64[1] = [1]
         d = Neg(b) j = Concat(a, d) {axis = 1} y = Slice(j, two, five, one) }""",
@@ -193,6 +201,10 @@ RECIPES: dict[str, tuple[str, ...]] = {
     "quantize_where_scalar": (
         """graph(k: bool[2, 3], a: uint8[2, 3]) -> (y) { s: float[] = 0.05 z: uint8[] = 3 r: float[] = 0.03 o: uint8[] = 100
         n: float[] = -2.5 x = DequantizeLinear(a, s, z) c = Where(k, x, n) y = QuantizeLinear(c, r, o) }""",
+    ),
+    "skip_transpose_before_shape": (
+        """graph(x: float[2, 3, 4]) -> (y) { i: int64[2] = [0, -1] t = Transpose(x) {perm = [2, 0, 1]} s = Shape(t)
+        y = Gather(s, i) }""",
     ),
     "skip_reshapes_around_transpose": (
         """graph(x: float[b, 3, 5, 4]) -> (y) { m: int64[3] = [-1, 5, 4] p: int64[4] = [-1, 3, 4, 5]

@@ -42,6 +42,7 @@ from sardonyx.optimize.rules.defer_scales import DEFER_SCALES
 from sardonyx.optimize.rules.drop_clip_before_quantization import DROP_CLIP_BEFORE_QUANTIZATION, DROP_RELU_BEFORE_QUANTIZATION
 from sardonyx.optimize.rules.drop_dequantization_before_argmax import DROP_DEQUANTIZATION_BEFORE_ARGMAX
 from sardonyx.optimize.rules.drop_expand import DROP_EXPAND
+from sardonyx.optimize.rules.drop_ones import DROP_ONES_AFTER_RESHAPE, DROP_ONES_BEFORE_RESHAPE
 from sardonyx.optimize.rules.drop_quantization_pairs import DROP_QUANTIZATION_PAIRS
 from sardonyx.optimize.rules.drop_slice_of_concat import DROP_SLICE_OF_CONCAT
 from sardonyx.optimize.rules.expand_attention import EXPAND_ATTENTION
@@ -126,7 +127,7 @@ from sardonyx.optimize.rules.propagate_quantization import PROPAGATE_DEQUANTIZAT
 from sardonyx.optimize.rules.quantize_as_uint8 import QUANTIZE_AS_UINT8
 from sardonyx.optimize.rules.quantize_weights import QUANTIZE_BIAS, QUANTIZE_WEIGHTS
 from sardonyx.optimize.rules.shorten_cast_chains import SHORTEN_CAST_CHAINS
-from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE
+from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE, SKIP_TRANSPOSE_BEFORE_SHAPE
 from sardonyx.optimize.rules.skip_requantization import SKIP_REQUANTIZATION, SKIP_REQUANTIZATION_OF_MOVES
 from sardonyx.optimize.rules.skip_reshapes_around_matmul import SKIP_RESHAPES_AROUND_MATMUL
 from sardonyx.optimize.rules.skip_reshapes_around_transpose import SKIP_RESHAPES_AROUND_TRANSPOSE
@@ -185,6 +186,8 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         MERGE_TRANSPOSES,
         SKIP_RESHAPES_AROUND_TRANSPOSE,
         MERGE_RESHAPES,
+        DROP_ONES_BEFORE_RESHAPE,
+        DROP_ONES_AFTER_RESHAPE,
         MERGE_SLICES,
         DROP_EXPAND,
         DROP_SLICE_OF_CONCAT,
@@ -197,6 +200,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         MERGE_CASTS,
         SWAP_WHERE_BRANCHES,
         SKIP_BEFORE_SHAPE,
+        SKIP_TRANSPOSE_BEFORE_SHAPE,
         SHORTEN_CAST_CHAINS,
         FUSE_LABEL_ENCODERS,
         MERGE_QUANTIZATIONS,

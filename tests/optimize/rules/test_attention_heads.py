@@ -46,6 +46,27 @@ def test_joined_heads_are_split_where_they_were():
     assert not heads.is_split
 
 
+def test_heads_that_are_turned_twice():
+    """Values that are turned, joined and turned back are read as the four dimensions that they were made of."""
+    lines = "t = Reshape(x, four) k = Transpose(t) {perm = [0, 2, 3, 1]} r = Reshape(k, joined) y = Transpose(r) {perm = [0, 2, 1]}"
+    heads = read_heads(value_of(f"joined: int64[3] = [-1, 8, 7] {lines}"))
+    assert heads is not None
+    assert (heads.shape, heads.can_pack) == ((2, 3, 7, 8), True)
+    heads = read_heads(value_of("y = Transpose(x) {perm = [0, 2, 1]}", "x: float[6, 8, 7]"))
+    assert heads is not None
+    assert (heads.shape, heads.is_split) == ((6, 7, 8), False)
+
+
+def test_windows_are_more_batches():
+    """Five dimensions are read as four, whose first is batch and windows."""
+    heads = read_heads(value_of("y = Transpose(x) {perm = [0, 1, 3, 2, 4]}", "x: float[2, 4, 7, 3, 8]"))
+    keys = read_keys(value_of("y = Transpose(x) {perm = [0, 1, 3, 4, 2]}", "x: float[2, 4, 7, 3, 8]"))
+    for found in (heads, keys):
+        assert found is not None
+        assert (found.shape, found.outer, found.can_pack) == ((8, 3, 7, 8), (2, 4), True)
+    assert read_heads(value_of("y = Neg(x)", "x: float[2, 4, s, 3, 8]")) is None
+
+
 HEADS = "t = Reshape(x, four) h = Transpose(t) {perm = [0, 2, 1, 3]}"
 
 

@@ -97,10 +97,13 @@ def read_heads(value: Value) -> Heads | None:
         merged = _merged(value.shape)
         return None if merged is None else Heads(merged, value, tokens_of(value), outer=value.shape[:2])
     node = value.producer
-    if len(value.shape) == 3 and _is(node, "Reshape") and node is not None:
-        source = node.inputs[0]
-        if source is not None and source.shape is not None and joined(source.shape, value.shape):
+    if len(value.shape) == 3 and node is not None and not node.domain:
+        source = node.inputs[0] if node.inputs else None
+        if node.op_type == "Reshape" and source is not None and source.shape is not None and joined(source.shape, value.shape):
             value = source
+        if node.op_type == "Transpose" and source is not None and _perm_of(node) == (0, 2, 1):
+            split = _read_transposed(source)
+            return Heads(value.shape or (), value, None) if split is None else split
     return Heads(value.shape or (), value, tokens_of(value))
 
 
@@ -127,9 +130,10 @@ def _read_transposed(value: Value) -> Heads | None:
     if node is None or node.domain or value.shape is None:
         return None
     source, rank = node.inputs[0], len(value.shape)
-    if node.op_type == "Reshape" and source is not None and rank == 4 and joined(source.shape, value.shape):
+    if node.op_type == "Reshape" and source is not None and joined(source.shape, value.shape):
         keys = _read_transposed(source)
-        return keys if keys is not None and keys.shape[:2] == value.shape[:2] and keys.is_split else None
+        is_same = keys is not None and keys.is_split and (rank == 3 or keys.shape[:2] == value.shape[:2])
+        return keys if is_same else None
     if node.op_type != "Transpose" or source is None or source.shape is None or len(source.shape) != rank:
         return None
     perm = _perm_of(node)
