@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from support.models import model
 from support.providers import FusingProvider, NhwcProvider
 
@@ -10,7 +12,7 @@ from sardonyx.ops.infer import infer_graph
 from sardonyx.partition.assign import assign
 from sardonyx.partition.budget import Accountant, Budget
 from sardonyx.partition.node_memory import NodeMemory
-from sardonyx.provider import Provider
+from sardonyx.provider import Claims, GraphView, Provider
 
 KIB = 1024
 TEXT = """graph(x: float[256]) -> (y: float[256]) {
@@ -90,3 +92,24 @@ def test_what_does_not_fit_is_not_converted() -> None:
     found = assign(held, [provider, REST], accountant=Accountant({provider.name: Budget(3 * KIB)}, {}))
     assert {node.name: (found.units[node].provider.name, node.domain) for node in held if node.op_type == "Conv"} == {
         "first": ("NhwcProvider", "sardonyx.nhwc"), "last": ("Rest", "")}  # fmt: skip
+
+
+class _OwnsBodies(FusingProvider):
+    """Runs If with its bodies."""
+
+    def capabilities(self, view: GraphView) -> Claims:
+        found = super().capabilities(view)
+        return Claims([dataclasses.replace(item, owns_bodies=True) for item in found.capabilities], found.declined)
+
+
+def test_bodies_that_a_provider_runs_itself_count() -> None:
+    """Each of the two makes one KiB, as the node does."""
+    text = """graph(x: float[256], c: bool[]) -> (y: float[256]) {
+        y = If(c) {then_branch = graph() -> (t) {\nt = Neg(x)\n}, else_branch = graph() -> (e) {\ne = Exp(x)\n}} @choice
+    }"""
+    for provider, fits in ((_OwnsBodies({"If"}, "P", fuse=False), 5), (FusingProvider({"If"}, "P", fuse=False), 2)):
+        rest = FusingProvider({"If"}, "Rest", fuse=False)
+        for limit, count in ((fits - 1, 0), (fits, 1)):
+            held = _graph(text)
+            found = assign(held, [provider, rest], accountant=Accountant({"P": Budget(limit * KIB)}, {}))
+            assert sum(unit.provider is provider for unit in found.units.values()) == count

@@ -134,7 +134,7 @@ def _fitting(provider: Provider, graph: Graph, claims: Claims, assignment: Assig
     """The claims that fit into the provider's memory, and why the others do not."""
     if assignment.accountant is None:
         return claims, {}
-    held = [node for node, unit in assignment.units.items() if unit.provider is provider]
+    held = [unit.capability for unit in dict.fromkeys(assignment.units.values()) if unit.provider is provider]
     return assignment.accountant.fit(provider.name, graph, claims, held)
 
 

@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 
 from sardonyx.ir import Graph, Node, Tensor
+from sardonyx.ir.walk import nested_graphs
 from sardonyx.partition.node_memory import NodeMemory, name_of, node_memory, weights_of
 from sardonyx.provider import Capability, Claims
 
@@ -45,26 +46,27 @@ class Accountant:
         self._budgets, self._sizes = budgets, sizes
         self._taken: dict[tuple[str, Graph], tuple[int, set[Tensor]]] = {}
 
-    def fit(self, provider: str, graph: Graph, claims: Claims, held: Iterable[Node]) -> tuple[Claims, Mapping[Node, str]]:
+    def fit(self, provider: str, graph: Graph, claims: Claims, held: Iterable[Capability]) -> tuple[Claims, Mapping[Node, str]]:
         """Those of a provider's claims in `graph` that fit, and for the nodes of the others why they do not.
 
         Args:
             provider: who claims.
             graph: the graph.
             claims: the answer to a capability query.
-            held: nodes of the graph that the provider has already.
+            held: claims in the graph that the provider has already.
         """
         budget = self._budgets.get(provider)
         if budget is None:
             return claims, {}
         others = [taken for (name, other), taken in self._taken.items() if name == provider and other is not graph]
         seen = set[Tensor]().union(*(weights for _, weights in others))
-        taken = sum(count for count, _ in others) + sum(self._need(node, budget, seen) for node in held)
+        before = sum(count for count, _ in others)
+        taken = before + sum(self._need(unit, budget, seen) for unit in held)
         kept: list[Capability] = []
         left: dict[Node, str] = {}
         reason = ""
         for unit in _units(graph, claims):
-            need = sum(self._need(node, budget, seen) for node in unit.nodes)
+            need = self._need(unit, budget, seen)
             if not reason and taken + need > budget.limit_bytes:
                 reason = f"its memory is full: {name_of(unit.nodes[0])!r} needs {_kib(need)}, and {_kib(taken)} of " \
                          f"{_kib(budget.limit_bytes)} are taken"  # fmt: skip
@@ -73,10 +75,16 @@ class Accountant:
                 continue
             taken += need
             kept.append(unit)
-        self._taken[provider, graph] = taken - sum(count for count, _ in others), seen
+        self._taken[provider, graph] = taken - before, seen
         return Claims(kept, claims.declined), left
 
-    def _need(self, node: Node, budget: Budget, seen: set[Tensor]) -> int:
+    def _need(self, unit: Capability, budget: Budget, seen: set[Tensor]) -> int:
+        """What a claim takes that has not been counted, bodies that the provider runs itself included."""
+        bodies = [body for node in unit.nodes for body in node.subgraphs] if unit.owns_bodies else []
+        inner = (node for body in bodies for graph in nested_graphs(body) for node in graph)
+        return sum(self._need_of_node(node, budget, seen) for node in (*unit.nodes, *inner))
+
+    def _need_of_node(self, node: Node, budget: Budget, seen: set[Tensor]) -> int:
         """What a node takes that has not been counted; its weights are `seen` afterwards."""
         measured = budget.table.get(name_of(node))
         weights = weights_of(node)
