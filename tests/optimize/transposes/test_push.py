@@ -186,6 +186,15 @@ def test_two_transposes_are_merged_into_one() -> None:
     assert _pushed("    y: float[4, 5, 3, 2] = Transpose(t) {perm = [1, 2, 3, 0]}", "[4, 5, 3, 2]") == ["Transpose"]
 
 
+def test_the_same_transpose_of_a_value_is_made_once() -> None:
+    """Each convolution of one image asks for its own when it is converted."""
+    body = """    u: float[2, 4, 5, 3] = Transpose(x) {perm = [0, 2, 3, 1]}
+        a: float[2, 4, 5, 3] = Mystery(t)
+        b: float[2, 4, 5, 3] = Mystery(u)
+        y: float[2, 4, 5, 3] = Add(a, b)"""
+    assert _pushed(body, "[2, 4, 5, 3]") == ["Transpose", "Mystery", "Mystery", "Add"]
+
+
 def test_a_residual_network_has_transposes_at_its_borders_only() -> None:
     """Convolutions, residuals, gates and concatenations in NHWC: one transpose in, none out of a pooled result, same numbers."""
     text = """graph(x: float[n, 3, 8, 6]) -> (y: float[n, 8, 1, 1]) {

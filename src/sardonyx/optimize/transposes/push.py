@@ -67,9 +67,10 @@ def push_transposes(graph: Graph, offered: Collection[Node], *, between_layouts:
         between_layouts: whether transposes between the channels-first and the channels-last layout move on at no charge.
     """
     edit, leading = Edit(graph), _leading(graph, offered)
+    first: dict[tuple[Value, Permutation], Value] = {}
     for node in graph:
         if permutation_of(node) is not None:
-            _merge(edit, node)
+            _merge(edit, node, first)
         elif node in offered:
             _push(edit, node, leading, offered, between_layouts)
     _sweep(graph)
@@ -149,8 +150,8 @@ def _is_undone(value: Value, permutation: Permutation) -> bool:
     return all(isinstance(user, Node) and user.graph is maker.graph and permutation_of(user) == undo for user in users)
 
 
-def _merge(edit: Edit, node: Node) -> None:
-    """One transpose in place of two; none where the two undo each other, and where one changes nothing."""
+def _merge(edit: Edit, node: Node, first: dict[tuple[Value, Permutation], Value]) -> None:
+    """One transpose in place of two; none where the two undo each other, where one changes nothing, and where `first` has one."""
     source, second = node.inputs[0], permutation_of(node)
     if source is None or second is None:
         return
@@ -161,3 +162,7 @@ def _merge(edit: Edit, node: Node) -> None:
         node.attributes["perm"] = Attribute(AttributeKind.INTS, second)
     if second == identity(len(second)):
         node.output.replace_all_uses_with(source)
+        return
+    same = first.setdefault((source, second), node.output)
+    if same is not node.output and not node.output.is_graph_output:
+        node.output.replace_all_uses_with(same)
