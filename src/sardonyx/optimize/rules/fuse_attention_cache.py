@@ -7,7 +7,8 @@
 Left alone:
     keys and values as (B, S, H x D), which have no place for former ones
     causal attention: the queries' places would begin after the former keys
-    former keys and values of another batch, number of heads or head size than the new ones, or of another length than each other
+    former keys and values of another batch, number of heads or head size than the new ones, or known to be of another length than
+        each other: where only a run shows their lengths these are equal, as attention needs it
     attention whose further outputs are used, or that has former keys already
 """
 
@@ -42,7 +43,8 @@ def _check(match: Match) -> str | None:
         if new is None or old is None or len(new) != 4 or len(old) != 4 or (*new[:2], new[3]) != (*old[:2], old[3]):
             return f"former {old} and new {new} differ in more than length, or are not of four dimensions"
         lengths.append((old[2], new[2]))
-    return None if lengths[0] == lengths[1] else f"the lengths of keys and values differ: {lengths}"
+    differ = [one != other and isinstance(one, int) and isinstance(other, int) for one, other in zip(*lengths, strict=True)]
+    return f"the lengths of keys and values differ: {lengths}" if any(differ) else None
 
 
 def _replace(op: Builder, match: Match, learned: None) -> tuple[Value, ...]:
