@@ -77,6 +77,11 @@ RECIPES: dict[str, tuple[str, ...]] = {
         g: int64[5] = [1, 1, 2, 1, 1] n: int64[4] = [0, 6, 7, 8] ku = Unsqueeze(k, ax) ke = Expand(ku, g) kr = Reshape(ke, n)
         vu = Unsqueeze(v, ax) ve = Expand(vu, g) vr = Reshape(ve, n) y = Attention(q, kr, vr) }""",
     ),
+    "fuse_attention_projections": (
+        """graph(x: float[n, s, 5], d: float[1, 2, s, s]) -> (y) { w: float[5, 18] = ... 1 b: float[18] = ... 2
+        z: int64[3] = [6, 6, 6] m = MatMul(x, w) a = Add(m, b) q, k, v = Split(a, z) {axis = 2}
+        y = com.microsoft.MultiHeadAttention(q, k, v, _, _, d) {num_heads = 2} }""",
+    ),
     "fuse_conv_gather": (
         """graph(x: float[n, 4, 5, 5]) -> (y) { i: int64[4] = [2, 0, 3, 1] w: float[6, 4, 3, 3] = ... 1 g = Gather(x, i) {axis = 1}
         y = Conv(g, w) }""",

@@ -70,7 +70,7 @@ def _union(rules: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
 NAMES: Mapping[str, tuple[str, ...]] = {
     **_LEVEL_1_RULES,
     **_LEVEL_2_RULES,
-    "AttentionFusion": ("fuse_attention", "fuse_attention_cache", "fuse_attention_groups"),
+    "AttentionFusion": ("fuse_attention", "fuse_attention_cache", "fuse_attention_groups", "fuse_attention_projections"),
     "Avx2WeightS8ToU8Transformer": ("store_weights_as_uint8",),
     "BiasGeluFusion": ("fuse_bias_gelu",),
     "BiasSkipLayerNormFusion": _SKIP_NORM,

@@ -36,6 +36,7 @@ QUANTIZED: Mapping[str, frozenset[str]] = {
 
 _SKIP_NORMALIZATIONS = frozenset(["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
 FUSED: Mapping[str, frozenset[str]] = {
+    "fuse_attention_projections": frozenset(["Attention"]),
     "fuse_bias_gelu": frozenset(["BiasGelu", "FastGelu"]),
     "fuse_conv_activation": frozenset(["FusedConv"]),
     "fuse_conv_sum": frozenset(["FusedConv"]),

@@ -60,6 +60,7 @@ from sardonyx.optimize.rules.expand_skip_normalization import (
 from sardonyx.optimize.rules.fuse_attention import FUSE_ATTENTION
 from sardonyx.optimize.rules.fuse_attention_cache import FUSE_ATTENTION_CACHE
 from sardonyx.optimize.rules.fuse_attention_groups import FUSE_ATTENTION_GROUPS
+from sardonyx.optimize.rules.fuse_attention_projections import FUSE_ATTENTION_PROJECTIONS
 from sardonyx.optimize.rules.fuse_bias_gelu import FUSE_BIAS_GELU
 from sardonyx.optimize.rules.fuse_bias_softmax import FUSE_BIAS_SOFTMAX
 from sardonyx.optimize.rules.fuse_conv_activation import FUSE_CONV_ACTIVATION
@@ -275,6 +276,7 @@ JOINS: dict[Level, tuple[Rule, ...]] = {
         FUSE_MATMUL_TRANSPOSE,
         FUSE_MATMUL_SCALE,
         FUSE_MATMUL_ACTIVATION,
+        FUSE_ATTENTION_PROJECTIONS,
         FUSE_BIAS_GELU,
         FUSE_BIAS_SOFTMAX,
         FUSE_POOL_FLATTEN,
