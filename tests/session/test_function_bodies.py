@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from support.models import model
 
 import sardonyx as ort
-from sardonyx.formats.onnx import to_bytes
+from sardonyx.formats.onnx import load, to_bytes
 from sardonyx.ir.text import parse_model
 from sardonyx.ir.verify import verify
 from sardonyx.provider import HOST, Bound, Capability, Claims, GraphView, Layout, Partition
@@ -124,3 +125,15 @@ def test_a_function_that_nobody_claims_in_the_end_is_inlined() -> None:
     assert [place.op_type for place in session.explain()].count("Add") == 3
     y, _ = session.run(None, {"x": np.array([1, 2], np.float32)})
     assert y.tolist() == [8, 16]
+
+
+def test_all_functions_can_stay_until_providers_are_asked(tmp_path: Path) -> None:
+    """The optimized model that is saved has the calls; what no provider claims is expanded then, with the same results."""
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.disable_aot_function_inlining", "1")
+    options.optimized_model_filepath = str(tmp_path / "saved.onnx")
+    for providers in ([_Whole()], None):
+        session = ort.InferenceSession(to_bytes(parse_model(LOCAL)), options, providers=providers)
+        y, z = session.run(None, {"x": np.array([1, 2], np.float32)})
+        assert (y.tolist(), z.tolist()) == ([8, 16], [-2, -4])
+        assert sorted(node.op_type for node in load(tmp_path / "saved.onnx").graph) == ["Four", "Neg", "Twice"]

@@ -39,7 +39,7 @@ from sardonyx.session.compatibility import check_compatibility
 from sardonyx.session.context_load import ContextLoader, refuse_to_compile
 from sardonyx.session.context_model import ContextWriter, context_writer
 from sardonyx.session.execution import executor_for, executor_name
-from sardonyx.session.function_bodies import expand, keep_claimed_calls
+from sardonyx.session.function_bodies import KEEP_ENTRY, expand, keep_claimed_calls
 from sardonyx.session.layout_steps import layout_watch
 from sardonyx.session.memory_limits import COLLECT_ENTRY, accountant_for, beside
 from sardonyx.session.memory_stats import MemoryRecorder
@@ -182,7 +182,7 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
     with span("session.check"):
         verify(model)
         _check_operators(model)
-    keep_claimed_calls(model, able)
+    keep_claimed_calls(model, able, keep_all=config_flag(options, KEEP_ENTRY))
     names = [provider.name for provider in providers]
     pin(model, read_placement(options, names).pins, names)
     with span("session.optimize"):

@@ -1,7 +1,8 @@
 """Functions of a model that a provider runs whole, and operators that run through the standard's function body.
 
 A call of a model-local function is offered to the providers before functions are inlined: a call that one of them claims stays, the
-others are inlined. Where nobody claims a node in the end, its function body takes its place, and all is offered anew.
+others are inlined; all stay where the config entry `session.disable_aot_function_inlining` is "1". Where nobody claims a node in
+the end, its function body takes its place, and all is offered anew.
 """
 
 from __future__ import annotations
@@ -19,31 +20,46 @@ from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS, KEEP_CAL
 from sardonyx.partition.assign import ask
 from sardonyx.provider import Provider
 
-__all__ = ["expand", "keep_claimed_calls"]
+__all__ = ["KEEP_ENTRY", "expand", "keep_claimed_calls"]
+
+KEEP_ENTRY = "session.disable_aot_function_inlining"
+"""The config entry; onnxruntime's name."""
 
 
-def keep_claimed_calls(model: Model, providers: Sequence[Provider]) -> int:
-    """Mark the calls of local functions that a provider other than the last claims; how many they are.
+def keep_claimed_calls(model: Model, providers: Sequence[Provider], *, keep_all: bool = False) -> int:
+    """Mark the calls of local functions that a provider other than the last claims, or all; how many they are.
 
     Types are those that the file declares.
 
     Raises:
         EPFail: a provider raised, or claimed what it was not offered.
     """
+    if keep_all:
+        return sum(_mark(node, "") for graph in nested_graphs(model.graph) for node in _calls(graph, model))
     if not model.functions or len(providers) < 2:
         return 0
     return sum(_keep(graph, model, providers[:-1]) for graph in list(nested_graphs(model.graph)))
 
 
 def _keep(graph: Graph, model: Model, providers: Sequence[Provider]) -> int:
-    calls = [node for node in graph if (node.domain, node.op_type, node.overload) in model.functions]
+    calls = _calls(graph, model)
     kept: set[Node] = set()
     for provider in providers if calls else ():
         claims = ask(provider, graph, tuple(node for node in calls if node not in kept))
         for node in (node for capability in claims.capabilities for node in capability.nodes):
-            node.metadata = {**(node.metadata or {}), KEEP_CALL: provider.name}
+            _mark(node, provider.name)
             kept.add(node)
     return len(kept)
+
+
+def _calls(graph: Graph, model: Model) -> list[Node]:
+    return [node for node in graph if (node.domain, node.op_type, node.overload) in model.functions]
+
+
+def _mark(node: Node, provider: str) -> int:
+    """Let a call stay; returns 1."""
+    node.metadata = {**(node.metadata or {}), KEEP_CALL: provider}
+    return 1
 
 
 def expand(model: Model, nodes: Sequence[Node]) -> bool:
