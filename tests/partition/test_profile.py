@@ -84,6 +84,14 @@ def test_a_measured_node_is_what_was_measured() -> None:
     assert (profile.saved_us("A", first), profile.saved_us("B", first)) == (1.0, 0.0)
 
 
+def test_a_profile_knows_nodes_of_which_it_has_any() -> None:
+    """On one of the providers that are asked about; an empty graph needs nothing."""
+    nodes = list(graph(RELUS))
+    profile = Profile(samples=(Sample("A", "Relu", "of another size", 1.0, 7.0, 6.0),))
+    assert [profile.knows(names, nodes) for names in (["A"], ["B", "A"], ["B"], [])] == [True, True, False, False]
+    assert profile.knows(["B"], [])
+
+
 def test_lines_go_on_beyond_the_last_point_and_stay_before_the_first() -> None:
     """And never fall below 0."""
     points = [(10.0, 5.0), (20.0, 7.0)]

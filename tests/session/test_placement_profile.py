@@ -221,3 +221,13 @@ def test_narrow_floats_are_measured_narrow_and_wide(tmp_path: Path, narrow_us: f
     session = ort.InferenceSession(source, options, providers=providers)
     assert {place.provider for place in session.explain() if place.op_type != "Cast"} == {winner}
     assert session.run(None, feed)[0].dtype == np.float16
+
+
+def test_a_profile_of_another_model_is_told(tmp_path: Path) -> None:
+    """It decides nothing."""
+    save_profile(_profiled(_device(node_us=0, copy_us=0)), tmp_path / "p.json")
+    options = SessionOptions()
+    options.placement, options.placement_profile = "measured", str(tmp_path / "p.json")
+    text = "graph(x: float[2, 2]) -> (y: float[2, 2]) {\ny = MatMul(x, x)\n}"
+    with pytest.warns(UserWarning, match="profile has no operator of model main on Reference.*: nodes go by the order"):
+        ort.InferenceSession(to_bytes(model(text)), options, providers=[REFERENCE])

@@ -85,6 +85,10 @@ class Profile:
         points = tables.by_operator.get((provider, operator_of(node)))
         return None if points is None else interpolated(points, self.size_bytes(node))
 
+    def knows(self, providers: Iterable[str], nodes: Sequence[Node]) -> bool:
+        """Whether anything like one of `nodes` was measured on one of the providers; also where there are no nodes."""
+        return not nodes or any(self.inside_us(name, node) is not None for name in providers for node in nodes)
+
     def saved_us(self, provider: str, node: Node) -> float:
         """What `node` takes more on `provider` by itself than inside a partition; 0 where that was not measured."""
         exact = _tables(self).by_key.get((provider, key_of(node)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -331,6 +332,13 @@ class _Compiler:
         The profile is of the main graph, which comes first. In bodies the best single provider is asked before the others.
         """
         if self._profile is not None and not self._chosen:
+            if not self._profile.knows(self._names, tuple(graph)):
+                warnings.warn(
+                    f"the placement profile has no operator of model {self._model.label} on {', '.join(self._names)}: nodes go by "
+                    "the order of the providers; measure this model by `sardonyx profile --placement`",
+                    UserWarning,
+                    stacklevel=2,
+                )
             prediction = predict(graph, self._providers, self._profile, pinned, parallel=self._is_parallel)
             counts = dict(collections.Counter(prediction.placed.values()))
             event("placement.measured", graph=graph.name, graph_key=key_of_graph(graph), nodes=counts, seconds=prediction.seconds,
