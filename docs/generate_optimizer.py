@@ -64,7 +64,7 @@ def last_rows() -> Iterator[tuple[str, str, str]]:
     """The same for what comes once all levels are done."""
     for rule in (rule for rules in JOINS.values() for rule in rules):
         yield rule.name, _kind(rule.name, "rule"), _first_line(rule)
-    for item in LAST:
+    for item in (item for passes in LAST.values() for item in passes):
         yield item.name, _kind(item.name, "pass"), _first_line(item)
     yield WRITE_OLDER.name, "pass, in models that are saved", _first_line(WRITE_OLDER)
 

@@ -138,6 +138,22 @@ def test_operators_that_onnxruntime_lacks():
         assert "BiasSoftmax" not in optimized(given, None) + optimized(given, frozenset())
 
 
+def test_layers_with_packed_weights():
+    """So it is with gated layers, however they are written."""
+    sizes = "{K = 32, N = 4, bits = 4, block_size = 32}"
+    text = f"""graph(h: float[n, 32], r: float[n, 32]) -> (y, t) {{ w: float[32] = ... 1 a: uint8[4, 1, 16] = ... 2 two: float[] = 2
+        b: uint8[4, 1, 16] = ... 3 s: float[4] = [0.1, 0.2, 0.3, 0.4] ax: int64[1] = [1] e: float[] = 0.01 t = Add(h, r)
+        p = Pow(t, two) m = ReduceMean(p, ax) v = Add(m, e) k = Sqrt(v) d = Div(t, k) x = Mul(d, w)
+        g = com.microsoft.MatMulNBits(x, a, s) {sizes} u = com.microsoft.MatMulNBits(x, b, s) {sizes} o = Sigmoid(g)
+        q = Mul(g, o) y = Mul(q, u) }}"""
+    fused = text[: text.index("t = Add")] + 'y, t = com.microsoft.MatMulNBitsMlp(h, r, w, a, s, _, b, s) {activation = "silu", ' + (
+        sizes[1:] + "}"
+    )  # fmt: skip
+    for given in (text, fused):
+        assert optimized(given, frozenset(["MatMulNBitsMlp"])) == ["MatMulNBitsMlp"]
+        assert "MatMulNBitsMlp" not in optimized(given, None) + optimized(given, frozenset())
+
+
 def test_each_fused_operator_is_asked_for():
     """No rule that fuses takes part unless it is told to."""
     assert set(UNSAVED) <= OPTIONAL - participation(None, {}).enabled

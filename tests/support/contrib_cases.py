@@ -76,6 +76,8 @@ MatMulBnb4(x: float[2, 8] | w: uint8[16] | a: float[2]) K = 8, N = 4, block_size
 MatMulInteger16(x: int16[2, 3] | y: int16[3, 2])
 MatMulIntegerToFloat(x: uint8[2, 3] | y: uint8[3, 4] | a: float[] | b: float[] | c: uint8[] | d: uint8[] | e: float[4])
 MatMulNBits(x: float[2, 32] | w: uint8[4, 1, 16] | s: float[4]) K = 32, N = 4, bits = 4, block_size = 32
+MatMulNBitsMlp(x: float[2, 32] | r: float[2, 32] | n: float[32] | w: uint8[4, 1, 16] | s: float[4] | _ | v: uint8[4, 1, 16] | t: float[4]) K = 32, N = 4, bits = 4, block_size = 32, activation = "silu"
+MatMulNBitsQkv(x: float[2, 32] | _ | n: float[32] | w: uint8[4, 1, 16] | s: float[4] | _ | v: uint8[2, 1, 16] | t: float[2] | _ | u: uint8[2, 1, 16] | q: float[2]) K = 32, Nq = 4, Nkv = 2, bits = 4, block_size = 32
 MoE(x: float[2, 4] | r: float[2, 2] | w: float[2, 6, 4] | _ | v: float[2, 4, 6]) k = 1
 MRotaryEmbedding(x: float[1, 2, 3, 8] | p: int64[3, 1, 3] | c: float[4, 4] | s: float[4, 4]) mrope_section = [2, 1, 1]
 MultiHeadAttention(q: float[1, 2, 4] | k: float[1, 3, 4] | v: float[1, 3, 4] | b: float[12] | m: int32[1, 3]) num_heads = 2
@@ -112,7 +114,8 @@ Unique(x: float[5])
 
 
 _OUTPUTS = {
-    "CausalConvWithState": 2, "GroupQueryAttention": 3, "LinearAttention": 2, "LinearClassifier": 2, "SVMClassifier": 2,
+    "CausalConvWithState": 2, "GroupQueryAttention": 3, "LinearAttention": 2, "LinearClassifier": 2, "MatMulNBitsQkv": 3,
+    "SVMClassifier": 2,
     "SparseAttention": 3, "TreeEnsembleClassifier": 2, "Unique": 3,
 }  # fmt: skip
 """How many outputs a node must have where it is not one."""

@@ -23,6 +23,17 @@ _ROTARY_PAIRS = """graph(x: float[b, s, 5, 8], a: float[b, s, 4]) -> (y) { ax: i
     co = Cos(a) si = Sin(a) c = Unsqueeze(co, ax) n = Unsqueeze(si, ax) h = Slice(x, zero, far, ax3, two)
     l = Slice(x, one, far, ax3, two) hc = Mul(h, c) ln = Mul(l, n) p = Sub(hc, ln) lc = Mul(l, c) hn = Mul(h, n)
     q = Add(lc, hn) pu = Unsqueeze(p, last) qu = Unsqueeze(q, last) s = Concat(pu, qu) {axis = -1} y = Neg(s) }"""
+_NBITS = """g: float[32] = ... 1 a: uint8[4, 1, 16] = ... 2 s: float[4] = [0.1, 0.2, 0.3, 0.4]
+    %s = com.microsoft.%s(x, %s, g, a, s, _, a, s%s) {K = 32, bits = 4, block_size = 32, %s} }"""
+
+
+def _packed(operator: str, outputs: str, skip: str) -> str:
+    """A node of projections with packed weights: MatMulNBitsMlp or MatMulNBitsQkv."""
+    is_layer = operator == "MatMulNBitsMlp"
+    sizes = 'N = 4, activation = "silu"' if is_layer else "Nq = 4, Nkv = 4"
+    body = _NBITS % (outputs, operator, skip, "" if is_layer else ", _, a, s", sizes)
+    return f"graph(x: float[n, 32], r: float[n, 32]) -> ({outputs}) {{ {body}"
+
 
 RECIPES: dict[str, tuple[str, ...]] = {
     "dequantize_before_pool": (
@@ -112,6 +123,10 @@ RECIPES: dict[str, tuple[str, ...]] = {
         """graph(x: float[2, n, 4], b: float[n, 4]) -> (y)
         { y = com.microsoft.BiasSoftmax(x, b) {axis = 2, is_inner_broadcast = 0} }""",
     ),
+    "expand_nbits_mlp": (_packed("MatMulNBitsMlp", "y", "_"),),
+    "expand_nbits_mlp_sum": (_packed("MatMulNBitsMlp", "y, t", "r"),),
+    "expand_nbits_qkv": (_packed("MatMulNBitsQkv", "q, k, v", "_"),),
+    "expand_nbits_qkv_sum": (_packed("MatMulNBitsQkv", "q, k, v, t", "r"),),
     "fuse_conv_sum": (
         """graph(x: float[n, 3, 6, 6], z: float[n, 4, 4, 4]) -> (y) { w: float[4, 3, 3, 3] = ... 1
         c = Conv(x, w) y = Add(c, z) }""",

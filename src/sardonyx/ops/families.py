@@ -58,6 +58,7 @@ FAMILIES: dict[str, str] = {
     "contrib_moe": "MoE QMoE",
     "contrib_normalize": "BiasSoftmax BranchwiseRMSNorm EmbedLayerNormalization GatedRMSNorm QEmbedLayerNormalization "
                          "SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization",
+    "contrib_projection": "MatMulNBitsMlp MatMulNBitsQkv",
     "contrib_qlinear": "QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul "
                        "QLinearSigmoid QLinearSoftmax QLinearWhere",
     "contrib_quantize": "GatherBlockQuantized",

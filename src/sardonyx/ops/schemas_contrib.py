@@ -92,6 +92,11 @@ MatMulBnb4(A:T1 B:T2 absmax:T1) -> Y:T1 | K:INT! N:INT! block_size:INT! quant_ty
 MatMulFpQ4(A:T1 B:T2 B_shape:T3) -> Y:T1 | blk_quant_type:INT=1
 MatMulInteger16(A:T1 B:T2) -> Y:T3 |
 MatMulIntegerToFloat(A:T1 B:T2 a_scale:T3 b_scale:T3 a_zero_point:T1? b_zero_point:T2? bias:T3?) -> Y:T3 |
+MatMulNBitsMlp(A:T1 skip:T1? norm_scale:T1? gate_B:T2 gate_scales:T1 gate_bias:T1? up_B:T2 up_scales:T1 up_bias:T1?) -> Y:T1
+  input_skip_bias_sum:T1? | K:INT! N:INT! accuracy_level:INT=0 activation:STRING! bits:INT=4 block_size:INT! epsilon:FLOAT=1e-05
+MatMulNBitsQkv(A:T1 skip:T1? norm_scale:T1 q_B:T2 q_scales:T1 q_bias:T1? k_B:T2 k_scales:T1 k_bias:T1? v_B:T2 v_scales:T1
+  v_bias:T1?) -> Q:T1 K:T1 V:T1 input_skip_bias_sum:T1? | K:INT! Nkv:INT! Nq:INT! accuracy_level:INT=0 bits:INT=4 block_size:INT!
+  epsilon:FLOAT=1e-06
 MatMulNBits(A:T1 B:T2 scales:T1 zero_points:T3? g_idx:T4? bias:T1?) -> Y:T1 | K:INT! N:INT! bits:INT=4 block_size:INT!
   accuracy_level:INT=0 weight_prepacked:INT=0
 MoE(input:T router_probs:T fc1_experts_weights:T fc1_experts_bias:T? fc2_experts_weights:T fc2_experts_bias:T?

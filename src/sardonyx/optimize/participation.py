@@ -73,9 +73,11 @@ FLOATS = frozenset(
 UNSAVED: Mapping[str, frozenset[str]] = {
     "fuse_bias_softmax": frozenset(["BiasSoftmax"]),
     "fuse_matmul_activation": frozenset(["FusedMatMulActivation"]),
+    "fuse_nbits_mlp": frozenset(["MatMulNBitsMlp"]),
+    "fuse_nbits_qkv": frozenset(["MatMulNBitsQkv"]),
 }
-"""Rule -> the fused operators that it makes, which onnxruntime's CPU provider lacks: it takes part where a provider prefers one,
-never in files."""
+"""Rule or pass -> the fused operators that it makes, which onnxruntime's CPU provider lacks: it takes part where a provider prefers
+one, never in files."""
 
 SEPARATED = {"copy_dequantization": frozenset(["DequantizeLinear", "QuantizeLinear"])}
 """Pass -> the operators that it separates: it takes part where a provider prefers one of them as it is."""

@@ -27,6 +27,8 @@ from sardonyx.optimize.passes.eliminate_identities import ELIMINATE_IDENTITIES
 from sardonyx.optimize.passes.expand_gradients import EXPAND_GRADIENTS
 from sardonyx.optimize.passes.fold_constants import FOLD_CONSTANTS
 from sardonyx.optimize.passes.fold_dequantization import FOLD_DEQUANTIZATION
+from sardonyx.optimize.passes.fuse_nbits_mlp import FUSE_NBITS_MLP
+from sardonyx.optimize.passes.fuse_nbits_qkv import FUSE_NBITS_QKV
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.move_transposes import MOVE_TRANSPOSES
@@ -51,6 +53,12 @@ from sardonyx.optimize.rules.expand_dynamic_quantization import EXPAND_DYNAMIC_Q
 from sardonyx.optimize.rules.expand_fused_products import EXPAND_FUSED_PRODUCTS
 from sardonyx.optimize.rules.expand_gelus import EXPAND_GELUS
 from sardonyx.optimize.rules.expand_multi_head_attention import EXPAND_MULTI_HEAD_ATTENTION, EXPAND_MULTI_HEAD_ATTENTION_CACHE
+from sardonyx.optimize.rules.expand_nbits_projections import (
+    EXPAND_NBITS_MLP,
+    EXPAND_NBITS_MLP_SUM,
+    EXPAND_NBITS_QKV,
+    EXPAND_NBITS_QKV_SUM,
+)
 from sardonyx.optimize.rules.expand_quantized import EXPAND_QUANTIZED
 from sardonyx.optimize.rules.expand_skip_normalization import (
     EXPAND_SKIP_LAYER_NORM_SUM,
@@ -169,6 +177,10 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         EXPAND_GELUS,
         EXPAND_MULTI_HEAD_ATTENTION,
         EXPAND_MULTI_HEAD_ATTENTION_CACHE,
+        EXPAND_NBITS_MLP,
+        EXPAND_NBITS_MLP_SUM,
+        EXPAND_NBITS_QKV,
+        EXPAND_NBITS_QKV_SUM,
         EXPAND_SKIP_NORMALIZATION,
         EXPAND_SKIP_LAYER_NORM_SUM,
         EXPAND_SKIP_RMS_NORM_SUM,
@@ -288,13 +300,16 @@ JOINS: dict[Level, tuple[Rule, ...]] = {
 }
 """Rules that make one operator of what the other rules keep apart, and would take apart again: applied once all else is done."""
 
-LAST: tuple[Pass, ...] = (COPY_DEQUANTIZATION,)
-"""Passes that others would undo: run after the rules of `JOINS`."""
+LAST: dict[Level, tuple[Pass, ...]] = {
+    Level.BASIC: (COPY_DEQUANTIZATION,),
+    Level.EXTENDED: (FUSE_NBITS_MLP, FUSE_NBITS_QKV),
+}
+"""Passes that others would undo, by the level from which on they run: after the rules of `JOINS`."""
 
 
 def known_names() -> list[str]:
     """The names of all passes and rules that may be disabled, sorted."""
-    passes = [item.name for items in (*PASSES.values(), CLEAN_UP, LAST, [WRITE_OLDER]) for item in items]
+    passes = [item.name for items in (*PASSES.values(), CLEAN_UP, *LAST.values(), [WRITE_OLDER]) for item in items]
     rules = [rule.name for levels in (RULES, JOINS) for level in levels.values() for rule in level]
     return sorted([*passes, *rules, OverrideDimensions.name])
 
@@ -416,7 +431,8 @@ class _Choice:
         """The rules that join what others keep apart, the clean-up, the last passes, and for a file older names."""
         rules = [rule for least, joins in JOINS.items() if level >= least for rule in joins]
         chosen = [rule for rule in rules if rule.name not in self.watch.disabled]
-        last = [*(LAST if level >= Level.BASIC else ()), *([WRITE_OLDER] if self.keep_opset else [])]
+        last = [item for least, passes in LAST.items() if level >= least for item in passes]
+        last += [WRITE_OLDER] if self.keep_opset else []
         return [*(self._items([], chosen) if chosen else []), *(item for item in last if item.name not in self.watch.disabled)]
 
     def _items(self, passes: Sequence[Pass], rules: Sequence[Rule]) -> list[Pass]:

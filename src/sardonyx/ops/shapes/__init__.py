@@ -12,6 +12,7 @@ from sardonyx.ops.shapes import contrib_generation as contrib_generation
 from sardonyx.ops.shapes import contrib_matmul as contrib_matmul
 from sardonyx.ops.shapes import contrib_moe as contrib_moe
 from sardonyx.ops.shapes import contrib_normalize as contrib_normalize
+from sardonyx.ops.shapes import contrib_projection as contrib_projection
 from sardonyx.ops.shapes import contrib_qlinear as contrib_qlinear
 from sardonyx.ops.shapes import contrib_quantize as contrib_quantize
 from sardonyx.ops.shapes import contrib_rnn as contrib_rnn

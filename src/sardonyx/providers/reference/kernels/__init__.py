@@ -14,6 +14,7 @@ from sardonyx.providers.reference.kernels import contrib_generation as contrib_g
 from sardonyx.providers.reference.kernels import contrib_matmul as contrib_matmul
 from sardonyx.providers.reference.kernels import contrib_moe as contrib_moe
 from sardonyx.providers.reference.kernels import contrib_normalize as contrib_normalize
+from sardonyx.providers.reference.kernels import contrib_projection as contrib_projection
 from sardonyx.providers.reference.kernels import contrib_qlinear as contrib_qlinear
 from sardonyx.providers.reference.kernels import contrib_quantize as contrib_quantize
 from sardonyx.providers.reference.kernels import contrib_rnn as contrib_rnn
