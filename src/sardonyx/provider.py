@@ -39,6 +39,7 @@ __all__ = [
     "HostMemory",
     "JudgesPrograms",
     "KeepsPrograms",
+    "KnowsMemory",
     "Layout",
     "LeavesOutWeights",
     "Memory",
@@ -257,6 +258,14 @@ class PrefersOperators(Protocol):
     preferred_operators: frozenset[str]
     """Their names without domain, such as "QLinearConv" and "FusedConv"; `optimize/participation.py` lists those that are made.
     With "QuantizeLinear" and "DequantizeLinear" quantized models come as they are."""
+
+
+@runtime_checkable
+class KnowsMemory(Protocol):
+    """A provider that knows how much memory its device has to give."""
+
+    def available_bytes(self) -> int:
+        """How much a session may take; asked where the user limits the memory without saying how far."""
 
 
 @runtime_checkable

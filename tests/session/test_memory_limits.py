@@ -11,7 +11,7 @@ from support.providers import FusingProvider
 
 import sardonyx as ort
 from sardonyx.errors import InvalidArgument, NoSuchFile
-from sardonyx.formats.onnx import save
+from sardonyx.formats.onnx import save, to_bytes
 from sardonyx.session.memory_limits import COLLECT_ENTRY, LIMITS_ENTRY, accountant_for, beside, read_max_shapes
 
 CUDA_ENTRY, SHAPES_ENTRY = "session.resource_cuda_partitioning_settings", "session.max_shape_override"
@@ -62,8 +62,9 @@ def test_a_placement_file_can_say_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "kind", "message"), [
     ("P", InvalidArgument, "a list PROVIDER=KIB; PROVIDER=KIB,FILE; .* got 'P'"),
-    ("P=much", InvalidArgument, "the memory limit of P is KIB or KIB,FILE, .* got 'much'"),
-    ("P=,stats.csv", InvalidArgument, "how much memory a device has is not known here; got ',stats.csv'"),
+    ("P=much", InvalidArgument, "the memory limit of P is KIB, KIB,FILE or ,FILE; got 'much'"),
+    ("P=", InvalidArgument, "the memory limit of P is KIB, KIB,FILE or ,FILE; got ''"),
+    ("P=,stats.csv", InvalidArgument, "has no number, got ',stats.csv', but P does not say what it has"),
     ("Q=1", InvalidArgument, "a memory limit names provider 'Q', which the session does not have"),
     ("P=1,none.csv", NoSuchFile, "there is no file .*none.csv"),
 ])  # fmt: skip
@@ -87,11 +88,28 @@ def test_shapes_that_inputs_cannot_have_are_refused(text: str, message: str) -> 
         read_max_shapes(text, graph("graph(x: float[n, 4], s: float[n]) -> (y: float[n, 4]) {\ny = Neg(x)\n}").inputs)
 
 
+class _Knowing(FusingProvider):
+    def available_bytes(self) -> int:
+        return 3 * 1024
+
+
+def test_a_provider_can_say_how_much_it_has(tmp_path: Path) -> None:
+    """It is asked where the limit has no number."""
+    options = ort.SessionOptions()
+    for key, text in {LIMITS_ENTRY: "P=,", SHAPES_ENTRY: "x:[2,256]"}.items():
+        options.add_session_config_entry(key, text)
+    session = ort.InferenceSession(to_bytes(model(TEXT)), options, providers=[_Knowing({"Neg", "Exp"}, "P", fuse=False)])
+    assert [place.provider for place in session.explain()] == ["P", "ReferenceExecutionProvider", "ReferenceExecutionProvider"]
+    lost = type("Lost", (_Knowing,), {"available_bytes": lambda self: 1 // 0})({"Neg"}, "P")
+    with pytest.raises(ort.EPFail, match="P failed when asked how much memory it has: ZeroDivisionError"):
+        ort.InferenceSession(to_bytes(model(TEXT)), options, providers=[lost])
+
+
 def test_without_limits_nothing_is_counted(tmp_path: Path) -> None:
     """A model from no file has its files in the working folder."""
     held = model(TEXT)
     options = ort.SessionOptions()
     options.add_session_config_entry(CUDA_ENTRY, "1,")
-    assert accountant_for(held, options, {}, ["P"]) is None
+    assert accountant_for(held, options, {}, [FusingProvider((), "P")]) is None
     assert beside(held, "stats.csv") == Path("stats.csv")
     assert beside(held, str(tmp_path / "stats.csv")) == tmp_path / "stats.csv"

@@ -275,7 +275,7 @@ class _Compiler:
         self._providers = [provider for provider in providers if provider.name not in left_out]
         choice = read_placement(options)
         self._pins = choice.pins
-        self._accountant = accountant_for(model, options, choice.memory_limits, self._names)
+        self._accountant = accountant_for(model, options, choice.memory_limits, providers)
         self._profile = profile
         self._options = options
         self._is_parallel = executor_name(options) == "parallel"

@@ -5,8 +5,9 @@
     session.max_shape_override = "input_ids:[8,4096]; mask:[8,4096]"                  shapes to reckon with
     session.collect_node_memory_stats_to_file = "stats.csv"                           where runs write what nodes need
 
-The last three are onnxruntime's. Files are beside the model, or in the working folder where it comes from no file. Where no file
-says what a node needs, it is reckoned from its weights and from the shapes of its outputs.
+The last three are onnxruntime's. A limit without a number (",stats.csv") is what the provider says that it has. Files are beside
+the model, or in the working folder where it comes from no file. Where no file says what a node needs, it is reckoned from its
+weights and from the shapes of its outputs.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import EPFail, InvalidArgument, blamed, describe
 from sardonyx.ir import Expr, Model, Value
 from sardonyx.partition.budget import Accountant, Budget
 from sardonyx.partition.node_memory import load_node_memory
 from sardonyx.partition.placement import find_provider
+from sardonyx.provider import KnowsMemory, Provider
 from sardonyx.session.options import SessionOptions
 
 __all__ = ["COLLECT_ENTRY", "LIMITS_ENTRY", "accountant_for", "beside", "read_max_shapes"]
@@ -29,11 +31,12 @@ COLLECT_ENTRY = "session.collect_node_memory_stats_to_file"
 _CUDA_ENTRY = "session.resource_cuda_partitioning_settings"
 _SHAPES_ENTRY = "session.max_shape_override"
 _CUDA = "CUDAExecutionProvider"
-_LIMIT = re.compile(r"(\d+)\s*(?:,(.*))?")
+_LIMIT = re.compile(r"(\d*)\s*(?:,(.*))?")
 _SHAPE = re.compile(r"(.+):\s*\[([^\[\]]*)\]")
 
 
-def accountant_for(model: Model, options: SessionOptions, limits: Mapping[str, str], providers: Sequence[str]) -> Accountant | None:
+def accountant_for(model: Model, options: SessionOptions, limits: Mapping[str, str],
+                   providers: Sequence[Provider]) -> Accountant | None:  # fmt: skip
     """What counts the memory of a session's providers; None where no limit is set.
 
     Args:
@@ -47,12 +50,13 @@ def accountant_for(model: Model, options: SessionOptions, limits: Mapping[str, s
         NoSuchFile: there is no such file.
     """
     entries = options.session_config_entries
+    made = {provider.name: provider for provider in providers}
     budgets: dict[str, Budget] = {}
     for name, text in (*limits.items(), *_pairs(entries.get(LIMITS_ENTRY, ""))):
-        full_name = find_provider(name, providers, "a memory limit")
-        budgets[full_name] = _budget(f"the memory limit of {full_name}", text, model)
-    if entries.get(_CUDA_ENTRY) and _CUDA in providers:
-        budgets[_CUDA] = _budget(_CUDA_ENTRY, entries[_CUDA_ENTRY], model)
+        full_name = find_provider(name, list(made), "a memory limit")
+        budgets[full_name] = _budget(f"the memory limit of {full_name}", text, model, made[full_name])
+    if entries.get(_CUDA_ENTRY) and _CUDA in made:
+        budgets[_CUDA] = _budget(_CUDA_ENTRY, entries[_CUDA_ENTRY], model, made[_CUDA])
     sizes = read_max_shapes(entries.get(_SHAPES_ENTRY, ""), model.graph.inputs)
     return Accountant(budgets, sizes) if budgets else None
 
@@ -100,9 +104,20 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(";") if part.strip()]
 
 
-def _budget(what: str, text: str, model: Model) -> Budget:
+def _budget(what: str, text: str, model: Model, provider: Provider) -> Budget:
     match = _LIMIT.fullmatch(text.strip())
-    if match is None:
-        raise InvalidArgument(f"{what} is KIB or KIB,FILE, as how much memory a device has is not known here; got {text!r}")
+    if match is None or not text.strip():
+        raise InvalidArgument(f"{what} is KIB, KIB,FILE or ,FILE; got {text!r}")
+    limit_bytes = 1024 * int(match[1]) if match[1] else _available_bytes(what, text, provider)
     name = (match[2] or "").strip()
-    return Budget(1024 * int(match[1]), load_node_memory(beside(model, name)) if name else {})
+    return Budget(limit_bytes, load_node_memory(beside(model, name)) if name else {})
+
+
+def _available_bytes(what: str, text: str, provider: Provider) -> int:
+    if not isinstance(provider, KnowsMemory):
+        raise InvalidArgument(f"{what} has no number, got {text!r}, but {provider.name} does not say what it has; write KIB,FILE")
+    try:
+        return int(provider.available_bytes())
+    except Exception as error:
+        message = f"{provider.name} failed when asked how much memory it has: {describe(error)}"
+        raise blamed(EPFail(message), provider.name) from error
