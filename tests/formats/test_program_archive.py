@@ -59,12 +59,26 @@ def test_weights_of_the_model_are_named_not_written() -> None:
     np.testing.assert_array_equal(read_program(content, [value]).arrays[0], _WEIGHT)
     with pytest.raises(EPFail, match="needs the weight 'w' of the model"):
         read_program(content)
-    value.constant = Tensor.from_array(_WEIGHT.T)
-    with pytest.raises(EPFail, match=r"'w' is float32\[30, 20\], but float32\[20, 30\] was compiled; give the model"):
+    value.constant = Tensor.from_array(_WEIGHT.reshape(5, -1))
+    np.testing.assert_array_equal(read_program(content, [value]).arrays[0], _WEIGHT)
+    value.constant = Tensor.from_array(_WEIGHT[:, 1:])
+    with pytest.raises(EPFail, match=r"'w' is float32\[20, 29\], but float32\[20, 30\] was compiled; give the model"):
         read_program(content, [value])
     value.constant = Tensor.from_array(_WEIGHT + 1)
     with pytest.raises(EPFail, match="'w' has other elements than when it was compiled; give the model"):
         read_program(content, [value])
+
+
+def test_weights_may_be_narrower_in_the_model() -> None:
+    """They are converted as they were when they were compiled."""
+    narrow = (_WEIGHT / 7).astype(np.float16)
+    stream = io.BytesIO()
+    added = ProgramArchive().add(stream, _program(narrow.astype(np.float32)), {block_key(bytes_of(narrow.astype(np.float32))): "w"})
+    assert added is not None
+    value = Value("w", constant=Tensor.from_array(narrow))
+    (found,) = read_program(memoryview(stream.getvalue())[: added.end], [value]).arrays
+    np.testing.assert_array_equal(found, narrow.astype(np.float32))
+    assert found.dtype == np.float32
 
 
 def test_objects_are_never_taken_for_weights() -> None:

@@ -49,11 +49,22 @@ def test_programs_of_a_model_lie_in_one_file(tmp_path: Path) -> None:
 def test_a_file_that_is_mapped_is_not_written_into(tmp_path: Path) -> None:
     """A new one takes its place: who has mapped the old one keeps it."""
     path = tmp_path / "model_ctx.bin"
-    path.write_bytes(b"the old one")
+    place_beside([_content()], ProgramsFile(path), {})
+    before = path.read_bytes()
     with path.open("rb") as old:
-        place_beside([_content()], ProgramsFile(path), {})
-        assert old.read() == b"the old one"
-    assert len(path.read_bytes()) > 100
+        place_beside([_content(2)], ProgramsFile(path), {})
+        assert old.read() == before
+    assert path.read_bytes() != before
+
+
+def test_a_file_of_something_else_is_not_replaced(tmp_path: Path) -> None:
+    """It may be a model's weights."""
+    path = tmp_path / "model_ctx.bin"
+    for content in (b"", b"weights", bytes(1000)):
+        path.write_bytes(content)
+        with pytest.raises(errors.Fail, match="model_ctx.bin' exists, and holds no programs; remove it"):
+            place_beside([_content()], ProgramsFile(path), {})
+        assert path.read_bytes() == content
 
 
 def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

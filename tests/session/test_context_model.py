@@ -241,12 +241,15 @@ class _Packer(FusingProvider):
     ({"ep__enable_weightless": "1"}, errors.EPFail, "enable_weightless is set, but Packer does not keep programs without"),
     ({"ep__share_ep_contexts": "1", "ep__context_embed_mode": "1"}, errors.InvalidArgument, "set ep.context_embed_mode to 0"),
     ({"ep__context_model_external_initializers_file_name": "model_ctx.bin"}, errors.InvalidArgument, "is the file of programs"),
+    ({"ep__context_file_path": "model_ctx.bin"}, errors.InvalidArgument, "'model_ctx.bin' is the file of programs; give the model"),
+    ({"ep__context_enable": "yes"}, errors.InvalidArgument, 'ep.context_enable is "0" or "1"'),
     ({"ep__context_model_external_initializers_size": "-1"}, errors.InvalidArgument, "must be a number of at least 0"),
 ])  # fmt: skip
 def test_options_that_cannot_be_are_errors(source: Path, entries: dict[str, str], kind: type[Exception], message: str) -> None:
     """And nothing is written."""
+    options = _options(**{"ep__context_enable": "1", **entries})
     with pytest.raises(kind, match=message):
-        ort.InferenceSession(str(source), _options(ep__context_enable="1", **entries), providers=[_Packer({"Relu"}, "Packer")])
+        ort.InferenceSession(str(source), options, providers=[_Packer({"Relu"}, "Packer")])
     assert not list(source.parent.glob("*_ctx*"))
 
 

@@ -12,7 +12,8 @@ from sardonyx import errors
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.formats.program_archive import block_key
 from sardonyx.formats.program_file import bytes_of
-from sardonyx.session.context_weights import SourceModel, name_beside, names_by_content
+from sardonyx.ir import Tensor
+from sardonyx.session.context_weights import SourceModel, external_infos, name_beside, names_by_content
 from sardonyx.session.options import SessionOptions
 
 
@@ -38,6 +39,18 @@ def test_weights_are_known_by_their_elements(source: Path) -> None:
     weight = onnx_format.load(source).graph.initializers["w"].constant
     assert weight is not None
     assert found == {block_key(bytes_of(weight.numpy())): "w"}
+
+
+@pytest.mark.parametrize(("kind", "operator"), [("float16", "MatMul"), ("bfloat16", "MatMul"), ("int8", "MatMulInteger")])
+def test_narrow_weights_are_known_in_float32_too(kind: str, operator: str, tmp_path: Path) -> None:
+    """Providers run them so: float16 where they have no kernels for it, and quantized ones with the scales put off."""
+    path = tmp_path / "narrow.onnx"
+    text = f"graph(x: {kind}[n, 64]) -> (y: {'int32' if kind == 'int8' else kind}[n, 64]) {{"
+    onnx_format.save(model(f"{text} w: {kind}[64, 64] = ... 1 y = {operator}(x, w) }}"), path)
+    weight = onnx_format.load(path).graph.initializers["w"].constant
+    assert weight is not None
+    keys = [block_key(bytes_of(array)) for array in (weight.numpy(), weight.numpy().astype(np.float32))]
+    assert names_by_content(path, _options()) == dict.fromkeys(keys, "w")
 
 
 def test_the_model_is_found_below_the_context_s_folder_or_by_name(tmp_path: Path) -> None:
@@ -101,3 +114,17 @@ def test_the_model_s_own_data_may_lie_in_a_folder_that_an_option_names(source: P
         SourceModel(options, None).values(["w"], "")
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     assert [value.name for value in SourceModel(options, None).values(["w", "b"], "")] == ["w", "b"]
+
+
+def test_places_of_data_in_other_files_are_told_for_what_is_unchanged(source: Path) -> None:
+    """Elsewhere the optimizer has made something else of it, or it lay in the model."""
+    onnx_format.save(onnx_format.load(source), source, data_name="weights.bin", least_bytes=1024)
+    info_of = external_infos(source, _options())
+    tensors = {name: value.constant for name, value in onnx_format.load(source).graph.initializers.items()}
+    assert tensors["w"] is not None
+    assert tensors["b"] is not None
+    found = info_of("w", tensors["w"])
+    assert found is not None
+    assert (found.filepath, found.file_offset, found.byte_size) == ("weights.bin", 0, 16 * 32 * 4)
+    assert info_of("b", tensors["b"]) is None
+    assert info_of("w", Tensor.from_array(tensors["w"].numpy() + 1)) is None

@@ -165,6 +165,22 @@ def test_a_callback_says_where_initializers_are(source: Path) -> None:
     np.testing.assert_allclose(_result(path), _result(source), rtol=1e-4)
 
 
+def test_a_callback_is_told_where_initializers_were(source: Path) -> None:
+    """What it returns may be just that: the data stay where they are."""
+    onnx_format.save(onnx_format.load(source), source, data_name="weights.bin", least_bytes=0)
+    options = ort.SessionOptions()
+    options.add_provider("ReferenceExecutionProvider", {})
+    seen: list[object] = []
+
+    def locate(name: str, value: object, info: ort.OrtExternalInitializerInfo | None) -> ort.OrtExternalInitializerInfo | None:
+        seen.append(info)
+        return info
+
+    ort.ModelCompiler(options, source, get_initializer_location_func=locate).compile_to_file()
+    assert seen == [ort.OrtExternalInitializerInfo("weights.bin", 0, 64 * 64 * 4)]
+    np.testing.assert_allclose(_result(source.with_name("model_ctx.onnx")), _result(source), rtol=1e-4)
+
+
 def test_arguments_that_contradict_one_another_are_errors(source: Path) -> None:
     """So is no model at all, and a callback that fails."""
     options = ort.SessionOptions()

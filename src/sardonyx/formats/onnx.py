@@ -29,7 +29,7 @@ from sardonyx.formats.wire import Blob, strip
 from sardonyx.ir import Model
 from sardonyx.ir.walk import all_graphs
 
-__all__ = ["Source", "load", "save", "save_located", "to_bytes", "to_proto"]
+__all__ = ["Source", "external_places", "load", "save", "save_located", "to_bytes", "to_proto"]
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | Any"
 """What `load` takes; Any stands for onnx.ModelProto, so that naming the type does not import onnx."""
@@ -74,6 +74,21 @@ def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None) 
             return read_model(proto, TensorReader(data, blobs, external), path)
         except SardonyxError as error:
             raise located(error, repr(str(path)) if path is not None else "model") from error
+
+
+def external_places(path: Path) -> dict[str, tuple[str, int, int]]:
+    """Where a file has the data of initializers of its main graph that lie in other files: location, offset and length in bytes.
+
+    Raises:
+        NoSuchFile, InvalidProtobuf, Fail: it cannot be read, or is no model.
+    """
+    found = {}
+    for tensor in _proto(path, path)[0].graph.initializer:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        numbers = [entries.get(key, "0") for key in ("offset", "length")]
+        if entries.get("location") and all(map(str.isdecimal, numbers)):
+            found[tensor.name] = (entries["location"], int(numbers[0]), int(numbers[1]))
+    return found
 
 
 def to_proto(model: Model) -> Any:

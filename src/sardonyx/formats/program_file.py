@@ -8,7 +8,8 @@ be copied. The digest is the SHA-256 of header and objects: all that may be run,
 they are. The elements of arrays are not in it, as those of a model's weights are in no digest: the time to load does not depend on
 them.
 
-An array may lie elsewhere, in the model that was compiled: the header then has its name there, and the CRC-32 of its elements.
+An array may lie elsewhere, in the model that was compiled: the header then has its name there, and the CRC-32 of its elements. In
+that model it may have another shape, or a narrower type, from which it is converted.
 """
 
 from __future__ import annotations
@@ -223,20 +224,23 @@ def _array_of(content: memoryview, weights: Mapping[str, Array], kind: str, shap
 
 
 def _weight(weights: Mapping[str, Array], name: str, dtype: np.dtype[Any], shape: tuple[int, ...], code: int) -> Array:
+    """A weight of the model, whose elements may be known by another shape there, or in a narrower type."""
     found = weights.get(name)
     if found is None:
         raise EPFail(f"a compiled partition needs the weight {name!r} of the model that it was made from, which is not given")
-    if (found.dtype, found.shape) != (dtype, shape):
+    is_narrower = found.size == math.prod(shape) and found.itemsize < dtype.itemsize
+    content = bytes_of(found.astype(dtype) if is_narrower else found)
+    if len(content) != math.prod(shape) * dtype.itemsize:
         raise EPFail(
             f"the weight {name!r} is {found.dtype}{list(found.shape)}, but {dtype}{list(shape)} was compiled; give the model that "
             "the context was made from, or make the context anew"
         )
-    if zlib.crc32(bytes_of(found)) != code:
+    if zlib.crc32(content) != code:
         raise EPFail(
             f"the weight {name!r} has other elements than when it was compiled; give the model that the context was made from, or "
             "make the context anew"
         )
-    return found
+    return np.frombuffer(content, np.uint8).view(dtype).reshape(shape)
 
 
 def _aligned(array: Array) -> Array:

@@ -25,6 +25,8 @@ from sardonyx.session.context_data import WriteData, write_by
 
 __all__ = ["Content", "Placed", "ProgramsFile", "Sharing", "hand_over", "place_beside", "place_inside", "sharing"]
 
+_TAIL_BYTES = 256
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Content:
@@ -91,7 +93,7 @@ class ProgramsFile:
     """A file of programs beside one model or more."""
 
     def __init__(self, path: Path) -> None:
-        """Make a file at `path` when the first program comes; what is there by then vanishes, for those who do not read it yet."""
+        """Make a file at `path` when the first program comes; it replaces programs that are there by then, and nothing else."""
         self.path = path.absolute()
         self._archive = ProgramArchive()
 
@@ -99,6 +101,8 @@ class ProgramsFile:
         """Write programs at its end, and nothing for bytes of another kind; raises OSError, and Fail where it was changed."""
         if not any(map(is_program, contents)):
             return [None] * len(contents)
+        if not self._archive.size_bytes and self.path.exists() and not _holds_programs(self.path):
+            raise Fail(f"the file {str(self.path)!r} exists, and holds no programs; remove it, or give the model another name")
         with self._appended() if self._archive.size_bytes else _new(self.path) as stream:
             return [self._archive.add(stream, content, weights) for content in contents]
 
@@ -160,6 +164,12 @@ def _placed(contents: Sequence[Content], added: Sequence[Added | None], name: st
         end, digest = place if place is not None else (len(content.data), digest_of(content.data))
         found.append(Placed({"embed_mode": 0, "ep_cache_context": location, "max_size": end}, digest))
     return found
+
+
+def _holds_programs(path: Path) -> bool:
+    with path.open("rb") as stream:
+        stream.seek(-min(_TAIL_BYTES, path.stat().st_size), os.SEEK_END)
+        return is_program(memoryview(stream.read().rstrip(b"\0")))
 
 
 def _own_name(name: str, content: Content) -> str:

@@ -24,7 +24,7 @@ from sardonyx.session.compatibility import METADATA_PREFIX
 from sardonyx.session.context_data import ContextOutput, InitializerValue
 from sardonyx.session.context_files import Content, Placed, ProgramsFile, hand_over, place_beside, place_inside, sharing
 from sardonyx.session.context_seal import notes_of
-from sardonyx.session.context_weights import name_beside, names_by_content
+from sardonyx.session.context_weights import external_infos, name_beside, names_by_content
 from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.trace import span
 from sardonyx.version import __version__
@@ -168,8 +168,10 @@ class ContextWriter:
             onnx_format.save(model, settings.path, data_name=settings.data_name, least_bytes=settings.data_least_bytes)
             return
 
+        info_of = (lambda name, tensor: None) if settings.source is None else external_infos(settings.source, self._options)
+
         def place(name: str, tensor: Tensor) -> tuple[str, int, int] | None:
-            found = locate(name, InitializerValue(tensor), None)
+            found = locate(name, InitializerValue(tensor), info_of(name, tensor))
             return None if found is None else (str(found.filepath), found.file_offset, found.byte_size)
 
         onnx_format.save_located(model, settings.path, place)
@@ -216,8 +218,9 @@ def _check(settings: ContextSettings) -> None:
         raise InvalidArgument(
             "ep.share_ep_contexts needs a file that sessions share; set ep.context_embed_mode to 0, and no callback that writes"
         )
-    if settings.data_name == f"{settings.path.stem}.bin":
-        raise InvalidArgument(f"{settings.data_name!r} is the file of programs; give the file of initializers another name")
+    programs = f"{settings.path.stem}.bin"
+    if programs in (settings.path.name, settings.data_name):
+        raise InvalidArgument(f"{programs!r} is the file of programs; give the model, or its file of initializers, another name")
 
 
 def _number(entries: Mapping[str, str], key: str, default: int) -> int:

@@ -52,7 +52,8 @@ class ModelCompiler:
             flags: of OrtCompileApiFlags.
             graph_optimization_level: by default that of `sess_options`, not that of onnxruntime, which optimizes nothing.
             get_initializer_location_func: is called with the name and the value of each weight of nodes that are not compiled, and
-                None; returns where it has put it, below the model's folder, or None for into the model.
+                with where the model had it, if that was another file; returns where it is to be found, below the folder of the
+                compiled model, or None for in it.
 
         Raises:
             InvalidArgument: there is no model, or weights have two places.
