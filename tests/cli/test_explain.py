@@ -45,6 +45,14 @@ def test_memory_is_limited_by_an_option(invoke: Callable[..., Result], model_fil
     assert "its memory is full" in placed[0]["declined"]["CPUExecutionProvider"]
 
 
+def test_config_entries_are_set_by_an_option(invoke: Callable[..., Result], model_file: Path) -> None:
+    """Any of a session's; what is no entry is told."""
+    assert "got 'fast'" in invoke("explain", model_file, "--config", "session.executor=fast").stderr
+    placed = json.loads(invoke("explain", model_file, "--config", "session.placement_order=Reference", "--json").stdout)
+    assert {item["provider"] for item in placed} == {"ReferenceExecutionProvider"}
+    assert "--config takes KEY=TEXT, got 'session.executor'" in invoke("explain", model_file, "--config", "session.executor").stderr
+
+
 def test_a_wrong_placement_is_told(invoke: Callable[..., Result], model_file: Path) -> None:
     """With what is near."""
     assert "did you mean 'Relu'" in invoke("explain", model_file, "--place", "Rellu=CPU").stderr

@@ -33,7 +33,7 @@ provider_option = click.option("--provider", "provider_names", multiple=True, me
 
 
 def placement_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say where nodes run; the command gets them as `options`, of a session."""
+    """Add the options that say where nodes run, and any config entry; the command gets them as `options`, of a session."""
 
     @click.option("--place", "placed", multiple=True, metavar="WHAT=PROVIDER",
                   help="Run an operator (Conv), node:NAME, the node of an index, or annotation:TEXT on this provider; repeat it.")
@@ -44,9 +44,11 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--memory-limit", "limits", multiple=True, metavar="PROVIDER=KIB[,FILE.csv]",
                   help="Give a provider no more nodes than so much memory holds; repeat it.")
     @click.option("--skip-failing", is_flag=True, help="Go on without a provider that fails.")
+    @click.option("--config", "entries", multiple=True, metavar="KEY=TEXT",
+                  help="Set a session config entry, such as session.executor=parallel; repeat it.")
     @functools.wraps(command)
-    def with_options(*arguments: Any, placed: Sequence[str], placement_file: str, placement_profile: str,
-                     fall_through: bool, limits: Sequence[str], skip_failing: bool, **others: Any) -> None:  # fmt: skip
+    def with_options(*arguments: Any, placed: Sequence[str], placement_file: str, placement_profile: str, fall_through: bool,
+                     limits: Sequence[str], skip_failing: bool, entries: Sequence[str], **others: Any) -> None:  # fmt: skip
         options = SessionOptions()
         for text in placed:
             what, _, provider = text.rpartition("=")
@@ -55,6 +57,11 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
         options.placement_profile, options.placement = placement_profile, "measured" if placement_profile else ""
         options.provider_failure = "skip" if skip_failing else ""
         options.add_session_config_entry(LIMITS_ENTRY, ";".join(limits))
+        for text in entries:
+            key, separator, value = text.partition("=")
+            if not separator or not key:
+                fail(f"--config takes KEY=TEXT, got {text!r}")
+            options.add_session_config_entry(key, value)
         command(*arguments, options=options, **others)
 
     return with_options
