@@ -1,7 +1,7 @@
 """Small edits of graphs."""
 
 import numpy as np
-from support.optimizing import body, model_of
+from support.optimizing import body, model_of, operators
 
 from sardonyx.ir import Value
 from sardonyx.ir.text import parse_graph, print_graph
@@ -9,6 +9,7 @@ from sardonyx.ir.verify import verify
 from sardonyx.optimize.edit import (
     Names,
     clone_graph,
+    clone_model,
     inherit_metadata,
     overridable_values,
     remove_dead,
@@ -110,3 +111,13 @@ def test_new_nodes_inherit_metadata():
     first.metadata, second.metadata, new.metadata = {"k": "1"}, {"k": "2", "m": "3"}, {"own": "4"}
     inherit_metadata([first, second], [new])
     assert new.metadata == {"k": "1", "m": "3", "own": "4"}
+
+
+def test_a_copy_of_a_model_is_another_model():
+    """What it says of itself is the same; changing one leaves the other."""
+    model = model_of("graph(x: float[2]) -> (y) { y = Neg(x) }")
+    model.producer_name, model.metadata = "test", {"key": "text"}
+    copy = clone_model(model)
+    copy.metadata["key"] = "other"
+    next(iter(copy.graph)).op_type = "Abs"
+    assert (copy.producer_name, model.metadata, operators(model), operators(copy)) == ("test", {"key": "text"}, ["Neg"], ["Abs"])

@@ -139,6 +139,27 @@ def test_the_optimized_model_is_saved(tmp_path: Path, large: bytes, entries: dic
         assert (tmp_path / "opt.onnx").stat().st_size < 2000
 
 
+def test_saving_changes_nothing_of_the_session(tmp_path: Path) -> None:
+    """The file has the operators of its opset; the session goes as far as without it."""
+    text = "graph(x: float[2, 4]) -> (y: float[2, 4]) { a = Softplus(x) b = Tanh(a) y = Mul(x, b) }"
+    content, options = to_bytes(model(text, opset=14)), _options()
+    options.optimized_model_filepath = str(tmp_path / "opt.onnx")
+    assert [place.op_type for place in InferenceSession(content, options).explain()] == ["Mish"]
+    assert [node.op_type for node in load(tmp_path / "opt.onnx").graph] == ["Softplus", "Tanh", "Mul"]
+
+
+def test_defaults_of_inputs_are_saved(tmp_path: Path) -> None:
+    """What a feed may leave out before, it may leave out after."""
+    source = to_bytes(model("graph(x: float[2], k: float[2]) -> (y: float[2]) { k: float[2] = [2, 3] a = Mul(x, k) y = Relu(a) }"))
+    options = _options()
+    options.optimized_model_filepath = str(tmp_path / "opt.onnx")
+    InferenceSession(source, options)
+    feed: dict[str, Any] = {"x": np.array([1, -1], np.float32)}
+    assert InferenceSession(tmp_path / "opt.onnx").run(None, feed)[0].tolist() == [2, 0]
+    feed["k"] = np.array([5, 5], np.float32)
+    assert InferenceSession(tmp_path / "opt.onnx").run(None, feed)[0].tolist() == [5, 0]
+
+
 def test_small_initializers_stay_inside(tmp_path: Path, large: bytes) -> None:
     """Only tensors of the least size and more go to the data file."""
     options = _options(session__optimized_model_external_initializers_file_name="opt.bin",

@@ -196,3 +196,12 @@ def clone_graph(graph: Graph, values: dict[Value, Value], resolve: Resolve | Non
     for value in graph.outputs:
         copy.add_output(values.get(value, value))
     return copy
+
+
+def clone_model(model: Model) -> Model:
+    """Copy a model; tensors and the bodies of functions are shared."""
+    copy = Model(clone_graph(model.graph, {}), dict(model.opset_imports), ir_version=model.ir_version, path=model.path)
+    copy.functions, copy.metadata = dict(model.functions), dict(model.metadata)
+    for name in ("producer_name", "producer_version", "domain", "doc", "version", "training", "configurations"):
+        setattr(copy, name, getattr(model, name))
+    return copy

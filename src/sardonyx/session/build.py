@@ -22,6 +22,7 @@ from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import all_nodes, captured_values
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import check_node, check_types, find_schema, unknown_operator
+from sardonyx.optimize.edit import clone_model
 from sardonyx.optimize.report import Report
 from sardonyx.partition.assign import Assignment, assign, dissolve
 from sardonyx.partition.assign_only import note_providers
@@ -45,7 +46,7 @@ from sardonyx.session.layout_steps import layout_watch
 from sardonyx.session.memory_limits import COLLECT_ENTRY, accountant_for, beside
 from sardonyx.session.memory_stats import MemoryRecorder
 from sardonyx.session.node_streams import split_streams
-from sardonyx.session.optimization import fix_dimensions, load_model, optimize_model, read_settings, save_optimized
+from sardonyx.session.optimization import Settings, fix_dimensions, load_model, optimize_model, read_settings, save_optimized
 from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.placement_options import read_placement
 from sardonyx.session.providers import check_provider
@@ -187,17 +188,28 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
     names = [provider.name for provider in providers]
     pin(model, read_placement(options, names).pins, names)
     with span("session.optimize"):
-        preferred = _preferred_operators(able)
-        report = optimize_model(model, options, settings, preferred=None if settings.filepath else preferred)
+        saved = clone_model(model) if settings.filepath else None
+        preferred, unsaved = _preferred_operators(able), dataclasses.replace(settings, filepath="")
+        report = optimize_model(model, options, unsaved, preferred=preferred)
         _check_types(model)
-        if settings.filepath:
-            if config_flag(options, "session.save_assignment"):
-                note_providers(model, able or providers)
-            save_optimized(model, settings)
-            optimize_model(model, options, dataclasses.replace(settings, filepath=""), preferred=preferred)
+        if saved is not None:
+            _save(saved, defaults, options, settings, able or providers)
         if widen_model(model, able, options, widened_for):
-            optimize_model(model, options, dataclasses.replace(settings, filepath=""), preferred=_preferred_operators(able))
+            optimize_model(model, options, unsaved, preferred=preferred)
     return Prepared(declared, defaults, report)
+
+
+def _save(model: Model, defaults: Mapping[str, Array], options: SessionOptions, settings: Settings,
+          providers: Sequence[Provider]) -> None:  # fmt: skip
+    """Optimize `model`, a copy, for a file and save it, with its inputs' defaults; what the session itself runs goes further."""
+    for value in model.graph.inputs:
+        if value.name in defaults:
+            value.constant = Tensor.from_array(defaults[value.name], value.name)
+            model.graph.initializers[value.name] = value
+    optimize_model(model, options, settings)
+    if config_flag(options, "session.save_assignment"):
+        note_providers(model, providers)
+    save_optimized(model, settings)
 
 
 def _preferred_operators(providers: Sequence[Provider]) -> frozenset[str]:
