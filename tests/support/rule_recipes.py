@@ -13,6 +13,11 @@ _QUANTIZED_GEMM = """graph(x: uint8[2, 5]) -> (y) { xs: float[] = 0.1 xz: uint8[
 _GROUPS = """graph(x: float[batch, 6, 3, 5]) -> (y) { w: float[6] = ... 1 b: float[6] = ... 2 c: float[6, 1, 1] = ... 3
     n = GroupNormalization(x, w, b) {num_groups = 2, epsilon = 0.01} """
 _INTEGER_MATMUL = "graph(a: uint8[2, 5], r: float[]) -> (y) { b: int8[5, 3] = ... 7 s: float[] = 0.5 az: uint8[] = 3 "
+_PACKED_HEADS = """opset 23
+graph(q: float[b, s, 24], k: float[b, t, 24], p: float[b, 3, u, 8]) -> (YS) { h: int64[4] = [0, 0, 3, 8] j: int64[3] = [0, 0, 24]
+    qr = Reshape(q, h) kr = Reshape(k, h) vr = Reshape(k, h) qt = Transpose(qr) {perm = [0, 2, 1, 3]}
+    kt = Transpose(kr) {perm = [0, 2, 1, 3]} vt = Transpose(vr) {perm = [0, 2, 1, 3]} y, yk, yv = Attention(qt, kt, vt, _, p, p)
+    yt = Transpose(y) {perm = [0, 2, 1, 3]} z = Reshape(yt, j) }"""
 _BLOCKS = ", ".join(f"[{row % 7 - 3}, {row % 5 - 2}, {row % 3}]" for row in range(32))
 _ROTARY = """graph(x: float[b, 5, s, 8], p: float[b, s, 1]) -> (y) { one: int64[1] = [1] f: float[4] = [1.0, 0.5, 0.25, 0.125]
     g = Mul(p, f) e = Concat(g, g) {axis = -1} co = Cos(e) si = Sin(e) c = Unsqueeze(co, one) n = Unsqueeze(si, one)
@@ -92,6 +97,15 @@ RECIPES: dict[str, tuple[str, ...]] = {
         """graph(x: float[n, s, 5], d: float[1, 2, s, s]) -> (y) { w: float[5, 18] = ... 1 b: float[18] = ... 2
         z: int64[3] = [6, 6, 6] m = MatMul(x, w) a = Add(m, b) q, k, v = Split(a, z) {axis = 2}
         y = com.microsoft.MultiHeadAttention(q, k, v, _, _, d) {num_heads = 2} }""",
+    ),
+    "fuse_attention_scale": (
+        """opset 23
+        graph(q: float[b, 3, s, 8], k: float[b, 3, t, 8]) -> (y) { c: float[] = 0.3 m = Mul(q, c) y = Attention(m, k, k) }""",
+    ),
+    "fuse_attention_scale_cache": (
+        """opset 23
+        graph(q: float[b, 3, s, 8], k: float[b, 3, t, 8], p: float[b, 3, u, 8]) -> (y, yk, yv) { c: float[] = 0.3 m = Mul(q, c)
+        y, yk, yv = Attention(m, k, k, _, p, p) }""",
     ),
     "fuse_conv_gather": (
         """graph(x: float[n, 4, 5, 5]) -> (y) { i: int64[4] = [2, 0, 3, 1] w: float[6, 4, 3, 3] = ... 1 g = Gather(x, i) {axis = 1}
@@ -214,6 +228,8 @@ RECIPES: dict[str, tuple[str, ...]] = {
         a, b, c = Split(t, ones) {axis = 0} q = Squeeze(a, z) k = Squeeze(b, z) v = Squeeze(c, z) s = Attention(q, k, v)
         o = Transpose(s) {perm = [0, 2, 1, 3]} y = Reshape(o, three) }""",
     ),
+    "pack_transposed_heads": (_PACKED_HEADS.replace("YS", "z"),),
+    "pack_transposed_heads_cache": (_PACKED_HEADS.replace("YS", "z, yk, yv"),),
     "pool_before_quantization": (
         """graph(x: float[1, 2, 8, 8]) -> (y) { s: float[] = 0.05 z: uint8[] = 100 a = QuantizeLinear(x, s, z)
         y = MaxPool(a) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} }""",

@@ -69,6 +69,7 @@ from sardonyx.optimize.rules.fuse_attention import FUSE_ATTENTION
 from sardonyx.optimize.rules.fuse_attention_cache import FUSE_ATTENTION_CACHE
 from sardonyx.optimize.rules.fuse_attention_groups import FUSE_ATTENTION_GROUPS
 from sardonyx.optimize.rules.fuse_attention_projections import FUSE_ATTENTION_PROJECTIONS
+from sardonyx.optimize.rules.fuse_attention_scale import FUSE_ATTENTION_SCALE, FUSE_ATTENTION_SCALE_CACHE
 from sardonyx.optimize.rules.fuse_bias_gelu import FUSE_BIAS_GELU
 from sardonyx.optimize.rules.fuse_bias_softmax import FUSE_BIAS_SOFTMAX
 from sardonyx.optimize.rules.fuse_conv_activation import FUSE_CONV_ACTIVATION
@@ -131,6 +132,7 @@ from sardonyx.optimize.rules.merge_transposes import MERGE_TRANSPOSES
 from sardonyx.optimize.rules.merge_unsqueezes import MERGE_UNSQUEEZES
 from sardonyx.optimize.rules.move_unsqueeze import MOVE_UNSQUEEZE
 from sardonyx.optimize.rules.pack_attention_heads import PACK_ATTENTION_HEADS
+from sardonyx.optimize.rules.pack_transposed_heads import PACK_TRANSPOSED_HEADS, PACK_TRANSPOSED_HEADS_CACHE
 from sardonyx.optimize.rules.pool_before_quantization import DEQUANTIZE_BEFORE_POOL, POOL_BEFORE_QUANTIZATION
 from sardonyx.optimize.rules.propagate_quantization import PROPAGATE_DEQUANTIZATION, PROPAGATE_QUANTIZATION
 from sardonyx.optimize.rules.quantize_as_uint8 import QUANTIZE_AS_UINT8
@@ -253,6 +255,10 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_ROTARY_EMBEDDING,
         FUSE_ROTARY_PAIRS,
         FUSE_PARTIAL_ROTARY_EMBEDDING,
+        PACK_TRANSPOSED_HEADS,
+        PACK_TRANSPOSED_HEADS_CACHE,
+        FUSE_ATTENTION_SCALE,
+        FUSE_ATTENTION_SCALE_CACHE,
         DROP_CLIP_BEFORE_QUANTIZATION,
         DROP_RELU_BEFORE_QUANTIZATION,
         DROP_DEQUANTIZATION_BEFORE_ARGMAX,

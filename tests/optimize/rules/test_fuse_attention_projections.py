@@ -12,12 +12,10 @@ PACKED = "m = MatMul(x, w) a = Add(m, b) q, k, v = Split(a, sizes) {axis = 2}"
 
 
 def text(parts=THREE, call="q, k, v", attributes="num_heads = 2", kind="float", results="y"):
-    return f"""graph(x: {kind}[n, s, 5], z: {kind}[n, s, 5], d: {kind}[1, 2, s, s], seen: int32[n, s],
-        u: {kind}[5, 6]) -> ({results}) {{ wq: {kind}[5, 6] = ... 1 wk: {kind}[5, 6] = ... 2 wv: {kind}[5, 6] = ... 3 wn: {kind}[5, 8] = ... 4
-        bq: {kind}[6] = ... 5
-        bk: {kind}[6] = ... 6 bv: {kind}[6] = ... 7 w: {kind}[5, 18] = ... 8 b: {kind}[18] = ... 9
-        sizes: int64[3] = [6, 6, 6] {parts}
-        y = com.microsoft.MultiHeadAttention({call}) {{{attributes}}} }}"""
+    return f"""graph(x: {kind}[n, s, 5], z: {kind}[n, s, 5], d: {kind}[1, 2, s, s], seen: int32[n, s], u: {kind}[5, 6]) ->
+        ({results}) {{ wq: {kind}[5, 6] = ... 1 wk: {kind}[5, 6] = ... 2 wv: {kind}[5, 6] = ... 3 wn: {kind}[5, 8] = ... 4 bq:
+        {kind}[6] = ... 5 bk: {kind}[6] = ... 6 bv: {kind}[6] = ... 7 w: {kind}[5, 18] = ... 8 b: {kind}[18] = ... 9 sizes:
+        int64[3] = [6, 6, 6] {parts} y = com.microsoft.MultiHeadAttention({call}) {{{attributes}}} }}"""
 
 
 @pytest.mark.parametrize("parts", [
