@@ -66,12 +66,18 @@ def test_what_is_not_its_fault_passes_as_it_is(error: SardonyxError) -> None:
     (Bound((TensorSpec(DataType.DOUBLE, (2, 4)),)), r"the size double\[2, 4\], but the graph has float of shape \(n, 4\) there"),
     (Bound((TensorSpec(DataType.FLOAT, (2, 5)),)), r"the size float\[2, 5\], but the graph has float of shape \(n, 4\) there"),
     (Bound((TensorSpec(DataType.FLOAT, (4,)),)), r"the size float\[4\], but the graph has float of shape \(n, 4\) there"),
-    (Bound((TensorSpec(DataType.FLOAT, (1 << 60, 4)),)), "which is beyond the limit of"),
 ])  # fmt: skip
 def test_sizes_that_an_output_cannot_have_are_refused(bound: Any, message: str) -> None:
     """With the provider, the partition, and what the graph says."""
     with pytest.raises(EPFail, match=message) as caught:
         check_bound(bound, _step(FLOATS))
+    assert caught.value.provider == "Toy"
+
+
+def test_a_size_beyond_the_limit_may_be_asked_for_by_what_is_fed() -> None:
+    """The provider is named, so that a session may go on without it."""
+    with pytest.raises(InvalidArgument, match=r"Toy gives output 0 .*beyond the limit of .*SARDONYX_MAX_TENSOR_BYTES") as caught:
+        check_bound(Bound((TensorSpec(DataType.FLOAT, (1 << 60, 4)),)), _step(FLOATS))
     assert caught.value.provider == "Toy"
 
 

@@ -32,7 +32,12 @@ def blame(error: Exception, step: Step, doing: str) -> None:
 
 
 def check_bound(bound: Any, step: ProgramStep) -> None:
-    """Raise EPFail where what `bind` returned, which may be anything, gives no sizes that the outputs of `step` can have."""
+    """Look at what `bind` returned, which may be anything.
+
+    Raises:
+        EPFail: it gives no sizes that the outputs of `step` can have.
+        InvalidArgument: a size that it gives is beyond the limit, as what is fed may ask for.
+    """
     sizes: Any = bound.outputs if isinstance(bound, Bound) else None
     if not isinstance(sizes, (tuple, list)):
         raise _breach(step, f"binds partition {step.name} to {bound!r:.200}; it must return Bound with a tuple of outputs")
@@ -46,6 +51,12 @@ def check_bound(bound: Any, step: ProgramStep) -> None:
         problem = _problem_of_size(spec, step.types[index] if step.types else None, makes=step.program.makes_outputs)
         if problem is not None:
             raise _breach(step, f"gives output {index} of partition {step.name} {problem}")
+        if spec is not None and size_bytes(spec) > LIMITS.tensor_bytes:
+            message = (
+                f"{step.provider} gives output {index} of partition {step.name} the size {spec.dtype}{list(spec.shape)}, which is "
+                f"beyond the limit of {LIMITS.tensor_bytes} bytes: check the inputs that set the shape, or raise SARDONYX_MAX_TENSOR_BYTES"
+            )
+            raise blamed(InvalidArgument(message), step.provider)
 
 
 def _problem_of_size(spec: Any, wanted: TensorType | None, *, makes: bool) -> str | None:
@@ -59,8 +70,6 @@ def _problem_of_size(spec: Any, wanted: TensorType | None, *, makes: bool) -> st
         return f"the shape {shape}; dimensions are integers of at least 0"
     if wanted is not None and (spec.dtype is not wanted.dtype or not _fits(spec.shape, wanted)):
         return f"the size {spec.dtype}{list(spec.shape)}, but the graph has {_of_graph(wanted)} there"
-    if size_bytes(spec) > LIMITS.tensor_bytes:
-        return f"the size {spec.dtype}{list(spec.shape)}, which is beyond the limit of {LIMITS.tensor_bytes} bytes"
     return None
 
 
