@@ -5,8 +5,9 @@ import pytest
 from support.evaluate import evaluate_node
 from support.optimizing import model_of, operators
 
+from sardonyx.dtypes import DataType
 from sardonyx.errors import NoSuchFile, OptimizationError
-from sardonyx.ir import Node
+from sardonyx.ir import Node, Tensor, TensorType
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.pipeline import optimize
 from sardonyx.optimize.report import NodeLabel
@@ -62,6 +63,25 @@ def _rule(name, replace):
     return Rule(name, lambda op, x: op.Relu(op.Neg(x)), replace)
 
 
+def _retyped(model):
+    model.graph.inputs[0].type = TensorType(DataType.FLOAT, (7, 7))
+    return True
+
+
+def _renaming(op, match, learned):
+    op.graph.inputs[0].name = "other"
+    return op.Abs(match["x"])
+
+
+class _Silent(Exception):
+    def __str__(self):
+        return str(1 // 0)
+
+
+def _raising_silence(op, match, learned):
+    raise _Silent
+
+
 def _cyclic(op, match, learned):
     user, _ = match.outputs[0].uses[0]
     return op.Abs(user.outputs[0])
@@ -72,6 +92,10 @@ FAILING_PASSES = [
     _Pass("spoils", _spoiled),
     _Pass("renames", _renamed),
     _Pass("ill_typed", _replaced("Not")),
+    _Pass("unknown", _replaced("Frobnicate")),
+    _Pass("answers_nothing", lambda model: None),
+    _Pass("empties", lambda model: setattr(model, "graph", None) or True),
+    _Pass("retypes", _retyped),
 ]
 FAILING_RULES = [
     _rule("raises", lambda op, match, learned: 1 // 0),
@@ -79,6 +103,10 @@ FAILING_RULES = [
     _rule("ill_typed", lambda op, match, learned: op.Reshape(match["x"], np.array([0.5]))),
     _rule("wrong_type", lambda op, match, learned: op.Cast(match["x"], to=7)),
     _rule("too_many", lambda op, match, learned: (match["x"], match["x"])),
+    _rule("other_rank", lambda op, match, learned: op.Unsqueeze(match["x"], np.array([0]))),
+    _rule("no_value", lambda op, match, learned: None),
+    _rule("renames", _renaming),
+    _rule("silent", _raising_silence),
     _rule("endless", lambda op, match, learned: op.Relu(op.Neg(match["x"]))),
 ]
 
@@ -117,6 +145,33 @@ def test_going_on_without_a_rule(rule):
     assert operators(model) == ["Exp", "Neg", "Relu", "Exp"]
     assert [problem.optimization for problem in report.problems] == [rule.name]
     assert report.fired == {}
+
+
+def _absolute(node):
+    node.op_type = "Abs"
+
+
+@pytest.mark.parametrize("change", [
+    _absolute,
+    lambda node: setattr(node.inputs[1], "constant", Tensor.from_array(np.float32(7))),
+])  # fmt: skip
+@pytest.mark.parametrize("when", ["check", "replace"])
+def test_a_rule_that_changes_other_nodes_is_found_where_results_are_compared(change, when):
+    """Just its replacement would be right; the graph is put back."""
+    text = "graph(x: float[2]) -> (y) { k: float[] = 2 a = Neg(x) b = Relu(a) y = Mul(b, k) }"
+
+    def tamper(match):
+        change(list(match.root.graph)[-1])
+
+    rule = Rule("tampers", lambda op, x: op.Relu(op.Neg(x)),
+                lambda op, match, learned: tamper(match) if when == "replace" else op.Relu(op.Neg(match["x"])),
+                lambda match: tamper(match) if when == "check" else None)  # fmt: skip
+    with pytest.raises(OptimizationError, match="rule tampers changes .*Mul|rule tampers changes .*Abs") as caught:
+        _optimized(rules=[rule], text=text, verify=run_model)
+    assert caught.value.optimization == "tampers"
+    model, report = _optimized(rules=[rule], text=text, verify=run_model, goes_on=True)
+    assert operators(model) == ["Neg", "Relu", "Mul"]
+    assert [problem.optimization for problem in report.problems] == ["tampers"]
 
 
 def test_other_errors_keep_their_class():

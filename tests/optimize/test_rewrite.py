@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from support.optimizing import apply_rule, body, declines, model_of, operators
 
-from sardonyx.errors import Fail
-from sardonyx.ir import Value
+from sardonyx.dtypes import DataType
+from sardonyx.errors import Fail, OptimizationError
+from sardonyx.ir import TensorType, Value
 from sardonyx.ir.verify import verify
 from sardonyx.optimize.edit import PROVIDER_KEY
 from sardonyx.optimize.rewrite import RuleSet, rewrite
@@ -142,6 +143,45 @@ def test_replacement_of_another_type_is_refused():
     rule = Rule("wrong", lambda op, x: op.Neg(x), lambda op, match, learned: op.Cast(match["x"], to=11))
     with pytest.raises(Fail, match=r"rule wrong .* has type double, expected float"):
         apply_rule(rule, "graph(x: float[2]) -> (y: float[2]) { y = Neg(x) }")
+
+
+@pytest.mark.parametrize(("replace", "message"), [
+    (lambda op, match, learned: op.Flatten(match["x"]), r"has shape \(n, 12\), expected \(n, 3, 4\)"),
+    (lambda op, match, learned: op.ReduceSum(match["x"], np.array([2])), r"has shape \(n, 3, 1\), expected \(n, 3, 4\)"),
+    (lambda op, match, learned: op.Add(match["x"], np.zeros((9, 1, 1), np.float32)), r"has shape \(9, 3, 4\), expected"),
+    (lambda op, match, learned: 5, "replace returned 5, expected a value"),
+])  # fmt: skip
+def test_replacement_of_another_shape_is_refused(replace, message):
+    """A rule that would change the rank or a size of a value raises Fail, also where it fixes the size of an input."""
+    rule = Rule("wrong", lambda op, x: op.Neg(x), replace)
+    with pytest.raises(Fail, match=f"rule wrong .* {message}"):
+        apply_rule(rule, "graph(x: float[n, 3, 4]) -> (y) { y = Neg(x) }")
+
+
+def test_what_a_model_says_of_its_outputs_need_not_hold():
+    """Shapes are compared with what inference finds."""
+    rule = Rule("right", lambda op, x: op.Neg(x), lambda op, match, learned: op.Mul(match["x"], np.float32(-1)))
+    model = model_of("graph(x: float[2, 3]) -> (y) { y = Neg(x) }")
+    model.graph.outputs[0].type = TensorType(DataType.FLOAT, (6,))
+    assert rewrite(model, RuleSet([rule])) == {"right": 1}
+
+
+@pytest.mark.parametrize(("pattern", "message"), [
+    (lambda op, x: 1 // 0, "the pattern of rule odd cannot be read: ZeroDivisionError"),
+    (lambda op, x: x, "the pattern of rule odd cannot be read: InvalidArgument: .* must be a call"),
+])  # fmt: skip
+def test_a_pattern_that_cannot_be_read_names_its_rule(pattern, message):
+    """It is read when the rules are put together."""
+    with pytest.raises(OptimizationError, match=message) as caught:
+        RuleSet([Rule("odd", pattern, lambda op, match, learned: match["x"])])
+    assert caught.value.optimization == "odd"
+
+
+def test_a_rule_that_makes_ever_more_nodes_is_named():
+    """Long before it has fired as often as it may."""
+    rule = Rule("wide", lambda op, x: op.Neg(x), lambda op, match, learned: op.Sum(*[op.Neg(match["x"]) for _ in range(99)]))
+    with pytest.raises(Fail, match="rule wide does not come to an end: wide 81 times"):
+        rewrite(model_of("graph(x: float[2]) -> (y) { y = Neg(x) }"), RuleSet([rule]))
 
 
 def test_replacement_that_reads_what_it_replaces_is_refused():

@@ -18,6 +18,7 @@ def test_sound_model():
     ("y = Reshape(x, x)", "Reshape-21 takes tensor"),
     ("y = Neg(x) {alpha = 1}", "alpha"),
     ("a = Shape(x) y = Add(a, x)", "Add"),
+    ("y = Frobnicate(x)", "operator Frobnicate is unknown at opset"),
 ])  # fmt: skip
 def test_nodes_that_do_not_fit_are_named(line, message):
     """Wrong types and attributes raise with the node."""

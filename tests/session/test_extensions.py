@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.models import model
 
 from sardonyx.errors import OptimizationError
 from sardonyx.formats.onnx import to_bytes
-from sardonyx.session.extensions import installed_passes, installed_rules
+from sardonyx.optimize.contract import Level
+from sardonyx.session.extensions import installed_passes, installed_rules, usable_passes, usable_rules
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import SessionOptions
 
@@ -73,4 +75,56 @@ def test_what_cannot_be_loaded_is_named(installed: Path, text: str, message: str
     options = SessionOptions()
     options.optimizer_failure = "skip"
     with pytest.warns(UserWarning, match=message):
+        InferenceSession(BYTES, options)
+
+
+class _Duck:
+    """As much of a rule or pass as is given."""
+
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
+
+
+def _rule(**attributes: Any) -> _Duck:
+    given = {"name": "own", "pattern": lambda op, x: op.Relu(x), "replace": print, "check": print, "level": Level.BASIC}
+    return _Duck(**{**given, **attributes})
+
+
+@pytest.mark.parametrize(("rule", "message"), [
+    (_rule(name=None), "the rule None has no name"),
+    (_rule(name="fold_constants"), "the rule 'fold_constants' has the name of a built-in rule or pass"),
+    (_rule(replace=5), "the rule 'own' has no function replace"),
+    (_rule(level="high"), "the rule 'own' has the level 'high'"),
+    (_rule(tolerance="much"), "the rule 'own' has the tolerance 'much'"),
+    (_rule(pattern=lambda op, x: 1 // 0), "the rule 'own' raises when looked at: ZeroDivisionError"),
+])  # fmt: skip
+def test_rules_that_cannot_take_part_are_told(rule: Any, message: str) -> None:
+    """The others stay."""
+    told: list[str] = []
+    good = _rule()
+    assert usable_rules([rule, good], told.append) == [good]
+    assert len(told) == 1
+    assert told[0].startswith(message)
+
+
+@pytest.mark.parametrize(("item", "message"), [
+    (_Duck(name="own", run=None), "the pass 'own' has no function run"),
+    (_Duck(run=print), "the pass <"),
+])  # fmt: skip
+def test_passes_that_cannot_take_part_are_told(item: Any, message: str) -> None:
+    """The others stay."""
+    told: list[str] = []
+    good = _Duck(name="own", run=print)
+    assert usable_passes([item, good], told.append) == [good]
+    assert told[0].startswith(message)
+
+
+def test_a_session_goes_on_without_a_rule_that_cannot_take_part() -> None:
+    """Where that is asked for; else it is an error that names it."""
+    options = SessionOptions()
+    options.add_rule(_rule(pattern=lambda op, x: 1 // 0))
+    with pytest.raises(OptimizationError, match="the rule 'own' raises when looked at"):
+        InferenceSession(BYTES, options)
+    options.optimizer_failure = "skip"
+    with pytest.warns(UserWarning, match="the rule 'own' raises when looked at.*the session goes on without it"):
         InferenceSession(BYTES, options)

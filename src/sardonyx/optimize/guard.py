@@ -6,13 +6,17 @@ model's place; a rule at fault is found by firing the rules again, one by one.
 
 from __future__ import annotations
 
+import functools
 import time
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from sardonyx.dtypes import Array
-from sardonyx.errors import InvalidGraph, OptimizationError, SardonyxError, located
+from sardonyx.errors import InvalidGraph, OptimizationError, SardonyxError, describe, located
 from sardonyx.ir import Function, FunctionId, Graph, Model, Node
 from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import all_graphs
@@ -87,19 +91,19 @@ class Guard:
             if self._checks:
                 verify(self._model)
             if backup is not None:
-                self._check(backup)
+                _check_left(item, functools.partial(self._check, backup))
         except SardonyxError as error:
             raise located(error, f"optimization {item.name}") from error
         return changed
 
     def _check(self, backup: _Backup) -> None:
         """Raise where the model is not sound; what was wrong before the first pass is the model's own fault."""
-        backup.check_interface(self._model)
         if self._was_sound:
             check_sound(self._model)
         else:
             verify(self._model)
         INFER_SHAPES.run(self._model, self._context)
+        backup.check_interface(self._model)
 
     def _guarded(self, item: Pass) -> bool:
         backup = _Backup(self._model)
@@ -116,7 +120,7 @@ class Guard:
             alone = item.only(name) if isinstance(item, ApplyRules) else item
             small = shrink(backup.model(), lambda part: self._outcome(alone, part) is None)
             self._watch.leave_out(Problem(name, f"failed: {failure}", small))
-            return self._guarded(item) if item.name == _RULES else False
+            return self._guarded(item) if isinstance(item, ApplyRules) and name != item.name else False
         if changed and item.name != _RULES and self._watch.verifies_passes and self._changes_results(item, backup):
             self._put_back(backup, fired)
             return False
@@ -135,12 +139,12 @@ class Guard:
         if item.name != _RULES or name:
             return name or item.name, error
         backup.restore(self._model)
-        self._watch.is_strict = True
+        self._watch.after_firing = lambda: self._check(backup)
         try:
             self._attempt(item, backup)
         except SardonyxError as found:
             error = found
-        self._watch.is_strict = False
+        self._watch.after_firing = None
         return self._watch.take_blamed() or item.name, error
 
     def _changes_results(self, item: Pass, backup: _Backup) -> bool:
@@ -165,7 +169,7 @@ class Guard:
         try:
             INFER_SHAPES.run(after, context)
             _run(item, after, context)
-            check_sound(after)
+            _check_left(item, functools.partial(check_sound, after))
         except SardonyxError:
             return None
         return after
@@ -216,22 +220,38 @@ class _Backup:
 
     def check_interface(self, model: Model) -> None:
         """Raise InvalidGraph where inputs or outputs are others than before."""
-        if _interface(model.graph) != _interface(self._graph):
-            raise InvalidGraph(f"inputs and outputs must stay {_interface(self._graph)}, found {_interface(model.graph)}")
+        before, now = _interface(self._graph), _interface(model.graph)
+        if now != before:
+            raise InvalidGraph(f"inputs and outputs must stay {before}, found {now}")
 
 
 def _run(item: Pass, model: Model, context: Context) -> bool:
     try:
-        return item.run(model, context)
+        changed: object = item.run(model, context)
     except SardonyxError:
         raise
     except Exception as error:
-        text = f"optimization {item.name} failed: {type(error).__name__}: {error}; disable it by its name"
+        text = f"optimization {item.name} failed: {describe(error)}; disable it by its name"
+        raise _named(OptimizationError(text), item.name) from error
+    if not isinstance(changed, (bool, np.bool_)):
+        raise _named(OptimizationError(f"run returned {changed!r:.80}, expected whether it changed anything"), item.name)
+    return bool(changed)
+
+
+def _check_left(item: Pass, check: Callable[[], None]) -> None:
+    """Check what a pass left, which may be no model at all."""
+    try:
+        check()
+    except SardonyxError:
+        raise
+    except Exception as error:
+        text = f"it left what is no model: {describe(error)}; disable it by its name"
         raise _named(OptimizationError(text), item.name) from error
 
 
 def _interface(graph: Graph) -> tuple[list[str], list[str]]:
-    return [value.name for value in graph.inputs], [value.name for value in graph.outputs]
+    inputs = [f"{value.name}: {value.type} {value.shape or ''}".rstrip() for value in graph.inputs]
+    return inputs, [f"{value.name}: {value.dtype or 'of unknown type'}" for value in graph.outputs]
 
 
 def _nodes(model: Model) -> list[Node]:

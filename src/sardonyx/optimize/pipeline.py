@@ -362,6 +362,7 @@ def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, dis
     context.fold_bytes = context.fold_bytes if fold_bytes is None else fold_bytes
     report = Report(_level(level), len(model.graph))
     watch = Watch(report, {*disabled, *(OPTIONAL - set(enabled))}, verify, records=records, verifies_passes=verifies_passes)
+    watch.suspects = frozenset(rule.name for rule in extra_rules)
     has_extra = bool(extra_rules or extra_passes)
     start = time.perf_counter()
     with span("optimize", model=model.label, level=report.level.name):

@@ -9,13 +9,14 @@ number of times; one that feeds itself is reported by name.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from sardonyx.dtypes import DataType
-from sardonyx.errors import OptimizationError, SardonyxError, located
-from sardonyx.ir import Graph, Model, Node, Value
+from sardonyx.errors import OptimizationError, SardonyxError, describe, located
+from sardonyx.ir import Dim, Expr, Graph, Model, Node, Shape, TensorType, Value
 from sardonyx.ir.walk import nested_graphs
+from sardonyx.ops.infer import infer_node
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.edit import Names, are_placed_apart, inherit_metadata, overridable_values, remove_dead, take_over
 from sardonyx.optimize.match import Match, find_matches
@@ -23,15 +24,16 @@ from sardonyx.optimize.passes.write_older import has_older_name
 from sardonyx.optimize.pattern import Pattern, compile_pattern
 from sardonyx.optimize.report import labels
 from sardonyx.optimize.rule import Builder, Rule
-from sardonyx.optimize.soundness import check_sound
 from sardonyx.optimize.terms import Operation
-from sardonyx.optimize.watch import Watch
+from sardonyx.optimize.watch import State, Watch
 from sardonyx.trace import event
 
 __all__ = ["RuleSet", "rewrite"]
 
 _FIRINGS_PER_NODE = 8
 _FIRINGS_AT_LEAST = 1000
+_NODES_PER_FIRING = 8
+"""How many nodes firings may make on the average, when they are as many as they may be."""
 
 
 class RuleSet:
@@ -45,7 +47,7 @@ class RuleSet:
         self.by_root: dict[tuple[str, str], list[tuple[Rule, Pattern, tuple[Operation, ...]]]] = {}
         self.depth = 1
         for rule in self.rules:
-            pattern = compile_pattern(rule.pattern)
+            pattern = _compiled(rule)
             self.depth = max(self.depth, pattern.depth)
             roots: dict[tuple[str, str], tuple[Operation, ...]] = {}
             for operation in (output.operation for output in pattern.roots):
@@ -53,6 +55,15 @@ class RuleSet:
                 roots[key] = (*roots.get(key, ()), operation)
             for key, operations in roots.items():
                 self.by_root.setdefault(key, []).append((rule, pattern, operations))
+
+
+def _compiled(rule: Rule) -> Pattern:
+    try:
+        return compile_pattern(rule.pattern)
+    except Exception as error:
+        failure = OptimizationError(f"the pattern of rule {rule.name} cannot be read: {describe(error)}; disable it by its name")
+        failure.optimization = rule.name
+        raise failure from error
 
 
 def rewrite(model: Model, rules: RuleSet, *, keep_opset: bool = False, watch: Watch | None = None) -> Counter[str]:
@@ -82,11 +93,13 @@ class _Rewriting:
     def __init__(self, model: Model, rules: RuleSet, keep_opset: bool, watch: Watch | None) -> None:
         self._model, self._rules, self._keep_opset, self._watch = model, rules, keep_opset, watch
         self._overridable = overridable_values(model)
+        self._free = {dim for value in model.graph.inputs for dim in value.shape or () if isinstance(dim, Expr)}
         self._names: Names | None = None
         nodes = [node for graph in nested_graphs(model.graph) for node in graph]
         self._queue = deque(node for node in nodes if (node.domain, node.op_type) in rules.by_root)
         self._queued = set(self._queue)
         self._limit = max(_FIRINGS_AT_LEAST, _FIRINGS_PER_NODE * len(nodes))
+        self._built = 0
         self._unsorted: dict[Graph, Rule] = {}
         self.fired: Counter[str] = Counter()
 
@@ -115,8 +128,11 @@ class _Rewriting:
     def _try(self, rule: Rule, pattern: Pattern, node: Node) -> bool:
         try:
             for match in find_matches(pattern, node, self._overridable):
+                state = None if self._watch is None else self._watch.state(rule, self._model)
                 learned = rule.check(match)
-                reason = learned if isinstance(learned, str) else self._fire(rule, match, learned)
+                if state is not None and self._watch is not None:
+                    self._watch.check_unchanged(rule, state)
+                reason = learned if isinstance(learned, str) else self._fire(rule, match, learned, state)
                 if reason is None:
                     return True
                 event("rewrite.decline", rule=rule.name, node=node.name, reason=reason)
@@ -125,7 +141,7 @@ class _Rewriting:
         except SardonyxError as error:
             raise self._blaming(rule, located(error, f"rule {rule.name} at {place_of(node)}")) from error
         except Exception as error:
-            text = f"rule {rule.name} at {place_of(node)}: {type(error).__name__}: {error}"
+            text = f"rule {rule.name} at {place_of(node)}: {describe(error)}"
             raise self._blaming(rule, OptimizationError(text)) from error
         return False
 
@@ -137,26 +153,28 @@ class _Rewriting:
             self._watch.blamed = rule.name
         return error
 
-    def _fire(self, rule: Rule, match: Match, learned: Any) -> str | None:
+    def _fire(self, rule: Rule, match: Match, learned: Any, state: State | None) -> str | None:
         """Put the replacement in place; or the reason why not, with nothing changed."""
         if are_placed_apart(match.nodes):
             return "its nodes are placed on different providers"
         builder = Builder(match.root, self._model.opset_imports, self._fresh)
         made = rule.replace(builder, match, learned)
+        if state is not None and self._watch is not None:
+            self._watch.check_unchanged(rule, state)
         values = made if isinstance(made, tuple) else (made,)
         newer = [node for node in builder.nodes if self._keep_opset and self._is_too_new(node)]
         if newer:
             remove_dead(reversed(builder.nodes))
             return f"{newer[0].op_type} needs opset {newer[0].version}, which the model does not import"
-        _check_replacement(match, values, builder.nodes)
+        _check_replacement(match, values, builder.nodes, self._free)
         refusal = None if self._watch is None else self._watch.refusal(rule, match, values, builder.nodes, self._model)
         if refusal is not None:
             remove_dead(reversed(builder.nodes))
             return refusal
-        self._count(rule)
+        self._count(rule, len(builder.nodes))
         self._put_in_place(rule, match, values, builder)
-        if self._watch is not None and self._watch.is_strict:
-            check_sound(self._model)
+        if self._watch is not None and self._watch.after_firing is not None:
+            self._watch.after_firing()
         return None
 
     def _is_too_new(self, node: Node) -> bool:
@@ -183,9 +201,10 @@ class _Rewriting:
             gone = [known.get(node) or labels([node])[0] for node in removed if node not in builder.nodes]
             self._watch.fired(rule, gone, labels(node for node in builder.nodes if node.graph is not None))
 
-    def _count(self, rule: Rule) -> None:
+    def _count(self, rule: Rule, built: int) -> None:
         self.fired[rule.name] += 1
-        if self.fired.total() > self._limit:
+        self._built += built
+        if self.fired.total() > self._limit or self._built > self._limit * _NODES_PER_FIRING:
             counts = ", ".join(f"{name} {count} times" for name, count in self.fired.most_common(3))
             raise OptimizationError(
                 f"rule {self.fired.most_common(1)[0][0]} does not come to an end: {counts}; "
@@ -215,16 +234,45 @@ class _Rewriting:
                 self._queue.append(node)
 
 
-def _check_replacement(match: Match, values: Sequence[Value], built: Sequence[Node]) -> None:
+def _check_replacement(match: Match, values: Sequence[Value], built: Sequence[Node], free: Collection[Dim]) -> None:
     if len(values) != len(match.outputs):
         raise OptimizationError(f"replace returned {len(values)} values for {len(match.outputs)}")
     for node in built:
         if any(value in match.outputs for value in node.inputs):
             raise OptimizationError(f"the new node {node!r} reads the value that it replaces")
     for old, new in zip(match.outputs, values, strict=True):
+        if not isinstance(new, Value):
+            raise OptimizationError(f"replace returned {new!r:.80}, expected a value such as op.Add(x, y) makes")
         if _conflicts(old.dtype, new.dtype):
             raise OptimizationError(f"the replacement of {old!r} has type {new.dtype}, expected {old.dtype}")
+        if _differs(old.shape, new.shape, free) and _differs(_inferred_shape(old), new.shape, free):
+            raise OptimizationError(f"the replacement of {old!r} has shape {_shown(new.shape)}, expected {_shown(old.shape)}")
 
 
 def _conflicts(left: DataType | None, right: DataType | None) -> bool:
     return left is not None and right is not None and left is not right
+
+
+def _differs(left: Shape | None, right: Shape | None, free: Collection[Dim]) -> bool:
+    """Whether two shapes cannot be the same for all sizes of the `free` symbols."""
+    if left is None or right is None:
+        return False
+    pairs = [(one, two) for one, two in zip(left, right, strict=False) if one != two]
+    return len(left) != len(right) or any(_is_fixed(one, free) and _is_fixed(two, free) for one, two in pairs)
+
+
+def _is_fixed(dim: Dim, free: Collection[Dim]) -> bool:
+    return isinstance(dim, int) or dim in free
+
+
+def _inferred_shape(value: Value) -> Shape | None:
+    """The shape that inference finds, as what a model says of its outputs need not hold."""
+    node = value.producer
+    if node is None:
+        return value.shape
+    found = infer_node(node)[node.outputs.index(value)].type
+    return found.shape if isinstance(found, TensorType) else None
+
+
+def _shown(shape: Shape | None) -> str:
+    return f"({', '.join(map(str, shape or ()))})"

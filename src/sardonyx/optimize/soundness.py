@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sardonyx.errors import SardonyxError, located
+from sardonyx.errors import InvalidGraph, SardonyxError, located
 from sardonyx.ir import Model
 from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import all_nodes
 from sardonyx.ops.infer import infer_graph
 from sardonyx.ops.schema import place_of
-from sardonyx.ops.schemas import check_node, check_types, find_schema
+from sardonyx.ops.schemas import check_node, check_types, find_schema, known_domains, unknown_operator
 
 __all__ = ["check_sound", "is_sound"]
 
@@ -18,10 +18,14 @@ def check_sound(model: Model) -> None:
     verify(model)
     infer_graph(model)
     for node in all_nodes(model):
-        schema = None if node.overload else find_schema(node.domain, node.op_type, node.version)
-        if schema is None or (node.domain, node.op_type, node.overload) in model.functions:
+        if node.overload or (node.domain, node.op_type, node.overload) in model.functions:
+            continue
+        schema = find_schema(node.domain, node.op_type, node.version)
+        if schema is None and node.domain not in known_domains():
             continue
         try:
+            if schema is None:
+                raise InvalidGraph(unknown_operator(node.domain, node.op_type, node.version))
             check_node(node, schema)
             check_types(node, schema)
         except SardonyxError as error:

@@ -6,12 +6,13 @@ A replacement is compared before it takes effect, so that one that is refused le
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from sardonyx.dtypes import Array
-from sardonyx.errors import SardonyxError
+from sardonyx.errors import OptimizationError, SardonyxError
 from sardonyx.ir import Model, Node, Value
+from sardonyx.ir.walk import all_graphs
 from sardonyx.optimize.agreement import MOVING, difference
 from sardonyx.optimize.contract import RunModel
 from sardonyx.optimize.match import Match
@@ -21,7 +22,10 @@ from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.sample import samples, unsuitable
 from sardonyx.trace import event
 
-__all__ = ["Watch", "found_by_running", "run_both"]
+__all__ = ["State", "Watch", "found_by_running", "run_both"]
+
+State: TypeAlias = dict[Node, tuple[object, ...]]
+"""Nodes, and for each what it consists of."""
 
 
 class Watch:
@@ -42,8 +46,22 @@ class Watch:
         self.disabled = set(disabled)
         self.blamed = ""
         """The rule that was at work when an error was raised."""
-        self.is_strict = False
-        """Whether the graph is verified after each firing, to find the rule that breaks it."""
+        self.after_firing: Callable[[], None] | None = None
+        """Called after each firing, to find the rule that breaks the model: raises where it is broken."""
+        self.suspects: frozenset[str] = frozenset()
+        """Rules that are watched, where results are compared, for changes of what they were to leave alone."""
+
+    def state(self, rule: Rule, model: Model) -> State | None:
+        """What tells whether `rule` changes nodes instead of making new ones; None where it is not watched."""
+        if self.run is None or rule.name not in self.suspects:
+            return None
+        return {node: _state_of(node) for graph in all_graphs(model) for node in graph}
+
+    def check_unchanged(self, rule: Rule, state: State | None) -> None:
+        """Raise OptimizationError where `rule` has changed one of the nodes of `state`, or a constant that it reads."""
+        for node, before in (state or {}).items():
+            if _state_of(node) != before:
+                raise OptimizationError(f"rule {rule.name} changes {node!r} in place; it may only build new nodes")
 
     def refusal(self, rule: Rule, match: Match, values: Sequence[Value], built: Sequence[Node], model: Model) -> str | None:
         """Why a replacement whose nodes are built must not take effect; None where it may. The rule is left out then."""
@@ -79,6 +97,12 @@ class Watch:
         self.disabled.add(problem.optimization)
         self.report.problems.append(problem)
         event("optimize.left_out", optimization=problem.optimization, reason=problem.message)
+
+
+def _state_of(node: Node) -> tuple[object, ...]:
+    constants = (None if value is None else value.constant for value in node.inputs)
+    attributes = (*node.attributes, *map(id, node.attributes.values()))
+    return node.graph, node.domain, node.op_type, node.version, node.inputs, node.outputs, *attributes, *map(id, constants)
 
 
 def _compare(run: RunModel, region: Region, name: str, tolerance: float, integer_steps: int,

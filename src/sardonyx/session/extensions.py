@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sardonyx.errors import OptimizationError
+from sardonyx.errors import OptimizationError, describe
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["installed_passes", "installed_rules"]
+__all__ = ["installed_passes", "installed_rules", "usable_passes", "usable_rules"]
 
 OnError = Callable[[str], None]
 """Told what is wrong with an entry point; it may raise."""
@@ -35,6 +35,52 @@ def installed_rules(on_error: OnError) -> tuple[Any, ...]:
 def installed_passes(on_error: OnError) -> tuple[Any, ...]:
     """The passes of installed packages."""
     return _installed(_PASSES, on_error)
+
+
+def usable_rules(rules: Iterable[Any], on_error: OnError) -> list[Any]:
+    """Those of `rules`, which may be anything, that can take part; what is wrong with the others is told."""
+    return [rule for rule in rules if _is_usable(rule, "rule", _problem_of_rule, on_error)]
+
+
+def usable_passes(passes: Iterable[Any], on_error: OnError) -> list[Any]:
+    """Those of `passes`, which may be anything, that can take part; what is wrong with the others is told."""
+    return [item for item in passes if _is_usable(item, "pass", _problem_of_pass, on_error)]
+
+
+def _is_usable(item: Any, kind: str, problem_of: Callable[[Any], str | None], on_error: OnError) -> bool:
+    try:
+        problem = problem_of(item)
+    except Exception as error:  # noqa: BLE001  a plug-in's object may do anything
+        problem = f"raises when looked at: {describe(error)}"
+    if problem is not None:
+        on_error(f"the {kind} {getattr(item, 'name', item)!r:.200} {problem}")
+    return problem is None
+
+
+def _problem_of_rule(rule: Any) -> str | None:
+    from sardonyx.optimize.contract import Level
+    from sardonyx.optimize.pattern import compile_pattern
+
+    problem = _problem_of_pass(rule, ("pattern", "replace", "check"))
+    if problem is None and not isinstance(rule.level, Level):
+        return f"has the level {rule.level!r}; expected one of sardonyx.optimize.contract.Level"
+    if problem is None:
+        compile_pattern(rule.pattern)
+    return problem
+
+
+def _problem_of_pass(item: Any, functions: Sequence[str] = ("run",)) -> str | None:
+    from sardonyx.optimize.pipeline import known_names
+
+    if not isinstance(item.name, str) or not item.name:
+        return "has no name; reports list it by that, and users switch it off"
+    if item.name in known_names():
+        return "has the name of a built-in rule or pass; give it one of its own"
+    missing = [name for name in functions if not callable(getattr(item, name, None))]
+    if missing:
+        return f"has no function {', '.join(missing)}"
+    tolerance = getattr(item, "tolerance", 0.0)
+    return None if isinstance(tolerance, (int, float)) else f"has the tolerance {tolerance!r}; expected a number"
 
 
 def _installed(group: str, on_error: OnError) -> tuple[Any, ...]:
@@ -65,7 +111,7 @@ def _load(group: str, point: EntryPoint) -> list[Any]:
     try:
         loaded = point.load()
     except Exception as error:
-        text = f"{named}, cannot be loaded: {type(error).__name__}: {error}; repair or uninstall the package"
+        text = f"{named}, cannot be loaded: {describe(error)}; repair or uninstall the package"
         raise OptimizationError(text) from error
     items = list(loaded) if isinstance(loaded, (list, tuple)) else [loaded]
     for item in items:

@@ -37,7 +37,7 @@ from sardonyx.optimize.report import Problem, Report
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.providers.reference.registry import find_kernel
 from sardonyx.providers.reference.whole import run_model
-from sardonyx.session.extensions import installed_passes, installed_rules
+from sardonyx.session.extensions import installed_passes, installed_rules, usable_passes, usable_rules
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
 from sardonyx.trace import span
 
@@ -114,8 +114,8 @@ def optimize_model(model: Model, options: SessionOptions, settings: Settings, *,
         evaluate=evaluate,
         disabled=settings.disabled | quantization.disabled,
         enabled=quantization.enabled,
-        extra_rules=(*installed_rules(on_error), *options.rules),
-        extra_passes=(*installed_passes(on_error), *options.passes),
+        extra_rules=usable_rules((*installed_rules(on_error), *options.rules), on_error),
+        extra_passes=usable_passes((*installed_passes(on_error), *options.passes), on_error),
         keep_opset=bool(settings.filepath),
         verify=run_model if settings.verify else None,
         goes_on=settings.goes_on,
