@@ -50,6 +50,7 @@ from sardonyx.optimize.rules.drop_slice_of_concat import DROP_SLICE_OF_CONCAT
 from sardonyx.optimize.rules.expand_attention import EXPAND_ATTENTION
 from sardonyx.optimize.rules.expand_bias_softmax import EXPAND_BIAS_SOFTMAX
 from sardonyx.optimize.rules.expand_dynamic_quantization import EXPAND_DYNAMIC_QUANTIZATION
+from sardonyx.optimize.rules.expand_einsum import EXPAND_EINSUM
 from sardonyx.optimize.rules.expand_fused_products import EXPAND_FUSED_PRODUCTS
 from sardonyx.optimize.rules.expand_gelus import EXPAND_GELUS
 from sardonyx.optimize.rules.expand_multi_head_attention import EXPAND_MULTI_HEAD_ATTENTION, EXPAND_MULTI_HEAD_ATTENTION_CACHE
@@ -176,6 +177,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         EXPAND_ATTENTION,
         EXPAND_BIAS_SOFTMAX,
         EXPAND_FUSED_PRODUCTS,
+        EXPAND_EINSUM,
         EXPAND_GELUS,
         EXPAND_MULTI_HEAD_ATTENTION,
         EXPAND_MULTI_HEAD_ATTENTION_CACHE,
