@@ -21,7 +21,7 @@ from support.protos import info, model, node, tensor
 from support.same_model import assert_same_model
 
 from sardonyx.errors import Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NoSuchFile, SardonyxError
-from sardonyx.formats.onnx import load, save, save_located, to_bytes, to_proto
+from sardonyx.formats.onnx import external_places, load, save, save_located, to_bytes, to_proto
 from sardonyx.ir import Model
 from sardonyx.ir.verify import verify
 
@@ -235,6 +235,16 @@ def test_missing_external_data_is_found_at_load(tmp_path: Path) -> None:
     (tmp_path / "m.onnx.data").unlink()
     with pytest.raises(NoSuchFile, match=r"m\.onnx': initializer 'w' .*m\.onnx\.data' does not exist"):
         load(target)
+
+
+def test_places_of_external_data_are_told(tmp_path: Path) -> None:
+    """Of what lies outside only, and without reading it."""
+    target = tmp_path / "m.onnx"
+    save(load(large()), target)
+    assert external_places(target) == {}
+    save(load(large()), target, external_data=True)
+    (tmp_path / "m.onnx.data").unlink()
+    assert external_places(target) == {"w": ("m.onnx.data", 0, WEIGHT.nbytes)}
 
 
 def test_data_may_be_where_the_caller_has_put_it(path: Path) -> None:

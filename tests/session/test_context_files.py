@@ -99,16 +99,13 @@ def test_sessions_share_a_file_until_one_stops(tmp_path: Path) -> None:
 
 
 def test_models_that_share_lie_in_one_folder(tmp_path: Path) -> None:
-    """Files are looked for beside the model; the message says what to do, and sharing goes on."""
+    """Files are looked for beside the model, so each folder has a file of its own."""
     sharing = Sharing()
-    with sharing.file_for(tmp_path / "a.bin", stops=False):
-        pass
-    with pytest.raises(errors.InvalidArgument, match="models lie in its folder, got .*elsewhere"), sharing.file_for(
-        tmp_path / "elsewhere" / "b.bin", stops=False
-    ):
-        pass
-    with sharing.file_for(tmp_path / "b.bin", stops=False) as file:
-        assert file.path.name == "a.bin"
+    for folder in (tmp_path / "one", tmp_path / "other"):
+        folder.mkdir()
+        for name in ("a.bin", "b.bin"):
+            with sharing.file_for(folder / name, stops=False) as file:
+                assert file.path == folder / "a.bin"
 
 
 @pytest.mark.parametrize("state", ["is gone", "has 3 bytes"])

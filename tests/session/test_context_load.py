@@ -257,3 +257,17 @@ def test_notes_of_any_text_are_no_seal(source: Path) -> None:
         _edit(path, notes=notes)
         with pytest.raises(errors.EPFail, match="holds machine code that was not compiled by this user"):
             _load(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="maps are read from Linux")
+def test_large_weights_stay_in_the_file(source: Path) -> None:
+    """It is mapped, so sessions that load it, of any process, have it in memory once."""
+    size = 1100
+    nodes = f"w: float[{size}, {size}] = ... 1\ny = MatMul(x, w)"
+    onnx_format.save(model(f"graph(x: float[n, {size}]) -> (y: float[n, {size}]) {{\n{nodes}\n}}"), source)
+    path = _write(source)
+    sessions = [_load(path), _load(path)]
+    maps = [line.split() for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()]
+    found = [fields for fields in maps if fields[-1] == str(path.with_suffix(".bin"))]
+    assert len(found) == len(sessions)
+    assert {fields[1] for fields in found} == {"r--s"}

@@ -1,7 +1,7 @@
 """Where compiled partitions go: into nodes, into a file beside the model, or to a callback.
 
-Sessions with `ep.share_ep_contexts` write into one file, in which equal weights and kernels lie once, until a session with
-`ep.stop_share_ep_contexts` was the last. What is in the file stays as it is while the file grows.
+Sessions with `ep.share_ep_contexts` whose models lie in one folder write into one file, in which equal weights and kernels lie
+once, until a session with `ep.stop_share_ep_contexts` was the last. What is in the file stays as it is while the file grows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from sardonyx.errors import Fail, InvalidArgument
+from sardonyx.errors import Fail
 from sardonyx.formats.program_archive import Added, ProgramArchive
 from sardonyx.formats.program_file import digest_of, is_program
 from sardonyx.session.context_data import WriteData, write_by
@@ -121,34 +121,27 @@ class ProgramsFile:
 
 
 class Sharing:
-    """The file that sessions of this process share at the moment. Safe for threads."""
+    """The files that sessions of this process share at the moment, one in a folder. Safe for threads."""
 
     def __init__(self) -> None:
         """Begin without one."""
         self._lock = threading.Lock()
-        self._file: ProgramsFile | None = None
+        self._files: dict[Path, ProgramsFile] = {}
 
     @contextlib.contextmanager
     def file_for(self, path: Path, *, stops: bool) -> Iterator[ProgramsFile]:
         """The file for one session, which nobody else writes until the block ends; after a failure later sessions begin a new one.
 
         Args:
-            path: where the file is to be, if it is a new one.
+            path: where the file is to be, if there is none in that folder.
             stops: whether later sessions share another one.
-
-        Raises:
-            InvalidArgument: the file lies in another folder than `path`.
         """
+        folder = path.absolute().parent.resolve()
         with self._lock:
-            file = self._file or ProgramsFile(path)
-            if file.path.parent.resolve() != path.absolute().parent.resolve():
-                raise InvalidArgument(
-                    f"sessions with ep.share_ep_contexts share the file {str(file.path)!r}, so models lie in its folder, got "
-                    f"{str(path.parent)!r}; the last session before is to have ep.stop_share_ep_contexts"
-                )
-            self._file = None
+            file = self._files.pop(folder, None) or ProgramsFile(path)
             yield file
-            self._file = None if stops else file
+            if not stops:
+                self._files[folder] = file
 
 
 @functools.cache
