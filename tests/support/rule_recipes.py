@@ -31,6 +31,10 @@ _ROTARY_PAIRS = """graph(x: float[b, s, 5, 8], a: float[b, s, 4]) -> (y) { ax: i
 _NBITS = """g: float[32] = ... 1 a: uint8[4, 1, 16] = ... 2 s: float[4] = [0.1, 0.2, 0.3, 0.4]
     %s = com.microsoft.%s(x, %s, g, a, s, _, a, s%s) {K = 32, bits = 4, block_size = 32, %s} }"""
 
+_EMBEDDED = """graph(i: int32[n, 3], k: int32[n, 3], o: int32[n, 3], m: int32[n, 3]) -> (%s) { w: float[5, 4] = ... 1
+    p: float[4, 4] = ... 2 t: float[4, 4] = ... 3 g: float[4] = ... 4 b: float[4] = ... 5
+    %s = com.microsoft.EmbedLayerNormalization"""
+
 
 def _packed(operator: str, outputs: str, skip: str) -> str:
     """A node of projections with packed weights: MatMulNBitsMlp or MatMulNBitsQkv."""
@@ -137,6 +141,13 @@ RECIPES: dict[str, tuple[str, ...]] = {
     "expand_bias_softmax": (
         """graph(x: float[2, n, 4], b: float[n, 4]) -> (y)
         { y = com.microsoft.BiasSoftmax(x, b) {axis = 2, is_inner_broadcast = 0} }""",
+    ),
+    "expand_embedding": (_EMBEDDED % ("y", "y") + "(i, k, w, p, t, g, b, _, o) }",),
+    "expand_embedding_mask": (_EMBEDDED % ("y, c", "y, c") + "(i, _, w, p, _, g, b, m) }",),
+    "fuse_embedding": (
+        """graph(i: int32[n, 3], k: int64[n, 3]) -> (y) { w: float[5, 4] = ... 1 p: float[3, 4] = ... 2 t: float[4, 4] = ... 3
+        g: float[4] = ... 4 b: float[4] = ... 5 o: int64[1, 3] = [[2, 0, 1]] h = Gather(w, i) j = Gather(t, k) c = Gather(p, o)
+        e = Add(h, j) s = Add(e, c) y = LayerNormalization(s, g, b) }""",
     ),
     "expand_nbits_mlp": (_packed("MatMulNBitsMlp", "y", "_"),),
     "expand_nbits_mlp_sum": (_packed("MatMulNBitsMlp", "y, t", "r"),),

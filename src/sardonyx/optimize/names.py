@@ -84,6 +84,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "DQMatMulNBitsFusion": ("fuse_nbits_matmul",),
     "DoubleQDQPairsRemover": ("merge_quantizations",),
     "DynamicQuantizeMatMulFusion": ("fuse_dynamic_quantize_matmul",),
+    "EmbedLayerNormFusion": ("fuse_embedding",),
     "EnsureUniqueDQForNodeUnit": ("copy_dequantization",),
     "FastGeluFusion": ("fuse_gelu_tanh",),
     "FreeDimensionOverrideTransformer": ("override_dimensions",),
@@ -125,10 +126,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 
 _ONE_PROVIDER = "it is for a provider that is not here, whose kernels take several operators at once"
 _TRAINING = "it is for training, and in no default list of ONNX Runtime's"
-_PROVIDER = "the CPU provider does it when it compiles"
 ELSEWHERE: Mapping[str, str] = {
     "BiasDropoutFusion": _TRAINING,
-    "EmbedLayerNormFusion": _PROVIDER,
     "FuseFp16InitializerToFp32NodeTransformer": "constant folding does it",
     "GroupQueryAttentionFusion": _ONE_PROVIDER,
     "GroupQueryAttentionPreNormFusion": _ONE_PROVIDER,

@@ -40,6 +40,7 @@ FUSED: Mapping[str, frozenset[str]] = {
     "fuse_bias_gelu": frozenset(["BiasGelu", "FastGelu"]),
     "fuse_conv_activation": frozenset(["FusedConv"]),
     "fuse_conv_sum": frozenset(["FusedConv"]),
+    "fuse_embedding": frozenset(["EmbedLayerNormalization"]),
     "fuse_gemm_activation": frozenset(["FusedGemm"]),
     "fuse_matmul_scale": frozenset(["FusedMatMul"]),
     "fuse_matmul_transpose": frozenset(["FusedMatMul"]),

@@ -51,6 +51,7 @@ from sardonyx.optimize.rules.expand_attention import EXPAND_ATTENTION
 from sardonyx.optimize.rules.expand_bias_softmax import EXPAND_BIAS_SOFTMAX
 from sardonyx.optimize.rules.expand_dynamic_quantization import EXPAND_DYNAMIC_QUANTIZATION
 from sardonyx.optimize.rules.expand_einsum import EXPAND_EINSUM
+from sardonyx.optimize.rules.expand_embedding import EXPAND_EMBEDDING, EXPAND_EMBEDDING_MASK
 from sardonyx.optimize.rules.expand_fused_products import EXPAND_FUSED_PRODUCTS
 from sardonyx.optimize.rules.expand_gelus import EXPAND_GELUS
 from sardonyx.optimize.rules.expand_multi_head_attention import EXPAND_MULTI_HEAD_ATTENTION, EXPAND_MULTI_HEAD_ATTENTION_CACHE
@@ -80,6 +81,7 @@ from sardonyx.optimize.rules.fuse_conv_multiply import FUSE_CONV_MULTIPLY
 from sardonyx.optimize.rules.fuse_conv_sum import FUSE_CONV_SUM
 from sardonyx.optimize.rules.fuse_divide_multiply import FUSE_DIVIDE_MULTIPLY
 from sardonyx.optimize.rules.fuse_dynamic_quantize_matmul import FUSE_DYNAMIC_QUANTIZE_MATMUL
+from sardonyx.optimize.rules.fuse_embedding import FUSE_EMBEDDING
 from sardonyx.optimize.rules.fuse_gather_range import FUSE_GATHER_RANGE
 from sardonyx.optimize.rules.fuse_gelu import FUSE_GELU, FUSE_GELU_TANH
 from sardonyx.optimize.rules.fuse_gemm_activation import FUSE_GEMM_ACTIVATION
@@ -176,6 +178,8 @@ RULES: dict[Level, tuple[Rule, ...]] = {
     Level.BASIC: (
         EXPAND_ATTENTION,
         EXPAND_BIAS_SOFTMAX,
+        EXPAND_EMBEDDING,
+        EXPAND_EMBEDDING_MASK,
         EXPAND_FUSED_PRODUCTS,
         EXPAND_EINSUM,
         EXPAND_GELUS,
@@ -300,6 +304,7 @@ JOINS: dict[Level, tuple[Rule, ...]] = {
         FUSE_BIAS_GELU,
         FUSE_BIAS_SOFTMAX,
         FUSE_POOL_FLATTEN,
+        FUSE_EMBEDDING,
         FUSE_SKIP_NORMALIZATION,
         FUSE_SKIP_NORMALIZATION_BIASED_SUM,
         FUSE_SKIP_NORMALIZATION_SUM,

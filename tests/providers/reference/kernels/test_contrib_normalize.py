@@ -133,7 +133,7 @@ def test_EmbedLayerNormalization_takes_positions_and_does_without_segments() -> 
         ("SkipLayerNormalization", (X, X, GAMMA, BETA[:3]), r"beta has shape \(3,\)"),
         ("SkipSimplifiedLayerNormalization", (X, X, GAMMA, BIAS[:3]), r"bias has shape \(3,\)"),
         ("EmbedLayerNormalization", (IDS + 5, None, WORDS, POSITIONS, None, GAMMA, BETA), "input_ids run from 5 to 13"),
-        ("EmbedLayerNormalization", (IDS - 1, None, WORDS, POSITIONS, None, GAMMA, BETA), "input_ids run from -1"),
+        ("EmbedLayerNormalization", (IDS - 99, None, WORDS, POSITIONS, None, GAMMA, BETA), "input_ids run from -99"),
         ("EmbedLayerNormalization", (IDS, None, WORDS, POSITIONS[:2], None, GAMMA, BETA), "positions run from 0 to 2"),
         ("GatedRMSNorm", (X, GAMMA[:3], X), r"scale \(3,\)"),
         ("BranchwiseRMSNorm", (X, GAMMA[:3]), r"scale has shape \(3,\)"),

@@ -286,8 +286,8 @@ def _inverse_rms(x: Array, axis: int, epsilon: float) -> Array:
 
 
 def _look_up(name: str, ids: Array, table: Array) -> Array:
-    """Rows of `table` at `ids`; raises InvalidArgument for an id outside it."""
-    if table.ndim != 2 or (ids.size and (ids.min() < 0 or ids.max() >= len(table))):
+    """Rows of `table` at `ids`, from its end where they are below 0, as Gather; raises InvalidArgument for an id outside it."""
+    if table.ndim != 2 or (ids.size and (ids.min() < -len(table) or ids.max() >= len(table))):
         raise InvalidArgument(f"{name} run from {ids.min()} to {ids.max()}, but their embedding has shape {table.shape}")
     rows: Array = table[ids]
     return rows

@@ -1,0 +1,83 @@
+"""Write embeddings that are summed and normalized as what ai.onnx has for them.
+
+    y, count = EmbedLayerNormalization(ids, segments?, words, positions, kinds?, gamma, beta, mask?, places?)
+
+        ->      y = LayerNormalization(Gather(words, ids) + p + Gather(kinds, segments), gamma, beta)
+                p = Gather(positions, places), or the first positions, as many as there are ids
+                count = ReduceSum(mask = 1), or zeros without a mask
+
+(com.microsoft, as onnxruntime's optimizers write it), so that any provider computes it.
+
+Left alone:
+    types other than float: half types round the sum once more
+    a sum that is used; ids of unknown shape
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Value
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.pattern import PatternBuilder
+from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.terms import Term, attribute_value
+
+__all__ = ["EXPAND_EMBEDDING", "EXPAND_EMBEDDING_MASK"]
+
+_READS_AXES = 13
+"""From this version on ReduceSum takes axes as an input."""
+
+
+def _pattern(op: PatternBuilder, ids: Term, words: Term, positions: Term, gamma: Term, beta: Term) -> Term:
+    return op.EmbedLayerNormalization(ids, op.optional("segments"), words, positions, op.optional("kinds"), gamma, beta,
+                                      op.optional("mask"), op.optional("places"), _domain="com.microsoft")  # fmt: skip
+
+
+def _mask_pattern(op: PatternBuilder, ids: Term, words: Term, positions: Term, gamma: Term, beta: Term) -> tuple[Term, ...]:
+    return op.outputs(_pattern(op, ids, words, positions, gamma, beta), 2)
+
+
+def _check(match: Match) -> str | None:
+    if match["words"].dtype is not DataType.FLOAT:
+        return f"it is of {match['words'].dtype}, expected float"
+    integers = [match.get(name) for name in ("ids", "segments", "mask", "places")]
+    if any(value is not None and value.dtype is not DataType.INT32 for value in integers):
+        return "ids or mask are no int32"
+    shape = match["ids"].shape
+    return None if shape is not None and len(shape) == 2 else f"the ids have shape {shape}, expected two dimensions"
+
+
+def _replace(op: Builder, match: Match, learned: None) -> Value:
+    total = op.Add(op.Gather(match["words"], match["ids"]), _placed(op, match))
+    segments, kinds = match.get("segments"), match.get("kinds")
+    if segments is not None and kinds is not None:
+        total = op.Add(total, op.Gather(kinds, segments))
+    return op.LayerNormalization(total, match["gamma"], match["beta"], epsilon=float(attribute_value(match.root, "epsilon")))
+
+
+def _placed(op: Builder, match: Match) -> Value:
+    """The embeddings of positions, of each id or for all batches."""
+    places = match.get("places")
+    if places is not None:
+        return op.Gather(match["positions"], places)
+    zero, one, two = (np.array([number], np.int64) for number in range(3))
+    version = max(op.version(), _READS_AXES)
+    count = op.Slice(op.Shape(match["ids"]), one, two, _version=version)
+    return op.Slice(match["positions"], zero, count, zero, _version=version)
+
+
+def _replace_mask(op: Builder, match: Match, learned: None) -> tuple[Value, Value]:
+    """The normalized embeddings, and how many ones the rows of the mask have."""
+    mask, version = match.get("mask"), max(op.version(), _READS_AXES)
+    if mask is None:
+        one, zero = (np.array([number], np.int64) for number in (1, 0))
+        batch = op.Slice(op.Shape(match["ids"]), zero, one, _version=version)
+        return _replace(op, match, learned), op.Expand(np.zeros(1, np.int32), batch)
+    is_seen = op.Cast(op.Equal(mask, np.ones((), np.int32)), to=int(DataType.INT32), _version=version)
+    return _replace(op, match, learned), op.ReduceSum(is_seen, np.array([1], np.int64), keepdims=0, _version=version)
+
+
+EXPAND_EMBEDDING = Rule("expand_embedding", _pattern, _replace, _check)
+EXPAND_EMBEDDING_MASK = Rule("expand_embedding_mask", _mask_pattern, _replace_mask, _check)
