@@ -54,7 +54,8 @@ def check_bound(bound: Any, step: ProgramStep) -> None:
         if spec is not None and size_bytes(spec) > LIMITS.tensor_bytes:
             message = (
                 f"{step.provider} gives output {index} of partition {step.name} the size {spec.dtype}{list(spec.shape)}, which is "
-                f"beyond the limit of {LIMITS.tensor_bytes} bytes: check the inputs that set the shape, or raise SARDONYX_MAX_TENSOR_BYTES"
+                f"beyond the limit of {LIMITS.tensor_bytes} bytes: check the inputs that set the shape, or raise "
+                "SARDONYX_MAX_TENSOR_BYTES"
             )
             raise blamed(InvalidArgument(message), step.provider)
 
