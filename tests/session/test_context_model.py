@@ -6,6 +6,7 @@ import json
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from support.providers import FusingProvider
 import sardonyx as ort
 from sardonyx import errors
 from sardonyx.formats import onnx as onnx_format
-from sardonyx.ir import Tensor
-from sardonyx.provider import Partition, Program
+from sardonyx.ir import Graph, Tensor
+from sardonyx.provider import Body, Partition, Program
 
 CPU = "CPUExecutionProvider"
 ATTRIBUTES = (
@@ -265,6 +266,30 @@ def test_the_metadata_say_what_programs_are_good_for(source: Path) -> None:
     _write(source)
     found = _load(source.with_name("model_ctx.onnx")).get_modelmeta().custom_metadata_map
     assert list(found) == [f"ep_compatibility_info.{CPU}"]
+
+
+class _Failing(_Packer):
+    """Compiles, keeps its programs, and fails when they run."""
+
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> Program:
+        program = super().compile(partition, bodies)
+
+        def fail(*arguments: Any) -> list[Any]:
+            raise errors.EPFail("out of order")
+
+        program.run = fail  # type: ignore[method-assign]  # of this one object
+        return program
+
+
+def test_a_provider_that_fails_later_does_not_have_the_model_written_again(source: Path) -> None:
+    """The session goes on without it; what was written stays."""
+    options = _options(ep__context_enable="1")
+    options.provider_failure = "skip"
+    session = ort.InferenceSession(str(source), options, providers=[_Failing({"Relu"}, "Failing")])
+    before = source.with_name("model_ctx.onnx").read_bytes()
+    assert session.run(None, _feed())[0].shape == (3, 8)
+    assert session.get_providers() == ["ReferenceExecutionProvider"]
+    assert source.with_name("model_ctx.onnx").read_bytes() == before
 
 
 def test_a_provider_s_own_form_lies_in_a_file_of_its_own(source: Path) -> None:

@@ -92,12 +92,13 @@ def build(source: Any, options: SessionOptions, providers: Sequence[Provider], d
         providers: in the order in which they are asked.
         disabled: rules and passes that are not to run.
         variant: in what the model differs from its file; files that the options ask for are not written then.
-        left_out: providers that failed before and are not asked, and how they failed.
+        left_out: providers that failed before and are not asked, and how they failed; no files are written then either.
 
     Raises:
         SardonyxError: the model is invalid, or no provider runs a node of it; the message begins with the model's name.
     """
     failed = dict(left_out or {})
+    options = without_files(options) if failed else options
     skips = goes_on_without_providers(options)
     given = readable_twice(source) if skips else source
     while True:

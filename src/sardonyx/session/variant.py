@@ -12,7 +12,7 @@ from sardonyx.session.options import SessionOptions
 
 __all__ = ["Variant", "without_files"]
 
-_FILES = ("session.optimized_model_filepath", "session.debug_layout_transformation")
+_FILES = {"session.optimized_model_filepath": "", "session.debug_layout_transformation": "", "ep.context_enable": "0"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ def without_files(options: SessionOptions) -> SessionOptions:
     """`options` that have no models written."""
     quiet = options.copy()
     quiet.optimized_model_filepath = ""
-    for entry in _FILES:
-        quiet.add_session_config_entry(entry, "")
+    for entry, text in _FILES.items():
+        quiet.add_session_config_entry(entry, text)
     return quiet
 
 

@@ -112,6 +112,16 @@ def test_a_program_for_other_sources_or_processors_is_an_error(what: str, messag
         load_program(target, 1, _context(_partition(_PRODUCT)), memoryview(content))
 
 
+def test_constants_of_other_sizes_than_their_values_are_an_error(target: Target) -> None:
+    """Kernels would read beyond their ends."""
+    file = read_program(memoryview(save_program(target, 1, _partition(_PRODUCT), packed=False)))
+    objects = {name: bytes(content) for name, content in file.objects.items()}
+    for arrays in ((file.arrays[0][1:], file.arrays[1]), (file.arrays[0].astype(np.float64), file.arrays[1])):
+        content = write_program(file.about, file.graph, arrays, (), objects)
+        with pytest.raises(errors.EPFail, match=r"has Tensor\(.* as a constant of tensor\(float\)\(96, 64\)"):
+            load_program(target, 1, _context(_partition(_PRODUCT)), memoryview(content))
+
+
 def test_a_program_that_lacks_an_object_is_an_error(target: Target) -> None:
     """Nothing is compiled in its place."""
     file = read_program(memoryview(save_program(target, 1, _partition(_SHAPES))))

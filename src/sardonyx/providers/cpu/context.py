@@ -174,6 +174,8 @@ def _restored(file: ProgramFile, target: Target, threads: int, name: str) -> tup
     told = graph.inputs[count + constant_count :]
     for value, array in zip(constants, file.arrays, strict=False):
         value.constant = Tensor.from_array(array)
+        if (value.constant.dtype, value.constant.shape) != (value.dtype, value.shape):
+            raise EPFail(f"a compiled partition has {value.constant!r} as a constant of {value.type}{value.shape}; make it anew")
     nodes = tuple(graph)
     units = {node: Capability((node,)) for node in nodes}
     for index, outputs in about["sizes"]:
