@@ -85,6 +85,10 @@ RECIPES: dict[str, tuple[str, ...]] = {
         ys: float[] = 0.04 yz: uint8[] = 100 q = com.microsoft.QLinearAdd(a, as, az, b, bs, bz, ys, yz)
         y = DequantizeLinear(q, ys, yz) }""",
     ),
+    "expand_rotary_embedding": (
+        """graph(x: float[b, 3, s, 8], i: int64[1]) -> (y) { c: float[90, 4] = ... 1 n: float[90, 4] = ... 2 o: int64[1] = [0]
+        p = Mul(i, o) y = com.microsoft.RotaryEmbedding(x, p, c, n) }""",
+    ),
     "fold_gemm_scales": (
         "graph(x: float[m, 3]) -> (y) { w: float[3, 4] = ... 1 b: float[4] = ... 2 y = Gemm(x, w, b) {alpha = 3.0, beta = 2.0} }",
     ),

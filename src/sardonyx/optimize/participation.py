@@ -56,6 +56,7 @@ _APART: Mapping[str, frozenset[str]] = {
     "expand_attention": frozenset(["Attention"]),
     "expand_multi_head_attention": frozenset(["MultiHeadAttention"]),
     "expand_multi_head_attention_cache": frozenset(["MultiHeadAttention"]),
+    "expand_rotary_embedding": frozenset(["RotaryEmbedding"]),
 }
 """Rule -> the operator of com.microsoft that it takes apart: it takes no part where a provider prefers that, nor in a file."""
 

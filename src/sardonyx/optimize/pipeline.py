@@ -62,6 +62,7 @@ from sardonyx.optimize.rules.expand_nbits_projections import (
     EXPAND_NBITS_QKV_SUM,
 )
 from sardonyx.optimize.rules.expand_quantized import EXPAND_QUANTIZED
+from sardonyx.optimize.rules.expand_rotary_embedding import EXPAND_ROTARY_EMBEDDING
 from sardonyx.optimize.rules.expand_skip_normalization import (
     EXPAND_SKIP_LAYER_NORM_SUM,
     EXPAND_SKIP_NORMALIZATION,
@@ -185,6 +186,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         EXPAND_GELUS,
         EXPAND_MULTI_HEAD_ATTENTION,
         EXPAND_MULTI_HEAD_ATTENTION_CACHE,
+        EXPAND_ROTARY_EMBEDDING,
         EXPAND_NBITS_MLP,
         EXPAND_NBITS_MLP_SUM,
         EXPAND_NBITS_QKV,

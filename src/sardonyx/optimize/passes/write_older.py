@@ -10,6 +10,7 @@ from sardonyx.ir.walk import all_nodes
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.edit import Names, inherit_metadata, remove_dead, take_over
 from sardonyx.optimize.passes.older_attention import AttentionWriter, can_write_attention
+from sardonyx.optimize.passes.older_rotary import RotaryWriter, can_write_rotary
 from sardonyx.optimize.rule import Builder
 
 __all__ = ["WRITE_OLDER", "WriteOlder", "has_older_name"]
@@ -22,8 +23,8 @@ def has_older_name(node: Node, opset: int) -> bool:
     """Whether a node of ai.onnx that is newer can be written in a file that imports version `opset`."""
     if node.domain:
         return False
-    if node.op_type == "Attention":
-        return can_write_attention(node, opset)
+    if node.op_type in _CAN_WRITE:
+        return _CAN_WRITE[node.op_type](node, opset)
     return node.op_type in _WRITERS and all(value is None or value.dtype in _TYPES for value in (*node.inputs, *node.outputs[:1]))
 
 
@@ -35,6 +36,7 @@ class WriteOlder:
         LayerNormalization:17         ->      LayerNormalization, which onnxruntime has in every set of ai.onnx
         RMSNormalization:23           ->      SimplifiedLayerNormalization, likewise
         Attention:23                  ->      com.microsoft.MultiHeadAttention (older_attention.py)
+        RotaryEmbedding:23            ->      com.microsoft.RotaryEmbedding (older_rotary.py)
 
     So a model that is saved has fused operators without importing a newer set. Those that mean just the same are tabled here; what
     has no such name is not made where the set is to stay.
@@ -52,17 +54,19 @@ class WriteOlder:
         for node in renamed:
             node.version = imported
             _WRITERS[node.op_type](node)
-        attention = [node for node in newer if node.op_type == "Attention"]
-        _write_attention(model, attention, imported)
-        return bool(renamed or attention)
+        rewritten = [node for node in newer if node.op_type in _CAN_WRITE]
+        _rewrite(model, rewritten, imported)
+        return bool(renamed or rewritten)
 
 
-def _write_attention(model: Model, nodes: Sequence[Node], imported: int) -> None:
-    names, writer = Names.of(model), AttentionWriter(imported)
+def _rewrite(model: Model, nodes: Sequence[Node], imported: int) -> None:
+    """Put others in the place of nodes that need more than another name."""
+    names = Names.of(model)
+    writers = {"Attention": AttentionWriter(imported).write, "RotaryEmbedding": RotaryWriter().write}
     for node in nodes:
         node.version = imported
         builder = Builder(node, model.opset_imports, names.fresh)
-        for old, new in writer.write(builder, node):
+        for old, new in writers[node.op_type](builder, node):
             take_over(old, new, imported)
         inherit_metadata([node], builder.nodes)
         remove_dead([node])
@@ -97,4 +101,7 @@ _WRITERS: Mapping[str, Callable[[Node], None]] = {
     "RMSNormalization": _write_rms,
     "Swish": _write_swish,
 }
+_CAN_WRITE: Mapping[str, Callable[[Node, int], bool]] = {"Attention": can_write_attention, "RotaryEmbedding": can_write_rotary}
+"""Those that are written as other nodes."""
+
 WRITE_OLDER = WriteOlder()

@@ -168,6 +168,13 @@ def added_reason(match: Match) -> str | None:
     return None if added is None or len(added.shape or ()) == 4 else f"what is added to the scores is {added.shape}"
 
 
+def _before_expand(added: Value) -> Value:
+    """What `added` spreads over queries and keys, which Attention does itself."""
+    node = added.producer
+    source = node.inputs[0] if node is not None and (node.domain, node.op_type) == ("", "Expand") else None
+    return added if source is None or len(source.shape or ()) != len(added.shape or ()) else source
+
+
 def added_to_scores(op: Builder, added: Value | None, hidden: Value | None, overridable: frozenset[Value], *,
                     has_guard: bool) -> Value | None:  # fmt: skip
     """What is added to scores written out, `hidden` being finite, as a mask of Attention; None where nothing is.
@@ -176,6 +183,7 @@ def added_to_scores(op: Builder, added: Value | None, hidden: Value | None, over
     """
     if added is None:
         return hidden
+    added = _before_expand(added)
     mask = added if has_guard or bounds_of(added, overridable)[0] > -math.inf else _hides_all_as_nan(op, added)
     return mask if hidden is None else op.Add(mask, hidden)
 
