@@ -23,6 +23,7 @@ from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
 from sardonyx.ir import Attribute, AttributeKind, Graph, Node, Value
+from sardonyx.optimize.transposes.across_reshape import merge_across_reshape
 from sardonyx.optimize.transposes.axes import AXES
 from sardonyx.optimize.transposes.edit import Edit
 from sardonyx.optimize.transposes.elementwise import ELEMENTWISE
@@ -75,7 +76,8 @@ def push_transposes(graph: Graph, offered: Collection[Node], *, between_layouts:
             _push(edit, node, leading, offered, between_layouts)
     _sweep(graph)
     for node in graph:
-        pull_through_reshape(edit, node, offered)
+        if not pull_through_reshape(edit, node, offered):
+            merge_across_reshape(edit, node, offered)
     keep_units_whole(edit, offered)
     _sweep(graph)
 
