@@ -268,6 +268,60 @@ def test_the_metadata_say_what_programs_are_good_for(source: Path) -> None:
     assert list(found) == [f"ep_compatibility_info.{CPU}"]
 
 
+class _Odd(FusingProvider):
+    """Does the wrong thing in one of its methods."""
+
+    hardware_architecture = "odd"
+
+    def __init__(self, wrong: str) -> None:
+        super().__init__({"Relu"}, "Odd")
+        self._wrong = wrong
+
+    def _act(self, name: str, result: Any) -> Any:
+        if self._wrong == name:
+            raise KeyError("lost")
+        return result
+
+    def save(self, partition: Partition, program: Program) -> Any:
+        return self._act("save", "no bytes" if self._wrong == "text" else b"bytes")
+
+    def load(self, partition: Partition, content: memoryview) -> Any:
+        return self._act("load", None)
+
+    def compatibility_info(self) -> Any:
+        return self._act("compatibility_info", "any")
+
+    def compatibility(self, info: str) -> Any:
+        return self._act("compatibility", 9 if self._wrong == "number" else 1)
+
+
+@pytest.mark.parametrize(("wrong", "message"), [
+    ("save", "Odd failed to save .*: KeyError: 'lost'"),
+    ("text", "Odd failed to save .*: TypeError: .* bytes-like object"),
+    ("compatibility_info", "Odd failed to describe its programs: KeyError"),
+])  # fmt: skip
+def test_a_provider_that_fails_while_programs_are_written_is_named(wrong: str, message: str, source: Path) -> None:
+    """With what it was doing."""
+    with pytest.raises(errors.EPFail, match=message) as caught:
+        ort.InferenceSession(str(source), _options(ep__context_enable="1"), providers=[_Odd(wrong)])
+    assert caught.value.provider == "Odd"
+    assert not source.with_name("model_ctx.onnx").exists()
+
+
+@pytest.mark.parametrize(("wrong", "message"), [
+    ("compatibility", "Odd failed to judge programs that were compiled before: KeyError"),
+    ("number", "Odd failed to judge programs that were compiled before: ValueError: 9"),
+    ("load", "Odd failed to load EPContext node .*: KeyError: 'lost'"),
+    ("", "Odd loaded EPContext node .* to None, no program: it lacks makes_outputs, bind, run"),
+])  # fmt: skip
+def test_a_provider_that_fails_while_programs_are_loaded_is_named(wrong: str, message: str, source: Path) -> None:
+    """So is one that gives no program."""
+    ort.InferenceSession(str(source), _options(ep__context_enable="1"), providers=[_Odd("")])
+    with pytest.raises(errors.EPFail, match=message) as caught:
+        ort.InferenceSession(str(source.with_name("model_ctx.onnx")), providers=[_Odd(wrong)])
+    assert caught.value.provider == "Odd"
+
+
 class _Failing(_Packer):
     """Compiles, keeps its programs, and fails when they run."""
 

@@ -10,10 +10,12 @@ from support.models import model
 from support.providers import FusingProvider
 
 import sardonyx as ort
-from sardonyx.errors import EPFail, InvalidArgument
+from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.session.providers import (
     REFERENCE,
+    blaming,
+    check_program,
     describe_providers,
     get_all_providers,
     get_available_providers,
@@ -118,3 +120,20 @@ def test_a_text_is_no_list_of_providers() -> None:
     """Its letters would be taken for names."""
     with pytest.raises(InvalidArgument, match=f"got the text '{REFERENCE}'; write \\['{REFERENCE}'\\]"):
         requested(REFERENCE, None, ())
+
+
+def test_what_a_provider_raises_is_told_with_what_it_was_doing() -> None:
+    """An error of ours stays what it is, and gets the provider's name."""
+    provider = FusingProvider({"Relu"}, "Mine")
+    with pytest.raises(EPFail, match="Mine failed to save part_0: KeyError: 'lost'") as caught, blaming(provider, "save part_0"):
+        raise KeyError("lost")
+    assert caught.value.provider == "Mine"
+    with pytest.raises(InvalidGraph, match="^odd$") as found, blaming(provider, "save part_0"):
+        raise InvalidGraph("odd")
+    assert found.value.provider == "Mine"
+
+
+def test_what_is_no_program_is_refused() -> None:
+    """With what it lacks."""
+    with pytest.raises(EPFail, match="Mine compiled part_0 to 7, no program: it lacks makes_outputs, bind, run"):
+        check_program(7, FusingProvider({"Relu"}, "Mine"), "compiled part_0")

@@ -49,7 +49,7 @@ from sardonyx.session.node_streams import split_streams
 from sardonyx.session.optimization import Settings, fix_dimensions, load_model, optimize_model, read_settings, save_optimized
 from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.placement_options import read_placement
-from sardonyx.session.providers import check_provider
+from sardonyx.session.providers import check_program, check_provider
 from sardonyx.session.values import NodeArg, node_arg
 from sardonyx.session.variant import Variant, without_files
 from sardonyx.session.widening import widen_model
@@ -383,14 +383,7 @@ class _Compiler:
                 f"compile them as {partition.name}: {describe(error)}"
             )
             raise blamed(EPFail(message), provider.name) from error
-        try:
-            missing = [name for name in ("makes_outputs", "bind", "run") if not hasattr(program, name)]
-        except Exception as error:
-            message = f"{provider.name} compiled {partition.name} to what raises when looked at: {describe(error)}"
-            raise blamed(EPFail(message), provider.name) from error
-        if missing:
-            message = f"{provider.name} compiled {partition.name} to {program!r:.200}, no program: it lacks {', '.join(missing)}"
-            raise blamed(EPFail(message), provider.name)
+        check_program(program, provider, f"compiled {partition.name}")
         if self._writer is not None:
             self._writer.keep(part, program)
         return program

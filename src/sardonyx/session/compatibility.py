@@ -17,7 +17,7 @@ from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.ir import Model
 from sardonyx.provider import Compatibility, DescribesPrograms, JudgesPrograms, Provider
 from sardonyx.session.options import SessionOptions, config_flag
-from sardonyx.session.providers import get_available_providers, make_providers
+from sardonyx.session.providers import blaming, get_available_providers, make_providers
 from sardonyx.trace import event
 
 __all__ = [
@@ -121,9 +121,10 @@ def _words(one: Mapping[str, str], other: Mapping[str, str], key: str) -> str:
 def _judged(provider: Provider, info: str) -> Compatibility:
     if not info or not isinstance(provider, DescribesPrograms):
         return Compatibility.EP_NOT_APPLICABLE
-    if isinstance(provider, JudgesPrograms):
-        return provider.compatibility(info)
-    return Compatibility.EP_SUPPORTED_OPTIMAL if info == provider.compatibility_info() else Compatibility.EP_UNSUPPORTED
+    with blaming(provider, "judge programs that were compiled before"):
+        if isinstance(provider, JudgesPrograms):
+            return Compatibility(provider.compatibility(info))
+        return Compatibility.EP_SUPPORTED_OPTIMAL if info == provider.compatibility_info() else Compatibility.EP_UNSUPPORTED
 
 
 def _provider_of(device: Any) -> Provider:

@@ -17,6 +17,7 @@ from sardonyx.session.context_data import read_by
 from sardonyx.session.context_seal import is_sealed, noted_digest
 from sardonyx.session.context_weights import SourceModel
 from sardonyx.session.options import SessionOptions, config_flag
+from sardonyx.session.providers import blaming, check_program
 from sardonyx.trace import span
 
 __all__ = ["TRUST_ENTRY", "ContextLoader", "refuse_to_compile"]
@@ -55,14 +56,12 @@ class ContextLoader:
         try:
             content = self._content(node, what)
             self._check(node, content, what)
-            with span("context.load", partition=part.partition.name):
-                partition = self._with_weights(part.partition, node, content)
-                return fit_program(provider.load(partition, content), part.partition)
+            with span("context.load", partition=part.partition.name), blaming(provider, f"load {what}"):
+                program = provider.load(self._with_weights(part.partition, node, content), content)
+            check_program(program, provider, f"loaded {what}")
+            return fit_program(program, part.partition)
         except SardonyxError as error:
-            raise blamed(located(error, what), provider.name) from error
-        except Exception as error:
-            message = f"{provider.name} failed to load {what}: {type(error).__name__}: {error}"
-            raise blamed(EPFail(message), provider.name) from error
+            raise located(blamed(error, provider.name), what) from error
 
     def _check(self, node: Node, content: memoryview, what: str) -> None:
         notes, digest = str(node.get("notes", "")), digest_of(content)

@@ -26,6 +26,7 @@ from sardonyx.session.context_files import Content, Placed, ProgramsFile, hand_o
 from sardonyx.session.context_seal import notes_of
 from sardonyx.session.context_weights import external_infos, name_beside, names_by_content
 from sardonyx.session.options import SessionOptions, config_flag
+from sardonyx.session.providers import blaming
 from sardonyx.trace import span
 from sardonyx.version import __version__
 
@@ -64,7 +65,7 @@ class _Kept:
 
     partition: Partition
     provider: Provider
-    content: bytes
+    content: memoryview
 
 
 class ContextWriter:
@@ -95,10 +96,10 @@ class ContextWriter:
                 message = f"ep.enable_weightless is set, but {part.provider.name} does not keep programs without their weights"
                 raise blamed(EPFail(f"{message}; leave it out, or give the session other providers"), part.provider.name)
             save = part.provider.save_weightless
-        with span("context.save", partition=part.partition.name):
+        with span("context.save", partition=part.partition.name), blaming(part.provider, f"save {part.partition.name}"):
             content = save(part.partition, program)
-        if content is not None:
-            self._kept.append(_Kept(part.partition, part.provider, content))
+            if content is not None:
+                self._kept.append(_Kept(part.partition, part.provider, memoryview(content)))
 
     def write(self, model: Model) -> None:
         """Put a node in the place of each partition of `model`, and save it; `model` itself is changed."""
@@ -117,11 +118,12 @@ class ContextWriter:
         model.opset_imports = _imports(model)
         for provider in {kept.provider.name: kept.provider for kept in self._kept}.values():
             if isinstance(provider, DescribesPrograms):
-                model.metadata[f"{METADATA_PREFIX}{provider.name}"] = provider.compatibility_info()
+                with blaming(provider, "describe its programs"):
+                    model.metadata[f"{METADATA_PREFIX}{provider.name}"] = str(provider.compatibility_info())
         self._save(model)
 
     def _place(self) -> Sequence[Placed]:
-        settings, contents = self._settings, [Content(kept.partition.name, memoryview(kept.content)) for kept in self._kept]
+        settings, contents = self._settings, [Content(kept.partition.name, kept.content) for kept in self._kept]
         weights: dict[bytes, str] = {}
         if settings.leaves_out_weights and settings.source is not None:
             weights = names_by_content(settings.source, self._options)
@@ -152,12 +154,13 @@ class ContextWriter:
 
     def _about(self, kept: _Kept, placed: Placed) -> dict[str, str | int]:
         provider, source = kept.provider, self._settings.source
+        hardware = provider.hardware_architecture if isinstance(provider, JudgesPrograms) else platform.machine()
         return {
             "main_context": 1,
             "source": provider.name,
             "partition_name": kept.partition.name,
             "ep_sdk_version": f"sardonyx {__version__}",
-            "hardware_architecture": provider.hardware_architecture if isinstance(provider, JudgesPrograms) else platform.machine(),
+            "hardware_architecture": str(hardware),
             "onnx_model_filename": "" if source is None else name_beside(source, self._settings.path),
             "notes": notes_of(placed.digest),
         }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, blamed, describe
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = [
     "REFERENCE",
     "ProviderRequest",
+    "blaming",
+    "check_program",
     "check_provider",
     "describe_providers",
     "get_all_providers",
@@ -170,6 +173,35 @@ def check_provider(provider: Provider) -> None:
         raise blamed(EPFail(f"{provider.name} raises when looked at: {describe(error)}"), provider.name) from error
     if problem is not None:
         raise blamed(EPFail(f"{provider.name} {problem}; see sardonyx.provider.Provider"), provider.name)
+
+
+def check_program(program: Any, provider: Provider, doing: str) -> None:
+    """Raise EPFail where what a provider gave as a program, which may be anything, lacks what one has.
+
+    Args:
+        program: what it gave.
+        provider: who.
+        doing: what it was doing, such as "compiled part_0".
+    """
+    try:
+        missing = [name for name in ("makes_outputs", "bind", "run") if not hasattr(program, name)]
+    except Exception as error:
+        message = f"{provider.name} {doing} to what raises when looked at: {describe(error)}"
+        raise blamed(EPFail(message), provider.name) from error
+    if missing:
+        message = f"{provider.name} {doing} to {program!r:.200}, no program: it lacks {', '.join(missing)}"
+        raise blamed(EPFail(message), provider.name)
+
+
+@contextlib.contextmanager
+def blaming(provider: Provider, doing: str) -> Iterator[None]:
+    """Name a provider in what it raises in the block; what is not ours becomes EPFail with what it was `doing`: "save part_0"."""
+    try:
+        yield
+    except SardonyxError as error:
+        raise blamed(error, provider.name) from error
+    except Exception as error:
+        raise blamed(EPFail(f"{provider.name} failed to {doing}: {describe(error)}"), provider.name) from error
 
 
 def _problem_of(provider: Any) -> str | None:
