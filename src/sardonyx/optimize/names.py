@@ -95,6 +95,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "GeluFusionL1": ("fuse_gelu",),
     "GeluFusionL2": ("fuse_gelu",),
     "GemmActivationFusion": ("fuse_gemm_activation",),
+    "GroupQueryAttentionFusion": ("fuse_query_rotation", "pack_query_projections"),
+    "GroupQueryAttentionPreNormFusion": ("fuse_query_norm",),
     "IdenticalChildrenConsolidation": ("eliminate_common_subexpressions",),
     "LayerNormFusion": _LAYER_NORM,
     "LayerNormFusionL1": _LAYER_NORM,
@@ -124,13 +126,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """ONNX Runtime's name -> the rules and passes here that do the same, or of which it is a part."""
 
-_ONE_PROVIDER = "it is for a provider that is not here, whose kernels take several operators at once"
 _TRAINING = "it is for training, and in no default list of ONNX Runtime's"
 ELSEWHERE: Mapping[str, str] = {
     "BiasDropoutFusion": _TRAINING,
     "FuseFp16InitializerToFp32NodeTransformer": "constant folding does it",
-    "GroupQueryAttentionFusion": _ONE_PROVIDER,
-    "GroupQueryAttentionPreNormFusion": _ONE_PROVIDER,
     "InsertCastTransformer": "the reference provider runs every type",
     "IsInfReduceSumFusion": _TRAINING,
     "MemcpyTransformer": "the partitioner puts copies in, which are always needed",

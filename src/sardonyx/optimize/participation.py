@@ -72,14 +72,18 @@ FLOATS = frozenset(
 )  # fmt: skip
 """What takes part where no provider prefers a quantized operator."""
 
+_QUERIES = frozenset(["GroupQueryAttention"])
 UNSAVED: Mapping[str, frozenset[str]] = {
     "fuse_bias_softmax": frozenset(["BiasSoftmax"]),
     "fuse_matmul_activation": frozenset(["FusedMatMulActivation"]),
     "fuse_nbits_mlp": frozenset(["MatMulNBitsMlp"]),
     "fuse_nbits_qkv": frozenset(["MatMulNBitsQkv"]),
+    "fuse_query_norm": _QUERIES,
+    "fuse_query_rotation": _QUERIES,
+    "pack_query_projections": _QUERIES,
 }
-"""Rule or pass -> the fused operators that it makes, which onnxruntime's CPU provider lacks: it takes part where a provider prefers
-one, never in files."""
+"""Rule or pass -> the fused operators that it makes, which onnxruntime's CPU provider lacks or does not take so: it takes part
+where a provider prefers one, never in files."""
 
 SEPARATED = {"copy_dequantization": frozenset(["DequantizeLinear", "QuantizeLinear"])}
 """Pass -> the operators that it separates: it takes part where a provider prefers one of them as it is."""

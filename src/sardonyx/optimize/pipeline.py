@@ -29,10 +29,13 @@ from sardonyx.optimize.passes.fold_constants import FOLD_CONSTANTS
 from sardonyx.optimize.passes.fold_dequantization import FOLD_DEQUANTIZATION
 from sardonyx.optimize.passes.fuse_nbits_mlp import FUSE_NBITS_MLP
 from sardonyx.optimize.passes.fuse_nbits_qkv import FUSE_NBITS_QKV
+from sardonyx.optimize.passes.fuse_query_norm import FUSE_QUERY_NORM
+from sardonyx.optimize.passes.fuse_query_rotation import FUSE_QUERY_ROTATION
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.move_transposes import MOVE_TRANSPOSES
 from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
+from sardonyx.optimize.passes.pack_query_projections import PACK_QUERY_PROJECTIONS
 from sardonyx.optimize.passes.simplify_reshapes import SIMPLIFY_RESHAPES
 from sardonyx.optimize.passes.split_parts import SPLIT_PARTS
 from sardonyx.optimize.passes.store_weights_as_uint8 import STORE_WEIGHTS_AS_UINT8
@@ -317,7 +320,7 @@ JOINS: dict[Level, tuple[Rule, ...]] = {
 
 LAST: dict[Level, tuple[Pass, ...]] = {
     Level.BASIC: (COPY_DEQUANTIZATION,),
-    Level.EXTENDED: (FUSE_NBITS_MLP, FUSE_NBITS_QKV),
+    Level.EXTENDED: (FUSE_QUERY_ROTATION, FUSE_QUERY_NORM, FUSE_NBITS_MLP, FUSE_NBITS_QKV, PACK_QUERY_PROJECTIONS),
 }
 """Passes that others would undo, by the level from which on they run: after the rules of `JOINS`."""
 
