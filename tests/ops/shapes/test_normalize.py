@@ -14,6 +14,11 @@ def test_shape_is_kept() -> None:
     assert infer_shape("RMSNormalization", floats(A, 8), floats(8)) == (A, 8)
 
 
+def test_a_root_mean_square_normalization_has_the_type_of_its_scale() -> None:
+    """As the standard says, where that is another than the input's."""
+    assert infer_op("RMSNormalization", floats(A, 8), tensor(DataType.FLOAT16, (8,))) == (tensor(DataType.FLOAT16, (A, 8)),)
+
+
 def test_batch_normalization_gives_statistics_in_training() -> None:
     """The running mean and variance are vectors of the channels."""
     vector = floats(3)

@@ -79,3 +79,13 @@ def test_a_failure_inside_a_kernel_says_what_the_inputs_are() -> None:
     with pytest.raises(InvalidArgument, match=r"node 'n' \(Exp-21\) on \(object\[1\]\): the operator does not compute") as caught:
         program.run(None, [np.array(["a"], object)], (), None)
     assert isinstance(caught.value.__cause__, TypeError)
+
+
+def test_an_output_that_a_kernel_does_not_make_and_others_read_is_told() -> None:
+    """BatchNormalization gives statistics in training only."""
+    held = graph("""graph(x: float[1, 2], s: float[2]) -> (y: float[1, 2], m: float[2]) {
+        y, m: float[2], v: float[2] = BatchNormalization(x, s, s, s, s)
+    }""")
+    program = ReferenceProgram(tuple(held), held.inputs, (), held.outputs, _no_body)
+    with pytest.raises(InvalidGraph, match="BatchNormalization.* its output 1 'm', which is read, is not made by this operator"):
+        program.run(None, [np.ones((1, 2), np.float32), np.ones(2, np.float32)], (), None)

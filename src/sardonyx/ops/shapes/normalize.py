@@ -11,11 +11,16 @@ from sardonyx.ops.shapes.element_type import element_type
 __all__: list[str] = []
 
 
-@shape_function("GroupNormalization", "InstanceNormalization", "LRN", "LpNormalization", "MeanVarianceNormalization",
-                "RMSNormalization")  # fmt: skip
+@shape_function("GroupNormalization", "InstanceNormalization", "LRN", "LpNormalization", "MeanVarianceNormalization")
 def same_shape(call: ShapeCall, x: Fact, *parameters: Fact | None) -> Fact:
     """The output is as the input."""
     return tensor(x.dtype, x.shape)
+
+
+@shape_function("RMSNormalization")
+def rms_normalization(call: ShapeCall, x: Fact, scale: Fact) -> Fact:
+    """The shape of the input, the type of the scale."""
+    return tensor(scale.dtype, x.shape)
 
 
 @shape_function("BatchNormalization")

@@ -15,7 +15,7 @@ import numpy as np
 from sardonyx import errors
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument, InvalidGraph, RuntimeException, SardonyxError, located
-from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, Value
+from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, TensorType, Value
 from sardonyx.provider import Body, Bound, check_cancelled
 from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction, find_kernel
 
@@ -80,6 +80,7 @@ class ReferenceProgram:
             if value.constant is not None:
                 self._template[slots[value]] = _aligned(value.constant.numpy())
         self._outputs = tuple(slots[value] for value in outputs)
+        self._tensors = tuple(_label(value) if isinstance(value.type, TensorType) else "" for value in outputs)
         self._bound = Bound((None,) * len(outputs))
         last_reader = _last_readers(nodes, slots)
         kept = {*self._outputs, *(slots[value] for value in constants)}
@@ -97,7 +98,21 @@ class ReferenceProgram:
             for step in self._steps:
                 check_cancelled()
                 _run(step, frame)
-        return [frame[slot] for slot in self._outputs]
+        results = [frame[slot] for slot in self._outputs]
+        if any(result is None for result in results):
+            self._check_made(results)
+        return results
+
+    def _check_made(self, results: Sequence[Any]) -> None:
+        """Raise InvalidGraph where there is no tensor that others read: a kernel makes some outputs in some modes only."""
+        missing = next((label for label, result in zip(self._tensors, results, strict=True) if label and result is None), None)
+        if missing is not None:
+            raise InvalidGraph(f"{missing}, which is read, is not made by this operator with these attributes; leave it out")
+
+
+def _label(value: Value) -> str:
+    node = value.producer
+    return f"value {value.name!r}" if node is None else f"{place_of(node)}: its output {value.index} {value.name!r}"
 
 
 def _aligned(array: Array) -> Array:

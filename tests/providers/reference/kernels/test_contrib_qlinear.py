@@ -70,6 +70,13 @@ def test_QLinearConcat_brings_its_inputs_to_one_scale() -> None:
     np.testing.assert_array_equal(y, np.concatenate([quantize(a * 0.25, 0.5, 1, np.int8), b], axis=1))
 
 
+def test_QLinearConcat_gives_the_type_of_its_own_zero_point() -> None:
+    """Whatever the types of its inputs."""
+    a, b = draw(np.uint8, 2, 3, seed=1), draw(np.int8, 2, 1, seed=2)
+    y = run("QLinearConcat", scale(0.5), np.int8(1), a, scale(0.25), np.uint8(128), b, scale(0.5), np.int8(1), axis=1)
+    np.testing.assert_array_equal(y, np.concatenate([quantize((a.astype(np.float64) - 128) * 0.25, 0.5, 1, np.int8), b], axis=1))
+
+
 def test_QLinearWhere_brings_both_sides_to_one_scale() -> None:
     """The side with the result's own scale passes unchanged."""
     x, y = draw(np.uint8, 2, 3, seed=1), draw(np.uint8, 3, seed=2)
@@ -124,6 +131,7 @@ X = draw(np.uint8, 2, 3)
         ("QLinearAdd", (X, scale(1), np.uint8(0), X[:, :2], scale(1), np.uint8(0), scale(1)), {}, "do not broadcast"),
         ("QLinearAdd", (X, scale(1), np.uint8(0), X, np.ones(3, np.float32), np.uint8(0), scale(1)), {}, "B_scale has shape"),
         ("QLinearConcat", (scale(1), np.uint8(0), X, scale(1)), {"axis": 0}, "2 inputs after Y_zero_point"),
+        ("QLinearConcat", (scale(1), np.bool_(0), X, scale(1), np.uint8(0)), {"axis": 0}, "Y_zero_point has type bool; expected"),
         ("QGemm", (X, scale(1), np.uint8(0), X.T, scale(1), np.uint8(0), np.zeros(5, np.int32)), {}, "C has shape"),
     ],
 )

@@ -129,10 +129,13 @@ def qlinear_concat(call: Call, y_scale: Array, y_zero_point: Array, *inputs: Arr
 
     Source: com.microsoft QLinearConcat.
     """
+    if y_zero_point.dtype not in (np.uint8, np.int8):
+        raise InvalidArgument(f"Y_zero_point has type {y_zero_point.dtype}; expected uint8 or int8, which is the type of Y")
     if not inputs or len(inputs) % 3:
         raise InvalidArgument(f"there are {len(inputs)} inputs after Y_zero_point; expected threes of tensor, scale and zero point")
     triples = zip(inputs[::3], inputs[1::3], inputs[2::3], strict=True)
-    parts = [_by_table(x, scale, zero_point, y_scale, y_zero_point, _same) for x, scale, zero_point in triples]
+    dtype = y_zero_point.dtype
+    parts = [_by_table(x, scale, zero_point, y_scale, y_zero_point, _same, dtype) for x, scale, zero_point in triples]
     result: Array = run_standard("Concat", *parts, axis=axis)
     return result
 
@@ -310,12 +313,13 @@ def _quantize(y: Array, scale: Array, zero_point: Array | None, dtype: np.dtype[
 
 
 def _by_table(
-    x: Array, x_scale: Array, x_zero_point: Array | None, y_scale: Array, y_zero_point: Array | None, function: _Floats
-) -> Array:
-    """Apply `function` to the numbers behind 8-bit x: to the 256 that there can be, then by look-up."""
+    x: Array, x_scale: Array, x_zero_point: Array | None, y_scale: Array, y_zero_point: Array | None, function: _Floats,
+    dtype: np.dtype[Any] | None = None,
+) -> Array:  # fmt: skip
+    """Apply `function` to the numbers behind 8-bit x: to the 256 that there can be, then by look-up; `dtype` is x's by default."""
     every = np.arange(256, dtype=np.uint8).view(x.dtype)
     numbers = (every - _zero(x_zero_point)) * _scalar("the scale of X", x_scale)
-    table = _quantize(function(numbers), y_scale, y_zero_point, x.dtype)
+    table = _quantize(function(numbers), y_scale, y_zero_point, x.dtype if dtype is None else dtype)
     return np.take(table, np.ascontiguousarray(x).view(np.uint8), mode="clip")
 
 
