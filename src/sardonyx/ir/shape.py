@@ -361,7 +361,18 @@ def _floor_div(dividend: Dim, divisor: Dim) -> Dim:
         return _dim(whole) + left // divisor
     common = math.gcd(divisor, *_terms_of(left).values())
     left = _dim({monomial: factor // common for monomial, factor in _terms_of(left).items()})
-    return _dim(whole) + _atom_dim("floordiv", left, divisor // common)
+    return _dim(whole) + _floor_div_again(left, divisor // common)
+
+
+def _floor_div_again(dividend: Dim, divisor: int) -> Dim:
+    """floordiv(floordiv(a, b) + c, d) is floordiv(a + b * c, b * d), for numbers b and d above 0."""
+    terms = _terms_of(dividend)
+    inner = [monomial for monomial in terms if monomial]
+    if divisor > 0 and len(inner) == 1 and terms[inner[0]] == 1 and len(inner[0]) == 1:
+        ((atom, power),) = inner[0]
+        if atom.kind == "floordiv" and power == 1 and isinstance(atom.right, int) and atom.right > 0:
+            return _floor_div(atom.left + atom.right * terms.get((), 0), atom.right * divisor)
+    return _atom_dim("floordiv", dividend, divisor)
 
 
 def _mod(dividend: Dim, divisor: Dim) -> Dim:
