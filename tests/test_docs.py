@@ -19,7 +19,8 @@ PAGES = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All Python on the page, in order, on a model of two Relus; its last session, where it has one, still computes them."""
-    save(model("graph(x: float[2]) -> (y: float[2]) {\na = Relu(x)\ny = Relu(a)\n}"), tmp_path / "model.onnx")
+    for name in ("model", "prefill", "decode"):
+        save(model("graph(x: float[2]) -> (y: float[2]) {\na = Relu(x)\ny = Relu(a)\n}"), tmp_path / f"{name}.onnx")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
