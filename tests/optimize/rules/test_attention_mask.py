@@ -49,6 +49,8 @@ def test_masks_that_do_not(lines, reason):
     ("a = Add(p, m) x = Max(a, low)", False),
     ("a = Where(c, zero, low) x = Add(p, a)", False),
     ("a = Where(c, zero, low) d = Add(p, a) x = Add(d, a)", True),
+    ("r = MatMul(q, k) a = Add(r, zero) d = Mul(p, two) x = Add(d, a)", False),
+    ("r = MatMul(q, k) a = Add(r, m) d = Mul(p, two) x = Add(d, a)", True),
 ])  # fmt: skip
 def test_rows_that_may_be_hidden(lines, expected):
     """What may hold -inf: infinite fills, fed masks, sums beyond the finite numbers; not what is raised to a number after."""

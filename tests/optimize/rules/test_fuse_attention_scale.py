@@ -36,3 +36,15 @@ def test_former_keys():
 def test_declines(options, reason):
     """Factors that are no numbers, and heads of unknown size."""
     assert reason in declines(FUSE_ATTENTION_SCALE, text(**options), opset="23")
+
+
+@pytest.mark.parametrize(("lines", "left"), [
+    ("m = Mul(x, c) q = Transpose(m) {perm = [1, 0, 2]}", "Transpose"),
+    ("m = Mul(x, c) q = Reshape(m, three)", "Reshape"),
+])  # fmt: skip
+def test_queries_that_are_moved_after_they_were_scaled(lines, left):
+    """A Transpose or a Reshape between stays, of what is not scaled."""
+    body = f"""graph(x: float[n, n, 6], z: float[n, t, 6]) -> (y) {{ c: float[] = 0.3 three: int64[3] = [0, -1, 6] {lines}
+        y = Attention(q, z, z) {{q_num_heads = 2, kv_num_heads = 2}} }}"""
+    model, fired = apply_rule(FUSE_ATTENTION_SCALE, body, opset="23", symbols=SYMBOLS)
+    assert (fired, operators(model)) == (1, [left, "Attention"])

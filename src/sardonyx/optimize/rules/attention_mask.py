@@ -9,7 +9,7 @@ Scores that are (batch x windows, heads, S, T), and (batch, windows, heads, S, T
 windows as more heads: the mask is (1, windows x heads, S, T), whatever the batch.
 
 A query that sees no key, whose row holds nothing but -inf, gives NaN written out and zeros by Attention. Where such rows may be and
-no guard turns them to zeros, they become NaN in the mask.
+no guard turns them to zeros, they become NaN in the mask. Position biases that are products of queries are finite, as scores are.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ _LEAST_FILL = 1e37
 """From here on a score of any size but for this disappears when it is added."""
 
 _LOWEST = float(np.finfo(np.float32).min)
+
+_PRODUCTS = frozenset(["Conv", "Einsum", "Gemm", "MatMul"])
+_MOVES = frozenset(["Expand", "Gather", "Identity", "Pad", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"])
+_ARITHMETIC = frozenset(["Add", "Mul", "Sub"])
 
 _AXES_ARE_INPUTS = 18
 """Of ReduceMax."""
@@ -107,18 +111,32 @@ def _broadcasts(found: Shape, wanted: Shape) -> bool:
 
 
 def may_hide_all(scores: Scores, overridable: frozenset[Value]) -> bool:
-    """Whether the mask may hold -inf."""
+    """Whether the mask may hold -inf; products are taken to be finite, as the scores are."""
     least = 0.0
     for part in scores.parts:
         if isinstance(part, Added):
             bounds = (bound * part.factor for bound in bounds_of(part.value, overridable))
-            least += min(bounds)
+            least += 0.0 if _is_product(part.value, overridable) else min(bounds)
         elif isinstance(part, Filling):
             least = min(least, part.fill)
         else:
             least = max(least, part.number)
         least = least if least >= _LOWEST else -math.inf
     return least == -math.inf
+
+
+def _is_product(value: Value | None, overridable: frozenset[Value], depth: int = 12) -> bool:
+    """Whether a value is made of products, moved, scaled and added to what is bounded."""
+    node = None if value is None else value.producer
+    if node is None or node.domain or depth == 0:
+        return False
+    if node.op_type in _MOVES:
+        return _is_product(node.inputs[0], overridable, depth - 1)
+    if node.op_type not in _ARITHMETIC:
+        return node.op_type in _PRODUCTS
+    others = [operand for operand in node.inputs if not _is_product(operand, overridable, depth - 1)]
+    bounds = [bound for operand in others for bound in bounds_of(operand, overridable)]
+    return len(others) < len(node.inputs) and all(math.isfinite(bound) for bound in bounds)
 
 
 def mask_inputs(op: Builder, scores: Scores, *, hides_all: bool, heads: int = 0) -> list[Value]:

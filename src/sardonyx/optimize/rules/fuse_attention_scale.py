@@ -2,6 +2,8 @@
 
     y = Attention(Mul(q, c), k, v, …) {scale}        ->      y = Attention(q, k, v, …) {scale * c}
 
+A Transpose or a Reshape may stand behind the Mul.
+
 Left alone:
     a factor that is no number above 0
     queries of unknown head size, where no scale is given
@@ -22,7 +24,9 @@ __all__ = ["FUSE_ATTENTION_SCALE", "FUSE_ATTENTION_SCALE_CACHE"]
 
 
 def _pattern(op: PatternBuilder, q: Term, factor: Term) -> Term:
-    return op.Attention(op.Mul(q, op.constant(factor)), op.rest("others"))
+    scaled = op.Mul(q, op.constant(factor))
+    moved = op.any_of(op.Transpose(scaled, _as="move"), op.Reshape(scaled, op.rest("shape"), _as="move"))
+    return op.Attention(op.any_of(scaled, moved), op.rest("others"))
 
 
 def _cache_pattern(op: PatternBuilder, q: Term, factor: Term) -> tuple[Term, ...]:
@@ -30,8 +34,9 @@ def _cache_pattern(op: PatternBuilder, q: Term, factor: Term) -> tuple[Term, ...
 
 
 def _check(match: Match) -> str | float:
-    q, factor, node = match["q"], match.constant("factor", 1), match.root
-    if factor is None or not 0 < float(factor.reshape(())) < math.inf or q.shape is None:
+    factor, node = match.constant("factor", 1), match.root
+    q = node.inputs[0]
+    if factor is None or not 0 < float(factor.reshape(())) < math.inf or q is None or q.shape is None:
         return "the factor is no number above 0"
     packed, last = node.get("q_num_heads"), q.shape[-1]
     size = last // (packed if packed and len(q.shape) == 3 else 1) if isinstance(last, int) else 0
@@ -50,8 +55,11 @@ def _replace_cache(op: Builder, match: Match, scale: float) -> tuple[Value, ...]
 
 
 def _attend(op: Builder, match: Match, scale: float, count: int) -> tuple[Value, ...]:
-    node = match.root
-    inputs = (match["q"], *match.rest("others"))
+    node, q = match.root, match["q"]
+    if match.has("move"):
+        move = match.node("move")
+        q = op.node(move.op_type, q, *move.inputs[1:], _attributes=move.attributes, _version=move.version)
+    inputs = (q, *match.rest("others"))
     return op.outputs("Attention", count, *inputs, _attributes=node.attributes, _version=node.version, scale=scale)
 
 
