@@ -30,6 +30,13 @@ def test_axes_that_are_an_attribute():
     assert [(node.op_type, node.get("axes")) for node in model.graph] == [("Unsqueeze", (1,))]
 
 
+def test_an_axis_may_be_a_number_of_no_dimension():
+    """Exporters write that, and runtimes take it."""
+    scalar = "graph(x: float[2, 3]) -> (y) { a: int64[] = 0 u = Unsqueeze(x, a) y = Transpose(u) {perm = [1, 0, 2]} }"
+    model, fired = apply_rule(MOVE_UNSQUEEZE, scalar)
+    assert (fired, [node.inputs[1].constant.numpy().tolist() for node in model.graph]) == (1, [[1]])
+
+
 def test_an_unsqueeze_with_other_users_stays():
     """Beside the new one."""
     model, _ = apply_rule(MOVE_UNSQUEEZE, text(result="y, u"))
