@@ -9,6 +9,7 @@ from sardonyx.optimize.rules.merge_squeezes import MERGE_SQUEEZES
 @pytest.mark.parametrize("lines", [
     "n: int64[2] = [0, 2] a = Unsqueeze(r, n) b = Squeeze(a, n)",
     "n: int64[1] = [1] a = Squeeze(r, n) b = Unsqueeze(a, n)",
+    "n: int64[] = 1 a = Unsqueeze(r, n) b = Squeeze(a, n)",
     "n: int64[1] = [-1] m: int64[1] = [3] a = Unsqueeze(r, n) b = Squeeze(a, m)",
     "a = Unsqueeze:11(r) {axes = [0]} b = Squeeze:11(a) {axes = [0]}",
 ])  # fmt: skip

@@ -40,7 +40,7 @@ def _axes(match: Match, node: Node) -> list[int] | None:
     axes = node.get("axes")
     if axes is None:
         found = small_constant(node.input(1), match.place.overridable)
-        axes = None if found is None else found.tolist()
+        axes = None if found is None else found.reshape(-1).tolist()
     if axes is None:
         return None
     value = node.inputs[0] if node.op_type == "Squeeze" else node.output
