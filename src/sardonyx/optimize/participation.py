@@ -54,6 +54,8 @@ FUSED: Mapping[str, frozenset[str]] = {
 
 _APART: Mapping[str, frozenset[str]] = {
     "expand_attention": frozenset(["Attention"]),
+    "expand_embedding": frozenset(["EmbedLayerNormalization"]),
+    "expand_embedding_mask": frozenset(["EmbedLayerNormalization"]),
     "expand_multi_head_attention": frozenset(["MultiHeadAttention"]),
     "expand_multi_head_attention_cache": frozenset(["MultiHeadAttention"]),
     "expand_rotary_embedding": frozenset(["RotaryEmbedding"]),

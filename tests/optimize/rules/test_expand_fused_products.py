@@ -35,13 +35,22 @@ def test_fires_with_the_same_numbers(call, made):
     assert all(not node.domain for node in model.graph)
 
 
+@pytest.mark.parametrize("call", [
+    'FusedConv(x, w, c) {activation = "Clip", activation_params = [0.0, 3.4e38]}', "FusedMatMul(t, b) {transA = 1, alpha = 0.5}",
+])  # fmt: skip
+def test_half(call):
+    """Numbers of its own are as large as the type has them."""
+    _, fired = apply_rule(EXPAND_FUSED_PRODUCTS, text(call, "float16"), rtol=4e-3)
+    assert fired == 1
+
+
 @pytest.mark.parametrize(("call", "kind", "reason"), [
     ('FusedConv(x, w, c) {activation = "Gelu"}', "float", "the activation is 'Gelu'"),
     ('FusedConv(x, w, c) {activation = "Clip"}', "float", "the activation is 'Clip'"),
     ("FusedMatMul(v, b) {transA = 1}", "float", "a vector"),
     ('FusedMatMulActivation(a, b) {activation = "Gelu"}', "float", "the activation is 'Gelu'"),
     ("FusedMatMul(s, s) {transBatchA = 1}", "float", "no match"),
-    ("FusedConv(x, w)", "float16", "expected float"),
+    ("FusedConv(x, w)", "double", "expected float or float16"),
 ])  # fmt: skip
 def test_declines(call, kind, reason):
     """Each case that the rule leaves alone."""

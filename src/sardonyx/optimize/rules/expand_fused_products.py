@@ -8,7 +8,7 @@
 so that any provider computes them; the CPU provider computes what follows where it stores the product.
 
 Left alone:
-    types other than float: half types round once more between
+    types other than float and float16, for which the operators are not defined
     activations other than those below, and FusedMatMul that transposes batches, vectors, or operands of unknown rank
 """
 
@@ -18,12 +18,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
-from sardonyx.optimize.rules.activation import PARAMETERS
+from sardonyx.optimize.rules.activation import PARAMETERS, fused_type_reason
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["EXPAND_FUSED_PRODUCTS"]
@@ -46,8 +46,9 @@ def _pattern(op: PatternBuilder) -> Term:
 def _check(match: Match) -> str | None:
     node, inputs = match.root, match.rest("inputs")
     values = [value for value in inputs if value is not None]
-    if any(value.dtype is not DataType.FLOAT for value in values) or node.output.dtype is not DataType.FLOAT:
-        return f"it is of {[str(value.dtype) for value in values]}, expected float"
+    reason = fused_type_reason(*values, node.output)
+    if reason is not None:
+        return reason
     if node.op_type in _PRODUCTS:
         turned = [value for value, name in zip(inputs, ("transA", "transB"), strict=False) if node.get(name, 0)]
         if not all(value is not None and value.shape is not None and len(value.shape) > 1 for value in turned):
@@ -94,14 +95,20 @@ def _activated(op: Builder, node: Node, value: Value) -> Value:
     if name == "Softmax":
         return op.Softmax(value, axis=int(node.get("activation_axis", -1)))
     if name == "Clip":
-        return op.Clip(value, *(np.float32(limit) for limit in parameters), _version=13)
+        return op.Clip(value, *(_number(limit, value) for limit in parameters), _version=13)
     return op.node(name, value, **dict(zip(PARAMETERS[name], map(float, parameters), strict=False)))
 
 
 def _product(op: Builder, node: Node, inputs: Sequence[Value | None]) -> Value:
     sides = (_turned(op, value) if node.get(name, 0) else value for value, name in zip(inputs, ("transA", "transB"), strict=True))
     alpha, made = attribute_value(node, "alpha"), op.MatMul(*sides)
-    return made if alpha == 1 else op.Mul(made, np.float32(alpha))
+    return made if alpha == 1 else op.Mul(made, _number(alpha, made))
+
+
+def _number(number: float, like: Value) -> Array:
+    """`number` in the type of a value, as large as that has it."""
+    dtype = np.float16 if like.dtype is DataType.FLOAT16 else np.float32
+    return np.array(np.clip(number, np.finfo(dtype).min, np.finfo(dtype).max), dtype)
 
 
 def _turned(op: Builder, value: Value | None) -> Value:

@@ -8,17 +8,17 @@
 (com.microsoft, as other optimizers write them), so that the sum can be computed where x is stored, by any provider.
 
 Left alone:
-    types other than float: half types round the sum once more
+    types other than float and float16, for which the operators are not defined
     mean and deviation that are used
 """
 
 from __future__ import annotations
 
-from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.rules.activation import fused_type_reason
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["EXPAND_SKIP_LAYER_NORM_SUM", "EXPAND_SKIP_NORMALIZATION", "EXPAND_SKIP_RMS_NORM_SUM"]
@@ -36,10 +36,7 @@ def _pattern(op: PatternBuilder, x: Term, skip: Term, gamma: Term) -> Term:
 
 
 def _check(match: Match) -> str | None:
-    x, result = match["x"], match.outputs[0]
-    if x.dtype is not DataType.FLOAT or result.dtype is not DataType.FLOAT:
-        return f"it normalizes {x.dtype}, expected float"
-    return None
+    return fused_type_reason(match["x"], match.outputs[0])
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:
