@@ -203,6 +203,10 @@ RECIPES: dict[str, tuple[str, ...]] = {
         """graph(x: float[n, 3]) -> (y) { s: float[] = 0.05 z: int8[] = -7 q = QuantizeLinear(x, s, z)
         y = DequantizeLinear(q, s, z) }""",
     ),
+    "fuse_select": (
+        """graph(c: bool[s, 4], x: float[2, s, 4]) -> (y) { f: float[] = -9.5 a = Cast(c) {to = 1} n = Not(c) d = Cast(n) {to = 1}
+        u = Mul(a, x) v = Mul(f, d) y = Add(u, v) }""",
+    ),
     "fuse_rotary_embedding": (_ROTARY,),
     "fuse_rotary_pairs": (_ROTARY_PAIRS,),
     "fuse_skip_normalization": (

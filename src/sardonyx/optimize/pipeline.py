@@ -122,6 +122,7 @@ from sardonyx.optimize.rules.fuse_quantized_where import FUSE_QUANTIZED_WHERE, Q
 from sardonyx.optimize.rules.fuse_relu_clip import FUSE_RELU_CLIP
 from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM, FUSE_RMS_NORM_UNSCALED
 from sardonyx.optimize.rules.fuse_rotary_embedding import FUSE_ROTARY_EMBEDDING, FUSE_ROTARY_PAIRS
+from sardonyx.optimize.rules.fuse_select import FUSE_SELECT
 from sardonyx.optimize.rules.fuse_skip_normalization import (
     FUSE_SKIP_NORMALIZATION,
     FUSE_SKIP_NORMALIZATION_BIASED_SUM,
@@ -224,6 +225,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         MERGE_UNSQUEEZES,
         MOVE_UNSQUEEZE,
         MERGE_CASTS,
+        FUSE_SELECT,
         SWAP_WHERE_BRANCHES,
         SKIP_BEFORE_SHAPE,
         SKIP_TRANSPOSE_BEFORE_SHAPE,

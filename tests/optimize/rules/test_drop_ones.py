@@ -28,6 +28,14 @@ def test_before(lines, left):
     assert operators(model) == left
 
 
+def test_before_without_a_transpose():
+    """A computed shape, which nothing else merges."""
+    lines = "s = Shape(x) g = Gather(s, i) k = Concat(g, last) {axis = 0} y = Reshape(u, k)"
+    model, fired = apply_rule(DROP_ONES_BEFORE_RESHAPE, before(lines), rtol=0)
+    assert fired == 1
+    assert operators(model) == ["Shape", "Gather", "Concat", "Reshape"]
+
+
 def test_before_with_a_computed_shape():
     """A shape that is computed from other shapes copies no dimension."""
     lines = "s = Shape(u) g = Gather(s, i) k = Concat(g, last) {axis = 0} y = Reshape(t, k)"

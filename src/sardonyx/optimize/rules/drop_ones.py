@@ -1,6 +1,6 @@
 """Leave out dimensions of 1 that come and go around a Reshape.
 
-    Reshape(Transpose(Unsqueeze(x)), shape)              ->      Reshape(Transpose(x), shape)
+    Reshape(Transpose(Unsqueeze(x)), shape)              ->      Reshape(Transpose(x), shape), also without the Transpose
     Squeeze(Reshape(x, Concat(a, …, 1)))                 ->      Reshape(x, Concat(a, …))
 
 as tf2onnx writes products of tensors (Einsum).
@@ -33,12 +33,13 @@ _SHAPE_ARITHMETIC = frozenset(
 
 def _before_pattern(op: PatternBuilder, x: Term, shape: Term) -> Term:
     unsqueezed = op.Unsqueeze(x, op.rest("axes"), _as="unsqueeze", _shared=True)
-    return op.Reshape(op.Transpose(unsqueezed, _as="transpose", _shared=True), shape)
+    return op.Reshape(op.any_of(op.Transpose(unsqueezed, _as="transpose", _shared=True), unsqueezed), shape)
 
 
 def _check_before(match: Match) -> str | list[int]:
-    axes = _axes(match, match.node("unsqueeze"))
-    perm = match.node("transpose").get("perm")
+    node = match.node("unsqueeze")
+    axes, rank = _axes(match, node), len(node.output.shape or ())
+    perm = match.node("transpose").get("perm") if match.has("transpose") else range(rank)
     if axes is None or perm is None:
         return "the axes or the permutation are not known"
     if _may_copy(match, match["shape"]):
