@@ -154,6 +154,13 @@ def test_layers_with_packed_weights():
         assert "MatMulNBitsMlp" not in optimized(given, None) + optimized(given, frozenset())
 
 
+def test_operators_that_are_taken_apart():
+    """Unless a provider prefers them, and never in files."""
+    text = "graph(x: float[n, 64, 1]) -> (y) { s: int64[] = 4 l: int64[] = 16 w: float[16] = ... 1 y = STFT(x, s, w, l) }"
+    assert optimized(text, frozenset(["STFT"])) == optimized(text, None) == ["STFT"]
+    assert "Conv" in optimized(text, frozenset())
+
+
 def test_each_fused_operator_is_asked_for():
     """No rule that fuses takes part unless it is told to."""
     assert set(UNSAVED) <= OPTIONAL - participation(None, {}).enabled

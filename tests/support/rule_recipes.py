@@ -45,6 +45,9 @@ def _packed(operator: str, outputs: str, skip: str) -> str:
 
 
 RECIPES: dict[str, tuple[str, ...]] = {
+    "decompose_stft": (
+        """graph(x: float[n, 64, 1]) -> (y) { s: int64[] = 4 l: int64[] = 16 w: float[16] = ... 1 y = STFT(x, s, w, l) }""",
+    ),
     "dequantize_before_pool": (
         """graph(x: uint8[1, 2, 8, 8]) -> (y) { s: float[] = 0.05 z: uint8[] = 100
         a = MaxPool(x) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} y = DequantizeLinear(a, s, z) }""",

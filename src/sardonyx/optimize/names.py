@@ -120,7 +120,9 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "SkipLayerNormFusion": _SKIP_NORM,
     "SliceConcatToSpaceToDepthFusion": ("fuse_conv_gather", "fuse_space_to_depth"),
     "SimplifiedLayerNormFusion": ("fuse_rms_norm", "fuse_rms_norm_unscaled"),
+    "STFTDecomposition": ("decompose_stft",),
     "TransposeOptimizer": ("merge_transposes", "move_transposes"),
+    "TransposeOptimizer_CPUExecutionProvider": ("move_transposes",),
     "WeightBiasQuantization": ("quantize_bias", "quantize_weights"),
     "WhereDummyDq": ("quantize_where_scalar",),
 }
@@ -130,14 +132,12 @@ _TRAINING = "it is for training, and in no default list of ONNX Runtime's"
 ELSEWHERE: Mapping[str, str] = {
     "BiasDropoutFusion": _TRAINING,
     "FuseFp16InitializerToFp32NodeTransformer": "constant folding does it",
-    "InsertCastTransformer": "the reference provider runs every type",
+    "InsertCastTransformer": "half types are widened once a model is partitioned; session.keep_narrow_floats leaves them",
     "IsInfReduceSumFusion": _TRAINING,
     "MemcpyTransformer": "the partitioner puts copies in, which are always needed",
     "NchwcTransformer": "the CPU provider packs channels when it compiles",
     "NhwcTransformer": "the layout step converts what a provider claims",
     "PropagateCastOps": _TRAINING,
-    "STFTDecomposition": "the reference provider runs STFT itself",
-    "TransposeOptimizer_CPUExecutionProvider": "the layout step does it, for the part of a provider that asks for it",
     "UpstreamGather": _TRAINING,
     "UpstreamReshape": _TRAINING,
 }

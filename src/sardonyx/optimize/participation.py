@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping
 
-__all__ = ["FLOATS", "FUSED", "OPTIONAL", "QUANTIZED", "SEPARATED", "UNSAVED", "Participation", "participation"]
+__all__ = ["DECOMPOSED", "FLOATS", "FUSED", "OPTIONAL", "QUANTIZED", "SEPARATED", "UNSAVED", "Participation", "participation"]
 
 QUANTIZED: Mapping[str, frozenset[str]] = {
     "fuse_dynamic_quantize_matmul": frozenset(["DynamicQuantizeMatMul"]),
@@ -90,6 +90,9 @@ where a provider prefers one, never in files."""
 SEPARATED = {"copy_dequantization": frozenset(["DequantizeLinear", "QuantizeLinear"])}
 """Pass -> the operators that it separates: it takes part where a provider prefers one of them as it is."""
 
+DECOMPOSED = {"decompose_stft": frozenset(["STFT"])}
+"""Rule -> the operators that it takes apart: it takes part unless a provider prefers one of them, never in files."""
+
 _ASKED_FOR = {
     "approximate_gelu": ("optimization.enable_gelu_approximation", "1"),
     "drop_quantization_pairs": ("session.enable_quant_qdq_cleanup", "1"),
@@ -108,7 +111,7 @@ _ASKED_OFF = {
 """Session config entry that says "1" -> what it leaves out."""
 
 _FUSED_OPERATORS = frozenset(name for made in (*FUSED.values(), *UNSAVED.values()) for name in made)
-OPTIONAL = FLOATS | frozenset(_ASKED_FOR) | frozenset(FUSED) | frozenset(SEPARATED) | frozenset(UNSAVED)
+OPTIONAL = FLOATS | frozenset(DECOMPOSED) | frozenset(_ASKED_FOR) | frozenset(FUSED) | frozenset(SEPARATED) | frozenset(UNSAVED)
 """Rules and passes that take part only where `optimize` is told so by name."""
 
 
@@ -133,6 +136,7 @@ def participation(preferred: Collection[str] | None, entries: Mapping[str, str])
     enabled = {rule for rule, (key, text) in _ASKED_FOR.items() if entries.get(key) == text}
     enabled |= {rule for rule, made in FUSED.items() if preferred is None or not made.isdisjoint(preferred)}
     enabled |= {name for name, wanted in (*SEPARATED.items(), *UNSAVED.items()) if not wanted.isdisjoint(preferred or ())}
+    enabled |= {rule for rule, apart in DECOMPOSED.items() if preferred is not None and apart.isdisjoint(preferred)}
     disabled = {name for key, names in _ASKED_OFF.items() if entries.get(key) == "1" for name in names}
     disabled |= {rule for rule, read in _APART.items() if preferred is None or not read.isdisjoint(preferred)}
     if preferred is not None:

@@ -43,6 +43,7 @@ from sardonyx.optimize.passes.write_older import WRITE_OLDER
 from sardonyx.optimize.report import Report
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules.approximate_gelu import APPROXIMATE_GELU
+from sardonyx.optimize.rules.decompose_stft import DECOMPOSE_STFT
 from sardonyx.optimize.rules.defer_scales import DEFER_SCALES
 from sardonyx.optimize.rules.drop_clip_before_quantization import DROP_CLIP_BEFORE_QUANTIZATION, DROP_RELU_BEFORE_QUANTIZATION
 from sardonyx.optimize.rules.drop_dequantization_before_argmax import DROP_DEQUANTIZATION_BEFORE_ARGMAX
@@ -258,6 +259,7 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_GELU,
         FUSE_GELU_TANH,
         APPROXIMATE_GELU,
+        DECOMPOSE_STFT,
         FUSE_SWISH,
         FUSE_HARD_SWISH,
         FUSE_MISH,
