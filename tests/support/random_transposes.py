@@ -233,7 +233,23 @@ def _blocks(draft: _Draft, x: Value) -> tuple[Value, ...]:
     return draft.node("DepthToSpace", x, blocksize=2, mode=mode) if shape[1] % 4 == 0 else ()
 
 
-_SENSITIVE: tuple[_Step, ...] = (_convolution, _convolution, _pool, _blocks)
+def _branch(draft: _Draft, x: Value) -> tuple[Value, ...]:
+    """One branch is a convolution of what the graph around it makes, perhaps between two transposes."""
+    shape = _shape(x)
+    if len(shape) != 4 or 0 in shape:
+        return ()
+    (total,) = draft.node("ReduceSum", x, keepdims=0)
+    (condition,) = draft.node("Greater", total, draft.small(0))
+    data = draft.node("Transpose", *draft.node("Transpose", x, perm=(0, 2, 3, 1)), perm=(0, 3, 1, 2))[0] if draft.number(2) else x
+    then, other = Graph("then"), Graph("else")
+    weights = draft.constant((shape[1], shape[1], 1, 1))
+    made = then.append(Node("Conv", [data, weights], 1, version=_VERSION))
+    then.add_output(then.append(Node("Clip", [made.output, draft.small(-4), draft.small(4)], 1, version=_VERSION)).output)
+    other.add_output(other.append(Node("Neg", [data], 1, version=_VERSION)).output)
+    return draft.node("If", condition, then_branch=then, else_branch=other)
+
+
+_SENSITIVE: tuple[_Step, ...] = (_convolution, _convolution, _pool, _blocks, _branch)
 
 _STEPS: tuple[_Step, ...] = (_unary, _clip, _binary, _binary, _where, _concat, _split, _reduce, _arg, _hardmax, _unsqueeze,
                              _squeeze, _slice, _gather, _pad, _tile, _expand, _resize, _reshape, _reshape, _shape_of, _quantize,
