@@ -130,7 +130,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 
 _TRAINING = "it is for training, and in no default list of ONNX Runtime's"
 ELSEWHERE: Mapping[str, str] = {
-    "BiasDropoutFusion": _TRAINING,
+    "BiasDropoutFusion": "Dropout, which it is about, does nothing in inference and goes",
     "FuseFp16InitializerToFp32NodeTransformer": "constant folding does it",
     "InsertCastTransformer": "half types are widened once a model is partitioned; session.keep_narrow_floats leaves them",
     "IsInfReduceSumFusion": _TRAINING,
