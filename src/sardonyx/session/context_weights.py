@@ -38,6 +38,7 @@ def names_by_content(path: Path, options: SessionOptions) -> dict[bytes, str]:
             found[block_key(bytes_of(tensor.numpy()))] = name
         if tensor.size_bytes >= _LEAST_BYTES and tensor.dtype in _NARROW:
             found[block_key(bytes_of(tensor.numpy().astype(np.float32)))] = name
+        tensor.release()
     return found
 
 

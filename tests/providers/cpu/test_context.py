@@ -89,6 +89,17 @@ def test_weights_are_kept_packed_and_not_as_they_are(target: Target) -> None:
     assert len(file.arrays) == 3
 
 
+def test_weights_are_not_packed_again_to_be_saved(target: Target) -> None:
+    """Those that the program has are kept: the very same bytes are written, also where they are other ones."""
+    part = _partition(_PRODUCT)
+    provider = create({"intra_op_num_threads": "1"})
+    program = provider.compile(part, lambda inner: pytest.fail(f"{inner!r} is no body"))
+    assert provider.save(part, program) == save_program(target, 1, part)
+    marked = [np.full_like(array, 7) for array in program.packs]
+    file = read_program(memoryview(save_program(target, 1, part, marked)))
+    assert [(array == 7).all() for array in file.arrays[-len(marked) :]] == [True]
+
+
 def test_loading_compiles_and_packs_nothing(target: Target) -> None:
     """No object is looked for outside of the file."""
     content = save_program(target, 1, _partition(_PRODUCT))

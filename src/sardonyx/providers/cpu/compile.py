@@ -60,7 +60,7 @@ def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: 
     kernels, engines = library_for(low.target).compile({step.symbol: low.writers[step.symbol] for step in steps}, cache)
     storage = Storage(steps, lowered.inputs, [buffer.root for buffer in outputs])
     low.forget()
-    return CpuProgram(partition.inputs, outputs, storage, kernels, engines, runner, low.threads)
+    return CpuProgram(partition.inputs, outputs, storage, kernels, engines, runner, low.threads, low.packs)
 
 
 def _joins(outputs: set[Value], group: Group, node: Node, value: Value) -> bool:

@@ -8,7 +8,7 @@ The objects are good for the sources that wrote them (the edition) and for proce
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -55,9 +55,18 @@ def compatibility_of(target: Target, text: str) -> Compatibility:
     return Compatibility.EP_SUPPORTED_OPTIMAL if is_best else Compatibility.EP_SUPPORTED_PREFER_RECOMPILATION
 
 
-def save_program(target: Target, threads: int, partition: Partition, *, packed: bool = True) -> bytes:
-    """The bytes of `partition` compiled for `target`, with its weights packed or as they are."""
-    low = Lowering(target, threads)
+def save_program(target: Target, threads: int, partition: Partition, packs: Sequence[Array] | None = None, *,
+                 packed: bool = True) -> bytes:  # fmt: skip
+    """The bytes of `partition` compiled for `target`.
+
+    Args:
+        target: what it was compiled for.
+        threads: how many threads it runs on.
+        partition: what was compiled.
+        packs: its weights, as they were packed; None packs them here.
+        packed: whether they are kept so, else as they are in the model.
+    """
+    low = Lowering(target, threads, None if packs is None else Kept(packs, ()))
     lowered = lower_partition(low, partition)
     objects = _Objects()
     Engine(target, cache=objects).add_kernels({step.symbol: low.writers[step.symbol] for step in lowered.steps}, edition())

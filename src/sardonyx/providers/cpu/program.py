@@ -13,6 +13,7 @@ from sardonyx.codegen import driver
 from sardonyx.codegen.driver import Driver, StepTable
 from sardonyx.codegen.jit import Engine
 from sardonyx.config import LIMITS
+from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.ir import Shape, Value
 from sardonyx.provider import Bound, TensorSpec, check_cancelled
@@ -41,7 +42,7 @@ class CpuProgram:
     makes_outputs = False
 
     def __init__(self, inputs: Sequence[Value], outputs: Sequence[Buffer], storage: Storage, kernels: Mapping[str, int],
-                 engines: Sequence[Engine], runner: Driver, threads: int) -> None:  # fmt: skip
+                 engines: Sequence[Engine], runner: Driver, threads: int, packs: Sequence[Array] = ()) -> None:  # fmt: skip
         """Make a program of lowered steps.
 
         Args:
@@ -52,7 +53,9 @@ class CpuProgram:
             engines: what holds the kernels, kept alive.
             runner: the driver.
             threads: how many threads a run may use.
+            packs: the weights that were packed for it, in order.
         """
+        self.packs = packs
         self._names = [value.name or "an inner value" for value in inputs]
         self._shapes: list[Shape] = [value.shape or () for value in inputs]
         self._outputs = list(outputs)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
 from sardonyx import config
 from sardonyx.codegen.processors import available_processors
 from sardonyx.codegen.target import Target, host_target
+from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
@@ -59,8 +60,8 @@ class CpuProvider:
         return make_program(partition, low, lower_partition(low, partition), driver_for(self._target))
 
     def save(self, partition: Partition, program: Program) -> bytes:
-        """The bytes of a partition that was compiled; it is lowered anew, so `program` itself is not looked at."""
-        return save_program(self._target, self._threads, partition)
+        """The bytes of a partition that was compiled; it is lowered anew, with the weights that `program` has packed."""
+        return save_program(self._target, self._threads, partition, _packs_of(program))
 
     def load(self, partition: Partition, content: memoryview) -> CpuProgram:
         """The program of saved bytes: no kernel is compiled, and no weight that was saved packed is packed."""
@@ -68,7 +69,7 @@ class CpuProvider:
 
     def save_weightless(self, partition: Partition, program: Program) -> bytes:
         """What `save` returns, with weights as they are: they are packed whenever it is loaded."""
-        return save_program(self._target, self._threads, partition, packed=False)
+        return save_program(self._target, self._threads, partition, _packs_of(program), packed=False)
 
     @property
     def hardware_architecture(self) -> str:
@@ -82,6 +83,10 @@ class CpuProvider:
     def compatibility(self, info: str) -> Compatibility:
         """Optimal for this target; to be compiled again for a lower one that this processor runs; else unsupported."""
         return compatibility_of(self._target, info)
+
+
+def _packs_of(program: Program) -> Sequence[Array] | None:
+    return program.packs if isinstance(program, CpuProgram) else None
 
 
 def create(options: Mapping[str, str]) -> CpuProvider:
