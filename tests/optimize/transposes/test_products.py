@@ -28,7 +28,7 @@ def _fed_by_image(body: str, *, opset: int = 21, between_layouts: bool = True) -
     for held in (before, after):
         for value in held.graph.initializers.values():
             if value.constant is not None and value.constant.size > 70:
-                numbers = np.random.default_rng(1).integers(-4, 5, value.constant.shape)
+                numbers = abs(np.random.default_rng(1).integers(-4, 5, value.constant.shape))
                 value.constant = Tensor.from_array(numbers.astype(value.constant.numpy().dtype))
     infer_graph(after)
     push_transposes(after.graph, set(after.graph), between_layouts=between_layouts)
@@ -70,6 +70,22 @@ def test_quantized_rows_are_reordered_as_integers() -> None:
         p: int8[72, 3] = ... 1 k: float[3] = [0.5, 1, 2] w = DequantizeLinear(p, k) {{axis = 1}}
         y = MatMul(d, w)"""
     assert sorted(operators(_fed_by_image(body))) == ["DequantizeLinear", "DequantizeLinear", "MatMul", "QuantizeLinear", "Reshape"]
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        "QLinearMatMul(f, s, z, p, k, pz, s, z)",
+        "MatMulInteger(f, p, z, pz)",
+        "com.microsoft.QGemm(f, s, z, p, k, pz, _, s, z)",
+        "com.microsoft.QGemm(f, s, z, pt, k, pz, _, s, z) {transB = 1}",
+    ],
+)
+def test_integers_are_weights_too(product: str) -> None:
+    """Of quantized products, with a scale and a zero point for each column."""
+    body = f"""s: float[] = 0.5 z: uint8[] = 1 p: uint8[72, 3] = ... 1 pt: uint8[3, 72] = ... 2 k: float[3] = [0.5, 1, 2]
+        pz: uint8[3] = [1, 2, 3] q = QuantizeLinear(t, s, z) f = Flatten(q) y = {product}"""
+    assert operators(_fed_by_image(body)) == ["QuantizeLinear", "Reshape", product.partition("(")[0].rpartition(".")[2]]
 
 
 @pytest.mark.parametrize(
