@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from support.models import model
 
 import sardonyx as ort
 from sardonyx import errors
+from sardonyx.codegen import elf
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.trace import observe
 
@@ -238,6 +241,22 @@ def test_a_file_may_grow_while_it_is_read(source: Path) -> None:
     for left, right in zip(session.run(None, _feed()), expected, strict=True):
         np.testing.assert_array_equal(left, right)
     assert _load(path).run(None, _feed())[0].shape == _load(other).run(None, _feed())[0].shape
+
+
+@pytest.mark.skipif(not elf.is_supported(), reason="objects are linked by LLVM here")
+def test_no_compiler_is_even_loaded(source: Path) -> None:
+    """Without a cache, in a fresh process; the user's word stands for the key."""
+    path = _write(source)
+    code = """if True:
+        import sys, sardonyx
+        options = sardonyx.SessionOptions()
+        options.add_session_config_entry("session.trust_compiled_context", "1")
+        sardonyx.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+        print([name for name in sys.modules if name.startswith("llvmlite")])
+    """
+    places = {"PYTHONPATH": ":".join(sys.path), "SARDONYX_CACHE_DIR": ""}
+    done = subprocess.run([sys.executable, "-c", code, str(path)], check=True, env=places, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_loading_is_traced_for_each_partition(source: Path) -> None:
