@@ -43,10 +43,10 @@ def test_recurrent_weights():
 
 @pytest.mark.parametrize("body", [
     "w: uint8[3, 4] = ... 1 y = MatMulInteger(x, w)", "y = MatMulInteger(x, u)",
-    "w: int8[3, 4] = ... 1 y = MatMulInteger(x, w, _, o)",
+    "w: int8[3, 4] = ... 1 y = MatMulInteger(x, w, _, o)", "w: int8[4, 2] = ... 1 y = MatMulInteger(u, w)",
     "w: int8[3, 4] = ... 1 d = MatMulInteger(x, w) m = Abs(w) y = Identity(d)",
 ])  # fmt: skip
 def test_declines(body):
-    """Weights that are uint8, computed, or read by others; zero points that are computed."""
+    """Weights that are uint8, computed, read by others or multiplied by int8; zero points that are computed."""
     given = f"graph(x: uint8[2, 3], u: int8[3, 4], o: int8[]) -> (y) {{ {body} }}"
     assert not apply_pass(STORE_WEIGHTS_AS_UINT8, given)[1]

@@ -30,6 +30,9 @@ _WEIGHTS: Mapping[tuple[str, str], tuple[tuple[int, int], ...]] = {
 }
 """Operator -> which inputs are weights of one type, each with the input that is its zero point."""
 
+_ACTIVATIONS = (DataType.FLOAT, DataType.FLOAT16, DataType.UINT8)
+"""What is multiplied by the weights, or quantized to uint8 for that."""
+
 
 class _StoreWeightsAsUint8:
     """Add 128 to int8 weights and their zero points.
@@ -41,9 +44,10 @@ class _StoreWeightsAsUint8:
     in 16 bits, where they overflow, but not those of uint8 and uint8; the session option `session.x64quantprecision` = "1" asks
     for it, as in onnxruntime.
 
-    Left alone: weights, and zero points, that are no constants; weights that other nodes read too.
+    Left alone: weights, and zero points, that are no constants; weights that other nodes read too; products with int8, which do not
+    overflow, and for which onnxruntime has no kernels then.
 
-    Holds before: nothing. Cost: O(nodes), and one pass over the weights.
+    Holds before: shapes inferred. Cost: O(nodes), and one pass over the weights.
     """
 
     name = "store_weights_as_uint8"
@@ -65,7 +69,8 @@ STORE_WEIGHTS_AS_UINT8: Pass = _StoreWeightsAsUint8()
 def _is_signed(node: Node, overridable: frozenset[Value]) -> bool:
     """Whether all weights of a node are int8 and may be replaced."""
     places = _WEIGHTS.get((node.domain, node.op_type), ())
-    return bool(places) and all(
+    x = node.input(0)
+    return bool(places) and x is not None and x.dtype in _ACTIVATIONS and all(
         _is_own(node.input(weights), overridable) and _is_constant_or_missing(node.input(zero), overridable)
         for weights, zero in places
     )  # fmt: skip
