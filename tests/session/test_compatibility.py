@@ -91,6 +91,12 @@ def test_a_provider_that_is_not_there_says_nothing(compiled: Path) -> None:
     assert _load(compiled, strict=True).get_providers()[0] == CPU
 
 
+def test_what_holds_no_programs_needs_none_that_suit(compiled: Path) -> None:
+    """Its metadata may come from another model."""
+    plain = compiled.with_name("model.onnx")
+    assert _load(_with_info(plain, "another one"), strict=True).run(None, {"x": [1.0, -1.0]})[0].tolist() == [1, 0]
+
+
 @pytest.mark.skipif(len(available_levels()) < 2, reason="there is one level only")
 def test_a_model_for_a_lower_processor_runs_unless_that_is_forbidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is reported, and an error where the option says so."""

@@ -15,6 +15,8 @@ from typing import Any
 
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.ir import Model
+from sardonyx.ir.walk import all_nodes
+from sardonyx.partition.contexts import is_context
 from sardonyx.provider import Compatibility, DescribesPrograms, JudgesPrograms, Provider
 from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.providers import blaming, get_available_providers, make_providers
@@ -70,21 +72,27 @@ def check_compatibility(model: Model, options: SessionOptions, providers: Sequen
             session.fail_on_suboptimal_compiled_model is set.
     """
     is_strict = config_flag(options, "session.fail_on_suboptimal_compiled_model")
-    for provider in providers:
-        info = _info_of(model, provider.name)
-        found = Compatibility.EP_NOT_APPLICABLE if info is None else _judged(provider, info)
-        if found is Compatibility.EP_UNSUPPORTED:
+    told = [(provider, info) for provider in providers if (info := _info_of(model, provider.name)) is not None]
+    compiled = {str(node.get("source", "")) for node in all_nodes(model) if is_context(node)} if told else set()
+    for provider, info in told:
+        if provider.name in compiled:
+            _check(provider, info, is_strict=is_strict)
+
+
+def _check(provider: Provider, info: str, *, is_strict: bool) -> None:
+    found = _judged(provider, info)
+    if found is Compatibility.EP_UNSUPPORTED:
+        raise Fail(
+            f"the compiled model is not supported by {provider.name}: {_difference(provider, info)}; compile the original "
+            "model anew, for a lower processor with SARDONYX_ISA set there"
+        )
+    if found is Compatibility.EP_SUPPORTED_PREFER_RECOMPILATION:
+        event("context.suboptimal", provider=provider.name, info=info)
+        if is_strict:
             raise Fail(
-                f"the compiled model is not supported by {provider.name}: {_difference(provider, info)}; compile the original "
-                "model anew, for a lower processor with SARDONYX_ISA set there"
+                f"the compiled model is suboptimal for {provider.name}: {_difference(provider, info)}; compile the original "
+                "model anew, or leave out session.fail_on_suboptimal_compiled_model"
             )
-        if found is Compatibility.EP_SUPPORTED_PREFER_RECOMPILATION:
-            event("context.suboptimal", provider=provider.name, info=info)
-            if is_strict:
-                raise Fail(
-                    f"the compiled model is suboptimal for {provider.name}: {_difference(provider, info)}; compile the original "
-                    "model anew, or leave out session.fail_on_suboptimal_compiled_model"
-                )
 
 
 def _load(source: Any) -> Model:
@@ -98,9 +106,9 @@ def _info_of(model: Model, name: str) -> str | None:
     return model.metadata.get(f"{METADATA_PREFIX}{name}")
 
 
-def _difference(provider: Provider, info: str | None) -> str:
+def _difference(provider: Provider, info: str) -> str:
     """What it was compiled for, and what this is, as far as they differ: both are texts, or JSON objects of lists of words."""
-    made, own = _entries(info or ""), _entries(provider.compatibility_info() if isinstance(provider, DescribesPrograms) else "")
+    made, own = _entries(info), _entries(provider.compatibility_info() if isinstance(provider, DescribesPrograms) else "")
     told = [f"{key} {_words(made, own, key)}, here {_words(own, made, key)}" for key in made | own if made.get(key) != own.get(key)]
     return f"it was compiled for {'; '.join(told)}"
 
