@@ -52,7 +52,7 @@ def test_masks(mask):
     ({"call": "Attention(x, w, b, _, _, o)"}, "what is added to the scores is"),
     ({"attributes": "num_heads = 2, qkv_hidden_sizes = [8, 8, 8]"}, "not of one size"),
     ({"call": "Attention(x, w, b, o)"}, "the mask is (n, s, s)"),
-    ({"kind": "float16"}, "x is float16"),
+    ({"kind": "double"}, "expected float or float16"),
 ])  # fmt: skip
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""

@@ -67,7 +67,7 @@ def test_queries_that_see_no_key(result, behind, hidden):
 
 
 @pytest.mark.parametrize(("options", "reason"), [
-    ({"inputs": "q, k, v, u"}, "no match"), ({"kind": "float16"}, "expected float"),
+    ({"inputs": "q, k, v, u"}, "no match"), ({"kind": "double"}, "expected float or float16"),
     ({"inputs": "q, kh, v"}, "lie as the values do"),
     ({"attributes": "num_heads = 2, unidirectional = 1"}, "it is causal"),
     ({"inputs": "q, ks, ks, _, _, ap", "attributes": "num_heads = 2, unidirectional = 1"}, "it is causal, and what"),
@@ -79,6 +79,14 @@ def test_queries_that_see_no_key(result, behind, hidden):
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(EXPAND_MULTI_HEAD_ATTENTION, text(**options))
+
+
+def test_half():
+    """What hides keys is of the type too, and no less than that has it."""
+    body = text("q, k, v, _, m, a", "num_heads = 2, mask_filter_value = -50.0", kind="float16")
+    assert apply_rule(EXPAND_MULTI_HEAD_ATTENTION, body, symbols=SYMBOLS, rtol=4e-3)[1] == 1
+    beyond = text("q, k, v, _, m", "num_heads = 2, mask_filter_value = -1e9", kind="float16")
+    assert "beyond float16" in declines(EXPAND_MULTI_HEAD_ATTENTION, beyond)
 
 
 def test_a_guard_against_other_nan_stays():

@@ -36,7 +36,7 @@ def test_fires_with_the_same_numbers(x, attributes, ids):
 
 @pytest.mark.parametrize(("options", "reason"), [
     ({"attributes": "scale = 2.0"}, "no match"), ({"attributes": "is_packed_batching = 1"}, "no match"),
-    ({"ids": "o"}, "expected a position for each"), ({"kind": "float16"}, "expected float of three"),
+    ({"ids": "o"}, "expected a position for each"), ({"kind": "double"}, "expected float or float16"),
 ])  # fmt: skip
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""

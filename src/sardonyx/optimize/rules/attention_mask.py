@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.optimize.bounds import bounds_of
@@ -165,14 +165,19 @@ def mask_inputs(op: Builder, scores: Scores, *, hides_all: bool, heads: int = 0)
 
 def _hides_all_as_nan(op: Builder, mask: Value) -> Value:
     """A mask whose rows of nothing but -inf, which hide all keys, are NaN."""
-    is_hidden = op.Equal(op.ReduceMax(mask, [-1], _version=_AXES_ARE_INPUTS), np.float32(-math.inf))
-    return op.Where(is_hidden, np.float32(math.nan), mask)
+    is_hidden = op.Equal(op.ReduceMax(mask, [-1], _version=_AXES_ARE_INPUTS), _number(-math.inf, mask))
+    return op.Where(is_hidden, _number(math.nan, mask), mask)
 
 
-def seen_as_added(op: Builder, seen: Value, fill: float) -> Value:
-    """What com.microsoft has as (B, T) of keys that are seen where above 0, as (B, 1, 1, T) of 0 and `fill`."""
+def _number(number: float, like: Value) -> Array:
+    return np.array(number, np.float16 if like.dtype is DataType.FLOAT16 else np.float32)
+
+
+def seen_as_added(op: Builder, seen: Value, fill: float, like: Value) -> Value:
+    """What com.microsoft has as (B, T) of keys, seen where above 0, as (B, 1, 1, T) of 0 and `fill`, of the type of `like`."""
     is_seen = op.Greater(seen, np.array(0, np.int32)) if seen.dtype is DataType.INT32 else seen
-    return op.Where(op.Unsqueeze(is_seen, [1, 2], _version=_UNSQUEEZE_AXES_ARE_INPUTS), np.float32(0), np.float32(fill))
+    wide = op.Unsqueeze(is_seen, [1, 2], _version=_UNSQUEEZE_AXES_ARE_INPUTS)
+    return op.Where(wide, _number(0, like), _number(fill, like))
 
 
 def added_reason(match: Match) -> str | None:
@@ -181,7 +186,10 @@ def added_reason(match: Match) -> str | None:
     Causal attention of com.microsoft hides keys by the least number that there is, where what is added may be as small.
     """
     added, node = match.get("added"), match.node("attention")
-    if attribute_value(node, "unidirectional") and (added is not None or attribute_value(node, "mask_filter_value") < -_LEAST_FILL):
+    fill = attribute_value(node, "mask_filter_value")
+    if node.outputs[0].dtype is DataType.FLOAT16 and fill < float(np.finfo(np.float16).min):
+        return "what hides keys is beyond float16"
+    if attribute_value(node, "unidirectional") and (added is not None or fill < -_LEAST_FILL):
         return "it is causal, and what else is added to the scores may be as small"
     return None if added is None or len(added.shape or ()) == 4 else f"what is added to the scores is {added.shape}"
 

@@ -10,7 +10,7 @@ with mask (B, T) of keys that are seen where above 0, or (B,) of how many are se
 Left alone:
     former keys and values, rotary embeddings, hidden sizes that differ
     masks of other shapes, or whose shape is not known to be one of these
-    types other than float, weights that are no constant matrix
+    types other than float and float16, weights that are no constant matrix
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sardonyx.ir import Shape, Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.rules.activation import fused_type_reason
 from sardonyx.optimize.rules.attention_guard import guard_reason, guarded, has_guard
 from sardonyx.optimize.rules.attention_mask import added_reason, added_to_scores, seen_as_added
 from sardonyx.optimize.terms import Term, attribute_value
@@ -41,14 +42,14 @@ def _pattern(op: PatternBuilder, x: Term, w: Term) -> Term:
 
 def _check(match: Match) -> str | None:
     x, weights, mask, node = match["x"], match.tensor("w"), match.get("mask"), match.node("attention")
-    if x.dtype is not DataType.FLOAT or x.shape is None or len(x.shape) != 3 or weights is None or len(weights.shape) != 2:
-        return f"x is {x.dtype} {x.shape}, expected float of three dimensions, and a matrix of weights"
+    if x.shape is None or len(x.shape) != 3 or weights is None or len(weights.shape) != 2:
+        return f"x is {x.shape}, expected three dimensions, and a matrix of weights"
     width, heads = weights.shape[1], int(node.get("num_heads"))
     if node.get("qkv_hidden_sizes") or width % (3 * heads):
         return "queries, keys and values are not of one size"
     if mask is not None and mask.shape not in (x.shape[:1], x.shape[:2]):
         return f"the mask is {mask.shape}, expected {x.shape[:1]} or {x.shape[:2]}"
-    return guard_reason(match) or added_reason(match)
+    return fused_type_reason(x) or guard_reason(match) or added_reason(match)
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:
@@ -69,7 +70,7 @@ def _mask(op: Builder, match: Match) -> Value | None:
     mask, hidden = match.get("mask"), None
     if mask is not None:
         seen = mask if _is_whole(mask.shape) else _before(op, mask, match["x"])
-        hidden = seen_as_added(op, seen, attribute_value(match.node("attention"), "mask_filter_value"))
+        hidden = seen_as_added(op, seen, attribute_value(match.node("attention"), "mask_filter_value"), match["x"])
     return added_to_scores(op, match.get("added"), hidden, match.place.overridable, has_guard=has_guard(match))
 
 

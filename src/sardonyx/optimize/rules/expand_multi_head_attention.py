@@ -11,7 +11,7 @@ may be (B, T, H x D) or (B, H, T, D); queries are seen as they are.
 Left alone:
     queries, keys and values in one tensor, keys that lie otherwise than the values, and beams
     causal attention with former keys, or whose queries are not known to be as many as the keys
-    masks of other shapes than (B, T), a bias that is no constant, types other than float
+    masks of other shapes than (B, T), a bias that is no constant, types other than float and float16
     attention whose scores are used
 """
 
@@ -21,11 +21,11 @@ import dataclasses
 
 import numpy as np
 
-from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.rules.activation import fused_type_reason
 from sardonyx.optimize.rules.attention_guard import guard_reason, guarded, has_guard
 from sardonyx.optimize.rules.attention_mask import added_reason, added_to_scores, seen_as_added
 from sardonyx.optimize.terms import Term, attribute_value
@@ -64,13 +64,14 @@ def _check(match: Match) -> str | _Learned:
     q, k, v, heads = match["q"], match["k"], match["v"], int(match.node("attention").get("num_heads"))
     shapes = (q.shape, k.shape, v.shape)
     widths = [width for value in (q, k, v) if (width := _width(value, heads)) is not None]
-    if q.dtype is not DataType.FLOAT or q.shape is None or len(q.shape) != 3 or len({len(shape or ()) for shape in shapes[1:]}) > 1:
-        return f"queries, keys and values are {q.dtype} {shapes}, expected float, and keys that lie as the values do"
+    if q.shape is None or len(q.shape) != 3 or len({len(shape or ()) for shape in shapes[1:]}) > 1:
+        return f"queries, keys and values are {shapes}, expected three dimensions, and keys that lie as the values do"
     if len(widths) < len(shapes):
         return f"{shapes} are not known to hold {heads} heads each"
     has_heads_apart = len(k.shape or ()) == 4
     learned = _Learned(heads, (widths[0], widths[1], widths[2]), has_heads_apart)
-    return guard_reason(match) or _causal_reason(match, learned) or _mask_reason(match) or _bias_reason(match, learned) or learned
+    reason = fused_type_reason(q) or guard_reason(match) or _causal_reason(match, learned) or _mask_reason(match)
+    return reason or _bias_reason(match, learned) or learned
 
 
 def _width(value: Value, heads: int) -> int | None:
@@ -145,7 +146,8 @@ def _biased(op: Builder, match: Match, learned: _Learned) -> tuple[Value, Value,
 
 def _mask(op: Builder, match: Match) -> Value | None:
     seen, added = match.get("seen"), match.get("added")
-    hidden = None if seen is None else seen_as_added(op, seen, attribute_value(match.node("attention"), "mask_filter_value"))
+    fill = attribute_value(match.node("attention"), "mask_filter_value")
+    hidden = None if seen is None else seen_as_added(op, seen, fill, match["q"])
     return added_to_scores(op, added, hidden, match.place.overridable, has_guard=has_guard(match))
 
 

@@ -7,18 +7,18 @@ ids are (B, S), or (1,) for positions from there on.
 Left alone:
     a scale, batches that are packed
     ids of other shapes, x of other ranks than three and four, heads of unknown number
-    types other than float
+    types other than float and float16
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.rules.activation import fused_type_reason
 from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_ROTARY_EMBEDDING"]
@@ -35,10 +35,13 @@ def _pattern(op: PatternBuilder, x: Term, ids: Term, cos: Term, sin: Term) -> Te
 
 def _check(match: Match) -> str | int:
     x, ids, angles = match["x"], match["ids"].shape, match["cos"].shape
-    if x.dtype is not DataType.FLOAT or x.shape is None or len(x.shape) not in (3, 4):
-        return f"x is {x.dtype} {x.shape}, expected float of three or four dimensions"
+    if x.shape is None or len(x.shape) not in (3, 4):
+        return f"x is {x.shape}, expected three or four dimensions"
     if ids not in (x.shape[0:1] + _length(x), (1,)) or angles is None or len(angles) != 2 or not isinstance(angles[1], int):
         return f"positions are {ids}, angles {angles}; expected a position for each of x, or one, and a table"
+    reason = fused_type_reason(x)
+    if reason is not None:
+        return reason
     heads, width = match.root.get("num_heads", 0), x.shape[-1]
     if len(x.shape) == 4 or heads:
         return int(heads)
