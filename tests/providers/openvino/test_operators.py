@@ -61,3 +61,22 @@ def test_grouped_heads_of_open_sizes_are_left_to_others(sizes: str, differs: boo
     """Where OpenVINO loses the queries' sizes on the way, it takes the keys' heads for the result's."""
     reason = _reason(f"graph(q: float[{sizes}, 4], k: float[b, 2, t, 4]) -> (y: float[{sizes}, 4]) {{\ny = Attention(q, k, k)\n}}")
     assert (reason is not None) == differs
+
+
+@pytest.mark.parametrize(("shape", "axes", "made", "differs"), [
+    ("n, 2, 4", "2", "n, 2, 1", True), ("5, 2, 4", "0", "1, 2, 4", True),
+    ("n, 2, 4", "1", "n, 1, 4", False), ("n, 1, 4", "2", "n, 1, 1", False), ("n, t, 4", "2", "n, t, 1", False),
+    ("n, 2, 4, 4", "2", "n, 2, 1, 4", False),
+])  # fmt: skip
+def test_reductions_that_keep_the_channels_of_matrices_are_left_to_others(shape: str, axes: str, made: str, differs: bool) -> None:
+    """OpenVINO adds a constant that has a value for each channel to other channels there."""
+    reason = _reason(f"graph(x: float[{shape}]) -> (y: float[{made}]) {{\nk: int64[1] = [{axes}]\ny = ReduceSum(x, k)\n}}")
+    assert (reason is not None) == differs
+
+
+@pytest.mark.parametrize(("name", "ceil", "differs"), [("AveragePool", 0, False), ("AveragePool", 1, True), ("LpPool", 1, True)])
+def test_averages_whose_size_is_rounded_up_are_left_to_others(name: str, ceil: int, differs: bool) -> None:
+    """OpenVINO counts padding beyond the end."""
+    attributes = f"kernel_shape = [2], ceil_mode = {ceil}"
+    reason = _reason(f"graph(x: float[1, 2, 8]) -> (y: float[1, 2, 7]) {{ y = {name}(x) {{{attributes}}} }}")
+    assert (reason is not None) == differs

@@ -99,3 +99,10 @@ def test_inputs_that_are_not_dense_live_as_long_as_the_run() -> None:
         x = np.random.default_rng(seed).standard_normal((16, 32, 64), np.float32).T
         (y,) = run(program, x)
         assert np.array_equal(y, x.reshape(64, 512))
+
+
+def test_outputs_of_other_sizes_than_expected_are_an_error() -> None:
+    """What OpenVINO leaves of a tensor is not taken for all of it."""
+    program = compiled("graph(x: float[n, 3]) -> (y: float[n, 3]) { y = Relu(x) }")
+    with pytest.raises(errors.EPFail, match=r"OpenVINO gave .* for the outputs \[\(9, 3\)\] of partition part_0"):
+        program.run(program.bind(((2, 3),)), [np.zeros((2, 3), np.float32)], [np.zeros((9, 3), np.float32)], None)

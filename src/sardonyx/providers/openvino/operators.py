@@ -1,7 +1,6 @@
 """What is known of operators before OpenVINO is asked: where integers may stand, and what it computes in another way.
 
-OpenVINO computes doubles as floats, 64-bit integers in 32 bits, and arithmetic of short integers as it sees fit. So integers may
-pass where they are only moved, or where they count and index; all arithmetic is on floats and booleans.
+OpenVINO computes doubles as floats, integers in 32 bits or as it sees fit: these pass where they are only moved, count or index.
 """
 
 from __future__ import annotations
@@ -38,8 +37,13 @@ def _is_other_attention(node: Node) -> bool:
 
 def _is_other_resize(node: Node) -> bool:
     aligns = node.get("coordinate_transformation_mode", "") == "align_corners" and node.input(3) is None
-    keeps = node.get("keep_aspect_ratio_policy", "stretch") != "stretch"
-    return aligns or keeps or bool(node.get("antialias", 0) or node.get("exclude_outside", 0))
+    others = node.get("antialias", 0), node.get("exclude_outside", 0), node.get("keep_aspect_ratio_policy", "stretch") != "stretch"
+    return aligns or any(others)
+
+
+def _keeps_channels(node: Node) -> bool:
+    shape, made = ((value and value.shape) or () for value in (node.inputs[0], node.outputs[0]))
+    return len(shape) == 3 and isinstance(shape[1], int) and shape[1] != 1 and shape[1] in made
 
 
 _RANDOM = ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
@@ -47,6 +51,8 @@ _DIFFERENT: dict[str, tuple[Callable[[Node], bool], str]] = {
     "Attention": (_is_other_attention, "windows, a past under a causal mask, and grouped heads of open sizes differ"),
     "DFT": (lambda node: True, "its results are less accurate"),
     "NonMaxSuppression": (lambda node: True, "it drops boxes that overlap by the threshold itself"),
+    **dict.fromkeys(("AveragePool", "LpPool"), (lambda node: bool(node.get("ceil_mode", 0)), "rounding up counts padding wrong")),
+    **dict.fromkeys([name for name in _SECOND_INPUT if "Reduce" in name], (_keeps_channels, "constants that follow are mixed up")),
     **dict.fromkeys(_RANDOM, (lambda node: True, "its random numbers are others")),
     **dict.fromkeys(("ReduceMax", "ReduceMin"), (lambda node: True, "its result is finite where all elements are infinite")),
     "Resize": (_is_other_resize, "antialiasing, kept aspect ratios and weights outside differ"),

@@ -12,7 +12,6 @@ from sardonyx.errors import InvalidArgument, NoSuchFile
 __all__ = ["OPTIONS", "settings_of"]
 
 OPTIONS = ("cache_dir", "device_type", "load_config", "num_of_threads", "num_streams", "precision")
-"""The options that there are."""
 
 _HINT, _ACCURATE = "INFERENCE_PRECISION_HINT", {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
 _PRECISIONS = {"FP32": _ACCURATE, "FP16": {_HINT: "f16"}, "BF16": {_HINT: "bf16"}, "ACCURACY": _ACCURATE}

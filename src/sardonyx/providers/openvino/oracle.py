@@ -87,9 +87,8 @@ def first_line(error: Exception) -> str:
 
 
 def _reason_against(node: Node, versions: Mapping[str, int]) -> str | None:
-    if not has_same_meaning(node, versions[node.domain]):
-        return f"it means something else under version {versions[node.domain]}, that of the model"
-    return reason_against(node)
+    version = versions[node.domain]
+    return reason_against(node) if has_same_meaning(node, version) else f"it means something else under version {version}"
 
 
 def _question(node: Node, versions: Mapping[str, int]) -> _Question:
@@ -125,8 +124,7 @@ def _query(models: Sequence[Any], device: str) -> list[str | None]:
         for operation in model.get_ops():
             operation.friendly_name = f"{index}/{operation.get_type_name()}/{operation.friendly_name}"
     results = [result for model in models for result in model.get_results()]
-    parameters = [parameter for model in models for parameter in model.get_parameters()]
-    joined = openvino.Model(results, parameters, "questions")
+    joined = openvino.Model(results, [parameter for model in models for parameter in model.get_parameters()], "questions")
     supported = core().query_model(joined, device)
     missing = [operation.friendly_name.split("/") for operation in joined.get_ops() if operation.friendly_name not in supported]
     reasons = {int(index): f"OpenVINO has no {kind} for it on {device}" for index, kind, *_ in missing}

@@ -23,10 +23,7 @@ class OpenVinoProgram:
     """Runs a compiled model; any number of threads may bind and run it at a time, each on an inference request of its own."""
 
     def __init__(self, name: str, compiled: Any, inputs: Signature, outputs: Signature, weights: Sequence[Array] = ()) -> None:
-        """Make a program of an openvino.CompiledModel, which is Any so that naming it imports nothing.
-
-        Where sizes of `outputs` do not follow from those of `inputs`, OpenVINO makes them; `weights` are memory that it refers to.
-        """
+        """Make a program of an openvino.CompiledModel, Any so that naming it imports nothing, which refers to `weights`."""
         self._name, self.compiled, self._weights = name, compiled, weights
         self._inputs, self._outputs = inputs, outputs
         solvable = {dim.name for _, shape in inputs for dim in shape if isinstance(dim, Expr) and dim.name is not None}
@@ -37,28 +34,29 @@ class OpenVinoProgram:
         """Fix the sizes of the outputs."""
         if self.makes_outputs:
             return Bound((None,) * len(self._outputs))
-        sizes: dict[str, int] = {}
-        for (_, declared), given in zip(self._inputs, shapes, strict=True):
-            pairs = zip(declared, given or (), strict=True)
-            sizes.update((dim.name, size) for dim, size in pairs if isinstance(dim, Expr) and dim.name is not None)
+        pairs = [pair for item, given in zip(self._inputs, shapes, strict=True) for pair in zip(item[1], given or (), strict=True)]
+        sizes = {dim.name: size for dim, size in pairs if isinstance(dim, Expr) and dim.name is not None}
         return Bound(tuple(TensorSpec(dtype, tuple(evaluate(dim, sizes) for dim in shape)) for dtype, shape in self._outputs))
 
     def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
         """Infer, without the GIL; raises EPFail with what OpenVINO says."""
         check_cancelled()
+        dense = [np.require(array, requirements="C") for array in inputs]  # a tensor does not keep its memory alive
         try:
             request = self._request()
-            dense = [np.require(array, requirements="C") for array in inputs]  # a tensor does not keep its memory alive
             for index, array in enumerate(dense):
                 request.set_input_tensor(index, as_tensor(array))
-            made = [self._empty(index) for index in range(len(self._outputs))] if self.makes_outputs else []
-            for index, tensor in enumerate(made or map(as_tensor, outputs)):
+            made = [self._empty(index) if self.makes_outputs else as_tensor(outputs[index]) for index in range(len(self._outputs))]
+            for index, tensor in enumerate(made):
                 request.set_output_tensor(index, tensor)
-            request.infer()
+            request.infer(share_outputs=True)  # else it copies what it gives out
         except RuntimeError as error:
             raise EPFail(f"OpenVINO failed to run partition {self._name}: {first_line(error)}") from error
+        if not self.makes_outputs and [tensor.size for tensor in made] != [array.size for array in outputs]:
+            raise EPFail(f"OpenVINO gave {made} for the outputs {[array.shape for array in outputs]} of partition {self._name}")
         self._idle.append(request)
-        return [tensor.data.view(dtype.numpy) for tensor, (dtype, _) in zip(made, self._outputs, strict=True)] if made else outputs
+        dtypes = [dtype.numpy for dtype, _ in self._outputs]
+        return [one.data.view(dtype) for one, dtype in zip(made, dtypes, strict=True)] if self.makes_outputs else outputs
 
     def _request(self) -> Any:
         try:

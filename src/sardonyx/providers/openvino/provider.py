@@ -18,7 +18,6 @@ from sardonyx.providers.openvino.tensors import is_large, share_constants, signa
 __all__ = ["NAME", "OpenVinoProvider", "create"]
 
 NAME = "OpenVINOExecutionProvider"
-"""The provider's name."""
 
 
 class OpenVinoProvider:
