@@ -170,16 +170,17 @@ def _large(source: Path) -> None:
     onnx_format.save(model(text.replace("Relu", "Tanh")), source.with_name("second.onnx"))
 
 
-def test_sessions_that_share_write_equal_weights_once(source: Path) -> None:
-    """Each model is whole: all are loaded from one file, whichever was first."""
+@pytest.mark.parametrize(("weightless", "most_bytes"), [("0", 1.7 * 256 * 256 * 4), ("1", 0.7 * 256 * 256 * 4)])
+def test_sessions_that_share_write_equal_weights_once(weightless: str, most_bytes: float, source: Path) -> None:
+    """Each model is whole: all are loaded from one file, whichever was first. It may be without weights, too."""
     _large(source)
     paths = [source, source.with_name("second.onnx")]
     feed = {"x": np.random.default_rng(1).standard_normal((3, 256), dtype=np.float32)}
     expected = [ort.InferenceSession(str(path), providers=[CPU]).run(None, feed)[0] for path in paths]
-    _write(paths[0], ep__share_ep_contexts="1")
-    _write(paths[1], ep__share_ep_contexts="1", ep__stop_share_ep_contexts="1")
+    _write(paths[0], ep__share_ep_contexts="1", ep__enable_weightless=weightless)
+    _write(paths[1], ep__share_ep_contexts="1", ep__stop_share_ep_contexts="1", ep__enable_weightless=weightless)
     (file,) = source.parent.glob("*.bin")
-    assert file.stat().st_size < 1.7 * 256 * 256 * 4
+    assert file.stat().st_size < most_bytes
     for path, result in reversed(list(zip(paths, expected, strict=True))):
         found = _load(path.with_name(f"{path.stem}_ctx.onnx")).run(None, feed)[0]
         np.testing.assert_array_equal(found, result)
