@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sardonyx.optimize.contract import Level, Pass
 from sardonyx.optimize.names import ELSEWHERE, NAMES
-from sardonyx.optimize.participation import DECOMPOSED, FLOATS, FUSED, OPTIONAL, QUANTIZED, SEPARATED, UNSAVED
+from sardonyx.optimize.participation import APART, FLOATS, FUSED, OPTIONAL, QUANTIZED, SEPARATED, UNSAVED
 from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.optimize.passes.write_older import WRITE_OLDER
 from sardonyx.optimize.pipeline import ALWAYS, CLEAN_UP, JOINS, LAST, PASSES, RULES
@@ -38,7 +38,7 @@ options.add_session_config_entry("optimization.disable_specified_optimizers", "f
 
 *integers*, *fused*: takes part where a provider prefers the quantized or fused operators that it makes, and in models that are
 saved; *fused, not saved*: not in these. *asked for*: takes part where a session config entry asks for it; *floats*: where no
-provider prefers quantized operators; *not saved*: in sessions, unless a provider prefers the operator that it takes apart;
+provider prefers quantized operators; *not saved*: in sessions, unless a provider prefers what it takes apart;
 *as it is*: where one prefers QuantizeLinear and DequantizeLinear themselves.
 See decisions [10](decisions/0010-quantized-models-run-in-floats.md) and [16](decisions/0016-fused-operators-come-last.md).
 """
@@ -72,7 +72,7 @@ def last_rows() -> Iterator[tuple[str, str, str]]:
 
 def _kind(name: str, kind: str) -> str:
     kinds = {"floats": FLOATS, "integers": QUANTIZED, "fused": FUSED, "fused, not saved": UNSAVED, "as it is": SEPARATED}
-    kinds |= {"not saved": DECOMPOSED, "asked for": OPTIONAL}
+    kinds |= {"not saved": APART, "asked for": OPTIONAL}
     return next((f"{kind}, *{text}*" for text, names in kinds.items() if name in names), kind)
 
 

@@ -154,6 +154,17 @@ def test_layers_with_packed_weights():
         assert "MatMulNBitsMlp" not in optimized(given, None) + optimized(given, frozenset())
 
 
+def test_queries_of_attention_with_groups():
+    """Who prefers it gets projections and rotations in as few nodes as it takes."""
+    text = """graph(x: float[2, 3, 32], p: int64[2, 3], l: int32[2], t: int32[]) -> (y) { c: float[9, 4] = ... 1
+        s: float[9, 4] = ... 2 a: float[32, 32] = ... 3 b: float[32, 16] = ... 4 d: float[32, 16] = ... 5
+        q = MatMul(x, a) k = MatMul(x, b) v = MatMul(x, d)
+        m = com.microsoft.RotaryEmbedding(q, p, c, s) n = com.microsoft.RotaryEmbedding(k, p, c, s)
+        y = com.microsoft.GroupQueryAttention(m, n, v, _, _, l, t) {num_heads = 4, kv_num_heads = 2} }"""
+    assert optimized(text, frozenset(["GroupQueryAttention"])) == ["MatMul", "GroupQueryAttention"]
+    assert optimized(text, None) == ["MatMul"] * 3 + ["RotaryEmbedding"] * 2 + ["GroupQueryAttention"]
+
+
 def test_operators_that_are_taken_apart():
     """Unless a provider prefers them, and never in files."""
     text = "graph(x: float[n, 64, 1]) -> (y) { s: int64[] = 4 l: int64[] = 16 w: float[16] = ... 1 y = STFT(x, s, w, l) }"

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping
 
-__all__ = ["DECOMPOSED", "FLOATS", "FUSED", "OPTIONAL", "QUANTIZED", "SEPARATED", "UNSAVED", "Participation", "participation"]
+__all__ = ["APART", "FLOATS", "FUSED", "OPTIONAL", "QUANTIZED", "SEPARATED", "UNSAVED", "Participation", "participation"]
 
 QUANTIZED: Mapping[str, frozenset[str]] = {
     "fuse_dynamic_quantize_matmul": frozenset(["DynamicQuantizeMatMul"]),
@@ -52,15 +52,17 @@ FUSED: Mapping[str, frozenset[str]] = {
 }
 """Rule -> the fused operators that it makes: it takes part where a provider prefers one of them."""
 
-_APART: Mapping[str, frozenset[str]] = {
+_QUERIES = frozenset(["GroupQueryAttention"])
+APART: Mapping[str, frozenset[str]] = {
+    "decompose_stft": frozenset(["STFT"]),
     "expand_attention": frozenset(["Attention"]),
     "expand_embedding": frozenset(["EmbedLayerNormalization"]),
     "expand_embedding_mask": frozenset(["EmbedLayerNormalization"]),
     "expand_multi_head_attention": frozenset(["MultiHeadAttention"]),
     "expand_multi_head_attention_cache": frozenset(["MultiHeadAttention"]),
-    "expand_rotary_embedding": frozenset(["RotaryEmbedding"]),
+    "expand_rotary_embedding": frozenset(["RotaryEmbedding"]) | _QUERIES,
 }
-"""Rule -> the operator of com.microsoft that it takes apart: it takes no part where a provider prefers that, nor in a file."""
+"""Rule -> the operators that it takes apart, or their users: it takes no part where a provider prefers one, nor in a file."""
 
 _AROUND = frozenset(
     ["drop_dequantization_before_argmax", "propagate_dequantization", "propagate_quantization", "quantize_bias", "quantize_weights",
@@ -74,7 +76,6 @@ FLOATS = frozenset(
 )  # fmt: skip
 """What takes part where no provider prefers a quantized operator."""
 
-_QUERIES = frozenset(["GroupQueryAttention"])
 UNSAVED: Mapping[str, frozenset[str]] = {
     "fuse_bias_softmax": frozenset(["BiasSoftmax"]),
     "fuse_matmul_activation": frozenset(["FusedMatMulActivation"]),
@@ -89,9 +90,6 @@ where a provider prefers one, never in files."""
 
 SEPARATED = {"copy_dequantization": frozenset(["DequantizeLinear", "QuantizeLinear"])}
 """Pass -> the operators that it separates: it takes part where a provider prefers one of them as it is."""
-
-DECOMPOSED = {"decompose_stft": frozenset(["STFT"])}
-"""Rule -> the operators that it takes apart: it takes part unless a provider prefers one of them, never in files."""
 
 _ASKED_FOR = {
     "approximate_gelu": ("optimization.enable_gelu_approximation", "1"),
@@ -111,7 +109,7 @@ _ASKED_OFF = {
 """Session config entry that says "1" -> what it leaves out."""
 
 _FUSED_OPERATORS = frozenset(name for made in (*FUSED.values(), *UNSAVED.values()) for name in made)
-OPTIONAL = FLOATS | frozenset(DECOMPOSED) | frozenset(_ASKED_FOR) | frozenset(FUSED) | frozenset(SEPARATED) | frozenset(UNSAVED)
+OPTIONAL = FLOATS | frozenset(_ASKED_FOR) | frozenset(FUSED) | frozenset(SEPARATED) | frozenset(UNSAVED)
 """Rules and passes that take part only where `optimize` is told so by name."""
 
 
@@ -136,9 +134,8 @@ def participation(preferred: Collection[str] | None, entries: Mapping[str, str])
     enabled = {rule for rule, (key, text) in _ASKED_FOR.items() if entries.get(key) == text}
     enabled |= {rule for rule, made in FUSED.items() if preferred is None or not made.isdisjoint(preferred)}
     enabled |= {name for name, wanted in (*SEPARATED.items(), *UNSAVED.items()) if not wanted.isdisjoint(preferred or ())}
-    enabled |= {rule for rule, apart in DECOMPOSED.items() if preferred is not None and apart.isdisjoint(preferred)}
     disabled = {name for key, names in _ASKED_OFF.items() if entries.get(key) == "1" for name in names}
-    disabled |= {rule for rule, read in _APART.items() if preferred is None or not read.isdisjoint(preferred)}
+    disabled |= {rule for rule, read in APART.items() if preferred is None or not read.isdisjoint(preferred)}
     if preferred is not None:
         unwanted = {rule for rule, made in QUANTIZED.items() if made.isdisjoint(preferred)}
         disabled |= unwanted | (_AROUND if len(unwanted) == len(QUANTIZED) else frozenset())
