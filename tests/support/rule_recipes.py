@@ -190,6 +190,16 @@ RECIPES: dict[str, tuple[str, ...]] = {
         f"""graph(a: float[2, 32]) -> (y) {{ w: int4[32, 3] = [{_BLOCKS}] s: float[2, 3] = [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]
         d = DequantizeLinear(w, s) {{axis = 0, block_size = 16}} y = MatMul(a, d) }}""",
     ),
+    "fuse_parallel_convs": (
+        """graph(x: float[2, 4, 6, 5]) -> (y) { w: float[6, 2, 3, 3] = ... 1 v: float[6, 2, 1, 1] = ... 2 b: float[6] = ... 3
+        p = Conv(x, w) {group = 2, pads = [1, 1, 1, 1], strides = [2, 1]} q = Conv(x, v, b) {group = 2, strides = [2, 1]}
+        y = Add(p, q) }""",
+    ),
+    "fuse_parallel_normalization": (
+        """graph(x: float[2, 4, 6, 5]) -> (y) { w: float[4, 2, 3, 1] = ... 1 s: float[4] = ... 2 h: float[4] = ... 3
+        m: float[4] = ... 4 u: float[4] = [0.5, 1.0, 1.5, 2.0] p = Conv(x, w) {group = 2, pads = [1, 0, 1, 0]}
+        q = BatchNormalization(x, s, h, m, u) y = Add(q, p) }""",
+    ),
     "fuse_partial_rotary_embedding": (
         """opset 23
         graph(x: float[b, 5, s, 12], c: float[b, s, 4], n: float[b, s, 4]) -> (y) { z: int64[2] = [8, 4]

@@ -112,6 +112,7 @@ from sardonyx.optimize.rules.fuse_mish import FUSE_MISH
 from sardonyx.optimize.rules.fuse_nbits_bias import FUSE_NBITS_BIAS
 from sardonyx.optimize.rules.fuse_nbits_matmul import FUSE_NBITS_MATMUL
 from sardonyx.optimize.rules.fuse_pad import FUSE_PAD
+from sardonyx.optimize.rules.fuse_parallel_convs import FUSE_PARALLEL_CONVS, FUSE_PARALLEL_NORMALIZATION
 from sardonyx.optimize.rules.fuse_partial_rotary_embedding import FUSE_PARTIAL_ROTARY_EMBEDDING
 from sardonyx.optimize.rules.fuse_pool_flatten import FUSE_POOL_FLATTEN
 from sardonyx.optimize.rules.fuse_quantized_concat import FUSE_QUANTIZED_CONCAT
@@ -202,6 +203,8 @@ RULES: dict[Level, tuple[Rule, ...]] = {
         FUSE_CONV_BATCHNORM,
         FUSE_CONV_MULTIPLY,
         FUSE_CONV_ADD,
+        FUSE_PARALLEL_CONVS,
+        FUSE_PARALLEL_NORMALIZATION,
         FUSE_MATMUL_BATCHNORM,
         FUSE_MATMUL_MULTIPLY,
         FUSE_MATMUL_ADD,

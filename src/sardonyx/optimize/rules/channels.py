@@ -31,9 +31,9 @@ class Affine:
     """What is added to it then, float64 (channels,)."""
 
 
-def normalization(match: Match, channels: int) -> str | Affine:
-    """What the root, a BatchNormalization of "scale", "shift", "mean" and "variance", does; or why that is not known."""
-    node = match.root
+def normalization(match: Match, channels: int, node: Node | None = None) -> str | Affine:
+    """What a BatchNormalization of "scale", "shift", "mean" and "variance" does, the root by default; or why that is not known."""
+    node = match.root if node is None else node
     if node.get("training_mode", 0) or (node.version < 7 and not node.get("is_test", 0)):
         return "the normalization is in training mode"
     statistics = [match.constant(name, channels) for name in ("scale", "shift", "mean", "variance")]
