@@ -44,6 +44,29 @@ def test_a_compiled_file_computes_the_same(source: Path, embed: bool) -> None:
     np.testing.assert_array_equal(_result(path), _result(source))
 
 
+def test_a_model_that_cannot_be_compiled_leaves_the_old_one(source: Path) -> None:
+    """What was compiled before is replaced when all is done."""
+    compiler = ort.ModelCompiler(ort.SessionOptions(), source)
+    compiler.compile_to_file()
+    before = {item.name: item.read_bytes() for item in source.parent.glob("model_ctx*")}
+    compiled = source.read_bytes()
+    source.write_bytes(b"no model")
+    with pytest.raises(errors.InvalidProtobuf):
+        compiler.compile_to_file()
+    assert {item.name: item.read_bytes() for item in source.parent.glob("model_ctx*")} == before
+    source.write_bytes(compiled)
+    compiler.compile_to_file()
+    np.testing.assert_array_equal(_result(source.with_name("model_ctx.onnx")), _result(source))
+
+
+def test_the_original_is_not_replaced(source: Path) -> None:
+    """It is what the compiled one is made anew from."""
+    before = source.read_bytes()
+    with pytest.raises(errors.InvalidArgument, match="would replace the original .*model.onnx'; give it another path"):
+        ort.ModelCompiler(ort.SessionOptions(), source).compile_to_file(source)
+    assert source.read_bytes() == before
+
+
 def test_bytes_hold_all(source: Path) -> None:
     """They load by themselves."""
     compiled = ort.ModelCompiler(ort.SessionOptions(), source.read_bytes()).compile_to_bytes()

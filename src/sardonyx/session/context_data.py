@@ -142,6 +142,8 @@ class ContextOutput:
     """Gets what would lie in files beside the model."""
     locate: Callable[[str, InitializerValue, OrtExternalInitializerInfo | None], OrtExternalInitializerInfo | None] | None = None
     """Is told of each initializer, and says where it has put it; None for into the model."""
+    replaces: bool = False
+    """Whether a model that is there already is replaced, when all is compiled."""
 
 
 def read_by(callback: ReadData, max_size: int, name: str) -> memoryview:

@@ -196,7 +196,7 @@ def context_writer(model: Model, options: SessionOptions, defaults: Mapping[str,
     if not text and model.path is None:
         raise InvalidArgument("ep.context_enable is set, but the model comes from no file; set ep.context_file_path too")
     path = Path(text) if text or model.path is None else model.path.with_name(f"{model.path.stem}_ctx.onnx")
-    if path.exists():
+    if path.exists() and not options.context_output.replaces:
         raise InvalidArgument(f"the context model {str(path)!r} exists; remove it, or set ep.context_file_path to another path")
     stops = config_flag(options, "ep.stop_share_ep_contexts")
     settings = ContextSettings(
@@ -215,6 +215,8 @@ def context_writer(model: Model, options: SessionOptions, defaults: Mapping[str,
 
 
 def _check(settings: ContextSettings) -> None:
+    if settings.source is not None and settings.path.resolve() == settings.source.resolve():
+        raise InvalidArgument(f"the compiled model would replace the original {str(settings.source)!r}; give it another path")
     if settings.leaves_out_weights and settings.source is None:
         raise InvalidArgument("ep.enable_weightless is set, but the model comes from no file where weights could stay; give a path")
     if settings.shares and (settings.embeds or settings.output.write_data is not None):

@@ -62,7 +62,7 @@ class ModelCompiler:
             raise InvalidArgument(f"the model to compile is the path of a file or its bytes, got {input_model_path_or_bytes!r}")
         if get_initializer_location_func is not None and external_initializers_file_path:
             raise InvalidArgument("give external_initializers_file_path or get_initializer_location_func, not both")
-        self._output = ContextOutput(locate=_wrapped(get_initializer_location_func))
+        self._output = ContextOutput(locate=_wrapped(get_initializer_location_func), replaces=True)
         self._model, self._embed, self._flags = input_model_path_or_bytes, embed_compiled_data_into_model, OrtCompileApiFlags(flags)
         self._options = sess_options.copy()
         if graph_optimization_level is not None:
@@ -80,10 +80,8 @@ class ModelCompiler:
             Fail: the file exists, or no node was compiled, and the flags say that this is an error.
         """
         path = self._path_of(output_model_path)
-        if path.exists():
-            if OrtCompileApiFlags.ERROR_IF_OUTPUT_FILE_EXISTS in self._flags:
-                raise Fail(f"the compiled model {str(path)!r} exists; remove it, or leave out ERROR_IF_OUTPUT_FILE_EXISTS")
-            path.unlink()
+        if path.exists() and OrtCompileApiFlags.ERROR_IF_OUTPUT_FILE_EXISTS in self._flags:
+            raise Fail(f"the compiled model {str(path)!r} exists; remove it, or leave out ERROR_IF_OUTPUT_FILE_EXISTS")
         self._compile(path, embed=self._embed)
 
     def set_ep_context_data_write_func(self, write_func: WriteData) -> None:
