@@ -33,6 +33,29 @@ def test_fires_with_the_same_numbers(parts, call, attributes):
     assert (fired, operators(model)) == (1, ["Attention"])
 
 
+@pytest.mark.parametrize(("call", "attributes", "added"), [
+    ("q, k, v", "", ""), ("q, k, v", ", scale = 0.4", ""), ("q, k, v", ", is_causal = 1", ""),
+    ("q, k, v, e", "", "zero: float[] = 0 low: float[] = -9 c = IsNaN(d) e = Where(c, zero, low)"),
+])  # fmt: skip
+def test_attention_of_ai_onnx(call, attributes, added):
+    """Where it means the same."""
+    body = text(f"{added} {PACKED}", call, f"q_num_heads = 2, kv_num_heads = 2{attributes}").replace("com.microsoft.MultiHead", "")
+    model, fired = apply_rule(FUSE_ATTENTION_PROJECTIONS, body, opset="23, com.microsoft 1", symbols=SYMBOLS)
+    assert (fired, operators(model)[-1]) == (1, "Attention")
+    assert list(model.graph)[-1].domain == "com.microsoft"
+
+
+@pytest.mark.parametrize(("call", "attributes", "reason"), [
+    ("q, k, v", "q_num_heads = 2, kv_num_heads = 2, softcap = 2.0", "it has kv_num_heads"),
+    ("q, k, v", "q_num_heads = 2, kv_num_heads = 1", "it has kv_num_heads"),
+    ("q, k, v, d", "q_num_heads = 2, kv_num_heads = 2", "may hide all keys"),
+])  # fmt: skip
+def test_attention_of_ai_onnx_that_means_something_else(call, attributes, reason):
+    """Caps, groups of heads, queries that see no key."""
+    body = text(PACKED, call, attributes).replace("com.microsoft.MultiHead", "")
+    assert reason in declines(FUSE_ATTENTION_PROJECTIONS, body, opset="23, com.microsoft 1")
+
+
 @pytest.mark.parametrize(("options", "reason"), [
     ({"parts": THREE.replace("km = MatMul(x", "km = MatMul(z")}, "not products of one tensor"),
     ({"parts": "q = MatMul(x, wq) k = MatMul(x, wk) v = MatMul(x, wn)"}, "expected one size"),

@@ -4,6 +4,7 @@
     y = MultiHeadAttention(q, k, v, b?, seen?, added?)        ->      y = Attention(x, w, b, seen, _, added), of com.microsoft both
 
     q, k, v = Split(MatMul(x, w) + b)                         ->      the same
+    y = Attention(q, k, v, added?) of ai.onnx                 ->      the same
 
 with or without biases; w has the columns of the three side by side.
 
@@ -12,16 +13,19 @@ Left alone:
     former keys and values, types other than float and float16
     weights that are no constant matrix, or larger than 2^28 elements together
     products and sums that have other users
+    Attention of ai.onnx that means something else: capped scores, masks that may hide all keys or are not known to be for all pairs
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Tensor, Value
+from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.edit import tensor_of
 from sardonyx.optimize.match import Match
@@ -48,13 +52,16 @@ class _Projection:
 
 def _pattern(op: PatternBuilder, q: Term, k: Term, v: Term) -> Term:
     further = (op.optional_constant("bias"), op.optional("seen"), op.optional("added"))
-    return op.MultiHeadAttention(q, k, v, *further, _domain=_MICROSOFT)
+    return op.any_of(op.MultiHeadAttention(q, k, v, *further, _domain=_MICROSOFT), op.Attention(q, k, v, op.optional("added")))
 
 
 def _check(match: Match) -> str | list[_Projection]:
     q, k, v = (match[name] for name in "qkv")
     if q.shape is None or not q.shape == k.shape == v.shape or len(q.shape) != 3:
         return f"queries, keys and values are {q.shape}, {k.shape} and {v.shape}, expected one size of three dimensions"
+    reason = None if match.root.domain else _standard_reason(match)
+    if reason is not None:
+        return reason
     overridable = match.place.overridable
     source = _split_source((q, k, v))
     values = (q, k, v) if source is None else (source,)
@@ -64,6 +71,22 @@ def _check(match: Match) -> str | list[_Projection]:
     if sum(projection.matrix.size for projection in found) > _MOST_ELEMENTS:
         return "the weights are too large"
     return fused_type_reason(found[0].x) or found
+
+
+def _standard_reason(match: Match) -> str | None:
+    """Why Attention of ai.onnx is not that of com.microsoft; None where it is."""
+    node, added = match.root, match.get("added")
+    given = {name for name in node.attributes if node.get(name)}
+    if not given <= {"is_causal", "kv_num_heads", "q_num_heads", "scale"} or node.get("q_num_heads") != node.get("kv_num_heads"):
+        return f"it has {', '.join(sorted(given))}, expected as many heads of each, a scale, and causal or not"
+    if added is None:
+        return None
+    B, S, _ = match["q"].shape or (0, 0, 0)
+    batch, heads, *pairs = added.shape or (0, 0)
+    is_mask = added.dtype is match["q"].dtype and batch in (1, B) and heads in (1, node.get("q_num_heads")) and pairs == [S, S]
+    if not is_mask or node.get("is_causal", 0) or bounds_of(added, match.place.overridable)[0] == -math.inf:
+        return f"the mask is {added.dtype} {added.shape}, or may hide all keys"
+    return None
 
 
 def _split_source(values: tuple[Value, Value, Value]) -> Value | None:
@@ -107,7 +130,11 @@ def _replace(op: Builder, match: Match, found: list[_Projection]) -> Value:
     inputs = [found[0].x, weights, _bias(match, found), match.get("seen"), None, match.get("added")]
     while inputs[-1] is None:
         inputs.pop()
-    return op.Attention(*inputs, _domain=_MICROSOFT, _attributes=match.root.attributes)
+    node = match.root
+    if node.domain:
+        return op.Attention(*inputs, _domain=_MICROSOFT, _attributes=node.attributes)
+    return op.Attention(*inputs, _domain=_MICROSOFT, num_heads=node.get("q_num_heads"), scale=node.get("scale"),
+                        unidirectional=node.get("is_causal") or None)  # fmt: skip
 
 
 def _bias(match: Match, found: list[_Projection]) -> Array:
