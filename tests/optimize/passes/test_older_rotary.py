@@ -8,6 +8,7 @@ from support.optimizing import model_of, operators
 from sardonyx.formats.onnx import load, to_bytes
 from sardonyx.ir.verify import verify
 from sardonyx.optimize.contract import Context
+from sardonyx.optimize.passes.eliminate_dead_nodes import ELIMINATE_DEAD_NODES
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.passes.older_rotary import can_write_rotary
 from sardonyx.optimize.passes.write_older import WRITE_OLDER
@@ -41,9 +42,25 @@ def test_the_same_numbers(call, attributes, further):
     assert operators(again).count("Range") == (0 if "p" in call else 1)
 
 
+def test_angles_for_all_batches():
+    """Batches that are seen as more heads need not be."""
+    text = """graph(h: float[b, 3, s, 8], c: float[1, s, 4], n: float[1, s, 4]) -> (y) { m: int64[4] = [1, -1, 0, 0]
+        k: int64[4] = [-1, 3, 0, 0] r = Reshape(h, m) t = RotaryEmbedding(r, c, n) y = Reshape(t, k) }"""
+    model = model_of(text, "23")
+    INFER_SHAPES.run(model, Context())
+    feeds = random_feeds(model, symbols=SYMBOLS)
+    before = evaluate_model(model, feeds)
+    model.opset_imports[""] = 14
+    assert WRITE_OLDER.run(model, Context())
+    ELIMINATE_DEAD_NODES.run(model, Context())
+    assert operators(model) == ["Reshape", "Reshape", "RotaryEmbedding"]
+    np.testing.assert_allclose(evaluate_model(load(to_bytes(model)), feeds)[0], before[0], rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize(("call", "options", "opset", "can"), [
     ("h, c, n", {}, 14, True), ("h, c, n", {"kind": "float16"}, 14, True), ("h, c, n", {"kind": "double"}, 14, False),
-    ("h, c, n", {}, 10, False), ("x, c, n", {}, 14, False), ("w, c, n", {}, 14, False),
+    ("h, c, n", {}, 10, False), ("x, c, n", {}, 14, False), ("w, c, n", {}, 14, True),
+    ("w, c, n", {"attributes": "rotary_embedding_dim = 8"}, 14, False),
 ])  # fmt: skip
 def test_which_can_be_written(call, options, opset, can):
     """Those of known heads, in types that onnxruntime has kernels for."""
