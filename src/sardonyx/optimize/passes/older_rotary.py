@@ -3,8 +3,8 @@
     RotaryEmbedding(x, cos, sin)                     ->      RotaryEmbedding(x, ids, cos as (B x S, D / 2), sin likewise)
     RotaryEmbedding(x, cos, sin, ids)                ->      RotaryEmbedding(x, ids, cos, sin)
 
-with ids 0, 1, 2 … as (B, S), for angles (B, S, D / 2) of each position of each batch. Angles (1, S, D / 2) are for all batches, by ids that
-are 0, the first: so (B, H, S, D) need not be seen as (1, B x H, S, D).
+with ids 0, 1, 2 … as (B, S), for angles (B, S, D / 2) of each position of each batch. Angles (1, S, D / 2) are for all batches, by
+ids that are 0, the first: so (B, H, S, D) need not be seen as (1, B x H, S, D).
 """
 
 from __future__ import annotations
