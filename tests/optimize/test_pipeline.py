@@ -155,6 +155,20 @@ def test_model_can_be_kept_fit_for_saving():
     assert not set(model.graph.initializers) - {"g"}
 
 
+def test_what_is_not_renamed_is_not_made():
+    """Without `write_older` a model that keeps its opset gets nothing newer."""
+    text = """opset 14
+    graph(q: float[b, 3, s, 8], k: float[b, 3, 8, t], v: float[b, 3, t, 8]) -> (y) {
+        p = MatMul(q, k) w = Softmax(p) y = MatMul(w, v) }"""
+    made = []
+    for disabled in ([], ["write_older"]):
+        model = model_of(text)
+        optimize(model, Level.ALL, evaluate=None, keep_opset=True, disabled=disabled)
+        made.append(operators(model))
+    assert "MultiHeadAttention" in made[0]
+    assert made[1] == ["MatMul", "Softmax", "MatMul"]
+
+
 @pytest.mark.parametrize(("loops", "after"), [(0, ["Neg", "Abs", "Abs"]), (1, ["Neg", "Abs"]), (2, ["Abs"])])
 def test_how_often_levels_repeat(loops, after):
     """What a higher level leaves goes through BASIC again with 1, and with 2 through the higher level too."""

@@ -20,7 +20,7 @@ from sardonyx.ops.infer import infer_node
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.edit import Names, are_placed_apart, inherit_metadata, overridable_values, remove_dead, take_over
 from sardonyx.optimize.match import Match, find_matches
-from sardonyx.optimize.passes.write_older import has_older_name
+from sardonyx.optimize.passes.write_older import WRITE_OLDER, has_older_name
 from sardonyx.optimize.pattern import Pattern, compile_pattern
 from sardonyx.optimize.report import labels
 from sardonyx.optimize.rule import Builder, Rule
@@ -179,7 +179,8 @@ class _Rewriting:
 
     def _is_too_new(self, node: Node) -> bool:
         imported = self._model.opset_imports.get(node.domain, 1)
-        return node.version > imported and not has_older_name(node, imported)
+        is_written = self._watch is None or WRITE_OLDER.name not in self._watch.disabled
+        return node.version > imported and not (is_written and has_older_name(node, imported))
 
     def _put_in_place(self, rule: Rule, match: Match, values: Sequence[Value], builder: Builder) -> None:
         """Make the users of what is replaced read `values`, and remove what nobody reads then."""
