@@ -23,8 +23,8 @@ Left alone:
 
 There must be as many keys as values, as their products need it, and a mask must fit the scores: where only a run shows how many,
 Attention says so. (Written out, a single key that a mask spreads over many values would do, or a single query that it spreads
-over many.) Scores are taken to be finite before the mask: with a guard, scores that
-are NaN give zeros written out and NaN by Attention.
+over many.) Scores are taken to be finite before the mask: with a guard, scores that are NaN give zeros written out and NaN by
+Attention.
 """
 
 from __future__ import annotations

@@ -133,10 +133,10 @@ def _replace(op: Builder, match: Match, learned: _Added) -> Value:
     if weights is None:
         raise ValueError("the weights are no constant")
     name, dtype = match["w"].name, weights.dtype.numpy
-    summed = weights.numpy().astype(np.float64)
-    summed[learned.place] += learned.weights
+    summed = weights.numpy().copy()
+    summed[learned.place] = (summed[learned.place].astype(np.float64) + learned.weights).astype(dtype)
     biases = [array.astype(np.float64) for array in (None if bias is None else bias.numpy(), learned.bias) if array is not None]
-    constants = [op.constant(summed.astype(dtype), f"{name}/summed")]
+    constants = [op.constant(summed, f"{name}/summed")]
     if biases:
         constants.append(op.constant(sum(biases[1:], biases[0]).astype(dtype), f"{name}/bias"))
     return op.Conv(match["x"], *constants, _attributes=node.attributes, _version=node.version)
