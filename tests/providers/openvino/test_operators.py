@@ -80,3 +80,8 @@ def test_averages_whose_size_is_rounded_up_are_left_to_others(name: str, ceil: i
     attributes = f"kernel_shape = [2], ceil_mode = {ceil}"
     reason = _reason(f"graph(x: float[1, 2, 8]) -> (y: float[1, 2, 7]) {{ y = {name}(x) {{{attributes}}} }}")
     assert (reason is not None) == differs
+
+
+def test_normalizers_by_the_largest_are_left_to_others() -> None:
+    """OpenVINO divides rows of negative numbers by another one."""
+    assert "differs" in (_reason("graph(x: float[2, 3]) -> (y: float[2, 3]) { y = ai.onnx.ml.Normalizer(x) }") or "")

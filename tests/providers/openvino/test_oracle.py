@@ -47,3 +47,9 @@ def test_the_first_telling_line_of_an_error_is_kept() -> None:
     text = "Exception from src/a.cpp:1:\nCheck 'x' failed at src/b.cpp:2:\nThe matter.\nMore."
     assert first_line(RuntimeError(text)) == "The matter."
     assert first_line(RuntimeError("")) == "RuntimeError"
+
+
+def test_a_result_of_fixed_size_where_the_graph_s_is_open_is_another() -> None:
+    """OpenVINO reduces along all axes here, whatever the node says."""
+    text = "graph(x: float[b, s, 7]) -> (y: float[b, 1, 1]) { y = ReduceLogSumExp(x) {axes = [1, 2]} }"
+    assert _reasons(text, 17) == ["its output would be f32[1,1,1], not f32[-1, 1, 1]"]

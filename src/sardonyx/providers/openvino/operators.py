@@ -54,7 +54,7 @@ _DIFFERENT: dict[str, tuple[Callable[[Node], bool], str]] = {
     **dict.fromkeys(("AveragePool", "LpPool"), (lambda node: bool(node.get("ceil_mode", 0)), "rounding up counts padding wrong")),
     **dict.fromkeys([name for name in _SECOND_INPUT if "Reduce" in name], (_keeps_channels, "constants that follow are mixed up")),
     **dict.fromkeys(_RANDOM, (lambda node: True, "its random numbers are others")),
-    **dict.fromkeys(("ReduceMax", "ReduceMin"), (lambda node: True, "its result is finite where all elements are infinite")),
+    **dict.fromkeys(("Normalizer", "ReduceMax", "ReduceMin"), (lambda node: True, "the largest negative or infinite one differs")),
     "Resize": (_is_other_resize, "antialiasing, kept aspect ratios and weights outside differ"),
     "SpaceToDepth": (lambda node: node.get("mode", "DCR") != "DCR", "it has the order DCR only"),
     "Tile": (lambda node: all(value is None or value.constant is None for value in node.inputs[1:]), "open repeats go wrong"),

@@ -112,7 +112,7 @@ def _mismatch(model: Any, question: _Question) -> str | None:
         return "it only gives out what it reads"
     for output, (name, sizes) in zip(model.outputs, question.outputs, strict=True):
         kind, shape = output.get_element_type().get_type_name(), output.get_partial_shape()
-        if kind != name or not shape.compatible(openvino.PartialShape(list(sizes))):
+        if kind != name or not shape.compatible(openvino.PartialShape(list(sizes))) or (shape.is_static and -1 in sizes):
             return f"its output would be {kind}{shape}, not {name}{list(sizes)}"
     return None
 
