@@ -8,7 +8,6 @@ from support.optimizing import model_of, operators
 from sardonyx.formats.onnx import load, to_bytes
 from sardonyx.ir.verify import verify
 from sardonyx.optimize.contract import Context
-from sardonyx.optimize.passes.eliminate_dead_nodes import ELIMINATE_DEAD_NODES
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.passes.older_attention import can_write_attention
 from sardonyx.optimize.passes.write_older import WRITE_OLDER
@@ -42,7 +41,6 @@ def written(body, opset, feeds=None):
     for node in model.graph:
         node.version = node.version if node.op_type == "Attention" else min(node.version, opset)
     assert WRITE_OLDER.run(model, Context())
-    ELIMINATE_DEAD_NODES.run(model, Context())
     again = load(to_bytes(model))
     verify(again)
     with np.errstate(invalid="ignore"):

@@ -66,10 +66,11 @@ def _rewrite(model: Model, nodes: Sequence[Node], imported: int) -> None:
     for node in nodes:
         node.version = imported
         builder = Builder(node, model.opset_imports, names.fresh)
-        for old, new in writers[node.op_type](builder, node):
+        replaced = writers[node.op_type](builder, node)
+        for old, new in replaced:
             take_over(old, new, imported)
         inherit_metadata([node], builder.nodes)
-        remove_dead([node])
+        remove_dead([node, *(old.producer for old, _ in replaced if old.producer is not None)])
 
 
 def _write_gelu(node: Node) -> None:
