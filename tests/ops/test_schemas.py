@@ -176,3 +176,10 @@ def test_schemas_without_types_still_refuse_some(op_type: str, dtypes: list[Data
         return
     with pytest.raises(InvalidGraph, match=f'node "n" .*: {problem}'):
         check_types(node, schema)
+
+
+@pytest.mark.parametrize(("version", "since"), [(1, 1), (14, 1), (17, 17), (21, 17)])
+def test_layer_normalization_is_in_every_opset(version, since):
+    """Before the standard had it, as onnxruntime has it, which writes it so."""
+    schema = find_schema("", "LayerNormalization", version)
+    assert (schema.since_version, schema.attributes["axis"].default) == (since, -1)

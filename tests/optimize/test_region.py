@@ -84,3 +84,13 @@ def test_several_outputs_and_captures():
                    lambda op, match: op.outputs("Split", 2, match.nodes[1].output, num_outputs=2))  # fmt: skip
     assert {value.name for value in found.before.graph.inputs} >= {"e", "c"}
     assert [value.name for value in found.before.graph.outputs] == ["y", "z"]
+
+
+def test_a_row_of_counted_places_is_computed():
+    """Numbers that are sliced off a row by a size, as positions are, come from the size in both."""
+    text = """graph(x: int64[n, s], t: float[9, 2]) -> (z) { row: int64[1, 9] = [[0, 1, 2, 3, 4, 5, 6, 7, 8]]
+        zero: int64[1] = [0] one: int64[1] = [1] s = Shape(x) {start = 1, end = 2} p = Slice(row, zero, s, one)
+        g = Gather(t, p) z = Neg(g) }"""
+    pattern, replace = lambda op, g, p: op.Neg(op.Gather(g, p)), lambda op, match: op.Neg(op.Gather(match["g"], match["p"]))
+    found = region(text, pattern, replace)
+    assert [value.name for value in found.inputs] == ["t", "x"]

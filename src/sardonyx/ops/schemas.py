@@ -23,7 +23,7 @@ from sardonyx.ops.schema import (
     place_of,
 )
 from sardonyx.ops.schema_table import table
-from sardonyx.ops.schemas_contrib import CONTRIB_SCHEMAS
+from sardonyx.ops.schemas_contrib import CONTRIB_SCHEMAS, OLDER_SCHEMAS
 
 __all__ = [
     "AttributeSchema",
@@ -42,7 +42,8 @@ __all__ = [
 def find_schema(domain: str, op_type: str, version: int) -> OpSchema | None:
     """The schema of `op_type` in force at opset `version` of `domain`, or None where there is none."""
     domain = "" if domain == "ai.onnx" else domain
-    return CONTRIB_SCHEMAS.get((domain, op_type)) or table().find(domain, op_type, version)
+    key = domain, op_type
+    return CONTRIB_SCHEMAS.get(key) or table().find(domain, op_type, version) or OLDER_SCHEMAS.get(key)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from typing import Any
 from sardonyx.ir import AttributeKind
 from sardonyx.ops.schema import AttributeSchema, OpSchema, ParameterOption, ParameterSchema, TypeConstraint
 
-__all__ = ["CONTRIB_SCHEMAS"]
+__all__ = ["CONTRIB_SCHEMAS", "OLDER_SCHEMAS"]
 
 _UNBOUNDED = 2**31 - 1
 
@@ -24,6 +24,9 @@ _AI_ONNX = """
 SimplifiedLayerNormalization(X:T scale:V) -> Y:V inv_std_var:U? | axis:INT=-1 epsilon:FLOAT=1e-05 stash_type:INT=1
 """
 
+_AI_ONNX_BEFORE_THE_STANDARD = """
+LayerNormalization(X:T Scale:T B:T?) -> Y:T Mean:U? InvStdDev:U? | axis:INT=-1 epsilon:FLOAT=1e-05 stash_type:INT=1
+"""
 
 _MICROSOFT = """
 Attention(input:T weights:T bias:T? mask_index:M? past:T? attention_bias:T? past_sequence_length:M?) -> output:T present:T? |
@@ -224,3 +227,6 @@ def _table(domain: str, text: str) -> dict[tuple[str, str], OpSchema]:
 
 CONTRIB_SCHEMAS: dict[tuple[str, str], OpSchema] = {**_table("", _AI_ONNX), **_table("com.microsoft", _MICROSOFT)}
 """(domain, operator) -> schema. Type constraints list no types: which of them a kernel takes is the provider's to say."""
+
+OLDER_SCHEMAS: dict[tuple[str, str], OpSchema] = _table("", _AI_ONNX_BEFORE_THE_STANDARD)
+"""The same for operators that ONNX Runtime has in operator sets of ai.onnx that are older than the standard's."""

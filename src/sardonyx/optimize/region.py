@@ -4,8 +4,8 @@
     new:       y' = Normalize(d, v)                 after:   graph(d, v) -> (y) { the new nodes }
 
 A rule may read values above the ones that its pattern names; then the nodes on the way from those to the pattern belong to
-`before`. Arithmetic on shapes (a target of Reshape, say) is computed in both from what it is made of: random numbers make no
-shape.
+`before`. Arithmetic on shapes (a target of Reshape, places that are counted) is computed in both from what it is made of: random
+numbers make no shape.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _shape_nodes(sources: Iterable[Value]) -> set[Node]:
 def _is_shape(value: Value) -> bool:
     if value.producer is None or (value.producer.op_type == "Constant" and not value.producer.domain):
         return value.producer is not None
-    if value.dtype not in (DataType.INT64, DataType.INT32) or value.shape is None or len(value.shape) > 1:
+    if value.dtype not in (DataType.INT64, DataType.INT32) or value.shape is None or any(dim != 1 for dim in value.shape[:-1]):
         return False
     return all(not isinstance(dim, int) or dim <= _MOST_SHAPE_ELEMENTS for dim in value.shape)
 

@@ -20,6 +20,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Attribute, Graph, Node, Tensor, Value
 from sardonyx.ops.infer import infer_node
 from sardonyx.ops.schemas import find_schema
+from sardonyx.ops.schemas_contrib import OLDER_SCHEMAS
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternFunction
@@ -105,9 +106,10 @@ class Builder:
 
 @functools.cache
 def _first_version(domain: str, op_type: str, version: int) -> int:
-    """The first version from `version` on at which the operator exists; `version` for an unknown one."""
+    """The first version from `version` on at which the standard has the operator; `version` for an unknown one."""
+    older = OLDER_SCHEMAS.get((domain, op_type))
     for later in range(version, version + _NEWER_VERSIONS):
-        if find_schema(domain, op_type, later) is not None:
+        if find_schema(domain, op_type, later) not in (None, older):
             return later
     return version
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.provider import HOST, Bound, Memory
+from sardonyx.provider import HOST, Bound
 from sardonyx.runtime.bind import BoundStep
 from sardonyx.runtime.failures import blame, check_copy, check_values
 from sardonyx.runtime.plan import CopyStep, ProgramStep
@@ -21,28 +21,22 @@ Arenas = Mapping[str, tuple[int, Any]]
 
 def run_program(step: ProgramStep, sizes: BoundStep, frame: list[Any], arenas: Arenas) -> None:
     """Run a program whose sizes are bound, its outputs and scratch memory in `arenas` where it has places there."""
+    memory, bound, scratch = step.memory, sizes.bound, None
     try:
-        outputs, scratch = _places(step.memory, sizes, arenas)
+        buffer = arenas[memory.name][1] if memory.name in arenas else None
+        outputs = [
+            None if make is None or spec is None
+            else make() if offset is None
+            else memory.view(buffer, offset, spec.dtype, spec.shape)
+            for make, spec, offset in zip(sizes.makers, bound.outputs, sizes.offsets, strict=True)
+        ]  # fmt: skip
+        if bound.scratch_bytes:
+            scratch = memory.view(buffer, sizes.scratch_offset, DataType.UINT8, (bound.scratch_bytes,))
     except Exception as error:
-        if step.memory.name != HOST.name:
+        if memory.name != HOST.name:
             blame(error, step, f"get memory for its partition {step.name}")
         raise
-    _store(step, frame, call(step, sizes.bound, [frame[slot] for slot in step.inputs], outputs, scratch))
-
-
-def _places(memory: Memory, sizes: BoundStep, arenas: Arenas) -> tuple[list[Any], Any]:
-    """The tensors for the outputs, None where the program makes them, and for scratch memory."""
-    bound = sizes.bound
-    buffer = arenas[memory.name][1] if memory.name in arenas else None
-    outputs = [
-        None if make is None or spec is None
-        else make() if offset is None
-        else memory.view(buffer, offset, spec.dtype, spec.shape)
-        for make, spec, offset in zip(sizes.makers, bound.outputs, sizes.offsets, strict=True)
-    ]  # fmt: skip
-    if not bound.scratch_bytes:
-        return outputs, None
-    return outputs, memory.view(buffer, sizes.scratch_offset, DataType.UINT8, (bound.scratch_bytes,))
+    _store(step, frame, call(step, bound, [frame[slot] for slot in step.inputs], outputs, scratch))
 
 
 def run_trivial(step: ProgramStep, frame: list[Any]) -> None:
