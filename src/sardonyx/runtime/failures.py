@@ -121,15 +121,10 @@ def _of_graph(wanted: TensorType) -> str:
 
 
 def _fits(shape: Sequence[int], wanted: TensorType) -> bool:
-    dims = wanted.shape
-    if dims is None:
+    if wanted.shape is None:
         return True
-    if len(shape) != len(dims):
-        return False
-    for size, dim in zip(shape, dims, strict=True):  # a loop, as each run of a partition comes by here
-        if size != dim and isinstance(dim, int):
-            return False
-    return True
+    pairs = zip(shape, wanted.shape, strict=False)
+    return len(shape) == len(wanted.shape) and all(size == dim for size, dim in pairs if isinstance(dim, int))
 
 
 def _breach(step: Step, what: str) -> SardonyxError:
