@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -401,7 +402,7 @@ class _PlannedGraph:
         held = [*captures, *[None] * len(self.copies)]
         for step in self.copies:
             copy(step, held)
-        return lambda inputs: self.executor.run(inputs, held)
+        return functools.partial(self.executor.run, captures=held)
 
 
 def _no_provider(node: Node, declined: Mapping[str, str]) -> SardonyxError:
