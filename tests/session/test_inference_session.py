@@ -361,3 +361,39 @@ def test_only_the_way_to_what_is_asked_for_is_computed_on_request(tmp_path: Path
     assert provider.ran() == []
     assert held.run(["c"], feed | {"z": np.ones((5, 3), np.float32)}, run_options)[0].tolist() == [5, 3]
     assert (tmp_path / "optimized.onnx").read_bytes() == written
+
+
+def _answers(session: ort.InferenceSession, feeds: list[dict[str, Any]],
+             names: list[str] | None = None) -> dict[int, tuple[Any, str]]:  # fmt: skip
+    """What asynchronous runs of feeds hand back: for each the results and the error."""
+    found: dict[int, tuple[Any, str]] = {}
+    done = threading.Semaphore(0)
+
+    def receive(results: list[Any], index: int, error: str) -> None:
+        found[index] = (results, error)
+        done.release()
+
+    for index, feed in enumerate(feeds):
+        session.run_async(names, feed, receive, index)
+    assert all(done.acquire(timeout=60) for _ in feeds)
+    return found
+
+
+def test_asynchronous_runs_give_what_others_give() -> None:
+    """Many at once, each to the function that was given, with its own data."""
+    session = ort.InferenceSession(to_bytes(model(MLP)))
+    feeds = [{"x": np.full((index + 1, 4), index, np.float32)} for index in range(8)]
+    found = _answers(session, feeds, ["y"])
+    for index, feed in enumerate(feeds):
+        results, error = found[index]
+        assert error == ""
+        np.testing.assert_array_equal(results[0], session.run(None, feed)[0])
+
+
+def test_an_asynchronous_run_tells_what_went_wrong() -> None:
+    """With no results."""
+    session = ort.InferenceSession(to_bytes(model(MLP)))
+    found = _answers(session, [{}, {"x": np.zeros((2, 3), np.float32)}])
+    assert [results for results, _ in found.values()] == [[], []]
+    assert "required inputs ['x'] are missing" in found[0][1]
+    assert "x" in found[1][1]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.provider import reset_cancellation, set_cancellation
@@ -17,6 +17,8 @@ from sardonyx.session.values import ModelMetadata, NodeArg, metadata_of, node_ar
 from sardonyx.trace import event, span
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from sardonyx.optimize.report import Report
     from sardonyx.partition.explain import Placement
     from sardonyx.runtime.executor import Executor
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["InferenceSession"]
 
+Callback: TypeAlias = Callable[[list[Any], Any, str], Any]
+"""f(results, user_data, error) of `run_async`; results and user data are Any by their kinds."""
 _MOST_VARIANTS = 8
 """How many builds of its model a session keeps, besides the one of all outputs."""
 
@@ -139,6 +143,24 @@ class InferenceSession:
         chosen = wanted if part is None else [part.index(index) for index in wanted]
         return own_results([results[index] for index in chosen], values)
 
+    def run_async(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], callback: Callback, user_data: Any,
+                  run_options: RunOptions | None = None) -> None:  # fmt: skip
+        """Compute outputs on a thread of its own, and return at once.
+
+        Args:
+            output_names: as for `run`.
+            input_feed: as for `run`; the arrays must not change before `callback` is called.
+            callback: f(results, user_data, error), called when all is done: with the outputs and "", or none and what went wrong.
+            user_data: handed to `callback`.
+            run_options: as for `run`.
+        """
+        from concurrent.futures import ThreadPoolExecutor  # which few need
+
+        pool = ThreadPoolExecutor(1)
+        done = pool.submit(self.run, output_names, input_feed, run_options)
+        done.add_done_callback(functools.partial(_hand_over, callback, user_data))
+        pool.shutdown(wait=False)
+
     def _part_of(self, wanted: Sequence[int]) -> tuple[int, ...] | None:
         """The outputs that are to be computed; None for all."""
         part = tuple(sorted(set(wanted)))
@@ -245,3 +267,9 @@ class InferenceSession:
 
     def __repr__(self) -> str:
         return f"<InferenceSession {self._label}: {len(self._placements)} nodes on {', '.join(self.get_providers())}>"
+
+
+def _hand_over(callback: Callback, user_data: Any, done: Future[list[Any]]) -> None:
+    """Call back with what a run that is done gave."""
+    error = done.exception()
+    callback([] if error is not None else done.result(), user_data, "" if error is None else str(error))
