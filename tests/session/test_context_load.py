@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from support.models import model
+from support.sessions import options_of
 
 import sardonyx as ort
 from sardonyx import errors
@@ -43,20 +44,13 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def _options(**entries: str) -> ort.SessionOptions:
-    options = ort.SessionOptions()
-    for key, text in entries.items():
-        options.add_session_config_entry(key.replace("__", "."), text)
-    return options
-
-
 def _write(source: Path, **entries: str) -> Path:
-    ort.InferenceSession(str(source), _options(ep__context_enable="1", **entries), providers=[CPU])
+    ort.InferenceSession(str(source), options_of(ep__context_enable="1", **entries), providers=[CPU])
     return source.with_name(f"{source.stem}_ctx.onnx")
 
 
 def _load(path: Path, **entries: str) -> ort.InferenceSession:
-    return ort.InferenceSession(str(path), _options(session__disable_model_compile="1", **entries), providers=[CPU])
+    return ort.InferenceSession(str(path), options_of(session__disable_model_compile="1", **entries), providers=[CPU])
 
 
 def _feed() -> dict[str, Any]:
@@ -183,7 +177,7 @@ def test_a_model_from_memory_finds_its_file_by_an_option(source: Path) -> None:
     content = path.read_bytes()
     with pytest.raises(errors.InvalidArgument, match="in the file 'model_ctx.bin', but the model comes from memory; set "):
         ort.InferenceSession(content, providers=[CPU])
-    again = ort.InferenceSession(content, _options(ep__context_file_path=str(path)), providers=[CPU])
+    again = ort.InferenceSession(content, options_of(ep__context_file_path=str(path)), providers=[CPU])
     assert again.run(None, _feed())[0].shape == (3, 8)
 
 
@@ -198,7 +192,7 @@ def test_each_file_is_read_once(source: Path) -> None:
         buffer.allocate(len(content))
         buffer.write(content)
 
-    options = _options(session__disable_model_compile="1")
+    options = options_of(session__disable_model_compile="1")
     options.set_ep_context_data_read_func(read, 1 << 20)
     session = ort.InferenceSession(path.read_bytes(), options, providers=[CPU])
     assert asked == ["model_ctx.bin"]
@@ -211,7 +205,7 @@ def test_each_file_is_read_once(source: Path) -> None:
 def test_a_callback_that_gives_something_else_is_an_error(source: Path) -> None:
     """As a damaged file is; so is one that fails."""
     path = _write(source)
-    options = _options()
+    options = options_of()
     options.set_ep_context_data_read_func(lambda name, buffer: buffer.allocate(100_000), 1 << 20)
     with pytest.raises(errors.EPFail, match="was written with another content"):
         ort.InferenceSession(str(path), options, providers=[CPU])

@@ -15,6 +15,7 @@ import onnx
 import pytest
 from support.models import model
 from support.providers import FusingProvider
+from support.sessions import options_of
 
 import sardonyx as ort
 from sardonyx import errors
@@ -59,19 +60,12 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def _options(**entries: str) -> ort.SessionOptions:
-    options = ort.SessionOptions()
-    for key, text in entries.items():
-        options.add_session_config_entry(key.replace("__", "."), text)
-    return options
-
-
 def _write(source: Path, **entries: str) -> ort.InferenceSession:
-    return ort.InferenceSession(str(source), _options(ep__context_enable="1", **entries), providers=[CPU])
+    return ort.InferenceSession(str(source), options_of(ep__context_enable="1", **entries), providers=[CPU])
 
 
 def _load(path: Path, **entries: str) -> ort.InferenceSession:
-    return ort.InferenceSession(str(path), _options(session__disable_model_compile="1", **entries), providers=[CPU])
+    return ort.InferenceSession(str(path), options_of(session__disable_model_compile="1", **entries), providers=[CPU])
 
 
 def _feed() -> dict[str, Any]:
@@ -132,7 +126,7 @@ def test_the_path_is_the_model_s_with_ctx_or_what_the_option_says(source: Path, 
     with pytest.raises(errors.InvalidArgument, match="other.onnx' exists; remove it"):
         _write(source, ep__context_file_path=str(path))
     with pytest.raises(errors.InvalidArgument, match="comes from no file; set ep.context_file_path"):
-        ort.InferenceSession(source.read_bytes(), _options(ep__context_enable="1"), providers=[CPU])
+        ort.InferenceSession(source.read_bytes(), options_of(ep__context_enable="1"), providers=[CPU])
 
 
 def test_a_context_model_is_not_compiled_again(source: Path) -> None:
@@ -249,7 +243,7 @@ class _Packer(FusingProvider):
 ])  # fmt: skip
 def test_options_that_cannot_be_are_errors(source: Path, entries: dict[str, str], kind: type[Exception], message: str) -> None:
     """And nothing is written."""
-    options = _options(**{"ep__context_enable": "1", **entries})
+    options = options_of(**{"ep__context_enable": "1", **entries})
     with pytest.raises(kind, match=message):
         ort.InferenceSession(str(source), options, providers=[_Packer({"Relu"}, "Packer")])
     assert not list(source.parent.glob("*_ctx*"))
@@ -257,7 +251,7 @@ def test_options_that_cannot_be_are_errors(source: Path, entries: dict[str, str]
 
 def test_a_model_without_a_file_cannot_keep_weights(source: Path, tmp_path: Path) -> None:
     """There is nowhere to find them again."""
-    options = _options(ep__context_enable="1", ep__enable_weightless="1", ep__context_file_path=str(tmp_path / "a.onnx"))
+    options = options_of(ep__context_enable="1", ep__enable_weightless="1", ep__context_file_path=str(tmp_path / "a.onnx"))
     with pytest.raises(errors.InvalidArgument, match="comes from no file where weights could stay; give a path"):
         ort.InferenceSession(source.read_bytes(), options, providers=[CPU])
 
@@ -304,7 +298,7 @@ class _Odd(FusingProvider):
 def test_a_provider_that_fails_while_programs_are_written_is_named(wrong: str, message: str, source: Path) -> None:
     """With what it was doing."""
     with pytest.raises(errors.EPFail, match=message) as caught:
-        ort.InferenceSession(str(source), _options(ep__context_enable="1"), providers=[_Odd(wrong)])
+        ort.InferenceSession(str(source), options_of(ep__context_enable="1"), providers=[_Odd(wrong)])
     assert caught.value.provider == "Odd"
     assert not source.with_name("model_ctx.onnx").exists()
 
@@ -317,7 +311,7 @@ def test_a_provider_that_fails_while_programs_are_written_is_named(wrong: str, m
 ])  # fmt: skip
 def test_a_provider_that_fails_while_programs_are_loaded_is_named(wrong: str, message: str, source: Path) -> None:
     """So is one that gives no program."""
-    ort.InferenceSession(str(source), _options(ep__context_enable="1"), providers=[_Odd("")])
+    ort.InferenceSession(str(source), options_of(ep__context_enable="1"), providers=[_Odd("")])
     with pytest.raises(errors.EPFail, match=message) as caught:
         ort.InferenceSession(str(source.with_name("model_ctx.onnx")), providers=[_Odd(wrong)])
     assert caught.value.provider == "Odd"
@@ -338,7 +332,7 @@ class _Failing(_Packer):
 
 def test_a_provider_that_fails_later_does_not_have_the_model_written_again(source: Path) -> None:
     """The session goes on without it; what was written stays."""
-    options = _options(ep__context_enable="1")
+    options = options_of(ep__context_enable="1")
     options.provider_failure = "skip"
     session = ort.InferenceSession(str(source), options, providers=[_Failing({"Relu"}, "Failing")])
     before = source.with_name("model_ctx.onnx").read_bytes()
@@ -349,7 +343,7 @@ def test_a_provider_that_fails_later_does_not_have_the_model_written_again(sourc
 
 def test_a_provider_s_own_form_lies_in_a_file_of_its_own(source: Path) -> None:
     """The node says which, and how long it is."""
-    ort.InferenceSession(str(source), _options(ep__context_enable="1"), providers=[_Packer({"Relu"}, "Packer")])
+    ort.InferenceSession(str(source), options_of(ep__context_enable="1"), providers=[_Packer({"Relu"}, "Packer")])
     (file,) = source.parent.glob("model_ctx_*.bin")
     assert file.read_bytes() == b"all of it"
     with pytest.raises(errors.EPFail, match="nothing was kept"):

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from support.models import model
+from support.sessions import options_of
 
 import sardonyx as ort
 from sardonyx.errors import InvalidArgument, OptimizationError
@@ -26,11 +27,9 @@ FEED = {"x": np.array([-1, 2], np.float32)}
 
 
 def _options(*rules: Rule, **entries: str) -> SessionOptions:
-    options = SessionOptions()
+    options = options_of(**entries)
     for rule in rules:
         options.add_rule(rule)
-    for key, text in entries.items():
-        options.add_session_config_entry(key.replace("__", "."), text)
     return options
 
 
