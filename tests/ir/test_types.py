@@ -37,8 +37,9 @@ def test_types_compare_by_what_they_say() -> None:
     assert TensorType(DataType.FLOAT) != SparseTensorType(DataType.FLOAT)
 
 
-@pytest.mark.parametrize(("sizes", "expected"), [((1, 5), True), ((1, 0), True), ((2, 5), False), ((1,), False), ((1, 5, 1), False)],
-                         ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("sizes", "expected"), [((1, 5), True), ((1, 0), True), ((2, 5), False), ((1,), False), ((1, 5, 1), False)]
+)
 def test_sizes_that_a_type_allows(sizes: tuple[int, ...], expected: bool) -> None:
     """Numbers must be equal, symbols are any size; without a shape all is allowed."""
     assert FLOATS.allows(sizes) is expected

@@ -8,25 +8,14 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
+from sardonyx.ops.activations import FUSED_ACTIVATIONS
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["PARAMETERS", "activation_of", "any_activation", "fused_type_reason"]
 
-PARAMETERS: Mapping[str, tuple[str, ...]] = {
-    "Clip": ("min", "max"),
-    "Elu": ("alpha",),
-    "HardSigmoid": ("alpha", "beta"),
-    "HardSwish": (),
-    "LeakyRelu": ("alpha",),
-    "Relu": (),
-    "Sigmoid": (),
-    "Softplus": (),
-    "Softsign": (),
-    "Tanh": (),
-    "ThresholdedRelu": ("alpha",),
-}
+PARAMETERS: Mapping[str, tuple[str, ...]] = {"Clip": ("min", "max"), **FUSED_ACTIVATIONS}
 """Activation -> what its parameters are, in order: attributes, and the limits of Clip."""
 
 

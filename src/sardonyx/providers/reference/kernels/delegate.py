@@ -10,26 +10,14 @@ from typing import Any
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.activations import FUSED_ACTIVATIONS
 from sardonyx.providers.reference.registry import Call, find_kernel
 
 __all__ = ["activate", "run_standard"]
 
 _NEWEST = 2**31 - 1
 
-_ACTIVATIONS: dict[str, tuple[str, ...]] = {
-    "": (),
-    "Elu": ("alpha",),
-    "Gelu": (),
-    "HardSigmoid": ("alpha", "beta"),
-    "HardSwish": (),
-    "LeakyRelu": ("alpha",),
-    "Relu": (),
-    "Sigmoid": (),
-    "Softplus": (),
-    "Softsign": (),
-    "Tanh": (),
-    "ThresholdedRelu": ("alpha",),
-}
+_ACTIVATIONS: dict[str, tuple[str, ...]] = {"": (), **FUSED_ACTIVATIONS}
 """Activation that a fused operator may name -> the attributes that its parameters stand for, in order."""
 
 
