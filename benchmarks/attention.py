@@ -44,14 +44,16 @@ def model(H: int, D: int, *, masked: bool) -> bytes:
     mask = ", m: bool[b, 1, s, t]" if masked else ""
     scores = "c = Mul(p, f) n = Where(m, zero, low) x = Add(c, n)" if masked else "x = Mul(p, f)"
     heads = "".join(f"{name}4 = Reshape({name}, split) " for name in "qkv")
-    return to_bytes(parse_model(f"""ir_version 10
+    return to_bytes(
+        parse_model(f"""ir_version 10
         opset 17
         graph main(q: float[b, s, {H * D}], k: float[b, t, {H * D}], v: float[b, t, {H * D}]{mask}) -> (y: float[b, s, {H * D}]) {{
             split: int64[4] = [0, 0, {H}, {D}] join: int64[3] = [0, 0, {H * D}] f: float[] = {D**-0.5}
             zero: float[] = 0.0 low: float[] = -3.4028234663852886e38
             {heads} qh = Transpose(q4) {{perm = [0, 2, 1, 3]}} kt = Transpose(k4) {{perm = [0, 2, 3, 1]}}
             vh = Transpose(v4) {{perm = [0, 2, 1, 3]}} p = MatMul(qh, kt) {scores} w = Softmax(x) {{axis = -1}} a = MatMul(w, vh)
-            t4 = Transpose(a) {{perm = [0, 2, 1, 3]}} y = Reshape(t4, join) }}"""))
+            t4 = Transpose(a) {{perm = [0, 2, 1, 3]}} y = Reshape(t4, join) }}""")
+    )
 
 
 def feeds(B: int, H: int, S: int, T: int, D: int, *, masked: bool) -> dict[str, Array]:

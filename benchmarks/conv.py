@@ -61,8 +61,11 @@ class Layer:
 
     def __str__(self) -> str:
         """Sizes in a few words."""
-        shown = [f"{name[:1]}{'x'.join(map(str, value)) if isinstance(value, tuple) else value}" for name, value in self.attributes
-                 if name in ("strides", "group", "dilations") and value not in (1, (1,) * (len(self.data) - 2))]  # fmt: skip
+        shown = [
+            f"{name[:1]}{'x'.join(map(str, value)) if isinstance(value, tuple) else value}"
+            for name, value in self.attributes
+            if name in ("strides", "group", "dilations") and value not in (1, (1,) * (len(self.data) - 2))
+        ]
         sizes = ["x".join(map(str, shape)) for shape in (self.data[1:], self.filters)]
         return f"{sizes[0]} * {sizes[1]} {' '.join(shown)}"
 
@@ -189,8 +192,11 @@ def report(
         speed = layer.operations / took[layer] / 1e9
         print(f"  {layers[layer]:3} x {took[layer] * 1e6:8.1f} µs {speed:6.0f} GFLOP/s {speed / peak:6.1%}  {layer}")
     speeds = [operations / seconds / 1e9 for seconds in (total, peers)]
-    print(f"  sardonyx {total * 1e3:8.2f} ms {speeds[0]:5.0f} GFLOP/s {speeds[0] / peak:6.1%}   onnxruntime {peers * 1e3:8.2f} ms "
-          f"{speeds[1]:5.0f} GFLOP/s   ratio {total / peers:.2f}", flush=True)  # fmt: skip
+    print(
+        f"  sardonyx {total * 1e3:8.2f} ms {speeds[0]:5.0f} GFLOP/s {speeds[0] / peak:6.1%}   onnxruntime {peers * 1e3:8.2f} ms "
+        f"{speeds[1]:5.0f} GFLOP/s   ratio {total / peers:.2f}",
+        flush=True,
+    )
     return total, peers
 
 
@@ -210,8 +216,9 @@ def main() -> int:
     ratios = []
     for text in arguments.models:
         name, _, sizes = text.partition(":")
-        ours, theirs = report(Path(name), [int(size) for size in sizes.split(",") if size], provider, arguments.rounds,
-                              every=arguments.all, peak=top)  # fmt: skip
+        ours, theirs = report(
+            Path(name), [int(size) for size in sizes.split(",") if size], provider, arguments.rounds, every=arguments.all, peak=top
+        )
         ratios.append(ours / theirs)
     print(f"geometric mean of the ratios: {statistics.geometric_mean(ratios):.2f}")
     return 0

@@ -21,8 +21,20 @@ from sardonyx.codegen.target import Target, available_levels, host_target
 from sardonyx.codegen.types import F32
 from sardonyx.dtypes import Array
 
-SHAPES = [(128, 768, 768), (128, 3072, 768), (128, 768, 3072), (197, 768, 768), (1024, 1024, 1024), (3136, 64, 64),
-          (3136, 256, 64), (784, 512, 128), (196, 1024, 256), (49, 2048, 512), (3136, 64, 576), (1, 768, 768)]  # fmt: skip
+SHAPES = [
+    (128, 768, 768),
+    (128, 3072, 768),
+    (128, 768, 3072),
+    (197, 768, 768),
+    (1024, 1024, 1024),
+    (3136, 64, 64),
+    (3136, 256, 64),
+    (784, 512, 128),
+    (196, 1024, 256),
+    (49, 2048, 512),
+    (3136, 64, 576),
+    (1, 768, 768),
+]
 ROUNDS = 15
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 

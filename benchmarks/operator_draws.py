@@ -15,9 +15,25 @@ from onnx import TensorProto, helper
 from sardonyx.dtypes import Array, DataType
 
 __all__ = [
-    "ML", "MS", "Draw", "Instance", "boxes", "codes", "floats", "forest", "graph", "ints", "newer_forest", "node", "one", "parts",
-    "text", "truths", "weights", "whole",
-]  # fmt: skip
+    "ML",
+    "MS",
+    "Draw",
+    "Instance",
+    "boxes",
+    "codes",
+    "floats",
+    "forest",
+    "graph",
+    "ints",
+    "newer_forest",
+    "node",
+    "one",
+    "parts",
+    "text",
+    "truths",
+    "weights",
+    "whole",
+]
 
 ML, MS = "ai.onnx.ml", "com.microsoft"
 
@@ -97,9 +113,14 @@ def _constant(name: str, array: Array) -> Any:
 
 
 def node(
-    op_type: str, *inputs: Draw | Array | None, domain: str = "", outputs: int = 1, version: int = 0,
-    shared: dict[str, str] | None = None, **attributes: Any,
-) -> Instance:  # fmt: skip
+    op_type: str,
+    *inputs: Draw | Array | None,
+    domain: str = "",
+    outputs: int = 1,
+    version: int = 0,
+    shared: dict[str, str] | None = None,
+    **attributes: Any,
+) -> Instance:
     """An operator on inputs, at the newest opset that both know unless told."""
     newest = {"": 25, ML: 3, MS: 1}[domain]
     return Instance(op_type, domain, inputs, outputs, version or newest, attributes, shared or {})

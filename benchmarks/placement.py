@@ -74,8 +74,13 @@ def branches() -> tuple[bytes, dict[str, Any]]:
     lines = ["ir_version 10", "opset 21", "graph branches(x: float[1, 32, 28, 28]) -> (y: float[1, 32, 28, 28]) {"]
     value = "x"
     for layer in range(4):
-        lines += [f"w{layer}: float[32, 32, 3, 3] = ... {layer}", f"c{layer} = Conv({value}, w{layer}) {{pads = [1, 1, 1, 1]}}",
-                  f"s{layer} = Sigmoid(c{layer})", f"t{layer} = Tanh({value})", f"v{layer} = Mul(s{layer}, t{layer})"]  # fmt: skip
+        lines += [
+            f"w{layer}: float[32, 32, 3, 3] = ... {layer}",
+            f"c{layer} = Conv({value}, w{layer}) {{pads = [1, 1, 1, 1]}}",
+            f"s{layer} = Sigmoid(c{layer})",
+            f"t{layer} = Tanh({value})",
+            f"v{layer} = Mul(s{layer}, t{layer})",
+        ]
         value = f"v{layer}"
     text = "\n".join([*lines, f"y = Relu({value})", "}"])
     return to_bytes(parse_model(text)), {"x": np.random.default_rng(0).standard_normal((1, 32, 28, 28)).astype(np.float32)}
@@ -89,8 +94,12 @@ def sorting() -> tuple[bytes, dict[str, Any]]:
     lines = ["ir_version 10", "opset 21", "graph sorting(x: float[256, 256]) -> (y: float[256, 256]) {", "k: int64[1] = [256]"]
     value = "x"
     for layer in range(3):
-        lines += [f"w{layer}: float[256, 256] = ... {layer}", f"p{layer} = MatMul({value}, w{layer})", f"r{layer} = Relu(p{layer})",
-                  f"s{layer}, i{layer} = TopK(r{layer}, k)"]  # fmt: skip
+        lines += [
+            f"w{layer}: float[256, 256] = ... {layer}",
+            f"p{layer} = MatMul({value}, w{layer})",
+            f"r{layer} = Relu(p{layer})",
+            f"s{layer}, i{layer} = TopK(r{layer}, k)",
+        ]
         value = f"s{layer}"
         for step in range(4):
             lines += [f"t{layer}_{step} = Tanh({value})", f"e{layer}_{step} = Neg(t{layer}_{step})"]
@@ -141,8 +150,11 @@ def compare(label: str, pair: str, model: Any, feed: dict[str, Any]) -> bool:
     same = [name for name in times if name != "measured" and alike(sessions[name], measured)]
     ratio = 1.0 if any(times[name] == best for name in same) else times["measured"] / best
     shown = ", ".join(f"{name.removesuffix('ExecutionProvider')} {1e3 * seconds:.3f}" for name, seconds in times.items())
-    print(f"{label:16s} {pair:15s} {shown}: x{ratio:.3f} of the best single, greedy x{gain:.2f}; {shares(measured)}, "
-          f"{f'the same as {same[-1]}' if same else 'a mixture'}; profiled in {took:.0f} s", flush=True)  # fmt: skip
+    print(
+        f"{label:16s} {pair:15s} {shown}: x{ratio:.3f} of the best single, greedy x{gain:.2f}; {shares(measured)}, "
+        f"{f'the same as {same[-1]}' if same else 'a mixture'}; profiled in {took:.0f} s",
+        flush=True,
+    )
     return ratio <= 1.03
 
 

@@ -27,9 +27,14 @@ def prove(path: Path, level: int, *, rules_only: bool, floats: bool) -> Report:
     """Optimize the model of a file with every change compared."""
     quantization = participation(() if floats else None, {})
     return optimize(
-        load(path), level, evaluate=evaluate, verify=run_model, verifies_passes=not rules_only, enabled=quantization.enabled,
+        load(path),
+        level,
+        evaluate=evaluate,
+        verify=run_model,
+        verifies_passes=not rules_only,
+        enabled=quantization.enabled,
         disabled=quantization.disabled,
-    )  # fmt: skip
+    )
 
 
 def keep(problem: Problem, folder: Path, source: Path) -> None:

@@ -1,6 +1,6 @@
 """Write docs/operators.md: every operator, and what there is of it.
 
-    python docs/generate_operators.py            writes the page
+python docs/generate_operators.py            writes the page
 """
 
 from __future__ import annotations

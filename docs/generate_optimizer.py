@@ -1,6 +1,6 @@
 """Write docs/optimizer.md: every rewrite rule and pass, and what stands here for each optimization of ONNX Runtime.
 
-    python docs/generate_optimizer.py            writes the page
+python docs/generate_optimizer.py            writes the page
 """
 
 from __future__ import annotations

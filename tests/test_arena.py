@@ -29,8 +29,17 @@ def test_a_tensor_goes_into_the_smallest_gap_that_holds_it() -> None:
     assert offsets[5] == offsets[3]
 
 
-@given(st.lists(st.builds(lambda size, first, length: Lifetime(size, first, first + length), st.integers(0, 5000),
-                          st.integers(0, 20), st.integers(0, 10)), max_size=40))  # fmt: skip
+@given(
+    st.lists(
+        st.builds(
+            lambda size, first, length: Lifetime(size, first, first + length),
+            st.integers(0, 5000),
+            st.integers(0, 20),
+            st.integers(0, 10),
+        ),
+        max_size=40,
+    )
+)
 def test_no_two_living_tensors_overlap(lifetimes: list[Lifetime]) -> None:
     """Tensors that live at the same time have disjoint, aligned places inside the arena."""
     offsets, total = place(lifetimes)

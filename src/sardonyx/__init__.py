@@ -1,8 +1,8 @@
 """sardonyx: an ONNX inference engine in Python, from the file to the kernel.
 
-    import sardonyx as ort
-    session = ort.InferenceSession("model.onnx")
-    outputs = session.run(None, {"x": x})
+import sardonyx as ort
+session = ort.InferenceSession("model.onnx")
+outputs = session.run(None, {"x": x})
 """
 
 from sardonyx.errors import (

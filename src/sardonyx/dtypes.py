@@ -110,8 +110,15 @@ _ML_DTYPES = {
     DataType.FLOAT6E3M2: "float6_e3m2fn",
 }
 
-_BITS = {DataType.UINT4: 4, DataType.INT4: 4, DataType.FLOAT4E2M1: 4, DataType.UINT2: 2, DataType.INT2: 2,
-         DataType.FLOAT6E2M3: 6, DataType.FLOAT6E3M2: 6}  # fmt: skip
+_BITS = {
+    DataType.UINT4: 4,
+    DataType.INT4: 4,
+    DataType.FLOAT4E2M1: 4,
+    DataType.UINT2: 2,
+    DataType.INT2: 2,
+    DataType.FLOAT6E2M3: 6,
+    DataType.FLOAT6E3M2: 6,
+}
 
 
 @functools.cache
@@ -134,9 +141,20 @@ def bit_width(dtype: DataType) -> int:
     return _BITS.get(dtype) or 8 * dtype.numpy.itemsize
 
 
-_FLOATS = {DataType.FLOAT, DataType.FLOAT16, DataType.DOUBLE, DataType.BFLOAT16, DataType.FLOAT8E4M3FN,
-           DataType.FLOAT8E4M3FNUZ, DataType.FLOAT8E5M2, DataType.FLOAT8E5M2FNUZ, DataType.FLOAT4E2M1,
-           DataType.FLOAT8E8M0, DataType.FLOAT6E2M3, DataType.FLOAT6E3M2}  # fmt: skip
+_FLOATS = {
+    DataType.FLOAT,
+    DataType.FLOAT16,
+    DataType.DOUBLE,
+    DataType.BFLOAT16,
+    DataType.FLOAT8E4M3FN,
+    DataType.FLOAT8E4M3FNUZ,
+    DataType.FLOAT8E5M2,
+    DataType.FLOAT8E5M2FNUZ,
+    DataType.FLOAT4E2M1,
+    DataType.FLOAT8E8M0,
+    DataType.FLOAT6E2M3,
+    DataType.FLOAT6E3M2,
+}
 _SIGNED = {DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64, DataType.INT4, DataType.INT2}
 _UNSIGNED = {DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64, DataType.UINT4, DataType.UINT2}
 

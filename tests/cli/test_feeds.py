@@ -43,8 +43,9 @@ def test_texts_are_drawn_too() -> None:
         ([], ["n=many"], 0, "the size of dimension 'n' must be a number, got 'many'"),
     ],
 )
-def test_what_is_wrong_ends_the_command(files: list[str], dims: list[str], seed: int | None, message: str,
-                                        capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_what_is_wrong_ends_the_command(
+    files: list[str], dims: list[str], seed: int | None, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With status 1 and a line that says so."""
     with pytest.raises(SystemExit, match="1"):
         make_feed([FLOATS], files, dims, seed)

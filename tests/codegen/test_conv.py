@@ -68,17 +68,26 @@ class _Case:
         rank = self.w.ndim - 2
         return [
             (self.x.shape[1 + i] + self.pads[i] + self.pads[rank + i] - (self.w.shape[2 + i] - 1) * self.dilations[i] - 1)
-            // self.strides[i] + 1
+            // self.strides[i]
+            + 1
             for i in range(rank)
-        ]  # fmt: skip
+        ]
 
     def params(self, target: Target, threads: int = 1) -> ConvParams:
         """The kernel's parameters."""
         depth = self.w.shape[1] * (self.w.shape[-1] if self.merged else 1)
         return ConvParams.blocked(
-            target, len(self.x), self.w.shape[0] // self.groups, depth, self.axes(), groups=self.groups, threads=threads,
-            group_step=self.w.shape[1], image=prod(self.x.shape[1:]), out_image=prod(self.places()) * self.w.shape[0],
-        )  # fmt: skip
+            target,
+            len(self.x),
+            self.w.shape[0] // self.groups,
+            depth,
+            self.axes(),
+            groups=self.groups,
+            threads=threads,
+            group_step=self.w.shape[1],
+            image=prod(self.x.shape[1:]),
+            out_image=prod(self.places()) * self.w.shape[0],
+        )
 
     def exact(self) -> tuple[Array, Array]:
         """The result in float64, and the sum of magnitudes that bounds its error."""

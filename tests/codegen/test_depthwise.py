@@ -37,9 +37,7 @@ class _Case:
     def places(self) -> tuple[int, int]:
         """The output's spatial sizes."""
         reach = [(taps - 1) * dilation + 1 for taps, dilation in zip(self.w.shape[2:], self.dilations, strict=True)]
-        high, wide = (
-            (self.x.shape[1 + i] + self.pads[i] + self.pads[2 + i] - reach[i]) // self.strides[i] + 1 for i in range(2)
-        )
+        high, wide = ((self.x.shape[1 + i] + self.pads[i] + self.pads[2 + i] - reach[i]) // self.strides[i] + 1 for i in range(2))
         return high, wide
 
     def params(self, target: Target, threads: int = 1) -> DepthwiseParams:
@@ -116,8 +114,9 @@ def test_tails_of_places(target: Target) -> None:
         ((3, 3), (1, 1), (1, 1), (9, 9, 9, 9)),
     ],
 )
-def test_windows(target: Target, kernel: tuple[int, int], strides: tuple[int, int], dilations: tuple[int, int],
-                 pads: tuple[int, ...]) -> None:  # fmt: skip
+def test_windows(
+    target: Target, kernel: tuple[int, int], strides: tuple[int, int], dilations: tuple[int, int], pads: tuple[int, ...]
+) -> None:
     """Strides, dilations, long lines, and places that see nothing but padding."""
     case = _Case(_random(1, 12, 41, 18), _random(18, 1, *kernel), strides, dilations, pads)
     assert _close(case.run(_engine(target, case)), case)

@@ -94,9 +94,7 @@ _BINARY: list[tuple[str, Callable[..., Any], list[type]]] = [
 
 
 @pytest.mark.parametrize(("name", "reference", "dtypes"), _BINARY)
-def test_operators_of_two_arguments(
-    target: Target, name: str, reference: Callable[..., Any], dtypes: list[type]
-) -> None:
+def test_operators_of_two_arguments(target: Target, name: str, reference: Callable[..., Any], dtypes: list[type]) -> None:
     """Each agrees with NumPy on every pair of edge values, without a trap."""
     for dtype in dtypes:
         x, y = _samples(dtype)

@@ -1,6 +1,5 @@
 """The product of matrices: every tail, every block, the same bits wherever a row stands."""
 
-
 import numpy as np
 import pytest
 from support.kernels import call

@@ -17,8 +17,10 @@ from sardonyx.dtypes import Array
 
 _KINDS: Mapping[str, tuple[Type, type]] = {"f32": (F32, np.float32), "i32": (I32, np.int32), "i64": (I64, np.int64)}
 _NAMES: Mapping[str, Sequence[str]] = {
-    "f32": sorted(REDUCTIONS), "i32": ("max", "sum"), "i64": ("max", "min", "norm_1", "prod", "sum", "sum_square"),
-}  # fmt: skip
+    "f32": sorted(REDUCTIONS),
+    "i32": ("max", "sum"),
+    "i64": ("max", "min", "norm_1", "prod", "sum", "sum_square"),
+}
 _AXES: dict[Along, tuple[int, ...]] = {Along.ROWS: (1, 2), Along.COLUMNS: (1,)}
 
 
@@ -117,8 +119,12 @@ def test_extremes_are_found_where_they_are(engine: Engine, along: Along, length:
     x = np.random.default_rng(length).integers(0, 5, (3, 1, length) if along is Along.ROWS else (2, length, 5))
     axis = 2 if along is Along.ROWS else 1
     last = length - 1
-    cases = {"arg_max_False": x.argmax(axis), "arg_max_True": last - np.flip(x, axis).argmax(axis),
-             "arg_min_False": x.argmin(axis), "arg_min_True": last - np.flip(x, axis).argmin(axis)}  # fmt: skip
+    cases = {
+        "arg_max_False": x.argmax(axis),
+        "arg_max_True": last - np.flip(x, axis).argmax(axis),
+        "arg_min_False": x.argmin(axis),
+        "arg_min_True": last - np.flip(x, axis).argmin(axis),
+    }
     for name, expected in cases.items():
         array = np.ascontiguousarray(x.astype(np.float32 if "max" in name else np.int64))
         wanted = expected[:, 0] if along is Along.ROWS else expected

@@ -84,7 +84,7 @@ def test_axes_are_resampled(engine: Engine, taps: int, inner: int) -> None:
         params = ResizeParams(given.shape[0], sizes[-axes:], outputs[-axes:], inner, 8)
         buffers = [array for index, weight in tables[-axes:] for array in ([index] if taps == NEAREST else [index, weight])]
         for task in range(params.tasks()):
-            for single in ({False, True} if inner == 1 else {False}):
+            for single in {False, True} if inner == 1 else {False}:
                 call(engine, f"resize_{taps}_{axes}_{single}", [given, guarded[64:-64], *buffers], params.words(), task, task + 1)
         np.testing.assert_allclose(guarded[64:-64].reshape(wanted.shape), wanted, rtol=1e-5, atol=1e-4)
         assert (guarded[:64] == 77).all()

@@ -23,8 +23,15 @@ def engine(target: Target) -> Engine:
     for along in Along:
         write_softmax(module, f"softmax_{along.value}", along, log=False, before=_X, after=_X, besides=[])
         write_softmax(module, f"log_softmax_{along.value}", along, log=True, before=_X, after=_X, besides=[])
-        write_softmax(module, f"masked_{along.value}", along, log=False, before=_X * 0.5 + argument(1, F32),
-                      after=OPERATORS["sqrt"](_X), besides=[Beside(F32, True, (True,))])  # fmt: skip
+        write_softmax(
+            module,
+            f"masked_{along.value}",
+            along,
+            log=False,
+            before=_X * 0.5 + argument(1, F32),
+            after=OPERATORS["sqrt"](_X),
+            besides=[Beside(F32, True, (True,))],
+        )
     with module.kernel("exp") as b:
         x, y = b.buffer(0, F32), b.buffer(1, F32)
         for i, span in b.vectors(b.begin, b.end, F32):
@@ -77,8 +84,9 @@ def test_expressions_before_and_after(engine: Engine, along: Along) -> None:
 def test_special_values(engine: Engine, along: Along) -> None:
     """What is masked out is exactly 0; NaN and infinity, and a row of nothing but -inf, make the whole row NaN."""
     inf, nan = np.inf, np.nan
-    rows = np.array([[0, -inf, 0, -inf], [nan, 1, 2, 300], [5, 300, nan, 3], [1, inf, 2, 3], [-inf] * 4, [3e38, -3e38, 3e38, 0]],
-                    np.float32)  # fmt: skip
+    rows = np.array(
+        [[0, -inf, 0, -inf], [nan, 1, 2, 300], [5, 300, nan, 3], [1, inf, 2, 3], [-inf] * 4, [3e38, -3e38, 3e38, 0]], np.float32
+    )
     wanted = np.array([[0.5, 0, 0.5, 0], *[[nan] * 4] * 4, [0.5, 0, 0.5, 0]], np.float32)
     x = rows[:, None, :] if along is Along.ROWS else np.ascontiguousarray(rows.T[None])
     found = _softmax(engine, "softmax", along, x)

@@ -15,8 +15,9 @@ from sardonyx.codegen.window import AXIS_WORDS, WindowAxis, axis_words, read_axe
 @pytest.mark.parametrize(
     ("size", "stride", "dilation", "begin", "taps"), [(7, 2, 3, 4, 3), (3, 1, 2, 9, 4), (5, 4, 1, -2, 2), (1, 1, 1, 0, 1)]
 )
-def test_taps_inside(target: Target, run: Callable[..., None], size: int, stride: int, dilation: int, begin: int, taps: int,
-                     dilated: bool) -> None:  # fmt: skip
+def test_taps_inside(
+    target: Target, run: Callable[..., None], size: int, stride: int, dilation: int, begin: int, taps: int, dilated: bool
+) -> None:
     """Counted one by one; where none meets the input the range is empty."""
     dilation = dilation if dilated else 1
     places = 12

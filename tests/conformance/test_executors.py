@@ -26,9 +26,10 @@ def _cases() -> list[SuiteCase]:
     found = [case for kind in ("node", "pytorch-operator", "simple") for case in cases_of(kind)]
     drawn = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"}
     return [
-        case for case in found
+        case
+        for case in found
         if zlib.crc32(case.name.encode()) % EVERY == 0 and len(case.proto.graph.node) >= FEWEST_NODES and not case.operators & drawn
-    ]  # fmt: skip
+    ]
 
 
 def _results(case: SuiteCase, providers: Any, executor: str) -> list[list[Any]]:

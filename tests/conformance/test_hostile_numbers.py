@@ -58,10 +58,14 @@ LOOPS = {
     "scan outputs": ("w = Identity(v) u = Neg(v)", "w, u", "SARDONYX_MAX_TENSOR_BYTES"),
     "iterations": ("w = Neg(v)", "w", "SARDONYX_MAX_ITERATIONS"),
     "growth": ("w = Concat(v, v) {axis = 0}", "w", "SARDONYX_MAX_TENSOR_BYTES"),
-    "outer products": ("s: int64[2] = [-1, 1] t: int64[2] = [1, -1] l = Reshape(v, s) r = Reshape(v, t) m = MatMul(l, r) "
-                       "f: int64[1] = [-1] w = Reshape(m, f)", "w", "SARDONYX_MAX_TENSOR_BYTES"),
+    "outer products": (
+        "s: int64[2] = [-1, 1] t: int64[2] = [1, -1] l = Reshape(v, s) r = Reshape(v, t) m = MatMul(l, r) "
+        "f: int64[1] = [-1] w = Reshape(m, f)",
+        "w",
+        "SARDONYX_MAX_TENSOR_BYTES",
+    ),
     "text": ("w = StringConcat(v, v)", "w", "SARDONYX_MAX_TENSOR_BYTES"),
-}  # fmt: skip
+}
 """What a loop without end does, what it makes, and the limit that ends it."""
 PROGRAM = """
 import sys, numpy, sardonyx

@@ -76,7 +76,14 @@ def test_versions_come_from_imports_suffix_or_function():
     """A node has the version of its suffix, of its function's import, or of the model's import."""
     model = parse_model(MODEL)
     assert {node.op_type: node.version for node in model.graph} == {
-        "MatMul": 21, "Split": 21, "Clip": 21, "Gelu": 1, "Softmax": 11, "Scale": 3, "If": 21}  # fmt: skip
+        "MatMul": 21,
+        "Split": 21,
+        "Clip": 21,
+        "Gelu": 1,
+        "Softmax": 11,
+        "Scale": 3,
+        "If": 21,
+    }
     assert [node.version for node in model.functions["local", "Scale", "fast"].graph] == [18, 18]
 
 
@@ -108,11 +115,22 @@ def test_attributes_of_all_kinds_survive():
     tensor = Tensor.from_array(np.array([1, 2], np.int64))
     body = Graph("inner")
     attributes = {
-        "f": 1.0, "i": -3, "s": 'a"\n', "t": tensor, "g": body, "fs": [0.5, 1e30], "ns": [1, 2], "ss": ["a", ""],
-        "ts": [tensor], "gs": [Graph("a"), Graph("b")], "sp": SparseTensor(tensor, tensor, (4,)),
-        "sps": [SparseTensor(tensor, tensor, (2, 2))], "ty": SequenceType(TensorType(DataType.FLOAT, (1, symbol("n")))),
+        "f": 1.0,
+        "i": -3,
+        "s": 'a"\n',
+        "t": tensor,
+        "g": body,
+        "fs": [0.5, 1e30],
+        "ns": [1, 2],
+        "ss": ["a", ""],
+        "ts": [tensor],
+        "gs": [Graph("a"), Graph("b")],
+        "sp": SparseTensor(tensor, tensor, (4,)),
+        "sps": [SparseTensor(tensor, tensor, (2, 2))],
+        "ty": SequenceType(TensorType(DataType.FLOAT, (1, symbol("n")))),
         "tys": [OptionalType(None), MapType(DataType.STRING, None), SparseTensorType(DataType.INT8, (3,))],
-        "odd name": 1}  # fmt: skip
+        "odd name": 1,
+    }
     empties = {kind.name.lower(): Attribute(kind, ()) for kind in AttributeKind if kind.name.endswith("S")}
     references = {f"r{kind.name}": Attribute(kind, None, "outer") for kind in AttributeKind}
     node = Node("Odd.Op", [], 1, {**attributes, **empties, **references}, domain="my domain", version=1)
@@ -120,7 +138,8 @@ def test_attributes_of_all_kinds_survive():
     (parsed,) = parse_graph(text)
     assert (parsed.domain, parsed.op_type) == ("my domain", "Odd.Op")
     assert {name: (a.kind, a.reference) for name, a in parsed.attributes.items()} == {
-        name: (a.kind, a.reference) for name, a in node.attributes.items()}  # fmt: skip
+        name: (a.kind, a.reference) for name, a in node.attributes.items()
+    }
     plain = ["f", "i", "s", "fs", "ns", "ss", "ty", "tys"]
     assert [parsed.get(name) for name in plain[:3]] == [1.0, -3, 'a"\n']
     assert parsed.get("ns") == (1, 2)

@@ -7,27 +7,30 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir.text_parse import parse_graph, parse_model
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("graph(x) -> (y) {\n  y = Relu(x\n}", "line 3, column 1: expected ',' or ')' after an input, found '}'"),
-    ("graph(x) -> (y) {\n  y = Relu(z)\n}", "line 2, column 12: the value \"z\" is never defined"),
-    ("graph(x) -> (y) {}", "line 1, column 14: the value \"y\" is never defined"),
-    ("graph(x) -> (y) { y = Relu(x) y = Relu(x) }", "line 1, column 31: the value \"y\" is defined twice in one graph"),
-    ("graph(x, x) -> () {}", "line 1, column 10: the value \"x\" is defined twice in one graph"),
-    ("graph(x) -> (y) { y = Relu(x) {a = 1, a = 2} }", "line 1, column 39: the attribute \"a\" is given twice"),
-    ("graph(x) -> (y) { y = Relu(x) {a = []} }", "column 36: an empty list needs a kind before it"),
-    ("graph(x) -> (y) { y = Relu(x) {a = [1, \"b\"]} }", "column 36: the list mixes strings and numbers"),
-    ("graph(x: flot[2]) -> () {}", "column 10: expected an element type (float, uint8"),
-    ("graph(x: float[2) -> () {}", "column 17: expected ',' or ']' after a dimension, found ')'"),
-    ("graph() -> () { w: float[n] = [1] }", "column 31: a constant needs a tensor type whose dimensions are numbers"),
-    ("graph() -> () { w: float[2, 2] = [1, 2, 3] }", "column 34: expected 4 elements for float[2, 2], found 3"),
-    ("graph() -> () { w: int8[] = \"a\" }", "column 29: expected elements of type int8"),
-    ("graph() -> () { w: float[1] }", "column 29: expected '=' or ',' after the name of a value, found '}'"),
-    ("graph() -> () { w = 3 }", "expected an operator such as Add(x, y), or a typed constant"),
-    ("graph() -> () { $ }", "column 17: found '$', which begins no name, number, string or mark"),
-    ("graph() -> () {", "column 16: expected the name of a value, or '}', found the end of the text"),
-    ("graph() -> () {} more", "column 18: expected the end of the text, found 'more'"),
-    ("graph() -> () { y = A() @\"\\q\" }", "bad escape"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("graph(x) -> (y) {\n  y = Relu(x\n}", "line 3, column 1: expected ',' or ')' after an input, found '}'"),
+        ("graph(x) -> (y) {\n  y = Relu(z)\n}", 'line 2, column 12: the value "z" is never defined'),
+        ("graph(x) -> (y) {}", 'line 1, column 14: the value "y" is never defined'),
+        ("graph(x) -> (y) { y = Relu(x) y = Relu(x) }", 'line 1, column 31: the value "y" is defined twice in one graph'),
+        ("graph(x, x) -> () {}", 'line 1, column 10: the value "x" is defined twice in one graph'),
+        ("graph(x) -> (y) { y = Relu(x) {a = 1, a = 2} }", 'line 1, column 39: the attribute "a" is given twice'),
+        ("graph(x) -> (y) { y = Relu(x) {a = []} }", "column 36: an empty list needs a kind before it"),
+        ('graph(x) -> (y) { y = Relu(x) {a = [1, "b"]} }', "column 36: the list mixes strings and numbers"),
+        ("graph(x: flot[2]) -> () {}", "column 10: expected an element type (float, uint8"),
+        ("graph(x: float[2) -> () {}", "column 17: expected ',' or ']' after a dimension, found ')'"),
+        ("graph() -> () { w: float[n] = [1] }", "column 31: a constant needs a tensor type whose dimensions are numbers"),
+        ("graph() -> () { w: float[2, 2] = [1, 2, 3] }", "column 34: expected 4 elements for float[2, 2], found 3"),
+        ('graph() -> () { w: int8[] = "a" }', "column 29: expected elements of type int8"),
+        ("graph() -> () { w: float[1] }", "column 29: expected '=' or ',' after the name of a value, found '}'"),
+        ("graph() -> () { w = 3 }", "expected an operator such as Add(x, y), or a typed constant"),
+        ("graph() -> () { $ }", "column 17: found '$', which begins no name, number, string or mark"),
+        ("graph() -> () {", "column 16: expected the name of a value, or '}', found the end of the text"),
+        ("graph() -> () {} more", "column 18: expected the end of the text, found 'more'"),
+        ('graph() -> () { y = A() @"\\q" }', "bad escape"),
+    ],
+)
 def test_error_names_place_found_and_expected(text, message):
     """A mistake raises InvalidGraph with line, column, what stands there and what should."""
     with pytest.raises(InvalidGraph) as caught:

@@ -8,11 +8,26 @@ from sardonyx.ir.text_tokens import Tokens
 from sardonyx.ir.text_types import parse_type, print_dim, print_float, print_type
 
 
-@pytest.mark.parametrize("text", [
-    "float", "float[]", "float[2, batch]", 'int4["a b", ?]', "seq(float[?])", "seq()", "optional(seq(string[2]))",
-    "map(int64, float[])", "map(string)", "sparse_tensor(double[3, n])", "float[1 + 2*a, a*b, a^2, -1 + a]",
-    "float[floordiv(a, 2), 1 + mod(a, b)]", "float[max(a, b), min(a, 3)]", 'float[1 + "a-b"]', "string[_]",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "float",
+        "float[]",
+        "float[2, batch]",
+        'int4["a b", ?]',
+        "seq(float[?])",
+        "seq()",
+        "optional(seq(string[2]))",
+        "map(int64, float[])",
+        "map(string)",
+        "sparse_tensor(double[3, n])",
+        "float[1 + 2*a, a*b, a^2, -1 + a]",
+        "float[floordiv(a, 2), 1 + mod(a, b)]",
+        "float[max(a, b), min(a, 3)]",
+        'float[1 + "a-b"]',
+        "string[_]",
+    ],
+)
 def test_type_survives(text):
     """A type printed after parsing is the same text."""
     printed = print_type(parse_type(Tokens(text), {}), {})

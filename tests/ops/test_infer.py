@@ -220,8 +220,12 @@ def test_values_in_subgraphs_get_types() -> None:
     x = variable("x", BATCH, 3)
     then, other = node("Relu", x), node("Neg", x)
     condition = variable("condition", dtype=BOOL)
-    branch = node("If", condition, then_branch=Graph("t", [], then.outputs, [], [then]),
-                  else_branch=Graph("e", [], other.outputs, [], [other]))  # fmt: skip
+    branch = node(
+        "If",
+        condition,
+        then_branch=Graph("t", [], then.outputs, [], [then]),
+        else_branch=Graph("e", [], other.outputs, [], [other]),
+    )
     infer_graph(graph([branch], [x, condition]))
     assert then.output.shape == (BATCH, 3)
     assert branch.output.shape == (BATCH, 3)

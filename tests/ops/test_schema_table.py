@@ -27,8 +27,10 @@ def test_every_schema_finds_its_way_into_the_table_and_back() -> None:
         found = known.find(schema.domain, schema.name, schema.since_version)
         assert found is not None
         assert (found.since_version, found.max_inputs, found.is_deprecated) == (
-            schema.since_version, schema.max_input, schema.deprecated
-        )  # fmt: skip
+            schema.since_version,
+            schema.max_input,
+            schema.deprecated,
+        )
 
 
 def test_the_table_keeps_what_the_standard_says_in_plain_data() -> None:

@@ -163,9 +163,13 @@ def test_types_of_other_versions_pass() -> None:
 
 @pytest.mark.parametrize(
     ("op_type", "dtypes", "problem"),
-    [("Gelu", [DataType.STRING], r"input 0 is tensor\(string\)"), ("QLinearSigmoid", [DataType.UINT8, DataType.DOUBLE], "input 1"),
-     ("RotaryEmbedding", [DataType.FLOAT, DataType.BOOL], r"input 1 is tensor\(bool\)"), ("ExpandDims", [DataType.STRING], None)],
-)  # fmt: skip
+    [
+        ("Gelu", [DataType.STRING], r"input 0 is tensor\(string\)"),
+        ("QLinearSigmoid", [DataType.UINT8, DataType.DOUBLE], "input 1"),
+        ("RotaryEmbedding", [DataType.FLOAT, DataType.BOOL], r"input 1 is tensor\(bool\)"),
+        ("ExpandDims", [DataType.STRING], None),
+    ],
+)
 def test_schemas_without_types_still_refuse_some(op_type: str, dtypes: list[DataType], problem: str | None) -> None:
     """Strings where an operator computes, bool as an index, and another type than the one that is written down."""
     schema = find_schema("com.microsoft", op_type, 1)

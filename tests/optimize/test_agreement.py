@@ -15,22 +15,33 @@ def test_equal_results_agree():
     assert difference([odd, ONES], [odd.copy(), ONES.copy()], 0) is None
 
 
-@pytest.mark.parametrize(("other", "tolerance", "found"), [
-    (ONES * np.float32(1.001), 1e-5, "gives numbers up to 0.001 apart, 1e-05 allowed, of up to 1"),
-    (np.array([1, 1, 1, np.nan], np.float32), 1, "gives infinite or undefined numbers"),
-    (np.ones(3, np.float32), 1, r"gives float32[3] for float32[4]"),
-    (np.ones(4), 1, r"gives float64[4] for float32[4]"),
-    ([1.0], 1, "gives [1.0] for array"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("other", "tolerance", "found"),
+    [
+        (ONES * np.float32(1.001), 1e-5, "gives numbers up to 0.001 apart, 1e-05 allowed, of up to 1"),
+        (np.array([1, 1, 1, np.nan], np.float32), 1, "gives infinite or undefined numbers"),
+        (np.ones(3, np.float32), 1, r"gives float32[3] for float32[4]"),
+        (np.ones(4), 1, r"gives float64[4] for float32[4]"),
+        ([1.0], 1, "gives [1.0] for array"),
+    ],
+)
 def test_differences_are_described(other, tolerance, found):
     """What differs is said with numbers."""
     assert found in (difference([ONES], [other], tolerance) or "")
 
 
-@pytest.mark.parametrize(("dtype", "apart", "agree"), [
-    (np.float32, 5e-6, True), (np.float32, 5e-5, False), (np.float16, 5e-3, True), (np.float64, 5e-9, True),
-    (np.float64, 5e-8, False), (ml_dtypes.bfloat16, 5e-2, True), (np.complex64, 5e-6, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dtype", "apart", "agree"),
+    [
+        (np.float32, 5e-6, True),
+        (np.float32, 5e-5, False),
+        (np.float16, 5e-3, True),
+        (np.float64, 5e-9, True),
+        (np.float64, 5e-8, False),
+        (ml_dtypes.bfloat16, 5e-2, True),
+        (np.complex64, 5e-6, True),
+    ],
+)
 def test_tolerance_follows_the_type(dtype, apart, agree):
     """A tolerance of float32 grows for coarser types, and shrinks for double to a thousandth."""
     one = np.array([1, 100], dtype)

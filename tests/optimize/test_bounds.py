@@ -22,30 +22,43 @@ def bounds(lines):
     return bounds_of(model.graph.outputs[0])
 
 
-@pytest.mark.parametrize(("lines", "interval"), [
-    ("y = Identity(three)", (-1.0, 3.0)),
-    ("y = Not(m)", (0.0, 1.0)),
-    ("y = Where(m, two, low)", (LOWEST, 2.0)),
-    ("y = Where(m, two, ninf)", (-math.inf, 2.0)),
-    ("y = Cast(m) {to = 1}", (0.0, 1.0)),
-    ("y = Cast(j) {to = 1}", (-128.0, 127.0)),
-    ("c = Cast(m) {to = 1} s = Sub(one, c) y = Mul(s, low)", (LOWEST, 0.0)),
-    ("c = Cast(m) {to = 1} y = Add(c, three)", (-1.0, 4.0)),
-    ("r = Reshape(three, shape) y = Mul(r, r)", (-3.0, 9.0)),
-    ("s = Shape(three) y = ConstantOfShape(s)", (0.0, 0.0)),
-    ("y = Div(three, two)", (-0.5, 1.5)),
-    ("y = Max(three, two)", (2.0, 3.0)),
-    ("y = Shape(x)", (0.0, 2.0**63)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "interval"),
+    [
+        ("y = Identity(three)", (-1.0, 3.0)),
+        ("y = Not(m)", (0.0, 1.0)),
+        ("y = Where(m, two, low)", (LOWEST, 2.0)),
+        ("y = Where(m, two, ninf)", (-math.inf, 2.0)),
+        ("y = Cast(m) {to = 1}", (0.0, 1.0)),
+        ("y = Cast(j) {to = 1}", (-128.0, 127.0)),
+        ("c = Cast(m) {to = 1} s = Sub(one, c) y = Mul(s, low)", (LOWEST, 0.0)),
+        ("c = Cast(m) {to = 1} y = Add(c, three)", (-1.0, 4.0)),
+        ("r = Reshape(three, shape) y = Mul(r, r)", (-3.0, 9.0)),
+        ("s = Shape(three) y = ConstantOfShape(s)", (0.0, 0.0)),
+        ("y = Div(three, two)", (-0.5, 1.5)),
+        ("y = Max(three, two)", (2.0, 3.0)),
+        ("y = Shape(x)", (0.0, 2.0**63)),
+    ],
+)
 def test_what_is_known(lines, interval):
     """Constants, types and arithmetic on them bound a value."""
     assert bounds(lines) == interval
 
 
-@pytest.mark.parametrize("lines", [
-    "y = Neg(x)", "y = Add(x, two)", "y = Identity(nan)", "y = Identity(empty)", "c = Where(m, two, ninf) y = Sub(c, c)",
-    "c = Where(m, one, ninf) e = Sub(one, one) y = Mul(c, e)", "y = Div(two, three)", "y = Max(x, two)", "y = Cast(d) {to = 1}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "y = Neg(x)",
+        "y = Add(x, two)",
+        "y = Identity(nan)",
+        "y = Identity(empty)",
+        "c = Where(m, two, ninf) y = Sub(c, c)",
+        "c = Where(m, one, ninf) e = Sub(one, one) y = Mul(c, e)",
+        "y = Div(two, three)",
+        "y = Max(x, two)",
+        "y = Cast(d) {to = 1}",
+    ],
+)
 def test_what_is_not_known(lines):
     """Inputs of float, NaN, and arithmetic that may make NaN, are in no bounds."""
     assert bounds(lines) == UNKNOWN

@@ -12,6 +12,7 @@ def test_levels_have_onnxruntimes_numbers():
 
 def test_any_class_with_name_and_run_is_a_pass():
     """A pass of another package needs to inherit nothing."""
+
     class Nothing:
         name = "do_nothing"
 

@@ -151,10 +151,13 @@ def _absolute(node):
     node.op_type = "Abs"
 
 
-@pytest.mark.parametrize("change", [
-    _absolute,
-    lambda node: setattr(node.inputs[1], "constant", Tensor.from_array(np.float32(7))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        _absolute,
+        lambda node: setattr(node.inputs[1], "constant", Tensor.from_array(np.float32(7))),
+    ],
+)
 @pytest.mark.parametrize("when", ["check", "replace"])
 def test_a_rule_that_changes_other_nodes_is_found_where_results_are_compared(change, when):
     """Just its replacement would be right; the graph is put back."""
@@ -163,9 +166,12 @@ def test_a_rule_that_changes_other_nodes_is_found_where_results_are_compared(cha
     def tamper(match):
         change(list(match.root.graph)[-1])
 
-    rule = Rule("tampers", lambda op, x: op.Relu(op.Neg(x)),
-                lambda op, match, learned: tamper(match) if when == "replace" else op.Relu(op.Neg(match["x"])),
-                lambda match: tamper(match) if when == "check" else None)  # fmt: skip
+    rule = Rule(
+        "tampers",
+        lambda op, x: op.Relu(op.Neg(x)),
+        lambda op, match, learned: tamper(match) if when == "replace" else op.Relu(op.Neg(match["x"])),
+        lambda match: tamper(match) if when == "check" else None,
+    )
     with pytest.raises(OptimizationError, match="rule tampers changes .*Mul|rule tampers changes .*Abs") as caught:
         _optimized(rules=[rule], text=text, verify=run_model)
     assert caught.value.optimization == "tampers"
@@ -192,8 +198,11 @@ def test_a_pass_that_changes_results_is_undone_and_reported():
 
 def test_a_pass_that_keeps_results_counts_as_verified():
     """With verify a pass that keeps results stays and is counted."""
-    model, report = _optimized([_Pass("use_leaky", lambda model: _replaced("LeakyRelu")(model))], verify=run_model,
-                               text="graph(x: float[2]) -> (y) { e = Exp(x) y = Relu(e) }")  # fmt: skip
+    model, report = _optimized(
+        [_Pass("use_leaky", lambda model: _replaced("LeakyRelu")(model))],
+        verify=run_model,
+        text="graph(x: float[2]) -> (y) { e = Exp(x) y = Relu(e) }",
+    )
     assert report.verified["use_leaky"] == 1
     assert operators(model) == ["Exp", "LeakyRelu"]
 

@@ -51,8 +51,10 @@ def test_dimensions_may_be_left_as_they_are():
     options = SessionOptions()
     options.add_free_dimension_override_by_name("n", 2)
     body = to_bytes(model("graph(x: float[n]) -> (y: float[n]) { y = Neg(x) }"))
-    shapes = [InferenceSession(body, options, disabled_optimizers=names).get_inputs()[0].shape
-              for names in ([], ["FreeDimensionOverrideTransformer"])]  # fmt: skip
+    shapes = [
+        InferenceSession(body, options, disabled_optimizers=names).get_inputs()[0].shape
+        for names in ([], ["FreeDimensionOverrideTransformer"])
+    ]
     assert shapes == [[2], ["n"]]
 
 

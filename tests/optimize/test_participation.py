@@ -69,16 +69,19 @@ def test_what_is_preferred_as_it_is_shares_nothing():
     assert optimized(shared, None).count("DequantizeLinear") == 1
 
 
-@pytest.mark.parametrize(("key", "name", "is_on"), [
-    ("session.enable_quant_qdq_cleanup", "drop_quantization_pairs", True),
-    ("session.enable_dq_matmulnbits_fusion", "fuse_nbits_matmul", True),
-    ("optimization.enable_cast_chain_elimination", "shorten_cast_chains", True),
-    ("optimization.enable_gelu_approximation", "approximate_gelu", True),
-    ("session.x64quantprecision", "store_weights_as_uint8", True),
-    ("session.disable_double_qdq_remover", "merge_quantizations", False),
-    ("session.disable_qdq_constant_folding", "fold_dequantization", False),
-    ("session.disable_quant_qdq", "fuse_quantized_conv", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "name", "is_on"),
+    [
+        ("session.enable_quant_qdq_cleanup", "drop_quantization_pairs", True),
+        ("session.enable_dq_matmulnbits_fusion", "fuse_nbits_matmul", True),
+        ("optimization.enable_cast_chain_elimination", "shorten_cast_chains", True),
+        ("optimization.enable_gelu_approximation", "approximate_gelu", True),
+        ("session.x64quantprecision", "store_weights_as_uint8", True),
+        ("session.disable_double_qdq_remover", "merge_quantizations", False),
+        ("session.disable_qdq_constant_folding", "fold_dequantization", False),
+        ("session.disable_quant_qdq", "fuse_quantized_conv", False),
+    ],
+)
 def test_config_entries(key, name, is_on):
     """Entries by the names of onnxruntime ask for rules, or leave them out, with "1"."""
     assert name in (participation(None, {key: "1"}).enabled if is_on else participation(None, {key: "1"}).disabled)
@@ -113,10 +116,15 @@ CHAIN = """graph(x: float[1,3,6,6], z: float[1,2,6,6]) -> (y) { w: float[2,3,3,3
     a = Add(c, z) y = Relu(a) }"""
 
 
-@pytest.mark.parametrize(("preferred", "left"), [
-    (frozenset(), ["Conv", "Add", "Relu"]), (frozenset(["FusedGemm"]), ["Conv", "Add", "Relu"]),
-    (frozenset(["FusedConv"]), ["FusedConv"]), (None, ["FusedConv"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("preferred", "left"),
+    [
+        (frozenset(), ["Conv", "Add", "Relu"]),
+        (frozenset(["FusedGemm"]), ["Conv", "Add", "Relu"]),
+        (frozenset(["FusedConv"]), ["FusedConv"]),
+        (None, ["FusedConv"]),
+    ],
+)
 def test_fused_operators_where_a_provider_prefers_them(preferred, left):
     """So they do in a file; whatever a model has, others get its parts."""
     assert optimized(CHAIN, preferred) == left
@@ -146,9 +154,11 @@ def test_layers_with_packed_weights():
         p = Pow(t, two) m = ReduceMean(p, ax) v = Add(m, e) k = Sqrt(v) d = Div(t, k) x = Mul(d, w)
         g = com.microsoft.MatMulNBits(x, a, s) {sizes} u = com.microsoft.MatMulNBits(x, b, s) {sizes} o = Sigmoid(g)
         q = Mul(g, o) y = Mul(q, u) }}"""
-    fused = text[: text.index("t = Add")] + 'y, t = com.microsoft.MatMulNBitsMlp(h, r, w, a, s, _, b, s) {activation = "silu", ' + (
-        sizes[1:] + "}"
-    )  # fmt: skip
+    fused = (
+        text[: text.index("t = Add")]
+        + 'y, t = com.microsoft.MatMulNBitsMlp(h, r, w, a, s, _, b, s) {activation = "silu", '
+        + (sizes[1:] + "}")
+    )
     for given in (text, fused):
         assert optimized(given, frozenset(["MatMulNBitsMlp"])) == ["MatMulNBitsMlp"]
         assert "MatMulNBitsMlp" not in optimized(given, None) + optimized(given, frozenset())

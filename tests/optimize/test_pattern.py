@@ -64,11 +64,18 @@ def test_rest_takes_all_further_inputs():
     assert [value.name for value in match.rest("more")] == ["z", "x"]
 
 
-@pytest.mark.parametrize(("line", "fits"), [
-    ("c: float[] = 0.5", True), ("c: float[1] = [0.500001]", True),
-    ("c: float[] = 0.51", False), ("c: float[2] = [0.5, 0.5]", False),
-    ("c: float16[] = 0.5", True), ("c: int64[] = 0", False), ("c: string[] = \"a\"", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "fits"),
+    [
+        ("c: float[] = 0.5", True),
+        ("c: float[1] = [0.500001]", True),
+        ("c: float[] = 0.51", False),
+        ("c: float[2] = [0.5, 0.5]", False),
+        ("c: float16[] = 0.5", True),
+        ("c: int64[] = 0", False),
+        ('c: string[] = "a"', False),
+    ],
+)
 def test_number_matches_a_constant_of_one_element(line, fits):
     """A number matches a constant of one element within its tolerance, after rounding to the constant's type."""
     assert bool(matches(lambda op, x: op.Mul(x, 0.5), graph(f"{line} y = Mul(c, x)"))) == fits
@@ -124,6 +131,7 @@ def test_nodes_are_captured_by_name():
 
 def test_several_outputs_are_told_apart():
     """An output of a node with several matches by its place."""
+
     def pattern(op, x):
         first, second = op.outputs(op.Split(x), 2)
         return op.Sub(second, first)
@@ -138,11 +146,14 @@ def test_domain_must_agree():
     assert matches(lambda op, x: op.Gelu(x, _domain="com.microsoft"), graph("y = com.microsoft.Gelu(x)"))
 
 
-@pytest.mark.parametrize(("function", "message"), [
-    (lambda op, x: x, "must be a call"),
-    (lambda op, x: op.Add(x, "text"), "an input must be a call, a parameter, a number or None, found 'text'"),
-    (lambda op, x: op.Add(x, x, _nme="a"), "Add takes no _nme; known are _as, _domain"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda op, x: x, "must be a call"),
+        (lambda op, x: op.Add(x, "text"), "an input must be a call, a parameter, a number or None, found 'text'"),
+        (lambda op, x: op.Add(x, x, _nme="a"), "Add takes no _nme; known are _as, _domain"),
+    ],
+)
 def test_mistakes_in_patterns_are_named(function, message):
     """A pattern that means nothing raises InvalidArgument when it is compiled."""
     with pytest.raises(InvalidArgument, match=message):

@@ -110,6 +110,7 @@ def test_pass_that_raises_is_named():
 
 def test_pass_that_breaks_the_model_is_named():
     """With check, a pass that leaves an invalid graph is named."""
+
     def spoil(model):
         last = list(model.graph)[-1]
         model.graph.insert_before(next(iter(model.graph)), Node("Relu", [last.output], 1, version=21))

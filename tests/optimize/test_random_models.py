@@ -38,5 +38,14 @@ def test_models_are_varied() -> None:
         report = optimize(random_model(seed), Level.ALL, evaluate=evaluate)
         found.update(report.fired)
         found.update(record.name for record in report.passes.values() if record.changes)
-    assert found >= {"fold_constants", "eliminate_identities", "eliminate_common_subexpressions", "simplify_reshapes",
-                     "eliminate_dead_nodes", "fuse_gelu", "fuse_swish", "merge_transposes", "merge_casts"}  # fmt: skip
+    assert found >= {
+        "fold_constants",
+        "eliminate_identities",
+        "eliminate_common_subexpressions",
+        "simplify_reshapes",
+        "eliminate_dead_nodes",
+        "fuse_gelu",
+        "fuse_swish",
+        "merge_transposes",
+        "merge_casts",
+    }

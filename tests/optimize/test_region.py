@@ -38,6 +38,7 @@ def test_both_have_the_same_inputs_and_outputs():
 
 def test_nodes_between_what_is_read_and_the_pattern_belong_to_it():
     """A rule that reads above its pattern is compared on what it reads; the way down is computed in `before`."""
+
     def subtract(op, match):
         negated, z = match["v"].producer.inputs
         return op.Sub(z, negated.producer.inputs[0])
@@ -59,29 +60,34 @@ def test_values_of_the_pattern_that_another_is_made_of():
 
 def test_shape_arithmetic_is_computed():
     """A shape that a Reshape reads is computed in both, from the value whose shape it is."""
-    found = region("""graph(x: float[n, 4], t: float[4, n]) -> (y) {
+    found = region(
+        """graph(x: float[n, 4], t: float[4, n]) -> (y) {
         s = Shape(x) k: int64[2] = [1, 0] g = Gather(s, k) r = Reshape(t, g) y = Neg(r) }""",
-                   lambda op, t, g: op.Neg(op.Reshape(t, g)),
-                   lambda op, match: op.Reshape(op.Neg(match["t"]), match["g"]))  # fmt: skip
+        lambda op, t, g: op.Neg(op.Reshape(t, g)),
+        lambda op, match: op.Reshape(op.Neg(match["t"]), match["g"]),
+    )
     assert [node.op_type for node in found.before.graph] == ["Shape", "Gather", "Reshape", "Neg"]
     assert {value.name for value in found.after.graph.inputs} == {"x", "t"}
 
 
 def test_a_value_that_stays_is_given_out_by_name():
     """Where a value of the graph takes the place of a match, `after` gives it out under the name that was replaced."""
-    found = region("graph(x: float[2]) -> (y) { a = Neg(x) y = Neg(a) }",
-                   lambda op, x: op.Neg(op.Neg(x)), lambda op, match: match["x"])  # fmt: skip
+    found = region(
+        "graph(x: float[2]) -> (y) { a = Neg(x) y = Neg(a) }", lambda op, x: op.Neg(op.Neg(x)), lambda op, match: match["x"]
+    )
     assert body(found.after) == "graph after(x: float[2]) -> (y: float[2]) {\n    y = Identity:13(x)\n}\n"
 
 
 def test_several_outputs_and_captures():
     """All outputs are given out; what a subgraph captures is an input."""
-    found = region("""graph(x: float[2], c: bool[]) -> (y, z) {
+    found = region(
+        """graph(x: float[2], c: bool[]) -> (y, z) {
         e = Exp(x)
         a = If(c) {then_branch = graph() -> (t) { t = Neg(e) }, else_branch = graph() -> (e) {}}
         y, z = Split(a) {num_outputs = 2} }""",
-                   lambda op, c: op.outputs(op.Split(op.If(c)), 2),
-                   lambda op, match: op.outputs("Split", 2, match.nodes[1].output, num_outputs=2))  # fmt: skip
+        lambda op, c: op.outputs(op.Split(op.If(c)), 2),
+        lambda op, match: op.outputs("Split", 2, match.nodes[1].output, num_outputs=2),
+    )
     assert {value.name for value in found.before.graph.inputs} >= {"e", "c"}
     assert [value.name for value in found.before.graph.outputs] == ["y", "z"]
 

@@ -23,9 +23,7 @@ NEG_ABS = Rule("use_abs", _relu_neg, lambda op, match, learned: op.Abs(match["x"
 
 def test_match_is_replaced_and_removed():
     """The matched nodes go, the new one takes over name, users and type."""
-    model, fired = apply_rule(
-        NEG_ABS, "graph(x: float[2]) -> (y: float[2]) { a = Neg(x) b = Relu(a) y = Exp(b) }", compare=False
-    )  # fmt: skip
+    model, fired = apply_rule(NEG_ABS, "graph(x: float[2]) -> (y: float[2]) { a = Neg(x) b = Relu(a) y = Exp(b) }", compare=False)
     assert fired == 1
     assert body(model) == "graph(x: float[2]) -> (y: float[2]) {\n    b = Abs(x)\n    y = Exp(b)\n}\n"
 
@@ -145,12 +143,15 @@ def test_replacement_of_another_type_is_refused():
         apply_rule(rule, "graph(x: float[2]) -> (y: float[2]) { y = Neg(x) }")
 
 
-@pytest.mark.parametrize(("replace", "message"), [
-    (lambda op, match, learned: op.Flatten(match["x"]), r"has shape \(n, 12\), expected \(n, 3, 4\)"),
-    (lambda op, match, learned: op.ReduceSum(match["x"], np.array([2])), r"has shape \(n, 3, 1\), expected \(n, 3, 4\)"),
-    (lambda op, match, learned: op.Add(match["x"], np.zeros((9, 1, 1), np.float32)), r"has shape \(9, 3, 4\), expected"),
-    (lambda op, match, learned: 5, "replace returned 5, expected a value"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("replace", "message"),
+    [
+        (lambda op, match, learned: op.Flatten(match["x"]), r"has shape \(n, 12\), expected \(n, 3, 4\)"),
+        (lambda op, match, learned: op.ReduceSum(match["x"], np.array([2])), r"has shape \(n, 3, 1\), expected \(n, 3, 4\)"),
+        (lambda op, match, learned: op.Add(match["x"], np.zeros((9, 1, 1), np.float32)), r"has shape \(9, 3, 4\), expected"),
+        (lambda op, match, learned: 5, "replace returned 5, expected a value"),
+    ],
+)
 def test_replacement_of_another_shape_is_refused(replace, message):
     """A rule that would change the rank or a size of a value raises Fail, also where it fixes the size of an input."""
     rule = Rule("wrong", lambda op, x: op.Neg(x), replace)
@@ -166,10 +167,13 @@ def test_what_a_model_says_of_its_outputs_need_not_hold():
     assert rewrite(model, RuleSet([rule])) == {"right": 1}
 
 
-@pytest.mark.parametrize(("pattern", "message"), [
-    (lambda op, x: 1 // 0, "the pattern of rule odd cannot be read: ZeroDivisionError"),
-    (lambda op, x: x, "the pattern of rule odd cannot be read: InvalidArgument: .* must be a call"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        (lambda op, x: 1 // 0, "the pattern of rule odd cannot be read: ZeroDivisionError"),
+        (lambda op, x: x, "the pattern of rule odd cannot be read: InvalidArgument: .* must be a call"),
+    ],
+)
 def test_a_pattern_that_cannot_be_read_names_its_rule(pattern, message):
     """It is read when the rules are put together."""
     with pytest.raises(OptimizationError, match=message) as caught:
@@ -200,6 +204,7 @@ def test_number_of_results_must_agree():
 
 def test_several_results_may_come_from_inner_nodes():
     """A pattern may give out an inner value, whose users before the root are put behind the new node."""
+
     def pattern(op, x, y):
         total = op.Add(x, y)
         return op.Softmax(total), total
@@ -216,6 +221,7 @@ def test_several_results_may_come_from_inner_nodes():
 
 def test_several_results_do_not_fire_across_a_path_outside():
     """Where the root also depends on an inner value by way of another node, fusing would make a cycle, so it does not fire."""
+
     def pattern(op, x, y):
         total = op.Add(x, x)
         return op.Mul(total, y), total
@@ -241,6 +247,7 @@ def test_output_replaced_by_an_input_gets_an_identity():
 
 def test_unused_new_nodes_are_removed():
     """Nodes that replace made and did not use do not stay."""
+
     def replace(op, match, learned):
         op.Exp(match["x"])
         return op.Abs(match["x"])

@@ -14,12 +14,15 @@ def test_sound_model():
     check_sound(model_of(f"opset 21\ngraph(x: float[2]) -> (y) {{ a = f.Act(x) b = my.Own(a) y = Neg(b) }}\n{functions}"))
 
 
-@pytest.mark.parametrize(("line", "message"), [
-    ("y = Reshape(x, x)", "Reshape-21 takes tensor"),
-    ("y = Neg(x) {alpha = 1}", "alpha"),
-    ("a = Shape(x) y = Add(a, x)", "Add"),
-    ("y = Frobnicate(x)", "operator Frobnicate is unknown at opset"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("y = Reshape(x, x)", "Reshape-21 takes tensor"),
+        ("y = Neg(x) {alpha = 1}", "alpha"),
+        ("a = Shape(x) y = Add(a, x)", "Add"),
+        ("y = Frobnicate(x)", "operator Frobnicate is unknown at opset"),
+    ],
+)
 def test_nodes_that_do_not_fit_are_named(line, message):
     """Wrong types and attributes raise with the node."""
     model = model_of(f"graph(x: float[2]) -> (y) {{ {line} }}")

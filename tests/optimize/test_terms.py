@@ -38,6 +38,7 @@ def test_attribute_falls_back_to_the_schemas_default():
 
 def test_the_quick_look_is_never_stricter_than_the_match():
     """Producers of inputs decide at first sight; alternatives, commuted inputs and left out ones count."""
+
     def root(function):
         return compile_pattern(function).roots[0].operation
 

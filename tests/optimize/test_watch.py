@@ -119,8 +119,11 @@ def test_changes_are_listed_when_asked_for():
 
 def test_what_is_drawn_anew_in_each_run_is_not_compared():
     """Random numbers differ without anybody's fault: the rule fires, and the report says why it was not compared."""
-    rule = Rule("any", lambda op, x: op.Neg(op.Add(op.RandomUniform(shape=[3]), x)),
-                lambda op, match, learned: op.Neg(op.Add(op.RandomUniform(shape=[3]), match["x"])))  # fmt: skip
+    rule = Rule(
+        "any",
+        lambda op, x: op.Neg(op.Add(op.RandomUniform(shape=[3]), x)),
+        lambda op, match, learned: op.Neg(op.Add(op.RandomUniform(shape=[3]), match["x"])),
+    )
     text = "graph(x: float[3]) -> (y) { r = RandomUniform() {shape = [3]} a = Add(r, x) n = Neg(a) y = Exp(n) }"
     model = model_of(text)
     INFER_SHAPES.run(model, Context())

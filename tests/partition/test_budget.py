@@ -91,7 +91,9 @@ def test_what_does_not_fit_is_not_converted() -> None:
     held, provider = _graph(text), NhwcProvider()
     found = assign(held, [provider, REST], accountant=Accountant({provider.name: Budget(3 * KIB)}, {}))
     assert {node.name: (found.units[node].provider.name, node.domain) for node in held if node.op_type == "Conv"} == {
-        "first": ("NhwcProvider", "sardonyx.nhwc"), "last": ("Rest", "")}  # fmt: skip
+        "first": ("NhwcProvider", "sardonyx.nhwc"),
+        "last": ("Rest", ""),
+    }
 
 
 class _OwnsBodies(FusingProvider):

@@ -54,8 +54,11 @@ def test_a_context_is_a_partition_of_its_own() -> None:
     held = graph(f"graph(x: float[2]) -> (y: float[2]) {{\n{nodes}\n}}")
     parts, _ = cut(held, assign(held, [_Keeper()]).units)
     assert sorted(tuple(node.op_type for node in part.partition.nodes) for part in parts) == [
-        ("EPContext",), ("EPContext",), ("Neg",), ("Relu",),
-    ]  # fmt: skip
+        ("EPContext",),
+        ("EPContext",),
+        ("Neg",),
+        ("Relu",),
+    ]
 
 
 @pytest.mark.parametrize("providers", [[], [FusingProvider({"Relu"}, "Keeper")]])
@@ -109,23 +112,32 @@ def test_constants_doubles_and_outputs_that_nobody_reads_are_filled_in() -> None
 _HELD = "graph(x: float[n, 4]) -> (y: float[n]) { y = com.microsoft.EPContext(x) }"
 
 
-@pytest.mark.parametrize("held", [
-    _HELD,
-    _HELD.replace("[n, 4]", "[3, k]"),
-    _HELD.replace("float[n]", "float[?]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "held",
+    [
+        _HELD,
+        _HELD.replace("[n, 4]", "[3, k]"),
+        _HELD.replace("float[n]", "float[?]"),
+    ],
+)
 def test_a_program_with_inputs_and_outputs_of_the_node_is_accepted(held: str) -> None:
     """Sizes that one knows and the other does not are no contradiction."""
     other = _partition(held)
     check_signature(_partition(_HELD), other.inputs, other.outputs)
 
 
-@pytest.mark.parametrize(("held", "message"), [
-    (_HELD.replace("float[n, 4]", "double[n, 4]"), r"input 0 is tensor\(float\)\[n, 4\], but tensor\(double\)\[n, 4\] in the"),
-    (_HELD.replace("[n, 4]", "[n, 5]"), r"input 0 is .*\[n, 4\], but .*\[n, 5\] in the program"),
-    (_HELD.replace("float[n])", "float[n, 1])"), r"output 0 is .*\[n\], but .*\[n, 1\] in the program"),
-    (_HELD.replace("(x: float[n, 4])", "(x: float[n, 4], z: float[n])").replace("(x) }", "(x, z) }"), "it has 1 inputs, .* has 2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("held", "message"),
+    [
+        (_HELD.replace("float[n, 4]", "double[n, 4]"), r"input 0 is tensor\(float\)\[n, 4\], but tensor\(double\)\[n, 4\] in the"),
+        (_HELD.replace("[n, 4]", "[n, 5]"), r"input 0 is .*\[n, 4\], but .*\[n, 5\] in the program"),
+        (_HELD.replace("float[n])", "float[n, 1])"), r"output 0 is .*\[n\], but .*\[n, 1\] in the program"),
+        (
+            _HELD.replace("(x: float[n, 4])", "(x: float[n, 4], z: float[n])").replace("(x) }", "(x, z) }"),
+            "it has 1 inputs, .* has 2",
+        ),
+    ],
+)
 def test_a_program_of_another_partition_is_refused(held: str, message: str) -> None:
     """Kernels do not look at types: they would read beyond the ends of arrays."""
     other = _partition(held)

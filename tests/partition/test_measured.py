@@ -30,13 +30,21 @@ HOST_B = FusingProvider({"Relu", "Neg", "Exp"}, "B", fuse=False)
 DEVICE = DeviceProvider({"Relu", "Neg"}, "Device")
 
 
-def _profile(held: Graph, times: Mapping[str, Mapping[str, float]], step_us: float = 1.0, copy_us: float = 0.0,
-             whole: Mapping[str, float] | None = None) -> Profile:  # fmt: skip
+def _profile(
+    held: Graph,
+    times: Mapping[str, Mapping[str, float]],
+    step_us: float = 1.0,
+    copy_us: float = 0.0,
+    whole: Mapping[str, float] | None = None,
+) -> Profile:
     """A profile of `times`: provider -> operator -> microseconds."""
     samples = {
         (name, key_of(node)): Sample(name, node.op_type, key_of(node), 512.0, time_us, time_us, (256.0,))
-        for name, operators in times.items() for node in held for operator, time_us in operators.items() if node.op_type == operator
-    }  # fmt: skip
+        for name, operators in times.items()
+        for node in held
+        for operator, time_us in operators.items()
+        if node.op_type == operator
+    }
     copies = {DEVICE.memory.name: Copies(((256.0, copy_us),), ((256.0, copy_us),))}
     models = {} if whole is None else {key_of_graph(held): whole}
     return Profile(tuple(samples.values()), dict.fromkeys(times, step_us), copies, {}, models)

@@ -73,7 +73,10 @@ def test_of_two_annotations_the_longer_fits_better() -> None:
     for node, text in zip(held.graph, ("encoder.layer1", "encoder", "decoder", "enc"), strict=True):
         node.metadata = {ANNOTATION_KEY: text}
     assert _placed(held, parse_pins(["annotation:encoder=A", "annotation:encoder.layer=B", "annotation:=enc=Own"])) == {
-        "first": "BExecutionProvider", "b": "AExecutionProvider", "y": "Own"}  # fmt: skip
+        "first": "BExecutionProvider",
+        "b": "AExecutionProvider",
+        "y": "Own",
+    }
 
 
 def test_of_two_layers_the_first_beginning_wins() -> None:
@@ -83,7 +86,11 @@ def test_of_two_layers_the_first_beginning_wins() -> None:
         node.metadata = {ANNOTATION_KEY: text}
     pins = Pins(layers={"=encoder": "Own", "enc": "A", "encoder.1": "B", "=head": "B", "tail": "B"}, annotations={"tail": "Own"})
     assert _placed(held, pins) == {
-        "first": "AExecutionProvider", "b": "AExecutionProvider", "third": "BExecutionProvider", "y": "Own"}  # fmt: skip
+        "first": "AExecutionProvider",
+        "b": "AExecutionProvider",
+        "third": "BExecutionProvider",
+        "y": "Own",
+    }
 
 
 def test_an_annotation_that_no_node_has_is_told() -> None:

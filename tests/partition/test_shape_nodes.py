@@ -68,6 +68,9 @@ def test_what_follows_a_node_placed_on_the_host_stays_too() -> None:
         options = ort.SessionOptions()
         options.place("node:sizes", f"{placed}ExecutionProvider")
         device = DeviceProvider(("Shape", "Mul"), "DeviceExecutionProvider")
-        (last,) = (place.provider for place in ort.InferenceSession(to_bytes(model(text)), options, providers=[device]).explain()
-                   if place.node == "last")  # fmt: skip
+        (last,) = (
+            place.provider
+            for place in ort.InferenceSession(to_bytes(model(text)), options, providers=[device]).explain()
+            if place.node == "last"
+        )
         assert last == f"{expected}ExecutionProvider"

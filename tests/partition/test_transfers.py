@@ -73,8 +73,11 @@ def _devices(text: str, first: set[str], second: set[str], host: set[str]) -> li
     held = graph(text)
     units = assign(held, [DeviceProvider(first), _Other(second), FusingProvider(host, fuse=False)]).units
     parts, _ = cut(held, units)
-    return [f"{stage.value.name}: {stage.source.name} -> {stage.target.name}" for stage in insert_transfers(held, parts)
-            if not isinstance(stage, Cut)]  # fmt: skip
+    return [
+        f"{stage.value.name}: {stage.source.name} -> {stage.target.name}"
+        for stage in insert_transfers(held, parts)
+        if not isinstance(stage, Cut)
+    ]
 
 
 def test_a_value_comes_down_once_for_the_host_and_another_device() -> None:

@@ -32,8 +32,10 @@ def test_regions_have_the_same_makers_before_them() -> None:
     plan = make(MIXED, {"Relu", "Neg"}, {"Exp"})
     regions = find_dependencies(plan).regions
     assert [(region.start, region.steps, region.trivial) for region in regions] == [
-        (0, (0,), True), (1, (1, 2, 3, 4), False), (5, (5, 6, 7), False),
-    ]  # fmt: skip
+        (0, (0,), True),
+        (1, (1, 2, 3, 4), False),
+        (5, (5, 6, 7), False),
+    ]
 
 
 def test_every_slot_knows_who_fills_and_who_reads_it() -> None:

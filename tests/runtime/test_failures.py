@@ -56,17 +56,23 @@ def test_what_is_not_its_fault_passes_as_it_is(error: SardonyxError) -> None:
     assert error.provider in ("", "Inner")
 
 
-@pytest.mark.parametrize(("bound", "message"), [
-    (None, "Toy binds partition part_0 to None; it must return Bound"),
-    (Bound(()), "Toy gives 0 sizes for partition part_0, expected 1"),
-    (Bound((FOUR,), scratch_bytes=-1), "Toy asks for -1 bytes of scratch memory"),
-    (Bound((FOUR,), scratch_bytes=LIMITS.tensor_bytes + 1), "Toy asks for .* bytes of scratch memory"),
-    (Bound((None,)), "Toy gives output 0 of partition part_0 no size, which only a program that makes its outputs may do"),
-    (Bound((TensorSpec(DataType.FLOAT, (2, -4)),)), r"the shape \(2, -4\); dimensions are integers of at least 0"),
-    (Bound((TensorSpec(DataType.DOUBLE, (2, 4)),)), r"the size double\[2, 4\], but the graph has float of shape \(n, 4\) there"),
-    (Bound((TensorSpec(DataType.FLOAT, (2, 5)),)), r"the size float\[2, 5\], but the graph has float of shape \(n, 4\) there"),
-    (Bound((TensorSpec(DataType.FLOAT, (4,)),)), r"the size float\[4\], but the graph has float of shape \(n, 4\) there"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("bound", "message"),
+    [
+        (None, "Toy binds partition part_0 to None; it must return Bound"),
+        (Bound(()), "Toy gives 0 sizes for partition part_0, expected 1"),
+        (Bound((FOUR,), scratch_bytes=-1), "Toy asks for -1 bytes of scratch memory"),
+        (Bound((FOUR,), scratch_bytes=LIMITS.tensor_bytes + 1), "Toy asks for .* bytes of scratch memory"),
+        (Bound((None,)), "Toy gives output 0 of partition part_0 no size, which only a program that makes its outputs may do"),
+        (Bound((TensorSpec(DataType.FLOAT, (2, -4)),)), r"the shape \(2, -4\); dimensions are integers of at least 0"),
+        (
+            Bound((TensorSpec(DataType.DOUBLE, (2, 4)),)),
+            r"the size double\[2, 4\], but the graph has float of shape \(n, 4\) there",
+        ),
+        (Bound((TensorSpec(DataType.FLOAT, (2, 5)),)), r"the size float\[2, 5\], but the graph has float of shape \(n, 4\) there"),
+        (Bound((TensorSpec(DataType.FLOAT, (4,)),)), r"the size float\[4\], but the graph has float of shape \(n, 4\) there"),
+    ],
+)
 def test_sizes_that_an_output_cannot_have_are_refused(bound: Any, message: str) -> None:
     """With the provider, the partition, and what the graph says."""
     with pytest.raises(EPFail, match=message) as caught:
@@ -88,23 +94,29 @@ def test_sizes_that_fit_pass() -> None:
     check_bound(Bound((None,)), _step(FLOATS, makes=True))
 
 
-@pytest.mark.parametrize(("values", "message"), [
-    (None, "Toy returned None for partition part_0; it must return a sequence of values"),
-    ([1, 2, 3], "Toy returned 3 values for partition part_0, expected 2"),
-    ([np.zeros((2, 4), np.float32), None], "Toy returned another tensor for output 0 of partition part_0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (None, "Toy returned None for partition part_0; it must return a sequence of values"),
+        ([1, 2, 3], "Toy returned 3 values for partition part_0, expected 2"),
+        ([np.zeros((2, 4), np.float32), None], "Toy returned another tensor for output 0 of partition part_0"),
+    ],
+)
 def test_what_is_given_must_be_returned(values: Any, message: str) -> None:
     """A tensor that the program made instead may lie in memory that is used again."""
     with pytest.raises(EPFail, match=message):
         check_values(values, [np.zeros((2, 4), np.float32), None], _step(FLOATS, None))
 
 
-@pytest.mark.parametrize(("value", "message"), [
-    (None, "Toy returned None for output 0 of partition part_0, but the graph has float of shape"),
-    ([1.0], r"Toy returned \[1.0\] for output 0"),
-    (np.zeros((2, 5), np.float32), r"Toy returned float32\[2, 5\] for output 0 of .*, but the graph has float of shape"),
-    (np.zeros(2), r"Toy returned float64\[2\] for output 0 of partition part_0, but the graph has float of shape"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "Toy returned None for output 0 of partition part_0, but the graph has float of shape"),
+        ([1.0], r"Toy returned \[1.0\] for output 0"),
+        (np.zeros((2, 5), np.float32), r"Toy returned float32\[2, 5\] for output 0 of .*, but the graph has float of shape"),
+        (np.zeros(2), r"Toy returned float64\[2\] for output 0 of partition part_0, but the graph has float of shape"),
+    ],
+)
 def test_what_a_program_makes_must_be_of_the_graphs_type(value: Any, message: str) -> None:
     """Others read its memory as that."""
     with pytest.raises(EPFail, match=message):

@@ -171,8 +171,11 @@ WHEN_RUN: dict[str, tuple[type[_Faulty], type[Exception], str]] = {
     "gives no size": (_running(False, Bound((None,)), []), ort.EPFail, "FaultyProvider gives output 0 .* no size"),
     "gives another type": (_running(False, Bound((TensorSpec(DataType.INT8, (2,)),)), []), ort.EPFail, "the size int8.* has float"),
     "returns another type": (_running(True, Bound((None,)), [np.zeros(2)]), ort.EPFail, "FaultyProvider returned float64.* float"),
-    "returns another tensor": (_running(False, Bound((TensorSpec(DataType.FLOAT, (2,)),)), [np.float32([1, 0])]), ort.EPFail,
-                               "FaultyProvider returned another tensor for output 0"),
+    "returns another tensor": (
+        _running(False, Bound((TensorSpec(DataType.FLOAT, (2,)),)), [np.float32([1, 0])]),
+        ort.EPFail,
+        "FaultyProvider returned another tensor for output 0",
+    ),
     "does not run it": (_running(True, Bound((None,)), ort.NotImplemented("not here")), ort.NotImplemented, "not here"),
 }
 

@@ -73,8 +73,11 @@ def test_devices_are_of_one_provider_that_there_is(devices: list[str]) -> None:
 def test_the_numbers_are_onnxruntime_s() -> None:
     """They come from its C API."""
     assert [(item.name, int(item)) for item in Compatibility] == [
-        ("EP_NOT_APPLICABLE", 0), ("EP_SUPPORTED_OPTIMAL", 1), ("EP_SUPPORTED_PREFER_RECOMPILATION", 2), ("EP_UNSUPPORTED", 3),
-    ]  # fmt: skip
+        ("EP_NOT_APPLICABLE", 0),
+        ("EP_SUPPORTED_OPTIMAL", 1),
+        ("EP_SUPPORTED_PREFER_RECOMPILATION", 2),
+        ("EP_UNSUPPORTED", 3),
+    ]
 
 
 def test_an_unsupported_model_is_refused_before_anything_is_loaded(compiled: Path) -> None:

@@ -117,9 +117,10 @@ def test_a_shared_file_that_changed_is_an_error(state: str, tmp_path: Path) -> N
     path.unlink()
     if state != "is gone":
         path.write_bytes(b"abc")
-    with pytest.raises(errors.Fail, match=f"and {state} now; compile all its models again"), sharing.file_for(
-        tmp_path / "b.bin", stops=False
-    ) as file:
+    with (
+        pytest.raises(errors.Fail, match=f"and {state} now; compile all its models again"),
+        sharing.file_for(tmp_path / "b.bin", stops=False) as file,
+    ):
         place_beside([_content(3)], file, {})
     with sharing.file_for(tmp_path / "c.bin", stops=False) as file:
         assert file.path.name == "c.bin"

@@ -102,18 +102,25 @@ def test_compiling_can_be_forbidden(source: Path) -> None:
         _load(source)
 
 
-@pytest.mark.parametrize(("attributes", "kind", "message"), [
-    ({}, errors.InvalidGraph, "has '' as its ep_cache_context"),
-    ({"ep_cache_context": 3}, errors.InvalidGraph, "has 3 as its ep_cache_context"),
-    ({"ep_cache_context": "A" * 2000, "embed_mode": 0}, errors.InvalidGraph, "names a file of 2000 characters"),
-    ({"ep_cache_context": "AAAA", "embed_mode": "yes"}, errors.InvalidGraph, "and 'yes' as embed_mode"),
-    ({"main_context": 0}, errors.InvalidGraph, "has main_context 0: its program is in another node"),
-    ({"ep_cache_context": b"\xff\xfe", "notes": b"\xff"}, errors.EPFail, "holds what is no base64 text"),
-    ({"ep_cache_context": "not base64!"}, errors.EPFail, "holds what is no base64 text"),
-    ({"ep_cache_context": "AAAA"}, errors.EPFail, "EPContext node 'odd': the 3 bytes of a compiled partition do not end as one"),
-    ({"ep_cache_context": "../odd.bin", "embed_mode": 0}, errors.InvalidArgument, "EPContext node 'odd'"),
-    ({"ep_cache_context": "AAAA", "source": "Nobody"}, errors.NotImplemented, "compiled by Nobody and cannot be loaded"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("attributes", "kind", "message"),
+    [
+        ({}, errors.InvalidGraph, "has '' as its ep_cache_context"),
+        ({"ep_cache_context": 3}, errors.InvalidGraph, "has 3 as its ep_cache_context"),
+        ({"ep_cache_context": "A" * 2000, "embed_mode": 0}, errors.InvalidGraph, "names a file of 2000 characters"),
+        ({"ep_cache_context": "AAAA", "embed_mode": "yes"}, errors.InvalidGraph, "and 'yes' as embed_mode"),
+        ({"main_context": 0}, errors.InvalidGraph, "has main_context 0: its program is in another node"),
+        ({"ep_cache_context": b"\xff\xfe", "notes": b"\xff"}, errors.EPFail, "holds what is no base64 text"),
+        ({"ep_cache_context": "not base64!"}, errors.EPFail, "holds what is no base64 text"),
+        (
+            {"ep_cache_context": "AAAA"},
+            errors.EPFail,
+            "EPContext node 'odd': the 3 bytes of a compiled partition do not end as one",
+        ),
+        ({"ep_cache_context": "../odd.bin", "embed_mode": 0}, errors.InvalidArgument, "EPContext node 'odd'"),
+        ({"ep_cache_context": "AAAA", "source": "Nobody"}, errors.NotImplemented, "compiled by Nobody and cannot be loaded"),
+    ],
+)
 def test_nodes_that_are_wrong_are_errors(attributes: dict[str, Any], kind: type[Exception], message: str, tmp_path: Path) -> None:
     """Typed, with the node's name, also where the user trusts the file."""
     info = [onnx.helper.make_tensor_value_info(name, 1, [2]) for name in ("x", "y")]

@@ -25,9 +25,17 @@ from sardonyx.provider import Body, Partition, Program
 
 CPU = "CPUExecutionProvider"
 ATTRIBUTES = (
-    "main_context", "ep_cache_context", "embed_mode", "ep_sdk_version", "onnx_model_filename", "hardware_architecture",
-    "partition_name", "source", "notes", "max_size",
-)  # fmt: skip
+    "main_context",
+    "ep_cache_context",
+    "embed_mode",
+    "ep_sdk_version",
+    "onnx_model_filename",
+    "hardware_architecture",
+    "partition_name",
+    "source",
+    "notes",
+    "max_size",
+)
 """All that onnxruntime's schema of EPContext has."""
 TEXT = """graph(x: float[n, 16], more: bool[]) -> (y: float[n, 8], z: float[p, q]) {
     w: float[16, 8] = ... 1
@@ -233,14 +241,21 @@ class _Packer(FusingProvider):
         raise errors.EPFail("nothing was kept")
 
 
-@pytest.mark.parametrize(("entries", "kind", "message"), [
-    ({"ep__enable_weightless": "1"}, errors.EPFail, "enable_weightless is set, but Packer does not keep programs without"),
-    ({"ep__share_ep_contexts": "1", "ep__context_embed_mode": "1"}, errors.InvalidArgument, "set ep.context_embed_mode to 0"),
-    ({"ep__context_model_external_initializers_file_name": "model_ctx.bin"}, errors.InvalidArgument, "is the file of programs"),
-    ({"ep__context_file_path": "model_ctx.bin"}, errors.InvalidArgument, "'model_ctx.bin' is the file of programs; give the model"),
-    ({"ep__context_enable": "yes"}, errors.InvalidArgument, 'ep.context_enable is "0" or "1"'),
-    ({"ep__context_model_external_initializers_size": "-1"}, errors.InvalidArgument, "must be a number of at least 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("entries", "kind", "message"),
+    [
+        ({"ep__enable_weightless": "1"}, errors.EPFail, "enable_weightless is set, but Packer does not keep programs without"),
+        ({"ep__share_ep_contexts": "1", "ep__context_embed_mode": "1"}, errors.InvalidArgument, "set ep.context_embed_mode to 0"),
+        ({"ep__context_model_external_initializers_file_name": "model_ctx.bin"}, errors.InvalidArgument, "is the file of programs"),
+        (
+            {"ep__context_file_path": "model_ctx.bin"},
+            errors.InvalidArgument,
+            "'model_ctx.bin' is the file of programs; give the model",
+        ),
+        ({"ep__context_enable": "yes"}, errors.InvalidArgument, 'ep.context_enable is "0" or "1"'),
+        ({"ep__context_model_external_initializers_size": "-1"}, errors.InvalidArgument, "must be a number of at least 0"),
+    ],
+)
 def test_options_that_cannot_be_are_errors(source: Path, entries: dict[str, str], kind: type[Exception], message: str) -> None:
     """And nothing is written."""
     options = options_of(**{"ep__context_enable": "1", **entries})
@@ -290,11 +305,14 @@ class _Odd(FusingProvider):
         return self._act("compatibility", 9 if self._wrong == "number" else 1)
 
 
-@pytest.mark.parametrize(("wrong", "message"), [
-    ("save", "Odd failed to save .*: KeyError: 'lost'"),
-    ("text", "Odd failed to save .*: TypeError: .* bytes-like object"),
-    ("compatibility_info", "Odd failed to describe its programs: KeyError"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("save", "Odd failed to save .*: KeyError: 'lost'"),
+        ("text", "Odd failed to save .*: TypeError: .* bytes-like object"),
+        ("compatibility_info", "Odd failed to describe its programs: KeyError"),
+    ],
+)
 def test_a_provider_that_fails_while_programs_are_written_is_named(wrong: str, message: str, source: Path) -> None:
     """With what it was doing."""
     with pytest.raises(errors.EPFail, match=message) as caught:
@@ -303,12 +321,15 @@ def test_a_provider_that_fails_while_programs_are_written_is_named(wrong: str, m
     assert not source.with_name("model_ctx.onnx").exists()
 
 
-@pytest.mark.parametrize(("wrong", "message"), [
-    ("compatibility", "Odd failed to judge programs that were compiled before: KeyError"),
-    ("number", "Odd failed to judge programs that were compiled before: ValueError: 9"),
-    ("load", "Odd failed to load EPContext node .*: KeyError: 'lost'"),
-    ("", "Odd loaded EPContext node .* to None, no program: it lacks makes_outputs, bind, run"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("compatibility", "Odd failed to judge programs that were compiled before: KeyError"),
+        ("number", "Odd failed to judge programs that were compiled before: ValueError: 9"),
+        ("load", "Odd failed to load EPContext node .*: KeyError: 'lost'"),
+        ("", "Odd loaded EPContext node .* to None, no program: it lacks makes_outputs, bind, run"),
+    ],
+)
 def test_a_provider_that_fails_while_programs_are_loaded_is_named(wrong: str, message: str, source: Path) -> None:
     """So is one that gives no program."""
     ort.InferenceSession(str(source), options_of(ep__context_enable="1"), providers=[_Odd("")])

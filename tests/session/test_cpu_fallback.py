@@ -60,7 +60,7 @@ def test_the_entry_is_a_flag() -> None:
     """What is neither "0" nor "1" is refused, not taken for either."""
     options = ort.SessionOptions()
     options.add_session_config_entry(ENTRY, "true")
-    with pytest.raises(ort.InvalidArgument, match=f"{ENTRY} is \"0\" or \"1\", got 'true'"):
+    with pytest.raises(ort.InvalidArgument, match=f'{ENTRY} is "0" or "1", got \'true\''):
         ort.InferenceSession(to_bytes(model(TEXT)), options)
 
 

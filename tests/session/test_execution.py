@@ -66,9 +66,14 @@ def test_onnxruntimes_texts_stand_for_properties() -> None:
         executor_name(options)
 
 
-@pytest.mark.parametrize(("entry", "kind"), [
-    ("sequential", SequentialExecutor), ("dataflow", DataflowExecutor), ("parallel", ParallelExecutor),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("entry", "kind"),
+    [
+        ("sequential", SequentialExecutor),
+        ("dataflow", DataflowExecutor),
+        ("parallel", ParallelExecutor),
+    ],
+)
 def test_plans_of_several_steps_get_the_executor_that_is_asked_for(entry: str, kind: type) -> None:
     """A plan of one step has nothing to choose."""
     assert type(executor_for(make(BRANCHES, {"Neg"}, {"Exp", "Add"}), _options(entry))) is kind

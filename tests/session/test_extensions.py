@@ -63,10 +63,13 @@ def test_rules_and_passes_of_a_package_take_part(installed: Path) -> None:
     assert InferenceSession(BYTES, disabled_optimizers=["plugged_rule"]).optimization_report.fired == {}
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("[sardonyx.rules]\nours = plugged_rules:MISSING\n", "MISSING, which plugged names as 'ours' of sardonyx.rules, cannot be"),
-    ("[sardonyx.passes]\nours = plugged_rules:NO_RULE\n", "holds 'text', which is none"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[sardonyx.rules]\nours = plugged_rules:MISSING\n", "MISSING, which plugged names as 'ours' of sardonyx.rules, cannot be"),
+        ("[sardonyx.passes]\nours = plugged_rules:NO_RULE\n", "holds 'text', which is none"),
+    ],
+)
 def test_what_cannot_be_loaded_is_named(installed: Path, text: str, message: str) -> None:
     """An entry point that names nothing, or no rule, is an error with the package and the name; with "skip" a warning."""
     installed.write_text(text)
@@ -90,14 +93,17 @@ def _rule(**attributes: Any) -> _Duck:
     return _Duck(**{**given, **attributes})
 
 
-@pytest.mark.parametrize(("rule", "message"), [
-    (_rule(name=None), "the rule None has no name"),
-    (_rule(name="fold_constants"), "the rule 'fold_constants' has the name of a built-in rule or pass"),
-    (_rule(replace=5), "the rule 'own' has no function replace"),
-    (_rule(level="high"), "the rule 'own' has the level 'high'"),
-    (_rule(tolerance="much"), "the rule 'own' has the tolerance 'much'"),
-    (_rule(pattern=lambda op, x: 1 // 0), "the rule 'own' raises when looked at: ZeroDivisionError"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (_rule(name=None), "the rule None has no name"),
+        (_rule(name="fold_constants"), "the rule 'fold_constants' has the name of a built-in rule or pass"),
+        (_rule(replace=5), "the rule 'own' has no function replace"),
+        (_rule(level="high"), "the rule 'own' has the level 'high'"),
+        (_rule(tolerance="much"), "the rule 'own' has the tolerance 'much'"),
+        (_rule(pattern=lambda op, x: 1 // 0), "the rule 'own' raises when looked at: ZeroDivisionError"),
+    ],
+)
 def test_rules_that_cannot_take_part_are_told(rule: Any, message: str) -> None:
     """The others stay."""
     told: list[str] = []
@@ -107,10 +113,13 @@ def test_rules_that_cannot_take_part_are_told(rule: Any, message: str) -> None:
     assert told[0].startswith(message)
 
 
-@pytest.mark.parametrize(("item", "message"), [
-    (_Duck(name="own", run=None), "the pass 'own' has no function run"),
-    (_Duck(run=print), "the pass <"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        (_Duck(name="own", run=None), "the pass 'own' has no function run"),
+        (_Duck(run=print), "the pass <"),
+    ],
+)
 def test_passes_that_cannot_take_part_are_told(item: Any, message: str) -> None:
     """The others stay."""
     told: list[str] = []

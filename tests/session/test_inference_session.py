@@ -363,8 +363,9 @@ def test_only_the_way_to_what_is_asked_for_is_computed_on_request(tmp_path: Path
     assert (tmp_path / "optimized.onnx").read_bytes() == written
 
 
-def _answers(session: ort.InferenceSession, feeds: list[dict[str, Any]],
-             names: list[str] | None = None) -> dict[int, tuple[Any, str]]:  # fmt: skip
+def _answers(
+    session: ort.InferenceSession, feeds: list[dict[str, Any]], names: list[str] | None = None
+) -> dict[int, tuple[Any, str]]:
     """What asynchronous runs of feeds hand back: for each the results and the error."""
     found: dict[int, tuple[Any, str]] = {}
     done = threading.Semaphore(0)

@@ -60,28 +60,34 @@ def test_a_placement_file_can_say_it(tmp_path: Path) -> None:
     assert set(_runners(tmp_path, {LIMITS_ENTRY: "P=99"}, placement_file=path).values()) == {"P"}
 
 
-@pytest.mark.parametrize(("text", "kind", "message"), [
-    ("P", InvalidArgument, "a list PROVIDER=KIB; PROVIDER=KIB,FILE; .* got 'P'"),
-    ("P=much", InvalidArgument, "the memory limit of P is KIB, KIB,FILE or ,FILE; got 'much'"),
-    ("P=", InvalidArgument, "the memory limit of P is KIB, KIB,FILE or ,FILE; got ''"),
-    ("P=,stats.csv", InvalidArgument, "has no number, got ',stats.csv', but P does not say what it has"),
-    ("Q=1", InvalidArgument, "a memory limit names provider 'Q', which the session does not have"),
-    ("P=1,none.csv", NoSuchFile, "there is no file .*none.csv"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("P", InvalidArgument, "a list PROVIDER=KIB; PROVIDER=KIB,FILE; .* got 'P'"),
+        ("P=much", InvalidArgument, "the memory limit of P is KIB, KIB,FILE or ,FILE; got 'much'"),
+        ("P=", InvalidArgument, "the memory limit of P is KIB, KIB,FILE or ,FILE; got ''"),
+        ("P=,stats.csv", InvalidArgument, "has no number, got ',stats.csv', but P does not say what it has"),
+        ("Q=1", InvalidArgument, "a memory limit names provider 'Q', which the session does not have"),
+        ("P=1,none.csv", NoSuchFile, "there is no file .*none.csv"),
+    ],
+)
 def test_what_is_malformed_is_told(tmp_path: Path, text: str, kind: type[Exception], message: str) -> None:
     """With what was given, and what is expected."""
     with pytest.raises(kind, match=message):
         _runners(tmp_path, {LIMITS_ENTRY: text})
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("x", "a list NAME:.*, got 'x'"),
-    ("x:[0, 4]", "with sizes from 1 on"),
-    ("z:[1]", "names 'z', which is no input of the model"),
-    ("x:[1]", "gives 'x' 1 dimensions, the model 2"),
-    ("x:[1, 5]", r"gives 'x' the shape \[1, 5\], but a dimension is 4"),
-    ("x:[1, 4]; s:[2]", r"gives 's' the shape \[2\], but n is 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x", "a list NAME:.*, got 'x'"),
+        ("x:[0, 4]", "with sizes from 1 on"),
+        ("z:[1]", "names 'z', which is no input of the model"),
+        ("x:[1]", "gives 'x' 1 dimensions, the model 2"),
+        ("x:[1, 5]", r"gives 'x' the shape \[1, 5\], but a dimension is 4"),
+        ("x:[1, 4]; s:[2]", r"gives 's' the shape \[2\], but n is 1"),
+    ],
+)
 def test_shapes_that_inputs_cannot_have_are_refused(text: str, message: str) -> None:
     """With the input and both shapes."""
     with pytest.raises(InvalidArgument, match=message):

@@ -61,7 +61,10 @@ def test_a_fused_claim_stays_together(tmp_path: Path) -> None:
     """It is of the first stream that names one of its nodes."""
     (tmp_path / "s.json").write_text(json.dumps({"streams": [["left.2"], ["right.1"]]}))
     assert _partitions(_session(tmp_path / "s.json", "Neg", "Exp", "Abs", "Sin", fuse=True)) == [
-        ["end"], ["left.1", "left.2"], ["right.1", "right.2"]]  # fmt: skip
+        ["end"],
+        ["left.1", "left.2"],
+        ["right.1", "right.2"],
+    ]
 
 
 def test_a_file_that_is_not_there_is_written(tmp_path: Path) -> None:
@@ -69,20 +72,25 @@ def test_a_file_that_is_not_there_is_written(tmp_path: Path) -> None:
     first = _session(tmp_path / "s.json", "Neg", "Exp", "Add")
     written = json.loads((tmp_path / "s.json").read_text())
     assert (written["type"], sorted(map(sorted, written["streams"]))) == (
-        "DeviceBasedPartitioner", [["end", "left.1", "left.2"], ["right.1", "right.2"]])  # fmt: skip
+        "DeviceBasedPartitioner",
+        [["end", "left.1", "left.2"], ["right.1", "right.2"]],
+    )
     assert _partitions(_session(tmp_path / "s.json", "Neg", "Exp", "Add")) == _partitions(first)
     with pytest.raises(ort.Fail, match="is not there and cannot be written"):
         _session(tmp_path / "none" / "s.json")
 
 
-@pytest.mark.parametrize(("facts", "message"), [
-    ("{", "s.json: it is no JSON file"),
-    ([], r"s.json: expected .*streams.*, got \[\]"),
-    ({"streams": [["end", 3]]}, "expected .*streams"),
-    ({"type": "Other", "streams": []}, "the type is DeviceBasedPartitioner, got 'Other'"),
-    ({"streams": [["end"], ["end"]]}, "node 'end' is in stream 1 and in stream 2"),
-    ({"streams": [["left.3"]]}, "names node 'left.3', which the optimized model does not have; did you mean 'left."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ("{", "s.json: it is no JSON file"),
+        ([], r"s.json: expected .*streams.*, got \[\]"),
+        ({"streams": [["end", 3]]}, "expected .*streams"),
+        ({"type": "Other", "streams": []}, "the type is DeviceBasedPartitioner, got 'Other'"),
+        ({"streams": [["end"], ["end"]]}, "node 'end' is in stream 1 and in stream 2"),
+        ({"streams": [["left.3"]]}, "names node 'left.3', which the optimized model does not have; did you mean 'left."),
+    ],
+)
 def test_what_is_malformed_is_told(tmp_path: Path, facts: Any, message: str) -> None:
     """With the file, and what is expected or near."""
     (tmp_path / "s.json").write_text(facts if isinstance(facts, str) else json.dumps(facts))

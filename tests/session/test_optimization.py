@@ -66,13 +66,16 @@ def test_a_rule_that_raises_is_an_error_or_left_out() -> None:
 def test_entries_say_what_properties_say() -> None:
     """Levels, names, paths and limits may be given as text; a property that was set wins."""
     options = _options(
-        session__graph_optimization_level="ORT_ENABLE_BASIC", session__optimized_model_filepath="m.onnx",
+        session__graph_optimization_level="ORT_ENABLE_BASIC",
+        session__optimized_model_filepath="m.onnx",
         optimization__disable_specified_optimizers="fuse_gelu;merge_casts",
-        optimization__constant_folding_max_output_size_in_bytes="1000", optimization__constant_folding_max_seconds="0.5",
+        optimization__constant_folding_max_output_size_in_bytes="1000",
+        optimization__constant_folding_max_seconds="0.5",
         session__optimized_model_external_initializers_file_name="m.bin",
-        session__optimized_model_external_initializers_min_size_in_bytes="100", optimization__failure="skip",
+        session__optimized_model_external_initializers_min_size_in_bytes="100",
+        optimization__failure="skip",
         session__graph_optimizations_loop_level="2",
-    )  # fmt: skip
+    )
     settings = read_settings(options, frozenset(["merge_reshapes"]))
     assert (settings.level, settings.filepath, settings.data_name, settings.data_least_bytes) == (1, "m.onnx", "m.bin", 100)
     assert settings.disabled == {"fuse_gelu", "merge_casts", "merge_reshapes"}
@@ -82,13 +85,16 @@ def test_entries_say_what_properties_say() -> None:
     assert read_settings(options).level == 0
 
 
-@pytest.mark.parametrize(("key", "text", "message"), [
-    ("session.graph_optimization_level", "most", "is a number or one of ORT_DISABLE_ALL"),
-    ("optimization.constant_folding_max_output_size_in_bytes", "1 MB", "is a number of bytes, got '1 MB'"),
-    ("optimization.constant_folding_max_seconds", "soon", "is a number, got 'soon'"),
-    ("session.graph_optimizations_loop_level", "3", "is 0, 1 or 2, got '3'"),
-    ("optimization.failure", "ignore", 'is "error" or "skip", got \'ignore\''),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "text", "message"),
+    [
+        ("session.graph_optimization_level", "most", "is a number or one of ORT_DISABLE_ALL"),
+        ("optimization.constant_folding_max_output_size_in_bytes", "1 MB", "is a number of bytes, got '1 MB'"),
+        ("optimization.constant_folding_max_seconds", "soon", "is a number, got 'soon'"),
+        ("session.graph_optimizations_loop_level", "3", "is 0, 1 or 2, got '3'"),
+        ("optimization.failure", "ignore", 'is "error" or "skip", got \'ignore\''),
+    ],
+)
 def test_entries_that_say_nothing_are_refused(key: str, text: str, message: str) -> None:
     """A text that a key does not take is named."""
     options = SessionOptions()
@@ -117,14 +123,21 @@ def test_levels_and_names_reach_the_optimizer() -> None:
 @pytest.fixture
 def large() -> bytes:
     """A model with a weight of 40 kB and one of 8 bytes."""
-    return to_bytes(model("graph(x: float[2, 100]) -> (y: float[2, 100]) { w: float[100, 100] = ... 1 b: float[2, 1] = [[1], [2]]\n"
-                          "a = MatMul(x, w) y = Add(a, b) }"))  # fmt: skip
+    return to_bytes(
+        model(
+            "graph(x: float[2, 100]) -> (y: float[2, 100]) { w: float[100, 100] = ... 1 b: float[2, 1] = [[1], [2]]\n"
+            "a = MatMul(x, w) y = Add(a, b) }"
+        )
+    )
 
 
-@pytest.mark.parametrize(("entries", "files"), [
-    ({}, {"opt.onnx"}),
-    ({"session__optimized_model_external_initializers_file_name": "opt.bin"}, {"opt.onnx", "opt.bin"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("entries", "files"),
+    [
+        ({}, {"opt.onnx"}),
+        ({"session__optimized_model_external_initializers_file_name": "opt.bin"}, {"opt.onnx", "opt.bin"}),
+    ],
+)
 def test_the_optimized_model_is_saved(tmp_path: Path, large: bytes, entries: dict[str, str], files: set[str]) -> None:
     """With its data inside or in a file of its own, to be loaded by anyone, with the same results."""
     options = _options(**entries)
@@ -161,8 +174,10 @@ def test_defaults_of_inputs_are_saved(tmp_path: Path) -> None:
 
 def test_small_initializers_stay_inside(tmp_path: Path, large: bytes) -> None:
     """Only tensors of the least size and more go to the data file."""
-    options = _options(session__optimized_model_external_initializers_file_name="opt.bin",
-                       session__optimized_model_external_initializers_min_size_in_bytes="50000")  # fmt: skip
+    options = _options(
+        session__optimized_model_external_initializers_file_name="opt.bin",
+        session__optimized_model_external_initializers_min_size_in_bytes="50000",
+    )
     options.optimized_model_filepath = str(tmp_path / "opt.onnx")
     InferenceSession(large, options)
     assert (tmp_path / "opt.bin").stat().st_size == 0
@@ -184,10 +199,12 @@ def test_what_is_no_rule_is_refused() -> None:
         SessionOptions().add_pass(len)
 
 
-QUANTIZED = to_bytes(model("""graph(x: uint8[n,3,6,6]) -> (y: uint8[n,2,6,6]) {
+QUANTIZED = to_bytes(
+    model("""graph(x: uint8[n,3,6,6]) -> (y: uint8[n,2,6,6]) {
     s: float[] = 0.1 z: uint8[] = 3 w: int8[2,3,3,3] = ... 7 t: float[2] = [0.05, 0.025] v: int8[2] = [0, 0] r: float[] = 0.2
     o: uint8[] = 100 a = DequantizeLinear(x, s, z) b = DequantizeLinear(w, t, v) {axis = 0}
-    c = Conv(a, b) {pads = [1, 1, 1, 1]} y = QuantizeLinear(c, r, o) }"""))  # fmt: skip
+    c = Conv(a, b) {pads = [1, 1, 1, 1]} y = QuantizeLinear(c, r, o) }""")
+)
 PIXELS = {"x": np.random.default_rng(7).integers(0, 256, (2, 3, 6, 6)).astype(np.uint8)}
 
 

@@ -75,5 +75,5 @@ def test_a_flag_is_zero_or_one() -> None:
     options.add_session_config_entry("a.flag", "1")
     assert config_flag(options, "a.flag")
     options.add_session_config_entry("a.flag", "yes")
-    with pytest.raises(InvalidArgument, match="a.flag is \"0\" or \"1\", got 'yes'"):
+    with pytest.raises(InvalidArgument, match='a.flag is "0" or "1", got \'yes\''):
         config_flag(options, "a.flag")

@@ -118,7 +118,9 @@ def test_the_optimizer_keeps_what_is_placed() -> None:
     options.place("node:gate", "Reference")
     (only,) = ort.InferenceSession(to_bytes(model(text)), options).explain()
     assert (only.op_type.rpartition(".")[2], only.provider) in {
-        ("Swish", "ReferenceExecutionProvider"), ("QuickGelu", "ReferenceExecutionProvider")}  # fmt: skip
+        ("Swish", "ReferenceExecutionProvider"),
+        ("QuickGelu", "ReferenceExecutionProvider"),
+    }
 
 
 def test_the_order_puts_providers_first() -> None:

@@ -101,8 +101,12 @@ def test_a_fast_device_gets_its_part(tmp_path: Path) -> None:
     """Where the profile says that it is faster, and so does a whole run."""
     device = _device(node_us=0, copy_us=0)
     found = _profiled(device)
-    faster = [Sample(**{field: getattr(sample, field) for field in Sample.__slots__} | {"inside_us": 500.0})
-              if sample.provider == REFERENCE else sample for sample in found.samples]  # fmt: skip
+    faster = [
+        Sample(**{field: getattr(sample, field) for field in Sample.__slots__} | {"inside_us": 500.0})
+        if sample.provider == REFERENCE
+        else sample
+        for sample in found.samples
+    ]
     session = _session(Profile(tuple(faster), found.steps_us, found.copies, found.sizes, {}), device, tmp_path)
     assert [placement.provider for placement in session.explain() if placement.op_type in ("Neg", "Mul")] == ["TimedDevice"] * 3
 
@@ -211,9 +215,11 @@ def test_narrow_floats_are_measured_narrow_and_wide(tmp_path: Path, narrow_us: f
     """A provider that runs float16 as it is does not keep the model from one that is faster in float32."""
     source = to_bytes(model(TEXT.replace("float[", "float16[")))
     operators = {"Neg", "Exp", "Mul"}
-    providers = [_Timed(FusingProvider(operators, "Narrow", fuse=False), narrow_us),
-                 _Timed(FusingProvider(operators, "Wide", fuse=False), wide_us, narrow=False),
-                 *(_Timed(provider, 1000) for provider in make_providers([]))]  # fmt: skip
+    providers = [
+        _Timed(FusingProvider(operators, "Narrow", fuse=False), narrow_us),
+        _Timed(FusingProvider(operators, "Wide", fuse=False), wide_us, narrow=False),
+        *(_Timed(provider, 1000) for provider in make_providers([])),
+    ]
     feed = {"x": np.zeros((16, 64), np.float16)}
     save_profile(profile_placement(source, SessionOptions(), providers, feed), tmp_path / "p.json")
     options = SessionOptions()

@@ -75,7 +75,7 @@ def test_a_malformed_request_is_refused(providers: list[str] | None, options: li
 
 
 NEGATION = "graph(x: float[2]) -> (y: float[2]) { y = Neg(x) }"
-PLUGIN = '''
+PLUGIN = """
 from sardonyx.provider import HOST, Claims, Layout
 class Plugged:
     name, preferred_layout, memory = "PluggedProvider", Layout.NCHW, HOST
@@ -83,7 +83,7 @@ class Plugged:
     def compile(self, partition, bodies): raise AssertionError
 def create(options): return Plugged()
 def broken(options): raise OSError("no such chip")
-'''
+"""
 
 
 def test_an_entry_point_of_another_package_makes_its_provider_available(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_an_entry_point_of_another_package_makes_its_provider_available(tmp_path
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     try:
-        assert get_available_providers() [:2] == ["BrokenProvider", "PluggedProvider"]
+        assert get_available_providers()[:2] == ["BrokenProvider", "PluggedProvider"]
         assert make_providers(requested(["PluggedProvider"], None, ()))[0].name == "PluggedProvider"
         assert ("PluggedProvider", "plugged 1.0: plugged_package:create") in describe_providers()
         with pytest.raises(EPFail, match="BrokenProvider of plugged 1.0: .* could not be made .* OSError: no such chip"):

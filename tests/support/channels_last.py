@@ -22,8 +22,13 @@ def random(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def model_of(nodes: Sequence[onnx.NodeProto], inputs: Mapping[str, Sequence[int | str]], constants: Mapping[str, Array],
-             outputs: Sequence[str] = ("y",), opset: int = 20) -> bytes:  # fmt: skip
+def model_of(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Mapping[str, Sequence[int | str]],
+    constants: Mapping[str, Array],
+    outputs: Sequence[str] = ("y",),
+    opset: int = 20,
+) -> bytes:
     """A model of float32 inputs with these shapes."""
     graph = helper.make_graph(
         list(nodes),

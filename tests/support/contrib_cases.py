@@ -40,7 +40,7 @@ SVMClassifier({_ROW}) classlabels_ints = [0, 1], coefficients = [1.5, 2.5], kern
 TreeEnsembleClassifier({_ROW}) {_TREE}, class_treeids = [0, 0], class_nodeids = [1, 2], class_ids = [0, 1], class_weights = [1.5, 2.5], classlabels_int64s = [0, 1]
 TreeEnsembleRegressor({_ROW}) {_TREE}, target_treeids = [0, 0], target_nodeids = [1, 2], target_ids = [0, 0], target_weights = [1.5, 2.5], n_targets = 1
 ZipMap(x: float[2, 2]) classlabels_int64s = [0, 1]
-"""  # noqa: E501  a node stands on one line
+"""
 _CACHE = "k: float[1, 2, 4] | v: float[1, 2, 4] | a: float[1, 1, 2, 4] | b: float[1, 1, 2, 4]"
 _MICROSOFT = f"""
 Attention(x: float[1, 4, 8] | w: float[8, 24] | b: float[24]) num_heads = 2
@@ -110,14 +110,20 @@ TransposeMatMul(x: float[2, 3] | y: float[4, 3]) transB = 1
 Trilu(x: float[3, 3] | k: int64[]) upper = 0
 UnfoldTensor({_ROW}) dim = 1, size = 2, step = 1
 Unique(x: float[5])
-"""  # noqa: E501  a node stands on one line
+"""
 
 
 _OUTPUTS = {
-    "CausalConvWithState": 2, "GroupQueryAttention": 3, "LinearAttention": 2, "LinearClassifier": 2, "MatMulNBitsQkv": 3,
+    "CausalConvWithState": 2,
+    "GroupQueryAttention": 3,
+    "LinearAttention": 2,
+    "LinearClassifier": 2,
+    "MatMulNBitsQkv": 3,
     "SVMClassifier": 2,
-    "SparseAttention": 3, "TreeEnsembleClassifier": 2, "Unique": 3,
-}  # fmt: skip
+    "SparseAttention": 3,
+    "TreeEnsembleClassifier": 2,
+    "Unique": 3,
+}
 """How many outputs a node must have where it is not one."""
 _FED = {
     "GroupQueryAttention": {"s": [1], "t": 2},

@@ -17,8 +17,17 @@ from sardonyx.provider import Body, Layout, Partition
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.provider import NAME, CpuProvider
 
-__all__ = ["LEVELS", "assert_close", "assert_same_bits", "cpu_session", "declined", "reference", "run_cpu", "steps_of",
-           "worst_error"]  # fmt: skip
+__all__ = [
+    "LEVELS",
+    "assert_close",
+    "assert_same_bits",
+    "cpu_session",
+    "declined",
+    "reference",
+    "run_cpu",
+    "steps_of",
+    "worst_error",
+]
 
 LEVELS = [level for level in available_levels() if level != "amx"]
 """The instruction set levels of this machine that kernels are written for."""
@@ -38,8 +47,9 @@ class _Watched(CpuProvider):
         return program
 
 
-def cpu_session(body: str, *, opset: int = 21, threads: int = 1, isa: str | None = None,
-                layout: Layout = Layout.NCHW) -> InferenceSession:  # fmt: skip
+def cpu_session(
+    body: str, *, opset: int = 21, threads: int = 1, isa: str | None = None, layout: Layout = Layout.NCHW
+) -> InferenceSession:
     """A session that runs `graph(...)` on the CPU provider; nothing of it may fall back."""
     session = InferenceSession(to_bytes(model(body, opset=opset)), providers=[_Watched(isa, threads, layout)])
     left = {placement.op_type: placement.declined for placement in session.explain() if placement.provider != NAME}
@@ -47,8 +57,9 @@ def cpu_session(body: str, *, opset: int = 21, threads: int = 1, isa: str | None
     return session
 
 
-def run_cpu(body: str, feeds: Mapping[str, Any], *, opset: int = 21, threads: int = 1, isa: str | None = None,
-            layout: Layout = Layout.NCHW) -> list[Any]:  # fmt: skip
+def run_cpu(
+    body: str, feeds: Mapping[str, Any], *, opset: int = 21, threads: int = 1, isa: str | None = None, layout: Layout = Layout.NCHW
+) -> list[Any]:
     """The outputs of one run on the CPU provider."""
     return cpu_session(body, opset=opset, threads=threads, isa=isa, layout=layout).run(None, dict(feeds))
 

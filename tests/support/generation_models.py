@@ -70,14 +70,19 @@ def _decode(past: str, cross: str, mask: str) -> list[Any]:
         _node("Gather", "words input_ids", "x"),
         _node("MatMul", "x to_query", "query"),
         _node("MatMul", "x to_key", "key"),
-        _node("MultiHeadAttention", f"query key x _ _ _ {past}", "self present_key_self_0 present_value_self_0", _MICROSOFT,
-              num_heads=HEADS),
+        _node(
+            "MultiHeadAttention",
+            f"query key x _ _ _ {past}",
+            "self present_key_self_0 present_value_self_0",
+            _MICROSOFT,
+            num_heads=HEADS,
+        ),
         _node("Add", "x self", "y"),
         _node("MultiHeadAttention", f"y {cross} _ {mask}", "crossed", _MICROSOFT, num_heads=HEADS),
         _node("Add", "y crossed", "z"),
         _node("Transpose", "words", "turned", perm=[1, 0]),
         _node("MatMul", "z turned", "logits"),
-    ]  # fmt: skip
+    ]
 
 
 _HEAD_STATES = ("present_key_self_0", "present_value_self_0")

@@ -106,9 +106,13 @@ def _ranges() -> Iterator[tuple[str, str, dict[str, Any]]]:
         for size in (HUGE, -1, LAST):
             yield "n: int64[]", f"y = {name}(n)", {"n": size}
     for bins, length, rate, high in (
-        (HUGE, 16, 8000, 4000), (8, HUGE, 8000, 4000), (MANY, MANY, 8000, 4000), (8, 16, 0, 4000), (8, 16, 8000, 1e30),
+        (HUGE, 16, 8000, 4000),
+        (8, HUGE, 8000, 4000),
+        (MANY, MANY, 8000, 4000),
+        (8, 16, 0, 4000),
+        (8, 16, 8000, 1e30),
         (8, 16, 1, -1e30),
-    ):  # fmt: skip
+    ):
         feed = {"a": bins, "b": length, "c": rate, "d": 0, "e": high}
         yield "a: int64[], b: int64[], c: int64[], d: float[], e: float[]", "y = MelWeightMatrix(a, b, c, d, e)", feed
     for step, length in (1, HUGE), (0, 2), (-1, 2):
@@ -143,9 +147,13 @@ def _windows() -> Iterator[tuple[str, str, dict[str, Any]]]:
     for attribute in (*common, f"group = {HUGE}", f"kernel_shape = [{HUGE}, 2]"):
         yield f"{_OF_IMAGE}, w: float[1,1,2,2]", f"y = Conv(x, w) {{{attribute}}}", kernel
     for attribute in (
-        *common, f"pads = [-{HUGE}, 0, 0, 0]", f"output_shape = [{MANY}, {MANY}]", f"strides = [{MANY}, {MANY}]",
-        f"output_padding = [{HUGE}, 0]", f"group = {HUGE}",
-    ):  # fmt: skip
+        *common,
+        f"pads = [-{HUGE}, 0, 0, 0]",
+        f"output_shape = [{MANY}, {MANY}]",
+        f"strides = [{MANY}, {MANY}]",
+        f"output_padding = [{HUGE}, 0]",
+        f"group = {HUGE}",
+    ):
         yield f"{_OF_IMAGE}, w: float[1,1,2,2]", f"y = ConvTranspose(x, w) {{{attribute}}}", kernel
     for name in ("MaxPool", "AveragePool", "LpPool"):
         for attribute in common:
@@ -168,9 +176,12 @@ def _windows() -> Iterator[tuple[str, str, dict[str, Any]]]:
 def _regions() -> Iterator[tuple[str, str, dict[str, Any]]]:
     align = f"{_OF_IMAGE}, r: float[1,4], b: int64[1]"
     for attribute in (
-        f"output_height = {MANY}, output_width = {MANY}", f"sampling_ratio = {MANY}", f"sampling_ratio = {HUGE}",
-        "output_height = -1", "spatial_scale = 1e20",
-    ):  # fmt: skip
+        f"output_height = {MANY}, output_width = {MANY}",
+        f"sampling_ratio = {MANY}",
+        f"sampling_ratio = {HUGE}",
+        "output_height = -1",
+        "spatial_scale = 1e20",
+    ):
         yield align, f"y = RoiAlign(x, r, b) {{{attribute}}}", {"x": _IMAGE, "r": [[0, 0, 2, 2]], "b": [0]}
     for region, image in ([0, 0, 1e15, 1e15], 0), ([0, 0, float("nan"), float("inf")], 0), ([0, 0, 1, 1], HUGE):
         yield align, "y = RoiAlign(x, r, b)", {"x": _IMAGE, "r": [region], "b": [image]}
@@ -183,8 +194,13 @@ def _regions() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def _places() -> Iterator[tuple[str, str, dict[str, Any]]]:
     for start, end, axis, step in (
-        (-LAST - 1, LAST, 0, 1), (LAST, -LAST - 1, 0, -1), (0, 4, 0, LAST), (4, -5, 0, -LAST - 1), (0, 4, 0, 0), (0, 4, HUGE, 1),
-    ):  # fmt: skip
+        (-LAST - 1, LAST, 0, 1),
+        (LAST, -LAST - 1, 0, -1),
+        (0, 4, 0, LAST),
+        (4, -5, 0, -LAST - 1),
+        (0, 4, 0, 0),
+        (0, 4, HUGE, 1),
+    ):
         feed = {"x": _X4, "b": [start], "e": [end], "a": [axis], "t": [step]}
         yield f"{_FOUR}, b: int64[1], e: int64[1], a: int64[1], t: int64[1]", "y = Slice(x, b, e, a, t)", feed
     for axis in (HUGE, -HUGE):
@@ -211,9 +227,18 @@ def _products() -> Iterator[tuple[str, str, dict[str, Any]]]:
         attributes = ' {direction = "LEFT"}' if name == "BitShift" else ""
         yield "n: int64[]", f"{_OUTER} y = {name}(u, v){attributes}", {"n": MANY}
     for call in (
-        "Add(u, v)", "Div(u, v)", "Gemm(u, v)", "Greater(u, v)", "MatMul(u, v)", "Mean(u, v)", "PRelu(u, v)", "Sum(u, v)",
-        'Einsum(u, v) {equation = "ab,bc->ac"}', "com.microsoft.CDist(u, u)", "com.microsoft.FusedMatMul(u, v)",
-    ):  # fmt: skip
+        "Add(u, v)",
+        "Div(u, v)",
+        "Gemm(u, v)",
+        "Greater(u, v)",
+        "MatMul(u, v)",
+        "Mean(u, v)",
+        "PRelu(u, v)",
+        "Sum(u, v)",
+        'Einsum(u, v) {equation = "ab,bc->ac"}',
+        "com.microsoft.CDist(u, u)",
+        "com.microsoft.FusedMatMul(u, v)",
+    ):
         yield "n: int64[]", f"{_FLOAT_OUTER} y = {call}", {"n": MANY}
     yield "n: int64[]", f"{_OUTER} c = Less(u, z) y = Where(c, u, v)", {"n": MANY}
     yield "n: int64[]", f"{_VECTOR} u = Unsqueeze(r, b) i = Mul(r, z) y = Gather(u, i)", {"n": MANY}
@@ -228,10 +253,12 @@ def _learned() -> Iterator[tuple[str, str, dict[str, Any]]]:
     machine = f"coefficients = [1], n_supports = {HUGE}, rho = [0], support_vectors = [1, 1]"
     yield "x: float[1,2]", f"y = ai.onnx.ml.SVMRegressor(x) {{{machine}}}", row
     for nodes in (
-        {"n_targets": HUGE}, {"modes": ["BRANCH_LEQ"]}, {"nodeids": [HUGE], "featureids": [HUGE]},
+        {"n_targets": HUGE},
+        {"modes": ["BRANCH_LEQ"]},
+        {"nodeids": [HUGE], "featureids": [HUGE]},
         {"featureids": [HUGE], "modes": ["BRANCH_LEQ"]},
         {"nodeids": [0, 1], "modes": ["BRANCH_LEQ"] * 2, "truenodeids": [1, 0], "falsenodeids": [1, 0]},
-    ):  # fmt: skip
+    ):
         yield "x: float[1,2]", f"y = ai.onnx.ml.TreeEnsembleRegressor(x) {{{_tree(**nodes)}}}", row
     skips = {"max_gram_length": HUGE, "max_skip_count": HUGE}
     for changed in ({"ngram_indexes": HUGE}, {"ngram_indexes": -1}, skips, {"ngram_counts": HUGE}):

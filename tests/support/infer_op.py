@@ -40,8 +40,15 @@ def scalar(value: Any) -> Fact:
     return known(DataType.FLOAT if isinstance(value, float) else DataType.INT64, array)
 
 
-def infer_op(op_type: str, *inputs: Fact | None, domain: str = "", version: int | None = None, outputs: int = 1, events: int = 0,
-             **attributes: Any) -> tuple[Fact, ...]:  # fmt: skip
+def infer_op(
+    op_type: str,
+    *inputs: Fact | None,
+    domain: str = "",
+    version: int | None = None,
+    outputs: int = 1,
+    events: int = 0,
+    **attributes: Any,
+) -> tuple[Fact, ...]:
     """The facts of all outputs of `op_type` at opset `version`, the newest by default, if the trace tells of `events` events."""
     values = [None if fact is None else Value(f"x{index}") for index, fact in enumerate(inputs)]
     facts = {value: fact for value, fact in zip(values, inputs, strict=True) if value is not None and fact is not None}

@@ -13,8 +13,15 @@ from sardonyx.provider import Layout
 
 __all__ = ["TYPES", "filled", "same"]
 
-TYPES = {"float": np.float32, "double": np.float64, "int64": np.int64, "bool": np.bool_, "uint8": np.uint8, "float16": np.float16,
-         "int32": np.int32}  # fmt: skip
+TYPES = {
+    "float": np.float32,
+    "double": np.float64,
+    "int64": np.int64,
+    "bool": np.bool_,
+    "uint8": np.uint8,
+    "float16": np.float16,
+    "int32": np.int32,
+}
 """Element types of every size, by their name in the text form."""
 
 
@@ -24,8 +31,14 @@ def filled(shape: Sequence[int], kind: str = "float") -> Array:
     return found
 
 
-def same(body: str, *cases: Mapping[str, Any] | Sequence[int], opset: int = 21, isa: str | None = None,
-         kind: str = "float", layout: Layout = Layout.NCHW) -> None:  # fmt: skip
+def same(
+    body: str,
+    *cases: Mapping[str, Any] | Sequence[int],
+    opset: int = 21,
+    isa: str | None = None,
+    kind: str = "float",
+    layout: Layout = Layout.NCHW,
+) -> None:
     """One session, run for all cases, gives what the reference provider gives, on one thread and on two.
 
     Args:

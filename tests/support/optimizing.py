@@ -34,8 +34,16 @@ def body(model: Model) -> str:
     return print_graph(model.graph, opset_imports=model.opset_imports, types=False)
 
 
-def apply_rule(rule: Rule, text: str, *, opset: str = "21", rtol: float = 1e-5, symbols: dict[str, int] | None = None,
-               infer: bool = True, compare: bool = True) -> tuple[Model, int]:  # fmt: skip
+def apply_rule(
+    rule: Rule,
+    text: str,
+    *,
+    opset: str = "21",
+    rtol: float = 1e-5,
+    symbols: dict[str, int] | None = None,
+    infer: bool = True,
+    compare: bool = True,
+) -> tuple[Model, int]:
     """Rewrite a model with one rule, verify it and compare numbers; the model and how often the rule fired."""
     before, after = model_of(text, opset), model_of(text, opset)
     if infer:
@@ -58,8 +66,16 @@ def declines(rule: Rule, text: str, *, opset: str = "21", infer: bool = True) ->
     return reasons[0] if reasons else "no match"
 
 
-def apply_pass(what: Pass, text: str, *, opset: str = "21", rtol: float = 0.0, symbols: dict[str, int] | None = None,
-               compare: bool = True, context: Context | None = None) -> tuple[Model, bool]:  # fmt: skip
+def apply_pass(
+    what: Pass,
+    text: str,
+    *,
+    opset: str = "21",
+    rtol: float = 0.0,
+    symbols: dict[str, int] | None = None,
+    compare: bool = True,
+    context: Context | None = None,
+) -> tuple[Model, bool]:
     """Run shape inference and one pass, verify and compare numbers; the model and whether the pass changed it."""
     before, after = model_of(text, opset), model_of(text, opset)
     context = Context(evaluate_node) if context is None else context

@@ -25,9 +25,16 @@ def tensor(name: str, array: Any) -> onnx.TensorProto:
     return numpy_helper.from_array(np.asarray(array), name)
 
 
-def model(nodes: Sequence[onnx.NodeProto], inputs: Sequence[Any] = ("x",), outputs: Sequence[Any] = ("y",),
-          initializers: Sequence[onnx.TensorProto] = (), *, ir_version: int = 10,
-          imports: dict[str, int] | None = None, functions: Sequence[onnx.FunctionProto] = ()) -> onnx.ModelProto:  # fmt: skip
+def model(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[Any] = ("x",),
+    outputs: Sequence[Any] = ("y",),
+    initializers: Sequence[onnx.TensorProto] = (),
+    *,
+    ir_version: int = 10,
+    imports: dict[str, int] | None = None,
+    functions: Sequence[onnx.FunctionProto] = (),
+) -> onnx.ModelProto:
     """A model; inputs and outputs are ValueInfoProto, or names of float tensors of shape [2]."""
     graph = helper.make_graph(
         list(nodes),

@@ -118,8 +118,14 @@ class _Drawing:
         while inputs and inputs[-1] is None:
             inputs.pop()
         version = 1 if operation.domain else self._opset
-        made = Node(operation.op_type, inputs, index + 1, self._attributes(operation, inputs, version), domain=operation.domain,
-                    version=version)  # fmt: skip
+        made = Node(
+            operation.op_type,
+            inputs,
+            index + 1,
+            self._attributes(operation, inputs, version),
+            domain=operation.domain,
+            version=version,
+        )
         self._graph.append(made)
         for value, fact in zip(made.outputs, infer_node(made), strict=False):
             value.type = fact.type

@@ -1,6 +1,6 @@
 """Random models of many nodes: chains and branches of what exporters write, with needless nodes and arithmetic on shapes.
 
-    model = random_model(seed)        float inputs of shape (n, 4, 6) and (n, 6); always sound
+model = random_model(seed)        float inputs of shape (n, 4, 6) and (n, 6); always sound
 """
 
 from __future__ import annotations
@@ -201,7 +201,24 @@ def _expanded(making: _Making, value: Value) -> Value | None:
 
 
 _STEPS: tuple[Callable[[_Making, Value], Value | None], ...] = (
-    _unary, _unary, _scalar, _binary, _binary, _broadcast, _swish, _gelu, _product, _transposed, _reshaped, _sized, _unsqueezed,
-    _sliced, _joined, _cast, _chosen, _clipped, _expanded,
-)  # fmt: skip
+    _unary,
+    _unary,
+    _scalar,
+    _binary,
+    _binary,
+    _broadcast,
+    _swish,
+    _gelu,
+    _product,
+    _transposed,
+    _reshaped,
+    _sized,
+    _unsqueezed,
+    _sliced,
+    _joined,
+    _cast,
+    _chosen,
+    _clipped,
+    _expanded,
+)
 """Each adds some nodes to a value; None where they do not fit."""

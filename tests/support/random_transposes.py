@@ -251,9 +251,31 @@ def _branch(draft: _Draft, x: Value) -> tuple[Value, ...]:
 
 _SENSITIVE: tuple[_Step, ...] = (_convolution, _convolution, _pool, _blocks, _branch)
 
-_STEPS: tuple[_Step, ...] = (_unary, _clip, _binary, _binary, _where, _concat, _split, _reduce, _arg, _hardmax, _unsqueeze,
-                             _squeeze, _slice, _gather, _pad, _tile, _expand, _resize, _reshape, _reshape, _shape_of, _quantize,
-                             _quantized_constant)  # fmt: skip
+_STEPS: tuple[_Step, ...] = (
+    _unary,
+    _clip,
+    _binary,
+    _binary,
+    _where,
+    _concat,
+    _split,
+    _reduce,
+    _arg,
+    _hardmax,
+    _unsqueeze,
+    _squeeze,
+    _slice,
+    _gather,
+    _pad,
+    _tile,
+    _expand,
+    _resize,
+    _reshape,
+    _reshape,
+    _shape_of,
+    _quantize,
+    _quantized_constant,
+)
 
 
 def random_model(seed: int, steps: int = 12, *, images: bool = False) -> Model:

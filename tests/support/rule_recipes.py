@@ -52,10 +52,8 @@ RECIPES: dict[str, tuple[str, ...]] = {
         """graph(x: uint8[1, 2, 8, 8]) -> (y) { s: float[] = 0.05 z: uint8[] = 100
         a = MaxPool(x) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} y = DequantizeLinear(a, s, z) }""",
     ),
-    "drop_expand": (
-        "graph(x: float[n, 3, 4, 5], s: float[n, 3, 1, 1]) -> (y) { t = Shape(x) e = Expand(s, t) y = Mul(x, e) }",
-    ),
-    "expand_einsum": ("graph(x: float[s, b, 6], w: float[6, 2, 4]) -> (y) { y = Einsum(x, w) {equation = \"ibh,hnd->ibnd\"} }",),
+    "drop_expand": ("graph(x: float[n, 3, 4, 5], s: float[n, 3, 1, 1]) -> (y) { t = Shape(x) e = Expand(s, t) y = Mul(x, e) }",),
+    "expand_einsum": ('graph(x: float[s, b, 6], w: float[6, 2, 4]) -> (y) { y = Einsum(x, w) {equation = "ibh,hnd->ibnd"} }',),
     "drop_ones_after_reshape": (
         """graph(x: float[b, s, 24]) -> (y) { i: int64[2] = [0, 1] one: int64[1] = [1] last: int64[1] = [-1] s = Shape(x)
         g = Gather(s, i) k = Concat(g, last, one) {axis = 0} r = Reshape(x, k) y = Squeeze(r, last) }""",

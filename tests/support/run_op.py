@@ -13,8 +13,15 @@ from sardonyx.providers.reference.registry import Call, find_kernel
 LATEST = {"": 28, "ai.onnx.ml": 5, "com.microsoft": 1, "ai.onnx.preview.training": 1, "ai.onnx.preview": 1}
 
 
-def run_op(op_type: str, *inputs: Any, domain: str = "", version: int | None = None, outputs: int = 1,
-           output_types: tuple[DataType | None, ...] | None = None, **attributes: Any) -> Any:  # fmt: skip
+def run_op(
+    op_type: str,
+    *inputs: Any,
+    domain: str = "",
+    version: int | None = None,
+    outputs: int = 1,
+    output_types: tuple[DataType | None, ...] | None = None,
+    **attributes: Any,
+) -> Any:
     """Run `op_type` of `domain` at opset `version` (the newest if None) and return what its kernel returns."""
     version = LATEST[domain] if version is None else version
     found = find_kernel(domain, op_type, version)

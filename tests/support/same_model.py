@@ -49,7 +49,12 @@ class _Pairs:
         assert len(left) == len(right)
         for node, twin in zip(left, right, strict=True):
             assert (node.op_type, node.domain, node.version, node.name, node.overload) == (
-                twin.op_type, twin.domain, twin.version, twin.name, twin.overload)  # fmt: skip
+                twin.op_type,
+                twin.domain,
+                twin.version,
+                twin.name,
+                twin.overload,
+            )
             self._same_values(node.inputs, twin.inputs)
             assert list(node.attributes) == list(twin.attributes)
             for name, attribute in node.attributes.items():

@@ -44,8 +44,9 @@ def wait_busily(duration_us: float) -> None:
 class TimedDevice(DeviceProvider):
     """Takes a known time for each node and each copy, besides the little that computing and copying here take."""
 
-    def __init__(self, operators: Iterable[str] = ("Relu", "Neg", "Add", "Mul"), *, node_us: float, copy_us: float,
-                 wait: Wait = wait_busily) -> None:  # fmt: skip
+    def __init__(
+        self, operators: Iterable[str] = ("Relu", "Neg", "Add", "Mul"), *, node_us: float, copy_us: float, wait: Wait = wait_busily
+    ) -> None:
         super().__init__(operators, "TimedDevice")
         self.node_us = node_us
         self.memory = _TimedMemory(copy_us, wait)

@@ -30,8 +30,15 @@ __all__ = ["compile_ahead"]
 @provider_option
 @placement_options
 @json_option
-def compile_ahead(model: str, output: str | None, embed: bool, weightless: bool, provider_names: Sequence[str],
-                  options: SessionOptions, as_json: bool) -> None:  # fmt: skip
+def compile_ahead(
+    model: str,
+    output: str | None,
+    embed: bool,
+    weightless: bool,
+    provider_names: Sequence[str],
+    options: SessionOptions,
+    as_json: bool,
+) -> None:
     """Write a model whose partitions are compiled already; loading it compiles nothing, on this kind of processor."""
     path = Path(output) if output else Path(model).with_name(f"{Path(model).stem}_ctx.onnx")
     chosen = options.copy()

@@ -20,35 +20,77 @@ from sardonyx.session.memory_limits import LIMITS_ENTRY
 from sardonyx.session.options import SessionOptions
 from sardonyx.trace import Event, observe
 
-__all__ = ["fail", "json_option", "open_session", "placement_options", "print_json", "print_table", "progress", "provider_option",
-           "readable_errors"]  # fmt: skip
+__all__ = [
+    "fail",
+    "json_option",
+    "open_session",
+    "placement_options",
+    "print_json",
+    "print_table",
+    "progress",
+    "provider_option",
+    "readable_errors",
+]
 
 _DELAY_S = 1.0
 """How long a task may take before its progress is shown."""
 _STAGES = ("session.load", "session.check", "session.optimize", "session.compile")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-provider_option = click.option("--provider", "provider_names", multiple=True, metavar="NAME",
-                               help="Use this execution provider; repeat it in the order of priority.")  # fmt: skip
+provider_option = click.option(
+    "--provider",
+    "provider_names",
+    multiple=True,
+    metavar="NAME",
+    help="Use this execution provider; repeat it in the order of priority.",
+)
 
 
 def placement_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that say where nodes run, and any config entry; the command gets them as `options`, of a session."""
 
-    @click.option("--place", "placed", multiple=True, metavar="WHAT=PROVIDER",
-                  help="Run an operator (Conv), node:NAME, the node of an index, or annotation:TEXT on this provider; repeat it.")
+    @click.option(
+        "--place",
+        "placed",
+        multiple=True,
+        metavar="WHAT=PROVIDER",
+        help="Run an operator (Conv), node:NAME, the node of an index, or annotation:TEXT on this provider; repeat it.",
+    )
     @click.option("--placement-file", default="", metavar="FILE.toml", help="Read from a file where nodes run.")
-    @click.option("--placement-profile", default="", metavar="FILE.json",
-                  help="Run nodes where `sardonyx profile --placement` found it fastest.")
+    @click.option(
+        "--placement-profile",
+        default="",
+        metavar="FILE.json",
+        help="Run nodes where `sardonyx profile --placement` found it fastest.",
+    )
     @click.option("--fall-through", is_flag=True, help="Let another provider run a placed node that its provider declines.")
-    @click.option("--memory-limit", "limits", multiple=True, metavar="PROVIDER=KIB[,FILE.csv]",
-                  help="Give a provider no more nodes than so much memory holds; repeat it.")
+    @click.option(
+        "--memory-limit",
+        "limits",
+        multiple=True,
+        metavar="PROVIDER=KIB[,FILE.csv]",
+        help="Give a provider no more nodes than so much memory holds; repeat it.",
+    )
     @click.option("--skip-failing", is_flag=True, help="Go on without a provider that fails.")
-    @click.option("--config", "entries", multiple=True, metavar="KEY=TEXT",
-                  help="Set a session config entry, such as session.executor=parallel; repeat it.")
+    @click.option(
+        "--config",
+        "entries",
+        multiple=True,
+        metavar="KEY=TEXT",
+        help="Set a session config entry, such as session.executor=parallel; repeat it.",
+    )
     @functools.wraps(command)
-    def with_options(*arguments: Any, placed: Sequence[str], placement_file: str, placement_profile: str, fall_through: bool,
-                     limits: Sequence[str], skip_failing: bool, entries: Sequence[str], **others: Any) -> None:  # fmt: skip
+    def with_options(
+        *arguments: Any,
+        placed: Sequence[str],
+        placement_file: str,
+        placement_profile: str,
+        fall_through: bool,
+        limits: Sequence[str],
+        skip_failing: bool,
+        entries: Sequence[str],
+        **others: Any,
+    ) -> None:
         options = SessionOptions()
         for text in placed:
             what, _, provider = text.rpartition("=")
@@ -85,8 +127,14 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
 @contextlib.contextmanager
 def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
     """Give a function f(label, steps=1) that advances a bar and names the next step; it shows itself after a second, on stderr."""
-    bar = Progress(TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn(),
-                   console=Console(stderr=True), transient=True)  # fmt: skip
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
     task = bar.add_task(description, total=total)
     timer = threading.Timer(_DELAY_S, bar.start)
     timer.daemon = True

@@ -45,8 +45,10 @@ def make_feed(arguments: Sequence[NodeArg], files: Sequence[str], dims: Sequence
         if argument.name in feed:
             continue
         if seed is None:
-            fail(f"input {argument.name!r} ({argument.type}, shape {argument.shape}) is not fed: "
-                 f"give --input {argument.name}=FILE.npy, or --random")  # fmt: skip
+            fail(
+                f"input {argument.name!r} ({argument.type}, shape {argument.shape}) is not fed: "
+                f"give --input {argument.name}=FILE.npy, or --random"
+            )
         feed[argument.name] = _draw(argument, rng, sizes)
     return feed
 

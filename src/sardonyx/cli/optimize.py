@@ -31,15 +31,31 @@ _MANY = 30
 @click.option("--level", type=click.Choice(list(_LEVELS)), default="all", show_default=True, help="How far to go.")
 @click.option("--disable", multiple=True, metavar="NAME", help="Leave out this rule or pass; repeat it for others.")
 @click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Fix a symbolic dimension of the inputs.")
-@click.option("--opset", type=click.IntRange(min=1), default=None, metavar="VERSION",
-              help="Raise the model to this operator set first, so that newer operators can be used.")
+@click.option(
+    "--opset",
+    type=click.IntRange(min=1),
+    default=None,
+    metavar="VERSION",
+    help="Raise the model to this operator set first, so that newer operators can be used.",
+)
 @click.option("--verify", is_flag=True, help="Compare each rewrite on random inputs with what it replaces; leave out what differs.")
 @click.option("--skip-failing", is_flag=True, help="Go on without a rule or pass that fails.")
 @click.option("--external-data", metavar="NAME", default="", help="Put the weights in this file beside OUT; else by their size.")
 @click.option("--diff", is_flag=True, help="Show which rule or pass changed which nodes.")
 @json_option
-def optimize(model: str, output: Path | None, level: str, disable: Sequence[str], dims: Sequence[str], opset: int | None,
-             verify: bool, skip_failing: bool, external_data: str, diff: bool, as_json: bool) -> None:  # fmt: skip
+def optimize(
+    model: str,
+    output: Path | None,
+    level: str,
+    disable: Sequence[str],
+    dims: Sequence[str],
+    opset: int | None,
+    verify: bool,
+    skip_failing: bool,
+    external_data: str,
+    diff: bool,
+    as_json: bool,
+) -> None:
     """Optimize MODEL, without the steps that only fit one machine, and save it or show what changes.
 
     What is saved keeps to the operator sets that the model imports, and to operators that onnxruntime has; a session goes further.
@@ -65,8 +81,9 @@ def optimize(model: str, output: Path | None, level: str, disable: Sequence[str]
     _print(model, output, optimized, report)
 
 
-def _optimized(model: str, options: SessionOptions, settings: Settings, output: Path | None, external_data: str, *,
-               records: bool, opset: int) -> tuple[Model, Report]:  # fmt: skip
+def _optimized(
+    model: str, options: SessionOptions, settings: Settings, output: Path | None, external_data: str, *, records: bool, opset: int
+) -> tuple[Model, Report]:
     with progress(f"loading {model}", 3) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the report lists the same problems
 

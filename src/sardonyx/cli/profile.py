@@ -33,8 +33,16 @@ from sardonyx.session.providers import make_providers, requested
 @input_options
 @provider_option
 @json_option
-def profile(model: str, placement: bool, output: Path, inputs: Sequence[str], seed: int, dims: Sequence[str],
-            provider_names: Sequence[str], as_json: bool) -> None:  # fmt: skip
+def profile(
+    model: str,
+    placement: bool,
+    output: Path,
+    inputs: Sequence[str],
+    seed: int,
+    dims: Sequence[str],
+    provider_names: Sequence[str],
+    as_json: bool,
+) -> None:
     """Measure each operator of MODEL on each provider, for sessions with placement = "measured"; inputs not given are drawn."""
     if not placement:
         fail("give --placement: where nodes run is what can be measured")
@@ -45,8 +53,9 @@ def profile(model: str, placement: bool, output: Path, inputs: Sequence[str], se
         session = open_session(model, provider_names)
         feed = make_feed(session.get_inputs(), inputs, dims, seed)
         with progress("measuring", 1) as advance:
-            found = profile_placement(model, SessionOptions(), make_providers(requested(names, None, ())), feed,
-                                      lambda label: advance(label, 0))  # fmt: skip
+            found = profile_placement(
+                model, SessionOptions(), make_providers(requested(names, None, ())), feed, lambda label: advance(label, 0)
+            )
         save_profile(found, output)
     facts = _describe(found)
     if as_json:

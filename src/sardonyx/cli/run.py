@@ -35,8 +35,18 @@ from sardonyx.session.options import SessionOptions
 @provider_option
 @placement_options
 @json_option
-def run(model: str, inputs: Sequence[str], random: bool, seed: int, dims: Sequence[str], repeat: int, output_dir: Path | None,
-        provider_names: Sequence[str], options: SessionOptions, as_json: bool) -> None:  # fmt: skip
+def run(
+    model: str,
+    inputs: Sequence[str],
+    random: bool,
+    seed: int,
+    dims: Sequence[str],
+    repeat: int,
+    output_dir: Path | None,
+    provider_names: Sequence[str],
+    options: SessionOptions,
+    as_json: bool,
+) -> None:
     """Run MODEL once, or more often with --repeat, and show its outputs."""
     with readable_errors():
         session = open_session(model, provider_names, options)

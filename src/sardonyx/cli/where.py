@@ -69,8 +69,12 @@ def _mentions(operator: str) -> Iterator[tuple[str, str]]:
     """Rules, passes and other providers name operators literally: `"Conv"`, or `op.Conv(` in a pattern."""
     root = Path(sardonyx.__file__).parent
     wanted = re.compile(rf"""["']{re.escape(operator)}["']|\bop\.{re.escape(operator)}\(""")
-    rooms = {"rule": root / "optimize" / "rules", "pass": root / "optimize" / "passes", "provider": root / "providers",
-             "partition": root / "partition"}  # fmt: skip
+    rooms = {
+        "rule": root / "optimize" / "rules",
+        "pass": root / "optimize" / "passes",
+        "provider": root / "providers",
+        "partition": root / "partition",
+    }
     for what, folder in rooms.items():
         for path in sorted(folder.rglob("*.py")):
             if "reference" in path.parts:

@@ -128,17 +128,62 @@ class AttentionParams:
         block_keys = -(-self.T // (pieces * unit)) * unit
         scratch = scratch_elements(target, self.D, self.Dv)
         tasks = max(self.tasks(target, threads), 1)
-        return [self.H, self.group, self.S, self.T, self.D, self.Dv, max(block_keys, 1), wide, wide + narrow, total, tasks, scratch,
-                *self.q, *self.k, *self.v, *self.y, *self.mask, self.past, float_word(self.scale)]  # fmt: skip
+        return [
+            self.H,
+            self.group,
+            self.S,
+            self.T,
+            self.D,
+            self.Dv,
+            max(block_keys, 1),
+            wide,
+            wide + narrow,
+            total,
+            tasks,
+            scratch,
+            *self.q,
+            *self.k,
+            *self.v,
+            *self.y,
+            *self.mask,
+            self.past,
+            float_word(self.scale),
+        ]
 
     def tasks(self, target: Target, threads: int) -> int:
         """How many tasks it is: never more than `TASKS_PER_THREAD` for each thread, since each has scratch memory of its own."""
         return min(self.B * self.H * sum(_blocks(target, self.S)), max_tasks(threads))
 
 
-_PARAMS = ("H", "group", "S", "T", "D", "Dv", "block_keys", "wide", "blocks", "total", "tasks", "scratch",
-           "q_batch", "q_head", "q_row", "k_batch", "k_head", "k_row", "v_batch", "v_head", "v_row", "y_batch", "y_head", "y_row",
-           "mask_batch", "mask_head", "past")  # fmt: skip
+_PARAMS = (
+    "H",
+    "group",
+    "S",
+    "T",
+    "D",
+    "Dv",
+    "block_keys",
+    "wide",
+    "blocks",
+    "total",
+    "tasks",
+    "scratch",
+    "q_batch",
+    "q_head",
+    "q_row",
+    "k_batch",
+    "k_head",
+    "k_row",
+    "v_batch",
+    "v_head",
+    "v_row",
+    "y_batch",
+    "y_head",
+    "y_row",
+    "mask_batch",
+    "mask_head",
+    "past",
+)
 
 
 def max_tasks(threads: int) -> int:
@@ -284,8 +329,14 @@ def _write_block(module: Module, symbol: str, shape: AttentionShape, vectors: in
                     _call(block, values[height], column, t, last)
         with b.loop(0, b.min(block.param("S") - block.s, block.width), block.lanes) as first:
             place = block.s + first
-            b.call_part(turn_out, block.sums.at(first), block.statistic(_SUM).at(first), block.y.at(place * block.param("y_row")),
-                        block.param("S") - place, b.const(I64, block.width))  # fmt: skip
+            b.call_part(
+                turn_out,
+                block.sums.at(first),
+                block.statistic(_SUM).at(first),
+                block.y.at(place * block.param("y_row")),
+                block.param("S") - place,
+                b.const(I64, block.width),
+            )
     return b
 
 
@@ -390,8 +441,9 @@ def _write_scores(module: Module, symbol: str, shape: AttentionShape, vectors: i
     return b
 
 
-def _accumulate(b: Kernel, depth: Value, sums: Sequence[Variable], factors: Callable[[Value], list[Value]], panel: Pointer,
-                width: int) -> None:  # fmt: skip
+def _accumulate(
+    b: Kernel, depth: Value, sums: Sequence[Variable], factors: Callable[[Value], list[Value]], panel: Pointer, width: int
+) -> None:
     """sums[i, j] += factors(k)[i] * panel[k, j] for `depth` steps, in their order."""
     lanes, vectors = sums[0].type.lanes, width // sums[0].type.lanes
     with b.loop(0, depth) as k:

@@ -150,8 +150,13 @@ def _start() -> subprocess.Popen[bytes]:
     program = Path(llvm.__file__)
     if not re.match(r"(python|pypy)", Path(sys.executable or "").name, re.IGNORECASE) or not program.is_file():
         raise OSError(f"{sys.executable or 'this interpreter'!r} cannot run {program.name} as a program")
-    process = subprocess.Popen([sys.executable, "-P", str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip  # Ctrl-C is for this process
+    process = subprocess.Popen(
+        [sys.executable, "-P", str(program)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     if process.stdin is not None:
         marshal.dump((sys.path, available_processors()), process.stdin)
         process.stdin.flush()

@@ -58,6 +58,7 @@ INPUT, FILTERS, OUTPUT, ZEROS = range(4)
 CHAIN = 320
 """Most multiply-adds of one chain, where a run is not longer."""
 
+
 @dataclass(frozen=True, slots=True)
 class ConvParams:
     """The integer parameters of the kernel, in their order; then those of each axis, in the order of WindowAxis."""
@@ -95,8 +96,20 @@ class ConvParams:
     """Outermost first."""
 
     @staticmethod
-    def blocked(target: Target, batch: int, columns: int, depth: int, axes: Sequence[WindowAxis], *, groups: int = 1, image: int,
-                group_step: int = 0, out_image: int, out_begin: int = 0, threads: int = 1) -> ConvParams:  # fmt: skip
+    def blocked(
+        target: Target,
+        batch: int,
+        columns: int,
+        depth: int,
+        axes: Sequence[WindowAxis],
+        *,
+        groups: int = 1,
+        image: int,
+        group_step: int = 0,
+        out_image: int,
+        out_begin: int = 0,
+        threads: int = 1,
+    ) -> ConvParams:
         """The parameters with blocks that suit the caches and `threads`."""
         shape = conv_tiling(target)
         rows, runs = batch, 1
@@ -258,9 +271,7 @@ def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], K
     p = read_params(b)
     depth = p["runs"] * p["depth"]
     panels = blocks(p["columns"], b.const(I64, shape.panel))
-    first = b.buffer(FILTERS, F32).at(
-        (block.group * panels * depth + block.run * p["depth"] + block.k) * shape.panel
-    )
+    first = b.buffer(FILTERS, F32).at((block.group * panels * depth + block.run * p["depth"] + block.k) * shape.panel)
     with b.loop(block.left, block.right, shape.panel) as n:
         panel = first.at(n * depth)
         vectors = least(b, blocks(block.right - n, b.const(I64, shape.lanes)), b.const(I64, shape.vectors))
@@ -290,8 +301,9 @@ def cover_rows(heights: Sequence[int], rows: Value) -> Iterator[tuple[int, tuple
         first = last
 
 
-def _write_tile(module: Module, symbol: str, vectors: int, height: int, rank: int, padded: bool,
-                epilogue: ConvEpilogue | None) -> Kernel:  # fmt: skip
+def _write_tile(
+    module: Module, symbol: str, vectors: int, height: int, rank: int, padded: bool, epilogue: ConvEpilogue | None
+) -> Kernel:
     """One tile of the output and one block of runs: chain after chain, each added to what the output holds so far."""
     shape = conv_tiling(module.target)
     with module.part(symbol, Address(I64), Address(F32), Address(F32), I64, I64, I64, I64, I64) as b:
@@ -323,8 +335,9 @@ def _write_tile(module: Module, symbol: str, vectors: int, height: int, rank: in
 class _Tile:
     """The accumulators of one tile, and its elements in the output."""
 
-    def __init__(self, b: Kernel, shape: ConvTiling, table: Pointer, vectors: int, height: int, column: Value, n: Value,
-                 remaining: Value) -> None:  # fmt: skip
+    def __init__(
+        self, b: Kernel, shape: ConvTiling, table: Pointer, vectors: int, height: int, column: Value, n: Value, remaining: Value
+    ) -> None:
         self._b, self._shape, self._table = b, shape, table
         self._vectors, self._height, self._column, self._n, self._remaining = vectors, height, column, n, remaining
         starts = [result_of(table, i) + n for i in range(height)]

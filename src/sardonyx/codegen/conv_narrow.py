@@ -69,8 +69,9 @@ def _heights(target: Target, columns: int) -> tuple[int, ...]:
     return max(min((target.registers - columns - 2) // columns, MOST_ROWS), 1), 1
 
 
-def _write_tile(module: Module, symbol: str, rank: int, height: int, columns: int, padded: bool,
-                epilogue: ConvEpilogue | None) -> Kernel:  # fmt: skip
+def _write_tile(
+    module: Module, symbol: str, rank: int, height: int, columns: int, padded: bool, epilogue: ConvEpilogue | None
+) -> Kernel:
     """All output channels of some places."""
     lanes = module.target.lanes(32)
     with module.part(symbol, Address(I64)) as b:

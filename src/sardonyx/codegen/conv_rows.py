@@ -50,8 +50,9 @@ def result_of(table: Pointer, row: Value | int) -> Value:
     return table.load(row + _TO * _TABLE_ROWS)
 
 
-def fill_table(b: Kernel, table: Pointer, steps: Steps, axes: Sequence[AxisValues], top: Value, bottom: Value,
-               group: Value) -> None:  # fmt: skip
+def fill_table(
+    b: Kernel, table: Pointer, steps: Steps, axes: Sequence[AxisValues], top: Value, bottom: Value, group: Value
+) -> None:
     """Put down for each row of the task where it begins; places are counted, not divided."""
     rest = top
     starts: list[Value] = []
@@ -87,8 +88,9 @@ def _count(b: Kernel, digits: Sequence[Variable], limits: Sequence[Value]) -> No
 class Rows:
     """The addresses of a tile's rows, run by run."""
 
-    def __init__(self, b: Kernel, table: Pointer, height: int, axes: Sequence[AxisValues], source: Pointer,
-                 zeros: Pointer | None) -> None:  # fmt: skip
+    def __init__(
+        self, b: Kernel, table: Pointer, height: int, axes: Sequence[AxisValues], source: Pointer, zeros: Pointer | None
+    ) -> None:
         """Take the first `height` rows of a table; those that fall into the padding are led to `zeros`, if there may be any."""
         self._b = b
         self._height = height

@@ -162,11 +162,12 @@ class _Writer:
         kinds = ((PLACES, False), (PLACES, True), (FEW_PLACES, True)) if self._fits else ()
         zeros = module.table(f"{symbol}_zeros", np.zeros(self._lanes, np.float32)) if self._fits else ""
         self._lines = {
-            (count, edge, masked): _write_places(module, f"{symbol}_{count}{'e' * edge}{'m' * masked}", line, count,
-                                                 zeros if edge else None, epilogue, masked=masked)
+            (count, edge, masked): _write_places(
+                module, f"{symbol}_{count}{'e' * edge}{'m' * masked}", line, count, zeros if edge else None, epilogue, masked=masked
+            )
             for count, edge in kinds
             for masked in self._ways
-        }  # fmt: skip
+        }
         self._single = {
             (vectors, masked): _write_place(module, f"{symbol}_single{vectors}{'m' * masked}", vectors, epilogue, masked=masked)
             for vectors, masked in ([(WIDE, False), *((1, masked) for masked in self._ways)] if not self._fits else ())
@@ -251,8 +252,9 @@ class _Row:
     """Where the row begins in the output."""
 
 
-def _write_places(module: Module, symbol: str, line: _Line, count: int, zeros: str | None, epilogue: ConvEpilogue | None, *,
-                  masked: bool) -> Kernel:  # fmt: skip
+def _write_places(
+    module: Module, symbol: str, line: _Line, count: int, zeros: str | None, epilogue: ConvEpilogue | None, *, masked: bool
+) -> Kernel:
     """One vector of channels of `count` places side by side.
 
     With `zeros`, a table of as many as a vector has, elements may lie in the padding, and only the first `limit` places are stored;
@@ -309,13 +311,26 @@ def _write_place(module: Module, symbol: str, vectors: int, epilogue: ConvEpilog
                 x = element.load(vector * lanes, span)
                 total.set(b.fma(x, weights.load(vector * lanes, lanes), total.value))
         steps = [vector * lanes for vector in range(vectors)]
-        _store(b, [total.value for total in sums], [place + step for step in steps], [column + step for step in steps],
-               [span] * vectors, epilogue)  # fmt: skip
+        _store(
+            b,
+            [total.value for total in sums],
+            [place + step for step in steps],
+            [column + step for step in steps],
+            [span] * vectors,
+            epilogue,
+        )
     return b
 
 
-def _store(b: Kernel, sums: Sequence[Value], places: Sequence[Value], columns: Sequence[Value], spans: Sequence[Span],
-           epilogue: ConvEpilogue | None, limit: Value | None = None) -> None:  # fmt: skip
+def _store(
+    b: Kernel,
+    sums: Sequence[Value],
+    places: Sequence[Value],
+    columns: Sequence[Value],
+    spans: Sequence[Span],
+    epilogue: ConvEpilogue | None,
+    limit: Value | None = None,
+) -> None:
     """Put the first `limit` sums down, through the epilogue: one after the other, or in a loop where it is long."""
     output = b.buffer(OUTPUT, F32)
     if epilogue is None or not is_long(b.target, epilogue):

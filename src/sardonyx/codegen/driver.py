@@ -183,8 +183,12 @@ def _write_run(module: Module, pool_code: PoolCode) -> None:
         with b.repeat() as stepping:
             stepping.stop_if(step.value >= last)
             entry = entries.at(step.value * _STEP_WORDS)
-            kernel, buffers, params, tasks = (entry.load_pointer(0, I64), entry.load_pointer(1, I64),
-                                              entry.load_pointer(2, I64), entry.load(3))  # fmt: skip
+            kernel, buffers, params, tasks = (
+                entry.load_pointer(0, I64),
+                entry.load_pointer(1, I64),
+                entry.load_pointer(2, I64),
+                entry.load(3),
+            )
             b.branch(
                 shared.value & (tasks > 1),
                 lambda: b.call(pool_code.run_region, pool, threads, kernel, buffers, params, tasks),

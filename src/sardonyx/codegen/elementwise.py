@@ -55,9 +55,7 @@ class MapParams:
     """Rows in one task."""
 
     @staticmethod
-    def over(
-        shape: Sequence[int], strides: Sequence[Sequence[int]], accesses: Sequence[Access], *, threads: int = 1
-    ) -> MapParams:
+    def over(shape: Sequence[int], strides: Sequence[Sequence[int]], accesses: Sequence[Access], *, threads: int = 1) -> MapParams:
         """The parameters of a map over `shape`; `strides` has, for each array, one stride per dimension, 0 where it is broadcast.
 
         Dimensions that all arrays walk through alike are taken as one. Where the last one does not suit the accesses that were

@@ -121,12 +121,50 @@ class Expr:
 Like: TypeAlias = Expr | int | float | bool
 """An expression, or a number that takes the type of the expression beside it."""
 
-_ARITHMETIC = ("add", "sub", "mul", "div", "remainder", "neg", "abs", "min", "max", "and", "or", "xor", "not", "shift_left",
-               "shift_right", "select")  # fmt: skip
+_ARITHMETIC = (
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "remainder",
+    "neg",
+    "abs",
+    "min",
+    "max",
+    "and",
+    "or",
+    "xor",
+    "not",
+    "shift_left",
+    "shift_right",
+    "select",
+)
 _RELATIONS = ("lt", "le", "gt", "ge", "eq", "ne", "is_nan")
 _ROUNDINGS = ("floor", "ceil", "trunc", "round", "sqrt")
-_FUNCTIONS = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "expm1", "gelu", "gelu_tanh", "log",
-              "log1p", "power", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh")  # fmt: skip
+_FUNCTIONS = (
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "expm1",
+    "gelu",
+    "gelu_tanh",
+    "log",
+    "log1p",
+    "power",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "softplus",
+    "tan",
+    "tanh",
+)
 
 PRIMITIVES = frozenset(("cast", *_ARITHMETIC, *_RELATIONS, *_ROUNDINGS, *_FUNCTIONS))
 """What a printer must know. `remainder` has the sign of the dividend; shifts by the width or more give 0."""
@@ -363,4 +401,3 @@ OPERATORS: Mapping[str, Callable[..., Expr]] = {
     "thresholded_relu": lambda x, alpha=1.0: select(x > alpha, x, constant(0, x.type)),
 }
 """Every element-wise operator by its name: a function from expressions (and numbers) to an expression."""
-

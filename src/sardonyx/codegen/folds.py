@@ -88,8 +88,9 @@ class Folding:
         for total, value in zip(totals, terms, strict=True):
             total.set(self.fold.combine(self.b, total.value, value))
 
-    def take_range(self, totals: Sequence[Variable], begin: Value, end: Value, terms: Callable[[Value], Sequence[Value]],
-                   depth: int) -> None:  # fmt: skip
+    def take_range(
+        self, totals: Sequence[Variable], begin: Value, end: Value, terms: Callable[[Value], Sequence[Value]], depth: int
+    ) -> None:
         """Take the terms at begin, begin + unit, … less than `end`, whose number is a multiple of `chains`.
 
         `depth` says of what to make blocks: of turns (1), or of blocks of turns too (2).

@@ -18,8 +18,15 @@ from sardonyx.codegen.module import Kernel, Module
 from sardonyx.codegen.types import BOOL, I64, Type
 from sardonyx.codegen.values import Pointer, Value
 
-__all__ = ["GatherElementsParams", "GatherParams", "checked_index", "row_offset", "tuple_offset", "write_gather",
-           "write_gather_elements"]  # fmt: skip
+__all__ = [
+    "GatherElementsParams",
+    "GatherParams",
+    "checked_index",
+    "row_offset",
+    "tuple_offset",
+    "write_gather",
+    "write_gather_elements",
+]
 
 DATA, INDICES, RESULT, STATUS = range(4)
 """The buffers of the kernels."""

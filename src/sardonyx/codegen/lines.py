@@ -33,8 +33,20 @@ from sardonyx.codegen.module import Kernel
 from sardonyx.codegen.types import F32, Type
 from sardonyx.codegen.values import Pointer, Span, Value
 
-__all__ = ["FIRST_FREE", "TASK_ELEMENTS", "Along", "Beside", "LineParams", "Operands", "Place", "RowStrip", "Strip", "Term",
-           "strips", "write_lines"]  # fmt: skip
+__all__ = [
+    "FIRST_FREE",
+    "TASK_ELEMENTS",
+    "Along",
+    "Beside",
+    "LineParams",
+    "Operands",
+    "Place",
+    "RowStrip",
+    "Strip",
+    "Term",
+    "strips",
+    "write_lines",
+]
 
 
 class Along(enum.Enum):
@@ -352,8 +364,10 @@ class Operands:
         What several places share is read once.
         """
         known: dict[tuple[str, str], Value] = {}
-        rows = [[self._load(known, pointer, beside, place) for pointer, beside in zip(row, self._besides, strict=True)]
-                for row, place in zip(addresses, places, strict=True)]  # fmt: skip
+        rows = [
+            [self._load(known, pointer, beside, place) for pointer, beside in zip(row, self._besides, strict=True)]
+            for row, place in zip(addresses, places, strict=True)
+        ]
 
         def write(place: Place, row: Sequence[Value]) -> Value:
             return write_expressions(self._b, [expr], [element(place), *row])[0].splat(place.span.lanes)

@@ -18,23 +18,85 @@ from sardonyx.codegen.builder import Function
 from sardonyx.codegen.types import F32, F64, I32, I64
 from sardonyx.codegen.values import Value
 
-__all__ = ["FUNCTIONS", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "exp_below_zero", "expm1",
-           "gelu", "gelu_tanh", "log", "log1p", "power", "sigmoid", "sin", "sinh", "softplus", "tan", "tanh"]  # fmt: skip
+__all__ = [
+    "FUNCTIONS",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "exp_below_zero",
+    "expm1",
+    "gelu",
+    "gelu_tanh",
+    "log",
+    "log1p",
+    "power",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "softplus",
+    "tan",
+    "tanh",
+]
 
 _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440054690583e-4  # the high part has 10 bits: its multiples by |n| < 2^14 are exact
 _EXP = (0.5, 0.166665181517601, 0.04166620597243309, 0.008368954062461853, 0.0013950600987300277)
-_LOG = (0.3333331048488617, -0.24999986588954926, 0.20002231001853943, -0.1666925847530365, 0.1421855390071869,
-        -0.12384151667356491, 0.11873592436313629, -0.11791331321001053, 0.0691581666469574)  # fmt: skip
+_LOG = (
+    0.3333331048488617,
+    -0.24999986588954926,
+    0.20002231001853943,
+    -0.1666925847530365,
+    0.1421855390071869,
+    -0.12384151667356491,
+    0.11873592436313629,
+    -0.11791331321001053,
+    0.0691581666469574,
+)
 _SIN = (-0.16666655242443085, 0.008332173340022564, -0.00019516654720064253)
 _COS = (0.04166664555668831, -0.001388736185617745, 2.4437727915938012e-05)
-_ASIN = (0.16666659712791443, 0.07500510662794113, 0.04451571777462959, 0.03181761875748634, 0.014402580447494984,
-         0.037565238773822784)  # fmt: skip
-_ATAN = (-0.33333301544189453, 0.19998638331890106, -0.1426524519920349, 0.10957573354244232, -0.08419450372457504,
-         0.05823439732193947, -0.031455546617507935, 0.01106435526162386, -0.0018271933976903224)  # fmt: skip
-_ERF_NEAR = (0.12837916612625122, -0.3761262595653534, 0.11283600330352783, -0.026854444295167923, 0.005189535673707724,
-             -0.0008020842215046287, 7.88912147982046e-05)  # fmt: skip
-_ERF_FAR = (0.0003537096199579537, 1.1270400285720825, 0.6382256150245667, 0.10303742438554764, -0.02180534601211548,
-            0.0029396142344921827, -0.00018557472503744066)  # fmt: skip
+_ASIN = (
+    0.16666659712791443,
+    0.07500510662794113,
+    0.04451571777462959,
+    0.03181761875748634,
+    0.014402580447494984,
+    0.037565238773822784,
+)
+_ATAN = (
+    -0.33333301544189453,
+    0.19998638331890106,
+    -0.1426524519920349,
+    0.10957573354244232,
+    -0.08419450372457504,
+    0.05823439732193947,
+    -0.031455546617507935,
+    0.01106435526162386,
+    -0.0018271933976903224,
+)
+_ERF_NEAR = (
+    0.12837916612625122,
+    -0.3761262595653534,
+    0.11283600330352783,
+    -0.026854444295167923,
+    0.005189535673707724,
+    -0.0008020842215046287,
+    7.88912147982046e-05,
+)
+_ERF_FAR = (
+    0.0003537096199579537,
+    1.1270400285720825,
+    0.6382256150245667,
+    0.10303742438554764,
+    -0.02180534601211548,
+    0.0029396142344921827,
+    -0.00018557472503744066,
+)
 _SINH = tuple(1 / math.factorial(2 * k + 1) for k in range(1, 6))
 _EXP_DOUBLE = tuple(1 / math.factorial(k) for k in range(2, 14))
 _LOG_DOUBLE = tuple(2 / (2 * k + 1) for k in range(1, 11))
@@ -299,10 +361,28 @@ def power(b: Function, x: Value, y: Value) -> Value:
 
 
 FUNCTIONS: Mapping[str, Callable[[Function, Value], Value]] = {
-    "acos": acos, "acosh": acosh, "asin": asin, "asinh": asinh, "atan": atan, "atanh": atanh, "cos": cos, "cosh": cosh,
-    "erf": erf, "exp": exp, "expm1": expm1, "gelu": gelu, "gelu_tanh": gelu_tanh, "log": log, "log1p": log1p,
-    "sigmoid": sigmoid, "sin": sin, "sinh": sinh, "softplus": softplus, "tan": tan, "tanh": tanh,
-}  # fmt: skip
+    "acos": acos,
+    "acosh": acosh,
+    "asin": asin,
+    "asinh": asinh,
+    "atan": atan,
+    "atanh": atanh,
+    "cos": cos,
+    "cosh": cosh,
+    "erf": erf,
+    "exp": exp,
+    "expm1": expm1,
+    "gelu": gelu,
+    "gelu_tanh": gelu_tanh,
+    "log": log,
+    "log1p": log1p,
+    "sigmoid": sigmoid,
+    "sin": sin,
+    "sinh": sinh,
+    "softplus": softplus,
+    "tan": tan,
+    "tanh": tanh,
+}
 """Every function of one argument, under its name."""
 
 
@@ -456,5 +536,3 @@ def _libm_where(b: Function, where: Value, name: str, x: Value, otherwise: Value
     with b.when(b.any_lane(where)):
         result.set(b.select(where, _libm(b, name, x.to(F64)).to(F32), otherwise))
     return result.value
-
-

@@ -45,8 +45,9 @@ class Norm(enum.Enum):
 _Load = Callable[[Place], Value]
 
 
-def write_normalize(module: Module, symbol: str, along: Along, norm: Norm, *, after: Expr, besides: Sequence[Beside],
-                    saved: int = 0) -> None:  # fmt: skip
+def write_normalize(
+    module: Module, symbol: str, along: Along, norm: Norm, *, after: Expr, besides: Sequence[Beside], saved: int = 0
+) -> None:
     """Write the kernel `symbol`.
 
     Buffers are X, Y (which may be X), `saved` arrays for statistics (the mean and 1 / deviation of STANDARD, else that of

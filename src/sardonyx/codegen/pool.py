@@ -153,8 +153,9 @@ class _Window:
     count: Value
 
 
-def _place_window(b: Kernel, axes: Sequence[AxisValues], ends: Sequence[Value], row: Value, place: Value, *, dilated: bool,
-                  counts_padding: bool) -> _Window:  # fmt: skip
+def _place_window(
+    b: Kernel, axes: Sequence[AxisValues], ends: Sequence[Value], row: Value, place: Value, *, dilated: bool, counts_padding: bool
+) -> _Window:
     places, rest = [place], row
     for axis in reversed(axes[:-1]):
         places.insert(0, rest % axis["places"])
@@ -190,8 +191,9 @@ def _channels(b: Kernel, channels: Value, lanes: int) -> Iterator[tuple[Value, i
         yield c, 1, Span(1)
 
 
-def _fold_window(b: Kernel, fold: Fold, window: _Window, axes: Sequence[AxisValues], channels: Value, c: Value,
-                 spans: Sequence[Span]) -> None:  # fmt: skip
+def _fold_window(
+    b: Kernel, fold: Fold, window: _Window, axes: Sequence[AxisValues], channels: Value, c: Value, spans: Sequence[Span]
+) -> None:
     lanes = spans[0].lanes
     states = [[b.variable(b.const(F32.vector(lanes), number)) for number in fold.begin] for _ in spans]
     with ExitStack() as loops:

@@ -50,8 +50,19 @@ class TableWords:
 
     def words(self) -> list[int | float]:
         """The parameters in the order in which the kernel reads them; floats go as their float64 bits."""
-        return [self.size, self.output, float(self.shift), float(self.factor), float(self.divisor), float(self.offset),
-                float(self.back), float(self.bias), int(self.upwards), float(self.coefficient), int(self.inside_only)]  # fmt: skip
+        return [
+            self.size,
+            self.output,
+            float(self.shift),
+            float(self.factor),
+            float(self.divisor),
+            float(self.offset),
+            float(self.back),
+            float(self.bias),
+            int(self.upwards),
+            float(self.coefficient),
+            int(self.inside_only),
+        ]
 
 
 _SIZE, _OUTPUT, _SHIFT, _FACTOR, _DIVISOR, _OFFSET, _BACK, _BIAS, _UPWARDS, _COEFFICIENT, _INSIDE = range(11)

@@ -28,8 +28,9 @@ _GREATEST = Fold("max", MAX.neutral, lambda b, found, value: b.max(found, value)
 """The greatest, in one instruction; NaN may get lost, which the exponential of the element itself brings back."""
 
 
-def write_softmax(module: Module, symbol: str, along: Along, *, log: bool, before: Expr, after: Expr,
-                  besides: Sequence[Beside]) -> None:  # fmt: skip
+def write_softmax(
+    module: Module, symbol: str, along: Along, *, log: bool, before: Expr, after: Expr, besides: Sequence[Beside]
+) -> None:
     """Write the kernel `symbol`: buffers X, Y (which may be X) and those beside; parameters as `lines` says.
 
     Args:
@@ -62,8 +63,16 @@ def _read(b: Kernel, strip: Strip, x: Pointer, y: Pointer, before: Expr, operand
     return y, strip.fold(_GREATEST, term)
 
 
-def _fold_and_write(b: Kernel, strip: Strip, buffers: tuple[Pointer, Pointer], greatest: Sequence[Value], after: Expr,
-                    operands: Operands, *, log: bool) -> None:  # fmt: skip
+def _fold_and_write(
+    b: Kernel,
+    strip: Strip,
+    buffers: tuple[Pointer, Pointer],
+    greatest: Sequence[Value],
+    after: Expr,
+    operands: Operands,
+    *,
+    log: bool,
+) -> None:
     source, y = buffers
 
     def term(place: Place) -> Value:

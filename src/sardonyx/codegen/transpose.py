@@ -55,8 +55,16 @@ class PlaneParams:
     """Planes in one task."""
 
     @staticmethod
-    def blocked(rows: int, columns: int, row_stride: int, column_stride: int, outer: Sequence[tuple[int, int, int]], *,
-                side: int = 64, grain: int = 1 << 14) -> PlaneParams:  # fmt: skip
+    def blocked(
+        rows: int,
+        columns: int,
+        row_stride: int,
+        column_stride: int,
+        outer: Sequence[tuple[int, int, int]],
+        *,
+        side: int = 64,
+        grain: int = 1 << 14,
+    ) -> PlaneParams:
         """Blocks of about `side` rows and columns, or, where planes are small, as many planes as have about `grain` elements."""
         block_rows, block_columns = max(min(rows, side), 1), max(min(columns, side), 1)
         whole = block_rows >= rows and block_columns >= columns
@@ -150,9 +158,13 @@ def _rounds(side: int, chunk: int) -> Iterator[tuple[int, list[int], list[int]]]
     """
     distance = 1
     while distance < chunk:
-        low = [start + piece + lane + vector
-               for start in range(0, side, chunk) for piece in range(0, chunk // 2, distance)
-               for vector in (0, side) for lane in range(distance)]  # fmt: skip
+        low = [
+            start + piece + lane + vector
+            for start in range(0, side, chunk)
+            for piece in range(0, chunk // 2, distance)
+            for vector in (0, side)
+            for lane in range(distance)
+        ]
         yield distance, low, [lane + chunk // 2 for lane in low]
         distance *= 2
     while distance < side:

@@ -14,8 +14,27 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BF16", "BOOL", "F16", "F32", "F64", "I8", "I16", "I32", "I64", "PTR", "U8", "U16", "U32", "U64", "VOID",
-           "Kind", "Type", "literal", "of_dtype"]  # fmt: skip
+__all__ = [
+    "BF16",
+    "BOOL",
+    "F16",
+    "F32",
+    "F64",
+    "I8",
+    "I16",
+    "I32",
+    "I64",
+    "PTR",
+    "U8",
+    "U16",
+    "U32",
+    "U64",
+    "VOID",
+    "Kind",
+    "Type",
+    "literal",
+    "of_dtype",
+]
 
 
 class Kind(enum.Enum):
@@ -99,8 +118,21 @@ U16 = Type("i16", 16, Kind.UNSIGNED)
 U32 = Type("i32", 32, Kind.UNSIGNED)
 U64 = Type("i64", 64, Kind.UNSIGNED)
 
-_BY_DTYPE = {"float16": F16, "bfloat16": BF16, "float32": F32, "float64": F64, "bool": BOOL, "int8": I8, "int16": I16,
-             "int32": I32, "int64": I64, "uint8": U8, "uint16": U16, "uint32": U32, "uint64": U64}  # fmt: skip
+_BY_DTYPE = {
+    "float16": F16,
+    "bfloat16": BF16,
+    "float32": F32,
+    "float64": F64,
+    "bool": BOOL,
+    "int8": I8,
+    "int16": I16,
+    "int32": I32,
+    "int64": I64,
+    "uint8": U8,
+    "uint16": U16,
+    "uint32": U32,
+    "uint64": U64,
+}
 
 
 def of_dtype(dtype: np.dtype[Any] | type) -> Type:

@@ -309,8 +309,10 @@ class Pointer(Value):
             return
         name = f"llvm.masked.store.{mangle(value.type)}.p0"
         self.emitter.declarations[name] = f"declare void @{name}({value.type}, ptr, {span.mask.type})"
-        self.emitter.line(f"call void @{name}({value.type.text} {value.ref}, ptr align {align} {address.ref}, "
-                          f"{span.mask.type.text} {span.mask.ref})")  # fmt: skip
+        self.emitter.line(
+            f"call void @{name}({value.type.text} {value.ref}, ptr align {align} {address.ref}, "
+            f"{span.mask.type.text} {span.mask.ref})"
+        )
 
     def gather(self, indices: Value, mask: Value | None = None) -> Value:
         """The elements at the integer vector `indices`; 0 where `mask` is false."""
@@ -323,8 +325,9 @@ class Pointer(Value):
         name = f"llvm.masked.gather.{mangle(kind)}.v{lanes}p0"
         self.emitter.declarations[name] = f"declare {kind} @{name}({addresses.type}, {mask.type}, {kind})"
         align = self.element.size_bytes
-        text = (f"call {kind} @{name}({addresses.type} align {align} {addresses.ref}, {mask.type} {mask.ref}, "
-                f"{kind} zeroinitializer)")  # fmt: skip
+        text = (
+            f"call {kind} @{name}({addresses.type} align {align} {addresses.ref}, {mask.type} {mask.ref}, {kind} zeroinitializer)"
+        )
         return self.emitter.value(text, kind)
 
     def scatter(self, value: Value, indices: Value, mask: Value | None = None) -> None:
@@ -337,8 +340,10 @@ class Pointer(Value):
         mask = mask or self.emitter.constant(BOOL.vector(lanes), True)
         name = f"llvm.masked.scatter.{mangle(value.type)}.v{lanes}p0"
         self.emitter.declarations[name] = f"declare void @{name}({value.type}, {addresses.type}, {mask.type})"
-        self.emitter.line(f"call void @{name}({value.type} {value.ref}, {addresses.type} align {self.element.size_bytes} "
-                          f"{addresses.ref}, {mask.type} {mask.ref})")  # fmt: skip
+        self.emitter.line(
+            f"call void @{name}({value.type} {value.ref}, {addresses.type} align {self.element.size_bytes} "
+            f"{addresses.ref}, {mask.type} {mask.ref})"
+        )
 
     def _addresses(self, indices: Value) -> Value:
         kind = PTR.vector(indices.type.lanes)
@@ -385,8 +390,9 @@ def agree(left: Value, right: Operand) -> tuple[Value, Value]:
     if left.type is right.type or left.type == right.type:
         return left, right
     if left.type.scalar != right.type.scalar or 1 not in (left.type.lanes, right.type.lanes):
-        raise TypeError(f"operands are {left.type} ({left.type.kind.value}) and {right.type} ({right.type.kind.value}): "
-                        "convert one with .to()")  # fmt: skip
+        raise TypeError(
+            f"operands are {left.type} ({left.type.kind.value}) and {right.type} ({right.type.kind.value}): convert one with .to()"
+        )
     lanes = max(left.type.lanes, right.type.lanes)
     return left.splat(lanes), right.splat(lanes)
 
@@ -424,5 +430,3 @@ def _cast_opcode(source: Type, target: Type) -> str | None:
     if source.bits > target.bits:
         return "trunc"
     return "sext" if source.kind is Kind.SIGNED else "zext"
-
-

@@ -79,8 +79,17 @@ class WinogradParams:
     """Elements of scratch memory of one task."""
 
     @staticmethod
-    def blocked(target: Target, images: int, size: tuple[int, int], channels: int, places: tuple[int, int], columns: int,
-                begins: tuple[int, int], tasks: int, out_step: int = 0) -> WinogradParams:  # fmt: skip
+    def blocked(
+        target: Target,
+        images: int,
+        size: tuple[int, int],
+        channels: int,
+        places: tuple[int, int],
+        columns: int,
+        begins: tuple[int, int],
+        tasks: int,
+        out_step: int = 0,
+    ) -> WinogradParams:
         """The parameters, for at most as many tasks as there is scratch memory for; places lie densely but for an `out_step`."""
         height = conv_tiling(target).heights[conv_tiling(target).vectors][0]
         tiles = images * -(-places[0] // 2) * -(-places[1] // 2)
@@ -89,12 +98,18 @@ class WinogradParams:
         share = _round_up(share, height) if share > 4 * height else max(share, 1)
         pieces = -(-share // most)
         return WinogradParams(
-            images, *size, channels, *places, columns, out_step or columns, *begins,
+            images,
+            *size,
+            channels,
+            *places,
+            columns,
+            out_step or columns,
+            *begins,
             block_tiles=min(_round_up(-(-share // pieces), height), most),
             task_tiles=share,
             chain=_chain(channels),
             scratch=scratch_elements(target, channels),
-        )  # fmt: skip
+        )
 
     def words(self) -> list[int]:
         """The parameters as the kernel reads them."""
@@ -155,9 +170,7 @@ def _transform(g: Array) -> list[Array]:
     return [g[0], outer + middle, outer - middle, g[2]]
 
 
-def write_winograd(
-    module: Module, symbol: str, epilogue: ConvEpilogue | None = None, widths: Sequence[int] = ()
-) -> None:
+def write_winograd(module: Module, symbol: str, epilogue: ConvEpilogue | None = None, widths: Sequence[int] = ()) -> None:
     """Write the kernel `symbol`: buffers input, packed filters, output, zeros, scratch and those of the epilogue.
 
     Args:

@@ -112,8 +112,14 @@ def to_bytes(model: Model) -> bytes:
     return _serialized(to_proto(model), model)
 
 
-def save(model: Model, target: str | os.PathLike[str] | IO[bytes], *, external_data: bool | None = None, data_name: str = "",
-         least_bytes: int = 4096) -> None:  # fmt: skip
+def save(
+    model: Model,
+    target: str | os.PathLike[str] | IO[bytes],
+    *,
+    external_data: bool | None = None,
+    data_name: str = "",
+    least_bytes: int = 4096,
+) -> None:
     """Write `model` to an ONNX file.
 
     A path gets its new content at once, when all is written: until then, and after a failure, what stood there before stands.

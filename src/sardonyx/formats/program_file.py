@@ -68,8 +68,13 @@ class ProgramFile:
     """Machine code, or whatever else a provider compiles to, by name."""
 
 
-def write_program(about: Mapping[str, Any], graph: Graph, arrays: Sequence[Array] = (), absent: Sequence[int] = (),
-                  objects: Mapping[str, bytes] | None = None) -> bytes:  # fmt: skip
+def write_program(
+    about: Mapping[str, Any],
+    graph: Graph,
+    arrays: Sequence[Array] = (),
+    absent: Sequence[int] = (),
+    objects: Mapping[str, bytes] | None = None,
+) -> bytes:
     """The bytes that `read_program` reads; of arrays that are `absent` only types and shapes are kept."""
     blocks = _Blocks()
     held = objects or {}
@@ -210,8 +215,9 @@ def _array_anew(content: memoryview, entry: list[Any], place: Place) -> list[Any
     return [kind, shape, *place(_block(content, *where), True)] if where else entry
 
 
-def _array_of(content: memoryview, weights: Mapping[str, Array], kind: str, shape: list[int], begin: int | str | None = None,
-              size: int = 0) -> Array:  # fmt: skip
+def _array_of(
+    content: memoryview, weights: Mapping[str, Array], kind: str, shape: list[int], begin: int | str | None = None, size: int = 0
+) -> Array:
     dtype = DataType[kind.upper()].numpy
     if begin is None:
         return np.broadcast_to(np.zeros((), dtype), shape)

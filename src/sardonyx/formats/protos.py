@@ -1,6 +1,6 @@
 """ONNX's protobuf messages, without the rest of the `onnx` package, which takes ten times as long to load.
 
-    protos().ModelProto()            what `import onnx` calls onnx.ModelProto: the very same class
+protos().ModelProto()            what `import onnx` calls onnx.ModelProto: the very same class
 """
 
 from __future__ import annotations

@@ -86,12 +86,14 @@ def to_onnx_ir(model: Model) -> Any:
     writer = _Writer(ir)
     functions = [
         ir.Function(
-            function.domain, function.name, function.overload,
+            function.domain,
+            function.name,
+            function.overload,
             graph=writer.graph(function.graph, dict(function.opset_imports)),
             attributes=[_formal(ir, writer, name, default) for name, default in function.attributes.items()],
         )
         for function in model.functions.values()
-    ]  # fmt: skip
+    ]
     return ir.Model(
         writer.graph(model.graph, dict(model.opset_imports)),
         ir_version=model.ir_version,
@@ -113,8 +115,9 @@ def from_onnx_ir(converted: Any) -> Model:
         own = dict(function.opset_imports)
         reader = _Reader(own)
         attributes = {attr.name: None if attr.value is None else reader.attribute(attr) for attr in function.attributes.values()}
-        found = Function(function.domain, function.name, reader.graph(function.graph), own, overload=function.overload,
-                         attributes=attributes)  # fmt: skip
+        found = Function(
+            function.domain, function.name, reader.graph(function.graph), own, overload=function.overload, attributes=attributes
+        )
         model.functions[found.id] = found
     model.producer_name, model.producer_version = converted.producer_name or "", converted.producer_version or ""
     model.domain, model.doc, model.version = converted.domain or "", converted.doc_string or "", converted.model_version or 0
@@ -152,8 +155,16 @@ class _Writer:
         initializers = [self._value(value) for value in graph.initializers.values()]
         nodes = [self._node(node) for node in graph]
         outputs = [self._output(graph, value, nodes) for value in graph.outputs]
-        return self._ir.Graph(inputs, outputs, nodes=nodes, initializers=initializers, name=graph.name or "graph",
-                              doc_string=graph.doc or None, opset_imports=imports, metadata_props=graph.metadata)  # fmt: skip
+        return self._ir.Graph(
+            inputs,
+            outputs,
+            nodes=nodes,
+            initializers=initializers,
+            name=graph.name or "graph",
+            doc_string=graph.doc or None,
+            opset_imports=imports,
+            metadata_props=graph.metadata,
+        )
 
     def _output(self, graph: Graph, value: Value, nodes: list[Any]) -> Any:
         """What stands for an output: by an Identity where it is a value of a graph around, which onnx_ir does not allow."""
@@ -170,9 +181,13 @@ class _Writer:
             type_, shape = self._type(value.type)
             constant = None if value.constant is None else self._tensor(value.constant, value.name)
             self._values[value] = self._ir.Value(
-                name=value.name or None, type=type_, shape=shape, const_value=constant, doc_string=value.doc or None,
+                name=value.name or None,
+                type=type_,
+                shape=shape,
+                const_value=constant,
+                doc_string=value.doc or None,
                 metadata_props=value.metadata,
-            )  # fmt: skip
+            )
         return self._values[value]
 
     def _node(self, node: Node) -> Any:
@@ -180,9 +195,17 @@ class _Writer:
         inputs = [None if value is None else self._value(value) for value in node.inputs]
         outputs = [self._value(value) for value in node.outputs]
         return self._ir.Node(
-            node.domain, node.op_type, inputs, attributes, overload=node.overload, outputs=outputs,
-            version=node.version, name=node.name or None, doc_string=node.doc or None, metadata_props=node.metadata,
-        )  # fmt: skip
+            node.domain,
+            node.op_type,
+            inputs,
+            attributes,
+            overload=node.overload,
+            outputs=outputs,
+            version=node.version,
+            name=node.name or None,
+            doc_string=node.doc or None,
+            metadata_props=node.metadata,
+        )
 
     def attribute(self, name: str, attribute: Attribute) -> Any:
         """An attribute, or a reference to one of the calling node."""
@@ -268,10 +291,15 @@ class _Reader:
         domain = "" if node.domain == "ai.onnx" else node.domain
         version = node.version or self._imports.setdefault(domain, 1)
         found = Node(
-            node.op_type, [None if value is None else self._value(value) for value in node.inputs],
-            [self._value(value) for value in node.outputs], {attr.name: self.attribute(attr) for attr in node.attributes.values()},
-            domain=domain, version=version, name=node.name or "", overload=node.overload,
-        )  # fmt: skip
+            node.op_type,
+            [None if value is None else self._value(value) for value in node.inputs],
+            [self._value(value) for value in node.outputs],
+            {attr.name: self.attribute(attr) for attr in node.attributes.values()},
+            domain=domain,
+            version=version,
+            name=node.name or "",
+            overload=node.overload,
+        )
         found.doc, found.metadata = node.doc_string or "", dict(node.metadata_props) or None
         return found
 

@@ -90,12 +90,34 @@ class Value:
 class Node:
     """One application of an operator."""
 
-    __slots__ = ("_next", "_previous", "attributes", "doc", "domain", "graph", "inputs", "metadata", "name", "op_type", "outputs",
-                 "overload", "version")  # fmt: skip
+    __slots__ = (
+        "_next",
+        "_previous",
+        "attributes",
+        "doc",
+        "domain",
+        "graph",
+        "inputs",
+        "metadata",
+        "name",
+        "op_type",
+        "outputs",
+        "overload",
+        "version",
+    )
 
-    def __init__(self, op_type: str, inputs: Iterable[Value | None], outputs: Iterable[Value] | int = 1,
-                 attributes: Mapping[str, Any] | None = None, *, domain: str = "", version: int, name: str = "",
-                 overload: str = "") -> None:  # fmt: skip
+    def __init__(
+        self,
+        op_type: str,
+        inputs: Iterable[Value | None],
+        outputs: Iterable[Value] | int = 1,
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        domain: str = "",
+        version: int,
+        name: str = "",
+        overload: str = "",
+    ) -> None:
         """Make a node that no graph holds yet.
 
         Args:
@@ -185,8 +207,14 @@ class Graph:
 
     __slots__ = ("_count", "_head", "_outputs", "_tail", "doc", "initializers", "inputs", "metadata", "name")
 
-    def __init__(self, name: str = "", inputs: Iterable[Value] = (), outputs: Iterable[Value] = (),
-                 initializers: Iterable[Value] = (), nodes: Iterable[Node] = ()) -> None:  # fmt: skip
+    def __init__(
+        self,
+        name: str = "",
+        inputs: Iterable[Value] = (),
+        outputs: Iterable[Value] = (),
+        initializers: Iterable[Value] = (),
+        nodes: Iterable[Node] = (),
+    ) -> None:
         """Make a graph; initializers are values with a `constant`, and may also be among the inputs (IR version 3)."""
         self.name = name
         self.inputs: list[Value] = list(inputs)
@@ -271,8 +299,17 @@ class Graph:
         """Put `node` last and return it."""
         return self._link(node, self._tail, None)
 
-    def append_new(self, op_type: str, inputs: tuple[Value | None, ...], outputs: tuple[Value, ...],
-                   attributes: dict[str, Attribute], domain: str, version: int, name: str, overload: str) -> Node:  # fmt: skip
+    def append_new(
+        self,
+        op_type: str,
+        inputs: tuple[Value | None, ...],
+        outputs: tuple[Value, ...],
+        attributes: dict[str, Attribute],
+        domain: str,
+        version: int,
+        name: str,
+        overload: str,
+    ) -> Node:
         """Make a node and put it last: `append(Node(...))` without the conversions, for readers of large files."""
         node = Node.__new__(Node)
         node.op_type = op_type

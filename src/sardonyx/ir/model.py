@@ -18,8 +18,16 @@ class Function:
 
     __slots__ = ("attributes", "doc", "domain", "graph", "metadata", "name", "opset_imports", "overload")
 
-    def __init__(self, domain: str, name: str, graph: Graph, opset_imports: dict[str, int], *, overload: str = "",
-                 attributes: dict[str, Attribute | None] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        domain: str,
+        name: str,
+        graph: Graph,
+        opset_imports: dict[str, int],
+        *,
+        overload: str = "",
+        attributes: dict[str, Attribute | None] | None = None,
+    ) -> None:
         """Make a function.
 
         Args:
@@ -45,8 +53,21 @@ class Function:
 class Model:
     """A graph with the functions and opset versions that it is read under."""
 
-    __slots__ = ("configurations", "doc", "domain", "functions", "graph", "ir_version", "metadata", "opset_imports", "path",
-                 "producer_name", "producer_version", "training", "version")  # fmt: skip
+    __slots__ = (
+        "configurations",
+        "doc",
+        "domain",
+        "functions",
+        "graph",
+        "ir_version",
+        "metadata",
+        "opset_imports",
+        "path",
+        "producer_name",
+        "producer_version",
+        "training",
+        "version",
+    )
 
     def __init__(self, graph: Graph, opset_imports: dict[str, int], *, ir_version: int = 10, path: Path | None = None) -> None:
         """Make a model.

@@ -40,8 +40,9 @@ def print_model(model: Model, *, max_elements: int | None = 16, types: bool = Tr
     return "\n".join(lines) + "\n"
 
 
-def print_graph(graph: Graph, *, opset_imports: Mapping[str, int] | None = None, max_elements: int | None = 16,
-                types: bool = True) -> str:  # fmt: skip
+def print_graph(
+    graph: Graph, *, opset_imports: Mapping[str, int] | None = None, max_elements: int | None = 16, types: bool = True
+) -> str:
     """Print a graph; versions are told apart from `opset_imports`, or from a first line that the text then begins with."""
     imports = _found_imports(graph) if opset_imports is None else opset_imports
     printer = _Printer(imports, max_elements, types, _tags([graph]))
@@ -191,8 +192,14 @@ _SINGULAR = {
     AttributeKind.SPARSE_TENSORS: AttributeKind.SPARSE_TENSOR,
     AttributeKind.TYPES: AttributeKind.TYPE,
 }
-_SELF_EVIDENT = {AttributeKind.FLOAT, AttributeKind.INT, AttributeKind.STRING,
-                 AttributeKind.FLOATS, AttributeKind.INTS, AttributeKind.STRINGS}  # fmt: skip
+_SELF_EVIDENT = {
+    AttributeKind.FLOAT,
+    AttributeKind.INT,
+    AttributeKind.STRING,
+    AttributeKind.FLOATS,
+    AttributeKind.INTS,
+    AttributeKind.STRINGS,
+}
 
 
 def _annotation(kind: AttributeKind, filled: bool = True) -> str:

@@ -11,20 +11,20 @@ __all__ = ["FAMILIES", "family_of"]
 
 FAMILIES: dict[str, str] = {
     "unary": "Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Cos Cosh Erf Exp Floor Log Neg Not Reciprocal Round Sign Sin "
-             "Sinh Sqrt Tan Tanh IsInf IsNaN",
+    "Sinh Sqrt Tan Tanh IsInf IsNaN",
     "activation": "Celu Clip Elu Gelu HardSigmoid HardSwish LeakyRelu Mish PRelu Relu Selu Shrink Sigmoid Softplus Softsign "
-                  "SwiGLU Swish ThresholdedRelu",
+    "SwiGLU Swish ThresholdedRelu",
     "binary": "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod "
-              "Mul Or Pow Sub Sum Where Xor",
+    "Mul Or Pow Sub Sum Where Xor",
     "cast": "BitCast Cast CastLike",
     "constant": "Constant ConstantOfShape EyeLike Identity Range Shape Size",
     "random": "Bernoulli Dropout Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike",
     "signal": "BlackmanWindow DFT HammingWindow HannWindow MelWeightMatrix STFT",
     "reduce": "ArgMax ArgMin CumProd CumSum ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
-              "ReduceProd ReduceSum ReduceSumSquare",
+    "ReduceProd ReduceSum ReduceSumSquare",
     "softmax": "Hardmax LogSoftmax Softmax",
     "normalize": "BatchNormalization GroupNormalization InstanceNormalization LRN LayerNormalization LpNormalization "
-                 "MeanVarianceNormalization RMSNormalization",
+    "MeanVarianceNormalization RMSNormalization",
     "loss": "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss",
     "conv": "CausalConvWithState Col2Im Conv ConvInteger ConvTranspose DeformConv QLinearConv",
     "pool": "AveragePool GlobalAveragePool GlobalLpPool GlobalMaxPool LpPool MaxPool MaxRoiPool MaxUnpool RoiAlign",
@@ -39,32 +39,32 @@ FAMILIES: dict[str, str] = {
     "attention": "Attention FlexAttention LinearAttention RotaryEmbedding",
     "control_flow": "If Loop Scan SequenceMap",
     "sequence": "ConcatFromSequence Optional OptionalGetElement OptionalHasElement SequenceAt SequenceConstruct SequenceEmpty "
-                "SequenceErase SequenceInsert SequenceLength SplitToSequence",
+    "SequenceErase SequenceInsert SequenceLength SplitToSequence",
     "string": "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer",
     "image": "ImageDecoder",
     "ml_tree": "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor",
     "ml_linear": "LinearClassifier LinearRegressor SVMClassifier SVMRegressor",
     "ml_feature": "ArrayFeatureExtractor Binarizer CastMap CategoryMapper DictVectorizer FeatureVectorizer Imputer LabelEncoder "
-                  "Normalizer OneHotEncoder Scaler ZipMap",
+    "Normalizer OneHotEncoder Scaler ZipMap",
     "training": "Adagrad Adam Gradient Momentum",
     "contrib_array": "CDist DynamicTimeWarping ExpandDims Inverse NGramRepeatBlock NhwcMaxPool UnfoldTensor",
     "contrib_attention": "DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention GroupQueryAttention MRotaryEmbedding "
-                         "MultiHeadAttention PagedAttention QAttention SparseAttention",
+    "MultiHeadAttention PagedAttention QAttention SparseAttention",
     "contrib_elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu GatedAdd LinearAttentionGate QuickGelu ScaledSiLU",
     "contrib_generation": "BeamSearch GreedySearch Sampling WhisperBeamSearch",
     "contrib_matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul FusedMatMulActivation "
-                      "MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger16 "
-                      "MatMulIntegerToFloat MatMulNBits TransposeMatMul",
+    "MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger16 "
+    "MatMulIntegerToFloat MatMulNBits TransposeMatMul",
     "contrib_moe": "MoE QMoE",
     "contrib_normalize": "BiasSoftmax BranchwiseRMSNorm EmbedLayerNormalization GatedRMSNorm QEmbedLayerNormalization "
-                         "SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization",
+    "SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization",
     "contrib_projection": "MatMulNBitsMlp MatMulNBitsQkv",
     "contrib_qlinear": "QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul "
-                       "QLinearSigmoid QLinearSoftmax QLinearWhere",
+    "QLinearSigmoid QLinearSoftmax QLinearWhere",
     "contrib_quantize": "GatherBlockQuantized",
     "contrib_rnn": "DynamicQuantizeLSTM",
     "contrib_string": "Tokenizer",
-}  # fmt: skip
+}
 """Family -> the operators in it, of all domains, separated by blanks.
 
 The contrib families are com.microsoft; a name that is in ai.onnx too (Attention, Gelu, QuantizeLinear …) stands in its family

@@ -77,9 +77,13 @@ class InferenceMemory:
         """The facts of inputs and initializers, with the type and the tensor that they say."""
 
 
-def infer_graph(target: Model | Graph, *, overrides: Mapping[Value, Fact] | None = None,
-                functions: Mapping[FunctionId, Function] | None = None,
-                memory: InferenceMemory | None = None) -> dict[Value, Fact]:  # fmt: skip
+def infer_graph(
+    target: Model | Graph,
+    *,
+    overrides: Mapping[Value, Fact] | None = None,
+    functions: Mapping[FunctionId, Function] | None = None,
+    memory: InferenceMemory | None = None,
+) -> dict[Value, Fact]:
     """Infer the facts of every value of a model or graph and of its subgraphs; O(nodes).
 
     Args:
@@ -154,9 +158,16 @@ class _Inference:
 
     __slots__ = ("_arguments", "_budget", "_calls", "_functions", "_given", "_is_binding", "_memory", "_overrides", "facts")
 
-    def __init__(self, functions: Mapping[FunctionId, Function], overrides: Mapping[Value, Fact], *, is_binding: bool,
-                 given: Mapping[Value, Fact] | None = None, budget: _Budget | None = None,
-                 memory: InferenceMemory | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        functions: Mapping[FunctionId, Function],
+        overrides: Mapping[Value, Fact],
+        *,
+        is_binding: bool,
+        given: Mapping[Value, Fact] | None = None,
+        budget: _Budget | None = None,
+        memory: InferenceMemory | None = None,
+    ) -> None:
         self._functions, self._overrides, self._is_binding = functions, overrides, is_binding
         self._given, self._memory = given or {}, memory
         self._budget = _Budget() if budget is None else budget
@@ -350,9 +361,7 @@ def _bounded(fact: Fact) -> Fact:
 
 def _inputs_text(node: Node, inputs: Iterable[Fact | None]) -> str:
     named = zip(node.inputs, inputs, strict=False)
-    return ", ".join(
-        "none" if value is None or fact is None else f'"{value.name}" {_fact_text(fact)}' for value, fact in named
-    )  # fmt: skip
+    return ", ".join("none" if value is None or fact is None else f'"{value.name}" {_fact_text(fact)}' for value, fact in named)
 
 
 def _fact_text(fact: Fact) -> str:

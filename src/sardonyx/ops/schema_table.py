@@ -99,15 +99,25 @@ def read_schemas() -> _Packed:
 
 def _pack(schema: Any) -> bytes:
     """A schema of onnx as bytes; Any because its bindings carry no types, as below."""
-    return marshal.dumps((
-        [_parameter(item) for item in schema.inputs],
-        [_parameter(item) for item in schema.outputs],
-        [(item.name, item.type.name.removesuffix("_PROTO"), item.required, _default(item.default_value))
-         for item in schema.attributes.values()],
-        [(item.type_param_str, sorted(item.allowed_type_strs)) for item in schema.type_constraints],
-        (schema.min_input, schema.max_input, schema.min_output, schema.max_output, bool(schema.deprecated),
-         bool(schema.has_function or schema.has_context_dependent_function)),
-    ))  # fmt: skip
+    return marshal.dumps(
+        (
+            [_parameter(item) for item in schema.inputs],
+            [_parameter(item) for item in schema.outputs],
+            [
+                (item.name, item.type.name.removesuffix("_PROTO"), item.required, _default(item.default_value))
+                for item in schema.attributes.values()
+            ],
+            [(item.type_param_str, sorted(item.allowed_type_strs)) for item in schema.type_constraints],
+            (
+                schema.min_input,
+                schema.max_input,
+                schema.min_output,
+                schema.max_output,
+                bool(schema.deprecated),
+                bool(schema.has_function or schema.has_context_dependent_function),
+            ),
+        )
+    )
 
 
 def _parameter(item: Any) -> tuple[str, str, str, bool, int]:

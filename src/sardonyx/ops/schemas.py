@@ -114,8 +114,9 @@ def _check_inputs(node: Node, schema: OpSchema) -> None:
             raise InvalidGraph(f"{place_of(node)}: input {index} ({formal.name!r}) is left out, but {schema.label} needs it")
 
 
-def _check_count(node: Node, schema: OpSchema, what: str, count: int, least: int, most: int,
-                 formals: tuple[ParameterSchema, ...]) -> None:  # fmt: skip
+def _check_count(
+    node: Node, schema: OpSchema, what: str, count: int, least: int, most: int, formals: tuple[ParameterSchema, ...]
+) -> None:
     if least <= count <= most:
         return
     expected = str(least) if least == most else f"at least {least}" if most >= 1 << 30 else f"{least} to {most}"
@@ -213,7 +214,10 @@ def _check_attribute(node: Node, schema: OpSchema, name: str, attribute: Attribu
 
 
 def _signature(schema: OpSchema) -> str:
-    return ", ".join(
-        f"{item.name}{'' if item.is_required else '?' if item.default is None else f'={item.default!r}'}"
-        for item in sorted(schema.attributes.values(), key=lambda item: item.name)
-    ) or "no attributes"  # fmt: skip
+    return (
+        ", ".join(
+            f"{item.name}{'' if item.is_required else '?' if item.default is None else f'={item.default!r}'}"
+            for item in sorted(schema.attributes.values(), key=lambda item: item.name)
+        )
+        or "no attributes"
+    )

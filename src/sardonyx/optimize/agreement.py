@@ -12,10 +12,36 @@ from sardonyx.dtypes import Array
 __all__ = ["MOVING", "difference"]
 
 MOVING = frozenset(
-    ["Compress", "Concat", "ConcatFromSequence", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "Flatten",
-     "Gather", "GatherElements", "GatherND", "Identity", "Pad", "Reshape", "ReverseSequence", "Shape", "Size", "Slice",
-     "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where"]
-)  # fmt: skip
+    [
+        "Compress",
+        "Concat",
+        "ConcatFromSequence",
+        "Constant",
+        "ConstantOfShape",
+        "DepthToSpace",
+        "Dropout",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "Identity",
+        "Pad",
+        "Reshape",
+        "ReverseSequence",
+        "Shape",
+        "Size",
+        "Slice",
+        "SpaceToDepth",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Trilu",
+        "Unsqueeze",
+        "Where",
+    ]
+)
 """Operators that move elements and compute none: what is made of these alone is equal bit by bit, or wrong."""
 
 

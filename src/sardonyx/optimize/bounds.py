@@ -26,10 +26,35 @@ Interval = tuple[float, float]
 _UNKNOWN: Interval = (-math.inf, math.inf)
 _DEEPEST = 12
 _LARGEST_CONSTANT = 1 << 24
-_INTEGERS = frozenset([DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64,
-                       DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64])  # fmt: skip
-_SAME_ELEMENTS = frozenset(["Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Reshape", "Slice", "Split",
-                            "Squeeze", "Tile", "Transpose", "Unsqueeze"])  # fmt: skip
+_INTEGERS = frozenset(
+    [
+        DataType.INT8,
+        DataType.INT16,
+        DataType.INT32,
+        DataType.INT64,
+        DataType.UINT8,
+        DataType.UINT16,
+        DataType.UINT32,
+        DataType.UINT64,
+    ]
+)
+_SAME_ELEMENTS = frozenset(
+    [
+        "Expand",
+        "Flatten",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "Identity",
+        "Reshape",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+    ]
+)
 """Operators whose result has no elements but those of their first input."""
 
 

@@ -8,8 +8,22 @@ from sardonyx.dtypes import Array
 from sardonyx.ir import Attribute, AttributeKind, Graph, Model, Node, Tensor, Value
 from sardonyx.ir.walk import all_graphs, nested_graphs
 
-__all__ = ["PROVIDER_KEY", "RANDOM", "Names", "Resolve", "are_placed_apart", "clone_graph", "clone_node", "inherit_metadata",
-           "overridable_values", "remove_dead", "replace_value", "small_constant", "take_over", "tensor_of"]  # fmt: skip
+__all__ = [
+    "PROVIDER_KEY",
+    "RANDOM",
+    "Names",
+    "Resolve",
+    "are_placed_apart",
+    "clone_graph",
+    "clone_node",
+    "inherit_metadata",
+    "overridable_values",
+    "remove_dead",
+    "replace_value",
+    "small_constant",
+    "take_over",
+    "tensor_of",
+]
 
 PROVIDER_KEY = "sardonyx.provider"
 """The metadata of a node that names its provider."""

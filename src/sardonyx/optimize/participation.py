@@ -65,15 +65,28 @@ APART: Mapping[str, frozenset[str]] = {
 """Rule -> the operators that it takes apart, or their users: it takes no part where a provider prefers one, nor in a file."""
 
 _AROUND = frozenset(
-    ["drop_dequantization_before_argmax", "propagate_dequantization", "propagate_quantization", "quantize_bias", "quantize_weights",
-     "quantize_where_scalar", "skip_requantization_of_moves"]
-)  # fmt: skip
+    [
+        "drop_dequantization_before_argmax",
+        "propagate_dequantization",
+        "propagate_quantization",
+        "quantize_bias",
+        "quantize_weights",
+        "quantize_where_scalar",
+        "skip_requantization_of_moves",
+    ]
+)
 """Rules that bring integers to more operators: they take part where a provider prefers an operator that rules make."""
 
 FLOATS = frozenset(
-    ["defer_scales", "dequantize_before_pool", "expand_dynamic_quantization", "expand_quantized", "fold_dequantization",
-     "pool_before_quantization"]
-)  # fmt: skip
+    [
+        "defer_scales",
+        "dequantize_before_pool",
+        "expand_dynamic_quantization",
+        "expand_quantized",
+        "fold_dequantization",
+        "pool_before_quantization",
+    ]
+)
 """What takes part where no provider prefers a quantized operator."""
 
 UNSAVED: Mapping[str, frozenset[str]] = {

@@ -339,11 +339,25 @@ def known_names() -> list[str]:
     return sorted([*passes, *rules, OverrideDimensions.name])
 
 
-def optimize(model: Model, level: Level | int, *, evaluate: Evaluate | None, disabled: Collection[str] = frozenset(),
-             enabled: Collection[str] = frozenset(), extra_rules: Sequence[Rule] = (), extra_passes: Sequence[Pass] = (),
-             keep_opset: bool = False, check: bool = False, verify: RunModel | None = None, verifies_passes: bool = True,
-             goes_on: bool = False, records: bool = False, loops: int = 1, fold_seconds: float | None = None,
-             fold_bytes: int | None = None) -> Report:  # fmt: skip
+def optimize(
+    model: Model,
+    level: Level | int,
+    *,
+    evaluate: Evaluate | None,
+    disabled: Collection[str] = frozenset(),
+    enabled: Collection[str] = frozenset(),
+    extra_rules: Sequence[Rule] = (),
+    extra_passes: Sequence[Pass] = (),
+    keep_opset: bool = False,
+    check: bool = False,
+    verify: RunModel | None = None,
+    verifies_passes: bool = True,
+    goes_on: bool = False,
+    records: bool = False,
+    loops: int = 1,
+    fold_seconds: float | None = None,
+    fold_bytes: int | None = None,
+) -> Report:
     """Optimize `model` in place.
 
     Args:

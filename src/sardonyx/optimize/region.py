@@ -25,10 +25,37 @@ _MOST_STEPS_UP = 400
 _MOST_SHAPE_NODES = 64
 _MOST_SHAPE_ELEMENTS = 64
 _SHAPE_OPERATORS = frozenset(
-    ["Add", "Cast", "Ceil", "Concat", "Constant", "ConstantOfShape", "Div", "Equal", "Expand", "Floor", "Gather", "Identity", "Max",
-     "Min", "Mod", "Mul", "Neg", "Range", "ReduceMax", "ReduceProd", "Reshape", "Shape", "Size", "Slice", "Squeeze", "Sub",
-     "Unsqueeze", "Where"]
-)  # fmt: skip
+    [
+        "Add",
+        "Cast",
+        "Ceil",
+        "Concat",
+        "Constant",
+        "ConstantOfShape",
+        "Div",
+        "Equal",
+        "Expand",
+        "Floor",
+        "Gather",
+        "Identity",
+        "Max",
+        "Min",
+        "Mod",
+        "Mul",
+        "Neg",
+        "Range",
+        "ReduceMax",
+        "ReduceProd",
+        "Reshape",
+        "Shape",
+        "Size",
+        "Slice",
+        "Squeeze",
+        "Sub",
+        "Unsqueeze",
+        "Where",
+    ]
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -154,8 +181,9 @@ def _ordered(outputs: Iterable[Value], nodes: set[Node]) -> list[Node]:
     return list(order)
 
 
-def model_of_nodes(model: Model, name: str, inputs: Sequence[Value], nodes: Sequence[Node], outputs: Sequence[Value],
-                   output_names: Sequence[str]) -> Model:  # fmt: skip
+def model_of_nodes(
+    model: Model, name: str, inputs: Sequence[Value], nodes: Sequence[Node], outputs: Sequence[Value], output_names: Sequence[str]
+) -> Model:
     """A model of its own with copies of some nodes of `model`.
 
     Args:

@@ -85,8 +85,15 @@ class Builder:
         domain = attributes.get("_domain", "")
         given: dict[str, Attribute] = dict(attributes.get("_attributes", {}))
         given.update({key: _attribute(value) for key, value in attributes.items() if key not in _RESERVED and value is not None})
-        node = Node(op_type, [self._value(value) for value in inputs], count, given, domain=domain,
-                    version=attributes.get("_version") or self.version(domain, op_type), name=self._root.name)  # fmt: skip
+        node = Node(
+            op_type,
+            [self._value(value) for value in inputs],
+            count,
+            given,
+            domain=domain,
+            version=attributes.get("_version") or self.version(domain, op_type),
+            name=self._root.name,
+        )
         self._graph.insert_before(self._root, node)
         self.nodes.append(node)
         for value, fact in zip(node.outputs, infer_node(node), strict=False):

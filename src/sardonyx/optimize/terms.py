@@ -15,8 +15,20 @@ from sardonyx.ir import Graph, Node, Value
 from sardonyx.ops.schemas import find_schema
 from sardonyx.optimize.edit import small_constant, tensor_of
 
-__all__ = ["AnyValue", "AttributeCapture", "Choice", "Found", "Nothing", "Number", "Operation", "Output", "Place", "Rest", "Term",
-           "attribute_value"]  # fmt: skip
+__all__ = [
+    "AnyValue",
+    "AttributeCapture",
+    "Choice",
+    "Found",
+    "Nothing",
+    "Number",
+    "Operation",
+    "Output",
+    "Place",
+    "Rest",
+    "Term",
+    "attribute_value",
+]
 
 COMMUTATIVE = frozenset(
     ["Add", "Mul", "And", "Or", "Xor", "Equal", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min", "Sum", "Mean"]
@@ -155,11 +167,30 @@ class AttributeCapture:
 class Operation:
     """A node: operator, inputs, attributes."""
 
-    __slots__ = ("_has_rest", "_is_commutative", "_producers", "constraints", "depth", "domain", "inputs", "is_shared", "name",
-                 "op_type")  # fmt: skip
+    __slots__ = (
+        "_has_rest",
+        "_is_commutative",
+        "_producers",
+        "constraints",
+        "depth",
+        "domain",
+        "inputs",
+        "is_shared",
+        "name",
+        "op_type",
+    )
 
-    def __init__(self, domain: str, op_type: str, inputs: tuple[Term, ...], constraints: Mapping[str, Any], *, name: str,
-                 is_shared: bool, is_ordered: bool) -> None:  # fmt: skip
+    def __init__(
+        self,
+        domain: str,
+        op_type: str,
+        inputs: tuple[Term, ...],
+        constraints: Mapping[str, Any],
+        *,
+        name: str,
+        is_shared: bool,
+        is_ordered: bool,
+    ) -> None:
         """Make the term of a node; `constraints` are Any: values, predicates or captures."""
         self.domain, self.op_type, self.name, self.is_shared = domain, op_type, name, is_shared
         self.inputs, self.constraints = inputs, constraints

@@ -31,8 +31,15 @@ State: TypeAlias = dict[Node, tuple[object, ...]]
 class Watch:
     """What one optimization knows beside its model: who is left out, and the report."""
 
-    def __init__(self, report: Report, disabled: Iterable[str] = (), run: RunModel | None = None, *, records: bool = False,
-                 verifies_passes: bool = True) -> None:  # fmt: skip
+    def __init__(
+        self,
+        report: Report,
+        disabled: Iterable[str] = (),
+        run: RunModel | None = None,
+        *,
+        records: bool = False,
+        verifies_passes: bool = True,
+    ) -> None:
         """Begin.
 
         Args:
@@ -105,8 +112,9 @@ def _state_of(node: Node) -> tuple[object, ...]:
     return node.graph, node.domain, node.op_type, node.version, node.inputs, node.outputs, *attributes, *map(id, constants)
 
 
-def _compare(run: RunModel, region: Region, name: str, tolerance: float, integer_steps: int,
-                   overridable: frozenset[Value]) -> tuple[str | None, str | None]:  # fmt: skip
+def _compare(
+    run: RunModel, region: Region, name: str, tolerance: float, integer_steps: int, overridable: frozenset[Value]
+) -> tuple[str | None, str | None]:
     """How `after` of a region differs from `before`, and why that could not be found out; None and None where they agree."""
     reason = "no random inputs were small enough"
     for feed in samples(region.inputs, zlib.crc32(name.encode()), overridable):
@@ -117,8 +125,15 @@ def _compare(run: RunModel, region: Region, name: str, tolerance: float, integer
     return None, reason
 
 
-def found_by_running(run: RunModel, before: Model, after: Model, feed: Mapping[str, Array], old: Sequence[Any], tolerance: float,
-                     integer_steps: int = 0) -> tuple[str | None, str | None]:  # fmt: skip
+def found_by_running(
+    run: RunModel,
+    before: Model,
+    after: Model,
+    feed: Mapping[str, Array],
+    old: Sequence[Any],
+    tolerance: float,
+    integer_steps: int = 0,
+) -> tuple[str | None, str | None]:
     """How the results of `after` differ from `old`, those of `before`, and why that says nothing; Any, by their ONNX type."""
     found = run_both(run, after, feed, old, tolerance, integer_steps)
     if found is None or run_both(run, before, feed, old, tolerance, integer_steps) is None:
@@ -126,8 +141,9 @@ def found_by_running(run: RunModel, before: Model, after: Model, feed: Mapping[s
     return None, "the results differ from run to run"
 
 
-def run_both(run: RunModel, after: Model, feed: Mapping[str, Array], old: Sequence[Any], tolerance: float,
-             integer_steps: int = 0) -> str | None:  # fmt: skip
+def run_both(
+    run: RunModel, after: Model, feed: Mapping[str, Array], old: Sequence[Any], tolerance: float, integer_steps: int = 0
+) -> str | None:
     """How the results of `after` differ from `old`; Any, by their ONNX type."""
     new, reason = _try(run, after, feed)
     return f"fails: {reason}" if new is None else difference(old, new, tolerance, integer_steps=integer_steps)

@@ -37,8 +37,14 @@ def has_same_meaning(node: Node, version: int) -> bool:
     return other is None or (own is not None and own.since_version == other.since_version)
 
 
-def write_nodes(nodes: Iterable[Node], inputs: Sequence[Value], constants: Sequence[Value], outputs: Sequence[Value],
-                versions: Mapping[str, int], is_left_out: Callable[[Value], bool] = lambda value: False) -> bytes:  # fmt: skip
+def write_nodes(
+    nodes: Iterable[Node],
+    inputs: Sequence[Value],
+    constants: Sequence[Value],
+    outputs: Sequence[Value],
+    versions: Mapping[str, int],
+    is_left_out: Callable[[Value], bool] = lambda value: False,
+) -> bytes:
     """Write nodes as a model.
 
     Args:

@@ -63,9 +63,14 @@ class Assignment:
     """Says which claims fit into the memories of their providers."""
 
 
-def assign(graph: Graph, providers: Sequence[Provider], placed: Mapping[Node, str] | None = None,
-           loose: Collection[Node] = (), watch: Watch | None = None,
-           accountant: Accountant | None = None) -> Assignment:  # fmt: skip
+def assign(
+    graph: Graph,
+    providers: Sequence[Provider],
+    placed: Mapping[Node, str] | None = None,
+    loose: Collection[Node] = (),
+    watch: Watch | None = None,
+    accountant: Accountant | None = None,
+) -> Assignment:
     """Assign each node of `graph` (not of its subgraphs) to the first provider that claims it.
 
     Args:
@@ -219,8 +224,9 @@ def _is_readable(value: object, graph: Graph) -> bool:
     return value.constant is not None or value in graph.inputs or value in captured_values(graph)
 
 
-def _ask_after_layout(provider: Provider, graph: Graph, claims: Claims, assignment: Assignment,
-                      too_much: Collection[Node]) -> Claims:  # fmt: skip
+def _ask_after_layout(
+    provider: Provider, graph: Graph, claims: Claims, assignment: Assignment, too_much: Collection[Node]
+) -> Claims:
     claimed = set(_claimed(claims))
     kept = {node for capability in claims.capabilities if capability.keeps_layout for node in capability.nodes}
     converted = lay_out(graph, [node for node in graph if node in claimed and node not in kept])

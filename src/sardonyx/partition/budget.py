@@ -68,8 +68,10 @@ class Accountant:
         for unit in _units(graph, claims):
             need = self._need(unit, budget, seen)
             if not reason and taken + need > budget.limit_bytes:
-                reason = f"its memory is full: {name_of(unit.nodes[0])!r} needs {_kib(need)}, and {_kib(taken)} of " \
-                         f"{_kib(budget.limit_bytes)} are taken"  # fmt: skip
+                reason = (
+                    f"its memory is full: {name_of(unit.nodes[0])!r} needs {_kib(need)}, and {_kib(taken)} of "
+                    f"{_kib(budget.limit_bytes)} are taken"
+                )
             if reason:
                 left.update(dict.fromkeys(unit.nodes, reason))
                 continue

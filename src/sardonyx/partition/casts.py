@@ -134,8 +134,18 @@ def _copy(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
     for node in graph:
         inputs = [twin(value) for value in node.inputs]
         outputs = [made for value in node.outputs if (made := twin(value)) is not None]
-        found[node] = copy.append(Node(node.op_type, inputs, outputs, node.attributes, domain=node.domain, version=node.version,
-                                       name=node.name, overload=node.overload))  # fmt: skip
+        found[node] = copy.append(
+            Node(
+                node.op_type,
+                inputs,
+                outputs,
+                node.attributes,
+                domain=node.domain,
+                version=node.version,
+                name=node.name,
+                overload=node.overload,
+            )
+        )
     for value in graph.outputs:
         made = twin(value)
         if made is not None:

@@ -1,6 +1,6 @@
 """Partitions that were compiled before: an EPContext node holds one, and goes back to the provider that made it.
 
-    x ─► EPContext {source: "CPUExecutionProvider", ep_cache_context: …} ─► y
+x ─► EPContext {source: "CPUExecutionProvider", ep_cache_context: …} ─► y
 """
 
 from __future__ import annotations

@@ -138,8 +138,12 @@ def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], asked:
     reads = dict.fromkeys(value for value in wanted if value not in inside)
     readers = _readers_within(nodes)
     own = set(turn)
-    outputs = tuple(value for node in nodes for value in node.outputs
-                    if any(user not in readers for user, _ in value.uses) or not asked.get(value, own) <= own)  # fmt: skip
+    outputs = tuple(
+        value
+        for node in nodes
+        for value in node.outputs
+        if any(user not in readers for user, _ in value.uses) or not asked.get(value, own) <= own
+    )
     units: tuple[Capability, ...] = tuple(unit.capability for unit in turn)
     return Cut(
         provider,

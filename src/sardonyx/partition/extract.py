@@ -13,8 +13,9 @@ from sardonyx.partition.cut import node_reads
 __all__ = ["extract"]
 
 
-def extract(model: Model, nodes: Sequence[Node], outputs: Sequence[Value],
-            values: Mapping[Value, Array]) -> tuple[Model, list[Array]]:  # fmt: skip
+def extract(
+    model: Model, nodes: Sequence[Node], outputs: Sequence[Value], values: Mapping[Value, Array]
+) -> tuple[Model, list[Array]]:
     """Copy `nodes`, in topological order and without subgraphs, to a model in which all sizes are numbers.
 
     Args:

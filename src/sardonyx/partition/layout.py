@@ -122,9 +122,11 @@ def _is_resized_by_constants(node: Node) -> bool:
     cropped = node.get("coordinate_transformation_mode") == "tf_crop_and_resize"
     rank = _rank_of(node)
     numbers = _resize_numbers(node).values()
-    return not cropped and "axes" not in node.attributes and all(
-        value.constant is not None and value.shape == (rank,) for value in numbers
-    )  # fmt: skip
+    return (
+        not cropped
+        and "axes" not in node.attributes
+        and all(value.constant is not None and value.shape == (rank,) for value in numbers)
+    )
 
 
 def _convert(graph: Graph, node: Node, carriers: tuple[int, ...]) -> None:

@@ -54,8 +54,14 @@ def claimed_by(graph: Graph, providers: Sequence[Provider]) -> dict[str, set[Nod
     }
 
 
-def predict(graph: Graph, providers: Sequence[Provider], profile: Profile, pinned: Mapping[Node, str] | None = None, *,
-            parallel: bool = False) -> Prediction:  # fmt: skip
+def predict(
+    graph: Graph,
+    providers: Sequence[Provider],
+    profile: Profile,
+    pinned: Mapping[Node, str] | None = None,
+    *,
+    parallel: bool = False,
+) -> Prediction:
     """Choose a provider for each node of `graph` (not of its subgraphs) by what `profile` says.
 
     Args:
@@ -106,8 +112,9 @@ def calibrated(graph: Graph, providers: Sequence[Provider], profile: Profile, ti
     return dataclasses.replace(profile, samples=tuple(samples))
 
 
-def _problem(graph: Graph, providers: Sequence[Provider], profile: Profile,
-             pinned: Mapping[Node, str]) -> tuple[list[Node], Problem, dict[str, Choice]]:  # fmt: skip
+def _problem(
+    graph: Graph, providers: Sequence[Provider], profile: Profile, pinned: Mapping[Node, str]
+) -> tuple[list[Node], Problem, dict[str, Choice]]:
     """The nodes that somebody claims, the choice to be made for them, and for each provider the choice that gives it all."""
     claims = claimed_by(graph, providers)
     order = [provider.name for provider in providers]

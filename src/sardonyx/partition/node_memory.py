@@ -1,7 +1,7 @@
 """What nodes take of a memory: weights, and what they make. Kept in a CSV file of onnxruntime's form.
 
-    #name,input_sizes,initializers_sizes,total_dynamic_sizes,total_temp_allocations
-    /encoder/MatMul,4096,65536,8192,0
+#name,input_sizes,initializers_sizes,total_dynamic_sizes,total_temp_allocations
+/encoder/MatMul,4096,65536,8192,0
 """
 
 from __future__ import annotations

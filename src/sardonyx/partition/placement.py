@@ -188,8 +188,12 @@ def _warn_of_unused(texts: Iterable[str], nodes: Iterable[Node]) -> None:
     present = {label for node in nodes if (label := (node.metadata or {}).get(ANNOTATION_KEY)) is not None}
     for text in texts:
         if not any(_fits(text, label) for label in present):
-            warnings.warn(f"the placement names annotation {text!r}, which no node has in its metadata {ANNOTATION_KEY!r}"
-                          f"{_hint(text, present)}", UserWarning, stacklevel=2)  # fmt: skip
+            warnings.warn(
+                f"the placement names annotation {text!r}, which no node has in its metadata {ANNOTATION_KEY!r}"
+                f"{_hint(text, present)}",
+                UserWarning,
+                stacklevel=2,
+            )
 
 
 def _pin_names(nodes: Iterable[Node], wanted: Mapping[str, str]) -> None:

@@ -64,9 +64,7 @@ def total(problem: Problem, choice: Sequence[str]) -> float:
     """How long the tasks take one after the other, with the transfers."""
     work = sum(seconds[name] for seconds, name in zip(problem.seconds, choice, strict=True))
     return work + sum(
-        problem.transfer(_source(flow, choice), target, flow)
-        for flow in problem.flows
-        for target in _targets(flow, choice)
+        problem.transfer(_source(flow, choice), target, flow) for flow in problem.flows for target in _targets(flow, choice)
     )
 
 
@@ -161,13 +159,12 @@ def _exchange(problem: Problem, choice: Choice, first: str, second: str) -> Choi
     for flow in problem.flows:
         _add_flow(network, problem, flow, choice, vertices, first, second)
     side = network.cut()
-    return tuple(
-        name if task not in vertices else first if side[vertices[task]] else second for task, name in enumerate(choice)
-    )
+    return tuple(name if task not in vertices else first if side[vertices[task]] else second for task, name in enumerate(choice))
 
 
-def _add_flow(network: Network, problem: Problem, flow: Flow, choice: Choice, vertices: Mapping[int, int], first: str,
-              second: str) -> None:  # fmt: skip
+def _add_flow(
+    network: Network, problem: Problem, flow: Flow, choice: Choice, vertices: Mapping[int, int], first: str, second: str
+) -> None:
     def price(source: str, target: str) -> int:
         return 0 if source == target else _ticks(problem.transfer(source, target, flow))
 

@@ -136,8 +136,13 @@ def _bind_segment(plan: Plan, segment: Segment, shapes: Shapes) -> Binding:
     return bind_steps(plan, indices, known, lambda slot: plan.last_use[slot] < segment.stop, place_in_order)
 
 
-def bind_steps(plan: Plan, indices: Sequence[int], known: dict[int, tuple[int, ...] | None], is_local: Callable[[int], bool],
-               place_tenants: Callable[[Sequence[Tenant]], tuple[list[int], int]]) -> Binding:  # fmt: skip
+def bind_steps(
+    plan: Plan,
+    indices: Sequence[int],
+    known: dict[int, tuple[int, ...] | None],
+    is_local: Callable[[int], bool],
+    place_tenants: Callable[[Sequence[Tenant]], tuple[list[int], int]],
+) -> Binding:
     """Bind some steps of a plan.
 
     Args:

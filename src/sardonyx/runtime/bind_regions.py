@@ -1,7 +1,7 @@
 """Binding of regions: memory may be shared by two tensors only where every order of the steps keeps them apart.
 
-    a ─► b ─► c        c may take the place of a: it is made after b, the last reader of a, in any order
-      └► d             d may not: it may run before b has
+a ─► b ─► c        c may take the place of a: it is made after b, the last reader of a, in any order
+  └► d             d may not: it may run before b has
 """
 
 from __future__ import annotations

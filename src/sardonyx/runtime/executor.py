@@ -1,8 +1,8 @@
 """The choice of an executor for a plan.
 
-    sequential   the plan's order, in the calling thread: the least work per step
-    dataflow     what is ready, in the calling thread
-    parallel     what is ready, on several threads
+sequential   the plan's order, in the calling thread: the least work per step
+dataflow     what is ready, in the calling thread
+parallel     what is ready, on several threads
 """
 
 from __future__ import annotations

@@ -105,8 +105,13 @@ class Plan:
     """Every memory that a step uses."""
 
 
-def make_plan(graph: Graph, captures: Sequence[Value], stages: Sequence[Stage], compile_part: Callable[[Cut], Program],
-              entered: Sequence[Transfer] = ()) -> Plan:  # fmt: skip
+def make_plan(
+    graph: Graph,
+    captures: Sequence[Value],
+    stages: Sequence[Stage],
+    compile_part: Callable[[Cut], Program],
+    entered: Sequence[Transfer] = (),
+) -> Plan:
     """Compile the parts among `stages`, in their order, and lay them out over slots.
 
     Args:

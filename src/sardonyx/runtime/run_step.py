@@ -25,11 +25,13 @@ def run_program(step: ProgramStep, sizes: BoundStep, frame: list[Any], arenas: A
     try:
         buffer = arenas[memory.name][1] if memory.name in arenas else None
         outputs = [
-            None if make is None or spec is None
-            else make() if offset is None
+            None
+            if make is None or spec is None
+            else make()
+            if offset is None
             else memory.view(buffer, offset, spec.dtype, spec.shape)
             for make, spec, offset in zip(sizes.makers, bound.outputs, sizes.offsets, strict=True)
-        ]  # fmt: skip
+        ]
         if bound.scratch_bytes:
             scratch = memory.view(buffer, sizes.scratch_offset, DataType.UINT8, (bound.scratch_bytes,))
     except Exception as error:

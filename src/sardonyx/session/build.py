@@ -83,8 +83,15 @@ class Built:
     """What is told of each run, where the options ask for it."""
 
 
-def build(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str], *,
-          variant: Variant | None = None, left_out: Mapping[str, str] | None = None) -> Built:  # fmt: skip
+def build(
+    source: Any,
+    options: SessionOptions,
+    providers: Sequence[Provider],
+    disabled: frozenset[str],
+    *,
+    variant: Variant | None = None,
+    left_out: Mapping[str, str] | None = None,
+) -> Built:
     """Take a model from its file to a plan.
 
     Args:
@@ -127,8 +134,14 @@ def readable_twice(source: Any) -> Any:
     return source.read() if hasattr(source, "read") else source
 
 
-def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
-                variant: Variant | None, left_out: Mapping[str, str]) -> Built:  # fmt: skip
+def _build_once(
+    source: Any,
+    options: SessionOptions,
+    providers: Sequence[Provider],
+    disabled: frozenset[str],
+    variant: Variant | None,
+    left_out: Mapping[str, str],
+) -> Built:
     with span("session.load"):
         model = source if isinstance(source, Model) else load_model(source, options)
     try:
@@ -140,8 +153,15 @@ def _build_once(source: Any, options: SessionOptions, providers: Sequence[Provid
         raise located(error, f"model {model.label}") from error
 
 
-def _build(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
-           left_out: Mapping[str, str], *, writes: bool) -> Built:  # fmt: skip
+def _build(
+    model: Model,
+    options: SessionOptions,
+    providers: Sequence[Provider],
+    disabled: frozenset[str],
+    left_out: Mapping[str, str],
+    *,
+    writes: bool,
+) -> Built:
     able = [provider for provider in providers if provider.name not in left_out]
     for provider in able:
         check_provider(provider)
@@ -172,8 +192,14 @@ class Prepared:
     """What the optimizer did."""
 
 
-def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider], disabled: frozenset[str],
-            able: Sequence[Provider], widened_for: str = "") -> Prepared:  # fmt: skip
+def prepare(
+    model: Model,
+    options: SessionOptions,
+    providers: Sequence[Provider],
+    disabled: frozenset[str],
+    able: Sequence[Provider],
+    widened_for: str = "",
+) -> Prepared:
     """Check and optimize `model` in place for the providers of `able`: calls that one claims stay, types are widened.
 
     `widened_for` is the provider whose gaps decide what is widened, as `widen_model` takes it.
@@ -201,8 +227,9 @@ def prepare(model: Model, options: SessionOptions, providers: Sequence[Provider]
     return Prepared(declared, defaults, report)
 
 
-def _save(model: Model, defaults: Mapping[str, Array], options: SessionOptions, settings: Settings,
-          providers: Sequence[Provider]) -> None:  # fmt: skip
+def _save(
+    model: Model, defaults: Mapping[str, Array], options: SessionOptions, settings: Settings, providers: Sequence[Provider]
+) -> None:
     """Optimize `model`, a copy, for a file and save it, with its inputs' defaults; what the session itself runs goes further."""
     for value in model.graph.inputs:
         if value.name in defaults:
@@ -219,9 +246,15 @@ def _preferred_operators(providers: Sequence[Provider]) -> frozenset[str]:
     return frozenset(name for item in providers if isinstance(item, PrefersOperators) for name in item.preferred_operators)
 
 
-def compile_model(model: Model, options: SessionOptions, providers: Sequence[Provider], left_out: Mapping[str, str],
-                  profile: Profile | None, placements: list[Placement],
-                  writer: ContextWriter | None = None) -> Executor:  # fmt: skip
+def compile_model(
+    model: Model,
+    options: SessionOptions,
+    providers: Sequence[Provider],
+    left_out: Mapping[str, str],
+    profile: Profile | None,
+    placements: list[Placement],
+    writer: ContextWriter | None = None,
+) -> Executor:
     """Partition and compile a prepared model, which is used up; `placements` gets who runs what, `writer` the programs."""
     with span("session.compile"):
         compiler = _Compiler(model, providers, options, left_out, profile, placements, writer)
@@ -280,8 +313,16 @@ def _check_types(model: Model) -> None:
 class _Compiler:
     """Compiles graphs bottom-up: bodies before the nodes that hold them."""
 
-    def __init__(self, model: Model, providers: Sequence[Provider], options: SessionOptions, left_out: Mapping[str, str],
-                 profile: Profile | None, placements: list[Placement], writer: ContextWriter | None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        model: Model,
+        providers: Sequence[Provider],
+        options: SessionOptions,
+        left_out: Mapping[str, str],
+        profile: Profile | None,
+        placements: list[Placement],
+        writer: ContextWriter | None,
+    ) -> None:
         self._model = model
         self._loader = ContextLoader(model, options)
         self._writer = writer
@@ -355,8 +396,15 @@ class _Compiler:
                 )
             prediction = predict(graph, self._providers, self._profile, pinned, parallel=self._is_parallel)
             counts = dict(collections.Counter(prediction.placed.values()))
-            event("placement.measured", graph=graph.name, graph_key=key_of_graph(graph), nodes=counts, seconds=prediction.seconds,
-                  single=prediction.single, single_seconds=prediction.single_seconds)  # fmt: skip
+            event(
+                "placement.measured",
+                graph=graph.name,
+                graph_key=key_of_graph(graph),
+                nodes=counts,
+                seconds=prediction.seconds,
+                single=prediction.single,
+                single_seconds=prediction.single_seconds,
+            )
             self._chosen[graph] = {} if prediction.is_single else prediction.placed
             self._providers.sort(key=lambda provider: provider.name != prediction.single)
         return self._chosen.get(graph, {}) | pinned
@@ -410,5 +458,3 @@ def _no_provider(node: Node, declined: Mapping[str, str]) -> SardonyxError:
         return InvalidGraph(f"{place_of(node)}: {unknown_operator(node.domain, node.op_type, node.version)}")
     reasons = "; ".join(f"{name}: {reason}" for name, reason in declined.items())
     return errors.NotImplemented(f"{place_of(node)}: no provider runs it ({reasons}); give a provider that does")
-
-

@@ -141,9 +141,14 @@ class ContextWriter:
         partition = kept.partition
         inputs = [replaced.get(value, value) for value in partition.inputs]
         node = Node(
-            CONTEXT_OPERATOR, inputs, len(partition.outputs), {**placed.attributes, **self._about(kept, placed)},
-            domain=CONTEXT_DOMAIN, version=1, name=f"{self._settings.prefix}{partition.name}",
-        )  # fmt: skip
+            CONTEXT_OPERATOR,
+            inputs,
+            len(partition.outputs),
+            {**placed.attributes, **self._about(kept, placed)},
+            domain=CONTEXT_DOMAIN,
+            version=1,
+            name=f"{self._settings.prefix}{partition.name}",
+        )
         partition.graph.append(node)
         for old, new in zip(partition.outputs, node.outputs, strict=True):
             new.type, replaced[old] = old.type, new
@@ -200,7 +205,8 @@ def context_writer(model: Model, options: SessionOptions, defaults: Mapping[str,
         raise InvalidArgument(f"the context model {str(path)!r} exists; remove it, or set ep.context_file_path to another path")
     stops = config_flag(options, "ep.stop_share_ep_contexts")
     settings = ContextSettings(
-        path, model.path,
+        path,
+        model.path,
         embeds=config_flag(options, "ep.context_embed_mode"),
         shares=config_flag(options, "ep.share_ep_contexts") or stops,
         stops_sharing=stops,
@@ -209,7 +215,7 @@ def context_writer(model: Model, options: SessionOptions, defaults: Mapping[str,
         data_name=entries.get("ep.context_model_external_initializers_file_name", ""),
         data_least_bytes=_number(entries, "ep.context_model_external_initializers_size", 1024),
         output=options.context_output,
-    )  # fmt: skip
+    )
     _check(settings)
     return ContextWriter(settings, options, defaults)
 

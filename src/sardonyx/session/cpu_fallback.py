@@ -44,8 +44,10 @@ def check_placed(options: SessionOptions, named: Collection[str], placements: Se
         return
     shown = "; ".join(f"{place.op_type} {place.node!r} ({_reasons(place)})" for place in others[:_SHOWN])
     more = f"; and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-    raise Fail(f"{len(others)} nodes would fall back to {', '.join(sorted({place.provider for place in others}))}, which "
-               f"{ENTRY} forbids: {shown}{more}")  # fmt: skip
+    raise Fail(
+        f"{len(others)} nodes would fall back to {', '.join(sorted({place.provider for place in others}))}, which "
+        f"{ENTRY} forbids: {shown}{more}"
+    )
 
 
 def _reasons(place: Placement) -> str:

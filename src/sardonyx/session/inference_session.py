@@ -35,10 +35,17 @@ _MOST_VARIANTS = 8
 class InferenceSession:
     """A model ready to run; the interface of onnxruntime's InferenceSession."""
 
-    def __init__(self, path_or_bytes: str | bytes | os.PathLike[str] | Any, sess_options: SessionOptions | None = None,
-                 providers: Sequence[ProviderRequest] | None = None,
-                 provider_options: Sequence[Mapping[str, Any]] | None = None, *,
-                 disabled_optimizers: Iterable[str] | None = None, verify: bool = False, **unknown: Any) -> None:  # fmt: skip
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike[str] | Any,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[ProviderRequest] | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        disabled_optimizers: Iterable[str] | None = None,
+        verify: bool = False,
+        **unknown: Any,
+    ) -> None:
         """Load, optimize, partition and compile a model.
 
         Args:
@@ -109,8 +116,9 @@ class InferenceSession:
         options_by_name = {name: options for name, options, _ in requests}
         self._provider_options = {provider.name: options_by_name.get(provider.name, {}) for provider in made}
 
-    def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
-            run_options: RunOptions | None = None) -> list[Any]:  # fmt: skip
+    def run(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
+    ) -> list[Any]:
         """Compute outputs.
 
         Args:
@@ -143,8 +151,14 @@ class InferenceSession:
         chosen = wanted if part is None else [part.index(index) for index in wanted]
         return own_results([results[index] for index in chosen], values)
 
-    def run_async(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], callback: Callback, user_data: Any,
-                  run_options: RunOptions | None = None) -> None:  # fmt: skip
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callback,
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
         """Compute outputs on a thread of its own, and return at once.
 
         Args:

@@ -35,8 +35,9 @@ _LIMIT = re.compile(r"(\d*)\s*(?:,(.*))?")
 _SHAPE = re.compile(r"(.+):\s*\[([^\[\]]*)\]")
 
 
-def accountant_for(model: Model, options: SessionOptions, limits: Mapping[str, str],
-                   providers: Sequence[Provider]) -> Accountant | None:  # fmt: skip
+def accountant_for(
+    model: Model, options: SessionOptions, limits: Mapping[str, str], providers: Sequence[Provider]
+) -> Accountant | None:
     """What counts the memory of a session's providers; None where no limit is set.
 
     Args:

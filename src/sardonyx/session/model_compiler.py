@@ -1,7 +1,7 @@
 """Compiling a model ahead, in onnxruntime's words.
 
-    compiler = ort.ModelCompiler(options, "model.onnx")
-    compiler.compile_to_file("compiled.onnx")
+compiler = ort.ModelCompiler(options, "model.onnx")
+compiler.compile_to_file("compiled.onnx")
 """
 
 from __future__ import annotations
@@ -35,12 +35,17 @@ class OrtCompileApiFlags(enum.IntFlag):
 class ModelCompiler:
     """Writes models whose partitions are compiled already."""
 
-    def __init__(self, sess_options: SessionOptions, input_model_path_or_bytes: str | os.PathLike[str] | bytes,
-                 embed_compiled_data_into_model: bool = False,
-                 external_initializers_file_path: str | os.PathLike[str] | None = None,
-                 external_initializers_size_threshold: int = 1024, flags: int = OrtCompileApiFlags.NONE,
-                 graph_optimization_level: GraphOptimizationLevel | None = None,
-                 get_initializer_location_func: GetInitializerLocation | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        sess_options: SessionOptions,
+        input_model_path_or_bytes: str | os.PathLike[str] | bytes,
+        embed_compiled_data_into_model: bool = False,
+        external_initializers_file_path: str | os.PathLike[str] | None = None,
+        external_initializers_size_threshold: int = 1024,
+        flags: int = OrtCompileApiFlags.NONE,
+        graph_optimization_level: GraphOptimizationLevel | None = None,
+        get_initializer_location_func: GetInitializerLocation | None = None,
+    ) -> None:
         """Make a compiler, which does nothing yet.
 
         Args:

@@ -100,8 +100,9 @@ def read_settings(options: SessionOptions, disabled: frozenset[str] = frozenset(
     )
 
 
-def optimize_model(model: Model, options: SessionOptions, settings: Settings, *, preferred: Collection[str] | None = None,
-                   records: bool = False) -> Report:  # fmt: skip
+def optimize_model(
+    model: Model, options: SessionOptions, settings: Settings, *, preferred: Collection[str] | None = None, records: bool = False
+) -> Report:
     """Optimize a model as a session does, and warn of each rule or pass that had to be left out.
 
     `preferred` are the quantized operators that the providers prefer; None where the model goes to a file.
@@ -138,8 +139,9 @@ def _fail(message: str) -> None:
     raise OptimizationError(message)
 
 
-def optimize_file(source: Any, options: SessionOptions, settings: Settings, *, records: bool = False,
-                  opset: int = 0) -> tuple[Model, Report]:  # fmt: skip
+def optimize_file(
+    source: Any, options: SessionOptions, settings: Settings, *, records: bool = False, opset: int = 0
+) -> tuple[Model, Report]:
     """Load a model, check it and optimize it for a file; the model and what was done.
 
     Args:

@@ -37,8 +37,13 @@ _RUN_BUDGET_S = 1.0
 _BORDER_FACTORS = (1.0, 2.0, 4.0)
 
 
-def profile_placement(source: Any, options: SessionOptions, providers: Sequence[Provider], feed: Mapping[str, Any],
-                      progress: Callable[[str], None] | None = None) -> Profile:  # fmt: skip
+def profile_placement(
+    source: Any,
+    options: SessionOptions,
+    providers: Sequence[Provider],
+    feed: Mapping[str, Any],
+    progress: Callable[[str], None] | None = None,
+) -> Profile:
     """Measure a model.
 
     Args:
@@ -78,8 +83,9 @@ def _profile(work: _Profiling, feed: Mapping[str, Any], tell: Callable[[str], No
     copies = {name: measure_copies(memory) for name, memory in memories.items()}
     samples = Samples(model, providers, values, Profile(copies=copies))
     samples.measure(claims, tell)
-    profile = Profile(samples=tuple(samples.found.values()), steps_us=samples.steps_us, copies=copies, sizes=sizes,
-                      widened_for=work.widened_for)  # fmt: skip
+    profile = Profile(
+        samples=tuple(samples.found.values()), steps_us=samples.steps_us, copies=copies, sizes=sizes, widened_for=work.widened_for
+    )
     tell("runs")
     return work.runs(feed, [provider for provider in providers if claims[provider.name]], profile)
 

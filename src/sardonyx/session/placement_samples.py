@@ -94,8 +94,11 @@ class Samples:
         if taken_us is None:
             return
         makes = [_bytes(self._values.get(value)) for value in node.outputs]
-        reads = [_bytes(value.constant.numpy() if value.constant is not None else self._values.get(value))
-                 for value in node.inputs if value is not None]  # fmt: skip
+        reads = [
+            _bytes(value.constant.numpy() if value.constant is not None else self._values.get(value))
+            for value in node.inputs
+            if value is not None
+        ]
         key = key_of(node)
         size_bytes = sum(makes) + sum(reads)
         self.found[provider.name, key] = Sample(provider.name, operator_of(node), key, size_bytes, taken_us, taken_us, tuple(makes))
@@ -141,8 +144,9 @@ class Samples:
                 return False
         return True
 
-    def _time(self, provider: Provider, nodes: Sequence[Node], outputs: Sequence[Value],
-              budget_s: float | None = None) -> float | None:  # fmt: skip
+    def _time(
+        self, provider: Provider, nodes: Sequence[Node], outputs: Sequence[Value], budget_s: float | None = None
+    ) -> float | None:
         """What `nodes` take on `provider` as a model of their own, without copies, in microseconds; None where it does not run."""
         model, arguments = extract(self._model, nodes, outputs, self._values)
         copied_us = self._copied_us(provider, arguments, [self._values[value] for value in outputs])
@@ -153,8 +157,9 @@ class Samples:
         there_us = sum(self._copies.copy_us(memory, array.nbytes, to_host=False) for array in arguments)
         return there_us + sum(self._copies.copy_us(memory, array.nbytes, to_host=True) for array in results)
 
-    def _time_model(self, provider: Provider, model: Model, arguments: Sequence[Array], copied_us: float,
-                    budget_s: float) -> float | None:  # fmt: skip
+    def _time_model(
+        self, provider: Provider, model: Model, arguments: Sequence[Array], copied_us: float, budget_s: float
+    ) -> float | None:
         options = SessionOptions()
         options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
         chosen = [provider] if provider is self._reference else [provider, self._reference]

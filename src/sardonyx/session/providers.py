@@ -48,10 +48,31 @@ _OPTIONAL = {"OpenVINOExecutionProvider": ("openvino", "sardonyx.providers.openv
 _ELSEWHERE = frozenset(
     f"{name}ExecutionProvider"
     for name in (
-        "ACL", "ArmNN", "Azure", "CANN", "CUDA", "CoreML", "Dml", "Dnnl", "JS", "MIGraphX", "Nnapi", "NvTensorRTRTX",
-        "OpenVINO", "QNN", "ROCM", "Rknpu", "SNPE", "Tensorrt", "VSINPU", "VitisAI", "WebGpu", "WebNN", "Xnnpack",
+        "ACL",
+        "ArmNN",
+        "Azure",
+        "CANN",
+        "CUDA",
+        "CoreML",
+        "Dml",
+        "Dnnl",
+        "JS",
+        "MIGraphX",
+        "Nnapi",
+        "NvTensorRTRTX",
+        "OpenVINO",
+        "QNN",
+        "ROCM",
+        "Rknpu",
+        "SNPE",
+        "Tensorrt",
+        "VSINPU",
+        "VitisAI",
+        "WebGpu",
+        "WebNN",
+        "Xnnpack",
     )
-)  # fmt: skip
+)
 """Providers of onnxruntime: asked for where they are not available, they are passed over with a warning, as there."""
 
 ProviderRequest: TypeAlias = str | tuple[str, Mapping[str, Any]] | Provider
@@ -105,8 +126,11 @@ def get_all_providers() -> list[str]:
     return get_available_providers()
 
 
-def requested(providers: Sequence[ProviderRequest] | None, options: Sequence[Mapping[str, Any]] | None,
-              added: Sequence[tuple[str, Mapping[str, str]]]) -> list[Wanted]:  # fmt: skip
+def requested(
+    providers: Sequence[ProviderRequest] | None,
+    options: Sequence[Mapping[str, Any]] | None,
+    added: Sequence[tuple[str, Mapping[str, str]]],
+) -> list[Wanted]:
     """Put the ways of naming providers into one list.
 
     Args:
@@ -235,8 +259,11 @@ def _split(request: ProviderRequest) -> tuple[str, Mapping[str, Any], Provider |
 def _pass_over(name: str) -> None:
     if name not in _ELSEWHERE:
         raise InvalidArgument(f"there is no provider {name!r}; available are {get_available_providers()}")
-    warnings.warn(f"provider {name!r} is not available here, the next one takes its place; available are "
-                  f"{get_available_providers()}", UserWarning, stacklevel=4)  # fmt: skip
+    warnings.warn(
+        f"provider {name!r} is not available here, the next one takes its place; available are {get_available_providers()}",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def _make(name: str, options: Mapping[str, str]) -> Provider:

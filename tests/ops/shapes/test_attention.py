@@ -41,6 +41,7 @@ def test_rotary_embedding_keeps_the_shape() -> None:
 
 def test_linear_attention_gives_its_state() -> None:
     """The output has the values' size, the state keys by values."""
-    facts = infer_op("LinearAttention", floats(A, B, 64), floats(A, B, 32), floats(A, B, 16), outputs=2, q_num_heads=4,
-                     kv_num_heads=2)  # fmt: skip
+    facts = infer_op(
+        "LinearAttention", floats(A, B, 64), floats(A, B, 32), floats(A, B, 16), outputs=2, q_num_heads=4, kv_num_heads=2
+    )
     assert [fact.shape for fact in facts] == [(A, B, 32), (A, 2, 16, 8)]

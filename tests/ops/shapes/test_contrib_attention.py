@@ -16,8 +16,9 @@ def test_group_query_attention_caches_up_to_the_total_length() -> None:
     """The cache is as long as the longer of past and total length."""
     q, kv, past = floats(A, B, 512), floats(A, B, 128), floats(A, 2, PAST, 64)
     total = ints(PAST + B)
-    facts = infer_op("GroupQueryAttention", q, kv, kv, past, past, ints(0), total, domain=MICROSOFT, outputs=3, num_heads=8,
-                     kv_num_heads=2)  # fmt: skip
+    facts = infer_op(
+        "GroupQueryAttention", q, kv, kv, past, past, ints(0), total, domain=MICROSOFT, outputs=3, num_heads=8, kv_num_heads=2
+    )
     assert [fact.shape for fact in facts[:3]] == [(A, B, 512), (A, 2, PAST + B, 64), (A, 2, PAST + B, 64)]
 
 
@@ -31,8 +32,9 @@ def test_packed_queries_hold_keys_and_values() -> None:
 def test_multi_head_attention() -> None:
     """Keys may come with their heads apart or packed."""
     q, past = floats(A, B, 512), floats(A, 8, PAST, 64)
-    facts = infer_op("MultiHeadAttention", q, q, floats(A, B, 256), None, None, None, past, past, domain=MICROSOFT, outputs=3,
-                     num_heads=8)  # fmt: skip
+    facts = infer_op(
+        "MultiHeadAttention", q, q, floats(A, B, 256), None, None, None, past, past, domain=MICROSOFT, outputs=3, num_heads=8
+    )
     assert [fact.shape for fact in facts[:3]] == [(A, B, 256), (A, 8, PAST + B, 64), (A, 8, PAST + B, 32)]
     assert plain(infer_op("MultiHeadAttention", floats(A, B, 8, 3, 64), domain=MICROSOFT, num_heads=8)[0]) == (A, B, 512)
 
@@ -42,8 +44,9 @@ def test_attention_with_packed_weights() -> None:
     facts = infer_op("Attention", floats(A, B, 768), floats(768, 2304), domain=MICROSOFT, outputs=2, num_heads=12)
     assert [fact.shape for fact in facts] == [(A, B, 768), (2, A, 12, B, 64)]
     byte = tensor(DataType.UINT8, (A, B, 768))
-    (fact,) = infer_op("QAttention", byte, tensor(DataType.INT8, (768, 2304)), floats(2304), floats(), floats(), domain=MICROSOFT,
-                       num_heads=12)[:1]  # fmt: skip
+    (fact,) = infer_op(
+        "QAttention", byte, tensor(DataType.INT8, (768, 2304)), floats(2304), floats(), floats(), domain=MICROSOFT, num_heads=12
+    )[:1]
     assert (fact.dtype, fact.shape) == (DataType.FLOAT, (A, B, 768))
 
 
@@ -72,8 +75,9 @@ def test_sparse_and_paged_attention_keep_their_caches() -> None:
     facts = infer_op("SparseAttention", q, kv, kv, cache, cache, domain=MICROSOFT, outputs=3, num_heads=8, kv_num_heads=2)
     assert [fact.shape for fact in facts] == [(A, B, 512), cache.shape, cache.shape]
     pages = floats(16, 32, 2, 64)
-    facts = infer_op("PagedAttention", floats(B, 768), None, None, pages, pages, domain=MICROSOFT, outputs=3, num_heads=8,
-                     kv_num_heads=2)  # fmt: skip
+    facts = infer_op(
+        "PagedAttention", floats(B, 768), None, None, pages, pages, domain=MICROSOFT, outputs=3, num_heads=8, kv_num_heads=2
+    )
     assert [fact.shape for fact in facts] == [(B, 512), pages.shape, pages.shape]
 
 

@@ -13,8 +13,9 @@ OPTIONS = {"domain": "com.microsoft", "K": 32, "block_size": 32}
 
 def test_gated_layer() -> None:
     """The result has the size of a projection, the sum that of the input."""
-    found = infer_op("MatMulNBitsMlp", floats(A, 32), floats(A, 32), floats(32), *PART, *PART, outputs=2, N=8, activation="silu",
-                     **OPTIONS)  # fmt: skip
+    found = infer_op(
+        "MatMulNBitsMlp", floats(A, 32), floats(A, 32), floats(32), *PART, *PART, outputs=2, N=8, activation="silu", **OPTIONS
+    )
     assert [fact.shape for fact in found] == [(A, 8), (A, 32)]
 
 

@@ -90,8 +90,9 @@ def test_scan_stacks_along_the_scanned_axis() -> None:
     facts = infer_op("Scan", floats(3), floats(A, 3), body=graph, num_scan_inputs=1, outputs=2)
     assert plain(facts[0]) == (3,)
     assert plain(facts[1]) == (A, 3)
-    turned = infer_op("Scan", floats(3), floats(3, A), body=graph, num_scan_inputs=1, scan_input_axes=(1,), scan_output_axes=(-1,),
-                      outputs=2)  # fmt: skip
+    turned = infer_op(
+        "Scan", floats(3), floats(3, A), body=graph, num_scan_inputs=1, scan_input_axes=(1,), scan_output_axes=(-1,), outputs=2
+    )
     assert plain(turned[1]) == (3, A)
 
 

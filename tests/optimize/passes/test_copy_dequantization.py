@@ -8,9 +8,13 @@ from sardonyx.optimize.passes.copy_dequantization import COPY_DEQUANTIZATION
 HEAD = "graph(x: int8[3], c: bool[]) -> (y) { s: float[] = 0.5 z: int8[] = 3 d = DequantizeLinear(x, s, z)"
 
 
-@pytest.mark.parametrize(("lines", "count"), [
-    ("y = Mul(d, d)", 2), ("a = Neg(d) b = Abs(d) m = Add(a, b) y = Mul(m, d)", 3),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        ("y = Mul(d, d)", 2),
+        ("a = Neg(d) b = Abs(d) m = Add(a, b) y = Mul(m, d)", 3),
+    ],
+)
 def test_each_reader_has_its_own(lines, count):
     """Inputs of one node too; the first keeps the node."""
     model, changed = apply_pass(COPY_DEQUANTIZATION, f"{HEAD} {lines} }}")

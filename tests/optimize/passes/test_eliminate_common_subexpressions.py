@@ -17,16 +17,19 @@ def test_equal_nodes_merge():
     assert operators(model) == ["Neg", "Exp", "Add"]
 
 
-@pytest.mark.parametrize("lines", [
-    "a = Neg(x) b = Abs(x) y = Add(a, b)",
-    "a = Sub(x, z) b = Sub(z, x) y = Add(a, b)",
-    "a = LeakyRelu(x) {alpha = 0.1} b = LeakyRelu(x) {alpha = 0.2} y = Add(a, b)",
-    "a = LeakyRelu(x) {alpha = 0.0} b = LeakyRelu(x) {alpha = -0.0} y = Add(a, b)",
-    "a = Neg(x) b = Neg:6(x) y = Add(a, b)",
-    "a = RandomNormalLike(x) b = RandomNormalLike(x) y = Add(a, b)",
-    "a = custom.Draw(x) b = custom.Draw(x) y = Add(a, b)",
-    "t: bool[] = true p: float[] = 0.5 a = Dropout(x, p, t) b = Dropout(x, p, t) y = Add(a, b)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "a = Neg(x) b = Abs(x) y = Add(a, b)",
+        "a = Sub(x, z) b = Sub(z, x) y = Add(a, b)",
+        "a = LeakyRelu(x) {alpha = 0.1} b = LeakyRelu(x) {alpha = 0.2} y = Add(a, b)",
+        "a = LeakyRelu(x) {alpha = 0.0} b = LeakyRelu(x) {alpha = -0.0} y = Add(a, b)",
+        "a = Neg(x) b = Neg:6(x) y = Add(a, b)",
+        "a = RandomNormalLike(x) b = RandomNormalLike(x) y = Add(a, b)",
+        "a = custom.Draw(x) b = custom.Draw(x) y = Add(a, b)",
+        "t: bool[] = true p: float[] = 0.5 a = Dropout(x, p, t) b = Dropout(x, p, t) y = Add(a, b)",
+    ],
+)
 def test_different_and_random_nodes_stay(lines):
     """Nodes that differ in anything, draw random numbers or are of an unknown domain stay."""
     _, changed = merge(f"graph(x: float[2], z: float[2]) -> (y) {{ {lines} }}", compare=False)

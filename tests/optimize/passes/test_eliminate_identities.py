@@ -15,17 +15,41 @@ def between(lines, inputs="x: float[2, 3]"):
     return f"graph({inputs}) -> (y) {{ a = Abs(x) {lines} y = Exp(b) }}"
 
 
-@pytest.mark.parametrize("lines", [
-    "b = Identity(a)", "b = Dropout(a)", "b, m = Dropout(a)", "f: bool[] = false r: float[] = 0.5 b = Dropout(a, r, f)",
-    "b = Dropout:6(a) {is_test = 1}", "b = Dropout:7(a)", "b = Concat(a) {axis = 1}", "b = Sum(a)", "b = Max(a)", "b = Min(a)",
-    "b = Mean(a)", "b = Split(a) {axis = 1, num_outputs = 1}", "b = Cast(a) {to = 1}", "b = CastLike(a, x)",
-    "b = Transpose(a) {perm = [0, 1]}", "s: int64[2] = [2, -1] b = Reshape(a, s)", "s: int64[1] = [3] b = Expand(a, s)",
-    "b = Flatten(a)", "b = Squeeze(a)", "n: int64[0] = [] b = Unsqueeze(a, n)", "r: int64[2] = [1, 1] b = Tile(a, r)",
-    "s: int64[1] = [0] e: int64[1] = [9999] b = Slice(a, s, e)", "p: int64[4] = [0, 0, 0, 0] b = Pad(a, p)",
-    "b = Pad:2(a) {pads = [0, 0, 0, 0]}", "z: float[] = 0.0 b = Add(a, z)", "z: float[3] = [0, 0, 0] b = Add(z, a)",
-    "z: float[1] = [0] b = Sub(a, z)", "o: float[2, 3] = [1, 1, 1, 1, 1, 1] b = Mul(o, a)", "o: float[] = 1.0 b = Div(a, o)",
-    "o: int64[] = 1 b = Pow(a, o)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "b = Identity(a)",
+        "b = Dropout(a)",
+        "b, m = Dropout(a)",
+        "f: bool[] = false r: float[] = 0.5 b = Dropout(a, r, f)",
+        "b = Dropout:6(a) {is_test = 1}",
+        "b = Dropout:7(a)",
+        "b = Concat(a) {axis = 1}",
+        "b = Sum(a)",
+        "b = Max(a)",
+        "b = Min(a)",
+        "b = Mean(a)",
+        "b = Split(a) {axis = 1, num_outputs = 1}",
+        "b = Cast(a) {to = 1}",
+        "b = CastLike(a, x)",
+        "b = Transpose(a) {perm = [0, 1]}",
+        "s: int64[2] = [2, -1] b = Reshape(a, s)",
+        "s: int64[1] = [3] b = Expand(a, s)",
+        "b = Flatten(a)",
+        "b = Squeeze(a)",
+        "n: int64[0] = [] b = Unsqueeze(a, n)",
+        "r: int64[2] = [1, 1] b = Tile(a, r)",
+        "s: int64[1] = [0] e: int64[1] = [9999] b = Slice(a, s, e)",
+        "p: int64[4] = [0, 0, 0, 0] b = Pad(a, p)",
+        "b = Pad:2(a) {pads = [0, 0, 0, 0]}",
+        "z: float[] = 0.0 b = Add(a, z)",
+        "z: float[3] = [0, 0, 0] b = Add(z, a)",
+        "z: float[1] = [0] b = Sub(a, z)",
+        "o: float[2, 3] = [1, 1, 1, 1, 1, 1] b = Mul(o, a)",
+        "o: float[] = 1.0 b = Div(a, o)",
+        "o: int64[] = 1 b = Pow(a, o)",
+    ],
+)
 def test_fires_with_the_same_numbers(lines):
     """Each case goes, and the numbers stay."""
     model, changed = clean(between(lines))
@@ -33,15 +57,28 @@ def test_fires_with_the_same_numbers(lines):
     assert operators(model) == ["Abs", "Exp"]
 
 
-@pytest.mark.parametrize("lines", [
-    "b = Dropout(a, r, t)", "k, m = Dropout(a) n = Cast(m) {to = 1} b = Add(k, n)", "b = Dropout:6(a)",
-    "b = Concat(a, a) {axis = 1}", "b = Cast(a) {to = 11}", "b = Transpose(a)",
-    "s: int64[2] = [3, 2] b = Reshape(a, s)", "s: int64[3] = [4, 1, 1] b = Expand(a, s)",
-    "r: int64[2] = [1, 2] b = Tile(a, r)", "s: int64[1] = [-1] e: int64[1] = [-9] n: int64[1] = [0] m: int64[1] = [-1]"
-    " b = Slice(a, s, e, n, m)", "p: int64[4] = [0, 0, 0, 1] b = Pad(a, p)", "z: float[3] = [0, 0, 1] b = Add(a, z)",
-    "z: float[1, 1, 1] = [0] b = Add(a, z)", "z: float[] = 0.0 b = Sub(z, a)", "o: float[] = 1.0 b = Div(o, a)",
-    "o: float[2] = [1, 1] b = Mul(c, o)", "o: float[] = 1.0 b = Pow(o, a)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "b = Dropout(a, r, t)",
+        "k, m = Dropout(a) n = Cast(m) {to = 1} b = Add(k, n)",
+        "b = Dropout:6(a)",
+        "b = Concat(a, a) {axis = 1}",
+        "b = Cast(a) {to = 11}",
+        "b = Transpose(a)",
+        "s: int64[2] = [3, 2] b = Reshape(a, s)",
+        "s: int64[3] = [4, 1, 1] b = Expand(a, s)",
+        "r: int64[2] = [1, 2] b = Tile(a, r)",
+        "s: int64[1] = [-1] e: int64[1] = [-9] n: int64[1] = [0] m: int64[1] = [-1] b = Slice(a, s, e, n, m)",
+        "p: int64[4] = [0, 0, 0, 1] b = Pad(a, p)",
+        "z: float[3] = [0, 0, 1] b = Add(a, z)",
+        "z: float[1, 1, 1] = [0] b = Add(a, z)",
+        "z: float[] = 0.0 b = Sub(z, a)",
+        "o: float[] = 1.0 b = Div(o, a)",
+        "o: float[2] = [1, 1] b = Mul(c, o)",
+        "o: float[] = 1.0 b = Pow(o, a)",
+    ],
+)
 def test_declines(lines):
     """Each similar case that does change something stays."""
     inputs = "x: float[2, 3], r: float[], t: bool[], c: float[1]"

@@ -49,13 +49,16 @@ def test_symbolic_shapes_stay():
     assert operators(model) == ["Shape", "Gather", "Add", "Cast"]
 
 
-@pytest.mark.parametrize("lines", [
-    "s: int64[1] = [1000000] e = ConstantOfShape(s) y = Add(x, e)",
-    "s: int64[2] = [100000, 3] a: float[3] = [1, 2, 3] e = Expand(a, s) y = Add(x, e)",
-    "r: int64[1] = [100000] a: float[3] = [1, 2, 3] y = Tile(a, r)",
-    "a: int64[] = 0 b: int64[] = 100000000 c: int64[] = 1 y = Range(a, b, c)",
-    "a: float[20000, 1] = ... b: float[1, 20000] = ... y = MatMul(a, b)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "s: int64[1] = [1000000] e = ConstantOfShape(s) y = Add(x, e)",
+        "s: int64[2] = [100000, 3] a: float[3] = [1, 2, 3] e = Expand(a, s) y = Add(x, e)",
+        "r: int64[1] = [100000] a: float[3] = [1, 2, 3] y = Tile(a, r)",
+        "a: int64[] = 0 b: int64[] = 100000000 c: int64[] = 1 y = Range(a, b, c)",
+        "a: float[20000, 1] = ... b: float[1, 20000] = ... y = MatMul(a, b)",
+    ],
+)
 def test_blow_ups_stay(lines):
     """What would make a large constant from small ones is left to each run."""
     inputs = "x: float[1]" if "Add" in lines else "x: float[2, 3]"
@@ -63,11 +66,14 @@ def test_blow_ups_stay(lines):
     assert not changed
 
 
-@pytest.mark.parametrize("lines", [
-    "s: int64[1] = [2] r = RandomUniform() {shape = [3]} y = Add(x, r)",
-    "a: int8[3] = [1, 2, 3] s: float[] = 0.5 d = DequantizeLinear(a, s) y = Add(x, d)",
-    "a: float[3] = [1, 2, 3] d = custom.Op(a) y = Add(x, d)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "s: int64[1] = [2] r = RandomUniform() {shape = [3]} y = Add(x, r)",
+        "a: int8[3] = [1, 2, 3] s: float[] = 0.5 d = DequantizeLinear(a, s) y = Add(x, d)",
+        "a: float[3] = [1, 2, 3] d = custom.Op(a) y = Add(x, d)",
+    ],
+)
 def test_kept_operators_stay(lines):
     """Random, quantizing and unknown operators are not folded."""
     _, changed = fold(graph(lines), compare=False)
@@ -144,6 +150,7 @@ SINE = "a: float[3] = [1, 2, 3] n = Sin(a) y = Add(x, n)"
 
 def test_refusal_of_the_evaluator_leaves_the_node():
     """A node that the evaluator cannot compute stays."""
+
     def refuse(node, inputs):
         raise InvalidArgument("no")
 

@@ -31,11 +31,14 @@ def test_names_say_what_was_stored():
     assert "w/dequantized" in body(model)
 
 
-@pytest.mark.parametrize("text", [
-    "graph(x: int8[3]) -> (y: float[3]) { s: float[] = 0.5 y = DequantizeLinear(x, s) }",
-    "graph(x: float[]) -> (y: float[3]) { w: int8[3] = [1, 2, 3] y = DequantizeLinear(w, x) }",
-    "graph(w: int8[3]) -> (y: float[3]) { w: int8[3] = [1, 2, 3] s: float[] = 0.5 y = DequantizeLinear(w, s) }",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "graph(x: int8[3]) -> (y: float[3]) { s: float[] = 0.5 y = DequantizeLinear(x, s) }",
+        "graph(x: float[]) -> (y: float[3]) { w: int8[3] = [1, 2, 3] y = DequantizeLinear(w, x) }",
+        "graph(w: int8[3]) -> (y: float[3]) { w: int8[3] = [1, 2, 3] s: float[] = 0.5 y = DequantizeLinear(w, s) }",
+    ],
+)
 def test_declines(text):
     """What is no constant: fed, or overridable by a feed."""
     _, changed = apply_pass(FOLD_DEQUANTIZATION, text, compare=False)

@@ -20,11 +20,18 @@ def text(x="x = RMSNormalization(h, w)", parts=(QUERIES, KEYS, VALUES), more="",
 RESIDUAL = "m = Add(h, r) x = RMSNormalization(m, w)"
 
 
-@pytest.mark.parametrize(("given", "sizes"), [
-    ({}, (4, 2)), ({"parts": (KEYS, VALUES, QUERIES)}, (4, 2)), ({"parts": (KEYS, QUERIES, VALUES)}, (4, 2)),
-    ({"parts": (KEYS, VALUES, KEYS)}, (2, 2)), ({"x": RESIDUAL}, (4, 2)), ({"x": RESIDUAL, "result": ", m"}, (4, 2)),
-    ({"parts": (QUERIES, KEYS.replace("t)", "t, _, _, d)"), VALUES)}, (4, 2)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "sizes"),
+    [
+        ({}, (4, 2)),
+        ({"parts": (KEYS, VALUES, QUERIES)}, (4, 2)),
+        ({"parts": (KEYS, QUERIES, VALUES)}, (4, 2)),
+        ({"parts": (KEYS, VALUES, KEYS)}, (2, 2)),
+        ({"x": RESIDUAL}, (4, 2)),
+        ({"x": RESIDUAL, "result": ", m"}, (4, 2)),
+        ({"parts": (QUERIES, KEYS.replace("t)", "t, _, _, d)"), VALUES)}, (4, 2)),
+    ],
+)
 def test_fires_with_the_same_numbers(given, sizes):
     """Products in any order; a residual, whose sum others may read; biases."""
     model, changed = apply_pass(FUSE_NBITS_QKV, text(**given), opset=OPSET, rtol=1e-5)
@@ -40,11 +47,20 @@ def test_what_reads_the_sum_first_comes_after():
     assert operators(model) == ["MatMulNBitsQkv", "Neg"]
 
 
-@pytest.mark.parametrize("given", [
-    {"parts": (QUERIES, KEYS.replace("t)", "t, z)"), VALUES)}, {"more": "e = Neg(x)", "result": ", e"}, {"result": ", x"},
-    {"parts": (QUERIES, KEYS.replace("x", "h"), VALUES)}, {"x": "x = RMSNormalization(h, o) {axis = 1}"}, {"x": "x = Neg(h)"},
-    {"kind": "double"}, {"x": "v = Abs(w) x = RMSNormalization(h, v)"}, {"x": "x = LayerNormalization(h, w)"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"parts": (QUERIES, KEYS.replace("t)", "t, z)"), VALUES)},
+        {"more": "e = Neg(x)", "result": ", e"},
+        {"result": ", x"},
+        {"parts": (QUERIES, KEYS.replace("x", "h"), VALUES)},
+        {"x": "x = RMSNormalization(h, o) {axis = 1}"},
+        {"x": "x = Neg(h)"},
+        {"kind": "double"},
+        {"x": "v = Abs(w) x = RMSNormalization(h, v)"},
+        {"x": "x = LayerNormalization(h, w)"},
+    ],
+)
 def test_declines(given):
     """Zero points, other readers and inputs, other normalizations, other types."""
     assert not apply_pass(FUSE_NBITS_QKV, text(**given), opset=OPSET, compare=False)[1]

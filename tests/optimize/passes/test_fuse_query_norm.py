@@ -12,8 +12,15 @@ from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 OPSET = "23, com.microsoft 1"
 
 
-def text(norm="RMSNormalization", heads="0, 0, -1, 4", epsilon="0.01", rotary="do_rotary = 1", scale="float[4] = ... 1",
-         attention="q, k, v, _, _, l, t, c, s", result=""):  # fmt: skip
+def text(
+    norm="RMSNormalization",
+    heads="0, 0, -1, 4",
+    epsilon="0.01",
+    rotary="do_rotary = 1",
+    scale="float[4] = ... 1",
+    attention="q, k, v, _, _, l, t, c, s",
+    result="",
+):
     return f"""graph(x: float[2, 3, 16], z: float[2, 3, 8], v: float[2, 3, 8], l: int32[2], t: int32[]) -> (y, o, u {result}) {{
         c: float[5, 2] = ... 1 s: float[5, 2] = ... 2 a: {scale} b: float[4] = ... 4 h: int64[4] = [{heads}]
         w: int64[3] = [0, 0, -1]
@@ -36,11 +43,18 @@ def test_fires_with_the_same_numbers(norm):
         np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("given", [
-    {"rotary": "do_rotary = 0"}, {"epsilon": "0.1"}, {"heads": "0, 0, -1, 2", "scale": "float[2] = ... 1"}, {"result": ", x2"},
-    {"norm": "LpNormalization"}, {"scale": "float[1] = ... 1"},
-    {"attention": "q, k, v, _, _, l, t, c, s, _, _, _, _, _, b, b"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"rotary": "do_rotary = 0"},
+        {"epsilon": "0.1"},
+        {"heads": "0, 0, -1, 2", "scale": "float[2] = ... 1"},
+        {"result": ", x2"},
+        {"norm": "LpNormalization"},
+        {"scale": "float[1] = ... 1"},
+        {"attention": "q, k, v, _, _, l, t, c, s, _, _, _, _, _, b, b"},
+    ],
+)
 def test_declines(given):
     """Attention that does not rotate or normalizes already, two epsilons, other groups, other readers, other normalizations."""
     lines = text(**given)

@@ -12,9 +12,16 @@ from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 OPSET = "23, com.microsoft 1"
 
 
-def text(queries="com.microsoft.RotaryEmbedding(x, p, c, s) {A}", keys="com.microsoft.RotaryEmbedding(z, p, c, s) {A}",
-         attributes="interleaved = 0", attention="q, k, v, _, _, l, t", options="", result="",
-         positions="2, 3", size=4):  # fmt: skip
+def text(
+    queries="com.microsoft.RotaryEmbedding(x, p, c, s) {A}",
+    keys="com.microsoft.RotaryEmbedding(z, p, c, s) {A}",
+    attributes="interleaved = 0",
+    attention="q, k, v, _, _, l, t",
+    options="",
+    result="",
+    positions="2, 3",
+    size=4,
+):
     braced = "{" + attributes + "}"
     return f"""graph(x: float[2, 3, 16], z: float[2, 3, 8], v: float[2, 3, 8], p: int64[{positions}], l: int32[2], t: int32[],
         d: float[5, 2]) -> (y, o, u {result}) {{ c: float[5, {size // 2}] = ... 1 s: float[5, {size // 2}] = ... 2
@@ -33,9 +40,16 @@ def feeds(shape):
     return {**floats, "p": positions, "l": np.full(2, 2, np.int32), "t": np.array(3, np.int32), "d": np.zeros((5, 2), np.float32)}
 
 
-@pytest.mark.parametrize(("given", "shape"), [
-    ({}, (2, 3)), ({"positions": "1"}, (1,)), ({"attributes": "interleaved = 1"}, (2, 3)), (PLAIN, (2, 3)), (PARTLY, (2, 3)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "shape"),
+    [
+        ({}, (2, 3)),
+        ({"positions": "1"}, (1,)),
+        ({"attributes": "interleaved = 1"}, (2, 3)),
+        (PLAIN, (2, 3)),
+        (PARTLY, (2, 3)),
+    ],
+)
 def test_fires_with_the_same_numbers(given, shape):
     """Positions of each token or of the first; pairs of neighbours; parts of heads; the operator of either domain."""
     lines = text(**given)
@@ -48,12 +62,21 @@ def test_fires_with_the_same_numbers(given, shape):
         np.testing.assert_allclose(new, old, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("given", [
-    {"options": ", do_rotary = 1", "attention": "q, k, v, _, _, l, t, c, s"}, {"result": ", q"}, {"attributes": "scale = 2.0"},
-    {"keys": "com.microsoft.RotaryEmbedding(z, p, c, e)"}, {"keys": "com.microsoft.RotaryEmbedding(z, p, c, s) {interleaved = 1}"},
-    {"keys": "Neg(z)"}, {"size": 2, "attributes": "rotary_embedding_dim = 2, num_heads = 4"}, {"size": 2},
-    {"attributes": "is_packed_batching = 1"}, {"queries": "RotaryEmbedding(x, c, s) {num_heads = 4}"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"options": ", do_rotary = 1", "attention": "q, k, v, _, _, l, t, c, s"},
+        {"result": ", q"},
+        {"attributes": "scale = 2.0"},
+        {"keys": "com.microsoft.RotaryEmbedding(z, p, c, e)"},
+        {"keys": "com.microsoft.RotaryEmbedding(z, p, c, s) {interleaved = 1}"},
+        {"keys": "Neg(z)"},
+        {"size": 2, "attributes": "rotary_embedding_dim = 2, num_heads = 4"},
+        {"size": 2},
+        {"attributes": "is_packed_batching = 1"},
+        {"queries": "RotaryEmbedding(x, c, s) {num_heads = 4}"},
+    ],
+)
 def test_declines(given):
     """Attention that rotates, other readers, scales, rotations that differ or are missing, other heads."""
     assert not apply_pass(FUSE_QUERY_ROTATION, text(**given), opset=OPSET, compare=False)[1]

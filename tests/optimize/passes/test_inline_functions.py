@@ -57,24 +57,30 @@ def test_output_of_the_graph_keeps_its_name():
 
 def test_nested_calls_are_inlined():
     """A function that calls another is inlined down to operators, references resolved on the way."""
-    text = """opset 21
+    text = (
+        """opset 21
     graph(x: float[2]) -> (y) { y = f.Twice(x) {by = 2.0} }
     function f.Twice(a) {by} -> (c) { b = f.Scale(a) {factor: float = @by} c = f.Scale(b) {factor: float = @by, shift = 0.0} }
-    """ + SCALE
+    """
+        + SCALE
+    )
     model = inline(text)
     assert evaluate_model(model, {"x": np.float32([1, 2])})[0].tolist() == [6.0, 10.0]
 
 
 def test_calls_in_subgraphs_are_inlined():
     """Calls inside If, also those that an inlined body brings along, are inlined; captures stay."""
-    text = """opset 21
+    text = (
+        """opset 21
     graph(x: float[2], c: bool[]) -> (y) {
         y = If(c) {then_branch = graph() -> (t) { t = f.G(x, c) }, else_branch = graph() -> (x) {}} }
     function f.G(a, c) -> (r) {
         r = If(c) {
             then_branch = graph() -> (t) { k: float[] = 2.0 u = f.Scale(a) {factor = 5.0} t = Mul(u, k) },
             else_branch = graph() -> (a) {}} }
-    """ + SCALE
+    """
+        + SCALE
+    )
     model = inline(text)
     assert evaluate_model(model, {"x": np.float32([1, 2]), "c": np.array(True)})[0].tolist() == [12.0, 22.0]
 
@@ -120,11 +126,14 @@ def test_initializers_of_bodies_move_out():
     assert len(inline(text).graph.initializers) == 2
 
 
-@pytest.mark.parametrize(("functions", "message"), [
-    ("function f.F(a) -> (b) { b = f.F(a) }", r"functions call themselves without end: f\.F -> f\.F"),
-    ("function f.F(a) -> (b) { b = f.G(a) }\nfunction f.G(a) -> (b) { b = f.F(a) }", r"f\.F -> f\.G -> f\.F"),
-    ("function f.F() -> (b) { b = Constant() {value_int = 1} }", "the function 'F' takes 0 and gives 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ("function f.F(a) -> (b) { b = f.F(a) }", r"functions call themselves without end: f\.F -> f\.F"),
+        ("function f.F(a) -> (b) { b = f.G(a) }\nfunction f.G(a) -> (b) { b = f.F(a) }", r"f\.F -> f\.G -> f\.F"),
+        ("function f.F() -> (b) { b = Constant() {value_int = 1} }", "the function 'F' takes 0 and gives 1"),
+    ],
+)
 def test_calls_that_cannot_be_inlined_are_named(functions, message):
     """A recursion and a call with too many inputs raise InvalidGraph."""
     with pytest.raises(InvalidGraph, match=message):

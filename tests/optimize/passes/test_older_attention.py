@@ -50,11 +50,20 @@ def written(body, opset, feeds=None):
     return operators(again)
 
 
-@pytest.mark.parametrize(("call", "attributes", "wanted"), [
-    ("q, k, v", HEADS, []), ("q, k, v", HEADS + ", scale = 0.3", []), ("q, k, v, a", HEADS, []), ("qf, kh, wh", "", ["Reshape"]),
-    ("qf, kh, vh", "", ["Reshape"]), ("q, k, v, row", HEADS, ["Expand"]), ("q, k, v, plain", HEADS, ["Unsqueeze"]),
-    ("qh, kh, wh", "", ["Expand", "Reshape"]), ("qh, kh, vh, a", "", ["Expand", "Reshape"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "attributes", "wanted"),
+    [
+        ("q, k, v", HEADS, []),
+        ("q, k, v", HEADS + ", scale = 0.3", []),
+        ("q, k, v, a", HEADS, []),
+        ("qf, kh, wh", "", ["Reshape"]),
+        ("qf, kh, vh", "", ["Reshape"]),
+        ("q, k, v, row", HEADS, ["Expand"]),
+        ("q, k, v, plain", HEADS, ["Unsqueeze"]),
+        ("qh, kh, wh", "", ["Expand", "Reshape"]),
+        ("qh, kh, vh, a", "", ["Expand", "Reshape"]),
+    ],
+)
 @pytest.mark.parametrize("opset", [11, 14])
 def test_the_same_numbers(call, attributes, wanted, opset):
     """Heads packed and apart, for groups, and masks that are spread."""
@@ -63,10 +72,15 @@ def test_the_same_numbers(call, attributes, wanted, opset):
     assert set(wanted) <= set(made)
 
 
-@pytest.mark.parametrize(("call", "few"), [
-    ("qf, kh, wh, ap, pk, pv", True), ("qf, kh, wh, rowp, pk, pv", True), ("qh, kh, wh, ap, pk, pv", False),
-    ("qf, kh, vh, _, pk, pw", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "few"),
+    [
+        ("qf, kh, wh, ap, pk, pv", True),
+        ("qf, kh, wh, rowp, pk, pv", True),
+        ("qh, kh, wh, ap, pk, pv", False),
+        ("qf, kh, vh, _, pk, pw", False),
+    ],
+)
 def test_former_keys(call, few):
     """They go along, or before the new ones where heads are repeated or differ in size; all keys are outputs either way."""
     made = written(given(call, results="y, yk, yv"), 14)
@@ -110,13 +124,20 @@ def test_queries_that_are_nan_for_lack_of_keys():
         assert written(given("q, k, v, m", HEADS, before=before), 14, feeds) == ["MultiHeadAttention"]
 
 
-@pytest.mark.parametrize(("call", "attributes", "options", "opset", "can"), [
-    ("q, k, v", HEADS, {}, 14, True), ("q, k, v", HEADS, {"kind": "float16"}, 14, True),
-    ("q, k, v", HEADS, {"kind": "double"}, 14, False),
-    ("q, k, v", HEADS, {}, 8, False), ("q, k, v", HEADS + ", softcap = 2.0", {}, 14, False),
-    ("q, k, v", HEADS + ", is_causal = 1", {}, 14, False), ("q, k, v", "q_num_heads = 2", {}, 14, False),
-    ("qf, kh, wh, _, pk", "", {}, 14, False), ("q, k, v, _, _, _, n", HEADS, {"before": "n = Shape(q)"}, 14, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "attributes", "options", "opset", "can"),
+    [
+        ("q, k, v", HEADS, {}, 14, True),
+        ("q, k, v", HEADS, {"kind": "float16"}, 14, True),
+        ("q, k, v", HEADS, {"kind": "double"}, 14, False),
+        ("q, k, v", HEADS, {}, 8, False),
+        ("q, k, v", HEADS + ", softcap = 2.0", {}, 14, False),
+        ("q, k, v", HEADS + ", is_causal = 1", {}, 14, False),
+        ("q, k, v", "q_num_heads = 2", {}, 14, False),
+        ("qf, kh, wh, _, pk", "", {}, 14, False),
+        ("q, k, v, _, _, _, n", HEADS, {"before": "n = Shape(q)"}, 14, False),
+    ],
+)
 def test_which_can_be_written(call, attributes, options, opset, can):
     """Those that mean the same."""
     (node,) = [node for node in given(call, attributes, **options).graph if node.op_type == "Attention"]

@@ -24,10 +24,16 @@ def given(call, attributes="", kind="float", further=""):
     return model
 
 
-@pytest.mark.parametrize(("call", "attributes", "further"), [
-    ("h, c, n", "", ""), ("x, c, n", "num_heads = 3", ""), ("h, ct, nt, p", "interleaved = 1", ""),
-    ("x, c, n", "num_heads = 2, rotary_embedding_dim = 8", ""), ("z, c, n", "", "z = RotaryEmbedding(h, c, n)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "attributes", "further"),
+    [
+        ("h, c, n", "", ""),
+        ("x, c, n", "num_heads = 3", ""),
+        ("h, ct, nt, p", "interleaved = 1", ""),
+        ("x, c, n", "num_heads = 2, rotary_embedding_dim = 8", ""),
+        ("z, c, n", "", "z = RotaryEmbedding(h, c, n)"),
+    ],
+)
 def test_the_same_numbers(call, attributes, further):
     """Heads apart or packed, angles of each position or looked up; those that two nodes read are looked up alike."""
     model = given(call, attributes, further=further)
@@ -55,11 +61,18 @@ def test_angles_for_all_batches():
     np.testing.assert_allclose(evaluate_model(load(to_bytes(model)), feeds)[0], before[0], rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize(("call", "options", "opset", "can"), [
-    ("h, c, n", {}, 14, True), ("h, c, n", {"kind": "float16"}, 14, True), ("h, c, n", {"kind": "double"}, 14, False),
-    ("h, c, n", {}, 10, False), ("x, c, n", {}, 14, False), ("w, c, n", {}, 14, True),
-    ("w, c, n", {"attributes": "rotary_embedding_dim = 8"}, 14, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "options", "opset", "can"),
+    [
+        ("h, c, n", {}, 14, True),
+        ("h, c, n", {"kind": "float16"}, 14, True),
+        ("h, c, n", {"kind": "double"}, 14, False),
+        ("h, c, n", {}, 10, False),
+        ("x, c, n", {}, 14, False),
+        ("w, c, n", {}, 14, True),
+        ("w, c, n", {"attributes": "rotary_embedding_dim = 8"}, 14, False),
+    ],
+)
 def test_which_can_be_written(call, options, opset, can):
     """Those of known heads, in types that onnxruntime has kernels for."""
     (node,) = given(call, **options).graph

@@ -35,18 +35,30 @@ def test_fires_with_the_same_numbers(parts, left):
     INFER_SHAPES.run(after, Context())
     assert PACK_QUERY_PROJECTIONS.run(after, Context())
     assert operators(after) == [left, "GroupQueryAttention"]
-    feeds = {"x": np.random.default_rng(0).standard_normal((2, 3, 32)).astype(np.float32), "o": np.zeros((32, 8), np.float32),
-             "l": np.full(2, 2, np.int32), "t": np.array(3, np.int32), "f": np.zeros((2, 3, 32), np.float32)}  # fmt: skip
+    feeds = {
+        "x": np.random.default_rng(0).standard_normal((2, 3, 32)).astype(np.float32),
+        "o": np.zeros((32, 8), np.float32),
+        "l": np.full(2, 2, np.int32),
+        "t": np.array(3, np.int32),
+        "f": np.zeros((2, 3, 32), np.float32),
+    }
     for old, new in zip(evaluate_model(before, feeds), evaluate_model(after, feeds), strict=True):
         np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-5 * np.abs(old).max())
 
 
-@pytest.mark.parametrize("given", [
-    {"parts": (PLAIN[0], PLAIN[1], "MatMul(x, o)")}, {"parts": (PLAIN[0], PLAIN[1], "MatMul(f, c)")},
-    {"parts": (PLAIN[0], PLAIN[1], "MatMul(x, b)")}, {"parts": (PLAIN[0], BLOCKS[1], PLAIN[2])}, {"result": ", v"},
-    {"parts": (BLOCKS[0], BLOCKS[1].replace("bits = 4", "bits = 4, accuracy_level = 4"), BLOCKS[2])},
-    {"parts": (PLAIN[0], PLAIN[1], "Neg(x)")}, {"attention": "q, k, v, _, _, l, t, _, _, _, _, _, _, _, w, w"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"parts": (PLAIN[0], PLAIN[1], "MatMul(x, o)")},
+        {"parts": (PLAIN[0], PLAIN[1], "MatMul(f, c)")},
+        {"parts": (PLAIN[0], PLAIN[1], "MatMul(x, b)")},
+        {"parts": (PLAIN[0], BLOCKS[1], PLAIN[2])},
+        {"result": ", v"},
+        {"parts": (BLOCKS[0], BLOCKS[1].replace("bits = 4", "bits = 4, accuracy_level = 4"), BLOCKS[2])},
+        {"parts": (PLAIN[0], PLAIN[1], "Neg(x)")},
+        {"attention": "q, k, v, _, _, l, t, _, _, _, _, _, _, _, w, w"},
+    ],
+)
 def test_declines(given):
     """Weights that are computed or shared, other inputs, products of two kinds, other readers, normalized queries."""
     assert not apply_pass(PACK_QUERY_PROJECTIONS, text(**given), opset=OPSET, compare=False)[1]

@@ -28,18 +28,24 @@ def raised(text, opset, target=21):
     return after, changed
 
 
-@pytest.mark.parametrize(("text", "opset"), [
-    ("graph(x: float[2, 3]) -> (y) { a = Relu(x) y = Softmax(a) {axis = -1} }", 13),
-    ("graph(x: float[2, 3]) -> (y) { y = ReduceMean(x) {axes = [1], keepdims = 0} }", 13),
-    ("graph(x: float[2, 3]) -> (y) { y = ReduceSum(x) {axes = [-1]} }", 11),
-    ("graph(x: float[2, 3]) -> (y) { y = ReduceMax(x) }", 12),
-    ("graph(x: float[2, 1, 3]) -> (y) { a = Squeeze(x) {axes = [1]} y = Unsqueeze(a) {axes = [0, 3]} }", 11),
-    ("graph(x: float[2, 6]) -> (y, z) { y, z = Split(x) {axis = 1} }", 13),
-    ("graph(x: float[2, 6]) -> (y, z) { y, z = Split(x) {axis = 1, split = [2, 4]} }", 11),
-    ("graph(x: float[2, 2, 3]) -> (y) { s: float[2] = [1, 2] y = BatchNormalization(x, s, s, s, s) }", 13),
-    ("""graph(x: float[2], c: bool[]) -> (y) { y = If(c) {
-        then_branch = graph() -> (t) { t = ReduceMean(x) {axes = [0]} }, else_branch = graph() -> (x) {}} }""", 13),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "opset"),
+    [
+        ("graph(x: float[2, 3]) -> (y) { a = Relu(x) y = Softmax(a) {axis = -1} }", 13),
+        ("graph(x: float[2, 3]) -> (y) { y = ReduceMean(x) {axes = [1], keepdims = 0} }", 13),
+        ("graph(x: float[2, 3]) -> (y) { y = ReduceSum(x) {axes = [-1]} }", 11),
+        ("graph(x: float[2, 3]) -> (y) { y = ReduceMax(x) }", 12),
+        ("graph(x: float[2, 1, 3]) -> (y) { a = Squeeze(x) {axes = [1]} y = Unsqueeze(a) {axes = [0, 3]} }", 11),
+        ("graph(x: float[2, 6]) -> (y, z) { y, z = Split(x) {axis = 1} }", 13),
+        ("graph(x: float[2, 6]) -> (y, z) { y, z = Split(x) {axis = 1, split = [2, 4]} }", 11),
+        ("graph(x: float[2, 2, 3]) -> (y) { s: float[2] = [1, 2] y = BatchNormalization(x, s, s, s, s) }", 13),
+        (
+            """graph(x: float[2], c: bool[]) -> (y) { y = If(c) {
+        then_branch = graph() -> (t) { t = ReduceMean(x) {axes = [0]} }, else_branch = graph() -> (x) {}} }""",
+            13,
+        ),
+    ],
+)
 def test_results_stay_the_same(text, opset):
     """Nodes that mean the same, and those that newer versions write in another way; in subgraphs too."""
     model, changed = raised(text, opset)
@@ -56,10 +62,13 @@ def test_axes_become_an_input():
     assert node.inputs[1].constant.numpy().tolist() == [1]
 
 
-@pytest.mark.parametrize(("text", "opset", "message"), [
-    ("graph(x: float[2, 3]) -> (y) { y = Softmax(x) }", 11, r"\(Softmax, opset 11\) means something else in opset 21"),
-    ("graph(x: float[1, 1, 2, 2]) -> (y) { s: float[4] = [1, 1, 2, 2] y = Upsample(x, s) }", 9, "opset 21"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "opset", "message"),
+    [
+        ("graph(x: float[2, 3]) -> (y) { y = Softmax(x) }", 11, r"\(Softmax, opset 11\) means something else in opset 21"),
+        ("graph(x: float[1, 1, 2, 2]) -> (y) { s: float[4] = [1, 1, 2, 2] y = Upsample(x, s) }", 9, "opset 21"),
+    ],
+)
 def test_what_means_something_else_is_named(text, opset, message):
     """A node whose meaning changed is an error, and nothing is changed."""
     model = model_of(text, str(opset))

@@ -39,13 +39,16 @@ def test_only_unknown_dimension_is_inferred(more):
     assert node.inputs[1].constant.numpy().tolist() == [-1, 3, 6]
 
 
-@pytest.mark.parametrize("lines", [
-    "h: int64[1] = [6] c = Concat(t, b, h) {axis = 0} y = Reshape(x, c)",
-    "m = Mul(b, t) h: int64[2] = [6, 0] c = Concat(m, h) {axis = 0} y = Reshape(x, c)",
-    "h: int64[1] = [6] c = Concat(b, t, h) {axis = 0} y = Reshape(x, c) {allowzero = 1}",
-    "y = Reshape(x, u)",
-    "c: int64[1] = [-1] y = Reshape(x, c)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "h: int64[1] = [6] c = Concat(t, b, h) {axis = 0} y = Reshape(x, c)",
+        "m = Mul(b, t) h: int64[2] = [6, 0] c = Concat(m, h) {axis = 0} y = Reshape(x, c)",
+        "h: int64[1] = [6] c = Concat(b, t, h) {axis = 0} y = Reshape(x, c) {allowzero = 1}",
+        "y = Reshape(x, u)",
+        "c: int64[1] = [-1] y = Reshape(x, c)",
+    ],
+)
 def test_declines(lines):
     """A dimension that is not copied, allowzero, an unknown shape, and a shape that is constant already are left alone."""
     _, changed = simplify(lines, "x: float[batch, seq, 6], u: int64[2]", compare=False)

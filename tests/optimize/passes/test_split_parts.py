@@ -14,10 +14,13 @@ def text(lines, outputs="a, b", shape="n, 5"):
 
 
 @pytest.mark.parametrize("opset", ["11", "13", "21"])
-@pytest.mark.parametrize(("first", "second"), [
-    ("Slice(x, zero, two, one)", "Slice(x, two, far, one)"),
-    ("Slice(x, zero, back, one)", "Slice(x, back, five, one, one)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Slice(x, zero, two, one)", "Slice(x, two, far, one)"),
+        ("Slice(x, zero, back, one)", "Slice(x, back, five, one, one)"),
+    ],
+)
 def test_slices(first, second, opset):
     """Slices that lie one behind the other and are all of an axis, in any order of the nodes."""
     for lines in (f"a = {first} b = {second}", f"b = {second} a = {first}"):
@@ -55,17 +58,20 @@ def test_other_users_stay():
     assert sorted(operators(model)) == ["Neg", "Slice", "Split", "Squeeze", "Squeeze", "Transpose"]
 
 
-@pytest.mark.parametrize(("lines", "shape"), [
-    ("a = Slice(x, zero, two, one) b = Slice(x, three, far, one)", "n, 5"),
-    ("a = Slice(x, zero, three, one) b = Slice(x, two, far, one)", "n, 5"),
-    ("a = Slice(x, zero, two, one) b = Slice(x, two, three, one)", "n, 5"),
-    ("a = Slice(x, zero, two, one) b = Slice(x, two, far, one)", "n, m"),
-    ("a = Slice(x, zero, far, one, two) b = Slice(x, one, far, one, two)", "n, 5"),
-    ("a = Slice(x, zero, two, one) b = Neg(x)", "n, 5"),
-    ("s = Identity(two) a = Slice(x, zero, s, one) b = Slice(x, s, far, one)", "n, 5"),
-    ("t = Transpose(x) a = Gather(t, i) {axis = 1} b = Gather(t, j) {axis = 0}", "2, 2"),
-    ("a = Gather(x, i) {axis = 1} b = Gather(x, j) {axis = 1}", "n, 2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "shape"),
+    [
+        ("a = Slice(x, zero, two, one) b = Slice(x, three, far, one)", "n, 5"),
+        ("a = Slice(x, zero, three, one) b = Slice(x, two, far, one)", "n, 5"),
+        ("a = Slice(x, zero, two, one) b = Slice(x, two, three, one)", "n, 5"),
+        ("a = Slice(x, zero, two, one) b = Slice(x, two, far, one)", "n, m"),
+        ("a = Slice(x, zero, far, one, two) b = Slice(x, one, far, one, two)", "n, 5"),
+        ("a = Slice(x, zero, two, one) b = Neg(x)", "n, 5"),
+        ("s = Identity(two) a = Slice(x, zero, s, one) b = Slice(x, s, far, one)", "n, 5"),
+        ("t = Transpose(x) a = Gather(t, i) {axis = 1} b = Gather(t, j) {axis = 0}", "2, 2"),
+        ("a = Gather(x, i) {axis = 1} b = Gather(x, j) {axis = 1}", "n, 2"),
+    ],
+)
 def test_left_alone(lines, shape):
     """Gaps, overlaps, unknown sizes, steps, single parts, limits that are computed, different axes."""
     _, changed = apply_pass(SPLIT_PARTS, text(lines, shape=shape), symbols={"n": 3, "m": 5})

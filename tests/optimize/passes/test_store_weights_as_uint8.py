@@ -17,13 +17,22 @@ def text(node, outputs="y"):
         {{ {CONSTANTS} {outputs} = {node} }}"""
 
 
-@pytest.mark.parametrize("node", [
-    "MatMulInteger(x, w, a, zs)", "MatMulInteger(x, w)", "ConvInteger(p, f, a, z)", "ConvInteger(p, f)",
-    "QLinearConv(p, s, a, f, fs, fz, ys, yz)", "QLinearMatMul(x, s, a, w, s, z, ys, yz)",
-    "com.microsoft.MatMulIntegerToFloat(x, w, s, s)", "com.microsoft.MatMulIntegerToFloat(x, w, s, s, a, zs, b)",
-    "com.microsoft.DynamicQuantizeMatMul(g, w, s)", "com.microsoft.DynamicQuantizeMatMul(g, w, s, z, b)",
-    "com.microsoft.QGemm(x, s, a, w, s, z, _, ys, yz)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "node",
+    [
+        "MatMulInteger(x, w, a, zs)",
+        "MatMulInteger(x, w)",
+        "ConvInteger(p, f, a, z)",
+        "ConvInteger(p, f)",
+        "QLinearConv(p, s, a, f, fs, fz, ys, yz)",
+        "QLinearMatMul(x, s, a, w, s, z, ys, yz)",
+        "com.microsoft.MatMulIntegerToFloat(x, w, s, s)",
+        "com.microsoft.MatMulIntegerToFloat(x, w, s, s, a, zs, b)",
+        "com.microsoft.DynamicQuantizeMatMul(g, w, s)",
+        "com.microsoft.DynamicQuantizeMatMul(g, w, s, z, b)",
+        "com.microsoft.QGemm(x, s, a, w, s, z, _, ys, yz)",
+    ],
+)
 def test_fires_with_equal_numbers(node):
     """Each operator, with zero points and without, by tensor and by column."""
     model, changed = apply_pass(STORE_WEIGHTS_AS_UINT8, text(node), opset=OPSET)
@@ -41,11 +50,16 @@ def test_recurrent_weights():
     assert [made.inputs[index].dtype for index in (1, 2, 9, 11)] == [DataType.UINT8] * 4
 
 
-@pytest.mark.parametrize("body", [
-    "w: uint8[3, 4] = ... 1 y = MatMulInteger(x, w)", "y = MatMulInteger(x, u)",
-    "w: int8[3, 4] = ... 1 y = MatMulInteger(x, w, _, o)", "w: int8[4, 2] = ... 1 y = MatMulInteger(u, w)",
-    "w: int8[3, 4] = ... 1 d = MatMulInteger(x, w) m = Abs(w) y = Identity(d)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        "w: uint8[3, 4] = ... 1 y = MatMulInteger(x, w)",
+        "y = MatMulInteger(x, u)",
+        "w: int8[3, 4] = ... 1 y = MatMulInteger(x, w, _, o)",
+        "w: int8[4, 2] = ... 1 y = MatMulInteger(u, w)",
+        "w: int8[3, 4] = ... 1 d = MatMulInteger(x, w) m = Abs(w) y = Identity(d)",
+    ],
+)
 def test_declines(body):
     """Weights that are uint8, computed, read by others or multiplied by int8; zero points that are computed."""
     given = f"graph(x: uint8[2, 3], u: int8[3, 4], o: int8[]) -> (y) {{ {body} }}"

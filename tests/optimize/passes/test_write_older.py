@@ -20,12 +20,17 @@ def older(call, opset=14, kind="float"):
     return model, WRITE_OLDER.run(model, Context()), before
 
 
-@pytest.mark.parametrize(("call", "made", "domain"), [
-    ("Gelu(x)", "Gelu", "com.microsoft"), ('Gelu(x) {approximate = "tanh"}', "FastGelu", "com.microsoft"),
-    ("Swish(x)", "QuickGelu", "com.microsoft"), ("Swish(x) {alpha = 1.5}", "QuickGelu", "com.microsoft"),
-    ("LayerNormalization(x, g, g) {epsilon = 0.1}", "LayerNormalization", ""),
-    ("RMSNormalization(x, g) {epsilon = 0.1}", "SimplifiedLayerNormalization", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "made", "domain"),
+    [
+        ("Gelu(x)", "Gelu", "com.microsoft"),
+        ('Gelu(x) {approximate = "tanh"}', "FastGelu", "com.microsoft"),
+        ("Swish(x)", "QuickGelu", "com.microsoft"),
+        ("Swish(x) {alpha = 1.5}", "QuickGelu", "com.microsoft"),
+        ("LayerNormalization(x, g, g) {epsilon = 0.1}", "LayerNormalization", ""),
+        ("RMSNormalization(x, g) {epsilon = 0.1}", "SimplifiedLayerNormalization", ""),
+    ],
+)
 def test_the_same_numbers_in_an_older_file(call, made, domain):
     """It is saved, loaded and computed."""
     model, changed, before = older(call)
@@ -44,9 +49,14 @@ def test_what_the_model_has_stays():
     assert operators(model) == ["Gelu"]
 
 
-@pytest.mark.parametrize(("call", "kind", "has"), [
-    ("Gelu(x)", "float16", True), ("Gelu(x)", "double", False), ("Mish(x)", "float", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "kind", "has"),
+    [
+        ("Gelu(x)", "float16", True),
+        ("Gelu(x)", "double", False),
+        ("Mish(x)", "float", False),
+    ],
+)
 def test_which_have_older_names(call, kind, has):
     """Those of the table, in types that onnxruntime has kernels for."""
     model = model_of(f"graph(x: {kind}[n, 4]) -> (y: {kind}[n, 4]) {{ y = {call} }}", "24")

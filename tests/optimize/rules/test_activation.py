@@ -24,11 +24,17 @@ def found(call, opset="21", limits="low: float[] = -0.5 high: float[1] = [2]"):
     return activation_of(match)
 
 
-@pytest.mark.parametrize(("call", "expected"), [
-    ("Relu(x)", ("Relu", [])), ("HardSigmoid(x)", ("HardSigmoid", [0.2, 0.5])),
-    ("LeakyRelu(x) {alpha = 0.25}", ("LeakyRelu", [0.25])), ("Clip(x, low, high)", ("Clip", [-0.5, 2])),
-    ("Clip(x, low)", ("Clip", [-0.5, LARGEST])), ("Clip(x)", ("Clip", [-LARGEST, LARGEST])),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("Relu(x)", ("Relu", [])),
+        ("HardSigmoid(x)", ("HardSigmoid", [0.2, 0.5])),
+        ("LeakyRelu(x) {alpha = 0.25}", ("LeakyRelu", [0.25])),
+        ("Clip(x, low, high)", ("Clip", [-0.5, 2])),
+        ("Clip(x, low)", ("Clip", [-0.5, LARGEST])),
+        ("Clip(x)", ("Clip", [-LARGEST, LARGEST])),
+    ],
+)
 def test_parameters_in_their_order(call, expected):
     """With defaults, and limits that are left out."""
     name, parameters = found(call)

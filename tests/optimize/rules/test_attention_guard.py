@@ -12,13 +12,16 @@ TEXT = """opset 21, com.microsoft 1
     y = com.microsoft.MultiHeadAttention(q, q, q, _, _, m) {{num_heads = 2}} {behind} }}"""
 
 
-@pytest.mark.parametrize(("mask", "behind", "found"), [
-    ("m = Neg(a)", "i = IsNaN(y) z = Where(i, zero, y)", (True, None)),
-    ("m = Neg(a)", "z = Identity(y)", (False, None)),
-    ("m = Neg(a)", "i = IsNaN(y) o = Where(i, y, zero) z = Add(o, y)", (False, "it has a guard, with which it is replaced")),
-    ("m = Mul(a, zero)", "i = IsNaN(y) z = Where(i, zero, y)", (True, None)),
-    ("m = Where(c, zero, zero)", "i = IsNaN(y) z = Where(i, zero, y)", (True, "its guard is not for queries that see no key")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mask", "behind", "found"),
+    [
+        ("m = Neg(a)", "i = IsNaN(y) z = Where(i, zero, y)", (True, None)),
+        ("m = Neg(a)", "z = Identity(y)", (False, None)),
+        ("m = Neg(a)", "i = IsNaN(y) o = Where(i, y, zero) z = Add(o, y)", (False, "it has a guard, with which it is replaced")),
+        ("m = Mul(a, zero)", "i = IsNaN(y) z = Where(i, zero, y)", (True, None)),
+        ("m = Where(c, zero, zero)", "i = IsNaN(y) z = Where(i, zero, y)", (True, "its guard is not for queries that see no key")),
+    ],
+)
 def test_what_is_a_guard(mask, behind, found):
     """Zeros for NaN, where the mask may hide all keys."""
     seen: list[tuple[bool, str | None]] = []

@@ -70,12 +70,15 @@ def test_windows_are_more_batches():
 HEADS = "t = Reshape(x, four) h = Transpose(t) {perm = [0, 2, 1, 3]}"
 
 
-@pytest.mark.parametrize("lines", [
-    f"{HEADS} y = Transpose(h) {{perm = [0, 1, 3, 2]}}",
-    "t = Reshape(x, four) y = Transpose(t) {perm = [0, 2, 3, 1]}",
-    f"{HEADS} r = Reshape(h, three) y = Transpose(r) {{perm = [0, 2, 1]}}",
-    f"{HEADS} r = Reshape(h, three) s = Transpose(r) {{perm = [0, 2, 1]}} y = Reshape(s, back)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f"{HEADS} y = Transpose(h) {{perm = [0, 1, 3, 2]}}",
+        "t = Reshape(x, four) y = Transpose(t) {perm = [0, 2, 3, 1]}",
+        f"{HEADS} r = Reshape(h, three) y = Transpose(r) {{perm = [0, 2, 1]}}",
+        f"{HEADS} r = Reshape(h, three) s = Transpose(r) {{perm = [0, 2, 1]}} y = Reshape(s, back)",
+    ],
+)
 def test_keys(lines):
     """Keys are read through each way to transpose them."""
     keys = read_keys(value_of(lines))
@@ -83,11 +86,14 @@ def test_keys(lines):
     assert (keys.shape, keys.can_pack) == ((2, 3, 7, 8), True)
 
 
-@pytest.mark.parametrize("lines", [
-    f"{HEADS} y = Transpose(h) {{perm = [1, 0, 3, 2]}}",
-    f"{HEADS} y = Neg(h)",
-    f"{HEADS} r = Reshape(h, three) s = Transpose(r) {{perm = [0, 2, 1]}} y = Reshape(s, wrong)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f"{HEADS} y = Transpose(h) {{perm = [1, 0, 3, 2]}}",
+        f"{HEADS} y = Neg(h)",
+        f"{HEADS} r = Reshape(h, three) s = Transpose(r) {{perm = [0, 2, 1]}} y = Reshape(s, wrong)",
+    ],
+)
 def test_keys_that_are_not_transposed(lines):
     """Other permutations and operators, and reshapes that split otherwise than they joined: they lie as the product wants them."""
     value = value_of(lines)

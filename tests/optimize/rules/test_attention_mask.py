@@ -32,42 +32,51 @@ def test_masks_that_fit(lines):
     assert mask_reason(scores_of(lines)[1], SHAPE, is_split=True) is None
 
 
-@pytest.mark.parametrize(("lines", "reason"), [
-    ("x = Where(c, p, small)", "scores are replaced by -5.0"),
-    ("x = Max(p, two)", "scores are replaced by 2.0"),
-    ("x = Add(p, two)", "the mask is ()"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("x = Where(c, p, small)", "scores are replaced by -5.0"),
+        ("x = Max(p, two)", "scores are replaced by 2.0"),
+        ("x = Add(p, two)", "the mask is ()"),
+    ],
+)
 def test_masks_that_do_not(lines, reason):
     """A fill that does not hide a score, and what is no mask."""
     assert reason in str(mask_reason(scores_of(lines)[1], SHAPE, is_split=True))
 
 
-@pytest.mark.parametrize(("lines", "expected"), [
-    ("x = Where(c, p, low)", False),
-    ("x = Where(c, p, ninf)", True),
-    ("x = Add(p, m)", True),
-    ("a = Add(p, m) x = Max(a, low)", False),
-    ("a = Where(c, zero, low) x = Add(p, a)", False),
-    ("a = Where(c, zero, low) d = Add(p, a) x = Add(d, a)", True),
-    ("r = MatMul(q, k) a = Add(r, zero) d = Mul(p, two) x = Add(d, a)", False),
-    ("r = MatMul(q, k) a = Add(r, m) d = Mul(p, two) x = Add(d, a)", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("x = Where(c, p, low)", False),
+        ("x = Where(c, p, ninf)", True),
+        ("x = Add(p, m)", True),
+        ("a = Add(p, m) x = Max(a, low)", False),
+        ("a = Where(c, zero, low) x = Add(p, a)", False),
+        ("a = Where(c, zero, low) d = Add(p, a) x = Add(d, a)", True),
+        ("r = MatMul(q, k) a = Add(r, zero) d = Mul(p, two) x = Add(d, a)", False),
+        ("r = MatMul(q, k) a = Add(r, m) d = Mul(p, two) x = Add(d, a)", True),
+    ],
+)
 def test_rows_that_may_be_hidden(lines, expected):
     """What may hold -inf: infinite fills, fed masks, sums beyond the finite numbers; not what is raised to a number after."""
     assert may_hide_all(scores_of(lines)[1], frozenset()) is expected
 
 
-@pytest.mark.parametrize(("lines", "hides_all", "made"), [
-    ("x = Add(p, m)", False, []),
-    ("x = Add(p, m)", True, ["ReduceMax", "Equal", "Where"]),
-    ("x = Where(c, p, ninf)", False, []),
-    ("x = Where(c, ninf, p)", False, ["Not"]),
-    ("x = Where(c, p, low)", False, ["Where"]),
-    ("a = Add(p, m) d = Mul(a, two) x = Where(c, low, d)", False, ["Mul", "Where"]),
-    ("a = Where(c, p, low) x = Add(a, m)", False, ["Where", "Add"]),
-    ("a = Add(p, m) x = Max(a, low)", False, ["Max"]),
-    ("x = Max(p, low)", False, []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "hides_all", "made"),
+    [
+        ("x = Add(p, m)", False, []),
+        ("x = Add(p, m)", True, ["ReduceMax", "Equal", "Where"]),
+        ("x = Where(c, p, ninf)", False, []),
+        ("x = Where(c, ninf, p)", False, ["Not"]),
+        ("x = Where(c, p, low)", False, ["Where"]),
+        ("a = Add(p, m) d = Mul(a, two) x = Where(c, low, d)", False, ["Mul", "Where"]),
+        ("a = Where(c, p, low) x = Add(a, m)", False, ["Where", "Add"]),
+        ("a = Add(p, m) x = Max(a, low)", False, ["Max"]),
+        ("x = Max(p, low)", False, []),
+    ],
+)
 def test_inputs(lines, hides_all, made):
     """What is built for each."""
     model, scores = scores_of(lines)

@@ -81,9 +81,12 @@ def test_a_scale_for_each_head():
 
 def test_reshapes_that_split_windows_are_looked_through():
     """The scores meet the mask of their window as five dimensions."""
-    found = read_scores(infer("""graph(q: float[8, 3, 5, 4], k: float[8, 3, 4, 5], m: float[1, 4, 1, 5, 5]) -> (y) {
+    found = read_scores(
+        infer("""graph(q: float[8, 3, 5, 4], k: float[8, 3, 4, 5], m: float[1, 4, 1, 5, 5]) -> (y) {
         f: int64[5] = [-1, 4, 3, 5, 5] g: int64[4] = [-1, 3, 5, 5] p = MatMul(q, k) r = Reshape(p, f) a = Add(r, m)
-        x = Reshape(a, g) y = Softmax(x) }"""), frozenset())  # fmt: skip
+        x = Reshape(a, g) y = Softmax(x) }"""),
+        frozenset(),
+    )
     assert found is not None
     (mask,) = found.parts
     assert isinstance(mask, Added)
@@ -110,14 +113,25 @@ def test_reshapes_that_split_heads_are_looked_through():
     assert mask.rank == 4
 
 
-@pytest.mark.parametrize("lines", [
-    "x = Neg(q)", "p = MatMul(q, k) x = Mul(p, g)", "p = MatMul(q, k) x = Div(two, p)", "p = MatMul(q, k) x = Mul(p, wide)",
-    "p = MatMul(q, k) t = Tanh(p) x = Add(t, m)", "minus: float[] = -1.0 p = MatMul(q, k) a = Add(p, m) x = Mul(a, minus)",
-    "p = MatMul(q, k) a = Add(p, m) t = Tanh(a) x = Mul(t, two)", "p = MatMul(q, k) x = Max(p, m)", "p = MatMul(q, k) x = Max(p)",
-    "p = MatMul(q, k) t = Tanh(p) c = Mul(t, two) x = Mul(c, two)",
-    "p = MatMul(q, k) x = Add(p, p)", "p = MatMul(q, k) x = Add(p, wide)", "p = MatMul(q, k) x = Where(s, p, m)",
-    "p = MatMul(q, k) t: int64[3] = [5, 6, 7] x = Reshape(p, t)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "x = Neg(q)",
+        "p = MatMul(q, k) x = Mul(p, g)",
+        "p = MatMul(q, k) x = Div(two, p)",
+        "p = MatMul(q, k) x = Mul(p, wide)",
+        "p = MatMul(q, k) t = Tanh(p) x = Add(t, m)",
+        "minus: float[] = -1.0 p = MatMul(q, k) a = Add(p, m) x = Mul(a, minus)",
+        "p = MatMul(q, k) a = Add(p, m) t = Tanh(a) x = Mul(t, two)",
+        "p = MatMul(q, k) x = Max(p, m)",
+        "p = MatMul(q, k) x = Max(p)",
+        "p = MatMul(q, k) t = Tanh(p) c = Mul(t, two) x = Mul(c, two)",
+        "p = MatMul(q, k) x = Add(p, p)",
+        "p = MatMul(q, k) x = Add(p, wide)",
+        "p = MatMul(q, k) x = Where(s, p, m)",
+        "p = MatMul(q, k) t: int64[3] = [5, 6, 7] x = Reshape(p, t)",
+    ],
+)
 def test_what_is_no_score(lines):
     """Other operators, other users, scales that are no numbers, caps of masked scores, shapes that grow."""
     assert scores(lines) is None

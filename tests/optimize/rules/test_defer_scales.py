@@ -16,7 +16,7 @@ def text(call="MatMul", bias=False, kind="uint8", c_scale="0.0021", scale="0.07"
     return f"""graph(a: uint8[{a}], b: int8[{b}]) -> ({ends[1]}) {{ s: float[] = {scale} z: uint8[] = 3 r: float[{shape}] = {scales}
         c: int32[3] = [1000, -2000, 30] t: float[] = {c_scale} ys: float[] = 0.9 yz: {kind}[] = 128
         x = DequantizeLinear(a, s, z) w = DequantizeLinear(b, r) {{axis = {axis}}} {"d = DequantizeLinear(c, t)" if bias else ""}
-        p = {call}(x, w{', d' if bias else ''}) {attributes} y = QuantizeLinear(p, ys, yz) {ends[0]} }}"""
+        p = {call}(x, w{", d" if bias else ""}) {attributes} y = QuantizeLinear(p, ys, yz) {ends[0]} }}"""
 
 
 @pytest.mark.parametrize(("call", "bias"), [("MatMul", False), ("Gemm", False), ("Gemm", True), ("Conv", False), ("Conv", True)])
@@ -48,12 +48,17 @@ def test_results_are_those_of_integers():
     np.testing.assert_array_equal(evaluate_model(model, feeds)[0], evaluate_model(integers, feeds)[0])
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"kind": "int16"}, "y is int16"), ({"call": "Conv", "shape": "3", "axis": 1}, "go by output channel"),
-    ({"call": "Gemm", "bias": True, "c_scale": "0.5"}, "not int32 in steps"),
-    ({"call": "Gemm", "attributes": "{alpha = 2.0}"}, "alpha or beta"), ({"scale": "1e-44"}, "the factor would be"),
-    ({"ends": ("v = Neg(p)", "y, v")}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"kind": "int16"}, "y is int16"),
+        ({"call": "Conv", "shape": "3", "axis": 1}, "go by output channel"),
+        ({"call": "Gemm", "bias": True, "c_scale": "0.5"}, "not int32 in steps"),
+        ({"call": "Gemm", "attributes": "{alpha = 2.0}"}, "alpha or beta"),
+        ({"scale": "1e-44"}, "the factor would be"),
+        ({"ends": ("v = Neg(p)", "y, v")}, "no match"),
+    ],
+)
 def test_declines(given, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(DEFER_SCALES, text(**given))

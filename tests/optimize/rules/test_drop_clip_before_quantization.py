@@ -11,10 +11,16 @@ def text(call, kind="uint8", zero=0, outputs="y", more=""):
         n: float[] = 0.0 h: float[] = 6.0 m: float[] = 1.0 a = {call} y = QuantizeLinear(a, s, z) {more} }}"""
 
 
-@pytest.mark.parametrize(("call", "kind", "zero"), [
-    ("Clip(x, n, h)", "uint8", 0), ("Clip(x, n)", "uint8", 0), ("Clip(x, _, h)", "int8", 5), ("Clip(x)", "uint8", 128),
-    ("Clip(x, n, h)", "int8", -128),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "kind", "zero"),
+    [
+        ("Clip(x, n, h)", "uint8", 0),
+        ("Clip(x, n)", "uint8", 0),
+        ("Clip(x, _, h)", "int8", 5),
+        ("Clip(x)", "uint8", 128),
+        ("Clip(x, n, h)", "int8", -128),
+    ],
+)
 def test_clip_goes(call, kind, zero):
     """Its limits are at the ends of the range or beyond."""
     model, fired = apply_rule(DROP_CLIP_BEFORE_QUANTIZATION, text(call, kind, zero))
@@ -30,11 +36,16 @@ def test_relu_goes(kind, zero):
     assert operators(model) == ["QuantizeLinear"]
 
 
-@pytest.mark.parametrize(("call", "given", "reason"), [
-    ("Clip(x, n, m)", {}, "within"), ("Clip(x, n, h)", {"zero": 9}, "within"), ("Clip(x, u, h)", {}, "no match"),
-    ("Clip:6(x) {min = 0.0}", {}, "the limits are attributes"),
-    ("Clip(x, n)", {"outputs": "y, w", "more": "w = Neg(a)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "given", "reason"),
+    [
+        ("Clip(x, n, m)", {}, "within"),
+        ("Clip(x, n, h)", {"zero": 9}, "within"),
+        ("Clip(x, u, h)", {}, "no match"),
+        ("Clip:6(x) {min = 0.0}", {}, "the limits are attributes"),
+        ("Clip(x, n)", {"outputs": "y, w", "more": "w = Neg(a)"}, "no match"),
+    ],
+)
 def test_clip_stays(call, given, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(DROP_CLIP_BEFORE_QUANTIZATION, text(call, **given))

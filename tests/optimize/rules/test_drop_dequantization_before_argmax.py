@@ -19,10 +19,14 @@ def test_fires_with_the_same_places(call):
     assert operators(model) == [call]
 
 
-@pytest.mark.parametrize(("call", "given", "reason"), [
-    ("ArgMax:12", {}, "opset 12"), ("ArgMax", {"scale": "-0.5"}, "above 0"),
-    ("ArgMax", {"kind": "int16"}, "expected int8 or uint8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "given", "reason"),
+    [
+        ("ArgMax:12", {}, "opset 12"),
+        ("ArgMax", {"scale": "-0.5"}, "above 0"),
+        ("ArgMax", {"kind": "int16"}, "expected int8 or uint8"),
+    ],
+)
 def test_declines(call, given, reason):
     """Old opsets, scales that turn the order round, other types."""
     assert reason in declines(DROP_DEQUANTIZATION_BEFORE_ARGMAX, text(call, **given))

@@ -17,10 +17,13 @@ def before(lines=f"{MOVED} y = Reshape(t, three)", axes="one", inputs="x: float[
     return f"graph({inputs}) -> (y) {{ {CONSTANTS} u = Unsqueeze(x, {axes}) {lines} }}"
 
 
-@pytest.mark.parametrize(("lines", "left"), [
-    (f"{MOVED} y = Reshape(t, three)", ["Transpose", "Reshape"]),
-    ("t = Transpose(u) {perm = [0, 2, 1, 3, 4]} y = Reshape(t, three)", ["Reshape"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        (f"{MOVED} y = Reshape(t, three)", ["Transpose", "Reshape"]),
+        ("t = Transpose(u) {perm = [0, 2, 1, 3, 4]} y = Reshape(t, three)", ["Reshape"]),
+    ],
+)
 def test_before(lines, left):
     """The transpose moves what is left, or nothing."""
     model, fired = apply_rule(DROP_ONES_BEFORE_RESHAPE, before(lines), rtol=0)
@@ -44,13 +47,16 @@ def test_before_with_a_computed_shape():
     assert operators(model)[-2:] == ["Transpose", "Reshape"]
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"lines": f"{MOVED} y = Reshape(t, zero)"}, "may copy a dimension"),
-    ({"lines": f"{MOVED} k = Concat(none, last) {{axis = 0}} y = Reshape(t, k)"}, "may copy a dimension"),
-    ({"lines": f"{MOVED} y = Reshape(t, f)", "inputs": "x: float[2, 5, 3, 8], f: int64[2]"}, "may copy a dimension"),
-    ({"axes": "f", "inputs": "x: float[2, 5, 3, 8], f: int64[1]"}, "are not known"),
-    ({"lines": "t = Transpose(u) y = Reshape(t, three)"}, "are not known"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"lines": f"{MOVED} y = Reshape(t, zero)"}, "may copy a dimension"),
+        ({"lines": f"{MOVED} k = Concat(none, last) {{axis = 0}} y = Reshape(t, k)"}, "may copy a dimension"),
+        ({"lines": f"{MOVED} y = Reshape(t, f)", "inputs": "x: float[2, 5, 3, 8], f: int64[2]"}, "may copy a dimension"),
+        ({"axes": "f", "inputs": "x: float[2, 5, 3, 8], f: int64[1]"}, "are not known"),
+        ({"lines": "t = Transpose(u) y = Reshape(t, three)"}, "are not known"),
+    ],
+)
 def test_before_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(DROP_ONES_BEFORE_RESHAPE, before(**options))
@@ -61,10 +67,13 @@ def after(shape="k = Concat(g, last, one) {axis = 0}", axes="last", inputs="x: f
     return f"graph({inputs}) -> (y) {{ {CONSTANTS} {lines} }}"
 
 
-@pytest.mark.parametrize(("shape", "axes"), [
-    ("k = Concat(g, last, one) {axis = 0}", "last"),
-    ("k = Concat(last, one, eight, one) {axis = 0}", "odd"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ("k = Concat(g, last, one) {axis = 0}", "last"),
+        ("k = Concat(last, one, eight, one) {axis = 0}", "odd"),
+    ],
+)
 def test_after(shape, axes):
     """The sizes that go are left out of the shape."""
     model, fired = apply_rule(DROP_ONES_AFTER_RESHAPE, after(shape, axes), symbols=SYMBOLS, rtol=0)
@@ -72,13 +81,16 @@ def test_after(shape, axes):
     assert operators(model)[-2:] == ["Concat", "Reshape"]
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"shape": "k = Concat(none, last, one) {axis = 0}"}, "may copy a dimension"),
-    ({"shape": "k = Concat(g, last, f) {axis = 0}", "inputs": "x: float[b, s, 24], f: int64[1]"}, "may copy a dimension"),
-    ({"axes": "f", "inputs": "x: float[b, s, 24], f: int64[1]"}, "is not known"),
-    ({"shape": "h = Div(g, two) k = Concat(h, last, one) {axis = 0}", "axes": "one"}, "not apart from those that stay"),
-    ({"shape": "h = Gather(s, none) k = Concat(last, h, one) {axis = 0}", "axes": "one"}, "not known to be 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"shape": "k = Concat(none, last, one) {axis = 0}"}, "may copy a dimension"),
+        ({"shape": "k = Concat(g, last, f) {axis = 0}", "inputs": "x: float[b, s, 24], f: int64[1]"}, "may copy a dimension"),
+        ({"axes": "f", "inputs": "x: float[b, s, 24], f: int64[1]"}, "is not known"),
+        ({"shape": "h = Div(g, two) k = Concat(h, last, one) {axis = 0}", "axes": "one"}, "not apart from those that stay"),
+        ({"shape": "h = Gather(s, none) k = Concat(last, h, one) {axis = 0}", "axes": "one"}, "not known to be 1"),
+    ],
+)
 def test_after_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(DROP_ONES_AFTER_RESHAPE, after(**options))

@@ -12,12 +12,15 @@ def text(lines, outputs="y"):
         low: int64[1] = [-3] minus: int64[1] = [-2] d = Neg(b) {lines} }}"""
 
 
-@pytest.mark.parametrize("lines", [
-    "j = Concat(a, d, c) {axis = 1} y = Slice(j, two, five, one)",
-    "j = Concat(a, d, c) {axis = -1} y = Slice(j, two, five, one, one)",
-    "j = Concat(a, d) {axis = 1} y = Slice(j, two, far, one)",
-    "j = Concat(d, a) {axis = 1} y = Slice(j, zero, minus, one)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "j = Concat(a, d, c) {axis = 1} y = Slice(j, two, five, one)",
+        "j = Concat(a, d, c) {axis = -1} y = Slice(j, two, five, one, one)",
+        "j = Concat(a, d) {axis = 1} y = Slice(j, two, far, one)",
+        "j = Concat(d, a) {axis = 1} y = Slice(j, zero, minus, one)",
+    ],
+)
 def test_fires_with_the_same_numbers(lines):
     """A part in the middle, at the end, and at the start with an end counted from behind."""
     model, fired = apply_rule(DROP_SLICE_OF_CONCAT, text(lines))
@@ -33,15 +36,18 @@ def test_concat_with_other_users():
     assert operators(model) == ["Neg", "Concat", "Neg"]
 
 
-@pytest.mark.parametrize(("lines", "reason"), [
-    ("j = Concat(a, d) {axis = 1} y = Slice(j, one, five, one)", "is not one of the parts"),
-    ("j = Concat(c, d) {axis = 1} y = Slice(j, two, five, one)", "is not one of the parts"),
-    ("j = Concat(a, d) {axis = 1} y = Slice(j, two, five, zero)", "another axis"),
-    ("j = Concat(a, d) {axis = 1} y = Slice(j, low, five, one)", "a start from behind"),
-    ("j = Concat(a, c) {axis = 1} y = Slice(j, zero, low, one)", "an end from behind"),
-    ("j = Concat(a, d) {axis = 1} y = Slice(j, zero, two, one, two)", "with steps"),
-    ("j = Concat(a, d) {axis = 1} y = Slice(j, s, two, one)", "no constants"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("j = Concat(a, d) {axis = 1} y = Slice(j, one, five, one)", "is not one of the parts"),
+        ("j = Concat(c, d) {axis = 1} y = Slice(j, two, five, one)", "is not one of the parts"),
+        ("j = Concat(a, d) {axis = 1} y = Slice(j, two, five, zero)", "another axis"),
+        ("j = Concat(a, d) {axis = 1} y = Slice(j, low, five, one)", "a start from behind"),
+        ("j = Concat(a, c) {axis = 1} y = Slice(j, zero, low, one)", "an end from behind"),
+        ("j = Concat(a, d) {axis = 1} y = Slice(j, zero, two, one, two)", "with steps"),
+        ("j = Concat(a, d) {axis = 1} y = Slice(j, s, two, one)", "no constants"),
+    ],
+)
 def test_declines(lines, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(DROP_SLICE_OF_CONCAT, text(lines))

@@ -20,11 +20,17 @@ def text(call="Attention(x, w, b)", attributes="num_heads = 2", kind="float"):
         w: {kind}[6, 24] = ... 1 b: {kind}[24] = ... 2 y = com.microsoft.{call} {{{attributes}}} }}"""
 
 
-@pytest.mark.parametrize(("call", "attributes"), [
-    ("Attention(x, w)", "num_heads = 2"), ("Attention(x, w, b)", "num_heads = 4, scale = 0.5"),
-    ("Attention(x, w, b, _, _, a)", "num_heads = 2"), ("Attention(x, w, b, m, _, a)", "num_heads = 2, mask_filter_value = -9.0"),
-    ("Attention(x, w, b)", "num_heads = 2, unidirectional = 1"), ("Attention(x, w, b, m)", "num_heads = 2, unidirectional = 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "attributes"),
+    [
+        ("Attention(x, w)", "num_heads = 2"),
+        ("Attention(x, w, b)", "num_heads = 4, scale = 0.5"),
+        ("Attention(x, w, b, _, _, a)", "num_heads = 2"),
+        ("Attention(x, w, b, m, _, a)", "num_heads = 2, mask_filter_value = -9.0"),
+        ("Attention(x, w, b)", "num_heads = 2, unidirectional = 1"),
+        ("Attention(x, w, b, m)", "num_heads = 2, unidirectional = 1"),
+    ],
+)
 def test_fires_with_the_same_numbers(call, attributes):
     """With and without bias, a scale of its own, what is added to the scores, causal."""
     model, fired = apply_rule(EXPAND_ATTENTION, text(call, attributes), symbols=SYMBOLS)
@@ -45,15 +51,18 @@ def test_masks(mask):
     np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"call": "Attention(x, u, b)"}, "no match"),
-    ({"attributes": "num_heads = 2, do_rotary = 1"}, "no match"),
-    ({"call": "Attention(x, w, b, _, _, a)", "attributes": "num_heads = 2, unidirectional = 1"}, "it is causal"),
-    ({"call": "Attention(x, w, b, _, _, o)"}, "what is added to the scores is"),
-    ({"attributes": "num_heads = 2, qkv_hidden_sizes = [8, 8, 8]"}, "not of one size"),
-    ({"call": "Attention(x, w, b, o)"}, "the mask is (n, s, s)"),
-    ({"kind": "double"}, "expected float or float16"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"call": "Attention(x, u, b)"}, "no match"),
+        ({"attributes": "num_heads = 2, do_rotary = 1"}, "no match"),
+        ({"call": "Attention(x, w, b, _, _, a)", "attributes": "num_heads = 2, unidirectional = 1"}, "it is causal"),
+        ({"call": "Attention(x, w, b, _, _, o)"}, "what is added to the scores is"),
+        ({"attributes": "num_heads = 2, qkv_hidden_sizes = [8, 8, 8]"}, "not of one size"),
+        ({"call": "Attention(x, w, b, o)"}, "the mask is (n, s, s)"),
+        ({"kind": "double"}, "expected float or float16"),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(EXPAND_ATTENTION, text(**options))

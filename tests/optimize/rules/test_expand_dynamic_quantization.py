@@ -17,9 +17,15 @@ def test_fires_with_the_same_integers():
     assert "DynamicQuantizeLinear" not in operators(model)
 
 
-@pytest.mark.parametrize("numbers", [
-    [0.0] * 5, [1.0, 2.0, 3.0, 4.0, 5.0], [-5.0, -1.0, -2.0, -3.0, -1.5], [1e-3, -1e3, 7.0, 0.0, 1e3],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [0.0] * 5,
+        [1.0, 2.0, 3.0, 4.0, 5.0],
+        [-5.0, -1.0, -2.0, -3.0, -1.5],
+        [1e-3, -1e3, 7.0, 0.0, 1e3],
+    ],
+)
 def test_ranges(numbers):
     """Of zeros, and on one side of zero."""
     model, _ = apply_rule(EXPAND_DYNAMIC_QUANTIZATION, TEXT, compare=False)

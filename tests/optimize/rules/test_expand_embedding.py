@@ -15,9 +15,16 @@ def text(inputs, outputs="y", kind="float", ids="n, 3"):
 
 
 @pytest.mark.parametrize("opset", ["11", "17", "21"])
-@pytest.mark.parametrize("inputs", [
-    "i, k, w, p, t, g, b", "i, _, w, p, _, g, b", "i, k, w, p, t, g, b, _, o", "i, k, w, p, t, g, b, m", "i, k, w, p, _, g, b",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        "i, k, w, p, t, g, b",
+        "i, _, w, p, _, g, b",
+        "i, k, w, p, t, g, b, _, o",
+        "i, k, w, p, t, g, b, m",
+        "i, k, w, p, _, g, b",
+    ],
+)
 def test_fires_with_the_same_numbers(inputs, opset):
     """With segments and without, with positions of each id and counted ones."""
     model, fired = apply_rule(EXPAND_EMBEDDING, text(inputs), opset=f"{opset}, com.microsoft 1")
@@ -33,9 +40,14 @@ def test_counts_of_the_mask(mask):
     assert "EmbedLayerNormalization" not in operators(model)
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"kind": "float16"}, "expected float"), ({"outputs": "y, c, s"}, "no match"), ({"outputs": "y, c"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"kind": "float16"}, "expected float"),
+        ({"outputs": "y, c, s"}, "no match"),
+        ({"outputs": "y, c"}, "no match"),
+    ],
+)
 def test_declines(given, reason):
     """Other types; outputs of which it knows nothing."""
     assert reason in declines(EXPAND_EMBEDDING, text("i, k, w, p, t, g, b", **given), opset=OPSET)

@@ -11,10 +11,17 @@ def text(call, kind="float"):
         graph(x: {kind}[n, 5], b: {kind}[5]) -> (y) {{ y = com.microsoft.{call} }}"""
 
 
-@pytest.mark.parametrize(("call", "made"), [
-    ("BiasGelu(x, b)", ["Add", "Gelu"]), ("Gelu(x)", ["Gelu"]), ("FastGelu(x)", ["Gelu"]), ("FastGelu(x, b)", ["Add", "Gelu"]),
-    ("QuickGelu(x)", ["Swish"]), ("QuickGelu(x) {alpha = 1.5}", ["Swish"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "made"),
+    [
+        ("BiasGelu(x, b)", ["Add", "Gelu"]),
+        ("Gelu(x)", ["Gelu"]),
+        ("FastGelu(x)", ["Gelu"]),
+        ("FastGelu(x, b)", ["Add", "Gelu"]),
+        ("QuickGelu(x)", ["Swish"]),
+        ("QuickGelu(x) {alpha = 1.5}", ["Swish"]),
+    ],
+)
 def test_fires_with_the_same_numbers(call, made):
     """Each has its operator in ai.onnx."""
     model, fired = apply_rule(EXPAND_GELUS, text(call))

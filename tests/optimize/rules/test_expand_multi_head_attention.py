@@ -48,9 +48,13 @@ def test_causal():
     assert fired == 1
 
 
-@pytest.mark.parametrize(("result", "behind", "hidden"), [
-    ("y", "", np.nan), ("z", "i = IsNaN(y) z = Where(i, zero, y)", 0.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("result", "behind", "hidden"),
+    [
+        ("y", "", np.nan),
+        ("z", "i = IsNaN(y) z = Where(i, zero, y)", 0.0),
+    ],
+)
 def test_queries_that_see_no_key(result, behind, hidden):
     """They are NaN, or zeros by a guard behind, which is no longer needed then."""
     body = text("q, k, v, _, _, a", results=result, behind=behind)
@@ -66,16 +70,21 @@ def test_queries_that_see_no_key(result, behind, hidden):
     np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"inputs": "q, k, v, u"}, "no match"), ({"kind": "double"}, "expected float or float16"),
-    ({"inputs": "q, kh, v"}, "lie as the values do"),
-    ({"attributes": "num_heads = 2, unidirectional = 1"}, "it is causal"),
-    ({"inputs": "q, ks, ks, _, _, ap", "attributes": "num_heads = 2, unidirectional = 1"}, "it is causal, and what"),
-    ({"inputs": "q, ks, ks, _, _, _, pk, pv", "attributes": "num_heads = 2, unidirectional = 1"}, "it is causal"),
-    ({"inputs": "q, k, v, _, l"}, "what hides keys is (n,)"), ({"inputs": "q, k, v, _, _, _, pk"}, "former keys or former values"),
-    ({"inputs": "q, k, v", "results": "y, yk"}, "no match"),
-    ({"inputs": "q, k, v, _, _, a", "results": "i", "behind": "i = IsNaN(y)"}, "it has a guard"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"inputs": "q, k, v, u"}, "no match"),
+        ({"kind": "double"}, "expected float or float16"),
+        ({"inputs": "q, kh, v"}, "lie as the values do"),
+        ({"attributes": "num_heads = 2, unidirectional = 1"}, "it is causal"),
+        ({"inputs": "q, ks, ks, _, _, ap", "attributes": "num_heads = 2, unidirectional = 1"}, "it is causal, and what"),
+        ({"inputs": "q, ks, ks, _, _, _, pk, pv", "attributes": "num_heads = 2, unidirectional = 1"}, "it is causal"),
+        ({"inputs": "q, k, v, _, l"}, "what hides keys is (n,)"),
+        ({"inputs": "q, k, v, _, _, _, pk"}, "former keys or former values"),
+        ({"inputs": "q, k, v", "results": "y, yk"}, "no match"),
+        ({"inputs": "q, k, v, _, _, a", "results": "i", "behind": "i = IsNaN(y)"}, "it has a guard"),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(EXPAND_MULTI_HEAD_ATTENTION, text(**options))

@@ -22,15 +22,18 @@ def text(call, outputs="y", kind="float"):
         d: {kind}[4] = ... 5 {outputs} = com.microsoft.{call} }}"""
 
 
-@pytest.mark.parametrize(("rule", "call", "outputs", "made"), [
-    (EXPAND_NBITS_MLP, f"MatMulNBitsMlp(x, _, _, a, s, _, b, s) {MLP}", "y", ["MatMulNBits", "Swish", "MatMulNBits", "Mul"]),
-    (EXPAND_NBITS_MLP, f"MatMulNBitsMlp(x, _, g, a, s, d, b, s, d) {MLP}", "y", ["RMSNormalization"]),
-    (EXPAND_NBITS_MLP, f"MatMulNBitsMlp(x, r, g, a, s, _, b, s) {MLP}", "y", ["Add", "RMSNormalization"]),
-    (EXPAND_NBITS_MLP_SUM, f"MatMulNBitsMlp(x, r, g, a, s, _, b, s) {MLP}", "y, z", ["Add", "RMSNormalization"]),
-    (EXPAND_NBITS_QKV, f"MatMulNBitsQkv(x, _, g, a, s, _, c, t, _, c, t) {QKV}", "q, k, v", ["RMSNormalization"]),
-    (EXPAND_NBITS_QKV, f"MatMulNBitsQkv(x, r, g, a, s, d, c, t, _, c, t) {QKV}", "q, k, v", ["Add", "RMSNormalization"]),
-    (EXPAND_NBITS_QKV_SUM, f"MatMulNBitsQkv(x, r, g, a, s, d, c, t, _, c, t) {QKV}", "q, k, v, z", ["Add", "RMSNormalization"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rule", "call", "outputs", "made"),
+    [
+        (EXPAND_NBITS_MLP, f"MatMulNBitsMlp(x, _, _, a, s, _, b, s) {MLP}", "y", ["MatMulNBits", "Swish", "MatMulNBits", "Mul"]),
+        (EXPAND_NBITS_MLP, f"MatMulNBitsMlp(x, _, g, a, s, d, b, s, d) {MLP}", "y", ["RMSNormalization"]),
+        (EXPAND_NBITS_MLP, f"MatMulNBitsMlp(x, r, g, a, s, _, b, s) {MLP}", "y", ["Add", "RMSNormalization"]),
+        (EXPAND_NBITS_MLP_SUM, f"MatMulNBitsMlp(x, r, g, a, s, _, b, s) {MLP}", "y, z", ["Add", "RMSNormalization"]),
+        (EXPAND_NBITS_QKV, f"MatMulNBitsQkv(x, _, g, a, s, _, c, t, _, c, t) {QKV}", "q, k, v", ["RMSNormalization"]),
+        (EXPAND_NBITS_QKV, f"MatMulNBitsQkv(x, r, g, a, s, d, c, t, _, c, t) {QKV}", "q, k, v", ["Add", "RMSNormalization"]),
+        (EXPAND_NBITS_QKV_SUM, f"MatMulNBitsQkv(x, r, g, a, s, d, c, t, _, c, t) {QKV}", "q, k, v, z", ["Add", "RMSNormalization"]),
+    ],
+)
 def test_fires_with_the_same_numbers(rule, call, outputs, made):
     """With and without biases, a residual, a normalization, and the sum."""
     model, fired = apply_rule(rule, text(call, outputs), opset=OPSET)
@@ -38,11 +41,14 @@ def test_fires_with_the_same_numbers(rule, call, outputs, made):
     assert set(made) <= set(operators(model)) <= {"Add", "MatMulNBits", "Mul", "RMSNormalization", "Swish"}
 
 
-@pytest.mark.parametrize(("call", "outputs", "kind", "reason"), [
-    ("MatMulNBitsMlp(x, _, g, a, s, _, b, s) " + MLP.replace("silu", "gelu"), "y", "float", "the activation is"),
-    (f"MatMulNBitsMlp(x, _, g, a, s, _, b, s) {MLP}", "y", "float16", "another type than float"),
-    (f"MatMulNBitsMlp(x, r, g, a, s, _, b, s) {MLP}", "y, z", "float", "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "outputs", "kind", "reason"),
+    [
+        ("MatMulNBitsMlp(x, _, g, a, s, _, b, s) " + MLP.replace("silu", "gelu"), "y", "float", "the activation is"),
+        (f"MatMulNBitsMlp(x, _, g, a, s, _, b, s) {MLP}", "y", "float16", "another type than float"),
+        (f"MatMulNBitsMlp(x, r, g, a, s, _, b, s) {MLP}", "y, z", "float", "no match"),
+    ],
+)
 def test_declines(call, outputs, kind, reason):
     """Other activations, other types, a sum that is used."""
     assert reason in declines(EXPAND_NBITS_MLP, text(call, outputs, kind), opset=OPSET)

@@ -19,9 +19,16 @@ def text(x="h", ids="p", attributes="", kind="float"):
         c: {kind}[9, 4] = ... 1 n: {kind}[9, 4] = ... 2 y = com.microsoft.RotaryEmbedding({x}, {ids}, c, n) {{{attributes}}} }}"""
 
 
-@pytest.mark.parametrize(("x", "attributes"), [
-    ("h", ""), ("x", "num_heads = 3"), ("x", ""), ("h", "interleaved = 1"), ("x", "num_heads = 2, rotary_embedding_dim = 8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("x", "attributes"),
+    [
+        ("h", ""),
+        ("x", "num_heads = 3"),
+        ("x", ""),
+        ("h", "interleaved = 1"),
+        ("x", "num_heads = 2, rotary_embedding_dim = 8"),
+    ],
+)
 @pytest.mark.parametrize("ids", ["p", "f"])
 def test_fires_with_the_same_numbers(x, attributes, ids):
     """Heads apart or packed, pairs side by side, a part of each head; a position for each, or the first."""
@@ -34,10 +41,15 @@ def test_fires_with_the_same_numbers(x, attributes, ids):
     np.testing.assert_allclose(evaluate_model(after, feeds)[0], evaluate_model(before, feeds)[0], rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"attributes": "scale = 2.0"}, "no match"), ({"attributes": "is_packed_batching = 1"}, "no match"),
-    ({"ids": "o"}, "expected a position for each"), ({"kind": "double"}, "expected float or float16"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"attributes": "scale = 2.0"}, "no match"),
+        ({"attributes": "is_packed_batching = 1"}, "no match"),
+        ({"ids": "o"}, "expected a position for each"),
+        ({"kind": "double"}, "expected float or float16"),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(EXPAND_ROTARY_EMBEDDING, text(**options))

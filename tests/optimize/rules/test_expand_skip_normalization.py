@@ -16,13 +16,16 @@ def text(call, outputs="y", kind="float"):
         -> ({outputs}) {{ {outputs if outputs == "y" else "y, _, _, s"} = com.microsoft.{call} }}"""
 
 
-@pytest.mark.parametrize(("call", "made"), [
-    ("SkipLayerNormalization(x, r, g)", ["Add", "LayerNormalization"]),
-    ("SkipLayerNormalization(x, q, g, b) {epsilon = 0.1}", ["Add", "LayerNormalization"]),
-    ("SkipLayerNormalization(x, r, g, b, c)", ["Add", "Add", "LayerNormalization"]),
-    ("SkipSimplifiedLayerNormalization(x, r, g)", ["Add", "RMSNormalization"]),
-    ("SkipSimplifiedLayerNormalization(x, r, g, c) {epsilon = 0.1}", ["Add", "Add", "RMSNormalization"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "made"),
+    [
+        ("SkipLayerNormalization(x, r, g)", ["Add", "LayerNormalization"]),
+        ("SkipLayerNormalization(x, q, g, b) {epsilon = 0.1}", ["Add", "LayerNormalization"]),
+        ("SkipLayerNormalization(x, r, g, b, c)", ["Add", "Add", "LayerNormalization"]),
+        ("SkipSimplifiedLayerNormalization(x, r, g)", ["Add", "RMSNormalization"]),
+        ("SkipSimplifiedLayerNormalization(x, r, g, c) {epsilon = 0.1}", ["Add", "Add", "RMSNormalization"]),
+    ],
+)
 def test_fires_with_the_same_numbers(call, made):
     """With and without what is added, and what is added to the result."""
     model, fired = apply_rule(EXPAND_SKIP_NORMALIZATION, text(call))
@@ -30,10 +33,13 @@ def test_fires_with_the_same_numbers(call, made):
     assert operators(model) == made
 
 
-@pytest.mark.parametrize(("rule", "call"), [
-    (EXPAND_SKIP_LAYER_NORM_SUM, "SkipLayerNormalization(x, r, g, b, c)"),
-    (EXPAND_SKIP_RMS_NORM_SUM, "SkipSimplifiedLayerNormalization(x, r, g)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rule", "call"),
+    [
+        (EXPAND_SKIP_LAYER_NORM_SUM, "SkipLayerNormalization(x, r, g, b, c)"),
+        (EXPAND_SKIP_RMS_NORM_SUM, "SkipSimplifiedLayerNormalization(x, r, g)"),
+    ],
+)
 def test_the_sum_is_a_result_too(rule, call):
     """Residuals of the next layer read it."""
     model, fired = apply_rule(rule, text(call, "y, s"))

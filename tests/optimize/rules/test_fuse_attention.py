@@ -21,8 +21,12 @@ def graph(lines, inputs=HEADS, outputs="y", constants=""):
     return f"graph({inputs}) -> ({outputs}) {{ {CONSTANTS} {constants} {lines} }}"
 
 
-def attention(scores="p = MatMul(q, kt) x = Mul(p, c)", keys="kt = Transpose(k) {perm = [0, 1, 3, 2]}",
-              after="w = Softmax(x) {axis = -1}", **options):  # fmt: skip
+def attention(
+    scores="p = MatMul(q, kt) x = Mul(p, c)",
+    keys="kt = Transpose(k) {perm = [0, 1, 3, 2]}",
+    after="w = Softmax(x) {axis = -1}",
+    **options,
+):
     return graph(f"{keys} {scores} {after} y = MatMul(w, v)", **options)
 
 
@@ -56,15 +60,18 @@ def test_version_is_that_which_brought_the_operator():
 
 
 @pytest.mark.parametrize("guard", [False, True])
-@pytest.mark.parametrize(("declared", "lines"), [
-    ("m: bool[b, 1, s, t]", "a = Where(m, z, low) x = Add(p, a)"),
-    ("m: bool[b, 3, s, t]", "a = Where(m, z, low) x = Add(a, p)"),
-    ("m: bool[s, t]", "a = Where(m, z, low) x = Add(p, a)"),
-    ("m: bool[b, 1, 1, t]", "a = Where(m, z, low) x = Add(p, a)"),
-    ("m: int64[b, 1, 1, t]", "f = Cast(m) {to = 1} d = Sub(one, f) a = Mul(d, small) x = Add(p, a)"),
-    ("m: bool[b, 1, s, t]", "x = Where(m, p, low)"),
-    ("m: bool[b, 1, s, t]", "x = Where(m, low, p)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("declared", "lines"),
+    [
+        ("m: bool[b, 1, s, t]", "a = Where(m, z, low) x = Add(p, a)"),
+        ("m: bool[b, 3, s, t]", "a = Where(m, z, low) x = Add(a, p)"),
+        ("m: bool[s, t]", "a = Where(m, z, low) x = Add(p, a)"),
+        ("m: bool[b, 1, 1, t]", "a = Where(m, z, low) x = Add(p, a)"),
+        ("m: int64[b, 1, 1, t]", "f = Cast(m) {to = 1} d = Sub(one, f) a = Mul(d, small) x = Add(p, a)"),
+        ("m: bool[b, 1, s, t]", "x = Where(m, p, low)"),
+        ("m: bool[b, 1, s, t]", "x = Where(m, low, p)"),
+    ],
+)
 def test_masks_without_infinity(declared, lines, guard):
     """Masks that are bounded below join, whether a guard follows or not, also where they hide all keys."""
     after = "u = Softmax(x) {axis = -1} n = IsNaN(u) w = Where(n, z, u)" if guard else "w = Softmax(x) {axis = -1}"
@@ -93,8 +100,12 @@ def test_guarded_infinite_masks(lines):
     seen[0, 0, 2] = False
     if "Where(m, ninf" in lines:
         seen = ~seen
-    feeds = {"q": rng.standard_normal((2, 3, 5, 8)), "k": rng.standard_normal((2, 3, 7, 8)), "v": rng.standard_normal((2, 3, 7, 4)),
-             "g": np.where(seen, 0.5, -np.inf)}  # fmt: skip
+    feeds = {
+        "q": rng.standard_normal((2, 3, 5, 8)),
+        "k": rng.standard_normal((2, 3, 7, 8)),
+        "v": rng.standard_normal((2, 3, 7, 4)),
+        "g": np.where(seen, 0.5, -np.inf),
+    }
     given = {name: array.astype(np.float32) for name, array in feeds.items()} | {"m": seen}
     with np.errstate(invalid="ignore"):
         (old,), (new,) = evaluate_model(before, given), evaluate_model(after, given)
@@ -206,12 +217,16 @@ def test_subtracted_masks():
 
 
 TURNED = {
-    "queries last, weights turned": ("p = MatMul(k, qt) {} w = Softmax(x) {{axis = 2}} u = Transpose(w) {{perm = [0, 1, 3, 2]}}"
-                                     " y = MatMul(u, v)", "[b, 1, t, s]"),
+    "queries last, weights turned": (
+        "p = MatMul(k, qt) {} w = Softmax(x) {{axis = 2}} u = Transpose(w) {{perm = [0, 1, 3, 2]}} y = MatMul(u, v)",
+        "[b, 1, t, s]",
+    ),
     "queries last, values first": ("p = MatMul(k, qt) {} w = Softmax(x) {{axis = 2}} y = MatMul(vt, w)", "[b, 1, t, 1]"),
-    "weights turned, values first": ("p = MatMul(q, kt) {} w = Softmax(x) {{axis = 3}} u = Transpose(w) {{perm = [0, 1, 3, 2]}}"
-                                     " y = MatMul(vt, u)", "[b, 1, s, t]"),
-}  # fmt: skip
+    "weights turned, values first": (
+        "p = MatMul(q, kt) {} w = Softmax(x) {{axis = 3}} u = Transpose(w) {{perm = [0, 1, 3, 2]}} y = MatMul(vt, u)",
+        "[b, 1, s, t]",
+    ),
+}
 
 
 @pytest.mark.parametrize("masked", ["x = Mul(p, c)", "d = Mul(p, c) x = Add(d, m)"])
@@ -226,12 +241,17 @@ def test_turned_products(lines, mask, masked):
     assert not {"MatMul", "Softmax"} & set(operators(model))
 
 
-@pytest.mark.parametrize(("lines", "reason"), [
-    ("p = MatMul(k, qt) w = Softmax(p) {axis = 3} u = Transpose(w) {perm = [0, 1, 3, 2]} y = MatMul(u, v)", "along the keys"),
-    ("p = MatMul(k, qt) w = Softmax(p) {axis = 2} u = Transpose(w) {perm = [1, 0, 3, 2]} y = MatMul(u, v)", "no match"),
-    ("p = MatMul(k, qt) x = Add(p, n) w = Softmax(x) {axis = 2} u = Transpose(w) {perm = [0, 1, 3, 2]} y = MatMul(u, v)",
-     "the mask is (s,)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("p = MatMul(k, qt) w = Softmax(p) {axis = 3} u = Transpose(w) {perm = [0, 1, 3, 2]} y = MatMul(u, v)", "along the keys"),
+        ("p = MatMul(k, qt) w = Softmax(p) {axis = 2} u = Transpose(w) {perm = [1, 0, 3, 2]} y = MatMul(u, v)", "no match"),
+        (
+            "p = MatMul(k, qt) x = Add(p, n) w = Softmax(x) {axis = 2} u = Transpose(w) {perm = [0, 1, 3, 2]} y = MatMul(u, v)",
+            "the mask is (s,)",
+        ),
+    ],
+)
 def test_turned_products_decline(lines, reason):
     """A softmax along the queries, another transpose, a mask of queries alone."""
     inputs = "qt: float[b, 3, 8, s], k: float[b, 3, t, 8], v: float[b, 3, t, 4], n: float[s]"
@@ -244,8 +264,11 @@ def test_windows_beside_batches(transposed):
     after = "u = MatMul(w, v) y = Neg(u)" if not transposed else "u = MatMul(w, v) y = Transpose(u) {perm = [0, 1, 3, 2, 4]}"
     before = "v = Transpose(vs) {perm = [0, 1, 3, 2, 4]} q = Transpose(qs) {perm = [0, 1, 3, 2, 4]}"
     inputs = "qs: float[b, 4, 5, 3, 8], ks: float[b, 4, 7, 3, 8], vs: float[b, 4, 7, 3, 4]"
-    text = graph(f"""{before} kt = Transpose(ks) {{perm = [0, 1, 3, 4, 2]}} p = MatMul(q, kt) x = Mul(p, c)
-        w = Softmax(x) {{axis = 4}} {after}""", inputs=inputs)
+    text = graph(
+        f"""{before} kt = Transpose(ks) {{perm = [0, 1, 3, 4, 2]}} p = MatMul(q, kt) x = Mul(p, c)
+        w = Softmax(x) {{axis = 4}} {after}""",
+        inputs=inputs,
+    )
     model, fired = apply_rule(FUSE_ATTENTION, text, symbols=SYMBOLS)
     assert fired == 1
     (node,) = (node for node in model.graph if node.op_type == "Attention")
@@ -254,8 +277,10 @@ def test_windows_beside_batches(transposed):
 
 def test_windows_of_unknown_number_stay():
     """The dimensions behind the batch must be known, so that they can be split again."""
-    text = graph("kt = Transpose(k) {perm = [0, 1, 2, 4, 3]} p = MatMul(q, kt) w = Softmax(p) {axis = 4} y = MatMul(w, v)",
-                 inputs="q: float[b, n, 3, 5, 8], k: float[b, n, 3, 7, 8], v: float[b, n, 3, 7, 4]")  # fmt: skip
+    text = graph(
+        "kt = Transpose(k) {perm = [0, 1, 2, 4, 3]} p = MatMul(q, kt) w = Softmax(p) {axis = 4} y = MatMul(w, v)",
+        inputs="q: float[b, n, 3, 5, 8], k: float[b, n, 3, 7, 8], v: float[b, n, 3, 7, 4]",
+    )
     assert "joined in some" in declines(FUSE_ATTENTION, text)
 
 
@@ -297,11 +322,14 @@ WINDOWS = """five: int64[5] = [-1, 4, 3, 5, 5] four: int64[4] = [-1, 3, 5, 5] bi
 WINDOWED = "q: float[8, 3, 5, 4], k: float[8, 3, 5, 4], v: float[8, 3, 5, 2], g: float[8, 3, 5, 5], u: bool[1, 4, 1, 5, 5]"
 
 
-@pytest.mark.parametrize("lines", [
-    "p = MatMul(q, kt) a = Add(p, bias) w5 = Reshape(a, five) m = Add(w5, shift) x = Reshape(m, four)",
-    "p = MatMul(q, kt) w5 = Reshape(p, five) m = Add(each, w5) a = Reshape(m, four) x = Add(a, wide)",
-    "p = MatMul(q, kt) w5 = Reshape(p, five) m = Where(u, w5, low) x = Reshape(m, four)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "p = MatMul(q, kt) a = Add(p, bias) w5 = Reshape(a, five) m = Add(w5, shift) x = Reshape(m, four)",
+        "p = MatMul(q, kt) w5 = Reshape(p, five) m = Add(each, w5) a = Reshape(m, four) x = Add(a, wide)",
+        "p = MatMul(q, kt) w5 = Reshape(p, five) m = Where(u, w5, low) x = Reshape(m, four)",
+    ],
+)
 def test_windows_are_more_heads(lines):
     """Windows that masks tell apart, as shifted ones, are more heads of one mask."""
     text = attention(lines, inputs=WINDOWED, constants=WINDOWS)
@@ -341,13 +369,16 @@ def test_softcap():
     assert (node.get("scale"), node.get("softcap")) == (pytest.approx(0.3535), pytest.approx(2.83))
 
 
-@pytest.mark.parametrize("lines", [
-    "p = MatMul(q, kt) a = Add(p, g) x = Add(m, a)",
-    "p = MatMul(q, kt) a = Add(p, g) d = Add(m, a) x = Mul(d, c)",
-    "p = MatMul(q, kt) a = Where(s, p, low) x = Add(m, a)",
-    "p = MatMul(q, kt) a = Add(p, g) x = Where(s, low, a)",
-    "p = MatMul(q, kt) a = Add(p, g) x = Max(a, low)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "p = MatMul(q, kt) a = Add(p, g) x = Add(m, a)",
+        "p = MatMul(q, kt) a = Add(p, g) d = Add(m, a) x = Mul(d, c)",
+        "p = MatMul(q, kt) a = Where(s, p, low) x = Add(m, a)",
+        "p = MatMul(q, kt) a = Add(p, g) x = Where(s, low, a)",
+        "p = MatMul(q, kt) a = Add(p, g) x = Max(a, low)",
+    ],
+)
 def test_several_masks_are_one(lines):
     """Position biases and masks, added or filled one after the other, are one tensor for Attention."""
     inputs = f"{HEADS}, g: float[1, 3, s, t], m: float[b, 1, 1, t], s: bool[s, t]"
@@ -366,8 +397,12 @@ def test_infinite_masks_without_guard(lines):
     rng = np.random.default_rng(5)
     seen = rng.random((2, 1, 5, 7)) > 0.5
     seen[..., 0], seen[0, 0, 2] = True, False
-    feeds = {"q": rng.standard_normal((2, 3, 5, 8)), "k": rng.standard_normal((2, 3, 7, 8)), "v": rng.standard_normal((2, 3, 7, 4)),
-             "g": np.where(seen, 0.5, -np.inf)}  # fmt: skip
+    feeds = {
+        "q": rng.standard_normal((2, 3, 5, 8)),
+        "k": rng.standard_normal((2, 3, 7, 8)),
+        "v": rng.standard_normal((2, 3, 7, 4)),
+        "g": np.where(seen, 0.5, -np.inf),
+    }
     given = {name: array.astype(np.float32) for name, array in feeds.items()} | {"s": seen}
     with np.errstate(invalid="ignore"):
         (old,), (new,) = evaluate_model(before, given), evaluate_model(after, given)
@@ -375,24 +410,36 @@ def test_infinite_masks_without_guard(lines):
     np.testing.assert_allclose(new, old, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"after": "w = Softmax(x) {axis = 2}"}, "the softmax does not go along the keys"),
-    ({"scores": "x = MatMul(q, kt)", "outputs": "y, x"}, "not a scaled and masked product with no other users"),
-    ({"scores": "p = MatMul(q, kt) x = Mul(p, g)", "inputs": f"{HEADS}, g: float[1]"}, "not a scaled and masked product"),
-    ({"scores": "p = MatMul(q, kt) a = Add(p, z) d = Mul(a, c) x = Add(d, z)"}, "the mask is ()"),
-    ({"scores": "p = MatMul(q, kt) x = Max(p, c)"}, "scores are replaced by 0.35"),
-    ({"scores": "p = MatMul(q, kt) x = Sub(p, c)"}, "the mask is ()"),
-    ({"scores": "p = MatMul(q, kt) x = Sub(c, p)"}, "not a scaled and masked product"),
-    ({"scores": "p = MatMul(q, kt) x = Mul(p, z)"}, "not a scaled and masked product"),
-    ({"inputs": HEADS.replace("v: float[b, 3, t, 4]", "v: float[c, 3, t, 4]")}, "do not fit, or only for some sizes"),
-    ({"inputs": HEADS.replace("k: float[b, 3, t, 8]", "k: float[1, 3, t, 8]")}, "do not fit, or only for some sizes"),
-    ({"scores": "p = MatMul(q, kt) x = Where(g, p, small)", "inputs": f"{HEADS}, g: bool[b, 1, s, t]"},
-     "scores are replaced by -10000.0"),
-    ({"scores": "p = MatMul(q, kt) a = Where(g, z, small) x = Add(p, a)", "inputs": f"{HEADS}, g: bool[b, 1, s, 1]"},
-     "the mask is"),
-    ({"scores": "p = MatMul(q, kt) a = Where(g, z, small) x = Add(p, a)", "inputs": f"{HEADS.replace('s', '1')}, g: bool[u, t]"},
-     "not a scaled"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"after": "w = Softmax(x) {axis = 2}"}, "the softmax does not go along the keys"),
+        ({"scores": "x = MatMul(q, kt)", "outputs": "y, x"}, "not a scaled and masked product with no other users"),
+        ({"scores": "p = MatMul(q, kt) x = Mul(p, g)", "inputs": f"{HEADS}, g: float[1]"}, "not a scaled and masked product"),
+        ({"scores": "p = MatMul(q, kt) a = Add(p, z) d = Mul(a, c) x = Add(d, z)"}, "the mask is ()"),
+        ({"scores": "p = MatMul(q, kt) x = Max(p, c)"}, "scores are replaced by 0.35"),
+        ({"scores": "p = MatMul(q, kt) x = Sub(p, c)"}, "the mask is ()"),
+        ({"scores": "p = MatMul(q, kt) x = Sub(c, p)"}, "not a scaled and masked product"),
+        ({"scores": "p = MatMul(q, kt) x = Mul(p, z)"}, "not a scaled and masked product"),
+        ({"inputs": HEADS.replace("v: float[b, 3, t, 4]", "v: float[c, 3, t, 4]")}, "do not fit, or only for some sizes"),
+        ({"inputs": HEADS.replace("k: float[b, 3, t, 8]", "k: float[1, 3, t, 8]")}, "do not fit, or only for some sizes"),
+        (
+            {"scores": "p = MatMul(q, kt) x = Where(g, p, small)", "inputs": f"{HEADS}, g: bool[b, 1, s, t]"},
+            "scores are replaced by -10000.0",
+        ),
+        (
+            {"scores": "p = MatMul(q, kt) a = Where(g, z, small) x = Add(p, a)", "inputs": f"{HEADS}, g: bool[b, 1, s, 1]"},
+            "the mask is",
+        ),
+        (
+            {
+                "scores": "p = MatMul(q, kt) a = Where(g, z, small) x = Add(p, a)",
+                "inputs": f"{HEADS.replace('s', '1')}, g: bool[u, t]",
+            },
+            "not a scaled",
+        ),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_ATTENTION, attention(**options))

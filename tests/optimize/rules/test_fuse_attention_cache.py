@@ -31,13 +31,19 @@ def test_lengths_of_other_names():
     assert operators(model) == ["Attention"]
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"attention": "Attention(q, K, V) {is_causal = 1}"}, "no match"),
-    ({"keys": "Concat(pk, k) {axis = 1}"}, "no match"),
-    ({"keys": "Concat(o, k) {axis = 2}"}, "differ in more than length"),
-    ({"keys": "Concat(t, k) {axis = 2}", "values": "Concat(l, v) {axis = 2}"}, "the lengths of keys and values differ"),
-    ({"values": "Concat(pv, v) {axis = 2} r = Shape(K) n = ConstantOfShape(r)", "attention": "Attention(q, K, V, n)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"attention": "Attention(q, K, V) {is_causal = 1}"}, "no match"),
+        ({"keys": "Concat(pk, k) {axis = 1}"}, "no match"),
+        ({"keys": "Concat(o, k) {axis = 2}"}, "differ in more than length"),
+        ({"keys": "Concat(t, k) {axis = 2}", "values": "Concat(l, v) {axis = 2}"}, "the lengths of keys and values differ"),
+        (
+            {"values": "Concat(pv, v) {axis = 2} r = Shape(K) n = ConstantOfShape(r)", "attention": "Attention(q, K, V, n)"},
+            "no match",
+        ),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_ATTENTION_CACHE, text(**options), opset="23", infer=False)

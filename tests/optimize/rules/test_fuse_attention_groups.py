@@ -25,12 +25,21 @@ def test_fires_with_the_same_numbers(attention):
     assert operators(model) == ["Attention"]
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"values": "", "attention": "y = Attention(q, K, w)"}, "not both repeated alike"),
-    ({"attention": "y, a, c = Attention:23(q, K, V)", "outputs": "y, c"}, "no match"),
-    ({"attention": "j: int64[3] = [0, 7, 48] r = Reshape(K, j) x: float[2, 5, 48] = ... 1 z: float[2, 7, 48] = ... 2"
-                   " y = Attention(x, z, z) {q_num_heads = 6, kv_num_heads = 6} u = Neg(r)", "outputs": "y, u"}, "packed"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"values": "", "attention": "y = Attention(q, K, w)"}, "not both repeated alike"),
+        ({"attention": "y, a, c = Attention:23(q, K, V)", "outputs": "y, c"}, "no match"),
+        (
+            {
+                "attention": "j: int64[3] = [0, 7, 48] r = Reshape(K, j) x: float[2, 5, 48] = ... 1 z: float[2, 7, 48] = ... 2"
+                " y = Attention(x, z, z) {q_num_heads = 6, kv_num_heads = 6} u = Neg(r)",
+                "outputs": "y, u",
+            },
+            "packed",
+        ),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_ATTENTION_GROUPS, text(**options), opset="23")

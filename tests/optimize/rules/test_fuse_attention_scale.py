@@ -14,9 +14,14 @@ def text(attributes="", call="m, k, v", factor="0.3", results="y", inputs="q: fl
         [1, 2] m = Mul(q, c) g = Mul(q, f) h = Mul(c1, x) y, yk, yv = Attention({call}) {{{attributes}}} }}"""
 
 
-@pytest.mark.parametrize(("call", "attributes"), [
-    ("m, k, v", ""), ("m, k, v", "scale = 2.0"), ("h, z, z", "q_num_heads = 2, kv_num_heads = 2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "attributes"),
+    [
+        ("m, k, v", ""),
+        ("m, k, v", "scale = 2.0"),
+        ("h, z, z", "q_num_heads = 2, kv_num_heads = 2"),
+    ],
+)
 def test_fires_with_the_same_numbers(call, attributes):
     """With a scale already or the default, packed or not."""
     model, fired = apply_rule(FUSE_ATTENTION_SCALE, text(attributes, call), opset="23", symbols=SYMBOLS)
@@ -29,19 +34,28 @@ def test_former_keys():
     assert apply_rule(FUSE_ATTENTION_SCALE_CACHE, body, opset="23", symbols=SYMBOLS)[1] == 1
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"call": "g, k, v"}, "no match"), ({"factor": "-1"}, "no number above 0"), ({"factor": "0"}, "no number above 0"),
-    ({"inputs": "q: float[n, 2, s, d]"}, "the size of the heads is not known"), ({"results": "y, m"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"call": "g, k, v"}, "no match"),
+        ({"factor": "-1"}, "no number above 0"),
+        ({"factor": "0"}, "no number above 0"),
+        ({"inputs": "q: float[n, 2, s, d]"}, "the size of the heads is not known"),
+        ({"results": "y, m"}, "no match"),
+    ],
+)
 def test_declines(options, reason):
     """Factors that are no numbers, and heads of unknown size."""
     assert reason in declines(FUSE_ATTENTION_SCALE, text(**options), opset="23")
 
 
-@pytest.mark.parametrize(("lines", "left"), [
-    ("m = Mul(x, c) q = Transpose(m) {perm = [1, 0, 2]}", "Transpose"),
-    ("m = Mul(x, c) q = Reshape(m, three)", "Reshape"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        ("m = Mul(x, c) q = Transpose(m) {perm = [1, 0, 2]}", "Transpose"),
+        ("m = Mul(x, c) q = Reshape(m, three)", "Reshape"),
+    ],
+)
 def test_queries_that_are_moved_after_they_were_scaled(lines, left):
     """A Transpose or a Reshape between stays, of what is not scaled."""
     body = f"""graph(x: float[n, n, 6], z: float[n, t, 6]) -> (y) {{ c: float[] = 0.3 three: int64[3] = [0, -1, 6] {lines}

@@ -14,8 +14,20 @@ def text(activation, conv="Conv(x, w, b) {pads = [1, 1, 1, 1]}", kind="float", r
         low: {kind}[] = -0.25 high: {kind}[] = 0.5 c = {conv} y = {activation} }}"""
 
 
-@pytest.mark.parametrize("activation", ["Relu(c)", "Sigmoid(c)", "Tanh(c)", "LeakyRelu(c) {alpha = 0.1}", "HardSwish(c)",
-                                        "HardSigmoid(c)", "Clip(c, low, high)", "Clip(c, low)", "Clip(c, _, high)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "activation",
+    [
+        "Relu(c)",
+        "Sigmoid(c)",
+        "Tanh(c)",
+        "LeakyRelu(c) {alpha = 0.1}",
+        "HardSwish(c)",
+        "HardSigmoid(c)",
+        "Clip(c, low, high)",
+        "Clip(c, low)",
+        "Clip(c, _, high)",
+    ],
+)
 @pytest.mark.parametrize("kind", ["float", "float16"])
 def test_fires_with_the_same_numbers(activation, kind):
     """Each activation, in both types."""
@@ -33,12 +45,16 @@ def test_a_convolution_that_adds():
     assert len(node.inputs) == 4
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"activation": "Elu(c)"}, "no match"), ({"activation": "Relu(c)", "result": "y, c"}, "no match"),
-    ({"activation": "Relu(c)", "conv": 'com.microsoft.FusedConv(x, w) {activation = "Relu"}'}, "no match"),
-    ({"activation": "Relu(c)", "kind": "double"}, "expected float or float16"),
-    ({"activation": "Clip(c, low, o)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"activation": "Elu(c)"}, "no match"),
+        ({"activation": "Relu(c)", "result": "y, c"}, "no match"),
+        ({"activation": "Relu(c)", "conv": 'com.microsoft.FusedConv(x, w) {activation = "Relu"}'}, "no match"),
+        ({"activation": "Relu(c)", "kind": "double"}, "expected float or float16"),
+        ({"activation": "Clip(c, low, o)"}, "no match"),
+    ],
+)
 def test_declines(given, reason):
     """Other activations, other users, one activation already, other types, limits that are no constants."""
     assert reason in declines(FUSE_CONV_ACTIVATION, text(**given), opset=OPSET)

@@ -21,10 +21,16 @@ def test_fires_with_the_same_numbers(given):
     assert operators(model) == ["FusedConv"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"z": "4, 1, 1"}, "expected (1, 4, 6, 6)"), ({"z": "n, 4, 6, 6"}, "expected (1, 4, 6, 6)"), ({"result": "y, c"}, "no match"),
-    ({"kind": "double"}, "expected float or float16"), ({"total": "Mul(c, z)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"z": "4, 1, 1"}, "expected (1, 4, 6, 6)"),
+        ({"z": "n, 4, 6, 6"}, "expected (1, 4, 6, 6)"),
+        ({"result": "y, c"}, "no match"),
+        ({"kind": "double"}, "expected float or float16"),
+        ({"total": "Mul(c, z)"}, "no match"),
+    ],
+)
 def test_declines(given, reason):
     """What is broadcast, unknown sizes, other users, other types and operators."""
     assert reason in declines(FUSE_CONV_SUM, text(**given), opset=OPSET)

@@ -18,11 +18,14 @@ def test_fires_with_the_same_numbers(lines):
     assert operators(model)[-1] == "Div"
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"lines": "y = Mul(r, b)", "shape": "1, 5"}, "the divisor has shape (1, 5)"),
-    ({"lines": "y = Mul(r, b) z = Neg(r)", "outputs": "y, z"}, "no match"),
-    ({"lines": "y = Mul(r, b)", "kind": "int32"}, "opset 21 multiplies int32"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"lines": "y = Mul(r, b)", "shape": "1, 5"}, "the divisor has shape (1, 5)"),
+        ({"lines": "y = Mul(r, b) z = Neg(r)", "outputs": "y, z"}, "no match"),
+        ({"lines": "y = Mul(r, b)", "kind": "int32"}, "opset 21 multiplies int32"),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_DIVIDE_MULTIPLY, text(**options))

@@ -10,8 +10,15 @@ FIRST = """r: int64[1, 9] = [[0, 1, 2, 3, 4, 5, 6, 7, 8]] z: int64[1] = [0] x: i
     e = Slice(h, x, v) o = Slice(r, z, e, x, x)"""
 
 
-def text(total="Add(Add(W, T), P)", places="o: int64[1, 3] = [[2, 0, 1]]", normal="LayerNormalization(s, g, b) {epsilon = 0.01}",
-         kind="float", result="y", ids="int64[n, q]", segments="int64[n, q]"):  # fmt: skip
+def text(
+    total="Add(Add(W, T), P)",
+    places="o: int64[1, 3] = [[2, 0, 1]]",
+    normal="LayerNormalization(s, g, b) {epsilon = 0.01}",
+    kind="float",
+    result="y",
+    ids="int64[n, q]",
+    segments="int64[n, q]",
+):
     inner = total.count("Add") > 1
     sums = total.replace("Add(", "", 1)[:-1]
     lines = f"f = {sums[: sums.index(')') + 1]} s = Add(f{sums[sums.index(')') + 1 :]})" if inner else f"s = {total}"
@@ -24,13 +31,21 @@ def text(total="Add(Add(W, T), P)", places="o: int64[1, 3] = [[2, 0, 1]]", norma
 @pytest.mark.parametrize(("places", "count"), [("o: int64[1, 3] = [[2, 0, 1]]", 9), (FIRST, 7)])
 def test_fires_with_the_same_numbers(total, places, count):
     """In any order, with segments and without; places that count are left out, whatever made them."""
-    model, fired = apply_rule(FUSE_EMBEDDING, text(total, places, ids="int64[n, 3]" if count == 9 else "int64[n, q]",
-                                                   segments="int64[n, 3]" if count == 9 else "int64[n, q]"),
-                              opset=OPSET, symbols={"q": 5, "n": 2})  # fmt: skip
+    model, fired = apply_rule(
+        FUSE_EMBEDDING,
+        text(
+            total,
+            places,
+            ids="int64[n, 3]" if count == 9 else "int64[n, q]",
+            segments="int64[n, 3]" if count == 9 else "int64[n, q]",
+        ),
+        opset=OPSET,
+        symbols={"q": 5, "n": 2},
+    )
     assert fired == 1
     node = next(node for node in model.graph if node.op_type == "EmbedLayerNormalization")
     assert len(node.inputs) == count
-    assert "Gather" not in operators(model)[operators(model).index("Cast"):]
+    assert "Gather" not in operators(model)[operators(model).index("Cast") :]
 
 
 def test_places_of_each_id():
@@ -50,14 +65,19 @@ def test_a_range_counts():
     assert len(next(node for node in model.graph if node.op_type == "EmbedLayerNormalization").inputs) == 7
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"kind": "double"}, "expected float"), ({"result": "y, W"}, "no match"),
-    ({"normal": "LayerNormalization(s, g, b) {axis = 1}"}, "the last"),
-    ({"segments": "int64[1, q]"}, "ids have shapes"), ({"places": "o: int64[1, 1] = [[2]]"}, "the places have shape"),
-    ({"normal": "LayerNormalization(s, g)"}, "no match"),
-    ({"total": "Add(W, T)", "segments": "int64[1, 1]"}, "the places have shape"),
-    ({"places": "o: int64[2] = [0, 1]"}, "ids have shapes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"kind": "double"}, "expected float"),
+        ({"result": "y, W"}, "no match"),
+        ({"normal": "LayerNormalization(s, g, b) {axis = 1}"}, "the last"),
+        ({"segments": "int64[1, q]"}, "ids have shapes"),
+        ({"places": "o: int64[1, 1] = [[2]]"}, "the places have shape"),
+        ({"normal": "LayerNormalization(s, g)"}, "no match"),
+        ({"total": "Add(W, T)", "segments": "int64[1, 1]"}, "the places have shape"),
+        ({"places": "o: int64[2] = [0, 1]"}, "ids have shapes"),
+    ],
+)
 def test_declines(given, reason):
     """Other types, readers, axes, segments for all batches, places that do not fit, no shift."""
     assert reason in declines(FUSE_EMBEDDING, text(**given), opset=OPSET)

@@ -12,11 +12,14 @@ def text(lines, shape="n, 5"):
 
 
 @pytest.mark.parametrize("opset", ["11", "13", "21"])
-@pytest.mark.parametrize("lines", [
-    "r = Range(one, four, one) y = Gather(x, r) {axis = 1}",
-    "s = Shape(x) n = Gather(s, zero) r = Range(zero, n, one) y = Gather(x, r)",
-    "r = Range(two, two, one) y = Gather(x, r) {axis = -1}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "r = Range(one, four, one) y = Gather(x, r) {axis = 1}",
+        "s = Shape(x) n = Gather(s, zero) r = Range(zero, n, one) y = Gather(x, r)",
+        "r = Range(two, two, one) y = Gather(x, r) {axis = -1}",
+    ],
+)
 def test_fires_with_the_same_numbers(lines, opset):
     """Constant limits, and limits that are sizes."""
     model, fired = apply_rule(FUSE_GATHER_RANGE, text(lines), opset=opset)
@@ -24,11 +27,14 @@ def test_fires_with_the_same_numbers(lines, opset):
     assert operators(model)[-1] == "Slice"
 
 
-@pytest.mark.parametrize(("lines", "reason"), [
-    ("r = Range(minus, two, one) y = Gather(x, r)", "the start may be negative"),
-    ("r = Range(zero, i, one) y = Gather(x, r)", "the limit may be negative"),
-    ("r = Range(zero, four, two) y = Gather(x, r)", "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("r = Range(minus, two, one) y = Gather(x, r)", "the start may be negative"),
+        ("r = Range(zero, i, one) y = Gather(x, r)", "the limit may be negative"),
+        ("r = Range(zero, four, two) y = Gather(x, r)", "no match"),
+    ],
+)
 def test_declines(lines, reason):
     """Each case that the rule leaves alone."""
     assert declines(FUSE_GATHER_RANGE, text(lines)) == reason

@@ -6,12 +6,15 @@ from support.optimizing import apply_rule, declines, operators
 from sardonyx.optimize.rules.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
 
 
-@pytest.mark.parametrize("lines", [
-    "t = Transpose(a) {perm = [1, 0]} y = Gemm(t, b)",
-    "t = Transpose(a) y = Gemm(t, b, c) {beta = 2.0}",
-    "t = Transpose(d) y = Gemm(t, b, c) {transA = 1}",
-    "t = Transpose(b) s = Transpose(a) y = Gemm(s, t, c) {transB = 1}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "t = Transpose(a) {perm = [1, 0]} y = Gemm(t, b)",
+        "t = Transpose(a) y = Gemm(t, b, c) {beta = 2.0}",
+        "t = Transpose(d) y = Gemm(t, b, c) {transA = 1}",
+        "t = Transpose(b) s = Transpose(a) y = Gemm(s, t, c) {transB = 1}",
+    ],
+)
 def test_fires_with_the_same_numbers(lines):
     """The transposes go, and transA and transB are turned round."""
     text = f"graph(a: float[4, 3], b: float[4, 5], c: float[5], d: float[3, 4]) -> (y) {{ {lines} }}"
@@ -27,10 +30,13 @@ def test_transpose_of_one_value_by_itself():
     assert next(iter(model.graph)).get("transA") == 1
 
 
-@pytest.mark.parametrize("text", [
-    "graph(a: float[4, 4], b: float[4, 5]) -> (y) { t = Transpose(a) {perm = [0, 1]} y = Gemm(t, b) }",
-    "graph(a: float, b: float[4, 5]) -> (y) { t = Transpose(a) y = Gemm(t, b) }",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "graph(a: float[4, 4], b: float[4, 5]) -> (y) { t = Transpose(a) {perm = [0, 1]} y = Gemm(t, b) }",
+        "graph(a: float, b: float[4, 5]) -> (y) { t = Transpose(a) y = Gemm(t, b) }",
+    ],
+)
 def test_declines(text):
     """A transpose that moves nothing, or of unknown rank, is left alone."""
     assert "does not exchange" in declines(FUSE_GEMM_TRANSPOSE, text)

@@ -15,10 +15,14 @@ def text(first=FIRST, second=SECOND, version="", outputs="y", more=""):
         y = ai.onnx.ml.LabelEncoder(a) {{{second}}} {more} }}"""
 
 
-@pytest.mark.parametrize(("first", "second"), [
-    (FIRST, SECOND), (FIRST, 'keys_strings = ["q"], values_int64s = [7]'),
-    ("keys_int64s = [1, -2], values_int64s = [5, 6]", "keys_int64s = [6, -1], values_floats = [0.5, 0.25]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (FIRST, SECOND),
+        (FIRST, 'keys_strings = ["q"], values_int64s = [7]'),
+        ("keys_int64s = [1, -2], values_int64s = [5, 6]", "keys_int64s = [6, -1], values_floats = [0.5, 0.25]"),
+    ],
+)
 def test_fires_with_the_same_results(first, second):
     """What the first lacks is looked up in the second by the first's default."""
     model, fired = apply_rule(FUSE_LABEL_ENCODERS, text(first, second), opset=OPSET)
@@ -26,11 +30,14 @@ def test_fires_with_the_same_results(first, second):
     assert operators(model) == ["LabelEncoder"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"first": "keys_int64s = [1], values_floats = [0.0]", "second": "keys_floats = [0.0], values_int64s = [7]"}, "floats in"),
-    ({"second": "keys_tensor: string[1] = [\"a\"], values_tensor: int64[1] = [3]"}, "given as a tensor"),
-    ({"outputs": "y, v", "more": "v = Identity(a)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"first": "keys_int64s = [1], values_floats = [0.0]", "second": "keys_floats = [0.0], values_int64s = [7]"}, "floats in"),
+        ({"second": 'keys_tensor: string[1] = ["a"], values_tensor: int64[1] = [3]'}, "given as a tensor"),
+        ({"outputs": "y, v", "more": "v = Identity(a)"}, "no match"),
+    ],
+)
 def test_declines(given, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_LABEL_ENCODERS, text(**given), opset=OPSET, infer=False)

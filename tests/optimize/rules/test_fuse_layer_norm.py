@@ -16,17 +16,29 @@ from sardonyx.optimize.rules.fuse_layer_norm import (
 )
 
 
-def text(mean="ReduceMean(x, a)", square="Pow(d, two)", variance="ReduceMean(q, a)", scale="g: float[5] = ... 1", extra="",
-         outputs="y", epsilon="e: float[] = 1e-3"):  # fmt: skip
+def text(
+    mean="ReduceMean(x, a)",
+    square="Pow(d, two)",
+    variance="ReduceMean(q, a)",
+    scale="g: float[5] = ... 1",
+    extra="",
+    outputs="y",
+    epsilon="e: float[] = 1e-3",
+):
     return f"""graph(x: float[batch, 3, 5]) -> ({outputs}) {{
         {scale} {epsilon} two: float[] = 2.0 a: int64[1] = [-1] f: int64[1] = [1] w: int64[2] = [2, 1]
         m = {mean} d = Sub(x, m) q = {square} v = {variance} p = Add(v, e) s = Sqrt(p) n = Div(d, s) y = Mul(n, g) {extra} }}"""
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"square": "Mul(d, d)"}, {"mean": "ReduceMean:13(x) {axes = [2]}", "variance": "ReduceMean:13(q) {axes = [-1]}"},
-    {"mean": "ReduceMean(x, w)", "variance": "ReduceMean(q, w)", "scale": "g: float[3, 5] = ... 1"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"square": "Mul(d, d)"},
+        {"mean": "ReduceMean:13(x) {axes = [2]}", "variance": "ReduceMean:13(q) {axes = [-1]}"},
+        {"mean": "ReduceMean(x, w)", "variance": "ReduceMean(q, w)", "scale": "g: float[3, 5] = ... 1"},
+    ],
+)
 def test_fires_with_the_same_numbers(options):
     """Each way to write it becomes one node."""
     model, fired = apply_rule(FUSE_LAYER_NORM, text(**options))
@@ -38,21 +50,24 @@ def test_operator_that_the_opset_lacks_is_read_under_its_first_version():
     """In a model of opset 14 the new node is read under opset 17, which brought the operator."""
     model, fired = apply_rule(
         FUSE_LAYER_NORM, text(mean="ReduceMean(x) {axes = [2]}", variance="ReduceMean(q) {axes = [2]}"), opset="14"
-    )  # fmt: skip
+    )
     assert fired == 1
     assert next(iter(model.graph)).version == 17
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"mean": "ReduceMean(x, f)"}, "the axes of the means are not the same last axes"),
-    ({"variance": "ReduceMean(q, w)"}, "the axes of the means are not the same last axes"),
-    ({"mean": "ReduceMean(x)"}, "the axes of the means are not the same last axes"),
-    ({"scale": "g: float[1] = ... 1"}, "scale is float (1,), expected float (5,)"),
-    ({"scale": "h: float[5] = ... 1 g = Neg(h)"}, "no match"),
-    ({"epsilon": "e: float[5] = ... 1"}, "epsilon is not one number"),
-    ({"extra": "z = Neg(d)", "outputs": "y, z"}, "no match"),
-    ({"square": "Pow(x, two)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"mean": "ReduceMean(x, f)"}, "the axes of the means are not the same last axes"),
+        ({"variance": "ReduceMean(q, w)"}, "the axes of the means are not the same last axes"),
+        ({"mean": "ReduceMean(x)"}, "the axes of the means are not the same last axes"),
+        ({"scale": "g: float[1] = ... 1"}, "scale is float (1,), expected float (5,)"),
+        ({"scale": "h: float[5] = ... 1 g = Neg(h)"}, "no match"),
+        ({"epsilon": "e: float[5] = ... 1"}, "epsilon is not one number"),
+        ({"extra": "z = Neg(d)", "outputs": "y, z"}, "no match"),
+        ({"square": "Pow(x, two)"}, "no match"),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_LAYER_NORM, text(**options))
@@ -92,12 +107,15 @@ def test_bias_has_the_same_numbers():
     assert operators(model) == ["LayerNormalization"]
 
 
-@pytest.mark.parametrize(("lines", "reason"), [
-    ("b: float[2, 5] = ... 2 n = LayerNormalization(x, g) y = Add(n, b)", "bias is float (2, 5), expected float (5,)"),
-    ("n = LayerNormalization(x, g) y = Add(n, u)", "no match"),
-    ("b: float[5] = ... 2 n = LayerNormalization(x, g, u) y = Add(n, b)", "no match"),
-    ("b: float[5] = ... 2 n, m = LayerNormalization(x, g) t = Add(n, b) y = Mul(t, m)", "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("b: float[2, 5] = ... 2 n = LayerNormalization(x, g) y = Add(n, b)", "bias is float (2, 5), expected float (5,)"),
+        ("n = LayerNormalization(x, g) y = Add(n, u)", "no match"),
+        ("b: float[5] = ... 2 n = LayerNormalization(x, g, u) y = Add(n, b)", "no match"),
+        ("b: float[5] = ... 2 n, m = LayerNormalization(x, g) t = Add(n, b) y = Mul(t, m)", "no match"),
+    ],
+)
 def test_bias_declines(lines, reason):
     """A bias of another shape or that is no constant, a normalization that has one, and one whose mean is used, stay."""
     assert reason in declines(FUSE_LAYER_NORM_BIAS, BIASED.format(lines))
@@ -117,11 +135,14 @@ def test_affine_forms(options):
     assert operators(model) == ["LayerNormalization"]
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"bias": "b: float[1] = [0.5]"}, "bias is float (1,), expected float (5,)"),
-    ({"shift": "t = Mul(m, i) k = Sub(b, t)"}, "no match"),
-    ({"result": "u = Mul(d, w)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"bias": "b: float[1] = [0.5]"}, "bias is float (1,), expected float (5,)"),
+        ({"shift": "t = Mul(m, i) k = Sub(b, t)"}, "no match"),
+        ({"result": "u = Mul(d, w)"}, "no match"),
+    ],
+)
 def test_affine_declines(options, reason):
     """A bias of another shape, a shift of another weight, another value."""
     assert reason in declines(FUSE_LAYER_NORM_AFFINE, affine(**options))
@@ -138,11 +159,14 @@ def test_factor_joins_the_scale():
     assert operators(model) == ["LayerNormalization"]
 
 
-@pytest.mark.parametrize(("lines", "reason"), [
-    ("f: float[1] = ... 2 n = LayerNormalization(x, g) y = Mul(n, f)", "the factor is float (1,), expected float (5,)"),
-    ("f: float[5] = ... 2 n = LayerNormalization(x, g, f) y = Mul(n, f)", "no match"),
-    ("n = LayerNormalization(x, g) y = Mul(n, u)", "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("f: float[1] = ... 2 n = LayerNormalization(x, g) y = Mul(n, f)", "the factor is float (1,), expected float (5,)"),
+        ("f: float[5] = ... 2 n = LayerNormalization(x, g, f) y = Mul(n, f)", "no match"),
+        ("n = LayerNormalization(x, g) y = Mul(n, u)", "no match"),
+    ],
+)
 def test_factor_declines(lines, reason):
     """A factor of another shape, after a bias, or that is no constant."""
     assert reason in declines(FUSE_LAYER_NORM_SCALE, SCALED.format(lines))

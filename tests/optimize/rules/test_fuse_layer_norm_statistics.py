@@ -23,13 +23,16 @@ def test_fires_with_the_same_numbers(scale):
     assert model.graph.outputs[0].producer.get("epsilon") == pytest.approx(0.01)
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"scale": "o = Abs(h)"}, "a scale or bias of their own"),
-    ({"scale": "o: float[6] = ... 1"}, "a scale or bias of their own"),
-    ({"size": "6.0"}, "not divided by D"),
-    ({"target": "[1, 6, 1, 5]"}, "not its rows"),
-    ({"variance": "Mul(v, size)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"scale": "o = Abs(h)"}, "a scale or bias of their own"),
+        ({"scale": "o: float[6] = ... 1"}, "a scale or bias of their own"),
+        ({"size": "6.0"}, "not divided by D"),
+        ({"target": "[1, 6, 1, 5]"}, "not its rows"),
+        ({"variance": "Mul(v, size)"}, "no match"),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_LAYER_NORM_STATISTICS, text(**options))

@@ -12,9 +12,14 @@ def text(lines, inputs="x: float[m, 3]", outputs="y"):
 
 
 @pytest.mark.parametrize("opset", ["7", "13", "21"])
-@pytest.mark.parametrize("lines", [
-    "p = MatMul(x, w) y = Add(p, b)", "p = MatMul(x, w) y = Add(r, p)", "p = MatMul(x, w) y = Add(p, c)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "p = MatMul(x, w) y = Add(p, b)",
+        "p = MatMul(x, w) y = Add(r, p)",
+        "p = MatMul(x, w) y = Add(p, c)",
+    ],
+)
 def test_matmul(lines, opset):
     """A row, or a whole matrix, on either side of the sum."""
     model, fired = apply_rule(FUSE_MATMUL_ADD, text(lines), opset=opset)
@@ -22,10 +27,15 @@ def test_matmul(lines, opset):
     assert operators(model) == ["Gemm"]
 
 
-@pytest.mark.parametrize("lines", [
-    "p = Gemm(x, v) y = Add(p, b)", "p = Gemm(x, w) {alpha = 0.5, beta = 2.0} y = Add(p, b)", "p = Gemm(x, v) y = Sum(p, c)",
-    "p = Gemm(x, v) y = Sum(c, p)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "p = Gemm(x, v) y = Add(p, b)",
+        "p = Gemm(x, w) {alpha = 0.5, beta = 2.0} y = Add(p, b)",
+        "p = Gemm(x, v) y = Sum(p, c)",
+        "p = Gemm(x, v) y = Sum(c, p)",
+    ],
+)
 def test_gemm_without_c(lines):
     """What is added becomes C, as it is; both sides may be values of the run."""
     model, fired = apply_rule(FUSE_MATMUL_ADD, text(lines))
@@ -33,21 +43,28 @@ def test_gemm_without_c(lines):
     assert operators(model) == ["Gemm"]
 
 
-@pytest.mark.parametrize(("lines", "reason"), [
-    ("p = MatMul(x, v) y = Add(p, b)", "no match"),
-    ("p = MatMul(x, w) y = Add(p, s)", "what is added has shape (1,)"),
-    ("p = MatMul(x, w) q = Add(p, b) y = Neg(q) z = Relu(p)", "no match"),
-    ("p = Gemm(x, v, b) y = Add(p, r)", "no match"),
-    ("l: float[1, 3] = ... 1 p = MatMul(l, w) y = Add(p, c)", "what is added has shape (m, 4)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("p = MatMul(x, v) y = Add(p, b)", "no match"),
+        ("p = MatMul(x, w) y = Add(p, s)", "what is added has shape (1,)"),
+        ("p = MatMul(x, w) q = Add(p, b) y = Neg(q) z = Relu(p)", "no match"),
+        ("p = Gemm(x, v, b) y = Add(p, r)", "no match"),
+        ("l: float[1, 3] = ... 1 p = MatMul(l, w) y = Add(p, c)", "what is added has shape (m, 4)"),
+    ],
+)
 def test_declines(lines, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_MATMUL_ADD, text(lines, outputs="y, z" if "z =" in lines else "y"))
 
 
-@pytest.mark.parametrize(("inputs", "opset", "reason"), [
-    ("x: float[n, m, 3]", "21", "expected matrices"), ("x: float[m, 3]", "6", "opset 6 adds"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("inputs", "opset", "reason"),
+    [
+        ("x: float[n, m, 3]", "21", "expected matrices"),
+        ("x: float[m, 3]", "6", "opset 6 adds"),
+    ],
+)
 def test_declines_more_dimensions_and_old_opsets(inputs, opset, reason):
     """Gemm multiplies matrices only; before opset 7 an attribute says how Add broadcasts."""
     assert reason in declines(FUSE_MATMUL_ADD, text("p = MatMul(x, w) y = Add(p, c)", inputs), opset=opset)

@@ -22,12 +22,15 @@ def text(lines, inputs="x: float[5, 3]", outputs="y"):
     return f"graph({inputs}) -> ({outputs}) {{ {STATISTICS} {lines} }}"
 
 
-@pytest.mark.parametrize("lines", [
-    "c = Gemm(x, w)",
-    "c = Gemm(x, w, b)",
-    "c = Gemm(x, wt, b2) {transB = 1, alpha = 0.5, beta = 2.0}",
-    "one: float[] = 3.0 c = Gemm(x, w, one) {beta = 0.0}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "c = Gemm(x, w)",
+        "c = Gemm(x, w, b)",
+        "c = Gemm(x, wt, b2) {transB = 1, alpha = 0.5, beta = 2.0}",
+        "one: float[] = 3.0 c = Gemm(x, w, one) {beta = 0.0}",
+    ],
+)
 def test_gemm(lines):
     """Gemm of any form absorbs the normalization."""
     model, fired = apply_rule(FUSE_MATMUL_BATCHNORM, text(f"{lines} {NORMALIZED}"))
@@ -43,10 +46,13 @@ def test_matmul(lines):
     assert operators(model) == ["MatMul", "Add"]
 
 
-@pytest.mark.parametrize(("lines", "inputs"), [
-    ("p = MatMul(x, w) c = Transpose(p) {perm = [0, 2, 1]}", "x: float[2, 5, 3]"),
-    ("p = MatMul(x, w) q = Add(p, b) c = Transpose(q) {perm = [0, 3, 1, 2]}", "x: float[2, 5, 6, 3]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "inputs"),
+    [
+        ("p = MatMul(x, w) c = Transpose(p) {perm = [0, 2, 1]}", "x: float[2, 5, 3]"),
+        ("p = MatMul(x, w) q = Add(p, b) c = Transpose(q) {perm = [0, 3, 1, 2]}", "x: float[2, 5, 6, 3]"),
+    ],
+)
 def test_transposed(lines, inputs):
     """A transpose that makes the columns the channels stays behind the product."""
     model, fired = apply_rule(FUSE_MATMUL_BATCHNORM, text(f"{lines} {NORMALIZED}", inputs))
@@ -63,13 +69,16 @@ def test_reshaped_to_rows(move):
     assert operators(model)[:2] == ["MatMul", "Add"]
 
 
-@pytest.mark.parametrize(("lines", "reason"), [
-    ("c = MatMul(x, w) y = BatchNormalization(c, s, t, m, v) {training_mode = 1} z = Relu(x)", "training mode"),
-    (f"c = MatMul(x, w) {NORMALIZED} z = Relu(c)", "no match"),
-    (f"c = MatMul(x, w) {NORMALIZED} z = Relu(w)", "the weights have other users"),
-    (f"a = Relu(w) c = MatMul(x, a) {NORMALIZED} z = Relu(x)", "no match"),
-    (f"full: float[5, 4] = ... c = Gemm(x, w, full) {NORMALIZED} z = Relu(x)", "what is added has shape (5, 4)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("c = MatMul(x, w) y = BatchNormalization(c, s, t, m, v) {training_mode = 1} z = Relu(x)", "training mode"),
+        (f"c = MatMul(x, w) {NORMALIZED} z = Relu(c)", "no match"),
+        (f"c = MatMul(x, w) {NORMALIZED} z = Relu(w)", "the weights have other users"),
+        (f"a = Relu(w) c = MatMul(x, a) {NORMALIZED} z = Relu(x)", "no match"),
+        (f"full: float[5, 4] = ... c = Gemm(x, w, full) {NORMALIZED} z = Relu(x)", "what is added has shape (5, 4)"),
+    ],
+)
 def test_declines(lines, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_MATMUL_BATCHNORM, text(lines, outputs="y, z"))

@@ -19,10 +19,15 @@ def test_scales_fuse_with_the_same_numbers(given):
     assert operators(model) == ["MatMulIntegerToFloat"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"fed": "float[3]"}, "the scale of a"), ({"scale": "float[2,1] = [[0.1], [0.2]]"}, "the scale of b"), ({"to": 11}, "no match"),
-    ({"outputs": "y, v", "more": "v = Neg(t)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"fed": "float[3]"}, "the scale of a"),
+        ({"scale": "float[2,1] = [[0.1], [0.2]]"}, "the scale of b"),
+        ({"to": 11}, "no match"),
+        ({"outputs": "y, v", "more": "v = Neg(t)"}, "no match"),
+    ],
+)
 def test_declines_scales(given, reason):
     """Each case that the rule leaves alone."""
     body = text(**given).replace("r: float[]", "r: double[]").replace("s: float", "s: double") if "to" in given else text(**given)
@@ -42,10 +47,14 @@ def test_bias_fuses_with_the_same_numbers(inputs):
     assert operators(model) == ["MatMulIntegerToFloat"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"bias": "c: float[] = 1.0"}, "expected (3,)"), ({"bias": "", "fed": ", c: float[3]"}, "no match"),
-    ({"inputs": "a, b, r, s, _, _, c"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"bias": "c: float[] = 1.0"}, "expected (3,)"),
+        ({"bias": "", "fed": ", c: float[3]"}, "no match"),
+        ({"inputs": "a, b, r, s, _, _, c"}, "no match"),
+    ],
+)
 def test_declines_biases(given, reason):
     """One number, no constant, or a second one."""
     assert reason in declines(FUSE_MATMUL_INTEGER_BIAS, biased(**given), opset="21, com.microsoft 1")

@@ -20,10 +20,14 @@ def test_fires_with_the_same_numbers(given):
     assert operators(model) == ["MatMulNBits"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"bias": "float[] = 1.0"}, "expected float (4,)"), ({"inputs": "a, b, s, _, _, c"}, "no match"),
-    ({"order": "p, p"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"bias": "float[] = 1.0"}, "expected float (4,)"),
+        ({"inputs": "a, b, s, _, _, c"}, "no match"),
+        ({"order": "p, p"}, "no match"),
+    ],
+)
 def test_declines(given, reason):
     """Another shape, a second bias, no constant."""
     assert reason in declines(FUSE_NBITS_BIAS, text(**given), opset="21, com.microsoft 1")

@@ -13,7 +13,7 @@ def text(kind="int4", zeros=True, block=16, axis=0, scales="[[0.1, 0.2, 0.3], [0
     grid = POSITIVE if kind.startswith("u") else GRID
     return f"""graph(a: {dtype}[2,40]) -> (y) {{ w: {kind}[40,3] = {grid} s: float[3,3] = {scales}
         z: {kind}[3,3] = [[1, 2, 3], [4, 5, 6], [7, 1, 2]]
-        d = DequantizeLinear(w, s{', z' if zeros else ''}) {{axis = {axis}, block_size = {block}}} y = MatMul(a, d) }}"""
+        d = DequantizeLinear(w, s{", z" if zeros else ""}) {{axis = {axis}, block_size = {block}}} y = MatMul(a, d) }}"""
 
 
 @pytest.mark.parametrize("kind", ["int4", "uint4", "int8", "uint8"])
@@ -25,10 +25,14 @@ def test_fires_with_the_same_numbers(kind, zeros):
     assert operators(model) == ["MatMulNBits"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"kind": "int16"}, "no matrix of 4 or 8 bits"), ({"block": 20}, "blocks of 20"),
-    ({"block": 8, "scales": "[[1, 1, 1], [1, 1, 1], [1, 1, 1]]"}, "blocks of 8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"kind": "int16"}, "no matrix of 4 or 8 bits"),
+        ({"block": 20}, "blocks of 20"),
+        ({"block": 8, "scales": "[[1, 1, 1], [1, 1, 1], [1, 1, 1]]"}, "blocks of 8"),
+    ],
+)
 def test_declines(given, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_NBITS_MATMUL, text(**given), infer=False)
@@ -36,6 +40,8 @@ def test_declines(given, reason):
 
 def test_declines_scales_by_column():
     """There are no blocks."""
-    by_column = "graph(a: float[2,4]) -> (y) { w: int4[4,2] = [[1, 2], [3, 4], [5, 6], [7, 1]] s: float[2] = [0.5, 1.0] " \
-                "d = DequantizeLinear(w, s) {axis = 1} y = MatMul(a, d) }"  # fmt: skip
+    by_column = (
+        "graph(a: float[2,4]) -> (y) { w: int4[4,2] = [[1, 2], [3, 4], [5, 6], [7, 1]] s: float[2] = [0.5, 1.0] "
+        "d = DequantizeLinear(w, s) {axis = 1} y = MatMul(a, d) }"
+    )
     assert "along the axis of the sum" in declines(FUSE_NBITS_MATMUL, by_column)

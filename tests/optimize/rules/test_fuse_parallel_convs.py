@@ -13,16 +13,22 @@ def parallel(first="pads = [1, 1, 1, 1]", second="", weights=("6, 4, 3, 3", "6, 
         y = Add(p, q) }}"""
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"operands": "w, b"}, {"others": "v, c"}, {"operands": "w, b", "others": "v, c"},
-    {"first": "pads = [1, 1, 1, 1], strides = [2, 1]", "second": "strides = [2, 1]"},
-    {"first": "", "second": "pads = [1, 1, 1, 1]", "weights": ("6, 4, 1, 1", "6, 4, 3, 3")},
-    {"first": "pads = [2, 2, 2, 2], dilations = [2, 2]"},
-    {"first": "pads = [0, 1, 2, 1]"},
-    {"first": "pads = [2, 2, 2, 2]", "second": "pads = [1, 1, 1, 1]", "weights": ("6, 4, 5, 5", "6, 4, 3, 3")},
-    {"first": "group = 2, pads = [1, 1, 1, 1]", "second": "group = 2", "weights": ("6, 2, 3, 3", "6, 2, 1, 1")},
-    {"first": "pads = [1, 1, 1, 1]", "second": "pads = [1, 1, 1, 1]", "weights": ("6, 4, 3, 3", "6, 4, 3, 3")},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"operands": "w, b"},
+        {"others": "v, c"},
+        {"operands": "w, b", "others": "v, c"},
+        {"first": "pads = [1, 1, 1, 1], strides = [2, 1]", "second": "strides = [2, 1]"},
+        {"first": "", "second": "pads = [1, 1, 1, 1]", "weights": ("6, 4, 1, 1", "6, 4, 3, 3")},
+        {"first": "pads = [2, 2, 2, 2], dilations = [2, 2]"},
+        {"first": "pads = [0, 1, 2, 1]"},
+        {"first": "pads = [2, 2, 2, 2]", "second": "pads = [1, 1, 1, 1]", "weights": ("6, 4, 5, 5", "6, 4, 3, 3")},
+        {"first": "group = 2, pads = [1, 1, 1, 1]", "second": "group = 2", "weights": ("6, 2, 3, 3", "6, 2, 1, 1")},
+        {"first": "pads = [1, 1, 1, 1]", "second": "pads = [1, 1, 1, 1]", "weights": ("6, 4, 3, 3", "6, 4, 3, 3")},
+    ],
+)
 def test_fires_with_the_same_numbers(options):
     """Kernels of any sizes that lie within one another, moved alike, with or without bias."""
     model, fired = apply_rule(FUSE_PARALLEL_CONVS, parallel(**options))
@@ -30,17 +36,34 @@ def test_fires_with_the_same_numbers(options):
     assert operators(model) == ["Conv"]
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"first": "pads = [1, 1, 1, 1], strides = [2, 2]", "second": "strides = [2, 2], auto_pad = \"SAME_UPPER\""},
-     "pads are computed"),
-    ({"weights": ("6, 4, 3, 3", "6, 4, 1, 3"), "second": "pads = [0, 2, 0, 0]"}, "does not lie within the first"),
-    ({"first": "pads = [2, 2, 2, 2]", "second": "pads = [1, 1, 1, 1], dilations = [1, 1]",
-      "weights": ("6, 4, 5, 5", "6, 4, 3, 3")}, None),
-    ({"first": "pads = [2, 2, 2, 2], dilations = [2, 2]", "second": "pads = [1, 1, 1, 1]", "weights": ("6, 4, 3, 3", "6, 4, 3, 3")},
-     "does not lie within the first"),
-    ({"first": "group = 2, pads = [1, 1, 1, 1]", "weights": ("6, 2, 3, 3", "6, 4, 1, 1")}, "the weights are"),
-    ({"others": "w", "second": "pads = [1, 1, 1, 1]"}, "the weights have other users"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (
+            {"first": "pads = [1, 1, 1, 1], strides = [2, 2]", "second": 'strides = [2, 2], auto_pad = "SAME_UPPER"'},
+            "pads are computed",
+        ),
+        ({"weights": ("6, 4, 3, 3", "6, 4, 1, 3"), "second": "pads = [0, 2, 0, 0]"}, "does not lie within the first"),
+        (
+            {
+                "first": "pads = [2, 2, 2, 2]",
+                "second": "pads = [1, 1, 1, 1], dilations = [1, 1]",
+                "weights": ("6, 4, 5, 5", "6, 4, 3, 3"),
+            },
+            None,
+        ),
+        (
+            {
+                "first": "pads = [2, 2, 2, 2], dilations = [2, 2]",
+                "second": "pads = [1, 1, 1, 1]",
+                "weights": ("6, 4, 3, 3", "6, 4, 3, 3"),
+            },
+            "does not lie within the first",
+        ),
+        ({"first": "group = 2, pads = [1, 1, 1, 1]", "weights": ("6, 2, 3, 3", "6, 4, 1, 1")}, "the weights are"),
+        ({"others": "w", "second": "pads = [1, 1, 1, 1]"}, "the weights have other users"),
+    ],
+)
 def test_declines(options, reason):
     """Kernels that are moved otherwise or reach beyond one another, other groups, shared weights."""
     if reason is None:
@@ -60,11 +83,16 @@ def normalized(convolution="pads = [1, 1, 1, 1]", weights="4, 4, 3, 3", shape="2
         q = BatchNormalization(x, s, h, m, u) {{epsilon = 0.01{mode}}} y = Add(p, q) }}"""
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"convolution": "", "weights": "4, 4, 1, 1"}, {"convolution": "group = 4, pads = [1, 1, 1, 1]", "weights": "4, 1, 3, 3"},
-    {"convolution": "group = 2, pads = [0, 1, 2, 1]", "weights": "4, 2, 3, 3"},
-    {"convolution": "pads = [2, 2], dilations = [2]", "weights": "4, 4, 3", "shape": "2, 4, 7"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"convolution": "", "weights": "4, 4, 1, 1"},
+        {"convolution": "group = 4, pads = [1, 1, 1, 1]", "weights": "4, 1, 3, 3"},
+        {"convolution": "group = 2, pads = [0, 1, 2, 1]", "weights": "4, 2, 3, 3"},
+        {"convolution": "pads = [2, 2], dilations = [2]", "weights": "4, 4, 3", "shape": "2, 4, 7"},
+    ],
+)
 def test_a_normalization_is_a_kernel(options):
     """A factor for each channel, where the element itself lies."""
     model, fired = apply_rule(FUSE_PARALLEL_NORMALIZATION, normalized(**options))
@@ -72,12 +100,15 @@ def test_a_normalization_is_a_kernel(options):
     assert operators(model) == ["Conv"]
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"convolution": "pads = [1, 1, 1, 1], strides = [1, 2]", "shape": "2, 4, 7, 1"}, "or the size"),
-    ({"convolution": "pads = [2, 1, 1, 1]", "shape": "2, 4, 7, 6", "weights": "4, 4, 4, 3"}, None),
-    ({"weights": "4, 1, 3, 3", "shape": "2, 1, 7, 6"}, "changes the number of channels"),
-    ({"mode": ", training_mode = 1"}, "in training mode"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"convolution": "pads = [1, 1, 1, 1], strides = [1, 2]", "shape": "2, 4, 7, 1"}, "or the size"),
+        ({"convolution": "pads = [2, 1, 1, 1]", "shape": "2, 4, 7, 6", "weights": "4, 4, 4, 3"}, None),
+        ({"weights": "4, 1, 3, 3", "shape": "2, 1, 7, 6"}, "changes the number of channels"),
+        ({"mode": ", training_mode = 1"}, "in training mode"),
+    ],
+)
 def test_normalization_declines(options, reason):
     """Convolutions of another size or number of channels, and training."""
     if reason is None:

@@ -14,10 +14,13 @@ def partial(middle, axis="-1"):
         w: int64[4] = [-1, 5, 0, 0] h, l = Split(x, z) {{axis = 3}} {middle} y = Concat(r, l) {{axis = {axis}}} }}"""
 
 
-@pytest.mark.parametrize(("middle", "left"), [
-    ("r = RotaryEmbedding(h, c, n)", ["RotaryEmbedding"]),
-    ("a = Reshape(h, g) q = RotaryEmbedding(a, c, n) r = Reshape(q, w)", ["Reshape", "RotaryEmbedding", "Reshape"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("middle", "left"),
+    [
+        ("r = RotaryEmbedding(h, c, n)", ["RotaryEmbedding"]),
+        ("a = Reshape(h, g) q = RotaryEmbedding(a, c, n) r = Reshape(q, w)", ["Reshape", "RotaryEmbedding", "Reshape"]),
+    ],
+)
 def test_a_part_of_each_head(middle, left):
     """The rest of each head, which is not turned, needs no Split and no Concat."""
     model, fired = apply_rule(FUSE_PARTIAL_ROTARY_EMBEDDING, partial(middle), symbols=SYMBOLS, opset="23")
@@ -25,10 +28,13 @@ def test_a_part_of_each_head(middle, left):
     assert operators(model) == left
 
 
-@pytest.mark.parametrize(("middle", "reason"), [
-    ("r = RotaryEmbedding(h, c, n) {rotary_embedding_dim = 4}", "a part only"),
-    ("r = RotaryEmbedding(l, c, n)", "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("middle", "reason"),
+    [
+        ("r = RotaryEmbedding(h, c, n) {rotary_embedding_dim = 4}", "a part only"),
+        ("r = RotaryEmbedding(l, c, n)", "no match"),
+    ],
+)
 def test_a_part_declines(middle, reason):
     """A part of the part, and another part."""
     text = partial(middle).replace("s, 4]", "s, 2]")

@@ -28,10 +28,15 @@ def test_a_signal():
     assert [node.op_type for node in model.graph if node.output.name == "y"] == ["ReduceMean"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"last": "Flatten(p) {axis = 2}"}, "another axis"), ({"last": "Squeeze(p, one)"}, "it squeezes"),
-    ({"result": "y, p"}, "no match"), ({"x": "d"}, "it is quantized"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"last": "Flatten(p) {axis = 2}"}, "another axis"),
+        ({"last": "Squeeze(p, one)"}, "it squeezes"),
+        ({"result": "y, p"}, "no match"),
+        ({"x": "d"}, "it is quantized"),
+    ],
+)
 def test_declines(given, reason):
     """Other axes, other users, integers."""
     assert reason in declines(FUSE_POOL_FLATTEN, text(**given))

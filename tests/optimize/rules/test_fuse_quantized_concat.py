@@ -19,10 +19,15 @@ def test_fires_with_the_same_integers():
     assert operators(model) == ["QLinearConcat"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"parts": "x, f"}, "a part is not dequantized"), ({"kind": "int8"}, "of another type"), ({"other": "int8"}, "of another type"),
-    ({"kind": "int16"}, "y is int16"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"parts": "x, f"}, "a part is not dequantized"),
+        ({"kind": "int8"}, "of another type"),
+        ({"other": "int8"}, "of another type"),
+        ({"kind": "int16"}, "y is int16"),
+    ],
+)
 def test_declines(given, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_QUANTIZED_CONCAT, text(**given))

@@ -28,11 +28,16 @@ def test_fires_and_agrees_within_a_step(given):
     assert len(next(iter(model.graph)).inputs) == (9 if given.get("bias") else 8)
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"weight_axis": 1}, "scales along axis 1"), ({"bias": "y", "b_scale": "[0.1, 0.1]"}, "not in steps"),
-    ({"bias": "f"}, "no match"),
-    ({"kind": "uint16"}, "y is uint16"), ({"outputs": "y, v", "more": "v = Neg(c)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"weight_axis": 1}, "scales along axis 1"),
+        ({"bias": "y", "b_scale": "[0.1, 0.1]"}, "not in steps"),
+        ({"bias": "f"}, "no match"),
+        ({"kind": "uint16"}, "y is uint16"),
+        ({"outputs": "y, v", "more": "v = Neg(c)"}, "no match"),
+    ],
+)
 def test_declines(given, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_QUANTIZED_CONV, text(**given))

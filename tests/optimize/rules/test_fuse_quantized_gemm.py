@@ -14,7 +14,7 @@ def text(bias=True, turned=0, axis=1, quantized=True, attributes="", c_scale="[0
         wz: int8[3] = [0, 0, 0] c: int32[3] = [10, -20, 30] cs: float[3] = {c_scale} cz: int32[3] = [0, 0, 0]
         ys: float[] = 0.1 yz: uint8[] = 128 xd = DequantizeLinear(x, xs, xz) wd = DequantizeLinear(w, ws, wz) {{axis = {axis}}}
         cd = DequantizeLinear(c, cs, cz) {{axis = 0}}
-        g = Gemm(xd, wd{', cd' if bias else ''}) {{transB = {turned}{attributes}}} {end} }}"""
+        g = Gemm(xd, wd{", cd" if bias else ""}) {{transB = {turned}{attributes}}} {end} }}"""
 
 
 @pytest.mark.parametrize("given", [{}, {"bias": False}, {"turned": 1, "axis": 0}])
@@ -33,10 +33,15 @@ def test_float_product_has_the_same_numbers(given):
     assert operators(model)[-2:] == ["QGemm", "Neg"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"axis": 0, "turned": 0}, "scales along axis 0"), ({"attributes": ", alpha = 2.0"}, "is scaled"),
-    ({"c_scale": "[0.01, 0.01, 0.01]"}, "not in steps"), ({"quantized": False}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"axis": 0, "turned": 0}, "scales along axis 0"),
+        ({"attributes": ", alpha = 2.0"}, "is scaled"),
+        ({"c_scale": "[0.01, 0.01, 0.01]"}, "not in steps"),
+        ({"quantized": False}, "no match"),
+    ],
+)
 def test_declines(given, reason):
     """Each case that the rule leaves alone."""
     square = text(**given).replace("[5,3]", "[3,3]").replace("[2,5]", "[2,3]") if "turned" in given else text(**given)

@@ -11,7 +11,7 @@ def text(columns=False, axis=1, quantized=True, a="2,5", b_zero=True):
     end = "q = QuantizeLinear(c, ys, yz) y = DequantizeLinear(q, ys, yz)" if quantized else "y = Neg(c)"
     return f"""graph(x: uint8[{a}]) -> (y) {{ xs: float[] = 0.1 xz: uint8[] = 3 w: int8[5,3] = ... 7 ws: float[{n}] = {scales}
         wz: int8[{n}] = {zeros} ys: float[] = 0.1 yz: uint8[] = 128 xd = DequantizeLinear(x, xs, xz)
-        wd = DequantizeLinear(w, ws{', wz' if b_zero else ''}) {{axis = {axis}}} c = MatMul(xd, wd) {end} }}"""
+        wd = DequantizeLinear(w, ws{", wz" if b_zero else ""}) {{axis = {axis}}} c = MatMul(xd, wd) {end} }}"""
 
 
 @pytest.mark.parametrize("given", [{}, {"columns": True}, {"a": "4,2,5"}, {"b_zero": False}])

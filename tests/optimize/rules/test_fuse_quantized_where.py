@@ -31,12 +31,15 @@ def test_scalars_are_quantized_without_loss(line, number, kind):
     assert [value.producer.op_type for value in chosen] == ["DequantizeLinear"] * 2
 
 
-@pytest.mark.parametrize(("rule", "line", "given", "reason"), [
-    (FUSE_QUANTIZED_WHERE, "Where(k, x, n)", {}, "no match"),
-    (FUSE_QUANTIZED_WHERE, "Where(k, x, w)", {"kind": "int16"}, "expected int8 or uint8"),
-    (QUANTIZE_WHERE_SCALAR, "Where(k, x, u)", {}, "no match"),
-    (QUANTIZE_WHERE_SCALAR, "Where(k, x, n)", {"kind": "int16"}, "expected int8 or uint8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rule", "line", "given", "reason"),
+    [
+        (FUSE_QUANTIZED_WHERE, "Where(k, x, n)", {}, "no match"),
+        (FUSE_QUANTIZED_WHERE, "Where(k, x, w)", {"kind": "int16"}, "expected int8 or uint8"),
+        (QUANTIZE_WHERE_SCALAR, "Where(k, x, u)", {}, "no match"),
+        (QUANTIZE_WHERE_SCALAR, "Where(k, x, n)", {"kind": "int16"}, "expected int8 or uint8"),
+    ],
+)
 def test_declines(rule, line, given, reason):
     """Each case that the rules leave alone."""
     assert reason in declines(rule, text(line, **given))

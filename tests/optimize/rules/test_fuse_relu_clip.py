@@ -11,10 +11,18 @@ def text(lines, outputs="y"):
         n: float[] = -0.5 z: float[] = 0.0 p: float[] = 0.25 h: float[] = 0.75 {lines} }}"""
 
 
-@pytest.mark.parametrize("lines", [
-    "a = Relu(x) y = Clip(a, n, h)", "a = Relu(x) y = Clip(a, p, h)", "a = Relu(x) y = Clip(a, _, h)", "a = Relu(x) y = Clip(a, p)",
-    "a = Clip(x, n, h) y = Relu(a)", "a = Clip(x, p) y = Relu(a)", "a = Clip(x, z, h) y = Relu(a)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "a = Relu(x) y = Clip(a, n, h)",
+        "a = Relu(x) y = Clip(a, p, h)",
+        "a = Relu(x) y = Clip(a, _, h)",
+        "a = Relu(x) y = Clip(a, p)",
+        "a = Clip(x, n, h) y = Relu(a)",
+        "a = Clip(x, p) y = Relu(a)",
+        "a = Clip(x, z, h) y = Relu(a)",
+    ],
+)
 def test_fires_with_the_same_numbers(lines):
     """Relu goes, and the lower bound becomes at least 0."""
     model, fired = apply_rule(FUSE_RELU_CLIP, text(lines), rtol=0)
@@ -22,12 +30,15 @@ def test_fires_with_the_same_numbers(lines):
     assert operators(model) == ["Clip"]
 
 
-@pytest.mark.parametrize(("lines", "reason"), [
-    ("a = Relu(x) y = Clip(a, u, h)", "no match"),
-    ("a = Relu(x) y = Clip:6(a) {min = -1.0, max = 1.0}", "the bounds are attributes"),
-    ("a = Relu(x) y = Clip(a, n, n)", "the upper bound is below 0"),
-    ("a = Relu(x) y = Clip(a, n, h) v = Neg(a)", "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("a = Relu(x) y = Clip(a, u, h)", "no match"),
+        ("a = Relu(x) y = Clip:6(a) {min = -1.0, max = 1.0}", "the bounds are attributes"),
+        ("a = Relu(x) y = Clip(a, n, n)", "the upper bound is below 0"),
+        ("a = Relu(x) y = Clip(a, n, h) v = Neg(a)", "no match"),
+    ],
+)
 def test_declines(lines, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_RELU_CLIP, text(lines, "y, v" if "v =" in lines else "y"))

@@ -16,13 +16,16 @@ def text(angles=ANGLES, turn=TURN, x="b, 5, s, 8", p="float[b, s, 1]", outputs="
     return f"graph(x: float[{x}], p: {p}, i: int64[b, s]) -> ({outputs}) {{ {CONSTANTS} {angles} {turn} }}"
 
 
-@pytest.mark.parametrize("angles", [
-    ANGLES,
-    "g = Mul(p, f) e = Concat(g, g) {axis = 2} co = Cos(e) si = Sin(e) a = Mul(co, k) z = Mul(si, k) c = Unsqueeze(a, one)"
-    " n = Unsqueeze(z, one)",
-    "g = Mul(p, f) a = Cos(g) z = Sin(g) co = Concat(a, a) {axis = 2} si = Concat(z, z) {axis = 2} c = Unsqueeze(co, one)"
-    " n = Unsqueeze(si, one)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "angles",
+    [
+        ANGLES,
+        "g = Mul(p, f) e = Concat(g, g) {axis = 2} co = Cos(e) si = Sin(e) a = Mul(co, k) z = Mul(si, k) c = Unsqueeze(a, one)"
+        " n = Unsqueeze(z, one)",
+        "g = Mul(p, f) a = Cos(g) z = Sin(g) co = Concat(a, a) {axis = 2} si = Concat(z, z) {axis = 2} c = Unsqueeze(co, one)"
+        " n = Unsqueeze(si, one)",
+    ],
+)
 @pytest.mark.parametrize("turn", [TURN, TURN.replace("Mul(x, c)", "Mul(c, x)").replace("Add(u, v)", "Add(v, u)")])
 def test_fires_with_the_same_numbers(angles, turn):
     """Angles that are doubled before or after cosine and sine, scaled or not; factors in any order."""
@@ -55,17 +58,28 @@ def test_tables_of_cosines():
     assert "RotaryEmbedding" in operators(model)
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"x": "b, h, s, 8"}, "expected known heads"),
-    ({"x": "b, 5, s, 8", "p": "float[b, s, 1]", "angles": ANGLES.replace("Unsqueeze(si, one)", "Unsqueeze(si, z)")
-        .replace("g =", "z: int64[1] = [2] g =").replace("Unsqueeze(co, one)", "Unsqueeze(co, z)")}, "for all heads"),
-    ({"turn": TURN.replace("Concat(m, h)", "Concat(h, m)")}, "not made of the pairs of x"),
-    ({"turn": TURN.replace("Neg(l)", "Abs(l)")}, "no match"),
-    ({"turn": TURN + " w = Neg(t)", "outputs": "y, w"}, "no match"),
-    ({"angles": ANGLES.replace("Concat(g, g)", "Concat(g, q)").replace("e =", "q = Neg(g) e =")}, "not known to be equal"),
-    ({"angles": ANGLES.replace("Mul(p, f)", "Mul(p, f)").replace("Cos(e)", "Tanh(e)")}, "not known to be equal"),
-    ({"angles": "co = Gather(table, i) c = Unsqueeze(co, one) n = Neg(c)"}, "not known to be equal"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"x": "b, h, s, 8"}, "expected known heads"),
+        (
+            {
+                "x": "b, 5, s, 8",
+                "p": "float[b, s, 1]",
+                "angles": ANGLES.replace("Unsqueeze(si, one)", "Unsqueeze(si, z)")
+                .replace("g =", "z: int64[1] = [2] g =")
+                .replace("Unsqueeze(co, one)", "Unsqueeze(co, z)"),
+            },
+            "for all heads",
+        ),
+        ({"turn": TURN.replace("Concat(m, h)", "Concat(h, m)")}, "not made of the pairs of x"),
+        ({"turn": TURN.replace("Neg(l)", "Abs(l)")}, "no match"),
+        ({"turn": TURN + " w = Neg(t)", "outputs": "y, w"}, "no match"),
+        ({"angles": ANGLES.replace("Concat(g, g)", "Concat(g, q)").replace("e =", "q = Neg(g) e =")}, "not known to be equal"),
+        ({"angles": ANGLES.replace("Mul(p, f)", "Mul(p, f)").replace("Cos(e)", "Tanh(e)")}, "not known to be equal"),
+        ({"angles": "co = Gather(table, i) c = Unsqueeze(co, one) n = Neg(c)"}, "not known to be equal"),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_ROTARY_EMBEDDING, text(**options))
@@ -87,8 +101,14 @@ def alternating(layout, angles=TWICE, turn=ALTERNATING, batch="b"):
         c = Unsqueeze(co, axes) n = Unsqueeze(si, axes) {turn} }}"""
 
 
-@pytest.mark.parametrize("angles", [TWICE, TWICE.replace("Concat(gu, gu) {axis = 3}", "Tile(gu, tile)"),
-                                    TWICE.replace("Concat(gu, gu) {axis = 3}", "Expand(gu, tile)")])  # fmt: skip
+@pytest.mark.parametrize(
+    "angles",
+    [
+        TWICE,
+        TWICE.replace("Concat(gu, gu) {axis = 3}", "Tile(gu, tile)"),
+        TWICE.replace("Concat(gu, gu) {axis = 3}", "Expand(gu, tile)"),
+    ],
+)
 @pytest.mark.parametrize("batch", ["b", "1"])
 @pytest.mark.parametrize("layout", [HEADS, TOKENS])
 def test_alternating_pairs(layout, batch, angles):
@@ -100,12 +120,15 @@ def test_alternating_pairs(layout, batch, angles):
     assert rotary.get("num_heads") == (None if layout is HEADS else 5)
 
 
-@pytest.mark.parametrize(("old", "new", "reason"), [
-    ("Slice(x, zero, far, ax3, two)", "Slice(x, one, far, ax3, two)", "not made of the pairs of x"),
-    ("Concat(hu, lu)", "Concat(lu, hu)", "no match"),
-    ("Concat(gu, gu) {axis = 3}", "Concat(gu, no) {axis = 3}", "not known to be equal"),
-    ("e = Reshape(gg, keep)", "e = Concat(g, g) {axis = 2}", "not known to be equal"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("Slice(x, zero, far, ax3, two)", "Slice(x, one, far, ax3, two)", "not made of the pairs of x"),
+        ("Concat(hu, lu)", "Concat(lu, hu)", "no match"),
+        ("Concat(gu, gu) {axis = 3}", "Concat(gu, no) {axis = 3}", "not known to be equal"),
+        ("e = Reshape(gg, keep)", "e = Concat(g, g) {axis = 2}", "not known to be equal"),
+    ],
+)
 def test_alternating_pairs_decline(old, new, reason):
     """Elements that are no pairs, and angles that are not twice for each pair."""
     text = alternating(HEADS, TWICE.replace("gg =", "no = Neg(gu) gg =")).replace(old, new)
@@ -124,11 +147,14 @@ COLUMNS = "sp = Reshape(x, five) hc, lc = Split(sp) {axis = 4, num_outputs = 2} 
 
 
 @pytest.mark.parametrize("layout", [HEADS, TOKENS])
-@pytest.mark.parametrize(("parts", "join", "interleaved"), [
-    ("h, l = Split(x) {axis = 3, num_outputs = 2}", "y = Concat(o, r) {axis = 3}", None),
-    (EVERY_SECOND, f"{STACK.format('o', 'r')} y = Neg(st)", 1),
-    (COLUMNS, f"{STACK.format('o', 'r')} y = Neg(st)", 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("parts", "join", "interleaved"),
+    [
+        ("h, l = Split(x) {axis = 3, num_outputs = 2}", "y = Concat(o, r) {axis = 3}", None),
+        (EVERY_SECOND, f"{STACK.format('o', 'r')} y = Neg(st)", 1),
+        (COLUMNS, f"{STACK.format('o', 'r')} y = Neg(st)", 1),
+    ],
+)
 def test_pairs_that_are_turned_one_by_one(parts, join, interleaved, layout):
     """The two of each pair are computed apart and joined as they were parted."""
     model, fired = apply_rule(FUSE_ROTARY_PAIRS, pairs(parts, join, layout), symbols=SYMBOLS)
@@ -137,12 +163,15 @@ def test_pairs_that_are_turned_one_by_one(parts, join, interleaved, layout):
     assert rotary.get("interleaved") == interleaved
 
 
-@pytest.mark.parametrize(("parts", "join", "reason"), [
-    ("h, l = Split(x) {axis = 3, num_outputs = 2}", f"{STACK.format('o', 'r')} y = Neg(st)", "not joined as they were parted"),
-    (EVERY_SECOND, "y = Concat(o, r) {axis = 3}", "not joined as they were parted"),
-    ("l, h = Split(x) {axis = 3, num_outputs = 2}", "y = Concat(o, r) {axis = 3}", "not made of pairs"),
-    ("h, l = Split(x) {axis = 3, num_outputs = 2}", "y = Concat(r, o) {axis = 3}", "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("parts", "join", "reason"),
+    [
+        ("h, l = Split(x) {axis = 3, num_outputs = 2}", f"{STACK.format('o', 'r')} y = Neg(st)", "not joined as they were parted"),
+        (EVERY_SECOND, "y = Concat(o, r) {axis = 3}", "not joined as they were parted"),
+        ("l, h = Split(x) {axis = 3, num_outputs = 2}", "y = Concat(o, r) {axis = 3}", "not made of pairs"),
+        ("h, l = Split(x) {axis = 3, num_outputs = 2}", "y = Concat(r, o) {axis = 3}", "no match"),
+    ],
+)
 def test_pairs_decline(parts, join, reason):
     """Pairs that are joined in another way than they were parted, and what are no pairs."""
     assert reason in declines(FUSE_ROTARY_PAIRS, pairs(parts, join))

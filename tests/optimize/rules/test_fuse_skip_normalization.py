@@ -17,14 +17,20 @@ def text(total="s = Add(x, r)", norm="LayerNormalization(s, g, b)", result="y", 
         c: {kind}[5] = ... 3 d: {kind}[3, 1] = ... 4 {total} y = {norm} }}"""
 
 
-@pytest.mark.parametrize(("given", "made", "inputs"), [
-    ({}, "SkipLayerNormalization", 4),
-    ({"norm": "LayerNormalization(s, g) {axis = 2, epsilon = 0.1}"}, "SkipLayerNormalization", 3),
-    ({"total": "t = Add(x, c) s = Add(r, t)"}, "SkipLayerNormalization", 5),
-    ({"norm": "RMSNormalization(s, g)"}, "SkipSimplifiedLayerNormalization", 3),
-    ({"norm": "RMSNormalization(s, g) {epsilon = 0.1}", "total": "t = Add(c, x) s = Add(t, r)"},
-     "SkipSimplifiedLayerNormalization", 4),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "made", "inputs"),
+    [
+        ({}, "SkipLayerNormalization", 4),
+        ({"norm": "LayerNormalization(s, g) {axis = 2, epsilon = 0.1}"}, "SkipLayerNormalization", 3),
+        ({"total": "t = Add(x, c) s = Add(r, t)"}, "SkipLayerNormalization", 5),
+        ({"norm": "RMSNormalization(s, g)"}, "SkipSimplifiedLayerNormalization", 3),
+        (
+            {"norm": "RMSNormalization(s, g) {epsilon = 0.1}", "total": "t = Add(c, x) s = Add(t, r)"},
+            "SkipSimplifiedLayerNormalization",
+            4,
+        ),
+    ],
+)
 @pytest.mark.parametrize("has_sum", [False, True])
 def test_fires_with_the_same_numbers(given, made, inputs, has_sum):
     """Both kinds, with and without a bias and shift; where others read the sum, they have it too."""
@@ -42,11 +48,16 @@ def test_a_bias_that_is_none_is_added_before():
     assert operators(model) == ["Add", "SkipLayerNormalization"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"residual": "1, 3, 5"}, "expected the same"), ({"norm": "LayerNormalization(s, b, b) {axis = -2}"}, "other axes"),
-    ({"kind": "double"}, "expected float or float16"), ({"result": "y, s"}, "no match"),
-    ({"norm": "LayerNormalization(s, g, d)"}, "scale and shifts are"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"residual": "1, 3, 5"}, "expected the same"),
+        ({"norm": "LayerNormalization(s, b, b) {axis = -2}"}, "other axes"),
+        ({"kind": "double"}, "expected float or float16"),
+        ({"result": "y, s"}, "no match"),
+        ({"norm": "LayerNormalization(s, g, d)"}, "scale and shifts are"),
+    ],
+)
 def test_declines(given, reason):
     """What is broadcast, other axes, types and shapes; a sum that others read is for the other rule."""
     assert reason in declines(FUSE_SKIP_NORMALIZATION, text(**given), opset=OPSET)

@@ -18,9 +18,13 @@ def text(lines, shape="n, 3, 4, 6", join="y = Concat(p0, p1, p2, p3) {axis = 1}"
     return f"graph(x: float[{shape}]) -> (y) {{ {CONSTANTS} {lines} {join} }}"
 
 
-@pytest.mark.parametrize(("starts", "left"), [
-    (("s00", "s01", "s10", "s11"), ["SpaceToDepth"]), (("s00", "s10", "s01", "s11"), ["SpaceToDepth", "Gather"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("starts", "left"),
+    [
+        (("s00", "s01", "s10", "s11"), ["SpaceToDepth"]),
+        (("s00", "s10", "s01", "s11"), ["SpaceToDepth", "Gather"]),
+    ],
+)
 @pytest.mark.parametrize("ends", ["far", "size"])
 def test_fires_with_the_same_numbers(starts, left, ends):
     """The four places of a block of two, in the operator's order or in that of the Focus layer."""
@@ -36,14 +40,17 @@ def test_axes_in_any_order():
     assert operators(model) == ["SpaceToDepth"]
 
 
-@pytest.mark.parametrize(("lines", "shape", "reason"), [
-    (block(("s00", "s01", "s10", "s10")), "n, 3, 4, 6", "not one of each place"),
-    (block(("s02", "s02", "s02", "s02")), "n, 3, 4, 6", "not one of each place"),
-    (block(("s00", "s01", "s00", "s01"), "short"), "n, 3, 4, 6", "not one of each place"),
-    (block(("s00", "s01", "s10", "s11")), "n, 3, 4, w", "not known to be multiples of 2"),
-    (block(("s00", "s01", "s10", "s11")), "n, c, 4, 6", "of known channels"),
-    ("p0 = Neg(x) p1 = Neg(x) p2 = Neg(x) p3 = Neg(x)", "n, 3, 4, 6", "not the slices of a block"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "shape", "reason"),
+    [
+        (block(("s00", "s01", "s10", "s10")), "n, 3, 4, 6", "not one of each place"),
+        (block(("s02", "s02", "s02", "s02")), "n, 3, 4, 6", "not one of each place"),
+        (block(("s00", "s01", "s00", "s01"), "short"), "n, 3, 4, 6", "not one of each place"),
+        (block(("s00", "s01", "s10", "s11")), "n, 3, 4, w", "not known to be multiples of 2"),
+        (block(("s00", "s01", "s10", "s11")), "n, c, 4, 6", "of known channels"),
+        ("p0 = Neg(x) p1 = Neg(x) p2 = Neg(x) p3 = Neg(x)", "n, 3, 4, 6", "not the slices of a block"),
+    ],
+)
 def test_declines(lines, shape, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(FUSE_SPACE_TO_DEPTH, text(lines, shape))
@@ -60,11 +67,14 @@ def test_gathered_channels():
     assert operators(model) == ["Conv"]
 
 
-@pytest.mark.parametrize(("lines", "outputs", "reason"), [
-    ("g = Gather(x, j) {axis = 1} y = Conv(g, w)", "y", "not each gathered once"),
-    ("g = Gather(x, i) {axis = 1} y = Conv(g, w) z = Neg(w)", "y, z", "the weights have other users"),
-    ("v: float[4, 2, 1, 1] = ... 2 g = Gather(x, i) {axis = 1} y = Conv(g, v) {group = 2}", "y", "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "outputs", "reason"),
+    [
+        ("g = Gather(x, j) {axis = 1} y = Conv(g, w)", "y", "not each gathered once"),
+        ("g = Gather(x, i) {axis = 1} y = Conv(g, w) z = Neg(w)", "y, z", "the weights have other users"),
+        ("v: float[4, 2, 1, 1] = ... 2 g = Gather(x, i) {axis = 1} y = Conv(g, v) {group = 2}", "y", "no match"),
+    ],
+)
 def test_gathered_channels_stay(lines, outputs, reason):
     """Channels that are repeated, weights that others read, groups."""
     assert reason in declines(FUSE_CONV_GATHER, CONV.format(lines, outputs))

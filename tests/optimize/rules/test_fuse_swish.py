@@ -19,11 +19,14 @@ def test_fires_with_the_same_numbers(lines):
     assert next(iter(model.graph)).version == 24
 
 
-@pytest.mark.parametrize(("lines", "alpha"), [
-    ("a: float[] = 1.702 m = Mul(a, x) s = Sigmoid(m) y = Mul(x, s)", 1.702),
-    ("a: float[1] = -2.0 m = Mul(x, a) s = Sigmoid(m) y = Mul(s, x)", -2.0),
-    ("one: float[] = 1.0 n = Neg(x) e = Exp(n) a = Add(one, e) y = Div(x, a)", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "alpha"),
+    [
+        ("a: float[] = 1.702 m = Mul(a, x) s = Sigmoid(m) y = Mul(x, s)", 1.702),
+        ("a: float[1] = -2.0 m = Mul(x, a) s = Sigmoid(m) y = Mul(s, x)", -2.0),
+        ("one: float[] = 1.0 n = Neg(x) e = Exp(n) a = Add(one, e) y = Div(x, a)", None),
+    ],
+)
 def test_other_forms(lines, alpha):
     """A scaled argument becomes alpha; the sigmoid may be written out."""
     model, fired = apply_rule(FUSE_SWISH, text(lines))
@@ -38,11 +41,14 @@ def test_declines_an_alpha_for_each_element():
     assert declines(FUSE_SWISH, text(lines)) == "alpha is not one number"
 
 
-@pytest.mark.parametrize(("lines", "outputs"), [
-    ("s = Sigmoid(x) y = Mul(x, s) w = Neg(s)", "y, w"),
-    ("a = Neg(x) s = Sigmoid(a) y = Mul(x, s)", "y"),
-    ("s = Sigmoid(x) y = Add(x, s)", "y"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "outputs"),
+    [
+        ("s = Sigmoid(x) y = Mul(x, s) w = Neg(s)", "y, w"),
+        ("a = Neg(x) s = Sigmoid(a) y = Mul(x, s)", "y"),
+        ("s = Sigmoid(x) y = Add(x, s)", "y"),
+    ],
+)
 def test_declines(lines, outputs):
     """A sigmoid with other users, or of something else, is left alone."""
     assert "no match" in declines(FUSE_SWISH, text(lines, outputs))

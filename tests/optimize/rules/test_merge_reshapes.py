@@ -6,10 +6,16 @@ from support.optimizing import apply_rule, declines, operators
 from sardonyx.optimize.rules.merge_reshapes import MERGE_RESHAPES
 
 
-@pytest.mark.parametrize("inner", [
-    "s: int64[2] = [6, 4] a = Reshape(x, s)", "a = Flatten(x)", "n: int64[1] = [1] a = Unsqueeze(x, n)",
-    "a = Squeeze(x)", "n: int64[1] = [1] a = Squeeze(x, n)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "s: int64[2] = [6, 4] a = Reshape(x, s)",
+        "a = Flatten(x)",
+        "n: int64[1] = [1] a = Unsqueeze(x, n)",
+        "a = Squeeze(x)",
+        "n: int64[1] = [1] a = Squeeze(x, n)",
+    ],
+)
 def test_fires_with_the_same_numbers(inner):
     """What only changes the shape before a Reshape is skipped."""
     text = f"graph(x: float[3, 1, 8]) -> (y) {{ {inner} t: int64[2] = [4, -1] y = Reshape(a, t) }}"
@@ -18,11 +24,14 @@ def test_fires_with_the_same_numbers(inner):
     assert operators(model) == ["Reshape"]
 
 
-@pytest.mark.parametrize(("text", "reason"), [
-    ("graph(x: float[2, 3], t: int64[1]) -> (y) { a = Flatten(x) y = Reshape(a, t) }", "the shape is no constant"),
-    ("graph(x: float[2, 1, 3]) -> (y) { t: int64[2] = [0, 3] a = Flatten(x) y = Reshape(a, t) }", "copies a dimension"),
-    ("graph(x: float[2, 3]) -> (y) { a = Flatten(x) y = Reshape:1(a) {shape = [3, 2]} }", "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("graph(x: float[2, 3], t: int64[1]) -> (y) { a = Flatten(x) y = Reshape(a, t) }", "the shape is no constant"),
+        ("graph(x: float[2, 1, 3]) -> (y) { t: int64[2] = [0, 3] a = Flatten(x) y = Reshape(a, t) }", "copies a dimension"),
+        ("graph(x: float[2, 3]) -> (y) { a = Flatten(x) y = Reshape:1(a) {shape = [3, 2]} }", "no match"),
+    ],
+)
 def test_declines(text, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(MERGE_RESHAPES, text)

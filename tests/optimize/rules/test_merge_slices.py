@@ -13,12 +13,15 @@ def text(lines, outputs="y", shape="n, 5, 6"):
     return f"graph(x: float[{shape}], s: int64[1]) -> ({outputs}) {{ {CONSTANTS} {lines} }}"
 
 
-@pytest.mark.parametrize("lines", [
-    "a = Slice(x, zero, two, one) y = Slice(a, one, far, two, two)",
-    "a = Slice(x, zero, far, one, two) y = Slice(a, one, far, last, two)",
-    "a = Slice(x, last, low, last, down) b = Slice(a, one, two, one) y = Slice(b, zero, two, zero)",
-    "a = Slice(x, small, small, small) y = Slice(a, one, far, two, two)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "a = Slice(x, zero, two, one) y = Slice(a, one, far, two, two)",
+        "a = Slice(x, zero, far, one, two) y = Slice(a, one, far, last, two)",
+        "a = Slice(x, last, low, last, down) b = Slice(a, one, two, one) y = Slice(b, zero, two, zero)",
+        "a = Slice(x, small, small, small) y = Slice(a, one, far, two, two)",
+    ],
+)
 def test_fires_with_the_same_numbers(lines):
     """Slices along different axes are one."""
     model, fired = apply_rule(MERGE_SLICES, text(lines))
@@ -33,12 +36,15 @@ def test_inner_slice_with_other_users():
     assert sorted(operators(model)) == ["Neg", "Slice", "Slice"]
 
 
-@pytest.mark.parametrize(("lines", "reason"), [
-    ("a = Slice(x, zero, far, one) y = Slice(a, one, two, one)", "both slice along the axes [1]"),
-    ("a = Slice(x, s, far, one) y = Slice(a, one, two, two)", "no constants"),
-    ("a = Slice(x, zero, two) y = Slice(a, one, two, one)", "no constants"),
-    ("a = Slice:9(x) {starts = [0], ends = [2]} y = Slice(a, one, two, one)", "no constants"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("a = Slice(x, zero, far, one) y = Slice(a, one, two, one)", "both slice along the axes [1]"),
+        ("a = Slice(x, s, far, one) y = Slice(a, one, two, two)", "no constants"),
+        ("a = Slice(x, zero, two) y = Slice(a, one, two, one)", "no constants"),
+        ("a = Slice:9(x) {starts = [0], ends = [2]} y = Slice(a, one, two, one)", "no constants"),
+    ],
+)
 def test_declines(lines, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(MERGE_SLICES, text(lines))

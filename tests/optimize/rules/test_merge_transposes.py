@@ -38,10 +38,13 @@ def test_inner_transpose_stays_for_others():
     assert "z = Relu(a)" in body(model)
 
 
-@pytest.mark.parametrize(("text", "reason"), [
-    ("graph(x: float) -> (y) { a = Transpose(x) y = Transpose(a) }", "the rank is unknown"),
-    ("graph(x: float) -> (y) { a = Transpose(x) {perm = [1, 0]} y = Transpose(a) {perm = [0, 2, 1]} }", "do not fit"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("graph(x: float) -> (y) { a = Transpose(x) y = Transpose(a) }", "the rank is unknown"),
+        ("graph(x: float) -> (y) { a = Transpose(x) {perm = [1, 0]} y = Transpose(a) {perm = [0, 2, 1]} }", "do not fit"),
+    ],
+)
 def test_declines(text, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(MERGE_TRANSPOSES, text, infer=False)

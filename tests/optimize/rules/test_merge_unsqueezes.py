@@ -39,12 +39,15 @@ def test_axes_that_are_attributes_stay_attributes():
     assert next(iter(model.graph)).get("axes") == (0, 2)
 
 
-@pytest.mark.parametrize(("lines", "reason"), [
-    ("a = Unsqueeze(x, k) y = Unsqueeze(a, n)", "no constants"),
-    ("a = Squeeze(x) y = Squeeze(a)", "missing"),
-    ("a = Unsqueeze(u, n) y = Unsqueeze(a, m)", "negative while the rank is unknown"),
-    ("a = Unsqueeze(x, n) y = Squeeze(a, n)", "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("a = Unsqueeze(x, k) y = Unsqueeze(a, n)", "no constants"),
+        ("a = Squeeze(x) y = Squeeze(a)", "missing"),
+        ("a = Unsqueeze(u, n) y = Unsqueeze(a, m)", "negative while the rank is unknown"),
+        ("a = Unsqueeze(x, n) y = Squeeze(a, n)", "no match"),
+    ],
+)
 def test_declines(lines, reason):
     """Each case that the rule leaves alone."""
     text = f"graph(x: float[1, 1], u: float, k: int64[1]) -> (y) {{ n: int64[1] = [0] m: int64[1] = [-1] {lines} }}"

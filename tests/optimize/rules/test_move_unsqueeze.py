@@ -12,9 +12,14 @@ def text(axes="[1]", perm="[0, 2, 1, 3]", shape="b, s, 4", result="y"):
         y = Transpose(u) {{perm = {perm}}} }}"""
 
 
-@pytest.mark.parametrize(("given", "axes"), [
-    ({}, [2]), ({"axes": "[-1]", "perm": "[3, 0, 1, 2]"}, [0]), ({"axes": "[0, 3]", "perm": "[1, 0, 3, 2, 4]"}, [1, 2]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "axes"),
+    [
+        ({}, [2]),
+        ({"axes": "[-1]", "perm": "[3, 0, 1, 2]"}, [0]),
+        ({"axes": "[0, 3]", "perm": "[1, 0, 3, 2, 4]"}, [1, 2]),
+    ],
+)
 def test_fires_with_the_same_numbers(given, axes):
     """The new dimensions come where the transpose put them."""
     model, fired = apply_rule(MOVE_UNSQUEEZE, text(**given))

@@ -36,11 +36,14 @@ def test_scaled_before(lines):
     assert operators(model) == ["RMSNormalization"]
 
 
-@pytest.mark.parametrize(("shape", "scale", "reason"), [
-    ("batch, 3, 5", "[5]", None),
-    ("batch, 3, 4, 5", "[4, 5]", None),
-    ("batch, 3, 4, 5", "[5]", "expected float (4, 5)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shape", "scale", "reason"),
+    [
+        ("batch, 3, 5", "[5]", None),
+        ("batch, 3, 4, 5", "[4, 5]", None),
+        ("batch, 3, 4, 5", "[5]", "expected float (4, 5)"),
+    ],
+)
 def test_a_pool_is_a_mean(shape, scale, reason):
     """A GlobalAveragePool is the mean over all axes but the first two."""
     lines = text(FORMS["divided by Sqrt"], shape).replace("ReduceMean(q, a)", "GlobalAveragePool(q)")

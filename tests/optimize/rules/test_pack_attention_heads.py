@@ -33,15 +33,20 @@ def test_a_reshape_may_leave_out_the_axis():
     assert operators(model) == ["Split", "Attention"]
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"heads": "four: int64[4] = [-1, 1, 5, 4] q = Squeeze(a, z) k = Reshape(b, four) v = Reshape(c, four)"},
-     "reshaped otherwise than by leaving out"),
-    ({"parts": PARTS.replace("[2, 0, 3, 1, 4]", "[2, 0, 1, 3, 4]")}, "no match"),
-    ({"heads": HEADS.replace("Squeeze(b, z)", "Squeeze(c, z)").replace("v = Squeeze(c", "v = Squeeze(b")}, "no match"),
-    ({"outputs": "y, q"}, "no match"),
-    ({"x": "n, 5, 3, 8"}, "not known to be split into queries, keys and values"),
-    ({"back": BACK.replace("three", "wide"), "parts": f"wide: int64[3] = [-1, 10, 4] {PARTS}"}, "not known to be packed heads"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (
+            {"heads": "four: int64[4] = [-1, 1, 5, 4] q = Squeeze(a, z) k = Reshape(b, four) v = Reshape(c, four)"},
+            "reshaped otherwise than by leaving out",
+        ),
+        ({"parts": PARTS.replace("[2, 0, 3, 1, 4]", "[2, 0, 1, 3, 4]")}, "no match"),
+        ({"heads": HEADS.replace("Squeeze(b, z)", "Squeeze(c, z)").replace("v = Squeeze(c", "v = Squeeze(b")}, "no match"),
+        ({"outputs": "y, q"}, "no match"),
+        ({"x": "n, 5, 3, 8"}, "not known to be split into queries, keys and values"),
+        ({"back": BACK.replace("three", "wide"), "parts": f"wide: int64[3] = [-1, 10, 4] {PARTS}"}, "not known to be packed heads"),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(PACK_ATTENTION_HEADS, text(**options), opset="23")

@@ -21,12 +21,16 @@ def text(parts="qh, kh, vh", others="", joined="join", turned="", perm="0, 2, 1,
 TURNED = "qt = RotaryEmbedding(qh, co, si) kt = RotaryEmbedding(kh, ct, st) {interleaved = 1}"
 
 
-@pytest.mark.parametrize(("options", "made"), [
-    ({}, ["Attention"]), ({"others": ", m", "attributes": "scale = 0.3"}, ["Attention"]),
-    ({"joined": "flat"}, ["Attention", "Reshape"]),
-    ({"turned": TURNED, "parts": "qt, kt, vh"}, ["Attention", "RotaryEmbedding", "RotaryEmbedding"]),
-    ({"others": ", mp, pk, pv"}, ["Attention"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "made"),
+    [
+        ({}, ["Attention"]),
+        ({"others": ", m", "attributes": "scale = 0.3"}, ["Attention"]),
+        ({"joined": "flat"}, ["Attention", "Reshape"]),
+        ({"turned": TURNED, "parts": "qt, kt, vh"}, ["Attention", "RotaryEmbedding", "RotaryEmbedding"]),
+        ({"others": ", mp, pk, pv"}, ["Attention"]),
+    ],
+)
 def test_fires_with_the_same_numbers(options, made):
     """Groups of heads, masks, former keys, heads that are turned, a result that is joined otherwise."""
     model, fired = apply_rule(PACK_TRANSPOSED_HEADS, text(**options), opset="23", symbols=SYMBOLS)
@@ -41,10 +45,16 @@ def test_former_keys_as_outputs():
     assert (fired, [name for name in operators(model) if name == "Attention"]) == (1, ["Attention"])
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"parts": "qr, kh, vh"}, "no match"), ({"perm": "0, 2, 3, 1"}, "no match"), ({"results": "z, qh"}, "no match"),
-    ({"joined": "odd"}, "reshaped otherwise"), ({"width": "w"}, "not known to be its heads"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"parts": "qr, kh, vh"}, "no match"),
+        ({"perm": "0, 2, 3, 1"}, "no match"),
+        ({"results": "z, qh"}, "no match"),
+        ({"joined": "odd"}, "reshaped otherwise"),
+        ({"width": "w"}, "not known to be its heads"),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(PACK_TRANSPOSED_HEADS, text(**options), opset="23")

@@ -9,7 +9,7 @@ from sardonyx.optimize.rules.pool_before_quantization import DEQUANTIZE_BEFORE_P
 
 def text(scale="float[] = 0.05", outputs="y", places="", more=""):
     return f"""graph(x: float[1,2,8,8]) -> ({outputs}) {{ s: {scale} z: uint8[] = 100
-        a = QuantizeLinear(x, s{', z' if scale.startswith('float[]') else ''})
+        a = QuantizeLinear(x, s{", z" if scale.startswith("float[]") else ""})
         y{places} = MaxPool(a) {{kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]}} {more} }}"""
 
 
@@ -20,10 +20,15 @@ def test_fires_with_the_same_integers():
     assert operators(model) == ["MaxPool", "QuantizeLinear"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"scale": "float[2] = [0.05, 0.1]"}, "no single scale"), ({"scale": "float[] = -0.05"}, "above 0"),
-    ({"outputs": "y, i", "places": ", i"}, "no match"), ({"outputs": "y, v", "more": "v = Identity(a)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"scale": "float[2] = [0.05, 0.1]"}, "no single scale"),
+        ({"scale": "float[] = -0.05"}, "above 0"),
+        ({"outputs": "y, i", "places": ", i"}, "no match"),
+        ({"outputs": "y, v", "more": "v = Identity(a)"}, "no match"),
+    ],
+)
 def test_declines(given, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(POOL_BEFORE_QUANTIZATION, text(**given))
@@ -44,9 +49,13 @@ def test_numbers_are_pooled_in_chains():
     assert {value.dtype for node in model.graph if node.op_type == "MaxPool" for value in node.inputs} == {DataType.FLOAT}
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"scale": "float[2] = [0.05, 0.1]"}, "no single scale"), ({"scale": "float[] = -0.05"}, "above 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"scale": "float[2] = [0.05, 0.1]"}, "no single scale"),
+        ({"scale": "float[] = -0.05"}, "above 0"),
+    ],
+)
 def test_declines_to_dequantize(given, reason):
     """Each case that the second rule leaves alone."""
     assert reason in declines(DEQUANTIZE_BEFORE_POOL, chain(**given))

@@ -11,9 +11,14 @@ def after(move, shape="2,3", kind="int8", end="y = Neg(b)", outputs="y"):
         a = DequantizeLinear(x, s, z) b = {move} {end} }}"""
 
 
-@pytest.mark.parametrize(("move", "shape"), [
-    ("Reshape(a, k)", "2,3"), ("Transpose(a)", "2,3"), ("MaxPool(a) {kernel_shape = [2, 2]}", "1,2,4,4"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("move", "shape"),
+    [
+        ("Reshape(a, k)", "2,3"),
+        ("Transpose(a)", "2,3"),
+        ("MaxPool(a) {kernel_shape = [2, 2]}", "1,2,4,4"),
+    ],
+)
 def test_dequantization_goes_on_behind_a_move(move, shape):
     """With the same numbers."""
     model, fired = apply_rule(PROPAGATE_DEQUANTIZATION, after(move, shape))
@@ -21,13 +26,16 @@ def test_dequantization_goes_on_behind_a_move(move, shape):
     assert operators(model) == ["DequantizeLinear", move.split("(")[0], "QuantizeLinear", "DequantizeLinear", "Neg"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"move": "Transpose(a)", "end": "y = QuantizeLinear(b, s, z)"}, "the result is quantized"),
-    ({"move": "Transpose(a)", "end": "", "outputs": "b"}, "no node reads the result"),
-    ({"move": "ReduceMax:11(a) {axes = [1]}"}, "does not move integers"),
-    ({"move": "Transpose(a)", "kind": "int16"}, "expected int8 or uint8"),
-    ({"move": "Neg(a)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"move": "Transpose(a)", "end": "y = QuantizeLinear(b, s, z)"}, "the result is quantized"),
+        ({"move": "Transpose(a)", "end": "", "outputs": "b"}, "no node reads the result"),
+        ({"move": "ReduceMax:11(a) {axes = [1]}"}, "does not move integers"),
+        ({"move": "Transpose(a)", "kind": "int16"}, "expected int8 or uint8"),
+        ({"move": "Neg(a)"}, "no match"),
+    ],
+)
 def test_dequantization_stays(given, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(PROPAGATE_DEQUANTIZATION, after(**given))
@@ -38,9 +46,14 @@ def before(move, shape="2,3", kind="int8", dtype="float", outputs="y", more=""):
         b = {move} y = QuantizeLinear(b, s, z) {more} }}"""
 
 
-@pytest.mark.parametrize(("move", "shape"), [
-    ("Reshape(x, k)", "2,3"), ("Transpose(x)", "2,3"), ("MaxPool(x) {kernel_shape = [2, 2]}", "1,2,4,4"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("move", "shape"),
+    [
+        ("Reshape(x, k)", "2,3"),
+        ("Transpose(x)", "2,3"),
+        ("MaxPool(x) {kernel_shape = [2, 2]}", "1,2,4,4"),
+    ],
+)
 def test_quantization_comes_before_a_move(move, shape):
     """With the same integers."""
     model, fired = apply_rule(PROPAGATE_QUANTIZATION, before(move, shape))
@@ -48,12 +61,15 @@ def test_quantization_comes_before_a_move(move, shape):
     assert operators(model) == ["QuantizeLinear", "DequantizeLinear", move.split("(")[0], "QuantizeLinear"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"move": "Transpose(x)", "outputs": "y, w", "more": "w = Neg(b)"}, "no match"),
-    ({"move": "Transpose(x)", "kind": "int16"}, "expected int8 or uint8"),
-    ({"move": "Transpose(x)", "dtype": "float16"}, "the input is float16"),
-    ({"move": "ReduceMax:11(x) {axes = [1]}"}, "does not move integers"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"move": "Transpose(x)", "outputs": "y, w", "more": "w = Neg(b)"}, "no match"),
+        ({"move": "Transpose(x)", "kind": "int16"}, "expected int8 or uint8"),
+        ({"move": "Transpose(x)", "dtype": "float16"}, "the input is float16"),
+        ({"move": "ReduceMax:11(x) {axes = [1]}"}, "does not move integers"),
+    ],
+)
 def test_quantization_stays(given, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(PROPAGATE_QUANTIZATION, before(**given))

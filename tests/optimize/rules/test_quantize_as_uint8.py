@@ -13,11 +13,20 @@ def text(zero="z: int8[] = -7", integers="QuantizeLinear(x, s, z)", floats="Dequ
     return f"graph(x: float[n, 3]) -> ({result}) {{ s: float[] = 0.05 t: float[] = 0.1 {zero} q = {integers} y = {floats} {more} }}"
 
 
-@pytest.mark.parametrize("given", [
-    {}, {"zero": "z: int8[] = 127"}, {"zero": "z: int8[] = -128"}, {"integers": "QuantizeLinear(x, s) {output_dtype = 3}",
-                                                                   "zero": "z: int8[] = 0"},
-    {"zero": "z: int8[1] = [5] r: float[1] = [0.05]", "integers": "QuantizeLinear(x, r, z)", "floats": "DequantizeLinear(q, r, z)"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"zero": "z: int8[] = 127"},
+        {"zero": "z: int8[] = -128"},
+        {"integers": "QuantizeLinear(x, s) {output_dtype = 3}", "zero": "z: int8[] = 0"},
+        {
+            "zero": "z: int8[1] = [5] r: float[1] = [0.05]",
+            "integers": "QuantizeLinear(x, r, z)",
+            "floats": "DequantizeLinear(q, r, z)",
+        },
+    ],
+)
 def test_fires_with_equal_numbers(given):
     """All zero points, missing ones, and numbers beyond the range that int8 holds."""
     model, fired = apply_rule(QUANTIZE_AS_UINT8, text(**given), rtol=0)
@@ -33,12 +42,23 @@ def test_several_readers():
     assert fired == 2
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"zero": "z: uint8[] = 7"}, "expected int8"), ({"floats": "DequantizeLinear(q, t, z)"}, "scales differ"),
-    ({"result": "y, q"}, "other users"), ({"more": "w = Neg(q)", "result": "y, w"}, "other users"),
-    ({"zero": "z: int8[3] = [1, 2, 3] r: float[3] = [0.1, 0.2, 0.3]", "integers": "QuantizeLinear(x, r, z)",
-      "floats": "DequantizeLinear(q, r, z)"}, "not single"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"zero": "z: uint8[] = 7"}, "expected int8"),
+        ({"floats": "DequantizeLinear(q, t, z)"}, "scales differ"),
+        ({"result": "y, q"}, "other users"),
+        ({"more": "w = Neg(q)", "result": "y, w"}, "other users"),
+        (
+            {
+                "zero": "z: int8[3] = [1, 2, 3] r: float[3] = [0.1, 0.2, 0.3]",
+                "integers": "QuantizeLinear(x, r, z)",
+                "floats": "DequantizeLinear(q, r, z)",
+            },
+            "not single",
+        ),
+    ],
+)
 def test_declines(given, reason):
     """Other types, other scales, other users, scales by axis."""
     assert reason in declines(QUANTIZE_AS_UINT8, text(**given))

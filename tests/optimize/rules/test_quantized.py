@@ -38,10 +38,14 @@ def test_scales_by_axis():
     np.testing.assert_array_equal(scale.scale, [0.5, 0.25])
 
 
-@pytest.mark.parametrize("lines", [
-    "y = QuantizeLinear(x, u)", "s: float[2,1] = [[0.5], [0.25]] y = DequantizeLinear(q, s) {block_size = 3}",
-    "s: float[] = 0.5 z: float8e4m3fn[] = 0 y = QuantizeLinear(x, s, z)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "y = QuantizeLinear(x, u)",
+        "s: float[2,1] = [[0.5], [0.25]] y = DequantizeLinear(q, s) {block_size = 3}",
+        "s: float[] = 0.5 z: float8e4m3fn[] = 0 y = QuantizeLinear(x, s, z)",
+    ],
+)
 def test_unknown_scales(lines):
     """Those that are no constants, go by block, or are of floats."""
     assert scale_of(node_of(lines)) is None

@@ -18,14 +18,17 @@ def read(lines: str) -> Pairs | None:
     return read_pairs(*model.graph.outputs, frozenset())
 
 
-@pytest.mark.parametrize(("lines", "source", "is_alternating"), [
-    ("p, q = Split(x) {axis = 3, num_outputs = 2}", "x", False),
-    ("p, q = Split(x) {axis = -1, num_outputs = 2}", "x", False),
-    ("p = Slice(x, z, far, ax, two) q = Slice(x, one, far, last, two)", "x", True),
-    ("p = Slice(x, z, seven, ax, two) q = Slice(x, one, far, ax, two)", "x", True),
-    ("t = Reshape(x, five) v, w = Split(t) {axis = 4, num_outputs = 2} p = Squeeze(v, last) q = Squeeze(w, last)", "t", True),
-    ("t = Reshape(x, five) v, w = Split(t) {axis = 4, num_outputs = 2} p = Reshape(v, four) q = Squeeze(w, last)", "t", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "source", "is_alternating"),
+    [
+        ("p, q = Split(x) {axis = 3, num_outputs = 2}", "x", False),
+        ("p, q = Split(x) {axis = -1, num_outputs = 2}", "x", False),
+        ("p = Slice(x, z, far, ax, two) q = Slice(x, one, far, last, two)", "x", True),
+        ("p = Slice(x, z, seven, ax, two) q = Slice(x, one, far, ax, two)", "x", True),
+        ("t = Reshape(x, five) v, w = Split(t) {axis = 4, num_outputs = 2} p = Squeeze(v, last) q = Squeeze(w, last)", "t", True),
+        ("t = Reshape(x, five) v, w = Split(t) {axis = 4, num_outputs = 2} p = Reshape(v, four) q = Squeeze(w, last)", "t", True),
+    ],
+)
 def test_reads(lines, source, is_alternating):
     """Halves of the last axis, every second element of it, and columns of two."""
     pairs = read(lines)
@@ -33,16 +36,19 @@ def test_reads(lines, source, is_alternating):
     assert (pairs.source.name, pairs.is_alternating, pairs.is_split) == (source, is_alternating, source == "t")
 
 
-@pytest.mark.parametrize("lines", [
-    "q, p = Split(x) {axis = 3, num_outputs = 2}",
-    "p, q = Split(x, uneven) {axis = 3}",
-    "p, q = Split(x) {axis = 0, num_outputs = 2}",
-    "p = Slice(x, one, far, ax, two) q = Slice(x, z, far, ax, two)",
-    "p = Slice(x, z, six, ax, two) q = Slice(x, one, six, ax, two)",
-    "n = Neg(x) p = Slice(x, z, far, ax, two) q = Slice(n, one, far, ax, two)",
-    "t = Reshape(x, five) v, w = Split(t) {axis = 4, num_outputs = 2} p = Squeeze(w, last) q = Squeeze(v, last)",
-    "p = Neg(x) q = Abs(x)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "q, p = Split(x) {axis = 3, num_outputs = 2}",
+        "p, q = Split(x, uneven) {axis = 3}",
+        "p, q = Split(x) {axis = 0, num_outputs = 2}",
+        "p = Slice(x, one, far, ax, two) q = Slice(x, z, far, ax, two)",
+        "p = Slice(x, z, six, ax, two) q = Slice(x, one, six, ax, two)",
+        "n = Neg(x) p = Slice(x, z, far, ax, two) q = Slice(n, one, far, ax, two)",
+        "t = Reshape(x, five) v, w = Split(t) {axis = 4, num_outputs = 2} p = Squeeze(w, last) q = Squeeze(v, last)",
+        "p = Neg(x) q = Abs(x)",
+    ],
+)
 def test_reads_nothing_else(lines):
     """Parts in another order, of other sizes, of two values, and what are no parts."""
     assert read(lines) is None

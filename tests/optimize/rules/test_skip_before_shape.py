@@ -6,9 +6,14 @@ from support.optimizing import apply_rule, declines, operators
 from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE, SKIP_TRANSPOSE_BEFORE_SHAPE
 
 
-@pytest.mark.parametrize("lines", [
-    "a = Cast(x) {to = 7} y = Shape(a)", "a = Neg(x) b = Relu(a) y = Shape(b) {start = 1}", "a = Exp(x) y = Size(a)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "a = Cast(x) {to = 7} y = Shape(a)",
+        "a = Neg(x) b = Relu(a) y = Shape(b) {start = 1}",
+        "a = Exp(x) y = Size(a)",
+    ],
+)
 def test_fires_with_the_same_numbers(lines):
     """Shape and Size read the value before."""
     model, fired = apply_rule(SKIP_BEFORE_SHAPE, f"graph(x: float[batch, 3]) -> (y) {{ {lines} }}", rtol=0)
@@ -32,10 +37,13 @@ def test_sizes_of_what_is_transposed():
     assert operators(model) == ["Shape", "Gather"]
 
 
-@pytest.mark.parametrize(("lines", "reason"), [
-    ("s = Shape(t) {start = 1} y = Gather(s, i)", "are not known"),
-    ("s = Shape(t) y = Gather(s, j)", "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("s = Shape(t) {start = 1} y = Gather(s, i)", "are not known"),
+        ("s = Shape(t) y = Gather(s, j)", "no match"),
+    ],
+)
 def test_sizes_of_what_is_transposed_decline(lines, reason):
     """A part of the shape, and indices that are no constants."""
     assert reason in declines(SKIP_TRANSPOSE_BEFORE_SHAPE, transposed(lines))

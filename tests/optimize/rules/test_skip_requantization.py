@@ -16,8 +16,10 @@ def text(move, shape="2,3", scale="s", outputs="y", more=""):
 
 def test_pair_goes():
     """The integers are given back."""
-    model, fired = apply_rule(SKIP_REQUANTIZATION, "graph(x: int8[9]) -> (y) { s: float[] = 0.3 z: int8[] = -5 "
-                              "a = DequantizeLinear(x, s, z) y = QuantizeLinear(a, s, z) }")  # fmt: skip
+    model, fired = apply_rule(
+        SKIP_REQUANTIZATION,
+        "graph(x: int8[9]) -> (y) { s: float[] = 0.3 z: int8[] = -5 a = DequantizeLinear(x, s, z) y = QuantizeLinear(a, s, z) }",
+    )
     assert fired == 1
     assert operators(model) == ["Identity"]
 
@@ -30,14 +32,28 @@ def test_declines_other_scales(second):
     assert declines(SKIP_REQUANTIZATION, text) == "the scales differ"
 
 
-@pytest.mark.parametrize(("move", "shape"), [
-    ("b = Reshape(a, k)", "2,3"), ("b = Transpose(a)", "2,3"), ("b = Gather(a, i) {axis = 1}", "2,3"), ("b = Flatten(a)", "2,3,2"),
-    ("b = GatherElements(a, g)", "2,3"), ("b = Slice(a, one, three, one)", "2,3"), ("b = Unsqueeze(a, one)", "2,3"),
-    ("b = Squeeze(a, one)", "2,1,3"), ("b = Expand(a, k)", "1,2"), ("b = Tile(a, k)", "2,3"), ("b = Identity(a)", "2,3"),
-    ("b = MaxPool(a) {kernel_shape = [2, 2], pads = [1, 1, 0, 0]}", "1,2,4,4"), ("b = ReduceMax(a, one)", "2,3"),
-    ("b = ReduceMin(a, one)", "2,3"), ("b = DepthToSpace(a) {blocksize = 2}", "1,4,2,2"),
-    ("b = SpaceToDepth(a) {blocksize = 2}", "1,1,2,2"), ('b = Resize(a, _, f) {mode = "nearest"}', "1,1,3,3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("move", "shape"),
+    [
+        ("b = Reshape(a, k)", "2,3"),
+        ("b = Transpose(a)", "2,3"),
+        ("b = Gather(a, i) {axis = 1}", "2,3"),
+        ("b = Flatten(a)", "2,3,2"),
+        ("b = GatherElements(a, g)", "2,3"),
+        ("b = Slice(a, one, three, one)", "2,3"),
+        ("b = Unsqueeze(a, one)", "2,3"),
+        ("b = Squeeze(a, one)", "2,1,3"),
+        ("b = Expand(a, k)", "1,2"),
+        ("b = Tile(a, k)", "2,3"),
+        ("b = Identity(a)", "2,3"),
+        ("b = MaxPool(a) {kernel_shape = [2, 2], pads = [1, 1, 0, 0]}", "1,2,4,4"),
+        ("b = ReduceMax(a, one)", "2,3"),
+        ("b = ReduceMin(a, one)", "2,3"),
+        ("b = DepthToSpace(a) {blocksize = 2}", "1,4,2,2"),
+        ("b = SpaceToDepth(a) {blocksize = 2}", "1,1,2,2"),
+        ('b = Resize(a, _, f) {mode = "nearest"}', "1,1,3,3"),
+    ],
+)
 def test_moves_move_integers(move, shape):
     """Each operator of the list, with the same integers as result."""
     model, fired = apply_rule(SKIP_REQUANTIZATION_OF_MOVES, text(move, shape))
@@ -54,14 +70,17 @@ def test_split_moves_integers():
     assert set(operators(model)) == {"Split"}
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"move": "b = Transpose(a)", "scale": "t"}, "the scales differ"),
-    ({"move": 'b = Resize(a, _, f) {mode = "linear"}', "shape": "1,1,3,3"}, "Resize of opset 21 does not move integers"),
-    ({"move": "b = ReduceMax:11(a) {axes = [1]}"}, "ReduceMax of opset 11 does not move integers"),
-    ({"move": "b = Transpose(a)", "outputs": "y, w", "more": "w = Neg(b)"}, "no match"),
-    ({"move": "b, c = Split(a) {num_outputs = 2, axis = 0}", "outputs": "y, c"}, "results that are not quantized"),
-    ({"move": "b = Neg(a)"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"move": "b = Transpose(a)", "scale": "t"}, "the scales differ"),
+        ({"move": 'b = Resize(a, _, f) {mode = "linear"}', "shape": "1,1,3,3"}, "Resize of opset 21 does not move integers"),
+        ({"move": "b = ReduceMax:11(a) {axes = [1]}"}, "ReduceMax of opset 11 does not move integers"),
+        ({"move": "b = Transpose(a)", "outputs": "y, w", "more": "w = Neg(b)"}, "no match"),
+        ({"move": "b, c = Split(a) {num_outputs = 2, axis = 0}", "outputs": "y, c"}, "results that are not quantized"),
+        ({"move": "b = Neg(a)"}, "no match"),
+    ],
+)
 def test_declines(given, reason):
     """Each case that the rule leaves alone."""
     assert reason in declines(SKIP_REQUANTIZATION_OF_MOVES, text(**given))

@@ -14,10 +14,15 @@ def text(product, outputs="y", back="[0, 5, 4]", x="b, 5, 6", more=""):
         a = Reshape(x, r) p = {product} y = Reshape(p, t) {more} }}"""
 
 
-@pytest.mark.parametrize(("product", "left"), [
-    ("Gemm(a, w)", ["MatMul"]), ("MatMul(a, w)", ["MatMul"]), ("Gemm(a, w, c)", ["MatMul", "Add"]),
-    ("Gemm(a, v, d) {transB = 1}", ["MatMul", "Add"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("product", "left"),
+    [
+        ("Gemm(a, w)", ["MatMul"]),
+        ("MatMul(a, w)", ["MatMul"]),
+        ("Gemm(a, w, c)", ["MatMul", "Add"]),
+        ("Gemm(a, v, d) {transB = 1}", ["MatMul", "Add"]),
+    ],
+)
 def test_fires_with_the_same_numbers(product, left):
     """Gemm and MatMul, with or without what is added, the constant turned or not."""
     model, fired = apply_rule(SKIP_RESHAPES_AROUND_MATMUL, text(product, back="[-1, 5, 4]"), symbols=SYMBOLS)
@@ -34,13 +39,16 @@ def test_first_reshape_with_other_users():
     assert operators(model).count("Reshape") == 1
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"product": "Gemm(a, u, c)"}, "no match"),
-    ({"product": "Gemm(a, w, c) {alpha = 2.0}"}, "alpha or beta"),
-    ({"product": "Gemm(a, w, c)", "back": "[5, -1, 4]"}, "which are not known to differ in the last dimension alone"),
-    ({"product": "Gemm(a, w, c)", "x": "b, 5, 2, 3"}, "which are not known to differ"),
-    ({"product": "Gemm(a, w, c)", "back": "[-1, 5, 4]", "outputs": "y, p"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"product": "Gemm(a, u, c)"}, "no match"),
+        ({"product": "Gemm(a, w, c) {alpha = 2.0}"}, "alpha or beta"),
+        ({"product": "Gemm(a, w, c)", "back": "[5, -1, 4]"}, "which are not known to differ in the last dimension alone"),
+        ({"product": "Gemm(a, w, c)", "x": "b, 5, 2, 3"}, "which are not known to differ"),
+        ({"product": "Gemm(a, w, c)", "back": "[-1, 5, 4]", "outputs": "y, p"}, "no match"),
+    ],
+)
 def test_declines(options, reason):
     """Each case that the rule leaves alone."""
     options = {"back": "[-1, 5, 4]"} | options

@@ -19,10 +19,14 @@ def test_fires_with_the_same_numbers(product, size, perm, shape):
     assert operators(model) == ["MatMul"]
 
 
-@pytest.mark.parametrize(("given", "reason"), [
-    ({"vector": "3, 5"}, "expected a vector"), ({"perm": "[1, 2, 0]", "vector": "2"}, "moves other dimensions"),
-    ({"result": "y, t"}, "no match"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"vector": "3, 5"}, "expected a vector"),
+        ({"perm": "[1, 2, 0]", "vector": "2"}, "moves other dimensions"),
+        ({"result": "y, t"}, "no match"),
+    ],
+)
 def test_declines(given, reason):
     """Matrices, other orders, other users of what is transposed."""
     assert reason in declines(TURN_VECTOR_PRODUCT, text("MatMul(t, v)", **given))

@@ -109,11 +109,14 @@ def test_loading_compiles_and_packs_nothing(target: Target) -> None:
     assert not [name for name in seen if name.startswith(("disk_cache", "codegen"))]
 
 
-@pytest.mark.parametrize(("what", "message"), [
-    ("edition", "was compiled by the edition older, this is .*; make the context anew"),
-    ("LLVM", "was compiled by the LLVM older, this is .*; make the context anew"),
-    ("target", "was compiled for older, but this is .*, which lacks some of it; make the context anew"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("edition", "was compiled by the edition older, this is .*; make the context anew"),
+        ("LLVM", "was compiled by the LLVM older, this is .*; make the context anew"),
+        ("target", "was compiled for older, but this is .*, which lacks some of it; make the context anew"),
+    ],
+)
 def test_a_program_for_other_sources_or_processors_is_an_error(what: str, message: str, target: Target) -> None:
     """The message says what it was made for, and what to do."""
     file = read_program(memoryview(save_program(target, 1, _partition(_PRODUCT))))

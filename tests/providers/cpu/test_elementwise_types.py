@@ -71,8 +71,9 @@ def _takes(node: str, kind: str) -> bool:
     return any(str(f"tensor({DataType[kind.upper()]})") in types for types in accepted)
 
 
-def _compare(inputs: str, nodes: list[str], feeds: dict[str, Any], *, opset: int = 24, isa: str | None = None,
-             worst_ulp: float = WORST_ULP) -> None:  # fmt: skip
+def _compare(
+    inputs: str, nodes: list[str], feeds: dict[str, Any], *, opset: int = 24, isa: str | None = None, worst_ulp: float = WORST_ULP
+) -> None:
     """Run each of the nodes, whose output is left out, on both providers."""
     names = [f"y{index}" for index in range(len(nodes))]
     lines = "\n".join(f"{name} = {node}" for name, node in zip(names, nodes, strict=True))
@@ -80,14 +81,61 @@ def _compare(inputs: str, nodes: list[str], feeds: dict[str, Any], *, opset: int
     _assert_same(cpu_session(body, opset=opset, isa=isa).run(None, feeds), reference(body, feeds, opset=opset), nodes, worst_ulp)
 
 
-_FLOAT_UNARY = ["Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log",
-                "Neg", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Tan",
-                "Tanh", "Mish", "Celu", "Elu", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "LeakyRelu", "Selu", "Shrink", "Swish",
-                "ThresholdedRelu", "Clip"]  # fmt: skip
-_WITH_ATTRIBUTES = ["Celu(x) {alpha=0.3}", "Elu(x) {alpha=2.0}", "HardSigmoid(x) {alpha=0.3, beta=0.2}", "LeakyRelu(x) {alpha=0.3}",
-                    "Selu(x) {alpha=1.2, gamma=0.7}", "Shrink(x) {lambd=1.5, bias=0.25}", "Swish(x) {alpha=1.7}",
-                    "ThresholdedRelu(x) {alpha=-0.5}", "IsInf(x) {detect_negative=0}", "IsInf(x) {detect_positive=0}",
-                    "IsInf(x) {detect_positive=0, detect_negative=0}"]  # fmt: skip
+_FLOAT_UNARY = [
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Ceil",
+    "Cos",
+    "Cosh",
+    "Erf",
+    "Exp",
+    "Floor",
+    "Log",
+    "Neg",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Tan",
+    "Tanh",
+    "Mish",
+    "Celu",
+    "Elu",
+    "HardSigmoid",
+    "HardSwish",
+    "IsInf",
+    "IsNaN",
+    "LeakyRelu",
+    "Selu",
+    "Shrink",
+    "Swish",
+    "ThresholdedRelu",
+    "Clip",
+]
+_WITH_ATTRIBUTES = [
+    "Celu(x) {alpha=0.3}",
+    "Elu(x) {alpha=2.0}",
+    "HardSigmoid(x) {alpha=0.3, beta=0.2}",
+    "LeakyRelu(x) {alpha=0.3}",
+    "Selu(x) {alpha=1.2, gamma=0.7}",
+    "Shrink(x) {lambd=1.5, bias=0.25}",
+    "Swish(x) {alpha=1.7}",
+    "ThresholdedRelu(x) {alpha=-0.5}",
+    "IsInf(x) {detect_negative=0}",
+    "IsInf(x) {detect_positive=0}",
+    "IsInf(x) {detect_positive=0, detect_negative=0}",
+]
 _BINARY = ["Add", "Div", "Mul", "Sub", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Sum"]
 
 
@@ -202,8 +250,12 @@ def test_limits_that_are_left_out_are_the_greatest_finite_numbers() -> None:
     """Of the type since opset 11, of float32 since 6, and none before; the upper one wins where they cross."""
     feeds = {"x": _samples("float")}
     for opset in (1, 6):
-        _compare("x: float[N]", ["Clip(x)", *(f"Clip(x) {{{text}}}" for text in ("min=-1.0", "max=2.0", "min=0.5, max=0.25"))],
-                 feeds, opset=opset)  # fmt: skip
+        _compare(
+            "x: float[N]",
+            ["Clip(x)", *(f"Clip(x) {{{text}}}" for text in ("min=-1.0", "max=2.0", "min=0.5, max=0.25"))],
+            feeds,
+            opset=opset,
+        )
     limits = {"low": np.float32(0.5), "high": np.float32(0.25)}
     nodes = ["Clip(x, low)", "Clip(x, low, high)", "Clip(x, _, high)", "Clip(x)"]
     _compare("x: float[N], low: float[], high: float[]", nodes, feeds | {name: np.array(value) for name, value in limits.items()})

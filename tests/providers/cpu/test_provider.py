@@ -101,8 +101,14 @@ def test_rows_that_were_reshaped_keep_their_layout() -> None:
         z = InstanceNormalization(x, w, w) }"""
     session = InferenceSession(to_bytes(model(text)), providers=[NAME])
     operators = [place.op_type for place in session.explain()]
-    assert sorted(operators) == ["InstanceNormalization", "Reshape", "Reshape", "Transpose", "Transpose",
-                                 "sardonyx.nhwc.InstanceNormalization"]  # fmt: skip
+    assert sorted(operators) == [
+        "InstanceNormalization",
+        "Reshape",
+        "Reshape",
+        "Transpose",
+        "Transpose",
+        "sardonyx.nhwc.InstanceNormalization",
+    ]
     feed = {"x": np.random.default_rng(0).standard_normal((2, 6, 3, 5)).astype(np.float32)}
     expected = InferenceSession(to_bytes(model(text)), providers=["ReferenceExecutionProvider"]).run(None, feed)
     for ours, theirs in zip(session.run(None, feed), expected, strict=True):

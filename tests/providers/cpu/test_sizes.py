@@ -29,12 +29,15 @@ def test_symbols_follow_from_the_shapes_of_inputs() -> None:
     assert (sizes(_N), sizes(_S)) == (2, 4)
 
 
-@pytest.mark.parametrize(("given", "message"), [
-    ([(2, 4), (8, 4)], r"x was compiled with shape \(n, 3\), got \(2, 4\)"),
-    ([(2, 3, 1), (8, 4)], r"x was compiled with shape \(n, 3\), got \(2, 3, 1\)"),
-    ([None, (8, 4)], r"x was compiled with shape \(n, 3\), got None"),
-    ([(2, 3), (9, 4)], r"y has a dimension 9 where the other inputs' sizes make n\*s = 8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([(2, 4), (8, 4)], r"x was compiled with shape \(n, 3\), got \(2, 4\)"),
+        ([(2, 3, 1), (8, 4)], r"x was compiled with shape \(n, 3\), got \(2, 3, 1\)"),
+        ([None, (8, 4)], r"x was compiled with shape \(n, 3\), got None"),
+        ([(2, 3), (9, 4)], r"y has a dimension 9 where the other inputs' sizes make n\*s = 8"),
+    ],
+)
 def test_shapes_that_contradict_what_was_compiled(given: list[tuple[int, ...] | None], message: str) -> None:
     """They are errors that name the input."""
     with pytest.raises(InvalidArgument, match=message):

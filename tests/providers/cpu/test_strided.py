@@ -58,9 +58,16 @@ def test_steps_and_reversals_go_element_by_element(isa: str) -> None:
 
 
 @pytest.mark.parametrize("isa", LEVELS)
-@pytest.mark.parametrize(("rows", "columns", "kernel"), [
-    (5, 7, "transpose_4"), (3, 7, "interleave_3_4"), (7, 3, "deinterleave_3_4"), (_N, 7, "transpose_4"), (3, _N, "interleave_3_4"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rows", "columns", "kernel"),
+    [
+        (5, 7, "transpose_4"),
+        (3, 7, "interleave_3_4"),
+        (7, 3, "deinterleave_3_4"),
+        (_N, 7, "transpose_4"),
+        (3, _N, "interleave_3_4"),
+    ],
+)
 def test_planes_are_transposed(rows: Dim, columns: Dim, kernel: str, isa: str) -> None:
     """By tiles, or by streams where one side has a few elements for all sizes."""
     region = [Region(columns, 1, rows), Region(rows, columns, 1)]

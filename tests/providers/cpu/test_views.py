@@ -42,13 +42,16 @@ def trace(lines, shown="y"):
 PARTS = "r = Reshape(x, five) t = Transpose(r) {perm = [2, 0, 3, 1, 4]} a, c, d = Split(t) {axis = 0, num_outputs = 3}"
 
 
-@pytest.mark.parametrize(("lines", "expected"), [
-    (f"{PARTS} y = Squeeze(c, ax)", X.reshape(2, 5, 3, 2, 4).transpose(2, 0, 3, 1, 4)[1]),
-    (f"{PARTS} y = Identity(d)", X.reshape(2, 5, 3, 2, 4).transpose(2, 0, 3, 1, 4)[2:]),
-    ("a, c = Split(x) {axis = -1, num_outputs = 2} y = Identity(c)", X[..., 12:]),
-    ("r = Reshape(x, four) y = Transpose(r)", X.reshape(2, 5, 6, 4).T),
-    ("t = Transpose(x) {perm = [1, 0, 2]} u = Unsqueeze(t, one) y = Identity(u)", X.transpose(1, 0, 2)[:, None]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (f"{PARTS} y = Squeeze(c, ax)", X.reshape(2, 5, 3, 2, 4).transpose(2, 0, 3, 1, 4)[1]),
+        (f"{PARTS} y = Identity(d)", X.reshape(2, 5, 3, 2, 4).transpose(2, 0, 3, 1, 4)[2:]),
+        ("a, c = Split(x) {axis = -1, num_outputs = 2} y = Identity(c)", X[..., 12:]),
+        ("r = Reshape(x, four) y = Transpose(r)", X.reshape(2, 5, 6, 4).T),
+        ("t = Transpose(x) {perm = [1, 0, 2]} u = Unsqueeze(t, one) y = Identity(u)", X.transpose(1, 0, 2)[:, None]),
+    ],
+)
 def test_what_is_looked_through(lines, expected):
     """Splits, transposes, dimensions of 1 and reshapes that split dimensions."""
     _, found = trace(lines)

@@ -18,9 +18,15 @@ def test_floats_are_computed_as_floats_by_default() -> None:
 def test_options_are_properties_of_openvino() -> None:
     """Names are onnxruntime's, properties OpenVINO's."""
     given = {"device_type": "GPU.1", "precision": "fp16", "num_of_threads": "3", "num_streams": "2", "cache_dir": "c"}
-    assert settings_of(given) == ("GPU.1", {
-        "INFERENCE_PRECISION_HINT": "f16", "INFERENCE_NUM_THREADS": 3, "NUM_STREAMS": 2, "CACHE_DIR": "c",
-    })  # fmt: skip
+    assert settings_of(given) == (
+        "GPU.1",
+        {
+            "INFERENCE_PRECISION_HINT": "f16",
+            "INFERENCE_NUM_THREADS": 3,
+            "NUM_STREAMS": 2,
+            "CACHE_DIR": "c",
+        },
+    )
 
 
 def test_a_config_is_text_or_a_file(tmp_path: Path) -> None:
@@ -33,13 +39,16 @@ def test_a_config_is_text_or_a_file(tmp_path: Path) -> None:
         assert found == {"INFERENCE_PRECISION_HINT": "bf16", "EXECUTION_MODE_HINT": "ACCURACY", "AFFINITY": "NONE"}
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"speed": "1"}, r"no options \['speed'\]; it has cache_dir, device_type"),
-    ({"precision": "FP8"}, "precision must be one of ACCURACY, BF16, FP16, FP32, got 'FP8'"),
-    ({"num_of_threads": "0"}, "num_of_threads must be a number of at least 1, got '0'"),
-    ({"load_config": "{"}, "must be JSON text or the path of a JSON file"),
-    ({"load_config": '{"CPU": 1}'}, "must hold {device: {property: value}}"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"speed": "1"}, r"no options \['speed'\]; it has cache_dir, device_type"),
+        ({"precision": "FP8"}, "precision must be one of ACCURACY, BF16, FP16, FP32, got 'FP8'"),
+        ({"num_of_threads": "0"}, "num_of_threads must be a number of at least 1, got '0'"),
+        ({"load_config": "{"}, "must be JSON text or the path of a JSON file"),
+        ({"load_config": '{"CPU": 1}'}, "must hold {device: {property: value}}"),
+    ],
+)
 def test_wrong_options_are_errors(options: dict[str, str], message: str) -> None:
     """The message says what would be right."""
     with pytest.raises(errors.InvalidArgument, match=message):

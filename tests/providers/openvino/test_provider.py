@@ -42,8 +42,10 @@ class Without:
 
 def _feed(session: ort.InferenceSession) -> dict[str, Any]:
     random = np.random.default_rng(5)
-    return {item.name: random.standard_normal([dim if isinstance(dim, int) else 2 for dim in item.shape], dtype=np.float32)
-            for item in session.get_inputs()}  # fmt: skip
+    return {
+        item.name: random.standard_normal([dim if isinstance(dim, int) else 2 for dim in item.shape], dtype=np.float32)
+        for item in session.get_inputs()
+    }
 
 
 CONVOLUTIONS = """graph(x: float[n, 3, 12, 12]) -> (y: float[n, 7]) {
@@ -87,11 +89,14 @@ DETECTION = """graph(x: float[1, 6, 4]) -> (picked: int64[k, 3]) {
 }"""
 
 
-@pytest.mark.parametrize(("body", "to_cpu", "to_reference"), [
-    (CONVOLUTIONS, ("MaxPool", "Softmax"), ("Add", "MaxPool")),
-    (ATTENTION, ("Attention", "Softmax"), ("LayerNormalization",)),
-    (DETECTION, ("Sigmoid",), ()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "to_cpu", "to_reference"),
+    [
+        (CONVOLUTIONS, ("MaxPool", "Softmax"), ("Add", "MaxPool")),
+        (ATTENTION, ("Attention", "Softmax"), ("LayerNormalization",)),
+        (DETECTION, ("Sigmoid",), ()),
+    ],
+)
 def test_a_model_runs_across_three_providers(body: str, to_cpu: tuple[str, ...], to_reference: tuple[str, ...]) -> None:
     """What goes to and fro between OpenVINO, CPU and reference is what the reference provider computes alone."""
     data = onnx_format.to_bytes(model(body))
@@ -235,17 +240,20 @@ def test_a_partition_is_written_under_the_version_of_its_own_nodes() -> None:
     np.testing.assert_allclose(session.run(None, feed)[0], expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("text", [
-    """graph(x: float[n, 2, 4]) -> (y: float[n, 2]) {
+@pytest.mark.parametrize(
+    "text",
+    [
+        """graph(x: float[n, 2, 4]) -> (y: float[n, 2]) {
         axes: int64[1] = [2]
         k: float[2] = ... 1
         a = ReduceSum(x, axes) {keepdims = 0}
         y = Add(a, k)
     }""",
-    """graph(x: float[1, 2, 7]) -> (y) {
+        """graph(x: float[1, 2, 7]) -> (y) {
         y = AveragePool(x) {kernel_shape = [3], strides = [2], pads = [1, 0], ceil_mode = 1, count_include_pad = 1}
     }""",
-])  # fmt: skip
+    ],
+)
 def test_what_openvino_computes_wrong_runs_elsewhere(text: str) -> None:
     """The session's answer is right."""
     data = onnx_format.to_bytes(model(text))

@@ -63,8 +63,11 @@ def test_an_error_ends_the_run_and_the_executor_goes_on() -> None:
             if broken[0]:
                 raise RuntimeError("device lost")
 
-    plan = plan_of("graph(x: float[n]) -> (y: float[n]) {\na = Relu(x)\nb = Neg(a)\ny = Relu(b)\n}", SlowDevice("A", ["Relu"]),
-                   Failing("B", ["Neg"]))  # fmt: skip
+    plan = plan_of(
+        "graph(x: float[n]) -> (y: float[n]) {\na = Relu(x)\nb = Neg(a)\ny = Relu(b)\n}",
+        SlowDevice("A", ["Relu"]),
+        Failing("B", ["Neg"]),
+    )
     executor = DataflowExecutor(plan)
     with pytest.raises(EPFail, match="B failed to run its partition .*: RuntimeError: device lost"):
         executor.run([np.ones(3, np.float32)])

@@ -10,8 +10,23 @@ from sardonyx.ops.shapes.broadcast import broadcast
 __all__: list[str] = []
 
 
-@shape_function("Celu", "Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu", "Shrink", "Sigmoid",
-                "Softplus", "Softsign", "Swish", "ThresholdedRelu")  # fmt: skip
+@shape_function(
+    "Celu",
+    "Elu",
+    "Gelu",
+    "HardSigmoid",
+    "HardSwish",
+    "LeakyRelu",
+    "Mish",
+    "Relu",
+    "Selu",
+    "Shrink",
+    "Sigmoid",
+    "Softplus",
+    "Softsign",
+    "Swish",
+    "ThresholdedRelu",
+)
 def same_shape(call: ShapeCall, x: Fact, *parameters: Fact | None) -> Fact:
     """The output is as the first input."""
     return tensor(x.dtype, x.shape)

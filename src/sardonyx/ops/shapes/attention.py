@@ -11,9 +11,19 @@ __all__: list[str] = []
 
 
 @shape_function("Attention")
-def attention(call: ShapeCall, q: Fact, k: Fact, v: Fact, mask: Fact | None = None, past_key: Fact | None = None,
-              past_value: Fact | None = None, nonpad_kv_seqlen: Fact | None = None, *, q_num_heads: int | None = None,
-              kv_num_heads: int | None = None) -> tuple[Fact, ...]:  # fmt: skip
+def attention(
+    call: ShapeCall,
+    q: Fact,
+    k: Fact,
+    v: Fact,
+    mask: Fact | None = None,
+    past_key: Fact | None = None,
+    past_value: Fact | None = None,
+    nonpad_kv_seqlen: Fact | None = None,
+    *,
+    q_num_heads: int | None = None,
+    kv_num_heads: int | None = None,
+) -> tuple[Fact, ...]:
     """The output is shaped as Q with V's head size; past and present keys are (B, M, T, D); scores are (B, N, S, T)."""
     shapes = [require_rank(fact, name, 3, 4) for fact, name in ((q, "Q"), (k, "K"), (v, "V"))]
     queries, keys, values = (
@@ -63,8 +73,16 @@ def rotary_embedding(call: ShapeCall, x: Fact, *others: Fact | None) -> Fact:
 
 @shape_function("LinearAttention")
 @shape_function("LinearAttention", domain="com.microsoft")
-def linear_attention(call: ShapeCall, q: Fact, k: Fact, v: Fact, past: Fact | None = None, *others: Fact | None,
-                     q_num_heads: int = 1, kv_num_heads: int = 1) -> tuple[Fact, ...]:  # fmt: skip
+def linear_attention(
+    call: ShapeCall,
+    q: Fact,
+    k: Fact,
+    v: Fact,
+    past: Fact | None = None,
+    *others: Fact | None,
+    q_num_heads: int = 1,
+    kv_num_heads: int = 1,
+) -> tuple[Fact, ...]:
     """Packed (B, S, heads * size) -> the same with N heads of V's size, and the state (B, M, D, V's size)."""
     queries, values = require_rank(q, "query", 3, 3), require_rank(v, "value", 3, 3)
     dtype = q.dtype if past is None else past.dtype

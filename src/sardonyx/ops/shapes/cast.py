@@ -12,8 +12,23 @@ from sardonyx.ops.shapes.element_type import element_type
 
 __all__: list[str] = []
 
-_OLD_NAMES = {"FLOAT": 1, "UINT8": 2, "INT8": 3, "UINT16": 4, "INT16": 5, "INT32": 6, "INT64": 7, "STRING": 8, "BOOL": 9,
-              "FLOAT16": 10, "DOUBLE": 11, "UINT32": 12, "UINT64": 13, "COMPLEX64": 14, "COMPLEX128": 15}  # fmt: skip
+_OLD_NAMES = {
+    "FLOAT": 1,
+    "UINT8": 2,
+    "INT8": 3,
+    "UINT16": 4,
+    "INT16": 5,
+    "INT32": 6,
+    "INT64": 7,
+    "STRING": 8,
+    "BOOL": 9,
+    "FLOAT16": 10,
+    "DOUBLE": 11,
+    "UINT32": 12,
+    "UINT64": 13,
+    "COMPLEX64": 14,
+    "COMPLEX128": 15,
+}
 """What opset 1 to 5 call the types."""
 
 
@@ -73,5 +88,17 @@ def _numeric(value: Array, target: DataType) -> Array | None:
         return value.astype(target.numpy)
 
 
-_PLAIN = {DataType.FLOAT, DataType.DOUBLE, DataType.FLOAT16, DataType.INT64, DataType.INT32, DataType.INT16, DataType.INT8,
-          DataType.UINT64, DataType.UINT32, DataType.UINT16, DataType.UINT8, DataType.BOOL}  # fmt: skip
+_PLAIN = {
+    DataType.FLOAT,
+    DataType.DOUBLE,
+    DataType.FLOAT16,
+    DataType.INT64,
+    DataType.INT32,
+    DataType.INT16,
+    DataType.INT8,
+    DataType.UINT64,
+    DataType.UINT32,
+    DataType.UINT16,
+    DataType.UINT8,
+    DataType.BOOL,
+}

@@ -26,10 +26,18 @@ def identity(call: ShapeCall, x: Fact) -> Fact:
 
 
 @shape_function("Constant")
-def constant(call: ShapeCall, *, value: Tensor | None = None, sparse_value: SparseTensor | None = None,
-             value_float: float | None = None, value_floats: Sequence[float] | None = None, value_int: int | None = None,
-             value_ints: Sequence[int] | None = None, value_string: str | None = None,
-             value_strings: Sequence[str] | None = None) -> Fact:  # fmt: skip
+def constant(
+    call: ShapeCall,
+    *,
+    value: Tensor | None = None,
+    sparse_value: SparseTensor | None = None,
+    value_float: float | None = None,
+    value_floats: Sequence[float] | None = None,
+    value_int: int | None = None,
+    value_ints: Sequence[int] | None = None,
+    value_string: str | None = None,
+    value_strings: Sequence[str] | None = None,
+) -> Fact:
     """The one attribute says what the output is."""
     if value is not None:
         if value.size > MAX_VALUE_SIZE:

@@ -67,9 +67,17 @@ def unfold_tensor(call: ShapeCall, x: Fact, *, dim: int = -1, size: int, step: i
 
 
 @shape_function("NhwcMaxPool", domain=_MICROSOFT)
-def nhwc_max_pool(call: ShapeCall, x: Fact, *, kernel_shape: Sequence[int] = (), strides: Sequence[int] | None = None,
-                  dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, auto_pad: str = "NOTSET",
-                  ceil_mode: int = 0) -> Fact:  # fmt: skip
+def nhwc_max_pool(
+    call: ShapeCall,
+    x: Fact,
+    *,
+    kernel_shape: Sequence[int] = (),
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+) -> Fact:
     """(N, spatial…, C) -> (N, places of the window…, C)."""
     shape = require_rank(x, "x", len(kernel_shape) + 2, len(kernel_shape) + 2)
     if shape is None:

@@ -21,10 +21,19 @@ def _dim(fact: Fact | None, axis: int) -> Dim:
 
 
 @shape_function("GroupQueryAttention", domain=_MICROSOFT)
-def group_query_attention(call: ShapeCall, query: Fact, key: Fact | None = None, value: Fact | None = None,
-                          past_key: Fact | None = None, past_value: Fact | None = None, seqlens_k: Fact | None = None,
-                          total_sequence_length: Fact | None = None, *others: Fact | None, num_heads: int,
-                          kv_num_heads: int) -> tuple[Fact, ...]:  # fmt: skip
+def group_query_attention(
+    call: ShapeCall,
+    query: Fact,
+    key: Fact | None = None,
+    value: Fact | None = None,
+    past_key: Fact | None = None,
+    past_value: Fact | None = None,
+    seqlens_k: Fact | None = None,
+    total_sequence_length: Fact | None = None,
+    *others: Fact | None,
+    num_heads: int,
+    kv_num_heads: int,
+) -> tuple[Fact, ...]:
     """(B, S, N * D), packed with keys and values where `key` is left out -> the same, and the caches (B, M, T, D).
 
     T is the larger of the length of the past and the total length that an input holds.
@@ -43,9 +52,18 @@ def group_query_attention(call: ShapeCall, query: Fact, key: Fact | None = None,
 
 
 @shape_function("MultiHeadAttention", domain=_MICROSOFT)
-def multi_head_attention(call: ShapeCall, query: Fact, key: Fact | None = None, value: Fact | None = None, bias: Fact | None = None,
-                         mask: Fact | None = None, attention_bias: Fact | None = None, past_key: Fact | None = None,
-                         *others: Fact | None, num_heads: int) -> tuple[Fact, ...]:  # fmt: skip
+def multi_head_attention(
+    call: ShapeCall,
+    query: Fact,
+    key: Fact | None = None,
+    value: Fact | None = None,
+    bias: Fact | None = None,
+    mask: Fact | None = None,
+    attention_bias: Fact | None = None,
+    past_key: Fact | None = None,
+    *others: Fact | None,
+    num_heads: int,
+) -> tuple[Fact, ...]:
     """(B, S, N * D), packed as (B, S, N, 3, D), or with keys and values packed as (B, T, N, 2, D) -> (B, S, N * V's size)."""
     if query.shape is None:
         return (tensor(query.dtype),) * 4
@@ -56,8 +74,12 @@ def multi_head_attention(call: ShapeCall, query: Fact, key: Fact | None = None, 
     T = added + (0 if past_key is None else _dim(past_key, 2))
     output = (B, S, value_size * num_heads)
     present, scores = (B, num_heads, T, D), (B, num_heads, S, T)
-    return (tensor(query.dtype, output), tensor(query.dtype, present), tensor(query.dtype, (*present[:3], value_size)),
-            tensor(query.dtype, scores))  # fmt: skip
+    return (
+        tensor(query.dtype, output),
+        tensor(query.dtype, present),
+        tensor(query.dtype, (*present[:3], value_size)),
+        tensor(query.dtype, scores),
+    )
 
 
 def _keys(key: Fact | None, value: Fact | None, S: Dim, D: Dim, num_heads: int, is_packed: bool) -> tuple[Dim, Dim]:
@@ -72,17 +94,38 @@ def _keys(key: Fact | None, value: Fact | None, S: Dim, D: Dim, num_heads: int, 
 
 
 @shape_function("Attention", domain=_MICROSOFT)
-def attention(call: ShapeCall, x: Fact, weights: Fact, bias: Fact | None = None, mask: Fact | None = None, past: Fact | None = None,
-              *others: Fact | None, num_heads: int, qkv_hidden_sizes: Sequence[int] = (),
-              past_present_share_buffer: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+def attention(
+    call: ShapeCall,
+    x: Fact,
+    weights: Fact,
+    bias: Fact | None = None,
+    mask: Fact | None = None,
+    past: Fact | None = None,
+    *others: Fact | None,
+    num_heads: int,
+    qkv_hidden_sizes: Sequence[int] = (),
+    past_present_share_buffer: int = 0,
+) -> tuple[Fact, ...]:
     """(B, S, hidden) times packed weights (hidden, Q + K + V) -> (B, S, V) and the cache (2, B, N, T, D)."""
     return _packed(x, weights, past, num_heads, qkv_hidden_sizes, past_present_share_buffer)
 
 
 @shape_function("QAttention", domain=_MICROSOFT)
-def qattention(call: ShapeCall, x: Fact, weights: Fact, bias: Fact, x_scale: Fact, w_scale: Fact, mask: Fact | None = None,
-               x_zero: Fact | None = None, w_zero: Fact | None = None, past: Fact | None = None, *, num_heads: int,
-               past_present_share_buffer: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+def qattention(
+    call: ShapeCall,
+    x: Fact,
+    weights: Fact,
+    bias: Fact,
+    x_scale: Fact,
+    w_scale: Fact,
+    mask: Fact | None = None,
+    x_zero: Fact | None = None,
+    w_zero: Fact | None = None,
+    past: Fact | None = None,
+    *,
+    num_heads: int,
+    past_present_share_buffer: int = 0,
+) -> tuple[Fact, ...]:
     """The same of quantized tensors, in the type of the bias."""
     return tuple([tensor(bias.dtype, fact.shape) for fact in _packed(x, weights, past, num_heads, (), past_present_share_buffer)])
 
@@ -104,8 +147,17 @@ def rotated(call: ShapeCall, x: Fact, *others: Fact | None) -> Fact:
 
 
 @shape_function("SparseAttention", domain=_MICROSOFT)
-def sparse_attention(call: ShapeCall, query: Fact, key: Fact | None, value: Fact | None, past_key: Fact, past_value: Fact,
-                     *others: Fact | None, num_heads: int, kv_num_heads: int) -> tuple[Fact, ...]:  # fmt: skip
+def sparse_attention(
+    call: ShapeCall,
+    query: Fact,
+    key: Fact | None,
+    value: Fact | None,
+    past_key: Fact,
+    past_value: Fact,
+    *others: Fact | None,
+    num_heads: int,
+    kv_num_heads: int,
+) -> tuple[Fact, ...]:
     """(B, S, N * D), packed with keys and values where `key` is left out -> the same, and the caches as they were."""
     B, S, hidden = (_dim(query, axis) for axis in range(3))
     size = hidden // (num_heads + 2 * kv_num_heads) if key is None else hidden // num_heads
@@ -114,10 +166,19 @@ def sparse_attention(call: ShapeCall, query: Fact, key: Fact | None, value: Fact
 
 
 @shape_function("DecoderMaskedMultiHeadAttention", domain=_MICROSOFT)
-def decoder_masked_multi_head_attention(call: ShapeCall, query: Fact, key: Fact | None = None, value: Fact | None = None,
-                                        mask: Fact | None = None, attention_bias: Fact | None = None, past_key: Fact | None = None,
-                                        past_value: Fact | None = None, *others: Fact | None, num_heads: int,
-                                        past_present_share_buffer: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+def decoder_masked_multi_head_attention(
+    call: ShapeCall,
+    query: Fact,
+    key: Fact | None = None,
+    value: Fact | None = None,
+    mask: Fact | None = None,
+    attention_bias: Fact | None = None,
+    past_key: Fact | None = None,
+    past_value: Fact | None = None,
+    *others: Fact | None,
+    num_heads: int,
+    past_present_share_buffer: int = 0,
+) -> tuple[Fact, ...]:
     """One query per sequence (B, 1, hidden) -> (B, 1, N * V's size), the caches (B, N, T, D) and the weights (B, N, 1, T)."""
     B, dtype = _dim(query, 0), query.dtype
     if key is not None and key.shape is not None and len(key.shape) == 4:
@@ -134,17 +195,34 @@ def decoder_masked_multi_head_attention(call: ShapeCall, query: Fact, key: Fact 
 
 
 @shape_function("DecoderMaskedSelfAttention", domain=_MICROSOFT)
-def decoder_masked_self_attention(call: ShapeCall, x: Fact, weights: Fact, bias: Fact, mask: Fact | None = None,
-                                  past: Fact | None = None, *others: Fact | None, num_heads: int,
-                                  past_present_share_buffer: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+def decoder_masked_self_attention(
+    call: ShapeCall,
+    x: Fact,
+    weights: Fact,
+    bias: Fact,
+    mask: Fact | None = None,
+    past: Fact | None = None,
+    *others: Fact | None,
+    num_heads: int,
+    past_present_share_buffer: int = 0,
+) -> tuple[Fact, ...]:
     """As Attention, of one token."""
     return _packed(x, weights, past, num_heads, (), past_present_share_buffer)
 
 
 @shape_function("PagedAttention", domain=_MICROSOFT)
-def paged_attention(call: ShapeCall, query: Fact, key: Fact | None = None, value: Fact | None = None, key_cache: Fact | None = None,
-                    value_cache: Fact | None = None, *others: Fact | None, num_heads: int, kv_num_heads: int,
-                    v_head_size: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+def paged_attention(
+    call: ShapeCall,
+    query: Fact,
+    key: Fact | None = None,
+    value: Fact | None = None,
+    key_cache: Fact | None = None,
+    value_cache: Fact | None = None,
+    *others: Fact | None,
+    num_heads: int,
+    kv_num_heads: int,
+    v_head_size: int = 0,
+) -> tuple[Fact, ...]:
     """(tokens, N * D), packed with keys and values where `key` is left out -> the same, and the caches as they were."""
     tokens, hidden = _dim(query, 0), _dim(query, 1)
     size = v_head_size or (hidden // (num_heads + 2 * kv_num_heads) if key is None else hidden // num_heads)

@@ -37,9 +37,19 @@ def _infer_bodies(call: ShapeCall, *graphs: Graph | None) -> None:
 
 
 @shape_function("BeamSearch", "WhisperBeamSearch", domain=_MICROSOFT)
-def beam_search(call: ShapeCall, input_ids: Fact, max_length: Fact, min_length: Fact | None = None, num_beams: Fact | None = None,
-                num_return_sequences: Fact | None = None, *others: Fact | None, decoder: Graph, encoder: Graph | None = None,
-                init_decoder: Graph | None = None, vocab_size: int = -1) -> tuple[Fact, ...]:  # fmt: skip
+def beam_search(
+    call: ShapeCall,
+    input_ids: Fact,
+    max_length: Fact,
+    min_length: Fact | None = None,
+    num_beams: Fact | None = None,
+    num_return_sequences: Fact | None = None,
+    *others: Fact | None,
+    decoder: Graph,
+    encoder: Graph | None = None,
+    init_decoder: Graph | None = None,
+    vocab_size: int = -1,
+) -> tuple[Fact, ...]:
     """Sequences (B, returned, max_length), scores (B, returned), and per step (steps, B, beams, V); (B,) at the end."""
     _infer_bodies(call, encoder, init_decoder, decoder)
     B, length = _batch(input_ids), _element(max_length)
@@ -56,8 +66,15 @@ def beam_search(call: ShapeCall, input_ids: Fact, max_length: Fact, min_length: 
 
 
 @shape_function("GreedySearch", "Sampling", domain=_MICROSOFT)
-def greedy_search(call: ShapeCall, input_ids: Fact, max_length: Fact, *others: Fact | None, decoder: Graph,
-                  init_decoder: Graph | None = None, vocab_size: int = -1) -> tuple[Fact, ...]:  # fmt: skip
+def greedy_search(
+    call: ShapeCall,
+    input_ids: Fact,
+    max_length: Fact,
+    *others: Fact | None,
+    decoder: Graph,
+    init_decoder: Graph | None = None,
+    vocab_size: int = -1,
+) -> tuple[Fact, ...]:
     """Sequences (B, max_length), and of Sampling the last scores (B, V)."""
     _infer_bodies(call, init_decoder, decoder)
     B = _batch(input_ids)

@@ -45,8 +45,9 @@ def matmul_block_weight(call: ShapeCall, a: Fact, b: Fact, *others: Fact | None)
 
 
 @shape_function("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul", domain=_MICROSOFT)
-def fused_matmul(call: ShapeCall, a: Fact, b: Fact, *, transA: int = 0, transB: int = 0, transBatchA: int = 0,
-                 transBatchB: int = 0) -> Fact:  # fmt: skip
+def fused_matmul(
+    call: ShapeCall, a: Fact, b: Fact, *, transA: int = 0, transB: int = 0, transBatchA: int = 0, transBatchB: int = 0
+) -> Fact:
     """MatMul of inputs that may be transposed in the last two axes, or have their batch next to the last axis."""
     if a.shape is None or b.shape is None:
         return tensor(a.dtype)
@@ -94,10 +95,20 @@ def gemm_shape(a: Fact, b: Fact, transpose_a: int, transpose_b: int) -> Shape:
 
 
 @shape_function("FusedConv", domain=_MICROSOFT)
-def fused_conv(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, z: Fact | None = None, *,
-               kernel_shape: Sequence[int] | None = None, strides: Sequence[int] | None = None,
-               dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, auto_pad: str = "NOTSET",
-               group: int = 1) -> Fact:  # fmt: skip
+def fused_conv(
+    call: ShapeCall,
+    x: Fact,
+    w: Fact,
+    b: Fact | None = None,
+    z: Fact | None = None,
+    *,
+    kernel_shape: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    group: int = 1,
+) -> Fact:
     """As Conv; what is added before the activation has the output's shape."""
     return tensor(x.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
 

@@ -31,8 +31,9 @@ def skip_layer_normalization(call: ShapeCall, x: Fact, skip: Fact, *parameters: 
 
 
 @shape_function("EmbedLayerNormalization", domain=_MICROSOFT)
-def embed_layer_normalization(call: ShapeCall, input_ids: Fact, segment_ids: Fact | None = None, word_embedding: Fact | None = None,
-                              *parameters: Fact | None) -> tuple[Fact, ...]:  # fmt: skip
+def embed_layer_normalization(
+    call: ShapeCall, input_ids: Fact, segment_ids: Fact | None = None, word_embedding: Fact | None = None, *parameters: Fact | None
+) -> tuple[Fact, ...]:
     """Ids (B, S) and embeddings (V, hidden) -> (B, S, hidden); the mask index is (B)."""
     dtype = None if word_embedding is None else word_embedding.dtype
     if input_ids.shape is None or word_embedding is None or word_embedding.shape is None:
@@ -42,8 +43,9 @@ def embed_layer_normalization(call: ShapeCall, input_ids: Fact, segment_ids: Fac
 
 
 @shape_function("QEmbedLayerNormalization", domain=_MICROSOFT)
-def q_embed_layer_normalization(call: ShapeCall, input_ids: Fact, segment_ids: Fact | None = None,
-                                word_embedding: Fact | None = None, *parameters: Fact | None) -> tuple[Fact, ...]:  # fmt: skip
+def q_embed_layer_normalization(
+    call: ShapeCall, input_ids: Fact, segment_ids: Fact | None = None, word_embedding: Fact | None = None, *parameters: Fact | None
+) -> tuple[Fact, ...]:
     """The same with 8-bit embeddings, in float."""
     width = anonymous() if word_embedding is None or not word_embedding.shape else word_embedding.shape[-1]
     ids = input_ids.shape

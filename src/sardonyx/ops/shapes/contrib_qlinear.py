@@ -18,15 +18,29 @@ _MICROSOFT = "com.microsoft"
 
 
 @shape_function("QGemm", domain=_MICROSOFT)
-def qgemm(call: ShapeCall, a: Fact, a_scale: Fact, a_zero: Fact, b: Fact, b_scale: Fact, b_zero: Fact, c: Fact | None = None,
-          y_scale: Fact | None = None, y_zero: Fact | None = None, *, transA: int = 0, transB: int = 0) -> Fact:  # fmt: skip
+def qgemm(
+    call: ShapeCall,
+    a: Fact,
+    a_scale: Fact,
+    a_zero: Fact,
+    b: Fact,
+    b_scale: Fact,
+    b_zero: Fact,
+    c: Fact | None = None,
+    y_scale: Fact | None = None,
+    y_zero: Fact | None = None,
+    *,
+    transA: int = 0,
+    transB: int = 0,
+) -> Fact:
     """(M, K) x (K, N) -> (M, N), quantized where the output has a scale, else float."""
     return tensor(DataType.FLOAT if y_scale is None or y_zero is None else y_zero.dtype, gemm_shape(a, b, transA, transB))
 
 
 @shape_function("QLinearAdd", "QLinearMul", domain=_MICROSOFT)
-def qlinear_binary(call: ShapeCall, a: Fact, a_scale: Fact, a_zero: Fact | None = None, b: Fact | None = None,
-                   *others: Fact | None) -> Fact:  # fmt: skip
+def qlinear_binary(
+    call: ShapeCall, a: Fact, a_scale: Fact, a_zero: Fact | None = None, b: Fact | None = None, *others: Fact | None
+) -> Fact:
     """Both inputs are broadcast."""
     return tensor(a.dtype, None if b is None else broadcast((a.shape, b.shape)))
 
@@ -65,9 +79,17 @@ def qlinear_global_average_pool(call: ShapeCall, x: Fact, *others: Fact | None, 
 
 
 @shape_function("QLinearAveragePool", domain=_MICROSOFT)
-def qlinear_average_pool(call: ShapeCall, x: Fact, *others: Fact | None, kernel_shape: Sequence[int] = (),
-                         strides: Sequence[int] | None = None, pads: Sequence[int] | None = None, auto_pad: str = "NOTSET",
-                         ceil_mode: int = 0, channels_last: int = 0) -> Fact:  # fmt: skip
+def qlinear_average_pool(
+    call: ShapeCall,
+    x: Fact,
+    *others: Fact | None,
+    kernel_shape: Sequence[int] = (),
+    strides: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    channels_last: int = 0,
+) -> Fact:
     """(N, C, spatial…) -> (N, C, places of the window…), or with the channels last."""
     shape = require_rank(x, "X", 3)
     if shape is None:
@@ -79,10 +101,26 @@ def qlinear_average_pool(call: ShapeCall, x: Fact, *others: Fact | None, kernel_
 
 
 @shape_function("QLinearConv", domain=_MICROSOFT)
-def qlinear_conv(call: ShapeCall, x: Fact, x_scale: Fact, x_zero: Fact, w: Fact, w_scale: Fact, w_zero: Fact, y_scale: Fact,
-                 y_zero: Fact, b: Fact | None = None, *, kernel_shape: Sequence[int] | None = None,
-                 strides: Sequence[int] | None = None, dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None,
-                 auto_pad: str = "NOTSET", group: int = 1, channels_last: int = 0) -> Fact:  # fmt: skip
+def qlinear_conv(
+    call: ShapeCall,
+    x: Fact,
+    x_scale: Fact,
+    x_zero: Fact,
+    w: Fact,
+    w_scale: Fact,
+    w_zero: Fact,
+    y_scale: Fact,
+    y_zero: Fact,
+    b: Fact | None = None,
+    *,
+    kernel_shape: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    group: int = 1,
+    channels_last: int = 0,
+) -> Fact:
     """As QLinearConv of ai.onnx, or with the channels of X and the output last."""
     given = tensor(x.dtype, (x.shape[0], x.shape[-1], *x.shape[1:-1])) if channels_last and x.shape else x
     shape = conv_shape(given, w, kernel_shape, strides, dilations, pads, auto_pad, group)

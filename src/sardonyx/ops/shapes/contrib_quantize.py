@@ -12,8 +12,17 @@ _MICROSOFT = "com.microsoft"
 
 
 @shape_function("GatherBlockQuantized", domain=_MICROSOFT)
-def gather_block_quantized(call: ShapeCall, data: Fact, indices: Fact, scales: Fact, zero_points: Fact | None = None, *,
-                           gather_axis: int = 0, quantize_axis: int = 1, bits: int = 4) -> Fact:  # fmt: skip
+def gather_block_quantized(
+    call: ShapeCall,
+    data: Fact,
+    indices: Fact,
+    scales: Fact,
+    zero_points: Fact | None = None,
+    *,
+    gather_axis: int = 0,
+    quantize_axis: int = 1,
+    bits: int = 4,
+) -> Fact:
     """As Gather of the dequantized data, of which uint8 packs 8 / bits elements along the last axis."""
     if not data.shape or indices.shape is None or data.dtype is None:
         return tensor(scales.dtype)

@@ -12,8 +12,15 @@ _MICROSOFT = "com.microsoft"
 
 
 @shape_function("DynamicQuantizeLSTM", domain=_MICROSOFT)
-def dynamic_quantize_lstm(call: ShapeCall, x: Fact, weights: Fact, recurrence: Fact, *others: Fact | None,
-                          direction: str = "forward", hidden_size: int | None = None) -> tuple[Fact, ...]:  # fmt: skip
+def dynamic_quantize_lstm(
+    call: ShapeCall,
+    x: Fact,
+    weights: Fact,
+    recurrence: Fact,
+    *others: Fact | None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+) -> tuple[Fact, ...]:
     """As LSTM, but R is (directions, H, 4 H)."""
     shape = require_rank(recurrence, "R", 3, 3)
     turned = recurrence if shape is None else tensor(recurrence.dtype, (shape[0], shape[2], shape[1]))

@@ -170,8 +170,14 @@ def _element(fact: Fact | None, axis: int) -> Fact:
 
 
 @shape_function("Scan", since=9)
-def scan(call: ShapeCall, *inputs: Fact | None, body: Graph, num_scan_inputs: int, scan_input_axes: Sequence[int] | None = None,
-         scan_output_axes: Sequence[int] | None = None) -> tuple[Fact, ...]:  # fmt: skip
+def scan(
+    call: ShapeCall,
+    *inputs: Fact | None,
+    body: Graph,
+    num_scan_inputs: int,
+    scan_input_axes: Sequence[int] | None = None,
+    scan_output_axes: Sequence[int] | None = None,
+) -> tuple[Fact, ...]:
     """The final states, then the scan outputs, as long along their axes as the scan inputs are."""
     count = len(inputs) - num_scan_inputs
     if num_scan_inputs < 1 or count < 0:

@@ -16,8 +16,16 @@ from sardonyx.ops.shapes.windows import Window, slide, slide_back
 __all__: list[str] = []
 
 
-def conv_shape(x: Fact, w: Fact, kernel_shape: Sequence[int] | None, strides: Sequence[int] | None, dilations: Sequence[int] | None,
-               pads: Sequence[int] | None, auto_pad: str, group: int) -> Shape | None:  # fmt: skip
+def conv_shape(
+    x: Fact,
+    w: Fact,
+    kernel_shape: Sequence[int] | None,
+    strides: Sequence[int] | None,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    auto_pad: str,
+    group: int,
+) -> Shape | None:
     """(N, C, spatial…) * (M, C / group, kernel…) -> (N, M, places of the kernel…)."""
     shape, weights = require_rank(x, "X", 3), require_rank(w, "W", 3)
     if weights is None or shape is None:
@@ -37,44 +45,101 @@ def conv_shape(x: Fact, w: Fact, kernel_shape: Sequence[int] | None, strides: Se
 
 
 @shape_function("Conv")
-def conv(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, *, kernel_shape: Sequence[int] | None = None,
-         strides: Sequence[int] | None = None, dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None,
-         auto_pad: str = "NOTSET", group: int = 1) -> Fact:  # fmt: skip
+def conv(
+    call: ShapeCall,
+    x: Fact,
+    w: Fact,
+    b: Fact | None = None,
+    *,
+    kernel_shape: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    group: int = 1,
+) -> Fact:
     """The type is that of the input."""
     return tensor(x.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
 
 
 @shape_function("ConvInteger")
-def conv_integer(call: ShapeCall, x: Fact, w: Fact, x_zero: Fact | None = None, w_zero: Fact | None = None, *,
-                 kernel_shape: Sequence[int] | None = None, strides: Sequence[int] | None = None,
-                 dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, auto_pad: str = "NOTSET",
-                 group: int = 1) -> Fact:  # fmt: skip
+def conv_integer(
+    call: ShapeCall,
+    x: Fact,
+    w: Fact,
+    x_zero: Fact | None = None,
+    w_zero: Fact | None = None,
+    *,
+    kernel_shape: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    group: int = 1,
+) -> Fact:
     """Of integers, into int32."""
     return tensor(DataType.INT32, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
 
 
 @shape_function("QLinearConv")
-def qlinear_conv(call: ShapeCall, x: Fact, x_scale: Fact, x_zero: Fact, w: Fact, w_scale: Fact, w_zero: Fact, y_scale: Fact,
-                 y_zero: Fact, b: Fact | None = None, *, kernel_shape: Sequence[int] | None = None,
-                 strides: Sequence[int] | None = None, dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None,
-                 auto_pad: str = "NOTSET", group: int = 1) -> Fact:  # fmt: skip
+def qlinear_conv(
+    call: ShapeCall,
+    x: Fact,
+    x_scale: Fact,
+    x_zero: Fact,
+    w: Fact,
+    w_scale: Fact,
+    w_zero: Fact,
+    y_scale: Fact,
+    y_zero: Fact,
+    b: Fact | None = None,
+    *,
+    kernel_shape: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    group: int = 1,
+) -> Fact:
     """Of quantized tensors, into the type of the last zero point."""
     return tensor(y_zero.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
 
 
 @shape_function("DeformConv")
-def deform_conv(call: ShapeCall, x: Fact, w: Fact, offset: Fact, b: Fact | None = None, mask: Fact | None = None, *,
-                kernel_shape: Sequence[int] | None = None, strides: Sequence[int] | None = None,
-                dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, group: int = 1) -> Fact:  # fmt: skip
+def deform_conv(
+    call: ShapeCall,
+    x: Fact,
+    w: Fact,
+    offset: Fact,
+    b: Fact | None = None,
+    mask: Fact | None = None,
+    *,
+    kernel_shape: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    group: int = 1,
+) -> Fact:
     """As Conv."""
     return tensor(x.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, "NOTSET", group))
 
 
 @shape_function("ConvTranspose")
-def conv_transpose(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, *, kernel_shape: Sequence[int] | None = None,
-                   strides: Sequence[int] | None = None, dilations: Sequence[int] | None = None,
-                   pads: Sequence[int] | None = None, auto_pad: str = "NOTSET", group: int = 1,
-                   output_padding: Sequence[int] | None = None, output_shape: Sequence[int] | None = None) -> Fact:  # fmt: skip
+def conv_transpose(
+    call: ShapeCall,
+    x: Fact,
+    w: Fact,
+    b: Fact | None = None,
+    *,
+    kernel_shape: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    group: int = 1,
+    output_padding: Sequence[int] | None = None,
+    output_shape: Sequence[int] | None = None,
+) -> Fact:
     """(N, C, spatial…), (C, M / group, kernel…) -> (N, M, spatial…), sizes that a convolution would take back to the input's."""
     shape, weights = require_rank(x, "X", 3), require_rank(w, "W", 3)
     if shape is None or weights is None:
@@ -112,8 +177,17 @@ def causal_conv(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, past: 
 
 
 @shape_function("CausalConvWithState", domain="com.microsoft")
-def microsoft_causal_conv(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, past: Fact | None = None, *,
-                          channels_last: int = 0, dilation: int = 1, state_window: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+def microsoft_causal_conv(
+    call: ShapeCall,
+    x: Fact,
+    w: Fact,
+    b: Fact | None = None,
+    past: Fact | None = None,
+    *,
+    channels_last: int = 0,
+    dilation: int = 1,
+    state_window: int = 0,
+) -> tuple[Fact, ...]:
     """As the standard's, with a state of (k - 1) x dilation; channels_last puts its positions second, a window slots before it."""
     shape, weights = require_rank(x, "input", 3), require_rank(w, "weight", 3)
     if shape is None or weights is None:

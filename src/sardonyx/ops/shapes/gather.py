@@ -68,8 +68,10 @@ def gather_nd(call: ShapeCall, data: Fact, indices: Fact, *, batch_dims: int = 0
     if not isinstance(depth, int):
         return tensor(data.dtype)
     if batch_dims + depth > len(data.shape):
-        raise InvalidGraph(f"indices of shape {dims_text(indices.shape)} address {depth} axes after {batch_dims} of batch, "
-                           f"but the data has shape {dims_text(data.shape)}")  # fmt: skip
+        raise InvalidGraph(
+            f"indices of shape {dims_text(indices.shape)} address {depth} axes after {batch_dims} of batch, "
+            f"but the data has shape {dims_text(data.shape)}"
+        )
     shape = indices.shape[:-1] + data.shape[batch_dims + depth :]
     if data.value is None or indices.constant is None or batch_dims:
         return tensor(data.dtype, shape)

@@ -17,8 +17,9 @@ def negative_log_likelihood_loss(
 
 
 @shape_function("SoftmaxCrossEntropyLoss")
-def softmax_cross_entropy_loss(call: ShapeCall, x: Fact, target: Fact, weight: Fact | None = None, *,
-                               reduction: str = "mean") -> tuple[Fact, ...]:  # fmt: skip
+def softmax_cross_entropy_loss(
+    call: ShapeCall, x: Fact, target: Fact, weight: Fact | None = None, *, reduction: str = "mean"
+) -> tuple[Fact, ...]:
     """The same, and the logarithms of the probabilities in the scores' shape."""
     return tensor(x.dtype, _loss(target, reduction)), tensor(x.dtype, x.shape)
 

@@ -26,8 +26,9 @@ def matmul_integer(call: ShapeCall, a: Fact, b: Fact, a_zero: Fact | None = None
 
 
 @shape_function("QLinearMatMul")
-def qlinear_matmul(call: ShapeCall, a: Fact, a_scale: Fact, a_zero: Fact, b: Fact, b_scale: Fact, b_zero: Fact, y_scale: Fact,
-                   y_zero: Fact) -> Fact:  # fmt: skip
+def qlinear_matmul(
+    call: ShapeCall, a: Fact, a_scale: Fact, a_zero: Fact, b: Fact, b_scale: Fact, b_zero: Fact, y_scale: Fact, y_zero: Fact
+) -> Fact:
     """The same, of quantized tensors, into the type of the last zero point."""
     return tensor(y_zero.dtype, product_shape(a.shape, b.shape))
 

@@ -43,9 +43,16 @@ def category_mapper(call: ShapeCall, x: Fact) -> Fact:
 
 
 @shape_function("LabelEncoder", domain=_ML)
-def label_encoder(call: ShapeCall, x: Fact, *, classes_strings: Sequence[str] = (), values_strings: Sequence[str] | None = None,
-                  values_int64s: Sequence[int] | None = None, values_floats: Sequence[float] | None = None,
-                  values_tensor: Tensor | None = None) -> Fact:  # fmt: skip
+def label_encoder(
+    call: ShapeCall,
+    x: Fact,
+    *,
+    classes_strings: Sequence[str] = (),
+    values_strings: Sequence[str] | None = None,
+    values_int64s: Sequence[int] | None = None,
+    values_floats: Sequence[float] | None = None,
+    values_tensor: Tensor | None = None,
+) -> Fact:
     """The output has the type of the values, in the input's shape."""
     if classes_strings:
         return tensor(DataType.INT64 if x.dtype is DataType.STRING else DataType.STRING, x.shape)

@@ -14,8 +14,9 @@ __all__: list[str] = []
 
 
 @shape_function("LinearClassifier", domain="ai.onnx.ml")
-def linear_classifier(call: ShapeCall, x: Fact, *, classlabels_strings: Sequence[str] = (),
-                      classlabels_ints: Sequence[int] = ()) -> tuple[Fact, ...]:  # fmt: skip
+def linear_classifier(
+    call: ShapeCall, x: Fact, *, classlabels_strings: Sequence[str] = (), classlabels_ints: Sequence[int] = ()
+) -> tuple[Fact, ...]:
     """(N, features) -> labels (N) and scores (N, classes)."""
     N = batch_of(x)
     labels = DataType.STRING if classlabels_strings else DataType.INT64
@@ -24,8 +25,15 @@ def linear_classifier(call: ShapeCall, x: Fact, *, classlabels_strings: Sequence
 
 
 @shape_function("SVMClassifier", domain="ai.onnx.ml")
-def svm_classifier(call: ShapeCall, x: Fact, *, classlabels_strings: Sequence[str] = (), classlabels_ints: Sequence[int] = (),
-                   vectors_per_class: Sequence[int] = (), prob_a: Sequence[float] = ()) -> tuple[Fact, ...]:  # fmt: skip
+def svm_classifier(
+    call: ShapeCall,
+    x: Fact,
+    *,
+    classlabels_strings: Sequence[str] = (),
+    classlabels_ints: Sequence[int] = (),
+    vectors_per_class: Sequence[int] = (),
+    prob_a: Sequence[float] = (),
+) -> tuple[Fact, ...]:
     """(N, features) -> labels (N) and scores: of each class, or of each pair of more than two classes without probabilities."""
     N, classes = batch_of(x), max(len(classlabels_strings), len(classlabels_ints))
     has_pairs = sum(vectors_per_class) > 0 and not prob_a and classes > 2

@@ -20,8 +20,9 @@ def batch_of(x: Fact) -> Dim:
 
 
 @shape_function("TreeEnsembleClassifier", domain="ai.onnx.ml")
-def tree_ensemble_classifier(call: ShapeCall, x: Fact, *, classlabels_strings: Sequence[str] = (),
-                             classlabels_int64s: Sequence[int] = ()) -> tuple[Fact, ...]:  # fmt: skip
+def tree_ensemble_classifier(
+    call: ShapeCall, x: Fact, *, classlabels_strings: Sequence[str] = (), classlabels_int64s: Sequence[int] = ()
+) -> tuple[Fact, ...]:
     """(N, features) -> labels (N) and scores (N, classes)."""
     N = batch_of(x)
     labels = DataType.STRING if classlabels_strings else DataType.INT64

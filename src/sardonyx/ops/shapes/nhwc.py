@@ -19,9 +19,26 @@ _DOMAIN = "sardonyx.nhwc"
 _FAMILIES = (conv, normalize, pool, reshape, resize)
 """The modules whose functions are derived from, imported so that they are registered before."""
 
-_OPERATORS = ("AveragePool", "BatchNormalization", "Conv", "ConvInteger", "ConvTranspose", "DepthToSpace", "GlobalAveragePool",
-              "GlobalLpPool", "GlobalMaxPool", "GridSample", "GroupNormalization", "InstanceNormalization", "LRN", "LpPool",
-              "MaxPool", "MaxUnpool", "QLinearConv", "SpaceToDepth")  # fmt: skip
+_OPERATORS = (
+    "AveragePool",
+    "BatchNormalization",
+    "Conv",
+    "ConvInteger",
+    "ConvTranspose",
+    "DepthToSpace",
+    "GlobalAveragePool",
+    "GlobalLpPool",
+    "GlobalMaxPool",
+    "GridSample",
+    "GroupNormalization",
+    "InstanceNormalization",
+    "LRN",
+    "LpPool",
+    "MaxPool",
+    "MaxUnpool",
+    "QLinearConv",
+    "SpaceToDepth",
+)
 
 
 def _channels_last(function: ShapeFunction) -> ShapeFunction:

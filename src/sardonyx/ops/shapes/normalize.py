@@ -42,8 +42,9 @@ def _check_channels(shape: Shape, *parameters: Fact) -> None:
 
 
 @shape_function("LayerNormalization")
-def layer_normalization(call: ShapeCall, x: Fact, scale: Fact, b: Fact | None = None, *, axis: int = -1,
-                        stash_type: int = 1) -> tuple[Fact, ...]:  # fmt: skip
+def layer_normalization(
+    call: ShapeCall, x: Fact, scale: Fact, b: Fact | None = None, *, axis: int = -1, stash_type: int = 1
+) -> tuple[Fact, ...]:
     """The output is as the input; the statistics have 1 in place of each axis from `axis` on."""
     return (tensor(x.dtype, x.shape), *[tensor(element_type(stash_type, "stash_type"), statistics_shape(x.shape, axis))] * 2)
 

@@ -16,8 +16,15 @@ from sardonyx.ops.shapes.windows import Window, slide, slide_back
 __all__: list[str] = []
 
 
-def _pool_shape(x: Fact, kernel_shape: Sequence[int], strides: Sequence[int] | None, dilations: Sequence[int] | None,
-                pads: Sequence[int] | None, auto_pad: str, ceil_mode: int) -> Shape | None:  # fmt: skip
+def _pool_shape(
+    x: Fact,
+    kernel_shape: Sequence[int],
+    strides: Sequence[int] | None,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    auto_pad: str,
+    ceil_mode: int,
+) -> Shape | None:
     shape = require_rank(x, "X", 3)
     if shape is None:
         return unknown_shape(len(kernel_shape) + 2) if kernel_shape else None
@@ -27,9 +34,17 @@ def _pool_shape(x: Fact, kernel_shape: Sequence[int], strides: Sequence[int] | N
 
 
 @shape_function("AveragePool", "LpPool", "MaxPool")
-def pool(call: ShapeCall, x: Fact, *, kernel_shape: Sequence[int] = (), strides: Sequence[int] | None = None,
-         dilations: Sequence[int] | None = None, pads: Sequence[int] | None = None, auto_pad: str = "NOTSET",
-         ceil_mode: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+def pool(
+    call: ShapeCall,
+    x: Fact,
+    *,
+    kernel_shape: Sequence[int] = (),
+    strides: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+) -> tuple[Fact, ...]:
     """(N, C, spatial…) -> (N, C, places of the window…), and for MaxPool where the maxima were."""
     shape = _pool_shape(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     return tensor(x.dtype, shape), tensor(DataType.INT64, shape)
@@ -59,8 +74,16 @@ def roi_align(call: ShapeCall, x: Fact, rois: Fact, batch_indices: Fact, *, outp
 
 
 @shape_function("MaxUnpool")
-def max_unpool(call: ShapeCall, x: Fact, indices: Fact, output_shape: Fact | None = None, *, kernel_shape: Sequence[int] = (),
-               strides: Sequence[int] | None = None, pads: Sequence[int] | None = None) -> Fact:  # fmt: skip
+def max_unpool(
+    call: ShapeCall,
+    x: Fact,
+    indices: Fact,
+    output_shape: Fact | None = None,
+    *,
+    kernel_shape: Sequence[int] = (),
+    strides: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+) -> Fact:
     """The shape that MaxPool had as its input, or the one that the third input holds."""
     if output_shape is not None:
         target = dims_of(output_shape)

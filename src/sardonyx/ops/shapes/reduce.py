@@ -16,8 +16,17 @@ from sardonyx.ops.shapes.elements import from_dims, ints_of
 
 __all__: list[str] = []
 
-_WITH_AXES_INPUT_SINCE_18 = ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
-                             "ReduceProd", "ReduceSumSquare")  # fmt: skip
+_WITH_AXES_INPUT_SINCE_18 = (
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSumSquare",
+)
 
 
 @shape_function("ReduceSum", since=13)

@@ -18,8 +18,16 @@ __all__: list[str] = []
 
 
 @shape_function("Resize", since=11)
-def resize(call: ShapeCall, x: Fact, roi: Fact | None = None, scales: Fact | None = None, sizes: Fact | None = None, *,
-           axes: Sequence[int] | None = None, keep_aspect_ratio_policy: str = "stretch") -> Fact:  # fmt: skip
+def resize(
+    call: ShapeCall,
+    x: Fact,
+    roi: Fact | None = None,
+    scales: Fact | None = None,
+    sizes: Fact | None = None,
+    *,
+    axes: Sequence[int] | None = None,
+    keep_aspect_ratio_policy: str = "stretch",
+) -> Fact:
     """Each named axis gets its size, or floor(size * scale)."""
     if x.shape is None:
         return tensor(x.dtype)
@@ -34,8 +42,9 @@ def resize(call: ShapeCall, x: Fact, roi: Fact | None = None, scales: Fact | Non
 @shape_function("Upsample")
 @shape_function("Upsample", since=9)
 @shape_function("Resize", since=10)
-def resize_before_11(call: ShapeCall, x: Fact, scales: Fact | None = None, *,
-                     height_scale: float | None = None, width_scale: float | None = None) -> Fact:  # fmt: skip
+def resize_before_11(
+    call: ShapeCall, x: Fact, scales: Fact | None = None, *, height_scale: float | None = None, width_scale: float | None = None
+) -> Fact:
     """The same, with scales alone."""
     if x.shape is None:
         return tensor(x.dtype)

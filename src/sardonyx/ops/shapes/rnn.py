@@ -11,16 +11,32 @@ __all__: list[str] = []
 
 
 @shape_function("GRU", "RNN")
-def gru(call: ShapeCall, x: Fact, w: Fact, r: Fact, *others: Fact | None, direction: str = "forward",
-        hidden_size: int | None = None, layout: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+def gru(
+    call: ShapeCall,
+    x: Fact,
+    w: Fact,
+    r: Fact,
+    *others: Fact | None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    layout: int = 0,
+) -> tuple[Fact, ...]:
     """(T, N, I) -> every state (T, directions, N, H) and the last (directions, N, H); layout 1 puts N first."""
     every, last = state_shapes(x, r, direction, hidden_size, layout)
     return tensor(x.dtype, every), tensor(x.dtype, last)
 
 
 @shape_function("LSTM")
-def lstm(call: ShapeCall, x: Fact, w: Fact, r: Fact, *others: Fact | None, direction: str = "forward",
-         hidden_size: int | None = None, layout: int = 0) -> tuple[Fact, ...]:  # fmt: skip
+def lstm(
+    call: ShapeCall,
+    x: Fact,
+    w: Fact,
+    r: Fact,
+    *others: Fact | None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    layout: int = 0,
+) -> tuple[Fact, ...]:
     """The same, with the last cell state too."""
     every, last = state_shapes(x, r, direction, hidden_size, layout)
     return tensor(x.dtype, every), tensor(x.dtype, last), tensor(x.dtype, last)

@@ -63,8 +63,15 @@ def _dft(x: Fact, dft_length: Fact | None, axis: int | None, inverse: int, onesi
 
 
 @shape_function("STFT")
-def stft(call: ShapeCall, signal: Fact, frame_step: Fact, window: Fact | None = None, frame_length: Fact | None = None, *,
-         onesided: int = 1) -> Fact:  # fmt: skip
+def stft(
+    call: ShapeCall,
+    signal: Fact,
+    frame_step: Fact,
+    window: Fact | None = None,
+    frame_length: Fact | None = None,
+    *,
+    onesided: int = 1,
+) -> Fact:
     """(N, length, parts) -> (N, frames, frame length, 2); one-sided keeps length / 2 + 1."""
     if signal.shape is None or len(signal.shape) < 2:
         return tensor(signal.dtype, unknown_shape(4))

@@ -57,8 +57,9 @@ def _count(first: list[Any] | None, last: list[Any] | None, starts: Fact, ends: 
 
 
 @shape_function("Slice")
-def slice_before_10(call: ShapeCall, x: Fact, *, starts: Sequence[int] = (), ends: Sequence[int] = (),
-                    axes: Sequence[int] | None = None) -> Fact:  # fmt: skip
+def slice_before_10(
+    call: ShapeCall, x: Fact, *, starts: Sequence[int] = (), ends: Sequence[int] = (), axes: Sequence[int] | None = None
+) -> Fact:
     """The same, with attributes and without steps."""
     if x.shape is None:
         return tensor(x.dtype)
@@ -123,8 +124,9 @@ def _reversed(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
     return ceil_div(dim, -step) if is_whole else anonymous()
 
 
-def _sliced_value(value: Array, places: Sequence[int], starts: Sequence[Dim | None], ends: Sequence[Dim | None],
-                  steps: Sequence[Dim | None]) -> Array | None:  # fmt: skip
+def _sliced_value(
+    value: Array, places: Sequence[int], starts: Sequence[Dim | None], ends: Sequence[Dim | None], steps: Sequence[Dim | None]
+) -> Array | None:
     index = [slice(None)] * value.ndim
     for place, start, end, step in zip(places, starts, ends, steps, strict=True):
         if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int)):
@@ -164,8 +166,9 @@ def _concatenated(shapes: Sequence[Shape], axis: int) -> Shape:
     result = shapes[0]
     for shape in shapes[1:]:
         if len(shape) != len(result):
-            raise InvalidGraph(f"inputs of ranks {len(result)} and {len(shape)} cannot be put together: "
-                               f"{dims_text(result)} and {dims_text(shape)}")  # fmt: skip
+            raise InvalidGraph(
+                f"inputs of ranks {len(result)} and {len(shape)} cannot be put together: {dims_text(result)} and {dims_text(shape)}"
+            )
         result = tuple(
             a + b if place == axis else merge_dims(a, b, f"dimension {place} of the inputs")
             for place, (a, b) in enumerate(zip(result, shape, strict=True))
@@ -209,8 +212,9 @@ def split_before_13(call: ShapeCall, x: Fact, *, axis: int = 0, split: Sequence[
 
 
 @shape_function("Split")
-def split_before_2(call: ShapeCall, x: Fact, lengths: Fact | None = None, *, axis: int = 0,
-                   split: Sequence[int] | None = None) -> tuple[Fact, ...]:  # fmt: skip
+def split_before_2(
+    call: ShapeCall, x: Fact, lengths: Fact | None = None, *, axis: int = 0, split: Sequence[int] | None = None
+) -> tuple[Fact, ...]:
     """The same, with the lengths as an attribute or an input."""
     if split is None and lengths is not None:
         return _split(x, axis, dims_of(lengths) or [None] * call.output_count)

@@ -9,8 +9,24 @@ from sardonyx.ops.shapes.elements import elementwise
 __all__: list[str] = []
 
 
-@shape_function("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Cos", "Cosh", "Erf", "Exp", "Log", "Sin", "Sinh",
-                "Tan", "Tanh")  # fmt: skip
+@shape_function(
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "BitwiseNot",
+    "Cos",
+    "Cosh",
+    "Erf",
+    "Exp",
+    "Log",
+    "Sin",
+    "Sinh",
+    "Tan",
+    "Tanh",
+)
 def same_shape(call: ShapeCall, x: Fact) -> Fact:
     """The output is as the input."""
     return tensor(x.dtype, x.shape)

@@ -30,8 +30,14 @@ class Window:
     """Whether a window may hang over the end, as long as it begins before the padding there."""
 
     @staticmethod
-    def of(kernel: Shape, strides: Sequence[int] | None, dilations: Sequence[int] | None, pads: Sequence[int] | None,
-           auto_pad: str = "NOTSET", ceil_mode: int = 0) -> Window:  # fmt: skip
+    def of(
+        kernel: Shape,
+        strides: Sequence[int] | None,
+        dilations: Sequence[int] | None,
+        pads: Sequence[int] | None,
+        auto_pad: str = "NOTSET",
+        ceil_mode: int = 0,
+    ) -> Window:
         """Make a window with the defaults filled in; raises InvalidGraph for lists of the wrong length or a step below 1."""
         count = len(kernel)
         found = Window(

@@ -22,8 +22,9 @@ class ApplyRules:
 
     name = "apply_rules"
 
-    def __init__(self, rules: Iterable[Rule], fired: Counter[str] | None = None, *, keep_opset: bool = False,
-                 watch: Watch | None = None) -> None:  # fmt: skip
+    def __init__(
+        self, rules: Iterable[Rule], fired: Counter[str] | None = None, *, keep_opset: bool = False, watch: Watch | None = None
+    ) -> None:
         """Compile the rules.
 
         Args:

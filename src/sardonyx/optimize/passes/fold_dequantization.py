@@ -41,9 +41,14 @@ class _FoldDequantization:
         if context.evaluate is None:
             return False
         overridable = overridable_values(model)
-        found = [node for graph in nested_graphs(model.graph) for node in graph
-                 if node.op_type == "DequantizeLinear" and not node.domain
-                 and all(value is None or tensor_of(value, overridable) is not None for value in node.inputs)]  # fmt: skip
+        found = [
+            node
+            for graph in nested_graphs(model.graph)
+            for node in graph
+            if node.op_type == "DequantizeLinear"
+            and not node.domain
+            and all(value is None or tensor_of(value, overridable) is not None for value in node.inputs)
+        ]
         if not found:
             return False
         names = Names.of(model)

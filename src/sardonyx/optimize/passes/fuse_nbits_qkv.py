@@ -68,5 +68,12 @@ def _queries_first(users: list[Node]) -> list[Node] | None:
 
 def _fuse(model: Model, names: Names, normalization: Normalization, products: list[Node]) -> bool:
     op = Builder(normalization.nodes[0], model.opset_imports, names.fresh)
-    return fuse(op, "MatMulNBitsQkv", normalization, products, [product.output for product in products],
-                Nq=int(products[0].get("N")), Nkv=int(products[1].get("N")))  # fmt: skip
+    return fuse(
+        op,
+        "MatMulNBitsQkv",
+        normalization,
+        products,
+        [product.output for product in products],
+        Nq=int(products[0].get("N")),
+        Nkv=int(products[1].get("N")),
+    )

@@ -169,8 +169,14 @@ class AttentionWriter:
         inputs = [q.packed(op), *_keys(op, k, v), None, None, self._mask(op, node.input(_MASK), q, length, (k, past[0])), *past]
         while inputs[-1] is None:
             inputs.pop()
-        made = op.outputs("MultiHeadAttention", 1 if past[0] is None else 3, *inputs, _domain=_MICROSOFT, num_heads=q.count,
-                          scale=node.get("scale"))  # fmt: skip
+        made = op.outputs(
+            "MultiHeadAttention",
+            1 if past[0] is None else 3,
+            *inputs,
+            _domain=_MICROSOFT,
+            num_heads=q.count,
+            scale=node.get("scale"),
+        )
         y = _with_zeros(op, made[0]) if _may_give_zeros(node.input(_MASK)) else made[0]
         return [_result(op, node, q, v, y), *zip(node.outputs[1:3], present or made[1:], strict=False)]
 

@@ -86,9 +86,13 @@ def _plain(node: Node) -> Normalization | None:
 def _is_sum(add: Node, node: Node) -> bool:
     """Whether a node adds two values of one shape, in the graph of `node`."""
     shape = add.outputs[0].shape
-    return add.op_type == "Add" and not add.domain and add.graph is node.graph and shape is not None and all(
-        value is not None and value.shape == shape for value in add.inputs
-    )  # fmt: skip
+    return (
+        add.op_type == "Add"
+        and not add.domain
+        and add.graph is node.graph
+        and shape is not None
+        and all(value is not None and value.shape == shape for value in add.inputs)
+    )
 
 
 def _fits(x: Value | None, scale: Value | None) -> bool:
@@ -98,8 +102,14 @@ def _fits(x: Value | None, scale: Value | None) -> bool:
     return x.dtype in _TYPES and scale.dtype is x.dtype and scale.shape == x.shape[-1:]
 
 
-def fuse(op: Builder, op_type: str, normalization: Normalization, projections: Iterable[Node], old: Sequence[Value],
-         **attributes: int | float | str) -> bool:  # fmt: skip
+def fuse(
+    op: Builder,
+    op_type: str,
+    normalization: Normalization,
+    projections: Iterable[Node],
+    old: Sequence[Value],
+    **attributes: int | float | str,
+) -> bool:
     """Put one node of com.microsoft in the place of a normalization and its projections, in front of the former.
 
     Args:
@@ -120,8 +130,16 @@ def fuse(op: Builder, op_type: str, normalization: Normalization, projections: I
     shared = dict(zip(("K", "bits", "block_size", "accuracy_level"), packing(products[0]), strict=True))
     weights = [value for product in products for value in weights_of(product)]
     replaced = [*old, *([normalization.total] if normalization.total is not None else [])]
-    new = op.outputs(op_type, len(replaced), *normalization.inputs, *weights, _domain=MICROSOFT, epsilon=normalization.epsilon,
-                     **shared, **attributes)  # fmt: skip
+    new = op.outputs(
+        op_type,
+        len(replaced),
+        *normalization.inputs,
+        *weights,
+        _domain=MICROSOFT,
+        epsilon=normalization.epsilon,
+        **shared,
+        **attributes,
+    )
     for before, after in zip(replaced, new, strict=True):
         take_over(before, after, op.version())
     inherit_metadata(gone, op.nodes)

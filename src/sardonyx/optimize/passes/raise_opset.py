@@ -21,9 +21,21 @@ MeansTheSame = Callable[[Node, int], bool]
 
 _AXES_ARE_INPUTS: Mapping[str, int] = {
     **dict.fromkeys(["ReduceSum", "Squeeze", "Unsqueeze"], 13),
-    **dict.fromkeys(["ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
-                     "ReduceProd", "ReduceSumSquare"], 18),
-}  # fmt: skip
+    **dict.fromkeys(
+        [
+            "ReduceL1",
+            "ReduceL2",
+            "ReduceLogSum",
+            "ReduceLogSumExp",
+            "ReduceMax",
+            "ReduceMean",
+            "ReduceMin",
+            "ReduceProd",
+            "ReduceSumSquare",
+        ],
+        18,
+    ),
+}
 _SPLIT_NAMES_ITS_PARTS = 18
 _NORMALIZATION_HAS_ONE_OUTPUT = 14
 

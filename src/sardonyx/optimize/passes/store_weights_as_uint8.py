@@ -70,10 +70,15 @@ def _is_signed(node: Node, overridable: frozenset[Value]) -> bool:
     """Whether all weights of a node are int8 and may be replaced."""
     places = _WEIGHTS.get((node.domain, node.op_type), ())
     x = node.input(0)
-    return bool(places) and x is not None and x.dtype in _ACTIVATIONS and all(
-        _is_own(node.input(weights), overridable) and _is_constant_or_missing(node.input(zero), overridable)
-        for weights, zero in places
-    )  # fmt: skip
+    return (
+        bool(places)
+        and x is not None
+        and x.dtype in _ACTIVATIONS
+        and all(
+            _is_own(node.input(weights), overridable) and _is_constant_or_missing(node.input(zero), overridable)
+            for weights, zero in places
+        )
+    )
 
 
 def _is_own(value: Value | None, overridable: frozenset[Value]) -> bool:

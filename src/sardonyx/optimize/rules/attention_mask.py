@@ -87,8 +87,10 @@ def _added_reason(part: Part, shape: Shape, is_split: bool, windows: int) -> str
         else:
             is_mask = _fits(found, part.rank, wanted, is_split)
         if not is_mask:
-            return (f"the mask is {_operand(part).shape}; expected one that goes along all keys, and that does not make the scores "
-                    "larger")  # fmt: skip
+            return (
+                f"the mask is {_operand(part).shape}; expected one that goes along all keys, and that does not make the scores "
+                "larger"
+            )
     number = -math.inf if isinstance(part, Added) else part.fill if isinstance(part, Filling) else part.number
     if number > -_LEAST_FILL:
         return f"scores are replaced by {number}; expected -inf, or a number of at least -{_LEAST_FILL}"
@@ -201,8 +203,9 @@ def _before_expand(added: Value) -> Value:
     return added if source is None or len(source.shape or ()) != len(added.shape or ()) else source
 
 
-def added_to_scores(op: Builder, added: Value | None, hidden: Value | None, overridable: frozenset[Value], *,
-                    has_guard: bool) -> Value | None:  # fmt: skip
+def added_to_scores(
+    op: Builder, added: Value | None, hidden: Value | None, overridable: frozenset[Value], *, has_guard: bool
+) -> Value | None:
     """What is added to scores written out, `hidden` being finite, as a mask of Attention; None where nothing is.
 
     Queries that see no key get NaN, unless `has_guard` says that they get zeros.

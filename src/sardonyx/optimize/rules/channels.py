@@ -91,8 +91,14 @@ def folded(op: Builder, match: Match, factor: Array | None, shift: Array | None)
     bias = bias if factor is None else bias * factor
     bias = bias if shift is None else bias + shift
     has_bias = given is not None or shift is not None
-    return op.node(node.op_type, match["x"], scaled, *([op.constant(bias.astype(dtype), f"{name}/bias")] if has_bias else []),
-                   _attributes=node.attributes, _version=node.version)  # fmt: skip
+    return op.node(
+        node.op_type,
+        match["x"],
+        scaled,
+        *([op.constant(bias.astype(dtype), f"{name}/bias")] if has_bias else []),
+        _attributes=node.attributes,
+        _version=node.version,
+    )
 
 
 def _scaled(node: Node, weights: Tensor, factor: Array) -> Array:

@@ -17,9 +17,23 @@ from sardonyx.optimize.terms import Term
 __all__ = ["DROP_EXPAND"]
 
 _BINARY = (
-    "Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Or", "Pow",
-    "Sub", "Xor",
-)  # fmt: skip
+    "Add",
+    "And",
+    "Div",
+    "Equal",
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "Max",
+    "Min",
+    "Mod",
+    "Mul",
+    "Or",
+    "Pow",
+    "Sub",
+    "Xor",
+)
 _WITH_BROADCASTING = 7
 """The opset version from which on operators broadcast as NumPy does."""
 

@@ -28,7 +28,7 @@ __all__ = ["DROP_ONES_AFTER_RESHAPE", "DROP_ONES_BEFORE_RESHAPE"]
 
 _SHAPE_ARITHMETIC = frozenset(
     ["Add", "Cast", "Div", "Gather", "Max", "Min", "Mul", "ReduceProd", "Shape", "Slice", "Squeeze", "Sub", "Unsqueeze"]
-)  # fmt: skip
+)
 
 
 def _before_pattern(op: PatternBuilder, x: Term, shape: Term) -> Term:

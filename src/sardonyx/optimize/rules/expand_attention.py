@@ -35,8 +35,17 @@ _SHAPE_HAS_START = 15
 
 
 def _pattern(op: PatternBuilder, x: Term, w: Term) -> Term:
-    y = op.Attention(x, op.constant(w), op.optional("bias"), op.optional("mask"), None, op.optional("added"), _domain=_MICROSOFT,
-                     do_rotary=0, _as="attention")  # fmt: skip
+    y = op.Attention(
+        x,
+        op.constant(w),
+        op.optional("bias"),
+        op.optional("mask"),
+        None,
+        op.optional("added"),
+        _domain=_MICROSOFT,
+        do_rotary=0,
+        _as="attention",
+    )
     return guarded(op, y)
 
 
@@ -62,8 +71,9 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     parts = op.outputs("Split", 3, made, np.array([size] * 3, np.int64), axis=2, _version=_AXES_ARE_INPUTS)
     mask, scale = _mask(op, match), float(node.get("scale", 0.0)) or None
     is_causal = attribute_value(node, "unidirectional") or None
-    return op.Attention(*parts, *([] if mask is None else [mask]), scale=scale, is_causal=is_causal, q_num_heads=heads,
-                        kv_num_heads=heads)  # fmt: skip
+    return op.Attention(
+        *parts, *([] if mask is None else [mask]), scale=scale, is_causal=is_causal, q_num_heads=heads, kv_num_heads=heads
+    )
 
 
 def _mask(op: Builder, match: Match) -> Value | None:

@@ -31,8 +31,18 @@ _READS_AXES = 13
 
 
 def _pattern(op: PatternBuilder, ids: Term, words: Term, positions: Term, gamma: Term, beta: Term) -> Term:
-    return op.EmbedLayerNormalization(ids, op.optional("segments"), words, positions, op.optional("kinds"), gamma, beta,
-                                      op.optional("mask"), op.optional("places"), _domain="com.microsoft")  # fmt: skip
+    return op.EmbedLayerNormalization(
+        ids,
+        op.optional("segments"),
+        words,
+        positions,
+        op.optional("kinds"),
+        gamma,
+        beta,
+        op.optional("mask"),
+        op.optional("places"),
+        _domain="com.microsoft",
+    )
 
 
 def _mask_pattern(op: PatternBuilder, ids: Term, words: Term, positions: Term, gamma: Term, beta: Term) -> tuple[Term, ...]:

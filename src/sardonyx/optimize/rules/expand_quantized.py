@@ -66,9 +66,13 @@ def _is_one(value: Value | None) -> bool:
 
 
 def _is_matrix_with_columns(b: Value | None, scale: Value | None) -> bool:
-    return b is not None and scale is not None and b.shape is not None and len(b.shape) == 2 and (
-        scale.shape is not None and len(scale.shape) == 1
-    )  # fmt: skip
+    return (
+        b is not None
+        and scale is not None
+        and b.shape is not None
+        and len(b.shape) == 2
+        and (scale.shape is not None and len(scale.shape) == 1)
+    )
 
 
 def _bias_reason(node: Node, bias: int) -> str | None:
@@ -138,8 +142,10 @@ def _multiply(op: Builder, node: Node) -> Value:
     with np.errstate(all="ignore"):
         factor = a_scale * b_scale / y_scale
     one = np.ones((), np.float32)
-    a, b = (op.DequantizeLinear(*[value for value in (node.input(place), one, node.input(place + 2)) if value is not None])
-            for place in (0, 3))  # fmt: skip
+    a, b = (
+        op.DequantizeLinear(*[value for value in (node.input(place), one, node.input(place + 2)) if value is not None])
+        for place in (0, 3)
+    )
     return _rounded(op, op.Add(op.Mul(op.Mul(a, b), factor), y_zero), node.input(0))
 
 

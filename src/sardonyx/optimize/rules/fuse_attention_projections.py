@@ -133,8 +133,13 @@ def _replace(op: Builder, match: Match, found: list[_Projection]) -> Value:
     node = match.root
     if node.domain:
         return op.Attention(*inputs, _domain=_MICROSOFT, _attributes=node.attributes)
-    return op.Attention(*inputs, _domain=_MICROSOFT, num_heads=node.get("q_num_heads"), scale=node.get("scale"),
-                        unidirectional=node.get("is_causal") or None)  # fmt: skip
+    return op.Attention(
+        *inputs,
+        _domain=_MICROSOFT,
+        num_heads=node.get("q_num_heads"),
+        scale=node.get("scale"),
+        unidirectional=node.get("is_causal") or None,
+    )
 
 
 def _bias(match: Match, found: list[_Projection]) -> Array:

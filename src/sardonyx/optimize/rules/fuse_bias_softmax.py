@@ -45,9 +45,7 @@ def _check(match: Match) -> str | bool:
 def repeats_inner(x: Shape, bias: Shape) -> bool:
     """Whether each row of a bias belongs to several neighbouring rows of x."""
     leading = _leading(x, bias)
-    return leading is not None and any(
-        leading == (*x[:count], *(1,) * (len(x) - 1 - count)) for count in range(len(x))
-    )  # fmt: skip
+    return leading is not None and any(leading == (*x[:count], *(1,) * (len(x) - 1 - count)) for count in range(len(x)))
 
 
 def repeats_outer(x: Shape, bias: Shape) -> bool:

@@ -38,8 +38,13 @@ def _check(match: Match) -> str | tuple[str, list[float]]:
 
 def _replace(op: Builder, match: Match, activation: tuple[str, list[float]]) -> Value:
     name, parameters = activation
-    return op.FusedConv(*match.rest("inputs"), _domain=_MICROSOFT, _attributes=match.node("conv").attributes,
-                        activation=name, activation_params=parameters or None)  # fmt: skip
+    return op.FusedConv(
+        *match.rest("inputs"),
+        _domain=_MICROSOFT,
+        _attributes=match.node("conv").attributes,
+        activation=name,
+        activation_params=parameters or None,
+    )
 
 
 FUSE_CONV_ACTIVATION = Rule("fuse_conv_activation", _pattern, _replace, _check, Level.EXTENDED)

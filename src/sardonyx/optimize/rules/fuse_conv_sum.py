@@ -35,8 +35,9 @@ def _check(match: Match) -> str | None:
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:
-    return op.FusedConv(match["x"], match["w"], match.get("bias"), match["z"], _domain="com.microsoft",
-                        _attributes=match.node("conv").attributes)  # fmt: skip
+    return op.FusedConv(
+        match["x"], match["w"], match.get("bias"), match["z"], _domain="com.microsoft", _attributes=match.node("conv").attributes
+    )
 
 
 FUSE_CONV_SUM = Rule("fuse_conv_sum", _pattern, _replace, _check, Level.LAYOUT)

@@ -22,8 +22,9 @@ __all__ = ["FUSE_DYNAMIC_QUANTIZE_MATMUL"]
 
 def _pattern(op: PatternBuilder, a: Term, b: Term, b_scale: Term) -> Term:
     quantized, scale, zero = op.outputs(op.DynamicQuantizeLinear(a), 3)
-    return op.MatMulIntegerToFloat(quantized, b, scale, b_scale, zero, op.optional("b_zero"), op.optional("bias"),
-                                   _domain="com.microsoft")  # fmt: skip
+    return op.MatMulIntegerToFloat(
+        quantized, b, scale, b_scale, zero, op.optional("b_zero"), op.optional("bias"), _domain="com.microsoft"
+    )
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:

@@ -34,8 +34,13 @@ def _check(match: Match) -> str | tuple[str, list[float]]:
 
 def _replace(op: Builder, match: Match, activation: tuple[str, list[float]]) -> Value:
     name, parameters = activation
-    return op.FusedGemm(*match.rest("inputs"), _domain="com.microsoft", _attributes=match.node("product").attributes,
-                        activation=name, activation_alpha=parameters[0] if parameters else None)  # fmt: skip
+    return op.FusedGemm(
+        *match.rest("inputs"),
+        _domain="com.microsoft",
+        _attributes=match.node("product").attributes,
+        activation=name,
+        activation_alpha=parameters[0] if parameters else None,
+    )
 
 
 FUSE_GEMM_ACTIVATION = Rule("fuse_gemm_activation", _pattern, _replace, _check, Level.EXTENDED)

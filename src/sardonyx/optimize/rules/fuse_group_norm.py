@@ -65,8 +65,14 @@ def _check(match: Match) -> str | _Learned:
 def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
     kind = match["ones"].constant
     ones = np.ones(learned.channels, np.float32 if kind is None else kind.dtype.numpy)
-    return op.GroupNormalization(match["x"], ones, np.zeros_like(ones), num_groups=learned.groups,
-                                 epsilon=match.node("normalized").get("epsilon", 1e-5), _version=_VERSION)  # fmt: skip
+    return op.GroupNormalization(
+        match["x"],
+        ones,
+        np.zeros_like(ones),
+        num_groups=learned.groups,
+        epsilon=match.node("normalized").get("epsilon", 1e-5),
+        _version=_VERSION,
+    )
 
 
 def _groups_of(whole: Shape | None, split: Shape | None) -> int | None:

@@ -131,6 +131,4 @@ FUSE_LAYER_NORM_AFFINE = Rule("fuse_layer_norm_affine", _affine_pattern, _replac
 FUSE_LAYER_NORM_SCALE = Rule("fuse_layer_norm_scale", _scale_pattern, _replace_scale, _check_scale, Level.EXTENDED)
 FUSE_LAYER_NORM_BIAS = Rule("fuse_layer_norm_bias", _bias_pattern, _replace_bias, _check_bias, Level.EXTENDED)
 FUSE_LAYER_NORM = Rule("fuse_layer_norm", _pattern, _replace, _check, Level.EXTENDED)
-FUSE_LAYER_NORM_UNSCALED = Rule(
-    "fuse_layer_norm_unscaled", _unscaled_pattern, _replace_unscaled, _check_unscaled, Level.EXTENDED
-)  # fmt: skip
+FUSE_LAYER_NORM_UNSCALED = Rule("fuse_layer_norm_unscaled", _unscaled_pattern, _replace_unscaled, _check_unscaled, Level.EXTENDED)

@@ -44,8 +44,15 @@ def _check(match: Match) -> str | None:
 def _replace(op: Builder, match: Match, learned: None) -> Value:
     name = match.root.op_type
     parameters = {f"activation_{key}": float(attribute_value(match.root, key)) for key in PARAMETERS.get(name, ())}
-    return op.FusedMatMulActivation(match["a"], match["b"], _domain=_MICROSOFT, _attributes=match.node("product").attributes,
-                                    activation=name, activation_axis=-1 if name == "Softmax" else None, **parameters)  # fmt: skip
+    return op.FusedMatMulActivation(
+        match["a"],
+        match["b"],
+        _domain=_MICROSOFT,
+        _attributes=match.node("product").attributes,
+        activation=name,
+        activation_axis=-1 if name == "Softmax" else None,
+        **parameters,
+    )
 
 
 FUSE_MATMUL_ACTIVATION = Rule("fuse_matmul_activation", _pattern, _replace, _check, Level.EXTENDED)

@@ -51,8 +51,9 @@ FUSE_MATMUL_INTEGER = Rule("fuse_matmul_integer", _scaled, _scale, _check_scaled
 
 
 def _biased(op: PatternBuilder, a: Term, b: Term, a_scale: Term, b_scale: Term, bias: Term) -> Term:
-    product = op.MatMulIntegerToFloat(a, b, a_scale, b_scale, op.optional("a_zero"), op.optional("b_zero"),
-                                      _domain="com.microsoft", _as="product")  # fmt: skip
+    product = op.MatMulIntegerToFloat(
+        a, b, a_scale, b_scale, op.optional("a_zero"), op.optional("b_zero"), _domain="com.microsoft", _as="product"
+    )
     return op.Add(product, op.constant(bias))
 
 

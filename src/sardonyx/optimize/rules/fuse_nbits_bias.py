@@ -22,8 +22,9 @@ _BIAS = 5
 
 
 def _pattern(op: PatternBuilder, a: Term, b: Term, scales: Term, bias: Term) -> Term:
-    product = op.MatMulNBits(a, b, scales, op.optional("zero_points"), op.optional("groups"), _domain="com.microsoft",
-                             _as="product")  # fmt: skip
+    product = op.MatMulNBits(
+        a, b, scales, op.optional("zero_points"), op.optional("groups"), _domain="com.microsoft", _as="product"
+    )
     return op.Add(product, op.constant(bias))
 
 

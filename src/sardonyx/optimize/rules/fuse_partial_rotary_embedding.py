@@ -77,8 +77,14 @@ def _reshaped(found: Shape | None, x: Shape, part: Shape, heads: int) -> _Learne
 def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
     node, x = match.node("rotary"), match["x"]
     entering = op.Reshape(x, list(learned.before)) if learned.before else x
-    made = op.RotaryEmbedding(entering, match["cos"], match["sin"], _attributes=node.attributes, _version=node.version,
-                              rotary_embedding_dim=learned.turned)  # fmt: skip
+    made = op.RotaryEmbedding(
+        entering,
+        match["cos"],
+        match["sin"],
+        _attributes=node.attributes,
+        _version=node.version,
+        rotary_embedding_dim=learned.turned,
+    )
     return op.Reshape(made, list(learned.after)) if learned.after else made
 
 

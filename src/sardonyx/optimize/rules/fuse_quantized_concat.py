@@ -41,8 +41,9 @@ def _check(match: Match) -> str | list[Node]:
 
 def _replace(op: Builder, match: Match, nodes: list[Node]) -> Value:
     parts = [value for node in nodes for value in triple(op, node)]
-    return op.QLinearConcat(match.root.inputs[1], zero_point_of(op, match.root), *parts, axis=match.node("concat").get("axis"),
-                            _domain="com.microsoft")  # fmt: skip
+    return op.QLinearConcat(
+        match.root.inputs[1], zero_point_of(op, match.root), *parts, axis=match.node("concat").get("axis"), _domain="com.microsoft"
+    )
 
 
 FUSE_QUANTIZED_CONCAT = Rule("fuse_quantized_concat", _pattern, _replace, _check, Level.EXTENDED, integer_steps=1)

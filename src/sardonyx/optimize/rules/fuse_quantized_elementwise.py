@@ -40,13 +40,16 @@ def _check_binary(match: Match) -> str | None:
 
 def _replace_binary(op: Builder, match: Match, learned: None) -> Value:
     operands = (*triple(op, match.node("a/dequantize")), *triple(op, match.node("b/dequantize")))
-    return op.node(f"QLinear{match.node('operator').op_type}", *operands, match.root.inputs[1], zero_point_of(op, match.root),
-                   _domain="com.microsoft")  # fmt: skip
+    return op.node(
+        f"QLinear{match.node('operator').op_type}",
+        *operands,
+        match.root.inputs[1],
+        zero_point_of(op, match.root),
+        _domain="com.microsoft",
+    )
 
 
-FUSE_QUANTIZED_BINARY = Rule(
-    "fuse_quantized_binary", _binary, _replace_binary, _check_binary, Level.EXTENDED, integer_steps=1
-)
+FUSE_QUANTIZED_BINARY = Rule("fuse_quantized_binary", _binary, _replace_binary, _check_binary, Level.EXTENDED, integer_steps=1)
 
 
 def _unary(op: PatternBuilder, x: Term) -> Term:
@@ -68,8 +71,15 @@ def _replace_unary(op: Builder, match: Match, learned: None) -> Value:
     extra = {}
     if node.op_type == "Softmax":
         extra = {"opset": node.version, "axis": node.get("axis", -1 if node.version >= _SOFTMAX_AXIS_LAST_SINCE else 1)}
-    return op.node(f"QLinear{node.op_type}", *triple(op, match.node("x/dequantize")), match.root.inputs[1],
-                   zero_point_of(op, match.root), _domain="com.microsoft", _attributes=attributes, **extra)  # fmt: skip
+    return op.node(
+        f"QLinear{node.op_type}",
+        *triple(op, match.node("x/dequantize")),
+        match.root.inputs[1],
+        zero_point_of(op, match.root),
+        _domain="com.microsoft",
+        _attributes=attributes,
+        **extra,
+    )
 
 
 FUSE_QUANTIZED_UNARY = Rule("fuse_quantized_unary", _unary, _replace_unary, _check_unary, Level.EXTENDED, integer_steps=1)

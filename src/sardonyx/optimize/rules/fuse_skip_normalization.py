@@ -80,6 +80,7 @@ def _replace_both(op: Builder, match: Match, learned: None) -> tuple[Value, Valu
 
 
 FUSE_SKIP_NORMALIZATION = Rule("fuse_skip_normalization", _pattern, _replace, _check, Level.EXTENDED)
-FUSE_SKIP_NORMALIZATION_BIASED_SUM = Rule("fuse_skip_normalization_biased_sum", _biased_sum_pattern, _replace_both, _check,
-                                          Level.EXTENDED)  # fmt: skip
+FUSE_SKIP_NORMALIZATION_BIASED_SUM = Rule(
+    "fuse_skip_normalization_biased_sum", _biased_sum_pattern, _replace_both, _check, Level.EXTENDED
+)
 FUSE_SKIP_NORMALIZATION_SUM = Rule("fuse_skip_normalization_sum", _sum_pattern, _replace_both, _check, Level.EXTENDED)

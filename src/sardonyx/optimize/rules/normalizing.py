@@ -19,8 +19,17 @@ from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder
 from sardonyx.optimize.terms import Term, attribute_value
 
-__all__ = ["Normalized", "divided_by_root", "inverse_root", "mean_of", "normalized_by", "ones_for", "scale_reason", "scaled",
-           "unscaled_reason"]  # fmt: skip
+__all__ = [
+    "Normalized",
+    "divided_by_root",
+    "inverse_root",
+    "mean_of",
+    "normalized_by",
+    "ones_for",
+    "scale_reason",
+    "scaled",
+    "unscaled_reason",
+]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

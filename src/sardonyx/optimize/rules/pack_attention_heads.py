@@ -58,8 +58,14 @@ def _replace(op: Builder, match: Match, heads: tuple[int, int]) -> Value:
     H, D = heads
     node, mask = match.node("attention"), match.get("mask")
     packed = op.outputs("Split", 3, match["x"], np.array([H * D] * 3, np.int64), axis=2, _version=13)
-    return op.Attention(*packed, *([] if mask is None else [mask]), _attributes=node.attributes, _version=node.version,
-                        q_num_heads=H, kv_num_heads=H)  # fmt: skip
+    return op.Attention(
+        *packed,
+        *([] if mask is None else [mask]),
+        _attributes=node.attributes,
+        _version=node.version,
+        q_num_heads=H,
+        kv_num_heads=H,
+    )
 
 
 PACK_ATTENTION_HEADS = Rule("pack_attention_heads", _pattern, _replace, _check, Level.EXTENDED)

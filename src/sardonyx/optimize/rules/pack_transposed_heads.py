@@ -81,8 +81,16 @@ def _replace_cache(op: Builder, match: Match, target: Array | None) -> tuple[Val
 def _attend(op: Builder, match: Match, target: Array | None, count: int) -> tuple[Value, ...]:
     node = match.node("attention")
     parts = [_part(op, match, name) for name in _PARTS]
-    y, *present = op.outputs("Attention", count, *parts, *match.rest("others"), _attributes=node.attributes, _version=node.version,
-                             q_num_heads=_count(match.node("q_heads")), kv_num_heads=_count(match.node("k_heads")))  # fmt: skip
+    y, *present = op.outputs(
+        "Attention",
+        count,
+        *parts,
+        *match.rest("others"),
+        _attributes=node.attributes,
+        _version=node.version,
+        q_num_heads=_count(match.node("q_heads")),
+        kv_num_heads=_count(match.node("k_heads")),
+    )
     return (y if target is None else op.Reshape(y, target)), *present
 
 
@@ -94,8 +102,13 @@ def _part(op: Builder, match: Match, name: str) -> Value:
     if not match.has(f"{name}_turned"):
         return match[name]
     node = match.node(f"{name}_turned")
-    return op.RotaryEmbedding(match[name], *node.inputs[1:], _attributes=node.attributes, _version=node.version,
-                              num_heads=_count(match.node(f"{name}_heads")))  # fmt: skip
+    return op.RotaryEmbedding(
+        match[name],
+        *node.inputs[1:],
+        _attributes=node.attributes,
+        _version=node.version,
+        num_heads=_count(match.node(f"{name}_heads")),
+    )
 
 
 PACK_TRANSPOSED_HEADS = Rule("pack_transposed_heads", _pattern, _replace, _check, Level.EXTENDED)

@@ -44,8 +44,9 @@ def _check_after(match: Match) -> str | None:
 
 def _quantize_after(op: Builder, match: Match, learned: None) -> Value:
     move, dequantize = match.root, match.node("x/dequantize")
-    moved = op.node(move.op_type, dequantize.outputs[0], *match.rest("operands"), _attributes=move.attributes,
-                    _version=move.version)  # fmt: skip
+    moved = op.node(
+        move.op_type, dequantize.outputs[0], *match.rest("operands"), _attributes=move.attributes, _version=move.version
+    )
     return _pair(op, moved, dequantize)
 
 
@@ -67,8 +68,9 @@ def _check_before(match: Match) -> str | None:
 
 def _quantize_before(op: Builder, match: Match, learned: None) -> Value:
     move, quantize = match.node("move"), match.root
-    made = op.node(move.op_type, _pair(op, match["x"], quantize), *match.rest("operands"), _attributes=move.attributes,
-                   _version=move.version)  # fmt: skip
+    made = op.node(
+        move.op_type, _pair(op, match["x"], quantize), *match.rest("operands"), _attributes=move.attributes, _version=move.version
+    )
     return op.QuantizeLinear(made, *quantize.inputs[1:], _attributes=quantize.attributes, _version=quantize.version)
 
 

@@ -49,8 +49,9 @@ def _replace(op: Builder, match: Match, zero: np.uint8) -> Value:
     kept = {name: value for name, value in quantize.attributes.items() if name != "output_dtype"}
     zero_point = op.constant(np.full(_shape(quantize), zero))
     integers = op.QuantizeLinear(match["x"], quantize.inputs[1], zero_point, _attributes=kept, _version=quantize.version)
-    return op.DequantizeLinear(integers, dequantize.inputs[1], zero_point, _attributes=dequantize.attributes,
-                               _version=dequantize.version)  # fmt: skip
+    return op.DequantizeLinear(
+        integers, dequantize.inputs[1], zero_point, _attributes=dequantize.attributes, _version=dequantize.version
+    )
 
 
 def _shape(node: Node) -> tuple[int, ...]:

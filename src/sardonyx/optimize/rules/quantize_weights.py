@@ -36,8 +36,9 @@ _BY_AXIS_SINCE = 13
 
 def _of_float_weights(op: PatternBuilder, x: Term) -> Term:
     number = dequantized(op, x, "x")
-    return quantized(op, op.any_of(
-        *(op.node(name, number, op.constant("w"), op.optional("b"), _as="operator") for name in _OPERATORS)), "y")  # fmt: skip
+    return quantized(
+        op, op.any_of(*(op.node(name, number, op.constant("w"), op.optional("b"), _as="operator") for name in _OPERATORS)), "y"
+    )
 
 
 def _check_weights(match: Match) -> str | None:
@@ -60,8 +61,7 @@ def _quantize_weights(op: Builder, match: Match, learned: None) -> Value:
 
 def _of_float_bias(op: PatternBuilder, x: Term) -> Term:
     number, weights = dequantized(op, x, "x"), dequantized(op, "w", "w")
-    return quantized(op, op.any_of(
-        *(op.node(name, number, weights, op.constant("b"), _as="operator") for name in _OPERATORS)), "y")  # fmt: skip
+    return quantized(op, op.any_of(*(op.node(name, number, weights, op.constant("b"), _as="operator") for name in _OPERATORS)), "y")
 
 
 def _check_bias(match: Match) -> str | tuple[Array, Array]:
@@ -88,8 +88,9 @@ def _quantize_bias(op: Builder, match: Match, learned: tuple[Array, Array]) -> V
     integers, step = learned
     zero_point = np.zeros(step.shape, np.int32)
     axis = 0 if step.ndim else None
-    made = op.DequantizeLinear(op.constant(integers, f"{match['b'].name}/quantized"), step, zero_point, axis=axis,
-                               _version=_version(match))  # fmt: skip
+    made = op.DequantizeLinear(
+        op.constant(integers, f"{match['b'].name}/quantized"), step, zero_point, axis=axis, _version=_version(match)
+    )
     return _again(op, match, 2, made)
 
 

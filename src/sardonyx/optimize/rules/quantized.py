@@ -20,8 +20,18 @@ from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder
 from sardonyx.optimize.terms import Term
 
-__all__ = ["EIGHT_BITS", "Scale", "bytes_reason", "dequantized", "is_quantized", "limits_of", "quantized",
-           "scale_of", "triple", "zero_point_of"]  # fmt: skip
+__all__ = [
+    "EIGHT_BITS",
+    "Scale",
+    "bytes_reason",
+    "dequantized",
+    "is_quantized",
+    "limits_of",
+    "quantized",
+    "scale_of",
+    "triple",
+    "zero_point_of",
+]
 
 EIGHT_BITS = frozenset([DataType.INT8, DataType.UINT8])
 """The types that the quantized operators take."""
@@ -49,16 +59,20 @@ class Scale:
 
     def equals(self, other: Scale) -> bool:
         """Whether both say the same, and one scale for the whole tensor."""
-        return self.is_single and other.is_single and self.dtype is other.dtype and (
-            float(self.scale) == float(other.scale) and int(self.zero) == int(other.zero)
-        )  # fmt: skip
+        return (
+            self.is_single
+            and other.is_single
+            and self.dtype is other.dtype
+            and (float(self.scale) == float(other.scale) and int(self.zero) == int(other.zero))
+        )
 
 
 def dequantized(op: PatternBuilder, x: Term | str, name: str) -> Term:
     """DQ(x) with its parts captured under `name`; `x` may be the name of a constant."""
     value = op.constant(x) if isinstance(x, str) else x
-    return op.DequantizeLinear(value, op.constant(f"{name}_scale"), op.optional_constant(f"{name}_zero"), _as=f"{name}/dequantize",
-                               _shared=True)  # fmt: skip
+    return op.DequantizeLinear(
+        value, op.constant(f"{name}_scale"), op.optional_constant(f"{name}_zero"), _as=f"{name}/dequantize", _shared=True
+    )
 
 
 def quantized(op: PatternBuilder, y: Term, name: str) -> Term:

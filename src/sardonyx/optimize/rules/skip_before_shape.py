@@ -21,9 +21,23 @@ from sardonyx.optimize.terms import Term
 __all__ = ["SKIP_BEFORE_SHAPE", "SKIP_TRANSPOSE_BEFORE_SHAPE"]
 
 _SHAPE_KEEPING = (
-    "Cast", "Abs", "Neg", "Relu", "Sigmoid", "Tanh", "Exp", "Log", "Sqrt", "Erf", "Not", "Identity", "Gelu", "LeakyRelu", "Clip",
+    "Cast",
+    "Abs",
+    "Neg",
+    "Relu",
+    "Sigmoid",
+    "Tanh",
+    "Exp",
+    "Log",
+    "Sqrt",
+    "Erf",
+    "Not",
+    "Identity",
+    "Gelu",
+    "LeakyRelu",
+    "Clip",
     "Softmax",
-)  # fmt: skip
+)
 
 
 def _pattern(op: PatternBuilder, x: Term) -> Term:

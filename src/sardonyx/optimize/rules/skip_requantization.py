@@ -27,9 +27,24 @@ from sardonyx.optimize.terms import Term
 __all__ = ["MOVES", "SKIP_REQUANTIZATION", "SKIP_REQUANTIZATION_OF_MOVES", "takes_integers"]
 
 MOVES = (
-    "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "Identity", "MaxPool", "ReduceMax", "ReduceMin", "Reshape",
-    "Resize", "Slice", "SpaceToDepth", "Squeeze", "Tile", "Transpose", "Unsqueeze",
-)  # fmt: skip
+    "DepthToSpace",
+    "Expand",
+    "Flatten",
+    "Gather",
+    "GatherElements",
+    "Identity",
+    "MaxPool",
+    "ReduceMax",
+    "ReduceMin",
+    "Reshape",
+    "Resize",
+    "Slice",
+    "SpaceToDepth",
+    "Squeeze",
+    "Tile",
+    "Transpose",
+    "Unsqueeze",
+)
 """Operators with one result, whose elements are elements of the first input."""
 
 _MOST_PARTS = 16
@@ -87,8 +102,9 @@ def _check_moved(match: Match) -> str | None:
 def _move(op: Builder, match: Match, learned: None) -> Value:
     move = match.node("move")
     moved = match.root.inputs[0]
-    made = op.outputs(move.op_type, len(move.outputs), match["x"], *match.rest("operands"), _attributes=move.attributes,
-                      _version=move.version)  # fmt: skip
+    made = op.outputs(
+        move.op_type, len(move.outputs), match["x"], *match.rest("operands"), _attributes=move.attributes, _version=move.version
+    )
     return made[0 if moved is None else moved.index]
 
 

@@ -21,8 +21,18 @@ from sardonyx.optimize.transposes.permutation import Permutation, reordering
 
 __all__ = ["AXES", "axis_of", "push_axis"]
 
-_REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-               "ReduceSum", "ReduceSumSquare")  # fmt: skip
+_REDUCTIONS = (
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+)
 
 
 def axis_of(node: Node, default: int, rank: int) -> int:

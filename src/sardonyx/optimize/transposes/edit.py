@@ -141,8 +141,14 @@ class Edit:
     def _same(self, value: Value, permutation: Permutation) -> list[Node]:
         """The transposes of `value` by `permutation` that there are in this graph, but for those that make its outputs."""
         users = (user for user, _ in value.uses)
-        return [user for user in users if isinstance(user, Node) and user.graph is self.graph
-                and permutation_of(user) == permutation and not user.output.is_graph_output]  # fmt: skip
+        return [
+            user
+            for user in users
+            if isinstance(user, Node)
+            and user.graph is self.graph
+            and permutation_of(user) == permutation
+            and not user.output.is_graph_output
+        ]
 
     def _constant(self, value: Value, array: Array, permutation: Permutation) -> Value:
         array = array.reshape((1,) * (len(permutation) - array.ndim) + array.shape)
@@ -152,8 +158,15 @@ class Edit:
         rank, given = len(permutation), len(value.shape or ())
         axis = node.get("axis", 1) % max(given, 1) + rank - given
         source = self.transposed(quantized, permutation)
-        twin = Node(node.op_type, [source, *node.inputs[1:]], 1, node.attributes, domain=node.domain, version=node.version,
-                    name=f"{node.name}/transposed")  # fmt: skip
+        twin = Node(
+            node.op_type,
+            [source, *node.inputs[1:]],
+            1,
+            node.attributes,
+            domain=node.domain,
+            version=node.version,
+            name=f"{node.name}/transposed",
+        )
         if has_axis(node):
             twin.attributes["axis"] = Attribute.of(inverse(permutation)[axis])
         shape = (1,) * (rank - given) + tuple(value.shape or ())

@@ -141,7 +141,14 @@ def _reordered(edit: Edit, weights: _Weights, order: Sequence[int]) -> Value:
     linear = weights.linear
     if linear is None:
         return taken
-    twin = Node(linear.op_type, [taken, *linear.inputs[1:]], 1, linear.attributes, domain=linear.domain, version=linear.version,
-                name=f"{linear.name}/reordered")  # fmt: skip
+    twin = Node(
+        linear.op_type,
+        [taken, *linear.inputs[1:]],
+        1,
+        linear.attributes,
+        domain=linear.domain,
+        version=linear.version,
+        name=f"{linear.name}/reordered",
+    )
     twin.output.type = linear.output.type
     return edit.graph.insert_after(linear, twin).output

@@ -121,8 +121,15 @@ def _swap(edit: Edit, linear: Node, transpose: Node, permutation: Permutation) -
     quantized = linear.inputs[0]
     if quantized is None or linear.get("block_size", 0):
         return
-    twin = Node("DequantizeLinear", [edit.transposed(quantized, permutation), *linear.inputs[1:]], 1, linear.attributes,
-                domain=linear.domain, version=linear.version, name=f"{linear.name}/transposed")  # fmt: skip
+    twin = Node(
+        "DequantizeLinear",
+        [edit.transposed(quantized, permutation), *linear.inputs[1:]],
+        1,
+        linear.attributes,
+        domain=linear.domain,
+        version=linear.version,
+        name=f"{linear.name}/transposed",
+    )
     if has_axis(linear):
         twin.attributes["axis"] = Attribute.of(permutation.index(axis_of(linear, 1, len(permutation))))
     value = transpose.output

@@ -99,8 +99,9 @@ def _has_zero(shape: Shape) -> bool:
     return any(dim == 0 for dim in shape)
 
 
-def transpose_later(before: Shape | None, after: Shape | None,
-                    permutation: Permutation) -> tuple[Shape, list[int], Permutation] | None:  # fmt: skip
+def transpose_later(
+    before: Shape | None, after: Shape | None, permutation: Permutation
+) -> tuple[Shape, list[int], Permutation] | None:
     """What a Reshape from `before`, which a transpose by `permutation` makes, to `after` is with the transpose behind it.
 
     The shape that it makes, the numbers that say so, and the permutation of what comes behind; None where it cannot be.

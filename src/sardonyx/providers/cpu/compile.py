@@ -53,8 +53,7 @@ def lower_partition(low: Lowering, partition: Partition) -> Lowered:
     return Lowered(live_steps(low.steps, outputs), inputs, outputs)
 
 
-def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: Driver,
-                 cache: Cache | None = None) -> CpuProgram:  # fmt: skip
+def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: Driver, cache: Cache | None = None) -> CpuProgram:
     """Find or compile the kernels of lowered steps, as `Library.compile` does, and lay out their buffers; `low` is used up."""
     steps, outputs = lowered.steps, lowered.outputs
     kernels, engines = library_for(low.target).compile({step.symbol: low.writers[step.symbol] for step in steps}, cache)

@@ -55,8 +55,9 @@ def compatibility_of(target: Target, text: str) -> Compatibility:
     return Compatibility.EP_SUPPORTED_OPTIMAL if is_best else Compatibility.EP_SUPPORTED_PREFER_RECOMPILATION
 
 
-def save_program(target: Target, threads: int, partition: Partition, packs: Sequence[Array] | None = None, *,
-                 packed: bool = True) -> bytes:  # fmt: skip
+def save_program(
+    target: Target, threads: int, partition: Partition, packs: Sequence[Array] | None = None, *, packed: bool = True
+) -> bytes:
     """The bytes of `partition` compiled for `target`.
 
     Args:

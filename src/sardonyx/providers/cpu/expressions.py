@@ -191,9 +191,43 @@ def _given(operands: Operands, index: int) -> Expr:
 
 
 ELEMENTWISE: Mapping[str, Build] = {
-    **{name: _plain(name.lower()) for name in ("Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos",
-       "Cosh", "Div", "Erf", "Exp", "Floor", "Log", "Mul", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh",
-       "Softplus", "Softsign", "Sqrt", "Sub", "Tan", "Tanh", "Mish")},
+    **{
+        name: _plain(name.lower())
+        for name in (
+            "Abs",
+            "Acos",
+            "Acosh",
+            "Add",
+            "Asin",
+            "Asinh",
+            "Atan",
+            "Atanh",
+            "Ceil",
+            "Cos",
+            "Cosh",
+            "Div",
+            "Erf",
+            "Exp",
+            "Floor",
+            "Log",
+            "Mul",
+            "Neg",
+            "Reciprocal",
+            "Relu",
+            "Round",
+            "Sigmoid",
+            "Sign",
+            "Sin",
+            "Sinh",
+            "Softplus",
+            "Softsign",
+            "Sqrt",
+            "Sub",
+            "Tan",
+            "Tanh",
+            "Mish",
+        )
+    },
     "And": _logical("and"),
     "Cast": _cast,
     "Celu": _with("celu", alpha=1.0),
@@ -226,7 +260,7 @@ ELEMENTWISE: Mapping[str, Build] = {
     "Where": _where,
     "Xor": _logical("xor"),
     **QUANTIZATION,
-}  # fmt: skip
+}
 """Operator -> what it computes."""
 
 _LARGEST: Mapping[DataType | None, float] = {
@@ -249,12 +283,34 @@ _BOOLS = frozenset((Kind.BOOL,))
 _NUMBERS = frozenset((Kind.FLOAT, Kind.SIGNED, Kind.UNSIGNED))
 
 _DEFINED_FOR: Mapping[str, frozenset[Kind]] = {
-    **dict.fromkeys(("Abs", "Add", "Clip", "Div", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul",
-                     "Neg", "PRelu", "Pow", "Relu", "Sign", "Sub", "Sum"), _NUMBERS),
+    **dict.fromkeys(
+        (
+            "Abs",
+            "Add",
+            "Clip",
+            "Div",
+            "Greater",
+            "GreaterOrEqual",
+            "Less",
+            "LessOrEqual",
+            "Max",
+            "Min",
+            "Mod",
+            "Mul",
+            "Neg",
+            "PRelu",
+            "Pow",
+            "Relu",
+            "Sign",
+            "Sub",
+            "Sum",
+        ),
+        _NUMBERS,
+    ),
     **dict.fromkeys(("And", "Not", "Or", "Xor"), _BOOLS),
     **dict.fromkeys(("Cast", "Equal", "Where"), _NUMBERS | _BOOLS),
     **dict.fromkeys(QUANTIZATION, _NUMBERS),
-}  # fmt: skip
+}
 """The types of elements that an operator takes; floats where it is not listed."""
 
 

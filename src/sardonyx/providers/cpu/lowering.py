@@ -117,8 +117,17 @@ class Lowering:
         self.writers.setdefault(symbol, write)
         return symbol
 
-    def step(self, group: Group, symbol: str, buffers: Sequence[Buffer], *, writes: Sequence[int], plan: Plan,
-             in_place: Sequence[int] = (), pitched: bool = False) -> None:  # fmt: skip
+    def step(
+        self,
+        group: Group,
+        symbol: str,
+        buffers: Sequence[Buffer],
+        *,
+        writes: Sequence[int],
+        plan: Plan,
+        in_place: Sequence[int] = (),
+        pitched: bool = False,
+    ) -> None:
         """Run a kernel after the steps so far."""
         name = "+".join(node.op_type for node in group.nodes)
         place = place_of(group.anchor)

@@ -41,8 +41,17 @@ class CpuProgram:
 
     makes_outputs = False
 
-    def __init__(self, inputs: Sequence[Value], outputs: Sequence[Buffer], storage: Storage, kernels: Mapping[str, int],
-                 engines: Sequence[Engine], runner: Driver, threads: int, packs: Sequence[Array] = ()) -> None:  # fmt: skip
+    def __init__(
+        self,
+        inputs: Sequence[Value],
+        outputs: Sequence[Buffer],
+        storage: Storage,
+        kernels: Mapping[str, int],
+        engines: Sequence[Engine],
+        runner: Driver,
+        threads: int,
+        packs: Sequence[Array] = (),
+    ) -> None:
         """Make a program of lowered steps.
 
         Args:
@@ -123,8 +132,10 @@ class CpuProgram:
 
     def _failure(self, index: int, status: int) -> InvalidArgument:
         step = self._storage.steps[index]
-        return InvalidArgument(f"{step.place}: element {status - 1} of its indices is out of range; indices must lie within the "
-                               "axis that they count along, negative ones from its end")  # fmt: skip
+        return InvalidArgument(
+            f"{step.place}: element {status - 1} of its indices is out of range; indices must lie within the "
+            "axis that they count along, negative ones from its end"
+        )
 
 
 def _planned(step: Step, sizes: Sizes) -> tuple[Sequence[int], int]:

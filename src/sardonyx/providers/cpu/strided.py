@@ -122,9 +122,14 @@ def _by_planes(low: Lowering, kind: Type, dims: Sequence[Region], place: int) ->
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         around = [(sizes(dim.size), sizes(dim.source), sizes(dim.result)) for dim in outer]
         params = PlaneParams.blocked(
-            sizes(rows.size), sizes(columns.size), sizes(rows.source), sizes(columns.result),
-            [dim for dim in around if dim[0] != 1], side=side, grain=TASK_ELEMENTS,
-        )  # fmt: skip
+            sizes(rows.size),
+            sizes(columns.size),
+            sizes(rows.source),
+            sizes(columns.result),
+            [dim for dim in around if dim[0] != 1],
+            side=side,
+            grain=TASK_ELEMENTS,
+        )
         return params.words(), params.tasks()
 
     return f"{way}_{kind.size_bytes}_{low.target.isa}", write, plan

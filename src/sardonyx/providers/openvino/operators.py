@@ -16,8 +16,10 @@ _DATA = frozenset({DataType.FLOAT, DataType.FLOAT16, DataType.BFLOAT16, DataType
 _SHORT = _DATA | {DataType.INT8, DataType.UINT8, DataType.INT32}
 _INDICES = frozenset({DataType.INT32, DataType.INT64})
 
-_MOVES = frozenset("""Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Reshape Slice SpaceToDepth Split
-Squeeze Tile Transpose Unsqueeze DequantizeLinear QuantizeLinear""".split())
+_MOVES = frozenset(
+    """Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Reshape Slice SpaceToDepth Split
+Squeeze Tile Transpose Unsqueeze DequantizeLinear QuantizeLinear""".split()
+)
 """Operators that integers of up to 32 bits pass through unchanged, or are stored by."""
 
 _SECOND_INPUT = """CumSum Expand Gather GatherElements GatherND ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd

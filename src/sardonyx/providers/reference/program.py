@@ -68,8 +68,14 @@ class ReferenceProgram:
 
     makes_outputs = True
 
-    def __init__(self, nodes: Sequence[Node], inputs: Sequence[Value], constants: Sequence[Value], outputs: Sequence[Value],
-                 bodies: Callable[[Graph], Body]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        inputs: Sequence[Value],
+        constants: Sequence[Value],
+        outputs: Sequence[Value],
+        bodies: Callable[[Graph], Body],
+    ) -> None:
         """Compile `nodes`, in topological order, to read `inputs` and `constants` and to give out `outputs`."""
         slots: dict[Value, int] = {}
         for value in [*inputs, *constants, *(value for node in nodes for value in node.outputs)]:
@@ -154,8 +160,9 @@ def _reads(node: Node, slots: Mapping[Value, int]) -> Iterable[Value]:
             stack.extend(inner.subgraphs)
 
 
-def _compile(node: Node, slots: Mapping[Value, int], empty: int, last: Mapping[int, Node], kept: set[int],
-             bodies: Callable[[Graph], Body]) -> _Step:  # fmt: skip
+def _compile(
+    node: Node, slots: Mapping[Value, int], empty: int, last: Mapping[int, Node], kept: set[int], bodies: Callable[[Graph], Body]
+) -> _Step:
     found = find_kernel(node.domain, node.op_type, node.version)
     if found is None:
         raise errors.NotImplemented(f"{place_of(node)}: there is no reference kernel for this operator at this version")
@@ -220,8 +227,16 @@ def place_of(node: Node) -> str:
 
 
 _KERNEL_FAILURES = (
-    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OverflowError, RecursionError, TypeError, ValueError
-)  # fmt: skip
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 def _run(step: _Step, frame: list[Any]) -> None:

@@ -90,17 +90,20 @@ def test_bits_do_not_depend_on_threads():
 MASKED = f"{FOUR.format(M=4)}, m: float[{{}}]"
 
 
-@pytest.mark.parametrize(("call", "inputs", "reason", "opset"), [
-    ("Attention(q, k, v)", FOUR.format(M=4).replace("float", "float16"), "attention of other types than float", 23),
-    ("Attention(q, k, v, _, p, r)", f"{FOUR.format(M=4)}, p: float[b, 3, u, 12], r: float[b, 4, u, 10]", "that do not fit", 23),
-    ("Attention(q, k, v, _, _, _, n)", f"{FOUR.format(M=4)}, n: int64[b]", "keys that end at another place in each batch", 24),
-    ("Attention(q, k, v) {left_window_size = 3}", FOUR.format(M=4), "a window", 25),
-    ("Attention(q, k, v) {softmax_precision = 11}", FOUR.format(M=4), "a softmax of another precision", 23),
-    ("Attention(q, k, v)", FOUR.format(M="h"), "the number of heads or their size is not known", 23),
-    ("Attention(q, k, v, m)", MASKED.format("s, u"), "whether the mask is as long as the keys depends on sizes", 24),
-    ("Attention(q, k, v, m)", MASKED.format("3, s, t"), "that does not broadcast to the scores", 23),
-    ("Attention(q, k, v, m)", MASKED.format("s, t").replace("m: float", "m: double"), "a mask of", 23),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "inputs", "reason", "opset"),
+    [
+        ("Attention(q, k, v)", FOUR.format(M=4).replace("float", "float16"), "attention of other types than float", 23),
+        ("Attention(q, k, v, _, p, r)", f"{FOUR.format(M=4)}, p: float[b, 3, u, 12], r: float[b, 4, u, 10]", "that do not fit", 23),
+        ("Attention(q, k, v, _, _, _, n)", f"{FOUR.format(M=4)}, n: int64[b]", "keys that end at another place in each batch", 24),
+        ("Attention(q, k, v) {left_window_size = 3}", FOUR.format(M=4), "a window", 25),
+        ("Attention(q, k, v) {softmax_precision = 11}", FOUR.format(M=4), "a softmax of another precision", 23),
+        ("Attention(q, k, v)", FOUR.format(M="h"), "the number of heads or their size is not known", 23),
+        ("Attention(q, k, v, m)", MASKED.format("s, u"), "whether the mask is as long as the keys depends on sizes", 24),
+        ("Attention(q, k, v, m)", MASKED.format("3, s, t"), "that does not broadcast to the scores", 23),
+        ("Attention(q, k, v, m)", MASKED.format("s, t").replace("m: float", "m: double"), "a mask of", 23),
+    ],
+)
 def test_declines(call, inputs, reason, opset):
     """What the kernel does not do is left to others."""
     assert reason in declined(four(call, inputs), opset=opset)[0]

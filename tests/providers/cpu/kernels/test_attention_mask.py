@@ -46,10 +46,16 @@ def test_masks_of_keys_are_read_as_they_are(shape, strides):
     assert (found.masking, found.strides(SIZES), steps) == (Masking.KEYS, strides, [])
 
 
-@pytest.mark.parametrize(("shape", "strides"), [
-    ((S, T), (0, 0)), ((B, 1, S, T), (PANELS, 0)), ((B, 4, S, T), (4 * PANELS, PANELS)), ((U, 4, S, T), (0, PANELS)),
-    ((1, 1), (0, 0)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shape", "strides"),
+    [
+        ((S, T), (0, 0)),
+        ((B, 1, S, T), (PANELS, 0)),
+        ((B, 4, S, T), (4 * PANELS, PANELS)),
+        ((U, 4, S, T), (0, PANELS)),
+        ((1, 1), (0, 0)),
+    ],
+)
 def test_masks_of_pairs_are_packed(shape, strides):
     """One number for each pair is packed into panels; so is one that is not as long as the keys."""
     found, steps = lowered(mask(*shape))
@@ -77,16 +83,19 @@ def test_sizes_that_do_not_broadcast_are_an_error():
         found.strides(SIZES)
 
 
-@pytest.mark.parametrize(("value", "version", "reason"), [
-    (mask(S, T), 23, None),
-    (mask(S, U), 23, None),
-    (mask(S, 1), 24, None),
-    (mask(S, U), 24, "whether the mask is as long as the keys"),
-    (mask(3, S, T), 23, "does not broadcast"),
-    (mask(S, T, dtype=DataType.DOUBLE), 23, "a mask of"),
-    (mask(), 23, "one to four dimensions"),
-    (mask(1, B, 4, S, T), 23, "one to four dimensions"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "version", "reason"),
+    [
+        (mask(S, T), 23, None),
+        (mask(S, U), 23, None),
+        (mask(S, 1), 24, None),
+        (mask(S, U), 24, "whether the mask is as long as the keys"),
+        (mask(3, S, T), 23, "does not broadcast"),
+        (mask(S, T, dtype=DataType.DOUBLE), 23, "a mask of"),
+        (mask(), 23, "one to four dimensions"),
+        (mask(1, B, 4, S, T), 23, "one to four dimensions"),
+    ],
+)
 def test_check(value, version, reason):
     """What can be lowered, and why the rest cannot."""
     found = check_mask(value, SCORES, version)

@@ -53,8 +53,14 @@ def test_few_channels(C: int, attributes: dict[str, Any]) -> None:
     compare(_model(["n", C, "h", "w"], (24, C, 4, 3), **attributes), feeds)
 
 
-@pytest.mark.parametrize(("w", "attributes"), [((20, 1, 10), {"strides": [5]}), ((24, 4, 12), {"pads": [6, 6], "group": 4}),
-                                               ((20, 16, 3), {"pads": [2, 0], "dilations": [2]})])  # fmt: skip
+@pytest.mark.parametrize(
+    ("w", "attributes"),
+    [
+        ((20, 1, 10), {"strides": [5]}),
+        ((24, 4, 12), {"pads": [6, 6], "group": 4}),
+        ((20, 16, 3), {"pads": [2, 0], "dilations": [2]}),
+    ],
+)
 def test_one_axis(w: tuple[int, ...], attributes: dict[str, Any]) -> None:
     """Sequences."""
     C = w[1] * attributes.get("group", 1)

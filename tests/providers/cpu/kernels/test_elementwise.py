@@ -11,9 +11,11 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.providers.cpu.expressions import ELEMENTWISE
 from sardonyx.providers.cpu.quantization import QUANTIZATION
 
-_UNARY = ("Abs Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log "
-          "Mish Neg Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh "
-          "ThresholdedRelu").split()  # fmt: skip
+_UNARY = (
+    "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log "
+    "Mish Neg Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh "
+    "ThresholdedRelu"
+).split()
 _BINARY = ["Add", "Div", "Max", "Mean", "Min", "Mul", "PRelu", "Pow", "Sub", "Sum"]
 _COMPARISONS = ["Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"]
 _OTHERS = {"And", "Cast", "Clip", "IsInf", "IsNaN", "Mod", "Not", "Or", "Swish", "Where", "Xor"}
@@ -100,10 +102,23 @@ def test_masks() -> None:
         assert_same_bits(found, wanted)
 
 
-@pytest.mark.parametrize(("source", "target"), [
-    ("float", "int64"), ("float", "int32"), ("int64", "float"), ("float", "bool"), ("bool", "float"), ("int64", "int32"),
-    ("float", "double"), ("double", "float"), ("float", "float16"), ("float16", "float"), ("int32", "bool"), ("float", "uint8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("float", "int64"),
+        ("float", "int32"),
+        ("int64", "float"),
+        ("float", "bool"),
+        ("bool", "float"),
+        ("int64", "int32"),
+        ("float", "double"),
+        ("double", "float"),
+        ("float", "float16"),
+        ("float16", "float"),
+        ("int32", "bool"),
+        ("float", "uint8"),
+    ],
+)
 def test_conversions(source: str, target: str) -> None:
     """Between all types that masks and indices take."""
     body = f"graph(x: {source}[n]) -> (y: {target}[n]) {{ y = Cast(x) {{to = {int(DataType[target.upper()])}}} }}"
@@ -112,8 +127,17 @@ def test_conversions(source: str, target: str) -> None:
     assert_same_bits(run_cpu(body, {"x": x})[0], reference(body, {"x": x})[0])
 
 
-_SHAPES = [((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (4,)), ((2, 3, 4), (3, 1)), ((2, 3, 4), ()), ((2, 1, 4), (3, 1)),
-           ((1, 3, 1), (2, 1, 17)), ((5,), (2, 1, 1)), ((0, 3), (3,)), ((1,), (1, 1))]  # fmt: skip
+_SHAPES = [
+    ((2, 3, 4), (2, 3, 4)),
+    ((2, 3, 4), (4,)),
+    ((2, 3, 4), (3, 1)),
+    ((2, 3, 4), ()),
+    ((2, 1, 4), (3, 1)),
+    ((1, 3, 1), (2, 1, 17)),
+    ((5,), (2, 1, 1)),
+    ((0, 3), (3,)),
+    ((1,), (1, 1)),
+]
 
 
 @pytest.mark.parametrize(("left", "right"), _SHAPES)
@@ -185,13 +209,16 @@ def test_inputs_that_are_not_dense() -> None:
         np.testing.assert_array_equal(session.run(None, {"x": x})[0], -x)
 
 
-@pytest.mark.parametrize(("body", "opset"), [
-    ("graph(x: float[2, 3, 3], b: float[3]) -> (y: float[2, 3, 3]) { y = Add(x, b) {axis = 1, broadcast = 1} }", 6),
-    ("graph(x: float[2, 3, 3], b: float[3]) -> (y: float[2, 3, 3]) { y = PRelu(x, b) }", 6),
-    ("graph(x: string[2]) -> (y: bool[2]) { y = Equal(x, x) }", 21),
-    ("graph(x: float[2, n], z: float[2, m]) -> (y: float[2, k]) { y = Add(x, z) }", 21),
-    ("graph(x: float[n, 4], z: float[m, 4]) -> (y: float[k, 4]) { y = Add(x, z) }", 21),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "opset"),
+    [
+        ("graph(x: float[2, 3, 3], b: float[3]) -> (y: float[2, 3, 3]) { y = Add(x, b) {axis = 1, broadcast = 1} }", 6),
+        ("graph(x: float[2, 3, 3], b: float[3]) -> (y: float[2, 3, 3]) { y = PRelu(x, b) }", 6),
+        ("graph(x: string[2]) -> (y: bool[2]) { y = Equal(x, x) }", 21),
+        ("graph(x: float[2, n], z: float[2, m]) -> (y: float[2, k]) { y = Add(x, z) }", 21),
+        ("graph(x: float[n, 4], z: float[m, 4]) -> (y: float[k, 4]) { y = Add(x, z) }", 21),
+    ],
+)
 def test_what_is_declined(body: str, opset: int) -> None:
     """Old ways to broadcast, types without arithmetic, sizes that are known only when the model runs."""
     assert declined(body, opset=opset)

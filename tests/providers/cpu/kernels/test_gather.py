@@ -104,7 +104,7 @@ def test_what_cannot_be_told_is_left_alone() -> None:
     """Tuples of an unknown length, batches that may differ, reductions of narrow floats."""
     assert declined("graph(x: float[3, 4], i: int64[2, K]) -> (y: float[A, B]) { y = GatherND(x, i) }")
     assert declined("graph(x: float[N, 4], i: int64[M, 2, 1]) -> (y) { y = GatherND(x, i) {batch_dims = 1} }")
-    body = "graph(x: float16[N], i: int64[K, 1], u: float16[K]) -> (y) { y = ScatterND(x, i, u) {reduction = \"add\"} }"
+    body = 'graph(x: float16[N], i: int64[K, 1], u: float16[K]) -> (y) { y = ScatterND(x, i, u) {reduction = "add"} }'
     assert declined(body) == ["add of elements of type float16"]
 
 

@@ -18,8 +18,11 @@ def _model(shape: tuple[int | str, ...], groups: int, opset: int = 21, tail: boo
         helper.make_node("GroupNormalization", ["c", "scale", "bias"], ["n"], num_groups=groups, epsilon=1e-3),
     ]
     if tail:
-        nodes += [helper.make_node("Sigmoid", ["n"], ["s"]), helper.make_node("Mul", ["n", "s"], ["m"]),
-                  helper.make_node("Add", ["m", "c"], ["y"])]  # fmt: skip
+        nodes += [
+            helper.make_node("Sigmoid", ["n"], ["s"]),
+            helper.make_node("Mul", ["n", "s"], ["m"]),
+            helper.make_node("Add", ["m", "c"], ["y"]),
+        ]
     else:
         nodes[-1].output[0] = "y"
     constants = {

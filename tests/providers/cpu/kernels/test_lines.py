@@ -11,10 +11,22 @@ from sardonyx.providers.cpu.sizes import Sizes
 _N, _S = symbol("n"), symbol("s")
 
 
-@pytest.mark.parametrize(("operand", "split", "expected"), [
-    ((2, 3, 4), 2, True), ((4,), 2, True), ((1, 3, 1), 2, True), ((), 2, True), ((3, 4), 1, True), ((1,), 0, True),
-    ((2, 3, 4), 0, True), ((4,), 1, False), ((3, 1), 1, False), ((5,), 2, False), ((1, 2, 3, 4), 2, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("operand", "split", "expected"),
+    [
+        ((2, 3, 4), 2, True),
+        ((4,), 2, True),
+        ((1, 3, 1), 2, True),
+        ((), 2, True),
+        ((3, 4), 1, True),
+        ((1,), 0, True),
+        ((2, 3, 4), 0, True),
+        ((4,), 1, False),
+        ((3, 1), 1, False),
+        ((5,), 2, False),
+        ((1, 2, 3, 4), 2, False),
+    ],
+)
 def test_uniform_operands(operand: Shape, split: int, expected: bool) -> None:
     """Beside (2, 3, 4): those that go along with all axes of a line, or with none."""
     assert is_uniform((2, 3, 4), operand, split) is expected

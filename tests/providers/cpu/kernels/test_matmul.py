@@ -115,10 +115,13 @@ def test_threads_and_batches_do_not_change_bits() -> None:
     assert_same_bits(run_cpu(body, {"x": x[70:73]})[0], whole[70:73])
 
 
-@pytest.mark.parametrize("body", [
-    "graph(x: double[2, 3]) -> (y: double[2, 4]) { w: double[3, 4] = ... 1 y = MatMul(x, w) }",
-    "graph(x: float[2, n], w: float[m, 4]) -> (y: float[2, 4]) { y = MatMul(x, w) }",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        "graph(x: double[2, 3]) -> (y: double[2, 4]) { w: double[3, 4] = ... 1 y = MatMul(x, w) }",
+        "graph(x: float[2, n], w: float[m, 4]) -> (y: float[2, 4]) { y = MatMul(x, w) }",
+    ],
+)
 def test_what_is_declined(body: str) -> None:
     """Other types, and inner dimensions that are not known to agree."""
     assert declined(body)

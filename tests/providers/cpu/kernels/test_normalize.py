@@ -34,9 +34,20 @@ def test_lengths_around_vectors_and_blocks(length: int) -> None:
     assert_close(run_cpu(body, feeds)[0], reference(body, feeds, double=True)[0], 2e-6)
 
 
-@pytest.mark.parametrize(("axis", "scale"), [
-    (-1, "5"), (1, "3, 5"), (0, "2, 3, 5"), (1, "5"), (1, "3, 1"), (0, "3, 5"), (0, "2, 1, 1"), (2, "2, 3, 5"), (-2, "1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("axis", "scale"),
+    [
+        (-1, "5"),
+        (1, "3, 5"),
+        (0, "2, 3, 5"),
+        (1, "5"),
+        (1, "3, 1"),
+        (0, "3, 5"),
+        (0, "2, 1, 1"),
+        (2, "2, 3, 5"),
+        (-2, "1"),
+    ],
+)
 def test_axes_and_scales_that_are_broadcast(axis: int, scale: str) -> None:
     """Scale and bias need not have the shape of what is normalized."""
     body = f"""graph(x: float[2, 3, 5], g: float[{scale}], b: float[5]) -> (y: float[2, 3, 5]) {{
@@ -129,21 +140,29 @@ def test_threads_and_batches_do_not_change_bits() -> None:
     assert_same_bits(run_cpu(LAYER, feeds | {"x": feeds["x"][1:2, 3:6]})[0], whole[1:2, 3:6])
 
 
-@pytest.mark.parametrize("body", [
-    "graph(x: double[2, 3], g: double[3]) -> (y: double[2, 3]) { y = LayerNormalization(x, g) }",
-    "graph(x: float[2, 3], g: float[3]) -> (y: float[2, 3]) { y = LayerNormalization(x, g) {stash_type = 16} }",
-    "graph(x: float[2, n], g: float[m]) -> (y: float[2, n]) { y = LayerNormalization(x, g) }",
-    "graph(x: float[2, 4, 5], g: float[n]) -> (y: float[2, 4, 5]) { y = GroupNormalization(x, g, g) {num_groups = 2} }",
-    "graph(x: float[2, c, 5], g: float[n], b: float[n]) -> (y: float[2, c, 5]) { y = InstanceNormalization(x, g, b) }",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        "graph(x: double[2, 3], g: double[3]) -> (y: double[2, 3]) { y = LayerNormalization(x, g) }",
+        "graph(x: float[2, 3], g: float[3]) -> (y: float[2, 3]) { y = LayerNormalization(x, g) {stash_type = 16} }",
+        "graph(x: float[2, n], g: float[m]) -> (y: float[2, n]) { y = LayerNormalization(x, g) }",
+        "graph(x: float[2, 4, 5], g: float[n]) -> (y: float[2, 4, 5]) { y = GroupNormalization(x, g, g) {num_groups = 2} }",
+        "graph(x: float[2, c, 5], g: float[n], b: float[n]) -> (y: float[2, c, 5]) { y = InstanceNormalization(x, g, b) }",
+    ],
+)
 def test_what_is_declined(body: str) -> None:
     """Other types, and what depends on sizes."""
     assert declined(body)
 
 
-@pytest.mark.parametrize("node", [
-    "LayerNormalization(x, g, g)", "InstanceNormalization(x, g, g)", "GroupNormalization(x, g, g) {num_groups = 2}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "node",
+    [
+        "LayerNormalization(x, g, g)",
+        "InstanceNormalization(x, g, g)",
+        "GroupNormalization(x, g, g) {num_groups = 2}",
+    ],
+)
 def test_scale_and_bias_may_be_one_tensor(node: str) -> None:
     """As where both begin as the same numbers and are kept once."""
     body = f"graph(x: float[2, 6, 6]) -> (y: float[2, 6, 6]) {{ g: float[6] = [0.5, 2, 3, -1, 0.25, 1.5] y = {node} }}"

@@ -42,8 +42,15 @@ def test_one_and_three_axes(op_type: str) -> None:
 @pytest.mark.parametrize("ceil_mode", [0, 1])
 def test_padding_may_count(ceil_mode: int) -> None:
     """With count_include_pad the declared padding is part of the mean, what hangs over it is not."""
-    model = _model("AveragePool", ["n", 20, "h", "w"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 2, 2],
-                   ceil_mode=ceil_mode, count_include_pad=1)  # fmt: skip
+    model = _model(
+        "AveragePool",
+        ["n", 20, "h", "w"],
+        kernel_shape=[3, 3],
+        strides=[2, 2],
+        pads=[1, 1, 2, 2],
+        ceil_mode=ceil_mode,
+        count_include_pad=1,
+    )
     compare(model, [{"x": random(2, 20, 9, 8)}, {"x": random(1, 20, 6, 6)}])
 
 

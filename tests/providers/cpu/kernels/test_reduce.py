@@ -10,8 +10,18 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.provider import Layout
 
-_OPERATORS = ["ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-              "ReduceSum", "ReduceSumSquare"]  # fmt: skip
+_OPERATORS = [
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+]
 
 
 def _x(*shape: int) -> Array:
@@ -75,10 +85,12 @@ def test_axes_as_an_attribute_or_left_out() -> None:
     """The attribute before opset 18; no axes are all of them, or none."""
     x = _x(2, 3, 4)
     texts = [
-        ("ReduceMax(x) {axes = [0, -1]}", "1, 3, 1", 13), ("ReduceSum(x) {keepdims = 0}", "", 13), ("ReduceL2(x)", "1, 1, 1", 18),
+        ("ReduceMax(x) {axes = [0, -1]}", "1, 3, 1", 13),
+        ("ReduceSum(x) {keepdims = 0}", "", 13),
+        ("ReduceL2(x)", "1, 1, 1", 18),
         ("ReduceL1(x) {noop_with_empty_axes = 1}", "2, 3, 4", 18),
         ("ReduceLogSum(x) {noop_with_empty_axes = 1}", "2, 3, 4", 18),
-    ]  # fmt: skip
+    ]
     for call, out, opset in texts:
         body = f"graph(x: float[2, 3, 4]) -> (y: float[{out}]) {{ y = {call} }}"
         assert_close(run_cpu(body, {"x": x}, opset=opset)[0], reference(body, {"x": x}, opset=opset, double=True)[0], 4e-7)
@@ -145,13 +157,16 @@ def test_threads_do_not_change_bits(axes: tuple[int, ...]) -> None:
     assert_same_bits(run_cpu(body, {"x": x}, threads=2)[0], run_cpu(body, {"x": x})[0])
 
 
-@pytest.mark.parametrize("body", [
-    "graph(x: float[2, 3], a: int64[1]) -> (y: float[2, 3]) { y = ReduceSum(x, a) {noop_with_empty_axes = 1} }",
-    "graph(x: int32[2, 3]) -> (y: int32[1, 1]) { y = ReduceMean(x) }",
-    "graph(x: double[2, 3]) -> (y: double[1, 1]) { y = ReduceSum(x) }",
-    "graph(x: float[2, 3], a: int64[]) -> (y: float[2, 3]) { y = CumSum(x, a) }",
-    "graph(x: uint8[2, 3]) -> (y: int64[1, 3]) { y = ArgMax(x) }",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "body",
+    [
+        "graph(x: float[2, 3], a: int64[1]) -> (y: float[2, 3]) { y = ReduceSum(x, a) {noop_with_empty_axes = 1} }",
+        "graph(x: int32[2, 3]) -> (y: int32[1, 1]) { y = ReduceMean(x) }",
+        "graph(x: double[2, 3]) -> (y: double[1, 1]) { y = ReduceSum(x) }",
+        "graph(x: float[2, 3], a: int64[]) -> (y: float[2, 3]) { y = CumSum(x, a) }",
+        "graph(x: uint8[2, 3]) -> (y: int64[1, 3]) { y = ArgMax(x) }",
+    ],
+)
 def test_what_is_declined(body: str) -> None:
     """Axes that are computed, types that kernels do not reduce."""
     assert declined(body)

@@ -86,9 +86,9 @@ def test_old_versions() -> None:
     """Upsample with an attribute and with an input, Resize before coordinates were named."""
     same("graph(x: float[N, C, H, W]) -> (y) { y = Upsample(x) {scales = [1.0, 1.0, 2.0, 2.0]} }", (1, 2, 3, 4), opset=7)
     for mode in ("nearest", "linear"):
-        body = f"graph(x: float[1, 2, 5, 4]) -> (y) {{ s: float[4] = [1, 1, 2, 2] y = Upsample(x, s) {{mode = \"{mode}\"}} }}"
+        body = f'graph(x: float[1, 2, 5, 4]) -> (y) {{ s: float[4] = [1, 1, 2, 2] y = Upsample(x, s) {{mode = "{mode}"}} }}'
         _close(body, (1, 2, 5, 4), opset=9)
-        body = f"graph(x: float[1, 2, 5, 4]) -> (y) {{ s: float[4] = [1, 1, 0.6, 1.4] y = Resize(x, s) {{mode = \"{mode}\"}} }}"
+        body = f'graph(x: float[1, 2, 5, 4]) -> (y) {{ s: float[4] = [1, 1, 0.6, 1.4] y = Resize(x, s) {{mode = "{mode}"}} }}'
         _close(body, (1, 2, 5, 4), opset=10)
 
 

@@ -23,10 +23,15 @@ def _text(half: int, *, packed: bool, attributes: str) -> str:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(("half", "attributes"), [
-    (12, "interleaved = 0"), (12, "interleaved = 1"), (5, "rotary_embedding_dim = 10"),
-    (8, "rotary_embedding_dim = 16, interleaved = 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("half", "attributes"),
+    [
+        (12, "interleaved = 0"),
+        (12, "interleaved = 1"),
+        (5, "rotary_embedding_dim = 10"),
+        (8, "rotary_embedding_dim = 16, interleaved = 1"),
+    ],
+)
 @pytest.mark.parametrize("isa", LEVELS)
 def test_every_form(isa: str, half: int, attributes: str, packed: bool) -> None:
     """Of one session, for several sizes, as the reference provider has it."""
@@ -65,12 +70,20 @@ def test_angles_for_other_sizes_are_refused() -> None:
         session.run(None, feeds)
 
 
-@pytest.mark.parametrize(("body", "reason"), [
-    ("graph(x: float[1, 4, s, 8], c: float[9, 4], s: float[9, 4], p: int64[1, s]) -> (y: float[1, 4, s, 8])"
-     " { y = RotaryEmbedding(x, c, s, p) }", "looked up"),
-    ("graph(x: float[1, 4, s, d], c: float[1, s, 4], s: float[1, s, 4]) -> (y: float[1, 4, s, d]) { y = RotaryEmbedding(x, c, s) }",
-     "not known"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            "graph(x: float[1, 4, s, 8], c: float[9, 4], s: float[9, 4], p: int64[1, s]) -> (y: float[1, 4, s, 8])"
+            " { y = RotaryEmbedding(x, c, s, p) }",
+            "looked up",
+        ),
+        (
+            "graph(x: float[1, 4, s, d], c: float[1, s, 4], s: float[1, s, 4]) -> (y: float[1, 4, s, d]) { y = RotaryEmbedding(x, c, s) }",
+            "not known",
+        ),
+    ],
+)
 def test_left_to_others(body: str, reason: str) -> None:
     """Look-ups by position, and heads of unknown size."""
     assert reason in declined(body, opset=23)[0]

@@ -46,9 +46,7 @@ def test_pieces_match(piece: Piece, matching: list[str], others: list[str]) -> N
         (B, "aca", None),
     ],
 )
-def test_the_first_match_is_found_at_its_longest(
-    piece: Piece, text: str, expected: tuple[int, int] | None, is_long: bool
-) -> None:
+def test_the_first_match_is_found_at_its_longest(piece: Piece, text: str, expected: tuple[int, int] | None, is_long: bool) -> None:
     """Of the matches that begin first; behind many beginnings in vain too, where all are followed together."""
     before = "a" * 400 + "c" if is_long and piece == Chain((Repeat(A, 0, None), B)) else ""
     found = Automaton(piece).search(before + text)

@@ -33,13 +33,25 @@ def keep(seed: int, *shape: int) -> Array:
 
 
 PLAIN: Inputs = [
-    ("ids", IDS), ("most", ints(12)), ("least", ints(1)), ("beams", ints(3)), ("returned", ints(2)), ("length", floats(1)),
+    ("ids", IDS),
+    ("most", ints(12)),
+    ("least", ints(1)),
+    ("beams", ints(3)),
+    ("returned", ints(2)),
+    ("length", floats(1)),
     ("repetition", floats(1)),
-]  # fmt: skip
+]
 RULED: Inputs = [
-    ("ids", IDS), ("most", ints(13)), ("least", ints(8)), ("beams", ints(4)), ("returned", ints(3)), ("length", floats(0.5)),
-    ("repetition", floats(1.3)), ("vocabulary", keep(1, VOCABULARY)), ("prefix", keep(2, 2, VOCABULARY)),
-]  # fmt: skip
+    ("ids", IDS),
+    ("most", ints(13)),
+    ("least", ints(8)),
+    ("beams", ints(4)),
+    ("returned", ints(3)),
+    ("length", floats(0.5)),
+    ("repetition", floats(1.3)),
+    ("vocabulary", keep(1, VOCABULARY)),
+    ("prefix", keep(2, 2, VOCABULARY)),
+]
 
 
 def both(op_type: str, inputs: Inputs, outputs: int, **attributes: Any) -> list[tuple[Array, Array]]:
@@ -83,11 +95,23 @@ def test_WhisperBeamSearch_is_as_in_onnxruntime(seed: int) -> None:
     encoder, decoder = whisper(seed)
     given: Inputs = [("features", FEATURES), *PLAIN[1:], *[("", None)] * 3]
     given = [*given, ("prompt", np.array([[3, 4, 5], [3, 4, 6]], np.int32)), ("rules", ints(1))]
-    check(both(
-        "WhisperBeamSearch", given, 3, decoder=decoder, encoder=encoder, eos_token_id=7, pad_token_id=0, decoder_start_token_id=9,
-        beginning_timestamp_token_id=14, no_timestamps_token_id=13, start_of_lm_token_id=12, translate_token_id=10,
-        transcribe_token_id=11,
-    ))  # fmt: skip
+    check(
+        both(
+            "WhisperBeamSearch",
+            given,
+            3,
+            decoder=decoder,
+            encoder=encoder,
+            eos_token_id=7,
+            pad_token_id=0,
+            decoder_start_token_id=9,
+            beginning_timestamp_token_id=14,
+            no_timestamps_token_id=13,
+            start_of_lm_token_id=12,
+            translate_token_id=10,
+            transcribe_token_id=11,
+        )
+    )
 
 
 def test_WhisperBeamSearch_tells_how_likely_silence_is() -> None:
@@ -156,10 +180,14 @@ def test_weights_may_lie_in_the_graph_around() -> None:
 
 @pytest.mark.parametrize(
     ("changed", "message"),
-    [(("most", ints(4)), "expected .B, less than max_length"), (("beams", ints(1)), "num_return_sequences is 2 and num_beams 1"),
-     (("repetition", floats(0)), "repetition_penalty is 0"), (("beams", ints(20)), "40 tokens at least"),
-     (("beams", ints(2**30)), "at most .* are allowed")],
-)  # fmt: skip
+    [
+        (("most", ints(4)), "expected .B, less than max_length"),
+        (("beams", ints(1)), "num_return_sequences is 2 and num_beams 1"),
+        (("repetition", floats(0)), "repetition_penalty is 0"),
+        (("beams", ints(20)), "40 tokens at least"),
+        (("beams", ints(2**30)), "at most .* are allowed"),
+    ],
+)
 def test_what_does_not_fit_is_refused(changed: tuple[str, Any], message: str) -> None:
     """Lengths, beams and penalties that make no sense name their values."""
     inputs = [changed if name == changed[0] else (name, array) for name, array in PLAIN]

@@ -74,8 +74,21 @@ def test_MoE_swiglu_halves_lie_apart_or_fused(fusion: int) -> None:
 
     weights = {0: FC1, 1: np.stack([FC1, FC3], axis=2).reshape(E, 2 * INNER, C), 2: np.concatenate([FC1, FC3], axis=1)}[fusion]
     third = (None, FC3) if fusion == 0 else ()
-    y = run("MoE", X, ROUTER, weights, None, FC2, *third, k=2, activation_type="swiglu", swiglu_fusion=fusion,
-            activation_alpha=1.5, activation_beta=0.5, swiglu_limit=2.0)  # fmt: skip
+    y = run(
+        "MoE",
+        X,
+        ROUTER,
+        weights,
+        None,
+        FC2,
+        *third,
+        k=2,
+        activation_type="swiglu",
+        swiglu_fusion=fusion,
+        activation_alpha=1.5,
+        activation_beta=0.5,
+        swiglu_limit=2.0,
+    )
     np.testing.assert_allclose(y, by_hand(expert, 2, False), rtol=1e-4, atol=1e-4)
 
 

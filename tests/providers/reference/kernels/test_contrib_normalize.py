@@ -35,10 +35,16 @@ def rms_norm(x: Array, epsilon: float = 1e-12) -> Array:
     return wide / np.sqrt(np.square(wide).mean(-1, keepdims=True) + epsilon)
 
 
-@pytest.mark.parametrize(("axis", "bias_shape", "inner", "repeated"), [
-    (2, (B, 1, C), 1, (B, 1, C)), (2, (S, C), 0, (1, S, C)), (-1, (C,), 0, (1, 1, C)), (1, (1, S, C), 1, (1, S, C)),
-    (2, (B * S, C), 1, (B, S, C)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("axis", "bias_shape", "inner", "repeated"),
+    [
+        (2, (B, 1, C), 1, (B, 1, C)),
+        (2, (S, C), 0, (1, S, C)),
+        (-1, (C,), 0, (1, 1, C)),
+        (1, (1, S, C), 1, (1, S, C)),
+        (2, (B * S, C), 1, (B, S, C)),
+    ],
+)
 def test_BiasSoftmax_repeats_rows(axis: int, bias_shape: tuple[int, ...], inner: int, repeated: tuple[int, ...]) -> None:
     """Each row of the bias for several neighbours, or all in turn; a row is all from the axis on."""
     bias = draw(*bias_shape, seed=6)

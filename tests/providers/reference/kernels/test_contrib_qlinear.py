@@ -94,8 +94,17 @@ def test_pools_take_both_layouts(channels_last: int) -> None:
     y = run("QLinearGlobalAveragePool", given, scale(0.5), np.uint8(10), scale(0.25), np.uint8(3), channels_last=channels_last)
     expected = quantize(numbers.mean((2, 3), keepdims=True), 0.25, 3, np.uint8)
     np.testing.assert_array_equal(np.moveaxis(y, -1, 1) if channels_last else y, expected)
-    y = run("QLinearAveragePool", given, scale(0.5), np.uint8(10), scale(0.25), np.uint8(3), channels_last=channels_last,
-            kernel_shape=(2, 2), strides=(2, 2))  # fmt: skip
+    y = run(
+        "QLinearAveragePool",
+        given,
+        scale(0.5),
+        np.uint8(10),
+        scale(0.25),
+        np.uint8(3),
+        channels_last=channels_last,
+        kernel_shape=(2, 2),
+        strides=(2, 2),
+    )
     expected = quantize(numbers.reshape(2, 3, 2, 2, 2, 2).mean((3, 5)), 0.25, 3, np.uint8)
     np.testing.assert_array_equal(np.moveaxis(y, -1, 1) if channels_last else y, expected)
 

@@ -64,9 +64,12 @@ def test_shapes_get_an_axis():
 
 @pytest.mark.parametrize(
     ("rules", "problem"),
-    [({}, "neither tokenexp nor separators"), ({"separators": [" "], "mincharnum": 0}, "mincharnum=0"),
-     ({"separators": [""], "mincharnum": 2}, "mincharnum=2")],
-)  # fmt: skip
+    [
+        ({}, "neither tokenexp nor separators"),
+        ({"separators": [" "], "mincharnum": 0}, "mincharnum=0"),
+        ({"separators": [""], "mincharnum": 2}, "mincharnum=2"),
+    ],
+)
 def test_rules_that_make_no_sense_are_refused(rules, problem):
     """The message names the attribute."""
     with pytest.raises(InvalidArgument, match=problem):

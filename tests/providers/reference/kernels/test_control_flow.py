@@ -168,8 +168,17 @@ def test_Scan_carries_state_over_slices() -> None:
 def test_Scan_axes_and_directions(axis: int) -> None:
     """Reading backwards and prepending gives the sum of what follows, along the chosen axes."""
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    _, sums = run_op("Scan", f32(0, 0), x, body=ADD, num_scan_inputs=1, scan_input_axes=(axis,), scan_input_directions=(1,),
-                     scan_output_axes=(axis,), scan_output_directions=(1,))  # fmt: skip
+    _, sums = run_op(
+        "Scan",
+        f32(0, 0),
+        x,
+        body=ADD,
+        num_scan_inputs=1,
+        scan_input_axes=(axis,),
+        scan_input_directions=(1,),
+        scan_output_axes=(axis,),
+        scan_output_directions=(1,),
+    )
     np.testing.assert_array_equal(sums, np.cumsum(x[:, ::-1], axis=1)[:, ::-1])
 
 

@@ -12,8 +12,10 @@ from sardonyx.providers.reference.kernels.window import Window, place_window
 
 def _direct(x: Array, w: Array, group: int, window: Window) -> Array:
     rank = x.ndim - 2
-    pads = [(b, e + k * d + s) for b, e, k, d, s in zip(
-        window.begins, window.ends, window.kernel, window.dilations, window.strides, strict=True)]  # fmt: skip
+    pads = [
+        (b, e + k * d + s)
+        for b, e, k, d, s in zip(window.begins, window.ends, window.kernel, window.dilations, window.strides, strict=True)
+    ]
     padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *pads])
     extents = [(k - 1) * d + 1 for k, d in zip(window.kernel, window.dilations, strict=True)]
     axes = tuple(range(2, 2 + rank))

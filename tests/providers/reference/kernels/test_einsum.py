@@ -17,10 +17,32 @@ def operands(equation):
 
 @pytest.mark.parametrize(
     "equation",
-    ["ab,bc->ac", "ab,bc", "ba , bc -> ca", "aab,bc->ac", "aa->a", "aa", "ab->ba", "abc->b", "ab,ab->", "ab,ab->ab", "a,b->ab",
-     "abc,abd->acd", "a...,b...->ab...", "...a,ab->...b", "...ab,...bc->...ac", "...", "...->...", "ab,bc,cd->ad", "a,ab,b->",
-     "aA->Aa", "ab,cd->", "abc,cd,d->ba", "abab->ab"],
-)  # fmt: skip
+    [
+        "ab,bc->ac",
+        "ab,bc",
+        "ba , bc -> ca",
+        "aab,bc->ac",
+        "aa->a",
+        "aa",
+        "ab->ba",
+        "abc->b",
+        "ab,ab->",
+        "ab,ab->ab",
+        "a,b->ab",
+        "abc,abd->acd",
+        "a...,b...->ab...",
+        "...a,ab->...b",
+        "...ab,...bc->...ac",
+        "...",
+        "...->...",
+        "ab,bc,cd->ad",
+        "a,ab,b->",
+        "aA->Aa",
+        "ab,cd->",
+        "abc,cd,d->ba",
+        "abab->ab",
+    ],
+)
 def test_it_agrees_with_numpy(equation):
     """Products, sums, diagonals, transposes, outer products and ellipses are as in numpy.einsum."""
     inputs = operands(equation)

@@ -28,9 +28,16 @@ def test_lossless_files_give_their_pixels(image_format):
 
 @pytest.mark.parametrize(
     ("image_format", "options"),
-    [("JPEG", {"quality": 95}), ("JPEG2000", {"irreversible": False}), ("WEBP", {"lossless": True}), ("PNG", {}), ("TIFF", {}),
-     ("BMP", {}), ("PPM", {})],
-)  # fmt: skip
+    [
+        ("JPEG", {"quality": 95}),
+        ("JPEG2000", {"irreversible": False}),
+        ("WEBP", {"lossless": True}),
+        ("PNG", {}),
+        ("TIFF", {}),
+        ("BMP", {}),
+        ("PPM", {}),
+    ],
+)
 def test_every_format_that_the_standard_names_is_read(image_format, options):
     """The pixels come back, those of JPEG nearly."""
     pixels = np.full((16, 24, 3), (200, 90, 30), np.uint8)
@@ -40,9 +47,15 @@ def test_every_format_that_the_standard_names_is_read(image_format, options):
 
 @pytest.mark.parametrize(
     ("head", "body", "levels"),
-    [(b"P1\n2 1\n", b"0 1\n", [255, 0]), (b"P2\n2 1\n255\n", b"7 200\n", [7, 200]), (b"P3\n1 1\n255\n", b"9 9 9\n", [9]),
-     (b"P4\n2 1\n", b"\x40", [255, 0]), (b"P5\n2 1\n255\n", b"\x07\xc8", [7, 200]), (b"P6\n1 1\n255\n", b"\x09" * 3, [9])],
-)  # fmt: skip
+    [
+        (b"P1\n2 1\n", b"0 1\n", [255, 0]),
+        (b"P2\n2 1\n255\n", b"7 200\n", [7, 200]),
+        (b"P3\n1 1\n255\n", b"9 9 9\n", [9]),
+        (b"P4\n2 1\n", b"\x40", [255, 0]),
+        (b"P5\n2 1\n255\n", b"\x07\xc8", [7, 200]),
+        (b"P6\n1 1\n255\n", b"\x09" * 3, [9]),
+    ],
+)
 def test_portable_formats_are_read(head, body, levels):
     """Bitmaps, gray and colour, each as text and in binary."""
     found = run_op("ImageDecoder", np.frombuffer(head + body, np.uint8))

@@ -63,9 +63,15 @@ def test_svm_regressor_sums_kernels(kernel_type):
     """Every support vector is weighed by its coefficient, and rho added."""
     vectors, weights = np.array([[1.0, 0.5], [-0.25, 2.0], [0.0, 1.0]]), np.array([0.5, -1.0, 2.0])
     result = run_ml(
-        "SVMRegressor", ROWS, coefficients=tuple(weights), rho=(0.25,), support_vectors=tuple(vectors.ravel()), n_supports=3,
-        kernel_type=kernel_type, kernel_params=PARAMS,
-    )  # fmt: skip
+        "SVMRegressor",
+        ROWS,
+        coefficients=tuple(weights),
+        rho=(0.25,),
+        support_vectors=tuple(vectors.ravel()),
+        n_supports=3,
+        kernel_type=kernel_type,
+        kernel_params=PARAMS,
+    )
     want = [sum(w * KERNEL_OF[kernel_type](x, v) for w, v in zip(weights, vectors, strict=True)) + 0.25 for x in ROWS.astype(float)]
     assert (result.dtype, result.shape) == (np.float32, (2, 1))
     np.testing.assert_allclose(result[:, 0], want, rtol=1e-6)

@@ -12,8 +12,15 @@ RNG = np.random.default_rng(0)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 @pytest.mark.parametrize(
     "shapes",
-    [((3,), (3,)), ((2, 3), (3,)), ((3,), (4, 3, 2)), ((5, 2, 3), (3, 4)), ((5, 1, 2, 3), (6, 3, 4)), ((2, 0), (0, 3)),
-     ((2, 1, 0), (0, 0))],
+    [
+        ((3,), (3,)),
+        ((2, 3), (3,)),
+        ((3,), (4, 3, 2)),
+        ((5, 2, 3), (3, 4)),
+        ((5, 1, 2, 3), (6, 3, 4)),
+        ((2, 0), (0, 3)),
+        ((2, 1, 0), (0, 0)),
+    ],
 )
 def test_multiply_is_numpy_matmul(dtype, shapes):
     """Vectors, stacks, broadcasting and empty sums are as in numpy.matmul."""

@@ -23,9 +23,22 @@ def test_quantize_rounds_to_even_and_saturates(version):
 
 
 @pytest.mark.parametrize(
-    "dtype", [np.int8, np.uint16, np.int16, ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2, ml_dtypes.float8_e5m2,
-              ml_dtypes.float8_e4m3fnuz, ml_dtypes.float4_e2m1fn, ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn],
-)  # fmt: skip
+    "dtype",
+    [
+        np.int8,
+        np.uint16,
+        np.int16,
+        ml_dtypes.int4,
+        ml_dtypes.uint4,
+        ml_dtypes.int2,
+        ml_dtypes.uint2,
+        ml_dtypes.float8_e5m2,
+        ml_dtypes.float8_e4m3fnuz,
+        ml_dtypes.float4_e2m1fn,
+        ml_dtypes.float6_e2m3fn,
+        ml_dtypes.float6_e3m2fn,
+    ],
+)
 def test_quantize_and_back_for_every_type(dtype):
     """Small whole numbers survive the way to each type, named by the zero point or by output_dtype, and back."""
     x = np.array([[0, 2, 2, 0]], np.float32)

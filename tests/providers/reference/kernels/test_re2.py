@@ -55,9 +55,36 @@ def test_patterns_mean_what_re2_means(pattern, matching, others):
 
 @pytest.mark.parametrize(
     "pattern",
-    ["(a", "a)", "[a", "a**", "a*+", "*a", "a{1001}", "(a{100}){100}", "a{3,1}", r"(a)\1", r"\8", r"\Z", "(?=a)", "(?!a)", "(?<=a)",
-     "(?>a)", "(?#a)", "(?P=x)", "(?(1)a)", "[b-a]", "[[:word2:]]", r"\xG0", r"\x{110000}", r"\p{Xx}", r"\p{L", "a\\", "(?z)"],
-)  # fmt: skip
+    [
+        "(a",
+        "a)",
+        "[a",
+        "a**",
+        "a*+",
+        "*a",
+        "a{1001}",
+        "(a{100}){100}",
+        "a{3,1}",
+        r"(a)\1",
+        r"\8",
+        r"\Z",
+        "(?=a)",
+        "(?!a)",
+        "(?<=a)",
+        "(?>a)",
+        "(?#a)",
+        "(?P=x)",
+        "(?(1)a)",
+        "[b-a]",
+        "[[:word2:]]",
+        r"\xG0",
+        r"\x{110000}",
+        r"\p{Xx}",
+        r"\p{L",
+        "a\\",
+        "(?z)",
+    ],
+)
 def test_what_re2_lacks_is_rejected(pattern):
     """Look-around, backreferences, possessive and conditional groups, and what is malformed."""
     with pytest.raises(errors.InvalidArgument, match="is not valid RE2 syntax at"):

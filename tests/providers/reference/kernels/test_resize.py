@@ -60,8 +60,16 @@ def test_aspect_ratio_policies(policy, shape):
 def test_crops_extrapolate_outside():
     """tf_crop_and_resize puts extrapolation_value where the region leaves the input."""
     roi = np.array([0, 0, 0, 1, 1, 2], np.float32)
-    y = run_op("Resize", LINE, roi, None, sizes(1, 1, 3), mode="linear", coordinate_transformation_mode="tf_crop_and_resize",
-               extrapolation_value=-1.0)  # fmt: skip
+    y = run_op(
+        "Resize",
+        LINE,
+        roi,
+        None,
+        sizes(1, 1, 3),
+        mode="linear",
+        coordinate_transformation_mode="tf_crop_and_resize",
+        extrapolation_value=-1.0,
+    )
     assert y.tolist() == [[[1, 8, -1]]]
 
 
@@ -129,7 +137,7 @@ def test_resize_10_and_upsample_start_at_the_origin():
         (SQUARE[..., :0], (None, None, sizes(1, 1, 2, 2)), {}, "empty"),
         (SQUARE.astype(object), (None, DOUBLE), {"mode": "linear"}, "nearest"),
     ],
-)  # fmt: skip
+)
 def test_wrong_arguments_are_refused(x, inputs, attributes, message):
     """What fits neither the input nor the standard raises InvalidArgument."""
     with pytest.raises(InvalidArgument, match=message):

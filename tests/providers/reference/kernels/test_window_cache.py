@@ -46,8 +46,16 @@ def test_any_split_into_steps_gives_the_same(capacity: int, steps: list[int]) ->
     for count in steps:
         piece = slice(done, done + count)
         done += count
-        y, *cache = run(Q[:, piece], K[:, piece], V[:, piece], *cache, np.array([done - 1]), np.array(done),
-                        local_window_size=window, sliding_window_cache=1)  # fmt: skip
+        y, *cache = run(
+            Q[:, piece],
+            K[:, piece],
+            V[:, piece],
+            *cache,
+            np.array([done - 1]),
+            np.array(done),
+            local_window_size=window,
+            sliding_window_cache=1,
+        )
         parts.append(y)
     np.testing.assert_allclose(np.concatenate(parts, axis=1), whole, rtol=1e-5, atol=1e-5)
     kept = resident_count(T, capacity, window)

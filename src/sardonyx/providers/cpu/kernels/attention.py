@@ -87,8 +87,10 @@ class _Call:
         """Raise InvalidArgument where inputs and outputs do not fit."""
         for left, right in self.equal:
             if sizes(left) != sizes(right):
-                raise InvalidArgument(f"a dimension {left} = {sizes(left)} of an input or output of Attention meets {right} = "
-                                      f"{sizes(right)}: batches, and numbers of keys and values, must be equal")  # fmt: skip
+                raise InvalidArgument(
+                    f"a dimension {left} = {sizes(left)} of an input or output of Attention meets {right} = "
+                    f"{sizes(right)}: batches, and numbers of keys and values, must be equal"
+                )
 
 
 def _read(node: Node) -> _Call | str:
@@ -101,14 +103,20 @@ def _read(node: Node) -> _Call | str:
         return "the number of heads or their size is not known"
     if q.count % k.count:
         return f"{q.count} query heads for {k.count} of keys and values"
-    pasts = [(q.batch, heads.count, 0, heads.size) if value is None else shape_of(value)
-             for value, heads in zip((node.input(_PAST_KEY), node.input(_PAST_VALUE)), (k, v), strict=True)]  # fmt: skip
+    pasts = [
+        (q.batch, heads.count, 0, heads.size) if value is None else shape_of(value)
+        for value, heads in zip((node.input(_PAST_KEY), node.input(_PAST_VALUE)), (k, v), strict=True)
+    ]
     if any(len(shape) != 4 for shape in pasts):
         return "keys or values of former runs that do not have four dimensions"
     (_, _, P, _), (_, _, P_values, _) = pasts
-    shapes = [(pasts[0], (q.batch, k.count, P, k.size)), (pasts[1], (q.batch, v.count, P_values, v.size)),
-              ((k.batch, k.count, k.rows + P, k.size), (q.batch, v.count, v.rows + P_values, q.size)),
-              ((v.batch,), (q.batch,)), *_results(node, q, v, (k.rows + P, v.rows + P_values))]  # fmt: skip
+    shapes = [
+        (pasts[0], (q.batch, k.count, P, k.size)),
+        (pasts[1], (q.batch, v.count, P_values, v.size)),
+        ((k.batch, k.count, k.rows + P, k.size), (q.batch, v.count, v.rows + P_values, q.size)),
+        ((v.batch,), (q.batch,)),
+        *_results(node, q, v, (k.rows + P, v.rows + P_values)),
+    ]
     if any(len(found) != len(wanted) for found, wanted in shapes):
         return "the rank of a result is not what it must be"
     pairs = [pair for found, wanted in shapes for pair in zip(found, wanted, strict=True) if pair[0] != pair[1]]
@@ -175,8 +183,19 @@ def attention(low: Lowering, group: Group) -> None:
         call.require_fit(sizes)
         B, H, S, T = sizes.shape(call.scores)
         places = {name: _at(sizes, of) for name, of in zip("qkvy", strides, strict=True)}
-        params = AttentionParams(B=B, H=H, group=H // call.k.count, S=S, T=T, D=q.size, Dv=v.size, scale=factor,
-                                 past=sizes(call.past[0]), mask=mask.strides(sizes), **places)  # fmt: skip
+        params = AttentionParams(
+            B=B,
+            H=H,
+            group=H // call.k.count,
+            S=S,
+            T=T,
+            D=q.size,
+            Dv=v.size,
+            scale=factor,
+            past=sizes(call.past[0]),
+            mask=mask.strides(sizes),
+            **places,
+        )
         return params.words(low.target, low.threads), params.tasks(low.target, low.threads)
 
     low.step(group, symbol, [*(buffer for buffer, _ in operands), result, scratch, *mask.buffers], writes=[3, 4], plan=plan)

@@ -1,12 +1,12 @@
 """Conv over channels-last data, with the element-wise nodes that follow in the store.
 
-    kernel of one element, stride 1                 the product of matrices that MatMul is, unless its sums are long
-    each channel by itself                          depthwise
-    few output channels                             implicit product, vectors along the input's channels
-    3 x 3 with stride 1, many channels              minimal filtering (Winograd)
-    no padding, or few channels                     implicit product, taps along the last axis in one run; few channels are copied
-                                                    into a border of zeros first
-    everything else                                 implicit product, tap by tap, padding read from zeros
+kernel of one element, stride 1                 the product of matrices that MatMul is, unless its sums are long
+each channel by itself                          depthwise
+few output channels                             implicit product, vectors along the input's channels
+3 x 3 with stride 1, many channels              minimal filtering (Winograd)
+no padding, or few channels                     implicit product, taps along the last axis in one run; few channels are copied
+                                                into a border of zeros first
+everything else                                 implicit product, tap by tap, padding read from zeros
 """
 
 from __future__ import annotations
@@ -139,8 +139,10 @@ def _add_border(low: Lowering, group: Group, data: Buffer, window: Window) -> Bu
     batch, *spatial, channels = data.shape
     rank = len(spatial)
     same = window.auto_pad.startswith("SAME")
-    room = [extent - 1 if same else begin + end
-            for extent, begin, end in zip(window.extents, window.pads[:rank], window.pads[rank:], strict=True)]  # fmt: skip
+    room = [
+        extent - 1 if same else begin + end
+        for extent, begin, end in zip(window.extents, window.pads[:rank], window.pads[rank:], strict=True)
+    ]
     held = low.temporary(DataType.FLOAT, (batch, *(size + more for size, more in zip(spatial, room, strict=True)), channels))
     symbol = low.kernel(f"border{rank}d_f32_{low.target.isa}", lambda module, name: write_border(module, name, rank))
 

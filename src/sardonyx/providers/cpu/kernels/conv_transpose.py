@@ -123,8 +123,16 @@ class _Phase:
         first = self.first_place(begin)
         count = max(-(-(places - first) // self.stride), 0)
         meets = (first + begin - self.taps[0] * self.dilation) // self.stride if self.taps else 0
-        return WindowAxis(size, count, 1, self.dilation // math.gcd(self.stride, self.dilation), -meets, len(self.taps), in_step,
-                          out_step * self.stride)  # fmt: skip
+        return WindowAxis(
+            size,
+            count,
+            1,
+            self.dilation // math.gcd(self.stride, self.dilation),
+            -meets,
+            len(self.taps),
+            in_step,
+            out_step * self.stride,
+        )
 
 
 @lowers("ConvTranspose", check=_check, joins=joins_conv, domain=NHWC_DOMAIN)

@@ -173,5 +173,3 @@ def _plan(walk: Walk) -> Plan:
         return params.words(), params.tasks()
 
     return plan
-
-

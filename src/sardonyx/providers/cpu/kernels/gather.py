@@ -82,8 +82,9 @@ def _take_place(low: Lowering, node: Node, data: Buffer, axis: int, place: int) 
     copy_region(low, "Gather", source, low.result(node.output), region, node)
 
 
-def _gather_tuples(low: Lowering, node: Node, batch: Dim, count: Dim, inner: Dim, strides: tuple[Dim, Dim],
-                   axes: list[tuple[Dim, Dim]]) -> None:  # fmt: skip
+def _gather_tuples(
+    low: Lowering, node: Node, batch: Dim, count: Dim, inner: Dim, strides: tuple[Dim, Dim], axes: list[tuple[Dim, Dim]]
+) -> None:
     """Add the step that gathers; as GatherParams, but for symbols."""
     data, indices, result = low.of(node.inputs[0]), low.of(node.inputs[1]), low.result(node.output)
     element, index, depth, single = _moved(data.dtype), _index_type(indices), len(axes), inner == 1
@@ -93,9 +94,14 @@ def _gather_tuples(low: Lowering, node: Node, batch: Dim, count: Dim, inner: Dim
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         row = sizes(inner)
         params = GatherParams(
-            batch=sizes(batch), count=sizes(count), inner=row, data_stride=sizes(strides[0]), index_stride=sizes(strides[1]),
-            axes=tuple((sizes(size), sizes(stride)) for size, stride in axes), block=max(1, TASK_ELEMENTS // max(row, 1)),
-        )  # fmt: skip
+            batch=sizes(batch),
+            count=sizes(count),
+            inner=row,
+            data_stride=sizes(strides[0]),
+            index_stride=sizes(strides[1]),
+            axes=tuple((sizes(size), sizes(stride)) for size, stride in axes),
+            block=max(1, TASK_ELEMENTS // max(row, 1)),
+        )
         return params.words(), params.tasks()
 
     low.step(Group(node, []), symbol, [data, indices, result, STATUS], writes=[2], plan=plan)

@@ -45,8 +45,19 @@ def is_narrow(columns: int, groups: int, depth: int) -> bool:
     return groups == 1 and columns <= MOST_COLUMNS and depth >= _SHORTEST_RUN
 
 
-def add_product(low: Lowering, group: Group, data: Buffer, result: Buffer, weights: Array, groups: int, depth: int, tail: Tail,
-                place: Callable[[Sizes], Placement], *, padded: bool) -> None:  # fmt: skip
+def add_product(
+    low: Lowering,
+    group: Group,
+    data: Buffer,
+    result: Buffer,
+    weights: Array,
+    groups: int,
+    depth: int,
+    tail: Tail,
+    place: Callable[[Sizes], Placement],
+    *,
+    padded: bool,
+) -> None:
     """Add the step that convolves `data` with `weights`.
 
     Args:
@@ -78,9 +89,18 @@ def add_product(low: Lowering, group: Group, data: Buffer, result: Buffer, weigh
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         found = place(sizes)
         params = ConvParams.blocked(
-            target, found.batch, M // groups, depth, found.axes, groups=groups, threads=low.threads, group_step=C,
-            image=found.image, out_image=found.out_image, out_begin=found.out_begin,
-        )  # fmt: skip
+            target,
+            found.batch,
+            M // groups,
+            depth,
+            found.axes,
+            groups=groups,
+            threads=low.threads,
+            group_step=C,
+            image=found.image,
+            out_image=found.out_image,
+            out_begin=found.out_begin,
+        )
         return params.words(), params.tasks()
 
     operands = map(low.of, tail.operands)

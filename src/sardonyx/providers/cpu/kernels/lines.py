@@ -48,8 +48,12 @@ class Lines:
     def params(self, sizes: Sizes) -> LineParams:
         """The first parameters of the kernel."""
         shape = self._shape
-        return LineParams(sizes.product(shape[: self._first]), sizes.product(shape[self._first : self._split]),
-                          sizes.product(shape[self._split :]), self.along)  # fmt: skip
+        return LineParams(
+            sizes.product(shape[: self._first]),
+            sizes.product(shape[self._first : self._split]),
+            sizes.product(shape[self._split :]),
+            self.along,
+        )
 
     def walk(self, sizes: Sizes) -> list[int]:
         """The parameters of the walk of the tensors beside."""

@@ -178,4 +178,3 @@ def epilogue_of(expr: Expr, ways: str) -> Epilogue | None:
         return write_expressions(b, [expr], operands)[0]
 
     return write
-

@@ -186,17 +186,26 @@ def normalize(low: Lowering, group: Group) -> None:
     for number, (index, _) in enumerate(affine, 1 + len(tail)):
         element = element * argument(number, F32) if index == _SCALE else element + argument(number, F32)
     after = substitute(expr, {0: element})
-    operands = [*((value, view.of(value.shape or ())) for value in tail),
-                *((given(node.inputs[index]), shape) for index, shape in affine)]  # fmt: skip
+    operands = [
+        *((value, view.of(value.shape or ())) for value in tail),
+        *((given(node.inputs[index]), shape) for index, shape in affine),
+    ]
     source, besides = low.of(node.inputs[0]), [low.of(value) for value, _ in operands]
-    lines = Lines(view.shape, view.first, view.split, view.along,
-                  [(buffer.dtype, shape) for buffer, (_, shape) in zip(besides, operands, strict=True)])  # fmt: skip
+    lines = Lines(
+        view.shape,
+        view.first,
+        view.split,
+        view.along,
+        [(buffer.dtype, shape) for buffer, (_, shape) in zip(besides, operands, strict=True)],
+    )
     saved = max((value.index for value in node.outputs if value.use_count), default=0)
     statistics = [low.result(value) for value in node.outputs[1 : saved + 1]]
     result = low.result(group.result)
     symbol = low.symbol(f"normalize_{view.norm.value}", [after], lines.name, str(saved or ""))
-    low.kernel(symbol, lambda module, name: write_normalize(module, name, view.along, view.norm, after=after, besides=lines.besides,
-                                                            saved=saved))  # fmt: skip
+    low.kernel(
+        symbol,
+        lambda module, name: write_normalize(module, name, view.along, view.norm, after=after, besides=lines.besides, saved=saved),
+    )
     epsilon = float_word(node.get("epsilon", 1e-5))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:

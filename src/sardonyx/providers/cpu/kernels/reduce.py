@@ -148,8 +148,16 @@ def _runs(shape: Shape, axes: Sequence[int]) -> list[tuple[Dim, bool]]:
     return runs if any(reduced for _, reduced in runs) else [(1, True), *runs]
 
 
-def _add_step(low: Lowering, group: Group, name: str, buffers: tuple[Buffer, Buffer],
-              view: tuple[Sequence[Dim], Dim, Sequence[Dim]], count: Dim, *, is_last: bool) -> None:  # fmt: skip
+def _add_step(
+    low: Lowering,
+    group: Group,
+    name: str,
+    buffers: tuple[Buffer, Buffer],
+    view: tuple[Sequence[Dim], Dim, Sequence[Dim]],
+    count: Dim,
+    *,
+    is_last: bool,
+) -> None:
     """Reduce the middle one of three runs of dimensions."""
     kind = _type(buffers[0])
     expr = low.epilogue(group)[0] if is_last else argument(0, kind)
@@ -225,8 +233,14 @@ def cumulative_sum(low: Lowering, group: Group) -> None:
     name = "_".join(["cumulative_sum", *["exclusive"][: int(exclusive)], *["reverse"][: int(reverse)]])
     symbol = low.symbol(name, [argument(0, kind)])
     low.kernel(symbol, lambda module, key: write_cumulative(module, key, kind, exclusive=exclusive, reverse=reverse))
-    low.step(group, symbol, [source, result], writes=[1], in_place=[0],
-             plan=_column_plan((source.shape[:axis], source.shape[axis], source.shape[axis + 1 :])))  # fmt: skip
+    low.step(
+        group,
+        symbol,
+        [source, result],
+        writes=[1],
+        in_place=[0],
+        plan=_column_plan((source.shape[:axis], source.shape[axis], source.shape[axis + 1 :])),
+    )
 
 
 def _column_plan(view: tuple[Sequence[Dim], Dim, Sequence[Dim]]) -> Plan:

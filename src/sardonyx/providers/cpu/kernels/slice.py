@@ -74,8 +74,10 @@ def _checked(step: Step, unequal: Sequence[tuple[Dim, Dim]], where: str) -> Step
     def plan(sizes: Sizes) -> tuple[Sequence[int], int]:
         for size, wanted in ((sizes(left), sizes(right)) for left, right in unequal):
             if size != wanted:
-                raise InvalidArgument(f"{where}: an input has a dimension of {size} where another has {wanted}; "
-                                      "all but the axis that they are joined along must agree")  # fmt: skip
+                raise InvalidArgument(
+                    f"{where}: an input has a dimension of {size} where another has {wanted}; "
+                    "all but the axis that they are joined along must agree"
+                )
         return step.plan(sizes)
 
     return dataclasses.replace(step, plan=plan)
@@ -90,8 +92,13 @@ def _may_be_pitched(low: Lowering, value: Value | None, part: Buffer) -> bool:
     """Whether the rows of the buffer may lie apart: those who write it can do that, and only the one who asks reads it."""
     writers = [step for step in low.steps if any(step.buffers[place] is part for place in step.writes)]
     users = {step for step in low.steps if any(buffer.root is part for buffer in step.buffers)}
-    return (part.base is None and given(value).use_count == 1 and bool(writers) and users == set(writers)
-            and all(step.pitched and step.buffers[step.writes[0]] is part for step in writers))  # fmt: skip
+    return (
+        part.base is None
+        and given(value).use_count == 1
+        and bool(writers)
+        and users == set(writers)
+        and all(step.pitched and step.buffers[step.writes[0]] is part for step in writers)
+    )
 
 
 def _origin(low: Lowering, value: Value | None) -> tuple[Buffer, list[Dim]]:

@@ -53,8 +53,12 @@ def softmax(low: Lowering, group: Group) -> None:
     result = low.result(group.result)
     lines = Lines(result.shape, *_view(node, result.shape), [(buffer.dtype, buffer.shape) for buffer in besides])
     symbol = low.symbol("log_softmax" if log else "softmax", [after], lines.name)
-    low.kernel(symbol, lambda module, name: write_softmax(module, name, lines.along, log=log, before=argument(0, F32), after=after,
-                                                          besides=lines.besides))  # fmt: skip
+    low.kernel(
+        symbol,
+        lambda module, name: write_softmax(
+            module, name, lines.along, log=log, before=argument(0, F32), after=after, besides=lines.besides
+        ),
+    )
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = lines.params(sizes)

@@ -187,7 +187,18 @@ def conv_axes(
     for axis in reversed(range(len(sizes))):
         place = placed[axis]
         begin = 0 if bordered else place.begin
-        axes.insert(0, WindowAxis(sizes[axis], place.places, window.strides[axis], window.dilations[axis], begin,
-                                window.kernel[axis], in_step, out_step))  # fmt: skip
+        axes.insert(
+            0,
+            WindowAxis(
+                sizes[axis],
+                place.places,
+                window.strides[axis],
+                window.dilations[axis],
+                begin,
+                window.kernel[axis],
+                in_step,
+                out_step,
+            ),
+        )
         in_step, out_step = in_step * sizes[axis], out_step * place.places
     return axes

@@ -63,7 +63,7 @@ def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, wi
         rows, columns = window.place((height, width), (high, wide))
         params = WinogradParams.blocked(
             target, images, (height, width), C, (high, wide), M, (rows.begin, columns.begin), tasks, sizes(result.row)
-        )  # fmt: skip
+        )
         return params.words(), params.tasks()
 
     buffers = [data, packed, result, zeros, scratch, *map(low.of, tail.operands)]

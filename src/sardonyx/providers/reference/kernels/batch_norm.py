@@ -23,9 +23,18 @@ __all__ = ["batch_normalization", "batch_normalization_1", "batch_normalization_
 @kernel("BatchNormalization", since=1)
 @quiet
 def batch_normalization_1(
-    _node: Call, x: Array, scale: Array, bias: Array, mean: Array, variance: Array,
-    *, epsilon: float = 1e-5, momentum: float = 0.9, is_test: int = 0, spatial: int = 1,
-) -> tuple[Array, ...]:  # fmt: skip
+    _node: Call,
+    x: Array,
+    scale: Array,
+    bias: Array,
+    mean: Array,
+    variance: Array,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    is_test: int = 0,
+    spatial: int = 1,
+) -> tuple[Array, ...]:
     """Normalize x of shape (N, C, ...); statistics of shape (C) or, if not `spatial`, (C, ...). ONNX BatchNormalization-1, -6.
 
     Training, unless `is_test`, returns running and saved statistics after the result.
@@ -38,9 +47,17 @@ def batch_normalization_1(
 @kernel("BatchNormalization", since=7)
 @quiet
 def batch_normalization_7(
-    node: Call, x: Array, scale: Array, bias: Array, mean: Array, variance: Array,
-    *, epsilon: float = 1e-5, momentum: float = 0.9, spatial: int = 1,
-) -> tuple[Array, ...]:  # fmt: skip
+    node: Call,
+    x: Array,
+    scale: Array,
+    bias: Array,
+    mean: Array,
+    variance: Array,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    spatial: int = 1,
+) -> tuple[Array, ...]:
     """Normalize as opset 1 does; a node with more outputs than the first trains. ONNX BatchNormalization-7, -9."""
     if not any(node.present[1:]):
         return (_normalize(x, scale, bias, mean, variance, epsilon, bool(spatial)),)
@@ -50,9 +67,17 @@ def batch_normalization_7(
 @kernel("BatchNormalization", since=14)
 @quiet
 def batch_normalization(
-    _node: Call, x: Array, scale: Array, bias: Array, mean: Array, variance: Array,
-    *, epsilon: float = 1e-5, momentum: float = 0.9, training_mode: int = 0,
-) -> tuple[Array, ...]:  # fmt: skip
+    _node: Call,
+    x: Array,
+    scale: Array,
+    bias: Array,
+    mean: Array,
+    variance: Array,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    training_mode: int = 0,
+) -> tuple[Array, ...]:
     """Normalize x of shape (N, C, ...) by the statistics given, of shape (C). ONNX BatchNormalization-14, -15.
 
     With `training_mode`, by those of the batch, and return the running mean and variance (population) after the result.

@@ -58,9 +58,16 @@ def beam_search(
     `decoder`, 2 does so on the features (B, …) of Whisper. Source: com.microsoft BeamSearch.
     """
     settings = _settings(
-        call, max_length, num_beams, num_return_sequences, length_penalty,
-        early_stopping=early_stopping, end=eos_token_id, pad=pad_token_id, vocabulary=vocab_size,
-    )  # fmt: skip
+        call,
+        max_length,
+        num_beams,
+        num_return_sequences,
+        length_penalty,
+        early_stopping=early_stopping,
+        end=eos_token_id,
+        pad=pad_token_id,
+        vocabulary=vocab_size,
+    )
     whisper_tokens = _whisper_tokens(eos_token_id, decoder_start_token_id)
     rules = ScoreRules(
         end=eos_token_id,
@@ -235,13 +242,25 @@ def whisper_beam_search(
     if decoder_output_cross_qk or (len(call.present) > 3 and call.present[3]) or extra_decoding_ids is not None:
         raise errors.NotImplemented("WhisperBeamSearch gives no cross_qk; take that output, and extra_decoding_ids, away")
     settings = _settings(
-        call, max_length, num_beams, num_return_sequences, length_penalty,
-        early_stopping=early_stopping, end=eos_token_id, pad=pad_token_id, vocabulary=vocab_size,
-    )  # fmt: skip
+        call,
+        max_length,
+        num_beams,
+        num_return_sequences,
+        length_penalty,
+        early_stopping=early_stopping,
+        end=eos_token_id,
+        pad=pad_token_id,
+        vocabulary=vocab_size,
+    )
     tokens = _whisper_tokens(
-        eos_token_id, decoder_start_token_id, beginning_timestamp_token_id, no_timestamps_token_id, start_of_lm_token_id,
-        translate_token_id, transcribe_token_id,
-    )  # fmt: skip
+        eos_token_id,
+        decoder_start_token_id,
+        beginning_timestamp_token_id,
+        no_timestamps_token_id,
+        start_of_lm_token_id,
+        translate_token_id,
+        transcribe_token_id,
+    )
     rules = ScoreRules(
         end=eos_token_id,
         repetition_penalty=_penalty(repetition_penalty),
@@ -346,8 +365,9 @@ def _asks_for_timestamps(logits_processor: Array | None) -> bool:
     return logits_processor is not None and as_int(logits_processor, "logits_processor") == 1
 
 
-def _whisper_tokens(end: int, start: int, begin: int = -1, no_timestamps: int = -1, start_of_lm: int = -1, translate: int = -1,
-                    transcribe: int = -1) -> WhisperTokens:  # fmt: skip
+def _whisper_tokens(
+    end: int, start: int, begin: int = -1, no_timestamps: int = -1, start_of_lm: int = -1, translate: int = -1, transcribe: int = -1
+) -> WhisperTokens:
     """Whisper's tokens; those of its multilingual vocabulary where an attribute does not tell."""
     forbidden = (end + 106 if no_timestamps < 0 else no_timestamps, end + 105 if start_of_lm < 0 else start_of_lm)
     later = (start, end + 101 if translate < 0 else translate, end + 102 if transcribe < 0 else transcribe)
@@ -363,8 +383,9 @@ def _probability(found: BeamResult, beams: int, token: int) -> Array:
     return probabilities[:, token]
 
 
-def _follow(model: Decoder, rules: ScoreRules, prompt: Array, max_length: int, pad: int, vocabulary: int,
-            choose: Callable[[Array], Array]) -> Array:  # fmt: skip
+def _follow(
+    model: Decoder, rules: ScoreRules, prompt: Array, max_length: int, pad: int, vocabulary: int, choose: Callable[[Array], Array]
+) -> Array:
     """Go on from the prompt with the tokens that `choose` finds in scores (B, V); what ended is filled with padding."""
     sequences, ended = prompt, np.zeros(len(prompt), np.bool_)
     rows = np.arange(len(prompt))

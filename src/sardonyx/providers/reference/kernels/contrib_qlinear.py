@@ -313,9 +313,14 @@ def _quantize(y: Array, scale: Array, zero_point: Array | None, dtype: np.dtype[
 
 
 def _by_table(
-    x: Array, x_scale: Array, x_zero_point: Array | None, y_scale: Array, y_zero_point: Array | None, function: _Floats,
+    x: Array,
+    x_scale: Array,
+    x_zero_point: Array | None,
+    y_scale: Array,
+    y_zero_point: Array | None,
+    function: _Floats,
     dtype: np.dtype[Any] | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Apply `function` to the numbers behind 8-bit x: to the 256 that there can be, then by look-up; `dtype` is x's by default."""
     every = np.arange(256, dtype=np.uint8).view(x.dtype)
     numbers = (every - _zero(x_zero_point)) * _scalar("the scale of X", x_scale)

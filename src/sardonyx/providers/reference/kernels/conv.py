@@ -22,9 +22,18 @@ __all__: list[str] = []
 @kernel("Conv")
 @quiet
 def conv(
-    node: Call, x: Array, w: Array, b: Array | None = None, *, auto_pad: str = "NOTSET", dilations: Sequence[int] = (),
-    group: int = 1, kernel_shape: Sequence[int] = (), pads: Sequence[int] = (), strides: Sequence[int] = (),
-) -> Array:  # fmt: skip
+    node: Call,
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] = (),
+    group: int = 1,
+    kernel_shape: Sequence[int] = (),
+    pads: Sequence[int] = (),
+    strides: Sequence[int] = (),
+) -> Array:
     """Convolve x (N, C, *spatial) with w (M, C / group, *kernel), add b (M,); half types in float32. Source: ONNX Conv-22."""
     _check_operands(x, w, b, group, kernel_shape)
     window = _conv_window(x, w, strides, dilations, pads, auto_pad)
@@ -34,10 +43,19 @@ def conv(
 
 @kernel("ConvInteger", since=10)
 def conv_integer(
-    node: Call, x: Array, w: Array, x_zero_point: Array | None = None, w_zero_point: Array | None = None, *,
-    auto_pad: str = "NOTSET", dilations: Sequence[int] = (), group: int = 1, kernel_shape: Sequence[int] = (),
-    pads: Sequence[int] = (), strides: Sequence[int] = (),
-) -> Array:  # fmt: skip
+    node: Call,
+    x: Array,
+    w: Array,
+    x_zero_point: Array | None = None,
+    w_zero_point: Array | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] = (),
+    group: int = 1,
+    kernel_shape: Sequence[int] = (),
+    pads: Sequence[int] = (),
+    strides: Sequence[int] = (),
+) -> Array:
     """Convolve (x - x_zero_point) with (w - w_zero_point), 8-bit integers, exactly into int32.
 
     w_zero_point is a scalar or (M,). Padding stands for x_zero_point. Source: ONNX ConvInteger-10.
@@ -51,11 +69,24 @@ def conv_integer(
 
 @kernel("QLinearConv", since=10)
 def qlinear_conv(
-    node: Call, x: Array, x_scale: Array, x_zero_point: Array, w: Array, w_scale: Array, w_zero_point: Array,
-    y_scale: Array, y_zero_point: Array, b: Array | None = None, *, auto_pad: str = "NOTSET",
-    dilations: Sequence[int] = (), group: int = 1, kernel_shape: Sequence[int] = (), pads: Sequence[int] = (),
+    node: Call,
+    x: Array,
+    x_scale: Array,
+    x_zero_point: Array,
+    w: Array,
+    w_scale: Array,
+    w_zero_point: Array,
+    y_scale: Array,
+    y_zero_point: Array,
+    b: Array | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] = (),
+    group: int = 1,
+    kernel_shape: Sequence[int] = (),
+    pads: Sequence[int] = (),
     strides: Sequence[int] = (),
-) -> Array:  # fmt: skip
+) -> Array:
     """Convolve quantized x with quantized w, add b (M,) of int32, and quantize to y_zero_point's type.
 
     w_scale and w_zero_point are scalars or (M,); the product and the sum are exact, the scaling is float32.
@@ -82,9 +113,14 @@ _CAUSAL_ACTIVATIONS = ("none", "silu", "swish")
 @kernel("CausalConvWithState", since=27)
 @quiet
 def causal_conv_with_state(
-    node: Call, x: Array, weight: Array, bias: Array | None = None, past_state: Array | None = None, *,
+    node: Call,
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    past_state: Array | None = None,
+    *,
     activation: str = "none",
-) -> tuple[Array, Array]:  # fmt: skip
+) -> tuple[Array, Array]:
     """Convolve each channel of x (N, C, T), continued from past_state (N, C, k - 1), with weight (C, 1, k).
 
     Returns the output (N, C, T) and the last k - 1 elements of the joined sequence. Source: ONNX CausalConvWithState-27.
@@ -92,9 +128,7 @@ def causal_conv_with_state(
     if activation not in _CAUSAL_ACTIVATIONS:
         raise InvalidArgument(f"activation = {activation!r}, expected one of {list(_CAUSAL_ACTIVATIONS)}")
     if x.ndim != 3 or weight.ndim != 3 or weight.shape[:2] != (x.shape[1], 1) or weight.shape[2] == 0:
-        raise InvalidArgument(
-            f"input {x.shape} and weight {weight.shape}, expected (N, C, T) and (C, 1, k) with k of at least 1"
-        )
+        raise InvalidArgument(f"input {x.shape} and weight {weight.shape}, expected (N, C, T) and (C, 1, k) with k of at least 1")
     _check_bias(bias, x.shape[1])
     carried = (*x.shape[:2], weight.shape[2] - 1)
     if past_state is not None and past_state.shape != carried:
@@ -135,8 +169,6 @@ def _check_bias(b: Array | None, filters: int) -> None:
 def _conv_window(
     x: Array, w: Array, strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int], auto_pad: str
 ) -> Window:
-    window = place_window(
-        x.shape[2:], w.shape[2:], strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad
-    )
+    window = place_window(x.shape[2:], w.shape[2:], strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
     check_output_size((x.shape[0], w.shape[0], *window.output), 4)
     return window

@@ -24,10 +24,20 @@ _BLOCK_ELEMENTS = 1 << 22
 @kernel("ConvTranspose")
 @quiet
 def conv_transpose(
-    node: Call, x: Array, w: Array, b: Array | None = None, *, auto_pad: str = "NOTSET", dilations: Sequence[int] = (),
-    group: int = 1, kernel_shape: Sequence[int] = (), output_padding: Sequence[int] = (),
-    output_shape: Sequence[int] = (), pads: Sequence[int] = (), strides: Sequence[int] = (),
-) -> Array:  # fmt: skip
+    node: Call,
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] = (),
+    group: int = 1,
+    kernel_shape: Sequence[int] = (),
+    output_padding: Sequence[int] = (),
+    output_shape: Sequence[int] = (),
+    pads: Sequence[int] = (),
+    strides: Sequence[int] = (),
+) -> Array:
     """Transposed convolution of x (N, C, *spatial) with w (C, M / group, *kernel), plus b (M,); half types in float32.
 
     Source: ONNX ConvTranspose-22. The formulas of version 1 divide an odd padding the other way, against its own text;
@@ -71,9 +81,13 @@ def _check_operands(x: Array, w: Array, b: Array | None, group: int, kernel_shap
 
 
 def _output_and_begins(
-    spatial: Sequence[int], totals: Sequence[int], strides: Sequence[int], auto_pad: str, output_shape: Sequence[int],
+    spatial: Sequence[int],
+    totals: Sequence[int],
+    strides: Sequence[int],
+    auto_pad: str,
+    output_shape: Sequence[int],
     pads: Sequence[int],
-) -> tuple[tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Lengths of the output, and how much of the scattered windows (`totals` long) is cut off before it."""
     rank = len(totals)
     if auto_pad not in ("NOTSET", "", "VALID", "SAME_UPPER", "SAME_LOWER"):
@@ -87,9 +101,7 @@ def _output_and_begins(
     wanted = output_shape[-rank:] if len(output_shape) == rank + 2 else output_shape
     same = tuple(size * stride for size, stride in zip(spatial, strides, strict=True))
     output = resolve_axes_values("output_shape", wanted, rank, 0, 0) if len(wanted) else same
-    begins = tuple(
-        split_padding(max(0, total - length), auto_pad)[0] for total, length in zip(totals, output, strict=True)
-    )
+    begins = tuple(split_padding(max(0, total - length), auto_pad)[0] for total, length in zip(totals, output, strict=True))
     return output, begins
 
 
@@ -126,9 +138,7 @@ def _scatter_depthwise(x: Array, w: Array, y: Array, window: Window) -> None:
         y[:, :, *targets] += x[:, :, *sources] * taps[:, tap]
 
 
-def _tap_places(
-    spatial: Sequence[int], output: Sequence[int], window: Window
-) -> Iterator[tuple[list[slice], list[slice]]]:
+def _tap_places(spatial: Sequence[int], output: Sequence[int], window: Window) -> Iterator[tuple[list[slice], list[slice]]]:
     """For each tap, row-major, the elements of the input that it reaches the output from, and those that it reaches."""
     lengths = list(zip(spatial, output, window.strides, strict=True))
     for index in np.ndindex(window.kernel):
@@ -149,9 +159,15 @@ def _overlap(size: int, output: int, stride: int, offset: int) -> tuple[slice, s
 @kernel("Col2Im", since=18)
 @quiet
 def col2im(
-    node: Call, x: Array, image_shape: Array, block_shape: Array, *, dilations: Sequence[int] = (),
-    pads: Sequence[int] = (), strides: Sequence[int] = (),
-) -> Array:  # fmt: skip
+    node: Call,
+    x: Array,
+    image_shape: Array,
+    block_shape: Array,
+    *,
+    dilations: Sequence[int] = (),
+    pads: Sequence[int] = (),
+    strides: Sequence[int] = (),
+) -> Array:
     """Add the columns of x (N, C * taps, L) up into images (N, C, *image_shape). Source: ONNX Col2Im-18.
 
     Half types are summed in float32; bool by "or". Taps are numbered row-major over block_shape, columns over its positions.

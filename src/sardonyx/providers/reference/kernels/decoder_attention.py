@@ -100,10 +100,23 @@ def decoder_masked_self_attention(
         )
     projected = np.matmul(widen(x), widen(weights)) + widen(bias)
     y, keys, values, _ = decoder_masked_multi_head_attention(
-        call, projected, None, None, mask_index, attention_bias, past[0], past[1], past_sequence_length, beam_width,
-        cache_indirection, None, mask_filter_value=mask_filter_value, num_heads=num_heads,
-        past_present_share_buffer=past_present_share_buffer, scale=scale,
-    )  # fmt: skip
+        call,
+        projected,
+        None,
+        None,
+        mask_index,
+        attention_bias,
+        past[0],
+        past[1],
+        past_sequence_length,
+        beam_width,
+        cache_indirection,
+        None,
+        mask_filter_value=mask_filter_value,
+        num_heads=num_heads,
+        past_present_share_buffer=past_present_share_buffer,
+        scale=scale,
+    )
     return y.astype(x.dtype, copy=False), np.stack([keys, values]).astype(x.dtype, copy=False)
 
 
@@ -171,8 +184,9 @@ def _follow(cache: Array, rows: Array) -> Array:
     return cache[rows[:, None], np.arange(cache.shape[1])[:, None], np.arange(cache.shape[2])]
 
 
-def _attend(q: Array, k: Array, v: Array, mask: Array | None, attention_bias: Array | None, filter_value: float,
-            scale: float) -> tuple[Array, Array]:  # fmt: skip
+def _attend(
+    q: Array, k: Array, v: Array, mask: Array | None, attention_bias: Array | None, filter_value: float, scale: float
+) -> tuple[Array, Array]:
     """The values (B, 1, N x D) and the softmax of the scores (B, N, 1, T)."""
     B, N, _, D = q.shape
     T = k.shape[2]

@@ -21,10 +21,20 @@ __all__: list[str] = []
 @kernel("DeformConv", since=19)
 @quiet
 def deform_conv(
-    node: Call, x: Array, w: Array, offset: Array, b: Array | None = None, mask: Array | None = None, *,
-    dilations: Sequence[int] = (), group: int = 1, kernel_shape: Sequence[int] = (), offset_group: int = 1,
-    pads: Sequence[int] = (), strides: Sequence[int] = (),
-) -> Array:  # fmt: skip
+    node: Call,
+    x: Array,
+    w: Array,
+    offset: Array,
+    b: Array | None = None,
+    mask: Array | None = None,
+    *,
+    dilations: Sequence[int] = (),
+    group: int = 1,
+    kernel_shape: Sequence[int] = (),
+    offset_group: int = 1,
+    pads: Sequence[int] = (),
+    strides: Sequence[int] = (),
+) -> Array:
     """Convolve x (N, C, *spatial) with w (M, C / group, *kernel), each tap moved by its offset, times its mask.
 
     Taps between elements are interpolated linearly, those outside read zero; half types compute in float32.
@@ -57,10 +67,12 @@ def _columns(x: Array, offset: Array, mask: Array | None, offset_group: int, win
     parts = []
     for index in range(offset_group):
         positions = [
-            grid[axis] * window.dilations[axis] + grid[rank + axis] * window.strides[axis] - window.begins[axis]
+            grid[axis] * window.dilations[axis]
+            + grid[rank + axis] * window.strides[axis]
+            - window.begins[axis]
             + shifts[index, :, axis]
             for axis in range(rank)
-        ]  # fmt: skip
+        ]
         axis_taps = [linear_taps(p.reshape(-1), size) for p, size in zip(positions, x.shape[1:], strict=True)]
         part = sample(x[index * channels : (index + 1) * channels], axis_taps).reshape(channels, taps, -1)
         if mask is not None:
@@ -69,9 +81,7 @@ def _columns(x: Array, offset: Array, mask: Array | None, offset_group: int, win
     return np.concatenate(parts)
 
 
-def _check_operands(
-    x: Array, w: Array, b: Array | None, group: int, offset_group: int, kernel_shape: Sequence[int]
-) -> None:
+def _check_operands(x: Array, w: Array, b: Array | None, group: int, offset_group: int, kernel_shape: Sequence[int]) -> None:
     if x.ndim < 3 or w.ndim != x.ndim:
         raise InvalidArgument(
             f"X has shape {x.shape} and W has shape {w.shape}; expected (N, C, *spatial) and (M, C / group, *kernel)"

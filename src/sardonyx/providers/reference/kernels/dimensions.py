@@ -11,9 +11,16 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 
 __all__ = [
-    "as_float", "as_int", "as_ints", "check_broadcast_size", "check_output_size", "normalize_axes", "normalize_axis",
+    "as_float",
+    "as_int",
+    "as_ints",
+    "check_broadcast_size",
+    "check_output_size",
+    "normalize_axes",
+    "normalize_axis",
     "normalize_position",
-]  # fmt: skip
+]
+
 
 def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
     """The axis counted from the front; raises InvalidArgument outside [-rank, rank)."""

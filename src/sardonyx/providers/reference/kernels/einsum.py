@@ -78,9 +78,7 @@ def _read_equation(equation: str, ranks: Sequence[int]) -> tuple[list[_Labels], 
 
 def _ellipsis_rank(equation: str, texts: Sequence[str], ranks: Sequence[int]) -> int:
     """How many axes "..." stands for: the same in every term that has it."""
-    found = {
-        rank - len(text.replace("...", "")) for text, rank in zip(texts, ranks, strict=True) if "..." in text
-    }  # fmt: skip
+    found = {rank - len(text.replace("...", "")) for text, rank in zip(texts, ranks, strict=True) if "..." in text}
     if len(found) > 1 or min(found, default=0) < 0:
         raise InvalidArgument(f"equation {equation!r}: the ellipsis stands for {sorted(found)} axes; it must stand for one number")
     return max(found, default=0)

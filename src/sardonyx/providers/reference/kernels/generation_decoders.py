@@ -185,9 +185,7 @@ def _cache_inputs(used: int, rows: int, beams: int, max_length: int) -> dict[str
     """What a graph with buffers may ask; rows are moved between steps, so each beam's past is its own."""
     own = np.broadcast_to(np.arange(beams, dtype=np.int32)[:, None], (rows // beams, beams, max_length))
     count, width = np.array([used], np.int32), np.array([beams], np.int32)
-    return {
-        "past_sequence_length": count, "past_seq_len": count, "beam_width": width, "num_beams": width, "cache_indirection": own
-    }  # fmt: skip
+    return {"past_sequence_length": count, "past_seq_len": count, "beam_width": width, "num_beams": width, "cache_indirection": own}
 
 
 def _empty_past(value: Any, rows: int, keys: int) -> Array:

@@ -1,7 +1,7 @@
 """Conversion between float16 and float32 by integer arithmetic: NumPy converts one element at a time.
 
-    float16   s eeeee mmmmmmmmmm                         exponent biased by 15
-    float32   s eeeeeeee mmmmmmmmmm 0000000000000        exponent biased by 127
+float16   s eeeee mmmmmmmmmm                         exponent biased by 15
+float32   s eeeeeeee mmmmmmmmmm 0000000000000        exponent biased by 127
 """
 
 from __future__ import annotations

@@ -16,9 +16,14 @@ __all__ = ["negative_log_likelihood_loss", "softmax_cross_entropy_loss"]
 @kernel("NegativeLogLikelihoodLoss")
 @quiet
 def negative_log_likelihood_loss(
-    _node: Call, x: Array, target: Array, weight: Array | None = None,
-    *, ignore_index: int | None = None, reduction: str = "mean",
-) -> Array:  # fmt: skip
+    _node: Call,
+    x: Array,
+    target: Array,
+    weight: Array | None = None,
+    *,
+    ignore_index: int | None = None,
+    reduction: str = "mean",
+) -> Array:
     """Return -x at the target classes, weighted; x (N, C, ...), target (N, ...), weight (C).
 
     Shape of target out for reduction "none", a scalar for "sum" and "mean" (by the weights applied); type of x.
@@ -30,9 +35,14 @@ def negative_log_likelihood_loss(
 @kernel("SoftmaxCrossEntropyLoss")
 @quiet
 def softmax_cross_entropy_loss(
-    _node: Call, scores: Array, labels: Array, weights: Array | None = None,
-    *, ignore_index: int | None = None, reduction: str = "mean",
-) -> tuple[Array, Array]:  # fmt: skip
+    _node: Call,
+    scores: Array,
+    labels: Array,
+    weights: Array | None = None,
+    *,
+    ignore_index: int | None = None,
+    reduction: str = "mean",
+) -> tuple[Array, Array]:
     """Return the negative log likelihood of log-softmax over axis 1 of scores (N, C, ...), and that log-softmax.
 
     Otherwise as NegativeLogLikelihoodLoss. ONNX SoftmaxCrossEntropyLoss-12, SoftmaxCrossEntropyLoss-13.

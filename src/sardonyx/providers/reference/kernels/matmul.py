@@ -29,9 +29,16 @@ def matmul(node: Call, a: Array, b: Array) -> Array:
 @kernel("Gemm")
 @quiet
 def gemm(
-    node: Call, a: Array, b: Array, c: Array | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,
+    node: Call,
+    a: Array,
+    b: Array,
+    c: Array | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
     transB: int = 0,
-) -> Array:  # fmt: skip
+) -> Array:
     """Return alpha * a' b' + beta * c for matrices a' (M, K), b' (K, N) and c broadcast to (M, N). Source: ONNX Gemm-13.
 
     A transposed operand is given by its transpose. Half types compute in float32; integers round alpha and beta's products
@@ -64,9 +71,7 @@ def _check_addend(c: Array, shape: tuple[int, ...]) -> None:
 
 
 @kernel("MatMulInteger", since=10)
-def matmul_integer(
-    node: Call, a: Array, b: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None
-) -> Array:
+def matmul_integer(node: Call, a: Array, b: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None) -> Array:
     """Multiply (a - a_zero_point) by (b - b_zero_point), 8-bit integers, exactly into int32.
 
     Zero points are scalars, one per row of a, one per column of b. Source: ONNX MatMulInteger-10.
@@ -78,9 +83,16 @@ def matmul_integer(
 @kernel("QLinearMatMul", since=10)
 @quiet
 def qlinear_matmul(
-    node: Call, a: Array, a_scale: Array, a_zero_point: Array, b: Array, b_scale: Array, b_zero_point: Array,
-    y_scale: Array, y_zero_point: Array,
-) -> Array:  # fmt: skip
+    node: Call,
+    a: Array,
+    a_scale: Array,
+    a_zero_point: Array,
+    b: Array,
+    b_scale: Array,
+    b_zero_point: Array,
+    y_scale: Array,
+    y_zero_point: Array,
+) -> Array:
     """Multiply quantized a by quantized b and quantize to y_zero_point's type. Source: ONNX QLinearMatMul-21.
 
     Scales and zero points of a are scalars or one per row, of b scalars or one per column. 8-bit integers multiply exactly,

@@ -198,9 +198,15 @@ def label_encoder_1(
 
 @remembered
 def _pairs(
-    keys_strings: Sequence[str], keys_int64s: Sequence[int], keys_floats: Sequence[float], keys_tensor: Array | None,
-    values_strings: Sequence[str], values_int64s: Sequence[int], values_floats: Sequence[float], values_tensor: Array | None,
-) -> tuple[Table, Array]:  # fmt: skip
+    keys_strings: Sequence[str],
+    keys_int64s: Sequence[int],
+    keys_floats: Sequence[float],
+    keys_tensor: Array | None,
+    values_strings: Sequence[str],
+    values_int64s: Sequence[int],
+    values_floats: Sequence[float],
+    values_tensor: Array | None,
+) -> tuple[Table, Array]:
     keys = _one_array("keys", keys_strings, keys_int64s, keys_floats, keys_tensor)
     values = _one_array("values", values_strings, values_int64s, values_floats, values_tensor)
     if len(keys) != len(values):

@@ -250,10 +250,22 @@ def tree_ensemble_regressor(
     With one target only PROBIT is applied of the post transforms, as in ONNX Runtime, for whose models that matters.
     """
     forest = _forest_of_named_nodes(
-        nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values, nodes_values_as_tensor, nodes_truenodeids,
-        nodes_falsenodeids, nodes_missing_value_tracks_true, target_treeids, target_nodeids, target_ids, target_weights,
-        target_weights_as_tensor, n_targets,
-    )  # fmt: skip
+        nodes_treeids,
+        nodes_nodeids,
+        nodes_featureids,
+        nodes_modes,
+        nodes_values,
+        nodes_values_as_tensor,
+        nodes_truenodeids,
+        nodes_falsenodeids,
+        nodes_missing_value_tracks_true,
+        target_treeids,
+        target_nodeids,
+        target_ids,
+        target_weights,
+        target_weights_as_tensor,
+        n_targets,
+    )
     base = _numbers(base_values, base_values_as_tensor)
     return _regressed(forest, _comparable(data), n_targets, aggregate_function, base, post_transform).astype(np.float32, copy=False)
 
@@ -286,9 +298,20 @@ def tree_ensemble(
     if not 0 <= aggregate_function < len(_AGGREGATES) or not 0 <= post_transform < len(_POST_TRANSFORMS):
         raise InvalidArgument(f"aggregate_function={aggregate_function}, post_transform={post_transform}; expected 0-3 and 0-4")
     forest = _forest_of_split_nodes(
-        tree_roots, nodes_featureids, nodes_modes, nodes_splits, nodes_truenodeids, nodes_trueleafs, nodes_falsenodeids,
-        nodes_falseleafs, nodes_missing_value_tracks_true, membership_values, leaf_targetids, leaf_weights, n_targets,
-    )  # fmt: skip
+        tree_roots,
+        nodes_featureids,
+        nodes_modes,
+        nodes_splits,
+        nodes_truenodeids,
+        nodes_trueleafs,
+        nodes_falsenodeids,
+        nodes_falseleafs,
+        nodes_missing_value_tracks_true,
+        membership_values,
+        leaf_targetids,
+        leaf_weights,
+        n_targets,
+    )
     aggregate, transform = _AGGREGATES[aggregate_function], _POST_TRANSFORMS[post_transform]
     result = _regressed(forest, _comparable(data), n_targets, aggregate, np.zeros(0, np.float32), transform)
     return result.astype(data.dtype, copy=False)
@@ -325,10 +348,22 @@ def tree_ensemble_classifier(
     """
     labels = label_array(classlabels_strings, classlabels_int64s)
     forest = _forest_of_named_nodes(
-        nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values, nodes_values_as_tensor, nodes_truenodeids,
-        nodes_falsenodeids, nodes_missing_value_tracks_true, class_treeids, class_nodeids, class_ids, class_weights,
-        class_weights_as_tensor, len(labels),
-    )  # fmt: skip
+        nodes_treeids,
+        nodes_nodeids,
+        nodes_featureids,
+        nodes_modes,
+        nodes_values,
+        nodes_values_as_tensor,
+        nodes_truenodeids,
+        nodes_falsenodeids,
+        nodes_missing_value_tracks_true,
+        class_treeids,
+        class_nodeids,
+        class_ids,
+        class_weights,
+        class_weights_as_tensor,
+        len(labels),
+    )
     totals, any_vote = _totals(forest, _comparable(data), len(labels), "SUM")
     base = _numbers(base_values, base_values_as_tensor).astype(totals.dtype)
     choice, scores = classified(totals, any_vote, base, forest.votes_target, forest.votes_weight, post_transform)

@@ -37,9 +37,15 @@ __all__ = [
 @kernel("LayerNormalization")
 @quiet
 def layer_normalization(
-    _node: Call, x: Array, scale: Array, bias: Array | None = None,
-    *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+    _node: Call,
+    x: Array,
+    scale: Array,
+    bias: Array | None = None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_type: int = 1,
+) -> tuple[Array, Array, Array]:
     """Normalize x over `axis` and those after it, times scale, plus bias, which broadcast to x. ONNX LayerNormalization-17.
 
     Returns the result (shape and type of x), the mean and 1 / standard deviation (type `stash_type`, normalized axes of size 1).

@@ -24,8 +24,11 @@ from sardonyx.providers.reference.registry import Call, kernel
 __all__ = ["paged_attention"]
 
 _NARROW: dict[str, Any] = {
-    "int8": np.int8, "float8e4m3fn": ml_dtypes.float8_e4m3fn, "int4": ml_dtypes.int4, "float4e2m1": ml_dtypes.float4_e2m1fn
-}  # fmt: skip
+    "int8": np.int8,
+    "float8e4m3fn": ml_dtypes.float8_e4m3fn,
+    "int4": ml_dtypes.int4,
+    "float4e2m1": ml_dtypes.float4_e2m1fn,
+}
 """Logical type of a quantized cache -> NumPy's; Any as ml_dtypes' types are not NumPy's. Those of 4 bits lie two in a byte."""
 
 
@@ -241,8 +244,7 @@ def _signed(nibbles: Array) -> Array:
     return (nibbles ^ 8).astype(np.int8) - np.int8(8)
 
 
-def _split(query: Array, key: Array | None, value: Array | None, N: int, M: int, *,
-           is_latent: bool) -> tuple[Array, Array, Array]:  # fmt: skip
+def _split(query: Array, key: Array | None, value: Array | None, N: int, M: int, *, is_latent: bool) -> tuple[Array, Array, Array]:
     """Q (tokens, N, D), K and V (tokens, M, D); with a latent cache the values are not used."""
     if query.ndim != 2:
         raise InvalidArgument(f"query has shape {query.shape}; expected (tokens, hidden)")

@@ -60,9 +60,7 @@ def sliding_axes(spatial: Sequence[int], window: Window) -> tuple[SlidingAxis, .
     """The axes of `window` over `spatial`, without those of length 1 on which nothing slides; never empty."""
     axes = tuple(
         SlidingAxis(*values)
-        for values in zip(
-            spatial, window.output, window.kernel, window.strides, window.dilations, window.begins, strict=True
-        )
+        for values in zip(spatial, window.output, window.kernel, window.strides, window.dilations, window.begins, strict=True)
     )
     moving = tuple(axis for axis in axes if not axis.size == axis.output == axis.kernel == 1 or axis.begin)
     return moving or axes[-1:]

@@ -28,9 +28,17 @@ _MOST_STEPS = 1 << 20
 @kernel("MaxPool")
 @quiet
 def max_pool(
-    node: Call, x: Array, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Sequence[int] = (),
-    kernel_shape: Sequence[int] = (), pads: Sequence[int] = (), storage_order: int = 0, strides: Sequence[int] = (),
-) -> Array | tuple[Array, Array]:  # fmt: skip
+    node: Call,
+    x: Array,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Sequence[int] = (),
+    kernel_shape: Sequence[int] = (),
+    pads: Sequence[int] = (),
+    storage_order: int = 0,
+    strides: Sequence[int] = (),
+) -> Array | tuple[Array, Array]:
     """The maximum of each window of x (N, C, *spatial) and, where used, its index in x flattened. Source: ONNX MaxPool-22.
 
     Of equal maxima the first in row-major order counts. With storage_order 1 an index counts the spatial axes column-major.
@@ -44,10 +52,17 @@ def max_pool(
 @kernel("AveragePool")
 @quiet
 def average_pool(
-    node: Call, x: Array, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, count_include_pad: int = 0,
-    dilations: Sequence[int] = (), kernel_shape: Sequence[int] = (), pads: Sequence[int] = (),
+    node: Call,
+    x: Array,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    dilations: Sequence[int] = (),
+    kernel_shape: Sequence[int] = (),
+    pads: Sequence[int] = (),
     strides: Sequence[int] = (),
-) -> Array:  # fmt: skip
+) -> Array:
     """The mean of each window of x (N, C, *spatial); half types are summed in float32. Source: ONNX AveragePool-22.
 
     A window counts its elements inside x or, with count_include_pad, inside the declared padding.
@@ -64,9 +79,17 @@ def average_pool(
 @kernel("LpPool")
 @quiet
 def lp_pool(
-    node: Call, x: Array, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Sequence[int] = (),
-    kernel_shape: Sequence[int] = (), p: float = 2, pads: Sequence[int] = (), strides: Sequence[int] = (),
-) -> Array:  # fmt: skip
+    node: Call,
+    x: Array,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Sequence[int] = (),
+    kernel_shape: Sequence[int] = (),
+    p: float = 2,
+    pads: Sequence[int] = (),
+    strides: Sequence[int] = (),
+) -> Array:
     """The p-norm of each window of x (N, C, *spatial); half types in float32. Source: ONNX LpPool-22."""
     _check_norm(p)
     window = _pool_window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
@@ -104,9 +127,14 @@ def _spatial_axes(x: Array) -> tuple[int, ...]:
 
 
 def _pool_window(
-    x: Array, kernel_shape: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int],
-    auto_pad: str, ceil_mode: int,
-) -> Window:  # fmt: skip
+    x: Array,
+    kernel_shape: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    auto_pad: str,
+    ceil_mode: int,
+) -> Window:
     if x.ndim < 3:
         raise InvalidArgument(f"X has shape {x.shape}, expected (N, C, *spatial) of rank 3 or more")
     if not len(kernel_shape):

@@ -25,9 +25,17 @@ _NUMERIC_TYPES = {kind.value for kind in DataType} - {DataType.UNDEFINED, DataTy
 @kernel("QuantizeLinear", since=10)
 @quiet
 def quantize_linear(
-    node: Call, x: Array, y_scale: Array, y_zero_point: Array | None = None, *, axis: int = 1, block_size: int = 0,
-    output_dtype: int = 0, precision: int = 0, saturate: int = 1,
-) -> Array:  # fmt: skip
+    node: Call,
+    x: Array,
+    y_scale: Array,
+    y_zero_point: Array | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+    saturate: int = 1,
+) -> Array:
     """Round x / y_scale + y_zero_point to the type of y_zero_point, output_dtype or uint8. Source: ONNX QuantizeLinear-28.
 
     Scale and zero point are scalars, one per index of `axis`, or one per block of block_size along it. The quotient has the
@@ -50,9 +58,15 @@ def quantize_linear(
 @kernel("DequantizeLinear", since=10)
 @quiet
 def dequantize_linear(
-    node: Call, x: Array, x_scale: Array, x_zero_point: Array | None = None, *, axis: int = 1, block_size: int = 0,
+    node: Call,
+    x: Array,
+    x_scale: Array,
+    x_zero_point: Array | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
     output_dtype: int = 0,
-) -> Array:  # fmt: skip
+) -> Array:
     """Return (x - x_zero_point) * x_scale in output_dtype or x_scale's type. Source: ONNX DequantizeLinear-28.
 
     Scale and zero point are shaped as in QuantizeLinear. Computed in float32 and rounded once.
@@ -115,9 +129,7 @@ def _output_dtype(zero_point: Array | None, output_dtype: int) -> np.dtype[Any]:
     return zero_point.dtype
 
 
-def _spread_zero_point(
-    zero_point: Array | None, scale: Array, x: Array, axis: int, block_size: int, name: str
-) -> Array | None:
+def _spread_zero_point(zero_point: Array | None, scale: Array, x: Array, axis: int, block_size: int, name: str) -> Array | None:
     if zero_point is None:
         return None
     if zero_point.shape != scale.shape and zero_point.size != 1:

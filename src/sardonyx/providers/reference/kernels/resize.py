@@ -54,11 +54,22 @@ def resize_10(node: Call, x: Array, scales: Array, *, mode: str = "nearest") -> 
 @kernel("Resize", since=11)
 @quiet
 def resize(
-    node: Call, x: Array, roi: Array | None = None, scales: Array | None = None, sizes: Array | None = None, *,
-    antialias: int = 0, axes: Sequence[int] = (), coordinate_transformation_mode: str = "half_pixel",
-    cubic_coeff_a: float = -0.75, exclude_outside: int = 0, extrapolation_value: float = 0.0,
-    keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest", nearest_mode: str = "round_prefer_floor",
-) -> Array:  # fmt: skip
+    node: Call,
+    x: Array,
+    roi: Array | None = None,
+    scales: Array | None = None,
+    sizes: Array | None = None,
+    *,
+    antialias: int = 0,
+    axes: Sequence[int] = (),
+    coordinate_transformation_mode: str = "half_pixel",
+    cubic_coeff_a: float = -0.75,
+    exclude_outside: int = 0,
+    extrapolation_value: float = 0.0,
+    keep_aspect_ratio_policy: str = "stretch",
+    mode: str = "nearest",
+    nearest_mode: str = "round_prefer_floor",
+) -> Array:
     """Resample x (any rank) along `axes`, all by default, by `scales` or to `sizes`. Source: ONNX Resize-19.
 
     "nearest" takes any type; "linear" and "cubic" blend numbers in float32 or the wider type of x, and truncate to integers.
@@ -89,9 +100,14 @@ def _resize_by_origin(x: Array, scales: Array, mode: str) -> Array:
 
 
 def _plan(
-    x: Array, roi: Array | None, scales: Array | None, sizes: Array | None, axes: Sequence[int], transformation: str,
+    x: Array,
+    roi: Array | None,
+    scales: Array | None,
+    sizes: Array | None,
+    axes: Sequence[int],
+    transformation: str,
     policy: str,
-) -> list[AxisResize]:  # fmt: skip
+) -> list[AxisResize]:
     """How each axis of x is resized."""
     named = normalize_axes(axes, x.ndim) if len(axes) else tuple(range(x.ndim))
     region = _region(roi, len(named)) if transformation == "tf_crop_and_resize" else [(0.0, 1.0)] * len(named)
@@ -153,9 +169,14 @@ def _take(x: Array, indices: Sequence[Array]) -> Array:
 
 @quiet
 def _blend(
-    x: Array, plan: Sequence[AxisResize], coordinates: Sequence[Array], mode: str, cubic_coeff_a: float, antialias: bool,
+    x: Array,
+    plan: Sequence[AxisResize],
+    coordinates: Sequence[Array],
+    mode: str,
+    cubic_coeff_a: float,
+    antialias: bool,
     exclude_outside: bool,
-) -> Array:  # fmt: skip
+) -> Array:
     kind = DataType.from_numpy(x.dtype)
     if not is_float(kind) and not is_integer(kind):
         raise InvalidArgument(f"mode {mode} blends numbers, X is of type {kind}; use mode nearest")
@@ -166,9 +187,7 @@ def _blend(
             continue
         if antialias and axis.scale * _LARGEST_TAPS < 1:
             raise InvalidArgument(f"scale {axis.scale} of axis {number} is too small to antialias, expected 2^-16 or more")
-        taps = blend_taps(
-            at, axis, mode, cubic_coeff_a=cubic_coeff_a, antialias=antialias, exclude_outside=exclude_outside
-        )
+        taps = blend_taps(at, axis, mode, cubic_coeff_a=cubic_coeff_a, antialias=antialias, exclude_outside=exclude_outside)
         y = _blend_axis(y, number, taps)
     if is_float(kind):
         return y.astype(x.dtype, copy=False)

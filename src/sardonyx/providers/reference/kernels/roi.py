@@ -23,18 +23,35 @@ _MOST_SAMPLES = 1 << 20
 
 @kernel("RoiAlign", since=10)
 def roi_align_10(
-    node: Call, x: Array, rois: Array, batch_indices: Array, *, mode: str = "avg", output_height: int = 1,
-    output_width: int = 1, sampling_ratio: int = 0, spatial_scale: float = 1.0,
-) -> Array:  # fmt: skip
+    node: Call,
+    x: Array,
+    rois: Array,
+    batch_indices: Array,
+    *,
+    mode: str = "avg",
+    output_height: int = 1,
+    output_width: int = 1,
+    sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
+) -> Array:
     """As RoiAlign-16 with coordinate_transformation_mode "output_half_pixel". Source: ONNX RoiAlign-10."""
     return _roi_align(x, rois, batch_indices, False, mode, (output_height, output_width), sampling_ratio, spatial_scale)
 
 
 @kernel("RoiAlign", since=16)
 def roi_align_16(
-    node: Call, x: Array, rois: Array, batch_indices: Array, *, coordinate_transformation_mode: str = "half_pixel",
-    mode: str = "avg", output_height: int = 1, output_width: int = 1, sampling_ratio: int = 0, spatial_scale: float = 1.0,
-) -> Array:  # fmt: skip
+    node: Call,
+    x: Array,
+    rois: Array,
+    batch_indices: Array,
+    *,
+    coordinate_transformation_mode: str = "half_pixel",
+    mode: str = "avg",
+    output_height: int = 1,
+    output_width: int = 1,
+    sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
+) -> Array:
     """Pool bilinear samples of x (N, C, H, W) over rois (R, 4) of images batch_indices (R,).
 
     The result has shape (R, C, output_height, output_width). "max" takes the largest of the four weighted neighbours of all
@@ -50,9 +67,15 @@ def roi_align_16(
 
 @quiet
 def _roi_align(
-    x: Array, rois: Array, batch_indices: Array, shifted: bool, mode: str, output: tuple[int, int], sampling_ratio: int,
+    x: Array,
+    rois: Array,
+    batch_indices: Array,
+    shifted: bool,
+    mode: str,
+    output: tuple[int, int],
+    sampling_ratio: int,
     spatial_scale: float,
-) -> Array:  # fmt: skip
+) -> Array:
     _check_regions(x, rois, batch_indices, mode, output, sampling_ratio)
     corners = widen(rois) * np.float32(spatial_scale) - np.float32(0.5 if shifted else 0)
     starts, lengths = corners[:, 1::-1], corners[:, :1:-1] - corners[:, 1::-1]
@@ -91,9 +114,7 @@ def _check_samples(rows: int, columns: int, channels: int) -> None:
         )
 
 
-def _check_regions(
-    x: Array, rois: Array, batch_indices: Array, mode: str, output: tuple[int, int], sampling_ratio: int
-) -> None:
+def _check_regions(x: Array, rois: Array, batch_indices: Array, mode: str, output: tuple[int, int], sampling_ratio: int) -> None:
     if x.ndim != 4 or rois.ndim != 2 or rois.shape[1] != 4 or batch_indices.shape != rois.shape[:1]:
         raise InvalidArgument(
             f"X has shape {x.shape}, rois {rois.shape} and batch_indices {batch_indices.shape}; expected (N, C, H, W), (R, 4) "
@@ -133,9 +154,7 @@ def _region_taps(start: Array, length: Array, output: int, samples: int, size: i
     ]
 
 
-def _pool_samples(
-    pixels: Array, images: Array, taps: Sequence[_RegionTaps], split: tuple[int, int, int, int], mode: str
-) -> Array:
+def _pool_samples(pixels: Array, images: Array, taps: Sequence[_RegionTaps], split: tuple[int, int, int, int], mode: str) -> Array:
     """Blend the neighbours of every sample of pixels (N, H, W, C) and pool each bin into (R, output, output, C)."""
     total: Array | None = None
     for rows, row_weights in taps[0]:
@@ -153,9 +172,7 @@ def _pool_samples(
 
 @kernel("MaxRoiPool")
 @quiet
-def max_roi_pool(
-    node: Call, x: Array, rois: Array, *, pooled_shape: Sequence[int] = (), spatial_scale: float = 1.0
-) -> Array:
+def max_roi_pool(node: Call, x: Array, rois: Array, *, pooled_shape: Sequence[int] = (), spatial_scale: float = 1.0) -> Array:
     """The maxima of x (N, C, H, W) over a grid of pooled_shape on each of rois (R, 5), 0 for an empty cell.
 
     A region is image, x1, y1, x2, y2, rounded to elements, ends included. Source: ONNX MaxRoiPool-22, after Fast R-CNN.

@@ -46,9 +46,15 @@ def cosine_window(node: Call, size: Array, *, output_datatype: int = 1, periodic
 @kernel("MelWeightMatrix", since=17)
 @quiet
 def mel_weight_matrix(
-    node: Call, num_mel_bins: Array, dft_length: Array, sample_rate: Array, lower_edge_hertz: Array,
-    upper_edge_hertz: Array, *, output_datatype: int = 1,
-) -> Array:  # fmt: skip
+    node: Call,
+    num_mel_bins: Array,
+    dft_length: Array,
+    sample_rate: Array,
+    lower_edge_hertz: Array,
+    upper_edge_hertz: Array,
+    *,
+    output_datatype: int = 1,
+) -> Array:
     """Triangular filters over the dft_length // 2 + 1 bins of a spectrum, evenly spaced on the mel scale, as columns.
 
     Edges fall on whole bins; the range is divided by the number of edges, as the standard's own case does, so that the last
@@ -58,9 +64,7 @@ def mel_weight_matrix(
     rate = as_int(sample_rate, "sample_rate")
     dtype = _data_type(output_datatype)
     if bands < 0 or length < 0 or rate < 1:
-        raise InvalidArgument(
-            f"num_mel_bins = {bands}, dft_length = {length}, sample_rate = {rate}, expected at least 0, 0 and 1"
-        )
+        raise InvalidArgument(f"num_mel_bins = {bands}, dft_length = {length}, sample_rate = {rate}, expected at least 0, 0 and 1")
     bins = length // 2 + 1
     check_output_size((bins, bands), 8)
     low, high = _mel(as_float(lower_edge_hertz, "lower_edge_hertz")), _mel(as_float(upper_edge_hertz, "upper_edge_hertz"))

@@ -14,9 +14,7 @@ __all__: list[str] = []
 
 
 @kernel("DFT", since=17)
-def dft_17(
-    node: Call, x: Array, dft_length: Array | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0
-) -> Array:
+def dft_17(node: Call, x: Array, dft_length: Array | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Array:
     """As DFT-20 with the axis as an attribute, 1 by default. Source: ONNX DFT-17."""
     return _dft(x, dft_length, axis, bool(inverse), bool(onesided))
 
@@ -57,9 +55,14 @@ def _dft(x: Array, dft_length: Array | None, axis: int, inverse: bool, onesided:
 @kernel("STFT", since=17)
 @quiet
 def stft(
-    node: Call, signal: Array, frame_step: Array, window: Array | None = None, frame_length: Array | None = None, *,
+    node: Call,
+    signal: Array,
+    frame_step: Array,
+    window: Array | None = None,
+    frame_length: Array | None = None,
+    *,
     onesided: int = 1,
-) -> Array:  # fmt: skip
+) -> Array:
     """The transforms (N, frames, bins, 2) of windowed frames of signal (N, T, 1) or (N, T, 2); half types in float32.
 
     `onesided` keeps the unique bins; of a complex signal, which has none, it keeps all. Source: ONNX STFT-17.

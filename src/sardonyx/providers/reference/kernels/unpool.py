@@ -18,9 +18,15 @@ __all__: list[str] = []
 
 @kernel("MaxUnpool", since=9)
 def max_unpool(
-    node: Call, x: Array, indices: Array, output_shape: Array | None = None, *, kernel_shape: Sequence[int] = (),
-    pads: Sequence[int] = (), strides: Sequence[int] = (),
-) -> Array:  # fmt: skip
+    node: Call,
+    x: Array,
+    indices: Array,
+    output_shape: Array | None = None,
+    *,
+    kernel_shape: Sequence[int] = (),
+    pads: Sequence[int] = (),
+    strides: Sequence[int] = (),
+) -> Array:
     """Put the elements of x (N, C, *spatial) where MaxPool's `indices` found them, zeros elsewhere. Source: ONNX MaxUnpool-22.
 
     Indices count in the flattened input of the pooling that kernel_shape, strides and pads describe; a larger or smaller

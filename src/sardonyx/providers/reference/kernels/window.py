@@ -75,16 +75,19 @@ def place_window(
     Raises:
         InvalidArgument: attributes that fit neither the rank nor one another, or a window larger than the padded input.
     """
-    return _place(
-        tuple(spatial), tuple(kernel), tuple(strides), tuple(dilations), tuple(pads), auto_pad, bool(ceil_mode)
-    )
+    return _place(tuple(spatial), tuple(kernel), tuple(strides), tuple(dilations), tuple(pads), auto_pad, bool(ceil_mode))
 
 
 @functools.lru_cache(maxsize=1024)
 def _place(
-    spatial: tuple[int, ...], kernel: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...],
-    pads: tuple[int, ...], auto_pad: str, ceil_mode: bool,
-) -> Window:  # fmt: skip
+    spatial: tuple[int, ...],
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[int, ...],
+    auto_pad: str,
+    ceil_mode: bool,
+) -> Window:
     rank = len(spatial)
     kernel = resolve_axes_values("kernel_shape", kernel, rank, 1, 1)
     strides = resolve_axes_values("strides", strides, rank, 1, 1)
