@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sardonyx.codegen.driver import Buffer, Driver, Step, StepTable
-from sardonyx.codegen.jit import Engine
-from sardonyx.codegen.module import Module
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.run.driver import Buffer, Driver, Step, StepTable
+from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import host_target
-from sardonyx.codegen.types import F32
 from sardonyx.disk_cache import DiskCache
 
 

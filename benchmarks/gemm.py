@@ -14,11 +14,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sardonyx.codegen.gemm import GemmParams, gemm_symbol, pack_columns, tiling, write_gemm
-from sardonyx.codegen.jit import Engine
-from sardonyx.codegen.module import Module
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.kernels.gemm import GemmParams, gemm_symbol, pack_columns, tiling, write_gemm
+from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, available_levels, host_target
-from sardonyx.codegen.types import F32
 from sardonyx.dtypes import Array
 
 SHAPES = [

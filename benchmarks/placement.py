@@ -126,7 +126,7 @@ def compare(label: str, pair: str, model: Any, feed: dict[str, Any]) -> bool:
     """Print a line; whether the bars hold."""
     import sardonyx
     from sardonyx.partition.profile import save_profile
-    from sardonyx.session.placement_profile import profile_placement
+    from sardonyx.session.placement.profile import profile_placement
     from sardonyx.session.providers import make_providers, requested
 
     start = time.perf_counter()

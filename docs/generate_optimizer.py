@@ -14,7 +14,7 @@ from sardonyx.optimize.names import ELSEWHERE, NAMES
 from sardonyx.optimize.participation import APART, FLOATS, FUSED, OPTIONAL, QUANTIZED, SEPARATED, UNSAVED
 from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.optimize.passes.write_older import WRITE_OLDER
-from sardonyx.optimize.pipeline import ALWAYS, CLEAN_UP, JOINS, LAST, PASSES, RULES
+from sardonyx.optimize.pipeline import ALWAYS, CLEAN_UP, LAST, LATE_FUSIONS, PASSES, RULES
 from sardonyx.optimize.rule import Rule
 
 PAGE = Path(__file__).with_name("optimizer.md")
@@ -63,7 +63,7 @@ def rows(level: Level) -> Iterator[tuple[str, str, str]]:
 
 def last_rows() -> Iterator[tuple[str, str, str]]:
     """The same for what comes once all levels are done."""
-    for rule in (rule for rules in JOINS.values() for rule in rules):
+    for rule in (rule for rules in LATE_FUSIONS.values() for rule in rules):
         yield rule.name, _kind(rule.name, "rule"), _first_line(rule)
     for item in (item for passes in LAST.values() for item in passes):
         yield item.name, _kind(item.name, "pass"), _first_line(item)

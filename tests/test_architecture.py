@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "src" / "sardonyx").rglob("*.py"))
 MODULES = [path for path in SOURCES if path.name not in ("__init__.py", "__main__.py")]
 LIMIT = 500
+MOST_FILES = 50
 
 
 def _shown(path: Path) -> str:
@@ -43,11 +45,15 @@ def test_every_module_says_what_it_is() -> None:
     assert not [_shown(path) for path in SOURCES if ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) is None]
 
 
-def test_families_name_the_files_of_every_room() -> None:
-    """The operators' families are the stems of the reference kernels and the shape functions."""
+def test_families_name_the_files_of_every_package() -> None:
+    """The operators' families are the paths of the reference kernels and of the shape functions."""
     from sardonyx.ops.families import FAMILIES
 
-    kernels = {path.stem for path in (ROOT / "src/sardonyx/providers/reference/kernels").glob("*.py")}
-    shapes = {path.stem for path in (ROOT / "src/sardonyx/ops/shapes").glob("*.py")}
-    assert not set(FAMILIES) - kernels
-    assert not set(FAMILIES) - shapes
+    packages = [ROOT / "src/sardonyx" / name for name in ("providers/reference/kernels", "ops/shapes")]
+    assert not [family for family in FAMILIES for package in packages if not (package / f"{family}.py").is_file()]
+
+
+def test_no_folder_is_over_the_limit() -> None:
+    """No package has more than 50 modules."""
+    counts = Counter(path.parent for path in SOURCES)
+    assert not [_shown(folder) for folder, count in counts.items() if count > MOST_FILES]

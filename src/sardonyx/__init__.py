@@ -18,14 +18,14 @@ from sardonyx.errors import (
     SardonyxError,
 )
 from sardonyx.provider import Compatibility as OrtCompiledModelCompatibility
-from sardonyx.session.compatibility import (
+from sardonyx.session.context.compatibility import (
     get_compatibility_info_from_model,
     get_compatibility_info_from_model_bytes,
     get_model_compatibility_for_ep_devices,
 )
-from sardonyx.session.context_data import OrtEpContextData, OrtEpContextDataBuffer, OrtExternalInitializerInfo
+from sardonyx.session.context.data import OrtEpContextData, OrtEpContextDataBuffer, OrtExternalInitializerInfo
+from sardonyx.session.context.model_compiler import ModelCompiler, OrtCompileApiFlags
 from sardonyx.session.inference_session import InferenceSession
-from sardonyx.session.model_compiler import ModelCompiler, OrtCompileApiFlags
 from sardonyx.session.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 from sardonyx.session.providers import get_all_providers, get_available_providers
 from sardonyx.session.seeds import set_seed

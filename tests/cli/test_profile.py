@@ -10,7 +10,8 @@ import pytest
 from click.testing import Result
 
 from sardonyx.partition.profile import load_profile
-from sardonyx.session import placement_profile, placement_samples
+from sardonyx.session.placement import profile as placement_profile
+from sardonyx.session.placement import samples as placement_samples
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import pytest
 from support.kernels import call
 
-from sardonyx.codegen.jit import Engine
-from sardonyx.codegen.module import Module
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, available_levels, host_target
 from sardonyx.dtypes import Array
 

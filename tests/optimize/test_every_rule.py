@@ -19,7 +19,7 @@ from sardonyx.ir import Model
 from sardonyx.optimize.contract import Context, Level
 from sardonyx.optimize.edit import clone_graph
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
-from sardonyx.optimize.pipeline import JOINS, RULES
+from sardonyx.optimize.pipeline import LATE_FUSIONS, RULES
 from sardonyx.optimize.report import Report
 from sardonyx.optimize.rewrite import RuleSet, rewrite
 from sardonyx.optimize.rule import Rule
@@ -28,7 +28,7 @@ from sardonyx.optimize.soundness import check_sound
 from sardonyx.optimize.watch import Watch, run_both
 from sardonyx.providers.reference.whole import run_model
 
-ALL = [rule for level in (RULES, JOINS) for rules in level.values() for rule in rules]
+ALL = [rule for level in (RULES, LATE_FUSIONS) for rules in level.values() for rule in rules]
 DRAWN = 60
 OPSETS = "21, com.microsoft 1, ai.onnx.ml 4"
 VARIED = 12

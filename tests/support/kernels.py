@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sardonyx.codegen.jit import Engine
+from sardonyx.codegen.run.jit import Engine
 from sardonyx.dtypes import Array
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

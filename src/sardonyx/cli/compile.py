@@ -16,7 +16,7 @@ from sardonyx.cli.console import (
     provider_option,
     readable_errors,
 )
-from sardonyx.session.model_compiler import ModelCompiler
+from sardonyx.session.context.model_compiler import ModelCompiler
 from sardonyx.session.options import SessionOptions
 
 __all__ = ["compile_ahead"]

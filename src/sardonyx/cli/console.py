@@ -16,7 +16,7 @@ from rich.table import Table
 
 from sardonyx.errors import SardonyxError
 from sardonyx.session.inference_session import InferenceSession
-from sardonyx.session.memory_limits import LIMITS_ENTRY
+from sardonyx.session.memory.limits import LIMITS_ENTRY
 from sardonyx.session.options import SessionOptions
 from sardonyx.trace import Event, observe
 

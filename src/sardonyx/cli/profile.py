@@ -22,7 +22,7 @@ from sardonyx.cli.feeds import input_options, make_feed
 from sardonyx.partition.measured import MEASURED, is_worth_it
 from sardonyx.partition.profile import Profile, save_profile
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.placement_profile import profile_placement
+from sardonyx.session.placement.profile import profile_placement
 from sardonyx.session.providers import make_providers, requested
 
 

@@ -41,8 +41,8 @@ def where(operator: str, as_json: bool) -> None:
 def locate(operator: str) -> list[tuple[str, str]]:
     """(what, file:line) for everything that names `operator`; empty where nothing does."""
     rows = [*_schema(operator), *_functions(operator), *_mentions(operator)]
-    test = f"test_{family_of(operator)}.py"
-    return [*rows, ("tests", f"tests/**/{test}")] if rows and family_of(operator) else rows
+    family = Path(family_of(operator) or "")
+    return [*rows, ("tests", f"tests/**/{family.with_name(f'test_{family.name}.py')}")] if rows and family.name else rows
 
 
 def _schema(operator: str) -> Iterator[tuple[str, str]]:

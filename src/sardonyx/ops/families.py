@@ -47,23 +47,23 @@ FAMILIES: dict[str, str] = {
     "ml_feature": "ArrayFeatureExtractor Binarizer CastMap CategoryMapper DictVectorizer FeatureVectorizer Imputer LabelEncoder "
     "Normalizer OneHotEncoder Scaler ZipMap",
     "training": "Adagrad Adam Gradient Momentum",
-    "contrib_array": "CDist DynamicTimeWarping ExpandDims Inverse NGramRepeatBlock NhwcMaxPool UnfoldTensor",
-    "contrib_attention": "DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention GroupQueryAttention MRotaryEmbedding "
+    "contrib/array": "CDist DynamicTimeWarping ExpandDims Inverse NGramRepeatBlock NhwcMaxPool UnfoldTensor",
+    "contrib/attention": "DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention GroupQueryAttention MRotaryEmbedding "
     "MultiHeadAttention PagedAttention QAttention SparseAttention",
-    "contrib_elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu GatedAdd LinearAttentionGate QuickGelu ScaledSiLU",
-    "contrib_generation": "BeamSearch GreedySearch Sampling WhisperBeamSearch",
-    "contrib_matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul FusedMatMulActivation "
+    "contrib/elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu GatedAdd LinearAttentionGate QuickGelu ScaledSiLU",
+    "contrib/generation": "BeamSearch GreedySearch Sampling WhisperBeamSearch",
+    "contrib/matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul FusedMatMulActivation "
     "MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger16 "
     "MatMulIntegerToFloat MatMulNBits TransposeMatMul",
-    "contrib_moe": "MoE QMoE",
-    "contrib_normalize": "BiasSoftmax BranchwiseRMSNorm EmbedLayerNormalization GatedRMSNorm QEmbedLayerNormalization "
+    "contrib/moe": "MoE QMoE",
+    "contrib/normalize": "BiasSoftmax BranchwiseRMSNorm EmbedLayerNormalization GatedRMSNorm QEmbedLayerNormalization "
     "SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization",
-    "contrib_projection": "MatMulNBitsMlp MatMulNBitsQkv",
-    "contrib_qlinear": "QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul "
+    "contrib/projection": "MatMulNBitsMlp MatMulNBitsQkv",
+    "contrib/qlinear": "QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul "
     "QLinearSigmoid QLinearSoftmax QLinearWhere",
-    "contrib_quantize": "GatherBlockQuantized",
-    "contrib_rnn": "DynamicQuantizeLSTM",
-    "contrib_string": "Tokenizer",
+    "contrib/quantize": "GatherBlockQuantized",
+    "contrib/rnn": "DynamicQuantizeLSTM",
+    "contrib/string": "Tokenizer",
 }
 """Family -> the operators in it, of all domains, separated by blanks.
 

@@ -4,7 +4,7 @@
     print(report)                                       which pass and which rule changed what, and how long it took
 
 The passes of a level, its rules and the clean-up are repeated until none changes anything, `ROUNDS` times at most; what a higher
-level changes goes through BASIC again. At the end come the rules of `JOINS` and the passes of `LAST`, once.
+level changes goes through BASIC again. At the end come the rules of `LATE_FUSIONS` and the passes of `LAST`, once.
 """
 
 from __future__ import annotations
@@ -42,122 +42,11 @@ from sardonyx.optimize.passes.store_weights_as_uint8 import STORE_WEIGHTS_AS_UIN
 from sardonyx.optimize.passes.write_older import WRITE_OLDER
 from sardonyx.optimize.report import Report
 from sardonyx.optimize.rule import Rule
-from sardonyx.optimize.rules.approximate_gelu import APPROXIMATE_GELU
-from sardonyx.optimize.rules.decompose_stft import DECOMPOSE_STFT
-from sardonyx.optimize.rules.defer_scales import DEFER_SCALES
-from sardonyx.optimize.rules.drop_clip_before_quantization import DROP_CLIP_BEFORE_QUANTIZATION, DROP_RELU_BEFORE_QUANTIZATION
-from sardonyx.optimize.rules.drop_dequantization_before_argmax import DROP_DEQUANTIZATION_BEFORE_ARGMAX
-from sardonyx.optimize.rules.drop_expand import DROP_EXPAND
-from sardonyx.optimize.rules.drop_ones import DROP_ONES_AFTER_RESHAPE, DROP_ONES_BEFORE_RESHAPE
-from sardonyx.optimize.rules.drop_quantization_pairs import DROP_QUANTIZATION_PAIRS
-from sardonyx.optimize.rules.drop_slice_of_concat import DROP_SLICE_OF_CONCAT
-from sardonyx.optimize.rules.expand_attention import EXPAND_ATTENTION
-from sardonyx.optimize.rules.expand_bias_softmax import EXPAND_BIAS_SOFTMAX
-from sardonyx.optimize.rules.expand_dynamic_quantization import EXPAND_DYNAMIC_QUANTIZATION
-from sardonyx.optimize.rules.expand_einsum import EXPAND_EINSUM
-from sardonyx.optimize.rules.expand_embedding import EXPAND_EMBEDDING, EXPAND_EMBEDDING_MASK
-from sardonyx.optimize.rules.expand_fused_products import EXPAND_FUSED_PRODUCTS
-from sardonyx.optimize.rules.expand_gelus import EXPAND_GELUS
-from sardonyx.optimize.rules.expand_multi_head_attention import EXPAND_MULTI_HEAD_ATTENTION, EXPAND_MULTI_HEAD_ATTENTION_CACHE
-from sardonyx.optimize.rules.expand_nbits_projections import (
-    EXPAND_NBITS_MLP,
-    EXPAND_NBITS_MLP_SUM,
-    EXPAND_NBITS_QKV,
-    EXPAND_NBITS_QKV_SUM,
-)
-from sardonyx.optimize.rules.expand_quantized import EXPAND_QUANTIZED
-from sardonyx.optimize.rules.expand_rotary_embedding import EXPAND_ROTARY_EMBEDDING
-from sardonyx.optimize.rules.expand_skip_normalization import (
-    EXPAND_SKIP_LAYER_NORM_SUM,
-    EXPAND_SKIP_NORMALIZATION,
-    EXPAND_SKIP_RMS_NORM_SUM,
-)
-from sardonyx.optimize.rules.fuse_attention import FUSE_ATTENTION
-from sardonyx.optimize.rules.fuse_attention_cache import FUSE_ATTENTION_CACHE
-from sardonyx.optimize.rules.fuse_attention_groups import FUSE_ATTENTION_GROUPS
-from sardonyx.optimize.rules.fuse_attention_projections import FUSE_ATTENTION_PROJECTIONS
-from sardonyx.optimize.rules.fuse_attention_scale import FUSE_ATTENTION_SCALE, FUSE_ATTENTION_SCALE_CACHE
-from sardonyx.optimize.rules.fuse_bias_gelu import FUSE_BIAS_GELU
-from sardonyx.optimize.rules.fuse_bias_softmax import FUSE_BIAS_SOFTMAX
-from sardonyx.optimize.rules.fuse_conv_activation import FUSE_CONV_ACTIVATION
-from sardonyx.optimize.rules.fuse_conv_add import FUSE_CONV_ADD
-from sardonyx.optimize.rules.fuse_conv_batchnorm import FUSE_CONV_BATCHNORM
-from sardonyx.optimize.rules.fuse_conv_multiply import FUSE_CONV_MULTIPLY
-from sardonyx.optimize.rules.fuse_conv_sum import FUSE_CONV_SUM
-from sardonyx.optimize.rules.fuse_divide_multiply import FUSE_DIVIDE_MULTIPLY
-from sardonyx.optimize.rules.fuse_dynamic_quantize_matmul import FUSE_DYNAMIC_QUANTIZE_MATMUL
-from sardonyx.optimize.rules.fuse_embedding import FUSE_EMBEDDING
-from sardonyx.optimize.rules.fuse_gather_range import FUSE_GATHER_RANGE
-from sardonyx.optimize.rules.fuse_gelu import FUSE_GELU, FUSE_GELU_TANH
-from sardonyx.optimize.rules.fuse_gemm_activation import FUSE_GEMM_ACTIVATION
-from sardonyx.optimize.rules.fuse_gemm_transpose import FUSE_GEMM_TRANSPOSE
-from sardonyx.optimize.rules.fuse_group_norm import FUSE_GROUP_NORM, FUSE_GROUP_NORM_BIAS, FUSE_GROUP_NORM_SCALE
-from sardonyx.optimize.rules.fuse_hard_swish import FUSE_HARD_SWISH
-from sardonyx.optimize.rules.fuse_label_encoders import FUSE_LABEL_ENCODERS
-from sardonyx.optimize.rules.fuse_layer_norm import (
-    FUSE_LAYER_NORM,
-    FUSE_LAYER_NORM_AFFINE,
-    FUSE_LAYER_NORM_BIAS,
-    FUSE_LAYER_NORM_SCALE,
-    FUSE_LAYER_NORM_UNSCALED,
-)
-from sardonyx.optimize.rules.fuse_layer_norm_statistics import FUSE_LAYER_NORM_STATISTICS
-from sardonyx.optimize.rules.fuse_matmul_activation import FUSE_MATMUL_ACTIVATION
-from sardonyx.optimize.rules.fuse_matmul_add import FUSE_MATMUL_ADD
-from sardonyx.optimize.rules.fuse_matmul_batchnorm import FUSE_MATMUL_BATCHNORM
-from sardonyx.optimize.rules.fuse_matmul_integer import FUSE_MATMUL_INTEGER, FUSE_MATMUL_INTEGER_BIAS
-from sardonyx.optimize.rules.fuse_matmul_multiply import FOLD_GEMM_SCALES, FUSE_MATMUL_MULTIPLY
-from sardonyx.optimize.rules.fuse_matmul_transpose import FUSE_MATMUL_SCALE, FUSE_MATMUL_TRANSPOSE
-from sardonyx.optimize.rules.fuse_mish import FUSE_MISH
-from sardonyx.optimize.rules.fuse_nbits_bias import FUSE_NBITS_BIAS
-from sardonyx.optimize.rules.fuse_nbits_matmul import FUSE_NBITS_MATMUL
-from sardonyx.optimize.rules.fuse_pad import FUSE_PAD
-from sardonyx.optimize.rules.fuse_parallel_convs import FUSE_PARALLEL_CONVS, FUSE_PARALLEL_NORMALIZATION
-from sardonyx.optimize.rules.fuse_partial_rotary_embedding import FUSE_PARTIAL_ROTARY_EMBEDDING
-from sardonyx.optimize.rules.fuse_pool_flatten import FUSE_POOL_FLATTEN
-from sardonyx.optimize.rules.fuse_quantized_concat import FUSE_QUANTIZED_CONCAT
-from sardonyx.optimize.rules.fuse_quantized_conv import FUSE_QUANTIZED_CONV
-from sardonyx.optimize.rules.fuse_quantized_elementwise import FUSE_QUANTIZED_BINARY, FUSE_QUANTIZED_UNARY
-from sardonyx.optimize.rules.fuse_quantized_gemm import FUSE_QUANTIZED_GEMM, FUSE_QUANTIZED_GEMM_TO_FLOAT
-from sardonyx.optimize.rules.fuse_quantized_matmul import FUSE_QUANTIZED_MATMUL, FUSE_QUANTIZED_MATMUL_TO_FLOAT
-from sardonyx.optimize.rules.fuse_quantized_where import FUSE_QUANTIZED_WHERE, QUANTIZE_WHERE_SCALAR
-from sardonyx.optimize.rules.fuse_relu_clip import FUSE_RELU_CLIP
-from sardonyx.optimize.rules.fuse_rms_norm import FUSE_RMS_NORM, FUSE_RMS_NORM_UNSCALED
-from sardonyx.optimize.rules.fuse_rotary_embedding import FUSE_ROTARY_EMBEDDING, FUSE_ROTARY_PAIRS
-from sardonyx.optimize.rules.fuse_select import FUSE_SELECT
-from sardonyx.optimize.rules.fuse_skip_normalization import (
-    FUSE_SKIP_NORMALIZATION,
-    FUSE_SKIP_NORMALIZATION_BIASED_SUM,
-    FUSE_SKIP_NORMALIZATION_SUM,
-)
-from sardonyx.optimize.rules.fuse_space_to_depth import FUSE_CONV_GATHER, FUSE_SPACE_TO_DEPTH
-from sardonyx.optimize.rules.fuse_swish import FUSE_SWISH
-from sardonyx.optimize.rules.gather_before_dequantization import GATHER_BEFORE_DEQUANTIZATION
-from sardonyx.optimize.rules.merge_casts import MERGE_CASTS
-from sardonyx.optimize.rules.merge_quantizations import MERGE_QUANTIZATIONS
-from sardonyx.optimize.rules.merge_reshapes import MERGE_RESHAPES
-from sardonyx.optimize.rules.merge_slices import MERGE_SLICES
-from sardonyx.optimize.rules.merge_squeezes import MERGE_SQUEEZES
-from sardonyx.optimize.rules.merge_transposes import MERGE_TRANSPOSES
-from sardonyx.optimize.rules.merge_unsqueezes import MERGE_UNSQUEEZES
-from sardonyx.optimize.rules.move_unsqueeze import MOVE_UNSQUEEZE
-from sardonyx.optimize.rules.pack_attention_heads import PACK_ATTENTION_HEADS
-from sardonyx.optimize.rules.pack_transposed_heads import PACK_TRANSPOSED_HEADS, PACK_TRANSPOSED_HEADS_CACHE
-from sardonyx.optimize.rules.pool_before_quantization import DEQUANTIZE_BEFORE_POOL, POOL_BEFORE_QUANTIZATION
-from sardonyx.optimize.rules.propagate_quantization import PROPAGATE_DEQUANTIZATION, PROPAGATE_QUANTIZATION
-from sardonyx.optimize.rules.quantize_as_uint8 import QUANTIZE_AS_UINT8
-from sardonyx.optimize.rules.quantize_weights import QUANTIZE_BIAS, QUANTIZE_WEIGHTS
-from sardonyx.optimize.rules.shorten_cast_chains import SHORTEN_CAST_CHAINS
-from sardonyx.optimize.rules.skip_before_shape import SKIP_BEFORE_SHAPE, SKIP_TRANSPOSE_BEFORE_SHAPE
-from sardonyx.optimize.rules.skip_requantization import SKIP_REQUANTIZATION, SKIP_REQUANTIZATION_OF_MOVES
-from sardonyx.optimize.rules.skip_reshapes_around_matmul import SKIP_RESHAPES_AROUND_MATMUL
-from sardonyx.optimize.rules.skip_reshapes_around_transpose import SKIP_RESHAPES_AROUND_TRANSPOSE
-from sardonyx.optimize.rules.swap_where_branches import SWAP_WHERE_BRANCHES
-from sardonyx.optimize.rules.turn_vector_product import TURN_VECTOR_PRODUCT
+from sardonyx.optimize.rules import activation, attention, conv, elementwise, matmul, movement, normalize, quantize
 from sardonyx.optimize.watch import Watch
 from sardonyx.trace import span
 
-__all__ = ["ALWAYS", "CLEAN_UP", "JOINS", "LAST", "PASSES", "ROUNDS", "RULES", "known_names", "optimize"]
+__all__ = ["ALWAYS", "CLEAN_UP", "LAST", "LATE_FUSIONS", "PASSES", "ROUNDS", "RULES", "known_names", "optimize"]
 
 ROUNDS = 10
 """How often the passes of one level are repeated at most."""
@@ -183,145 +72,38 @@ CLEAN_UP: tuple[Pass, ...] = (ELIMINATE_DEAD_NODES,)
 
 RULES: dict[Level, tuple[Rule, ...]] = {
     Level.BASIC: (
-        EXPAND_ATTENTION,
-        EXPAND_BIAS_SOFTMAX,
-        EXPAND_EMBEDDING,
-        EXPAND_EMBEDDING_MASK,
-        EXPAND_FUSED_PRODUCTS,
-        EXPAND_EINSUM,
-        EXPAND_GELUS,
-        EXPAND_MULTI_HEAD_ATTENTION,
-        EXPAND_MULTI_HEAD_ATTENTION_CACHE,
-        EXPAND_ROTARY_EMBEDDING,
-        EXPAND_NBITS_MLP,
-        EXPAND_NBITS_MLP_SUM,
-        EXPAND_NBITS_QKV,
-        EXPAND_NBITS_QKV_SUM,
-        EXPAND_SKIP_NORMALIZATION,
-        EXPAND_SKIP_LAYER_NORM_SUM,
-        EXPAND_SKIP_RMS_NORM_SUM,
-        FUSE_CONV_BATCHNORM,
-        FUSE_CONV_MULTIPLY,
-        FUSE_CONV_ADD,
-        FUSE_PARALLEL_CONVS,
-        FUSE_PARALLEL_NORMALIZATION,
-        FUSE_MATMUL_BATCHNORM,
-        FUSE_MATMUL_MULTIPLY,
-        FUSE_MATMUL_ADD,
-        SKIP_RESHAPES_AROUND_MATMUL,
-        FOLD_GEMM_SCALES,
-        FUSE_DIVIDE_MULTIPLY,
-        FUSE_PAD,
-        FUSE_RELU_CLIP,
-        FUSE_GEMM_TRANSPOSE,
-        MERGE_TRANSPOSES,
-        SKIP_RESHAPES_AROUND_TRANSPOSE,
-        MERGE_RESHAPES,
-        DROP_ONES_BEFORE_RESHAPE,
-        DROP_ONES_AFTER_RESHAPE,
-        MERGE_SLICES,
-        DROP_EXPAND,
-        DROP_SLICE_OF_CONCAT,
-        FUSE_GATHER_RANGE,
-        FUSE_SPACE_TO_DEPTH,
-        FUSE_CONV_GATHER,
-        MERGE_SQUEEZES,
-        MERGE_UNSQUEEZES,
-        MOVE_UNSQUEEZE,
-        MERGE_CASTS,
-        FUSE_SELECT,
-        SWAP_WHERE_BRANCHES,
-        SKIP_BEFORE_SHAPE,
-        SKIP_TRANSPOSE_BEFORE_SHAPE,
-        SHORTEN_CAST_CHAINS,
-        FUSE_LABEL_ENCODERS,
-        MERGE_QUANTIZATIONS,
-        QUANTIZE_AS_UINT8,
-        FUSE_MATMUL_INTEGER,
-        FUSE_MATMUL_INTEGER_BIAS,
-        EXPAND_QUANTIZED,
-        EXPAND_DYNAMIC_QUANTIZATION,
-        DEFER_SCALES,
-        GATHER_BEFORE_DEQUANTIZATION,
-        POOL_BEFORE_QUANTIZATION,
-        DEQUANTIZE_BEFORE_POOL,
-        FUSE_NBITS_MATMUL,
+        *attention.DECOMPOSITIONS,
+        *normalize.DECOMPOSITIONS,
+        *matmul.DECOMPOSITIONS,
+        *activation.DECOMPOSITIONS,
+        *quantize.DECOMPOSITIONS,
+        *conv.BASIC,
+        *matmul.BASIC,
+        *activation.BASIC,
+        *elementwise.BASIC,
+        *movement.BASIC,
+        *quantize.BASIC,
     ),
     Level.EXTENDED: (
-        FUSE_LAYER_NORM,
-        FUSE_LAYER_NORM_AFFINE,
-        FUSE_LAYER_NORM_STATISTICS,
-        FUSE_LAYER_NORM_SCALE,
-        FUSE_LAYER_NORM_BIAS,
-        FUSE_LAYER_NORM_UNSCALED,
-        FUSE_RMS_NORM,
-        FUSE_RMS_NORM_UNSCALED,
-        FUSE_GROUP_NORM,
-        FUSE_GROUP_NORM_SCALE,
-        FUSE_GROUP_NORM_BIAS,
-        FUSE_GELU,
-        FUSE_GELU_TANH,
-        APPROXIMATE_GELU,
-        DECOMPOSE_STFT,
-        FUSE_SWISH,
-        FUSE_HARD_SWISH,
-        FUSE_MISH,
-        FUSE_ATTENTION,
-        PACK_ATTENTION_HEADS,
-        FUSE_ATTENTION_GROUPS,
-        FUSE_ATTENTION_CACHE,
-        FUSE_ROTARY_EMBEDDING,
-        FUSE_ROTARY_PAIRS,
-        FUSE_PARTIAL_ROTARY_EMBEDDING,
-        PACK_TRANSPOSED_HEADS,
-        PACK_TRANSPOSED_HEADS_CACHE,
-        FUSE_ATTENTION_SCALE,
-        FUSE_ATTENTION_SCALE_CACHE,
-        DROP_CLIP_BEFORE_QUANTIZATION,
-        DROP_RELU_BEFORE_QUANTIZATION,
-        DROP_DEQUANTIZATION_BEFORE_ARGMAX,
-        DROP_QUANTIZATION_PAIRS,
-        SKIP_REQUANTIZATION,
-        SKIP_REQUANTIZATION_OF_MOVES,
-        FUSE_QUANTIZED_CONV,
-        FUSE_QUANTIZED_MATMUL,
-        FUSE_QUANTIZED_MATMUL_TO_FLOAT,
-        FUSE_QUANTIZED_GEMM,
-        FUSE_QUANTIZED_GEMM_TO_FLOAT,
-        FUSE_QUANTIZED_BINARY,
-        FUSE_QUANTIZED_UNARY,
-        FUSE_QUANTIZED_CONCAT,
-        FUSE_QUANTIZED_WHERE,
-        FUSE_DYNAMIC_QUANTIZE_MATMUL,
-        FUSE_NBITS_BIAS,
-        QUANTIZE_WEIGHTS,
-        QUANTIZE_BIAS,
-        QUANTIZE_WHERE_SCALAR,
-        PROPAGATE_DEQUANTIZATION,
-        PROPAGATE_QUANTIZATION,
+        *normalize.EXTENDED,
+        *activation.EXTENDED,
+        *conv.EXTENDED,
+        *attention.EXTENDED,
+        *quantize.EXTENDED,
     ),
     Level.LAYOUT: (),
 }
 """The rules that each level adds, in the order in which they are tried at one node."""
 
-JOINS: dict[Level, tuple[Rule, ...]] = {
+LATE_FUSIONS: dict[Level, tuple[Rule, ...]] = {
     Level.EXTENDED: (
-        FUSE_CONV_ACTIVATION,
-        FUSE_GEMM_ACTIVATION,
-        TURN_VECTOR_PRODUCT,
-        FUSE_MATMUL_TRANSPOSE,
-        FUSE_MATMUL_SCALE,
-        FUSE_MATMUL_ACTIVATION,
-        FUSE_ATTENTION_PROJECTIONS,
-        FUSE_BIAS_GELU,
-        FUSE_BIAS_SOFTMAX,
-        FUSE_POOL_FLATTEN,
-        FUSE_EMBEDDING,
-        FUSE_SKIP_NORMALIZATION,
-        FUSE_SKIP_NORMALIZATION_BIASED_SUM,
-        FUSE_SKIP_NORMALIZATION_SUM,
+        *conv.LATE_FUSIONS,
+        *matmul.LATE_FUSIONS,
+        *attention.LATE_FUSIONS,
+        *activation.LATE_FUSIONS,
+        *normalize.LATE_FUSIONS,
     ),
-    Level.LAYOUT: (FUSE_CONV_SUM,),
+    Level.LAYOUT: conv.LATE_LAYOUT_FUSIONS,
 }
 """Rules that make one operator of what the other rules keep apart, and would take apart again: applied once all else is done."""
 
@@ -329,13 +111,13 @@ LAST: dict[Level, tuple[Pass, ...]] = {
     Level.BASIC: (COPY_DEQUANTIZATION,),
     Level.EXTENDED: (FUSE_QUERY_ROTATION, FUSE_QUERY_NORM, FUSE_NBITS_MLP, FUSE_NBITS_QKV, PACK_QUERY_PROJECTIONS),
 }
-"""Passes that others would undo, by the level from which on they run: after the rules of `JOINS`."""
+"""Passes that others would undo, by the level from which on they run: after the rules of `LATE_FUSIONS`."""
 
 
 def known_names() -> list[str]:
     """The names of all passes and rules that may be disabled, sorted."""
     passes = [item.name for items in (*PASSES.values(), CLEAN_UP, *LAST.values(), [WRITE_OLDER]) for item in items]
-    rules = [rule.name for levels in (RULES, JOINS) for level in levels.values() for rule in level]
+    rules = [rule.name for levels in (RULES, LATE_FUSIONS) for level in levels.values() for rule in level]
     return sorted([*passes, *rules, OverrideDimensions.name])
 
 
@@ -469,7 +251,7 @@ class _Choice:
 
     def last_stage(self, level: Level) -> list[Pass]:
         """The rules that join what others keep apart, the clean-up, the last passes, and for a file older names."""
-        rules = [rule for least, joins in JOINS.items() if level >= least for rule in joins]
+        rules = [rule for least, joins in LATE_FUSIONS.items() if level >= least for rule in joins]
         chosen = [rule for rule in rules if rule.name not in self.watch.disabled]
         last = [item for least, passes in LAST.items() if level >= least for item in passes]
         last += [WRITE_OLDER] if self.keep_opset else []

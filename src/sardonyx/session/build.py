@@ -38,18 +38,18 @@ from sardonyx.provider import HOST, Body, PrefersOperators, Program, Provider
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.plan import CopyStep, make_plan
 from sardonyx.runtime.run_step import copy
-from sardonyx.session.compatibility import check_compatibility
-from sardonyx.session.context_load import ContextLoader, refuse_to_compile
-from sardonyx.session.context_model import ContextWriter, context_writer
+from sardonyx.session.context.compatibility import check_compatibility
+from sardonyx.session.context.load import ContextLoader, refuse_to_compile
+from sardonyx.session.context.model import ContextWriter, context_writer
 from sardonyx.session.execution import executor_for, executor_name
 from sardonyx.session.function_bodies import KEEP_ENTRY, expand, keep_claimed_calls
 from sardonyx.session.layout_steps import layout_watch
-from sardonyx.session.memory_limits import COLLECT_ENTRY, accountant_for, beside
-from sardonyx.session.memory_stats import MemoryRecorder
-from sardonyx.session.node_streams import split_streams
+from sardonyx.session.memory.limits import COLLECT_ENTRY, accountant_for, beside
+from sardonyx.session.memory.stats import MemoryRecorder
 from sardonyx.session.optimization import Settings, fix_dimensions, load_model, optimize_model, read_settings, save_optimized
 from sardonyx.session.options import SessionOptions, config_flag
-from sardonyx.session.placement_options import read_placement
+from sardonyx.session.placement.node_streams import split_streams
+from sardonyx.session.placement.options import read_placement
 from sardonyx.session.providers import check_program, check_provider
 from sardonyx.session.values import NodeArg, node_arg
 from sardonyx.session.variant import Variant, without_files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sardonyx import config
-from sardonyx.codegen.processors import available_processors
+from sardonyx.codegen.run.processors import available_processors
 from sardonyx.errors import InvalidArgument
 from sardonyx.runtime.executor import EXECUTORS, Executor, make_executor
 from sardonyx.runtime.plan import Plan, ProgramStep

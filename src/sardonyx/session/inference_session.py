@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sardonyx.optimize.report import Report
     from sardonyx.partition.explain import Placement
     from sardonyx.runtime.executor import Executor
-    from sardonyx.session.assignment_info import OrtEpAssignedSubgraph
+    from sardonyx.session.placement.assignment_info import OrtEpAssignedSubgraph
 
 __all__ = ["InferenceSession"]
 
@@ -66,9 +66,9 @@ class InferenceSession:
         # half of the package: `import sardonyx` stays fast without it
         from sardonyx.optimize.names import own_names
         from sardonyx.session.build import build, goes_on_without_providers, readable_twice
-        from sardonyx.session.cpu_fallback import check_named, check_placed
         from sardonyx.session.execution import thread_count
-        from sardonyx.session.placement_options import ask_in_order, read_placement
+        from sardonyx.session.placement.cpu_fallback import check_named, check_placed
+        from sardonyx.session.placement.options import ask_in_order, read_placement
 
         for name in unknown:
             if name not in ("enable_fallback", "read_config_from_model"):
@@ -243,7 +243,7 @@ class InferenceSession:
 
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
         """The partitions with their providers and nodes; the config entry session.record_ep_graph_assignment_info must be "1"."""
-        from sardonyx.session.assignment_info import assignment_info  # only who asks needs it
+        from sardonyx.session.placement.assignment_info import assignment_info  # only who asks needs it
 
         return assignment_info(self._placements, self._options.session_config_entries)
 

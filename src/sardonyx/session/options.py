@@ -9,7 +9,7 @@ from typing import Any
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.session.context_data import ContextOutput, ReadData
+from sardonyx.session.context.data import ContextOutput, ReadData
 
 __all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions", "config_flag"]
 

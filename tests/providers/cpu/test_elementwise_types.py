@@ -11,8 +11,8 @@ import pytest
 from support.cpu_run import LEVELS, cpu_session, declined, reference
 from support.models import graph
 
-from sardonyx.codegen.expr import argument
-from sardonyx.codegen.types import F32, I32, I64
+from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.emit.types import F32, I32, I64
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ops.schema_table import table
 from sardonyx.providers.cpu.expressions import expression

@@ -3,8 +3,8 @@
 import pytest
 from support.models import graph
 
-from sardonyx.codegen.expr import argument, number
-from sardonyx.codegen.types import BF16, BOOL, F32, I64
+from sardonyx.codegen.emit.expr import argument, number
+from sardonyx.codegen.emit.types import BF16, BOOL, F32, I64
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.providers.cpu.expressions import (

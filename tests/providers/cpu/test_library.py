@@ -12,11 +12,11 @@ import pytest
 from support.models import model
 
 from sardonyx import InferenceSession
-from sardonyx.codegen.elementwise import Access, write_map
-from sardonyx.codegen.expr import argument
-from sardonyx.codegen.module import Module
+from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.kernels.elementwise import Access, write_map
 from sardonyx.codegen.target import host_target
-from sardonyx.codegen.types import F32
 from sardonyx.disk_cache import shared_cache
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import Graph

@@ -5,9 +5,9 @@ import pytest
 from support.models import graph
 
 import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
-from sardonyx.codegen.expr import Expr, argument, number
+from sardonyx.codegen.emit.expr import Expr, argument, number
+from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.target import host_target
-from sardonyx.codegen.types import F32, I64
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Graph, Tensor, Value
 from sardonyx.providers.cpu.fuse import Group

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from support.cpu_run import LEVELS
 
-from sardonyx.codegen.driver import Buffer as Place
-from sardonyx.codegen.driver import Step, StepTable
+from sardonyx.codegen.emit.types import I8, I16, I32, I64
+from sardonyx.codegen.run.driver import Buffer as Place
+from sardonyx.codegen.run.driver import Step, StepTable
 from sardonyx.codegen.target import host_target
-from sardonyx.codegen.types import I8, I16, I32, I64
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim
 from sardonyx.ir.shape import symbol

@@ -13,7 +13,7 @@ from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import RANDOM, Names, overridable_values, take_over
-from sardonyx.optimize.passes.inline_branch import inline_branch
+from sardonyx.optimize.helpers.inline_branch import inline_branch
 from sardonyx.trace import event
 
 __all__ = ["FOLD_CONSTANTS"]

@@ -6,7 +6,7 @@ from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import Names
-from sardonyx.optimize.passes.packed_projections import fuse, is_packed, normalization_before, packing
+from sardonyx.optimize.helpers.packed_projections import fuse, is_packed, normalization_before, packing
 from sardonyx.optimize.rule import Builder
 from sardonyx.optimize.terms import attribute_value
 

@@ -9,8 +9,8 @@ from sardonyx.ir import Attribute, Model, Node
 from sardonyx.ir.walk import all_nodes
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.edit import Names, inherit_metadata, remove_dead, take_over
-from sardonyx.optimize.passes.older_attention import AttentionWriter, can_write_attention
-from sardonyx.optimize.passes.older_rotary import RotaryWriter, can_write_rotary
+from sardonyx.optimize.helpers.older_attention import AttentionWriter, can_write_attention
+from sardonyx.optimize.helpers.older_rotary import RotaryWriter, can_write_rotary
 from sardonyx.optimize.rule import Builder
 
 __all__ = ["WRITE_OLDER", "WriteOlder", "has_older_name"]

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Sequence
 
-from sardonyx.codegen.driver import Driver
+from sardonyx.codegen.run.driver import Driver
 from sardonyx.disk_cache import Cache
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node, Value

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from sardonyx.codegen import llvm
-from sardonyx.codegen.driver import Driver
-from sardonyx.codegen.jit import Engine
+from sardonyx.codegen.run.driver import Driver
+from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, runnable_target
 from sardonyx.disk_cache import shared_cache
 from sardonyx.dtypes import Array, DataType

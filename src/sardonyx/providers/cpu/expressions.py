@@ -12,8 +12,8 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from sardonyx.codegen.expr import OPERATORS, Expr, argument, constant, number
-from sardonyx.codegen.types import BF16, BOOL, F16, F32, F64, Kind, Type, of_dtype
+from sardonyx.codegen.emit.expr import OPERATORS, Expr, argument, constant, number
+from sardonyx.codegen.emit.types import BF16, BOOL, F16, F32, F64, Kind, Type, of_dtype
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.providers.cpu.quantization import QUANTIZATION

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import sardonyx.codegen
-from sardonyx.codegen.driver import Driver
-from sardonyx.codegen.jit import Engine
+from sardonyx.codegen.run.driver import Driver
+from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache, shared_cache
 from sardonyx.providers.cpu.lowering import Write

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.codegen.expr import Expr, constant
-from sardonyx.codegen.module import Module
+from sardonyx.codegen.emit.expr import Expr, constant
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Dim, Node, Shape, Value

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.codegen import driver
-from sardonyx.codegen.driver import Driver, StepTable
-from sardonyx.codegen.jit import Engine
+from sardonyx.codegen.run import driver
+from sardonyx.codegen.run.driver import Driver, StepTable
+from sardonyx.codegen.run.jit import Engine
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument, SardonyxError, located

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
 from sardonyx import config
-from sardonyx.codegen.processors import available_processors
+from sardonyx.codegen.run.processors import available_processors
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sardonyx.codegen.expr import Expr, constant, select
-from sardonyx.codegen.types import F32, Kind, Type, of_dtype
+from sardonyx.codegen.emit.expr import Expr, constant, select
+from sardonyx.codegen.emit.types import F32, Kind, Type, of_dtype
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 

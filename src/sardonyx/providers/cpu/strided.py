@@ -16,11 +16,11 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from sardonyx.codegen.elementwise import Access, MapParams, write_map
-from sardonyx.codegen.expr import argument
-from sardonyx.codegen.module import Module
-from sardonyx.codegen.transpose import PlaneParams, write_deinterleave, write_interleave, write_transpose
-from sardonyx.codegen.types import I8, I16, I32, I64, Type
+from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import I8, I16, I32, I64, Type
+from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.kernels.transpose import PlaneParams, write_deinterleave, write_interleave, write_transpose
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Shape
 from sardonyx.providers.cpu.lowering import Lowering, Write

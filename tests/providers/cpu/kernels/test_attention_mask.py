@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from support.cpu_run import cpu_session, reference, steps_of
 
-from sardonyx.codegen.attention import Masking
-from sardonyx.codegen.gemm import tiling
+from sardonyx.codegen.kernels.attention import Masking
+from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sardonyx.codegen.lines import Along
+from sardonyx.codegen.kernels.lines import Along
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Shape, symbol
 from sardonyx.providers.cpu.kernels.lines import Lines, is_uniform

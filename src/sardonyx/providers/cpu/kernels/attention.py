@@ -13,8 +13,8 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from sardonyx.codegen.attention import AttentionParams, AttentionShape, max_tasks, scratch_elements, write_attention
-from sardonyx.codegen.gemm import tiling
+from sardonyx.codegen.kernels.attention import AttentionParams, AttentionShape, max_tasks, scratch_elements, write_attention
+from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value

@@ -12,12 +12,12 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from sardonyx.codegen.attention import Masking
-from sardonyx.codegen.elementwise import Access, MapParams, write_map
-from sardonyx.codegen.expr import argument, constant, select
-from sardonyx.codegen.gemm import tiling
-from sardonyx.codegen.pack import PackParams, write_pack
-from sardonyx.codegen.types import BOOL, F32
+from sardonyx.codegen.emit.expr import argument, constant, select
+from sardonyx.codegen.emit.types import BOOL, F32
+from sardonyx.codegen.kernels.attention import Masking
+from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.kernels.gemm import tiling
+from sardonyx.codegen.kernels.pack import PackParams, write_pack
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Shape, Value

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sardonyx.codegen.elementwise import write_map
-from sardonyx.codegen.expr import OPERATORS, Expr, argument, substitute
-from sardonyx.codegen.types import F32
+from sardonyx.codegen.emit.expr import OPERATORS, Expr, argument, substitute
+from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.kernels.elementwise import write_map
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.partition.layout import NHWC_DOMAIN

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sardonyx.codegen.fill import TASK_ELEMENTS, write_count, write_fill, write_store
-from sardonyx.codegen.types import BOOL
+from sardonyx.codegen.emit.types import BOOL
+from sardonyx.codegen.kernels.fill import TASK_ELEMENTS, write_count, write_fill, write_store
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 from sardonyx.ir.shape import product

@@ -14,11 +14,11 @@ from __future__ import annotations
 import dataclasses
 from math import prod
 
-from sardonyx.codegen.border import BorderParams, write_border
-from sardonyx.codegen.conv import CHAIN, pack_filters
-from sardonyx.codegen.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
-from sardonyx.codegen.gemm import GemmParams, tiling, write_gemm
-from sardonyx.codegen.window import WindowAxis
+from sardonyx.codegen.emit.window import WindowAxis
+from sardonyx.codegen.kernels.border import BorderParams, write_border
+from sardonyx.codegen.kernels.conv import CHAIN, pack_filters
+from sardonyx.codegen.kernels.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
+from sardonyx.codegen.kernels.gemm import GemmParams, tiling, write_gemm
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node
 from sardonyx.ir.shape import product

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from sardonyx.codegen.conv import ConvEpilogue
-from sardonyx.codegen.expr import Expr, argument, substitute
-from sardonyx.codegen.expr_llvm import write_expressions
-from sardonyx.codegen.module import Kernel
-from sardonyx.codegen.types import F32
-from sardonyx.codegen.values import Span
-from sardonyx.codegen.values import Value as Register
+from sardonyx.codegen.emit.expr import Expr, argument, substitute
+from sardonyx.codegen.emit.expr_llvm import write_expressions
+from sardonyx.codegen.emit.module import Kernel
+from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.values import Span
+from sardonyx.codegen.emit.values import Value as Register
+from sardonyx.codegen.kernels.conv import ConvEpilogue
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 from sardonyx.providers.cpu.fuse import Group

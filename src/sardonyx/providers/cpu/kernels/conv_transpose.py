@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sardonyx.codegen.window import WindowAxis
+from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node
 from sardonyx.partition.layout import NHWC_DOMAIN

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sardonyx.codegen.elementwise import Access, MapParams, write_map
-from sardonyx.codegen.expr import argument
+from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Expr, Node, Shape, Value
 from sardonyx.ir.shape import product

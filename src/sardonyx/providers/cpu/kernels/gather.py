@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sardonyx.codegen.gather import GatherElementsParams, GatherParams, write_gather, write_gather_elements
-from sardonyx.codegen.one_hot import write_one_hot
-from sardonyx.codegen.scatter import REDUCTIONS, write_scatter, write_scatter_elements
-from sardonyx.codegen.types import BOOL, Type
+from sardonyx.codegen.emit.types import BOOL, Type
+from sardonyx.codegen.kernels.gather import GatherElementsParams, GatherParams, write_gather, write_gather_elements
+from sardonyx.codegen.kernels.one_hot import write_one_hot
+from sardonyx.codegen.kernels.scatter import REDUCTIONS, write_scatter, write_scatter_elements
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Value
 from sardonyx.ir.shape import product

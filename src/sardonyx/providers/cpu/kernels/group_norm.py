@@ -6,11 +6,11 @@ x (N, spatial, C) ─ moments ─► mean, rest, squares (N, C) ─ groups ─�
 
 from __future__ import annotations
 
-from sardonyx.codegen.driver import float_word
-from sardonyx.codegen.expr import argument, substitute
-from sardonyx.codegen.lines import Along
-from sardonyx.codegen.normalize import write_group_terms, write_moments
-from sardonyx.codegen.types import F32
+from sardonyx.codegen.emit.expr import argument, substitute
+from sardonyx.codegen.emit.module import float_word
+from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.kernels.lines import Along
+from sardonyx.codegen.kernels.normalize import write_group_terms, write_moments
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Shape
 from sardonyx.partition.layout import NHWC_DOMAIN

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sardonyx.codegen.conv import ConvParams, conv_tiling, pack_filters, widths_for, write_conv
-from sardonyx.codegen.conv_narrow import MOST_COLUMNS, pack_narrow, write_narrow_conv
-from sardonyx.codegen.window import WindowAxis
+from sardonyx.codegen.emit.window import WindowAxis
+from sardonyx.codegen.kernels.conv import ConvParams, conv_tiling, pack_filters, widths_for, write_conv
+from sardonyx.codegen.kernels.conv_narrow import MOST_COLUMNS, pack_narrow, write_narrow_conv
 from sardonyx.dtypes import Array
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, place_epilogue

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from sardonyx.codegen.lines import Along, Beside, LineParams
-from sardonyx.codegen.types import Type
+from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.kernels.lines import Along, Beside, LineParams
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.providers.cpu.expressions import argument_of, scalar_of

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from sardonyx.codegen.expr import Expr, argument, substitute
-from sardonyx.codegen.expr_llvm import write_expressions
-from sardonyx.codegen.gemm import PARAMS_COUNT, Epilogue, GemmParams, pack_columns, tiling, write_gemm
-from sardonyx.codegen.module import Kernel
-from sardonyx.codegen.types import F32
-from sardonyx.codegen.values import Span
-from sardonyx.codegen.values import Value as Register
+from sardonyx.codegen.emit.expr import Expr, argument, substitute
+from sardonyx.codegen.emit.expr_llvm import write_expressions
+from sardonyx.codegen.emit.module import Kernel
+from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.values import Span
+from sardonyx.codegen.emit.values import Value as Register
+from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, Epilogue, GemmParams, pack_columns, tiling, write_gemm
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node, Shape, Value

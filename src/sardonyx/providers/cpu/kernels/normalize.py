@@ -15,11 +15,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from sardonyx.codegen.driver import float_word
-from sardonyx.codegen.expr import argument, substitute
-from sardonyx.codegen.lines import Along
-from sardonyx.codegen.normalize import Norm, write_normalize
-from sardonyx.codegen.types import F32
+from sardonyx.codegen.emit.expr import argument, substitute
+from sardonyx.codegen.emit.module import float_word
+from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.kernels.lines import Along
+from sardonyx.codegen.kernels.normalize import Norm, write_normalize
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.partition.layout import NHWC_DOMAIN

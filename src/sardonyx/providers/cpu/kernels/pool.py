@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sardonyx.codegen.pool import PoolParams, write_pool
+from sardonyx.codegen.kernels.pool import PoolParams, write_pool
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.partition.layout import NHWC_DOMAIN

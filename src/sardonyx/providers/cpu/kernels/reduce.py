@@ -13,11 +13,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sardonyx.codegen.driver import float_word
-from sardonyx.codegen.expr import argument
-from sardonyx.codegen.lines import Along, LineParams
-from sardonyx.codegen.reduce import write_cumulative, write_extreme, write_reduce
-from sardonyx.codegen.types import Type
+from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.emit.module import float_word
+from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.kernels.lines import Along, LineParams
+from sardonyx.codegen.kernels.reduce import write_cumulative, write_extreme, write_reduce
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from sardonyx.codegen.driver import float_word
-from sardonyx.codegen.resize import CUBIC, LINEAR, NEAREST, ResizeParams, TableWords, write_resize, write_table
-from sardonyx.codegen.types import F32, Type
+from sardonyx.codegen.emit.module import float_word
+from sardonyx.codegen.emit.types import F32, Type
+from sardonyx.codegen.kernels.resize import CUBIC, LINEAR, NEAREST, ResizeParams, TableWords, write_resize, write_table
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape

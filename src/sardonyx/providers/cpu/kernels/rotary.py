@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from sardonyx.codegen.elementwise import Access, MapParams, write_map
-from sardonyx.codegen.expr import argument
-from sardonyx.codegen.types import F32
+from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sardonyx.codegen.pad import MODES, PadDim, PadParams, write_pad
-from sardonyx.codegen.triangle import write_triangle
-from sardonyx.codegen.types import Type
+from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.kernels.pad import MODES, PadDim, PadParams, write_pad
+from sardonyx.codegen.kernels.triangle import write_triangle
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value

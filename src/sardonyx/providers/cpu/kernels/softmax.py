@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sardonyx.codegen.expr import argument
-from sardonyx.codegen.lines import Along
-from sardonyx.codegen.softmax import write_softmax
-from sardonyx.codegen.types import F32
+from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.kernels.lines import Along
+from sardonyx.codegen.kernels.softmax import write_softmax
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.providers.cpu.fuse import Group

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 
-from sardonyx.codegen.window import WindowAxis
+from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node, Shape, Value

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sardonyx.codegen.conv import conv_tiling, widths_for
-from sardonyx.codegen.winograd import WinogradParams, pack_winograd, scratch_elements, write_winograd
+from sardonyx.codegen.kernels.conv import conv_tiling, widths_for
+from sardonyx.codegen.kernels.winograd import WinogradParams, pack_winograd, scratch_elements, write_winograd
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Shape
 from sardonyx.providers.cpu.fuse import Group

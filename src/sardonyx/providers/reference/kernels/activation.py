@@ -15,9 +15,9 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.blocks import map_blocks
-from sardonyx.providers.reference.kernels.erf import erf_into
-from sardonyx.providers.reference.kernels.precision import compute_type, quiet, require_same_type, widen
+from sardonyx.providers.reference.algorithms.blocks import map_blocks
+from sardonyx.providers.reference.algorithms.erf import erf_into
+from sardonyx.providers.reference.algorithms.precision import compute_type, quiet, require_same_type, widen
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = [

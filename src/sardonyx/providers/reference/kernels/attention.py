@@ -13,8 +13,8 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.rotary import look_up, rotate
-from sardonyx.providers.reference.kernels.scaled_dot_product import (
+from sardonyx.providers.reference.algorithms.rotary import look_up, rotate
+from sardonyx.providers.reference.algorithms.scaled_dot_product import (
     ScoreOutput,
     Scoring,
     attend,

@@ -14,7 +14,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.precision import compute_type, quiet, widen
+from sardonyx.providers.reference.algorithms.precision import compute_type, quiet, widen
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["batch_normalization", "batch_normalization_1", "batch_normalization_7"]

@@ -12,10 +12,10 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.broadcast import BinaryFunction, align_old, combine
-from sardonyx.providers.reference.kernels.dimensions import check_broadcast_size
-from sardonyx.providers.reference.kernels.power import power
-from sardonyx.providers.reference.kernels.precision import quiet, require_same_type, widen
+from sardonyx.providers.reference.algorithms.broadcast import BinaryFunction, align_old, combine
+from sardonyx.providers.reference.algorithms.dimensions import check_broadcast_size
+from sardonyx.providers.reference.algorithms.power import power
+from sardonyx.providers.reference.algorithms.precision import quiet, require_same_type, widen
 from sardonyx.providers.reference.registry import Call, KernelFunction, kernel
 
 __all__ = ["bit_shift", "divide", "mean_of", "mod", "pow_1", "pow_7", "sum_of", "where"]

@@ -17,11 +17,11 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, bit_width, is_float
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.cast_float import NARROW_FLOATS, convert_narrow
-from sardonyx.providers.reference.kernels.cast_string import parse_strings, print_numbers
-from sardonyx.providers.reference.kernels.element_types import element_type
-from sardonyx.providers.reference.kernels.half import from_half, to_half
-from sardonyx.providers.reference.kernels.precision import quiet
+from sardonyx.providers.reference.algorithms.cast_float import NARROW_FLOATS, convert_narrow
+from sardonyx.providers.reference.algorithms.cast_string import parse_strings, print_numbers
+from sardonyx.providers.reference.algorithms.element_types import element_type
+from sardonyx.providers.reference.algorithms.half import from_half, to_half
+from sardonyx.providers.reference.algorithms.precision import quiet
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["bit_cast", "cast", "cast_1", "cast_like", "convert"]

@@ -9,9 +9,9 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import as_ints, check_output_size
-from sardonyx.providers.reference.kernels.element_types import element_type
-from sardonyx.providers.reference.kernels.precision import compute_type, quiet, require_same_type
+from sardonyx.providers.reference.algorithms.dimensions import as_ints, check_output_size
+from sardonyx.providers.reference.algorithms.element_types import element_type
+from sardonyx.providers.reference.algorithms.precision import compute_type, quiet, require_same_type
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["constant", "constant_of_shape", "eye_like", "identity", "range_of", "shape_of", "size_of"]

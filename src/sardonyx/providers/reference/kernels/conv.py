@@ -8,12 +8,12 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.convolve import convolve
-from sardonyx.providers.reference.kernels.dimensions import check_output_size
-from sardonyx.providers.reference.kernels.exact import convolve_integers
-from sardonyx.providers.reference.kernels.precision import quiet, widen
-from sardonyx.providers.reference.kernels.requantize import center, requantize
-from sardonyx.providers.reference.kernels.window import Window, place_window
+from sardonyx.providers.reference.algorithms.convolve import convolve
+from sardonyx.providers.reference.algorithms.dimensions import check_output_size
+from sardonyx.providers.reference.algorithms.exact import convolve_integers
+from sardonyx.providers.reference.algorithms.precision import quiet, widen
+from sardonyx.providers.reference.algorithms.requantize import center, requantize
+from sardonyx.providers.reference.algorithms.window import Window, place_window
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

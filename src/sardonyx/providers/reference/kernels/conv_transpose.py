@@ -10,9 +10,9 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import as_ints, check_output_size
-from sardonyx.providers.reference.kernels.precision import compute_type, quiet, widen
-from sardonyx.providers.reference.kernels.window import Window, place_window, resolve_axes_values, split_padding
+from sardonyx.providers.reference.algorithms.dimensions import as_ints, check_output_size
+from sardonyx.providers.reference.algorithms.precision import compute_type, quiet, widen
+from sardonyx.providers.reference.algorithms.window import Window, place_window, resolve_axes_values, split_padding
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

@@ -8,10 +8,10 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float, is_integer
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import as_ints, check_output_size
-from sardonyx.providers.reference.kernels.precision import quiet, widen
-from sardonyx.providers.reference.kernels.requantize import integer_limits
-from sardonyx.providers.reference.kernels.sampling import Tap, sample
+from sardonyx.providers.reference.algorithms.dimensions import as_ints, check_output_size
+from sardonyx.providers.reference.algorithms.precision import quiet, widen
+from sardonyx.providers.reference.algorithms.requantize import integer_limits
+from sardonyx.providers.reference.algorithms.sampling import Tap, sample
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

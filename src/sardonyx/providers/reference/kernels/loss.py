@@ -6,7 +6,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.precision import quiet, widen
+from sardonyx.providers.reference.algorithms.precision import quiet, widen
 from sardonyx.providers.reference.kernels.softmax import log_softmax_into, softmax_rows
 from sardonyx.providers.reference.registry import Call, kernel
 

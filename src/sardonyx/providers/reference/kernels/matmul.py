@@ -6,10 +6,10 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.exact import multiply_integers
-from sardonyx.providers.reference.kernels.precision import quiet, widen
-from sardonyx.providers.reference.kernels.product import check_product, multiply
-from sardonyx.providers.reference.kernels.requantize import requantize
+from sardonyx.providers.reference.algorithms.exact import multiply_integers
+from sardonyx.providers.reference.algorithms.precision import quiet, widen
+from sardonyx.providers.reference.algorithms.product import check_product, multiply
+from sardonyx.providers.reference.algorithms.requantize import requantize
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

@@ -10,9 +10,9 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import check_output_size
-from sardonyx.providers.reference.kernels.label_tables import Table, looked_up, table_of
-from sardonyx.providers.reference.kernels.memo import remembered
+from sardonyx.providers.reference.algorithms.dimensions import check_output_size
+from sardonyx.providers.reference.algorithms.label_tables import Table, looked_up, table_of
+from sardonyx.providers.reference.algorithms.memo import remembered
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

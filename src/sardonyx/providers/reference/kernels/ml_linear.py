@@ -8,8 +8,8 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.memo import remembered
-from sardonyx.providers.reference.kernels.scores import as_rows, label_array, logistic, post_transformed, regressed, two_columns
+from sardonyx.providers.reference.algorithms.memo import remembered
+from sardonyx.providers.reference.algorithms.scores import as_rows, label_array, logistic, post_transformed, regressed, two_columns
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

@@ -8,11 +8,11 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import check_output_size
-from sardonyx.providers.reference.kernels.forest import MODES, Forest, assemble, leaves_of
-from sardonyx.providers.reference.kernels.memo import remembered
-from sardonyx.providers.reference.kernels.scores import as_rows, label_array, regressed
-from sardonyx.providers.reference.kernels.tree_classes import classified
+from sardonyx.providers.reference.algorithms.dimensions import check_output_size
+from sardonyx.providers.reference.algorithms.forest import MODES, Forest, assemble, leaves_of
+from sardonyx.providers.reference.algorithms.memo import remembered
+from sardonyx.providers.reference.algorithms.scores import as_rows, label_array, regressed
+from sardonyx.providers.reference.algorithms.tree_classes import classified
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

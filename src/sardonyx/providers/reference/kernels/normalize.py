@@ -16,10 +16,10 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.algorithms.blocks import row_blocks
+from sardonyx.providers.reference.algorithms.dimensions import normalize_axes, normalize_axis
+from sardonyx.providers.reference.algorithms.precision import compute_type, quiet, widen
 from sardonyx.providers.reference.kernels import batch_norm as batch_norm
-from sardonyx.providers.reference.kernels.blocks import row_blocks
-from sardonyx.providers.reference.kernels.dimensions import normalize_axes, normalize_axis
-from sardonyx.providers.reference.kernels.precision import compute_type, quiet, widen
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = [

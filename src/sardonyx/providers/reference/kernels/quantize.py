@@ -8,9 +8,9 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import normalize_axis
-from sardonyx.providers.reference.kernels.precision import quiet
-from sardonyx.providers.reference.kernels.requantize import round_to
+from sardonyx.providers.reference.algorithms.dimensions import normalize_axis
+from sardonyx.providers.reference.algorithms.precision import quiet
+from sardonyx.providers.reference.algorithms.requantize import round_to
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

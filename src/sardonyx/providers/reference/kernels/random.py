@@ -15,9 +15,9 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import as_float, check_output_size
-from sardonyx.providers.reference.kernels.element_types import element_type
-from sardonyx.providers.reference.kernels.precision import compute_type, quiet
+from sardonyx.providers.reference.algorithms.dimensions import as_float, check_output_size
+from sardonyx.providers.reference.algorithms.element_types import element_type
+from sardonyx.providers.reference.algorithms.precision import compute_type, quiet
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = [

@@ -14,8 +14,8 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float, is_integer
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import as_int, as_ints, normalize_axes, normalize_axis
-from sardonyx.providers.reference.kernels.precision import compute_type, quiet, widen
+from sardonyx.providers.reference.algorithms.dimensions import as_int, as_ints, normalize_axes, normalize_axis
+from sardonyx.providers.reference.algorithms.precision import compute_type, quiet, widen
 from sardonyx.providers.reference.registry import Call, KernelFunction, kernel
 
 __all__ = ["ReduceFunction", "arg_extreme", "cumulate"]

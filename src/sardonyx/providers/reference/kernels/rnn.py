@@ -15,8 +15,8 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.rnn_activation import choose_activations
-from sardonyx.providers.reference.kernels.rnn_cell import Cell, GruCell, LstmCell, RnnCell
+from sardonyx.providers.reference.algorithms.rnn_activation import choose_activations
+from sardonyx.providers.reference.algorithms.rnn_cell import Cell, GruCell, LstmCell, RnnCell
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["gru", "lstm", "rnn"]

@@ -9,8 +9,8 @@ import numpy as np
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import check_output_size
-from sardonyx.providers.reference.kernels.precision import quiet, widen
+from sardonyx.providers.reference.algorithms.dimensions import check_output_size
+from sardonyx.providers.reference.algorithms.precision import quiet, widen
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

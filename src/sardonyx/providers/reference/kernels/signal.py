@@ -8,8 +8,8 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import as_float, as_int, check_output_size
-from sardonyx.providers.reference.kernels.precision import quiet
+from sardonyx.providers.reference.algorithms.dimensions import as_float, as_int, check_output_size
+from sardonyx.providers.reference.algorithms.precision import quiet
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import (
+from sardonyx.providers.reference.algorithms.dimensions import (
     as_int,
     as_ints,
     check_output_size,

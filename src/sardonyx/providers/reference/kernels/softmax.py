@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from sardonyx.dtypes import Array
-from sardonyx.providers.reference.kernels.blocks import row_blocks
-from sardonyx.providers.reference.kernels.dimensions import normalize_axis
-from sardonyx.providers.reference.kernels.precision import compute_type, quiet
+from sardonyx.providers.reference.algorithms.blocks import row_blocks
+from sardonyx.providers.reference.algorithms.dimensions import normalize_axis
+from sardonyx.providers.reference.algorithms.precision import compute_type, quiet
 from sardonyx.providers.reference.registry import Call, KernelFunction, kernel
 
 __all__ = ["hardmax_into", "log_softmax_into", "softmax_into", "softmax_rows"]

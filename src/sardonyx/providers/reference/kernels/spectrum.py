@@ -6,8 +6,8 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import as_int, check_output_size, normalize_axis
-from sardonyx.providers.reference.kernels.precision import quiet, widen
+from sardonyx.providers.reference.algorithms.dimensions import as_int, check_output_size, normalize_axis
+from sardonyx.providers.reference.algorithms.precision import quiet, widen
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

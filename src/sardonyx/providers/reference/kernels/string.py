@@ -11,10 +11,10 @@ import numpy as np
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import check_output_size
-from sardonyx.providers.reference.kernels.memo import remembered
-from sardonyx.providers.reference.kernels.ngrams import Pool, count_ngrams, pool_of
-from sardonyx.providers.reference.kernels.re2 import compile_re2
+from sardonyx.providers.reference.algorithms.dimensions import check_output_size
+from sardonyx.providers.reference.algorithms.memo import remembered
+from sardonyx.providers.reference.algorithms.ngrams import Pool, count_ngrams, pool_of
+from sardonyx.providers.reference.algorithms.re2 import compile_re2
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

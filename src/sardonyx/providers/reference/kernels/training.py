@@ -13,7 +13,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import as_int
+from sardonyx.providers.reference.algorithms.dimensions import as_int
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import Array
-from sardonyx.providers.reference.kernels.blocks import map_blocks
-from sardonyx.providers.reference.kernels.erf import erf_into
-from sardonyx.providers.reference.kernels.precision import compute_type, quiet
+from sardonyx.providers.reference.algorithms.blocks import map_blocks
+from sardonyx.providers.reference.algorithms.erf import erf_into
+from sardonyx.providers.reference.algorithms.precision import compute_type, quiet
 from sardonyx.providers.reference.registry import Call, KernelFunction, kernel
 
 __all__ = ["erf", "is_inf", "is_nan"]

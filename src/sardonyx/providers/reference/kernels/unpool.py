@@ -9,8 +9,8 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.kernels.dimensions import as_ints, check_output_size
-from sardonyx.providers.reference.kernels.window import resolve_axes_values
+from sardonyx.providers.reference.algorithms.dimensions import as_ints, check_output_size
+from sardonyx.providers.reference.algorithms.window import resolve_axes_values
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []

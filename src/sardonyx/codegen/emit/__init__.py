@@ -1,0 +1,1 @@
+"""Write LLVM IR: types, values, functions, expressions and elementary functions."""

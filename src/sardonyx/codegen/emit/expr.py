@@ -1,0 +1,403 @@
+"""Element-wise expressions: what is computed for one element, without saying on which machine.
+
+    x, bias = argument(0, F32), argument(1, F32)
+    gelu = OPERATORS["gelu"](x + bias)
+    number(gelu)                     the steps in order, each one once
+
+A tree is built by operators and by the functions in `OPERATORS`, and is never changed. Its leaves are arguments and constants;
+its inner nodes are primitives, of which a printer (LLVM in `expr_llvm`) knows each. Every other operator is written here
+in primitives, once, for all printers. Meaning follows NumPy: NaN passes through min and max, rounding is to even, integer
+arithmetic wraps around.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sardonyx.codegen.emit.types import BOOL, F64, Type
+
+__all__ = ["OPERATORS", "PRIMITIVES", "Expr", "Like", "Step", "argument", "constant", "number", "substitute"]
+
+Number: TypeAlias = int | float | bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expr:
+    """One node of a tree."""
+
+    primitive: str
+    """What it computes: `argument`, `constant`, or a name in PRIMITIVES."""
+    type: Type
+    """The scalar type of the result."""
+    operands: tuple[Expr, ...] = ()
+    """What it computes from."""
+    value: Number = 0
+    """The number of an argument, or the constant."""
+
+    def __add__(self, other: Like) -> Expr:
+        """Sum."""
+        return _same("add", self, other)
+
+    def __radd__(self, other: Number) -> Expr:
+        """Sum."""
+        return _same("add", _like(other, self), self)
+
+    def __sub__(self, other: Like) -> Expr:
+        """Difference."""
+        return _same("sub", self, other)
+
+    def __rsub__(self, other: Number) -> Expr:
+        """Difference."""
+        return _same("sub", _like(other, self), self)
+
+    def __mul__(self, other: Like) -> Expr:
+        """Product."""
+        return _same("mul", self, other)
+
+    def __rmul__(self, other: Number) -> Expr:
+        """Product."""
+        return _same("mul", _like(other, self), self)
+
+    def __truediv__(self, other: Like) -> Expr:
+        """Quotient; of integers truncated towards zero, and 0 for a divisor of 0."""
+        return _same("div", self, other)
+
+    def __rtruediv__(self, other: Number) -> Expr:
+        """Quotient."""
+        return _same("div", _like(other, self), self)
+
+    def __neg__(self) -> Expr:
+        """Negation."""
+        return _same("neg", self)
+
+    def __and__(self, other: Like) -> Expr:
+        """Bitwise and."""
+        return _same("and", self, other)
+
+    def __or__(self, other: Like) -> Expr:
+        """Bitwise or."""
+        return _same("or", self, other)
+
+    def __xor__(self, other: Like) -> Expr:
+        """Bitwise exclusive or."""
+        return _same("xor", self, other)
+
+    def __invert__(self) -> Expr:
+        """Bitwise negation."""
+        return _same("not", self)
+
+    def __lt__(self, other: Like) -> Expr:
+        """Whether less."""
+        return _relation("lt", self, other)
+
+    def __le__(self, other: Like) -> Expr:
+        """Whether less or equal."""
+        return _relation("le", self, other)
+
+    def __gt__(self, other: Like) -> Expr:
+        """Whether greater."""
+        return _relation("gt", self, other)
+
+    def __ge__(self, other: Like) -> Expr:
+        """Whether greater or equal."""
+        return _relation("ge", self, other)
+
+    def eq(self, other: Like) -> Expr:
+        """Whether equal."""
+        return _relation("eq", self, other)
+
+    def ne(self, other: Like) -> Expr:
+        """Whether not equal."""
+        return _relation("ne", self, other)
+
+    def to(self, kind: Type) -> Expr:
+        """The value converted to another type: float to integer truncates, to bool asks whether it is not 0."""
+        return self if kind == self.type else Expr("cast", kind, (self,))
+
+
+Like: TypeAlias = Expr | int | float | bool
+"""An expression, or a number that takes the type of the expression beside it."""
+
+_ARITHMETIC = (
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "remainder",
+    "neg",
+    "abs",
+    "min",
+    "max",
+    "and",
+    "or",
+    "xor",
+    "not",
+    "shift_left",
+    "shift_right",
+    "select",
+)
+_RELATIONS = ("lt", "le", "gt", "ge", "eq", "ne", "is_nan")
+_ROUNDINGS = ("floor", "ceil", "trunc", "round", "sqrt")
+_FUNCTIONS = (
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "expm1",
+    "gelu",
+    "gelu_tanh",
+    "log",
+    "log1p",
+    "power",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "softplus",
+    "tan",
+    "tanh",
+)
+
+PRIMITIVES = frozenset(("cast", *_ARITHMETIC, *_RELATIONS, *_ROUNDINGS, *_FUNCTIONS))
+"""What a printer must know. `remainder` has the sign of the dividend; shifts by the width or more give 0."""
+
+
+def argument(index: int, kind: Type) -> Expr:
+    """The element of argument `index`."""
+    return Expr("argument", kind, (), index)
+
+
+def constant(value: Number, kind: Type) -> Expr:
+    """A number of type `kind`."""
+    return Expr("constant", kind, (), value)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One primitive of a numbered expression; operands are numbers of earlier steps."""
+
+    primitive: str
+    type: Type
+    operands: tuple[int, ...]
+    value: str
+    """The constant or argument number, spelled so that equal values are equal text (-0.0 and 0.0 are not)."""
+    expr: Expr
+    """A node that this step computes."""
+
+    @property
+    def key(self) -> tuple[str, Type, tuple[int, ...], str]:
+        """What two steps share if they compute the same."""
+        return self.primitive, self.type, self.operands, self.value
+
+
+def number(outputs: Sequence[Expr]) -> tuple[list[Step], list[int]]:
+    """Order the nodes of some trees so that operands come first and equal nodes once.
+
+    Returns:
+        The steps, and for each output the number of its step.
+    """
+    steps: list[Step] = []
+    by_key: dict[tuple[str, Type, tuple[int, ...], str], int] = {}
+    by_node: dict[int, int] = {}
+    for node in _operands_first(outputs):
+        operands = tuple(by_node[id(operand)] for operand in node.operands)
+        step = Step(node.primitive, node.type, operands, repr(node.value), node)
+        if step.key not in by_key:
+            by_key[step.key] = len(steps)
+            steps.append(step)
+        by_node[id(node)] = by_key[step.key]
+    return steps, [by_node[id(output)] for output in outputs]
+
+
+def substitute(expr: Expr, arguments: Mapping[int, Expr]) -> Expr:
+    """The tree with arguments replaced: how a chain of operators becomes one expression.
+
+    Raises:
+        TypeError: a replacement has another type than the argument.
+    """
+    made: dict[int, Expr] = {}
+    for node in _operands_first([expr]):
+        replacement = arguments.get(int(node.value)) if node.primitive == "argument" else None
+        if replacement is not None and replacement.type != node.type:
+            raise TypeError(f"argument {node.value} is {node.type}, its replacement is {replacement.type}")
+        operands = tuple(made[id(operand)] for operand in node.operands)
+        unchanged = all(new is old for new, old in zip(operands, node.operands, strict=True))
+        made[id(node)] = replacement or (node if unchanged else Expr(node.primitive, node.type, operands, node.value))
+    return made[id(expr)]
+
+
+def _operands_first(outputs: Sequence[Expr]) -> Iterator[Expr]:
+    """Each node once, after its operands; without recursion, since chains may be long."""
+    seen: set[int] = set()
+    stack = [(output, False) for output in reversed(outputs)]
+    while stack:
+        node, expanded = stack.pop()
+        if id(node) in seen:
+            continue
+        if expanded:
+            seen.add(id(node))
+            yield node
+            continue
+        stack.append((node, True))
+        stack.extend((operand, False) for operand in reversed(node.operands))
+
+
+def _like(value: Like, other: Expr) -> Expr:
+    return value if isinstance(value, Expr) else constant(value, other.type)
+
+
+def _same(primitive: str, first: Expr, *rest: Like) -> Expr:
+    """A primitive whose operands and result have one type."""
+    operands = (first, *(_like(value, first) for value in rest))
+    kinds = {operand.type for operand in operands}
+    if len(kinds) > 1:
+        raise TypeError(f"{primitive} of {', '.join(f'{o.type} ({o.type.kind.value})' for o in operands)}: convert with .to()")
+    if primitive in ("max", "min") and any(operand.primitive == "constant" and math.isnan(operand.value) for operand in operands):
+        return constant(math.nan, first.type)
+    return Expr(primitive, first.type, operands)
+
+
+def _relation(primitive: str, first: Expr, *rest: Like) -> Expr:
+    return Expr(primitive, BOOL, _same(primitive, first, *rest).operands)
+
+
+def _primitive(name: str) -> Callable[..., Expr]:
+    def build(first: Expr, *rest: Like) -> Expr:
+        return _relation(name, first, *rest) if name in _RELATIONS else _same(name, first, *rest)
+
+    return build
+
+
+def select(condition: Expr, yes: Like, no: Like) -> Expr:
+    """`yes` where `condition` holds, else `no`; one of them is an expression."""
+    if not isinstance(yes, Expr):
+        if not isinstance(no, Expr):
+            raise TypeError("select needs an expression on one side to know its type")
+        yes = _like(yes, no)
+    first, second = _same("select", yes, no).operands
+    return Expr("select", first.type, (condition, first, second))
+
+
+def clip(x: Expr, low: Like | None = None, high: Like | None = None) -> Expr:
+    """The value moved into [low, high]; `high` wins where they cross."""
+    raised = x if low is None else _same("max", x, low)
+    return raised if high is None else _same("min", raised, high)
+
+
+def sign(x: Expr) -> Expr:
+    """-1, 0 or 1; NaN stays."""
+    signed = select(x > 0, 1, select(x < 0, constant(-1, x.type), constant(0, x.type))) if _has_sign(x) else (x.ne(0)).to(x.type)
+    return select(_relation("is_nan", x), x, signed) if x.type.is_float else signed
+
+
+def _has_sign(x: Expr) -> bool:
+    return x.type.kind.value in ("float", "signed")
+
+
+def modulo(x: Expr, y: Like) -> Expr:
+    """Remainder with the sign of the divisor, also of a zero, as Python's %; 0 for an integer divisor of 0."""
+    divisor = _like(y, x)
+    rest = _same("remainder", x, divisor)
+    if not _has_sign(x):
+        return rest
+    if x.type.is_float:
+        zero = select(divisor < 0, constant(-0.0, x.type), constant(0.0, x.type))
+        rest = select(rest.eq(0), zero, rest)
+    return select(rest.ne(0) & (rest < 0).ne(divisor < 0), rest + divisor, rest)
+
+
+def is_infinite(x: Expr, *, negative: bool = True, positive: bool = True) -> Expr:
+    """Whether x is an infinity of one of the signs asked for."""
+    sides = [x.eq(value) for wanted, value in ((negative, -math.inf), (positive, math.inf)) if wanted]
+    if not sides:
+        return constant(False, BOOL)
+    return sides[0] if len(sides) == 1 else sides[0] | sides[1]
+
+
+def power(x: Expr, y: Like) -> Expr:
+    """Raise x to the power of y; small whole powers and roots are multiplied out, integers go through float64."""
+    if not x.type.is_float:
+        exponent = y.to(F64) if isinstance(y, Expr) else y
+        return power(x.to(F64), exponent).to(x.type)
+    simple = None if isinstance(y, Expr) else _SIMPLE_POWERS.get(float(y))
+    return simple(x) if simple else _same("power", x, y)
+
+
+def _square(x: Expr) -> Expr:
+    return x * x
+
+
+_SIMPLE_POWERS: Mapping[float, Callable[[Expr], Expr]] = {
+    1.0: lambda x: x,
+    2.0: _square,
+    3.0: lambda x: _square(x) * x,
+    4.0: lambda x: _square(_square(x)),
+    -1.0: lambda x: 1 / x,
+}
+
+
+def elu(x: Expr, alpha: float = 1.0) -> Expr:
+    """Keep x, but take alpha (e^x - 1) below 0."""
+    return select(x < 0, _same("expm1", x) * alpha, x)
+
+
+def selu(x: Expr, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Expr:
+    """Scale elu by gamma."""
+    return elu(x, alpha) * gamma
+
+
+def celu(x: Expr, alpha: float = 1.0) -> Expr:
+    """Keep x, but take alpha (e^(x / alpha) - 1) below 0."""
+    return select(x < 0, _same("expm1", x / alpha) * alpha, x)
+
+
+def hard_sigmoid(x: Expr, alpha: float = 0.2, beta: float = 0.5) -> Expr:
+    """Move alpha x + beta into [0, 1]."""
+    return clip(x * alpha + beta, 0, 1)
+
+
+def shrink(x: Expr, bias: float = 0.0, threshold: float = 0.5) -> Expr:
+    """Move x towards 0 by `bias` where |x| is above the threshold, else 0."""
+    zero = constant(0, x.type)
+    return select(x < -threshold, x + bias, select(x > threshold, x - bias, zero))
+
+
+def swish(x: Expr, alpha: float = 1.0) -> Expr:
+    """Multiply x by sigmoid(alpha x)."""
+    return x * _same("sigmoid", x if alpha == 1.0 else x * alpha)
+
+
+OPERATORS: Mapping[str, Callable[..., Expr]] = {
+    **{name: _primitive(name) for name in sorted(PRIMITIVES - {"cast", "select", "power"})},
+    "cast": lambda x, kind: x.to(kind),
+    "celu": celu,
+    "clip": clip,
+    "elu": elu,
+    "hard_sigmoid": hard_sigmoid,
+    "hard_swish": lambda x: x * hard_sigmoid(x, 1 / 6, 0.5),
+    "is_infinite": is_infinite,
+    "leaky_relu": lambda x, alpha=0.01: select(x < 0, x * alpha, x),
+    "mish": lambda x: x * _same("tanh", _same("softplus", x)),
+    "modulo": modulo,
+    "power": power,
+    "prelu": lambda x, slope: select(x < 0, x * slope, x),
+    "reciprocal": lambda x: 1 / x,
+    "relu": lambda x: _same("max", x, 0),
+    "reverse_sqrt": lambda x: 1 / _same("sqrt", x),
+    "select": select,
+    "selu": selu,
+    "shrink": shrink,
+    "sign": sign,
+    "softsign": lambda x: x / (_same("abs", x) + 1),
+    "swish": swish,
+    "thresholded_relu": lambda x, alpha=1.0: select(x > alpha, x, constant(0, x.type)),
+}
+"""Every element-wise operator by its name: a function from expressions (and numbers) to an expression."""

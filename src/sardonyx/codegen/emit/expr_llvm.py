@@ -1,0 +1,144 @@
+"""Print element-wise expressions into the body of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sardonyx.codegen.emit import mathlib
+from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.expr import PRIMITIVES, Expr, Step, number
+from sardonyx.codegen.emit.narrow import from_narrow, to_narrow
+from sardonyx.codegen.emit.types import BF16, F16, F32, I32, Kind, Type
+from sardonyx.codegen.emit.values import Value
+
+__all__ = ["PRINTERS", "write_expressions"]
+
+
+def write_expressions(b: Function, outputs: Sequence[Expr], arguments: Sequence[Value]) -> list[Value]:
+    """Write what computes `outputs` from `arguments`, all of one number of lanes; equal parts are computed once."""
+    steps, results = number(outputs)
+    lanes = max((argument.type.lanes for argument in arguments), default=1)
+    values: list[Value] = []
+    for step in steps:
+        values.append(_write(b, step, values, arguments, lanes))
+    return [values[result] for result in results]
+
+
+def _write(b: Function, step: Step, values: Sequence[Value], arguments: Sequence[Value], lanes: int) -> Value:
+    if step.primitive == "argument":
+        return arguments[int(step.expr.value)].splat(lanes)
+    if step.primitive == "constant":
+        return b.const(step.type.vector(lanes), step.expr.value)
+    operands = [values[operand] for operand in step.operands]
+    if step.primitive == "cast":
+        return _cast(b, operands[0], step.type)
+    return PRINTERS[step.primitive](b, *operands)
+
+
+def _cast(b: Function, x: Value, kind: Type) -> Value:
+    """By value; a float that meets a small integer goes through int32, and keeps its low bits as the processor does."""
+    if x.type.scalar == kind:
+        return x
+    if x.type.scalar in _NARROW:
+        return _cast(b, from_narrow(b, x), kind)
+    if kind in _NARROW:
+        return to_narrow(b, x.to(F32), kind)
+    if x.type.is_float and kind.is_integer and kind.bits < 32:
+        return x.to(I32).to(kind)
+    return x.to(kind)
+
+
+_NARROW = (F16, BF16)
+
+
+def _divide(b: Function, x: Value, y: Value) -> Value:
+    if x.type.is_float:
+        return x / y
+    zero = y.eq(0)
+    return b.select(zero, x.like(0), x // _safe_divisor(b, x, y))
+
+
+def _remainder(b: Function, x: Value, y: Value) -> Value:
+    if x.type.is_float:
+        return x % y
+    return b.select(y.eq(0), x.like(0), x % _safe_divisor(b, x, y))
+
+
+def _safe_divisor(b: Function, x: Value, y: Value) -> Value:
+    """The divisor, but 1 where the processor would trap: for 0, and for the least integer by -1, which wraps to itself."""
+    traps = y.eq(0)
+    if x.type.kind is Kind.SIGNED:
+        traps = traps | (y.eq(-1) & x.eq(-(2 ** (x.type.bits - 1))))
+    return b.select(traps, y.like(1), y)
+
+
+def _maximum(b: Function, x: Value, y: Value) -> Value:
+    if y.is_constant or not x.type.is_float:
+        return b.max(y, x)
+    return b.select(b.is_nan(x), x, b.max(x, y))
+
+
+def _minimum(b: Function, x: Value, y: Value) -> Value:
+    if y.is_constant or not x.type.is_float:
+        return b.min(y, x)
+    return b.select(b.is_nan(x), x, b.min(x, y))
+
+
+def _shift_left(b: Function, x: Value, y: Value) -> Value:
+    width = x.type.bits
+    return b.select(_within(y, width), x << b.select(_within(y, width), y, y.like(0)), x.like(0))
+
+
+def _shift_right(b: Function, x: Value, y: Value) -> Value:
+    width = x.type.bits
+    return b.select(_within(y, width), x >> b.select(_within(y, width), y, y.like(0)), x.like(0))
+
+
+def _within(y: Value, width: int) -> Value:
+    small = y < width
+    return small & (y >= 0) if y.type.kind is Kind.SIGNED else small
+
+
+def _math(name: str) -> Callable[[Function, Value], Value]:
+    return lambda b, x: b.call_math(name, x) if x.type.is_float else x
+
+
+def _function(name: str) -> Callable[[Function, Value], Value]:
+    return lambda b, x: mathlib.FUNCTIONS[name](b, x)
+
+
+PRINTERS: Mapping[str, Callable[..., Value]] = {
+    **{name: _function(name) for name in mathlib.FUNCTIONS},
+    "abs": lambda b, x: b.abs(x),
+    "add": lambda b, x, y: x + y,
+    "and": lambda b, x, y: x & y,
+    "ceil": _math("ceil"),
+    "div": _divide,
+    "eq": lambda b, x, y: x.eq(y),
+    "floor": _math("floor"),
+    "ge": lambda b, x, y: x >= y,
+    "gt": lambda b, x, y: x > y,
+    "is_nan": lambda b, x: b.is_nan(x),
+    "le": lambda b, x, y: x <= y,
+    "lt": lambda b, x, y: x < y,
+    "max": _maximum,
+    "min": _minimum,
+    "mul": lambda b, x, y: x * y,
+    "ne": lambda b, x, y: x.ne(y),
+    "neg": lambda b, x: -x,
+    "not": lambda b, x: ~x,
+    "or": lambda b, x, y: x | y,
+    "power": mathlib.power,
+    "remainder": _remainder,
+    "round": _math("roundeven"),
+    "select": lambda b, condition, yes, no: b.select(condition, yes, no),
+    "shift_left": _shift_left,
+    "shift_right": _shift_right,
+    "sqrt": lambda b, x: b.sqrt(x),
+    "sub": lambda b, x, y: x - y,
+    "trunc": _math("trunc"),
+    "xor": lambda b, x, y: x ^ y,
+}
+"""How each primitive is written."""
+
+assert PRINTERS.keys() | {"cast"} == PRIMITIVES

@@ -1,0 +1,131 @@
+"""Ways to make one of many, and the order in which it is done.
+
+Turns of a loop are put together by blocks, and blocks by blocks of blocks, so that the rounding error of a sum does not grow with
+its length as one long chain's would:
+
+    turns    0 … 31 | 32 … 63 | …        chains: neighbours of one turn that do not wait for each other
+    blocks   0       1          … 31 | 32 …
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sardonyx.codegen.emit.builder import Function, Variable
+from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.emit.values import Number, Value
+
+__all__ = ["MAX", "MIN", "PRODUCT", "SUM", "Fold", "Folding", "in_turns"]
+
+_TURNS = 32
+"""Turns of one block, and blocks of the next larger one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A way to make one of many."""
+
+    name: str
+    """Its name, for symbols."""
+    neutral: Callable[[Type], Number]
+    """What changes nothing when combined; the result of folding nothing."""
+    combine: Callable[[Function, Value, Value], Value]
+    """What has been folded so far, and one more."""
+
+
+def _least(kind: Type) -> Number:
+    return -math.inf if kind.is_float else -(1 << (kind.bits - 1))
+
+
+def _greatest(kind: Type) -> Number:
+    return math.inf if kind.is_float else (1 << (kind.bits - 1)) - 1
+
+
+def _maximum(b: Function, found: Value, value: Value) -> Value:
+    return b.select((found > value) | b.is_nan(found), found, value) if value.type.is_float else b.max(found, value)
+
+
+def _minimum(b: Function, found: Value, value: Value) -> Value:
+    return b.select((found < value) | b.is_nan(found), found, value) if value.type.is_float else b.min(found, value)
+
+
+SUM = Fold("sum", lambda kind: 0, lambda b, total, value: total + value)
+PRODUCT = Fold("prod", lambda kind: 1, lambda b, total, value: total * value)
+MAX = Fold("max", _least, _maximum)
+"""The greatest; NaN if there is one. Integers are signed."""
+MIN = Fold("min", _greatest, _minimum)
+"""The least; NaN if there is one. Integers are signed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """Some folds of vectors side by side."""
+
+    b: Function
+    """Where to write."""
+    fold: Fold
+    """How to fold."""
+    kind: Type
+    """The type of the vectors."""
+    width: int
+    """How many folds there are."""
+    unit: int
+    """How far it is from one term to the next."""
+    chains: int
+    """How many terms of each fold are taken in one turn, each into a chain of its own."""
+
+    def totals(self) -> list[Variable]:
+        """What has been folded, of nothing so far."""
+        neutral = self.b.const(self.kind, self.fold.neutral(self.kind.scalar))
+        return [self.b.variable(neutral) for _ in range(self.width)]
+
+    def take(self, totals: Sequence[Variable], terms: Sequence[Value]) -> None:
+        """Combine what has been folded with a term each."""
+        for total, value in zip(totals, terms, strict=True):
+            total.set(self.fold.combine(self.b, total.value, value))
+
+    def take_range(
+        self, totals: Sequence[Variable], begin: Value, end: Value, terms: Callable[[Value], Sequence[Value]], depth: int
+    ) -> None:
+        """Take the terms at begin, begin + unit, … less than `end`, whose number is a multiple of `chains`.
+
+        `depth` says of what to make blocks: of turns (1), or of blocks of turns too (2).
+        """
+        b, step = self.b, self.unit * self.chains
+        size = step * _TURNS**depth
+        parts = [self.totals() for _ in range(self.chains if depth == 1 else 1)]
+        neutral = b.const(self.kind, self.fold.neutral(self.kind.scalar))
+        with b.loop(begin, end, size) as first:
+            for part in itertools.chain(*parts):
+                part.set(neutral)
+            last = b.min(first + size, end)
+            if depth == 1:
+                with b.loop(first, last, step) as i:
+                    for chain, part_totals in enumerate(parts):
+                        self.take(part_totals, terms(i + chain * self.unit))
+            else:
+                self.take_range(parts[0], first, last, terms, depth - 1)
+            combine = functools.partial(self.fold.combine, b)
+            self.take(totals, [functools.reduce(combine, [part.value for part in column]) for column in zip(*parts, strict=True)])
+
+
+def in_turns(b: Function, writers: Sequence[Callable[[], Value]]) -> list[Value]:
+    """Call writers and take an instruction of each in turn, so that the processor sees them side by side.
+
+    What one writes no other may read. Where one writes a loop or a branch, their code stays one after another.
+    """
+    parts: list[list[str]] = []
+    values: list[Value] = []
+    for write in writers:
+        begin = len(b.lines)
+        values.append(write())
+        parts.append(b.lines[begin:])
+        del b.lines[begin:]
+    branched = any(line.endswith(":") for part in parts for line in part)
+    order = parts if branched else itertools.zip_longest(*parts)
+    b.lines.extend(line for lines in order for line in lines if line is not None)
+    return values

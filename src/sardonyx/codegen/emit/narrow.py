@@ -1,0 +1,50 @@
+"""float16 and bfloat16 as float32 and back, by their bits where the processor has no instruction that is right.
+
+Both directions are exact or rounded once, to even; denormals, infinities and NaN (quiet) keep their meaning. The conversion of
+x86 from float32 to bfloat16 is not used: it takes denormals for 0.
+"""
+
+from __future__ import annotations
+
+from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.types import BF16, F16, F32, U16, U32, Type
+from sardonyx.codegen.emit.values import Value
+
+__all__ = ["from_narrow", "to_narrow"]
+
+
+def from_narrow(b: Function, x: Value) -> Value:
+    """A float16 or bfloat16 as float32."""
+    if x.type.scalar == BF16:
+        return (x.bits_as(U16).to(U32) << 16).bits_as(F32)
+    return x.to(F32) if b.target.has_half else _from_half(b, x.bits_as(U16).to(U32))
+
+
+def to_narrow(b: Function, x: Value, kind: Type) -> Value:
+    """A float32 as `kind`, float16 or bfloat16."""
+    if kind == BF16:
+        return _to_bfloat(b, x.bits_as(U32)).to(U16).bits_as(BF16)
+    return x.to(F16) if b.target.has_half else _to_half(b, x).to(U16).bits_as(F16)
+
+
+def _from_half(b: Function, bits: Value) -> Value:
+    """Shift the exponent into place and scale it by the difference of the biases: denormals become normal by themselves."""
+    magnitude = (bits & 0x7FFF) << 13
+    scaled = (magnitude.bits_as(F32) * 2.0**112).bits_as(U32)
+    special = magnitude >= 0x7C00 << 13
+    return (b.select(special, magnitude | 0x7F800000, scaled) | ((bits & 0x8000) << 16)).bits_as(F32)
+
+
+def _to_half(b: Function, x: Value) -> Value:
+    magnitude = b.abs(x).bits_as(U32)
+    odd = (magnitude >> 13) & 1
+    normal = (magnitude - ((112 << 23) - 0xFFF) + odd) >> 13
+    denormal = (b.abs(x) + 0.5).bits_as(U32) - 0x3F000000
+    finite = b.select(magnitude < 113 << 23, denormal, normal)
+    special = b.select(b.is_nan(x), finite.like(0x7E00), finite.like(0x7C00))
+    return b.select(b.abs(x) < 65520.0, finite, special) | ((x.bits_as(U32) >> 16) & 0x8000)
+
+
+def _to_bfloat(b: Function, bits: Value) -> Value:
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return b.select((bits & 0x7FFFFFFF) > 0x7F800000, (bits >> 16) | 0x40, rounded)

@@ -1,0 +1,432 @@
+"""Values of a kernel in the making: Python operators on them write instructions.
+
+    total = total + x.load(i) * 2          %v7 = fmul <16 x float> %v6, splat (float 2.0) …
+
+Both sides of an operator must agree in type, except that a Python number takes the other side's type and a scalar meeting a
+vector is spread over its lanes. `//`, `%`, `>>` and the comparisons obey the sign of the type; integer division truncates
+as in C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from sardonyx.codegen.emit.types import BOOL, I32, I64, PTR, U8, Kind, Type, literal
+
+__all__ = ["Emitter", "Number", "Operand", "Pointer", "Span", "Value"]
+
+Number: TypeAlias = int | float | bool
+"""A Python number: a constant of the kernel."""
+
+
+class Emitter:
+    """The text of one function as it grows: lines, names of values, functions that it needs declared."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.declarations: dict[str, str] = {}
+        self._count = 0
+
+    def name(self, prefix: str = "v") -> str:
+        """A name that the function does not have yet."""
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def line(self, text: str) -> None:
+        """Write one instruction that gives no value."""
+        self.lines.append(text)
+
+    def value(self, text: str, kind: Type) -> Value:
+        """Write one instruction and return its value, of type `kind`."""
+        self._count += 1
+        ref = f"%v{self._count}"
+        self.lines.append(f"{ref} = {text}")
+        return Value(self, kind, ref)
+
+    def constant(self, kind: Type, number: Number) -> Value:
+        """`number` as a value of type `kind`, in every lane."""
+        return Value(self, kind, literal(kind, number))
+
+    def intrinsic(self, name: str, returns: Type, arguments: Sequence[Value]) -> Value:
+        """Call a function of LLVM or of the process by its full name, which is declared on the way."""
+        types = ", ".join(argument.type.text for argument in arguments)
+        self.declarations[name] = f"declare {returns} @{name}({types})"
+        call = f"call {returns} @{name}({', '.join(f'{a.type.text} {a.ref}' for a in arguments)})"
+        if returns.kind is not Kind.VOID:
+            return self.value(call, returns)
+        self.line(call)
+        return Value(self, returns, "")
+
+
+class Value:
+    """An SSA value: a type and the text that refers to it."""
+
+    __slots__ = ("emitter", "ref", "type")
+
+    def __init__(self, emitter: Emitter, kind: Type, ref: str) -> None:
+        self.emitter = emitter
+        self.type = kind
+        self.ref = ref
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether this is a number in the text, not computed by the kernel."""
+        return not self.ref.startswith("%")
+
+    def __repr__(self) -> str:
+        """Type and name, as in the text of the kernel."""
+        return f"<{self.type} {self.ref}>"
+
+    def __add__(self, other: Operand) -> Value:
+        """Sum; integers wrap around."""
+        return _binary("add", self, other)
+
+    def __sub__(self, other: Operand) -> Value:
+        """Difference; integers wrap around."""
+        return _binary("sub", self, other)
+
+    def __mul__(self, other: Operand) -> Value:
+        """Product; integers wrap around."""
+        return _binary("mul", self, other)
+
+    def __truediv__(self, other: Operand) -> Value:
+        """Quotient of floating-point numbers."""
+        return _binary("div", self, other)
+
+    def __floordiv__(self, other: Operand) -> Value:
+        """Quotient of integers, truncated towards zero; undefined for a divisor of 0."""
+        return _binary("quotient", self, other)
+
+    def __mod__(self, other: Operand) -> Value:
+        """Remainder with the sign of the dividend, as in C; undefined for an integer divisor of 0."""
+        return _binary("remainder", self, other)
+
+    def __and__(self, other: Operand) -> Value:
+        """Bitwise and."""
+        return _binary("and", self, other)
+
+    def __or__(self, other: Operand) -> Value:
+        """Bitwise or."""
+        return _binary("or", self, other)
+
+    def __xor__(self, other: Operand) -> Value:
+        """Bitwise exclusive or."""
+        return _binary("xor", self, other)
+
+    def __lshift__(self, other: Operand) -> Value:
+        """Shift left; undefined by the type's width or more."""
+        return _binary("shift_left", self, other)
+
+    def __rshift__(self, other: Operand) -> Value:
+        """Shift right, keeping the sign of a signed type; undefined by the type's width or more."""
+        return _binary("shift_right", self, other)
+
+    def __radd__(self, other: Number) -> Value:
+        """Sum with a number on the left."""
+        return _binary("add", self.like(other), self)
+
+    def __rsub__(self, other: Number) -> Value:
+        """Difference from a number."""
+        return _binary("sub", self.like(other), self)
+
+    def __rmul__(self, other: Number) -> Value:
+        """Product with a number on the left."""
+        return _binary("mul", self.like(other), self)
+
+    def __rtruediv__(self, other: Number) -> Value:
+        """Quotient of a number by this value."""
+        return _binary("div", self.like(other), self)
+
+    def __neg__(self) -> Value:
+        """The value with its sign turned; of a zero too."""
+        if self.type.is_float:
+            return self.emitter.value(f"fneg {self.type.text} {self.ref}", self.type)
+        return _binary("sub", self.like(0), self)
+
+    def __invert__(self) -> Value:
+        """The value with every bit turned."""
+        return _binary("xor", self, True if self.type.kind is Kind.BOOL else -1)
+
+    def __lt__(self, other: Operand) -> Value:
+        """Whether less; False if either is NaN."""
+        return _compare("lt", self, other)
+
+    def __le__(self, other: Operand) -> Value:
+        """Whether less or equal; False if either is NaN."""
+        return _compare("le", self, other)
+
+    def __gt__(self, other: Operand) -> Value:
+        """Whether greater; False if either is NaN."""
+        return _compare("gt", self, other)
+
+    def __ge__(self, other: Operand) -> Value:
+        """Whether greater or equal; False if either is NaN."""
+        return _compare("ge", self, other)
+
+    def eq(self, other: Operand) -> Value:
+        """Whether equal; False if either is NaN. A method, since `==` of Python objects must stay what it is."""
+        return _compare("eq", self, other)
+
+    def ne(self, other: Operand) -> Value:
+        """Whether not equal; True if either is NaN."""
+        return _compare("ne", self, other)
+
+    def like(self, number: Number) -> Value:
+        """`number` as a constant of this value's type."""
+        return self.emitter.constant(self.type, number)
+
+    def to(self, kind: Type) -> Value:
+        """Convert each lane to the element type of `kind` by value.
+
+        Float to integer truncates, with no fixed result for NaN and outside the target's range. A bool is whether it is not 0.
+        """
+        target = kind.vector(self.type.lanes)
+        if target is self.type or target == self.type:
+            return self
+        if target.kind is Kind.BOOL:
+            return self.ne(0)
+        opcode = _cast_opcode(self.type, target)
+        if opcode is None:
+            return Value(self.emitter, target, self.ref)
+        return self.emitter.value(f"{opcode} {self.type.text} {self.ref} to {target.text}", target)
+
+    def bits_as(self, kind: Type) -> Value:
+        """The same bits under another type of the same size: a scalar `kind` is taken lane by lane if its width allows."""
+        target = kind.vector(self.type.lanes) if kind.lanes == 1 and kind.bits == self.type.bits else kind
+        if target.text == self.type.text:
+            return Value(self.emitter, target, self.ref)
+        return self.emitter.value(f"bitcast {self.type.text} {self.ref} to {target.text}", target)
+
+    def splat(self, lanes: int) -> Value:
+        """This scalar in each of `lanes` lanes."""
+        if lanes == self.type.lanes:
+            return self
+        kind = self.type.vector(lanes)
+        first = self.emitter.value(f"insertelement {kind} poison, {self.type.text} {self.ref}, i32 0", kind)
+        return self.emitter.value(f"shufflevector {kind} {first.ref}, {kind} poison, <{lanes} x i32> zeroinitializer", kind)
+
+    def lane(self, index: int | Value) -> Value:
+        """The scalar in lane `index`."""
+        number = index if isinstance(index, Value) else self.emitter.constant(I32, index)
+        text = f"extractelement {self.type.text} {self.ref}, {number.type.text} {number.ref}"
+        return self.emitter.value(text, self.type.scalar)
+
+    def with_lane(self, index: int | Value, scalar: Value) -> Value:
+        """This vector with `scalar` in lane `index`."""
+        number = index if isinstance(index, Value) else self.emitter.constant(I32, index)
+        text = f"insertelement {self.type.text} {self.ref}, {scalar.type.text} {scalar.ref}, {number.type.text} {number.ref}"
+        return self.emitter.value(text, self.type)
+
+    def shuffle(self, lanes: Sequence[int], other: Value | None = None) -> Value:
+        """A vector of the lanes numbered `lanes`, counting through this vector and on through `other`."""
+        kind = self.type.vector(len(lanes))
+        second = "poison" if other is None else other.ref
+        order = ", ".join(f"i32 {lane}" for lane in lanes)
+        text = f"shufflevector {self.type.text} {self.ref}, {self.type.text} {second}, <{len(lanes)} x i32> <{order}>"
+        if len(lanes) == 1:
+            return self.lane(lanes[0])
+        return self.emitter.value(text, kind)
+
+
+Operand: TypeAlias = Value | int | float | bool
+"""What an operator takes on its right side."""
+
+
+class Span:
+    """How many lanes a memory access touches, and under which mask: what a loop over vectors hands to its body.
+
+    One lane means scalars; a mask (of bools, as many as lanes) leaves memory alone where it is false and loads 0 there.
+    """
+
+    __slots__ = ("lanes", "mask")
+
+    def __init__(self, lanes: int, mask: Value | None = None) -> None:
+        self.lanes = lanes
+        self.mask = mask
+
+
+_ONE = Span(1)
+
+
+class Pointer(Value):
+    """An address of elements of one type; indices and offsets count elements."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, emitter: Emitter, ref: str, element: Type) -> None:
+        super().__init__(emitter, PTR, ref)
+        self.element = element
+
+    def at(self, offset: Operand) -> Pointer:
+        """The address `offset` elements further."""
+        if isinstance(offset, int) and offset == 0:
+            return self
+        index = self.emitter.constant(I64, offset) if not isinstance(offset, Value) else offset.to(I64)
+        memory = "i8" if self.element is BOOL else self.element.text
+        text = f"getelementptr inbounds {memory}, ptr {self.ref}, i64 {index.ref}"
+        return Pointer(self.emitter, self.emitter.value(text, PTR).ref, self.element)
+
+    def of(self, element: Type) -> Pointer:
+        """The same address, of elements of another type."""
+        return Pointer(self.emitter, self.ref, element)
+
+    def load(self, index: Operand = 0, span: Span | int = _ONE, *, align: int | None = None) -> Value:
+        """The element at `index`, or as many from there as `span` has lanes; `align` promises an alignment in bytes.
+
+        Pointers load as pointers. A bool is a byte in memory: any but 0 is True.
+        """
+        if self.element is BOOL:
+            return self.of(U8).load(index, span, align=align).ne(0)
+        span = Span(span) if isinstance(span, int) else span
+        address = self.at(index)
+        kind = self.element.vector(span.lanes)
+        align = align or self.element.size_bytes
+        if span.mask is None:
+            return self.emitter.value(f"load {kind}, ptr {address.ref}, align {align}", kind)
+        name = f"llvm.masked.load.{mangle(kind)}.p0"
+        self.emitter.declarations[name] = f"declare {kind} @{name}(ptr, {span.mask.type}, {kind})"
+        text = f"call {kind} @{name}(ptr align {align} {address.ref}, {span.mask.type} {span.mask.ref}, {kind} zeroinitializer)"
+        return self.emitter.value(text, kind)
+
+    def load_pointer(self, index: Operand, element: Type) -> Pointer:
+        """The address kept at `index`, counted in addresses; it is of elements of type `element`."""
+        return Pointer(self.emitter, self.of(PTR).load(index).ref, element)
+
+    def store(self, value: Operand, index: Operand = 0, span: Span | int = _ONE, *, align: int | None = None) -> None:
+        """Write `value` at `index`; a number or scalar is spread over the lanes of `span`."""
+        span = Span(span) if isinstance(span, int) else span
+        if self.element is BOOL:
+            bits = value if isinstance(value, Value) else self.emitter.constant(BOOL, value)
+            self.of(U8).store(bits.to(U8), index, span, align=align)
+            return
+        value = value if isinstance(value, Value) else self.emitter.constant(self.element, value)
+        value = value if value.type.lanes > 1 else value.splat(span.lanes)
+        address = self.at(index)
+        align = align or self.element.size_bytes
+        if span.mask is None:
+            self.emitter.line(f"store {value.type.text} {value.ref}, ptr {address.ref}, align {align}")
+            return
+        name = f"llvm.masked.store.{mangle(value.type)}.p0"
+        self.emitter.declarations[name] = f"declare void @{name}({value.type}, ptr, {span.mask.type})"
+        self.emitter.line(
+            f"call void @{name}({value.type.text} {value.ref}, ptr align {align} {address.ref}, "
+            f"{span.mask.type.text} {span.mask.ref})"
+        )
+
+    def gather(self, indices: Value, mask: Value | None = None) -> Value:
+        """The elements at the integer vector `indices`; 0 where `mask` is false."""
+        if self.element is BOOL:
+            return self.of(U8).gather(indices, mask).ne(0)
+        lanes = indices.type.lanes
+        addresses = self._addresses(indices)
+        kind = self.element.vector(lanes)
+        mask = mask or self.emitter.constant(BOOL.vector(lanes), True)
+        name = f"llvm.masked.gather.{mangle(kind)}.v{lanes}p0"
+        self.emitter.declarations[name] = f"declare {kind} @{name}({addresses.type}, {mask.type}, {kind})"
+        align = self.element.size_bytes
+        text = (
+            f"call {kind} @{name}({addresses.type} align {align} {addresses.ref}, {mask.type} {mask.ref}, {kind} zeroinitializer)"
+        )
+        return self.emitter.value(text, kind)
+
+    def scatter(self, value: Value, indices: Value, mask: Value | None = None) -> None:
+        """Write the lanes of `value` at the integer vector `indices`, in order, where `mask` is true."""
+        if self.element is BOOL:
+            self.of(U8).scatter(value.to(U8), indices, mask)
+            return
+        lanes = indices.type.lanes
+        addresses = self._addresses(indices)
+        mask = mask or self.emitter.constant(BOOL.vector(lanes), True)
+        name = f"llvm.masked.scatter.{mangle(value.type)}.v{lanes}p0"
+        self.emitter.declarations[name] = f"declare void @{name}({value.type}, {addresses.type}, {mask.type})"
+        self.emitter.line(
+            f"call void @{name}({value.type} {value.ref}, {addresses.type} align {self.element.size_bytes} "
+            f"{addresses.ref}, {mask.type} {mask.ref})"
+        )
+
+    def _addresses(self, indices: Value) -> Value:
+        kind = PTR.vector(indices.type.lanes)
+        return self.emitter.value(f"getelementptr {self.element}, ptr {self.ref}, {indices.type} {indices.ref}", kind)
+
+
+def mangle(kind: Type) -> str:
+    """The type as LLVM writes it into the names of overloaded intrinsics: v16f32, i64."""
+    letter = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}.get(kind.element, kind.element)
+    return letter if kind.lanes == 1 else f"v{kind.lanes}{letter}"
+
+
+_OPCODES = {
+    "add": {Kind.FLOAT: "fadd", Kind.SIGNED: "add", Kind.UNSIGNED: "add"},
+    "sub": {Kind.FLOAT: "fsub", Kind.SIGNED: "sub", Kind.UNSIGNED: "sub"},
+    "mul": {Kind.FLOAT: "fmul", Kind.SIGNED: "mul", Kind.UNSIGNED: "mul"},
+    "div": {Kind.FLOAT: "fdiv"},
+    "quotient": {Kind.SIGNED: "sdiv", Kind.UNSIGNED: "udiv"},
+    "remainder": {Kind.FLOAT: "frem", Kind.SIGNED: "srem", Kind.UNSIGNED: "urem"},
+    "and": {Kind.SIGNED: "and", Kind.UNSIGNED: "and", Kind.BOOL: "and"},
+    "or": {Kind.SIGNED: "or", Kind.UNSIGNED: "or", Kind.BOOL: "or"},
+    "xor": {Kind.SIGNED: "xor", Kind.UNSIGNED: "xor", Kind.BOOL: "xor"},
+    "shift_left": {Kind.SIGNED: "shl", Kind.UNSIGNED: "shl"},
+    "shift_right": {Kind.SIGNED: "ashr", Kind.UNSIGNED: "lshr"},
+}
+
+_PREDICATES = {
+    Kind.FLOAT: {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"},
+    Kind.SIGNED: {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq", "ne": "ne"},
+    Kind.UNSIGNED: {"lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge", "eq": "eq", "ne": "ne"},
+    Kind.BOOL: {"lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge", "eq": "eq", "ne": "ne"},
+    Kind.POINTER: {"eq": "eq", "ne": "ne", "lt": "ult"},
+}
+
+
+def agree(left: Value, right: Operand) -> tuple[Value, Value]:
+    """Both operands in one type: numbers take the type of `left`, a scalar meeting a vector is spread over its lanes.
+
+    Raises:
+        TypeError: the types differ in more than that.
+    """
+    if not isinstance(right, Value):
+        return left, left.like(right)
+    if left.type is right.type or left.type == right.type:
+        return left, right
+    if left.type.scalar != right.type.scalar or 1 not in (left.type.lanes, right.type.lanes):
+        raise TypeError(
+            f"operands are {left.type} ({left.type.kind.value}) and {right.type} ({right.type.kind.value}): convert one with .to()"
+        )
+    lanes = max(left.type.lanes, right.type.lanes)
+    return left.splat(lanes), right.splat(lanes)
+
+
+def _binary(operator: str, left: Value, right: Operand) -> Value:
+    left, right = agree(left, right)
+    opcode = _OPCODES[operator].get(left.type.kind)
+    if opcode is None:
+        raise TypeError(f"{operator} is not defined for {left.type} ({left.type.kind.value})")
+    return left.emitter.value(f"{opcode} {left.type.text} {left.ref}, {right.ref}", left.type)
+
+
+def _compare(relation: str, left: Value, right: Operand) -> Value:
+    left, right = agree(left, right)
+    predicate = _PREDICATES[left.type.kind][relation]
+    opcode = "fcmp" if left.type.is_float else "icmp"
+    text = f"{opcode} {predicate} {left.type.text} {left.ref}, {right.ref}"
+    return left.emitter.value(text, BOOL.vector(left.type.lanes))
+
+
+def _cast_opcode(source: Type, target: Type) -> str | None:
+    """The instruction that converts `source` to `target`; None where the bits are the same."""
+    if source.kind is Kind.POINTER:
+        return "ptrtoint"
+    if target.kind is Kind.POINTER:
+        return "inttoptr"
+    if source.is_float and target.is_float:
+        return "fpext" if source.bits < target.bits else "fptrunc"
+    if source.is_float:
+        return "fptosi" if target.kind is Kind.SIGNED else "fptoui"
+    if target.is_float:
+        return "sitofp" if source.kind is Kind.SIGNED else "uitofp"
+    if source.bits == target.bits:
+        return None
+    if source.bits > target.bits:
+        return "trunc"
+    return "sext" if source.kind is Kind.SIGNED else "zext"

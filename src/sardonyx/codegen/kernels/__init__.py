@@ -1,0 +1,1 @@
+"""The kernels, each written by a function of this package."""

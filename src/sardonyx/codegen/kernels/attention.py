@@ -1,0 +1,487 @@
+"""Attention in fp32 by blocks of queries and keys, with no matrix of scores in memory: Y = softmax(scale Q Kᵀ + mask) V.
+
+A block of queries is turned once, so that queries lie along the lanes; K and V are read where they are, one broadcast per element:
+
+                     queries, turned: D x 64              block of scores: keys x 64
+                    ┌──┬──┬──┬──┐                        ┌──┬──┬──┬──┐
+    6 keys of K     │q0│q1│q2│q3│                        │p0│p1│p2│p3│     6 columns of V
+     k0 · · ·       └──┴──┴──┴──┘      softmax down      └──┴──┴──┴──┘      v0 · · ·
+     k1 · · ·       scores[i][j] += k[i] * q[j]          y[i][j] += v[i] * p[j]
+     …                                the keys           …
+
+Both products are the tiles of `gemm`, and what the softmax needs of each query (the greatest score m, the sum l of exponentials)
+is a vector per 16 queries, never a fold across lanes. Blocks of keys follow one another as in FlashAttention (Dao et al. 2022,
+algorithm 1; Milakov and Gimelshein 2018 for the softmax): m grows, and what was summed so far is scaled by exp(old m - new m).
+The result is turned back as it is stored.
+
+A query that sees no key gives zeros. One that meets NaN gives NaN. All sums are taken key by key in one order: the result of a
+query does not depend on its position, on other queries, on the batch or on the number of threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sardonyx.codegen.emit import mathlib
+from sardonyx.codegen.emit.builder import Variable
+from sardonyx.codegen.emit.module import Address, Kernel, Module, float_word
+from sardonyx.codegen.emit.types import F32, I32, I64, Type
+from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.kernels.gemm import tiling
+from sardonyx.codegen.kernels.softmax import exp_of_difference
+from sardonyx.codegen.kernels.transpose import transpose_tile
+from sardonyx.codegen.target import Target
+
+__all__ = ["AttentionParams", "AttentionShape", "Masking", "max_tasks", "scratch_elements", "write_attention"]
+
+BLOCK_KEYS = 128
+"""Keys whose scores lie in the first-level cache together, beside the turned queries."""
+
+TASKS_PER_THREAD = 4
+"""How finely the blocks of queries are shared out."""
+
+Q, K, V, Y, SCRATCH, MASK = range(6)
+"""The buffers of the kernel, float32; the last one only where there is a mask."""
+
+
+class Masking(enum.Enum):
+    """What is added to the scores."""
+
+    NONE = "none"
+    """Nothing."""
+    KEYS = "keys"
+    """A number for each key, the same for all queries of a head."""
+    FULL = "full"
+    """A number for each pair, packed by `pack` into panels [S / width][T][width] of queries along the lanes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionShape:
+    """What the code of a kernel depends on."""
+
+    masking: Masking
+    """What is added to the scores."""
+    is_causal: bool = False
+    """Whether query s sees the keys 0 to past + s only."""
+    replaces: bool = False
+    """Whether the mask is made of 0 and -inf, and -inf takes the place of a score, be it NaN, instead of being added."""
+    softcap: float = 0.0
+    """Where positive, scores become softcap * tanh(score / softcap) before the mask."""
+
+    @property
+    def name(self) -> str:
+        """It as a part of a symbol."""
+        cap = f"cap{float_word(self.softcap):x}" if self.softcap > 0 else ""
+        masking = self.masking.value + ("bool" if self.replaces else "")
+        return "_".join(part for part in (masking, "causal" if self.is_causal else "", cap) if part)
+
+
+Strides = tuple[int, int, int]
+"""Elements from one batch, one head, one row (query or key) to the next; elements of a row lie in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionParams:
+    """The sizes of one call: batch B, heads H of which `group` share keys and values, S queries, T keys, head sizes D and Dv."""
+
+    B: int
+    """Batch."""
+    H: int
+    """Heads of the queries."""
+    group: int
+    """How many of them share a head of keys and values."""
+    S: int
+    """Queries."""
+    T: int
+    """Keys."""
+    D: int
+    """Size of a head of queries and keys."""
+    Dv: int
+    """Size of a head of values."""
+    scale: float
+    """What the products are multiplied by."""
+    q: Strides
+    """Of the queries."""
+    k: Strides
+    """Of the keys."""
+    v: Strides
+    """Of the values."""
+    y: Strides
+    """Of the result."""
+    past: int = 0
+    """Keys before the first query's own: what a causal query sees besides."""
+    mask: tuple[int, int] = (0, 0)
+    """From one batch and one head of the (packed) mask to the next; 0 takes the same one."""
+
+    def words(self, target: Target, threads: int) -> list[int]:
+        """The parameters as the kernel reads them."""
+        wide, narrow = _blocks(target, self.S)
+        total = self.B * self.H * (wide + narrow)
+        pieces = -(-self.T // BLOCK_KEYS) or 1
+        unit = tiling(target).tiles[0][1][0]
+        block_keys = -(-self.T // (pieces * unit)) * unit
+        scratch = scratch_elements(target, self.D, self.Dv)
+        tasks = max(self.tasks(target, threads), 1)
+        return [
+            self.H,
+            self.group,
+            self.S,
+            self.T,
+            self.D,
+            self.Dv,
+            max(block_keys, 1),
+            wide,
+            wide + narrow,
+            total,
+            tasks,
+            scratch,
+            *self.q,
+            *self.k,
+            *self.v,
+            *self.y,
+            *self.mask,
+            self.past,
+            float_word(self.scale),
+        ]
+
+    def tasks(self, target: Target, threads: int) -> int:
+        """How many tasks it is: never more than `TASKS_PER_THREAD` for each thread, since each has scratch memory of its own."""
+        return min(self.B * self.H * sum(_blocks(target, self.S)), max_tasks(threads))
+
+
+_PARAMS = (
+    "H group S T D Dv block_keys wide blocks total tasks scratch "
+    "q_batch q_head q_row k_batch k_head k_row v_batch v_head v_row y_batch y_head y_row mask_batch mask_head past"
+).split()
+
+
+def max_tasks(threads: int) -> int:
+    """The most tasks of one call."""
+    return 1 if threads == 1 else TASKS_PER_THREAD * threads
+
+
+def scratch_elements(target: Target, D: int, Dv: int) -> int:
+    """Elements of the scratch memory of one task."""
+    shape = tiling(target)
+    rows = _round_up(D, shape.lanes) + _round_up(Dv, shape.lanes) + _round_up(BLOCK_KEYS, shape.tiles[0][1][0]) + _STATISTICS
+    return rows * shape.panel
+
+
+def _blocks(target: Target, S: int) -> tuple[int, int]:
+    """How many blocks of a panel's width, and then of one vector, cover S queries."""
+    shape = tiling(target)
+    wide = S // shape.panel + (S % shape.panel > shape.panel // 2)
+    return wide, -(-max(S - wide * shape.panel, 0) // shape.lanes)
+
+
+def _round_up(number: int, unit: int) -> int:
+    return -(-number // unit) * unit
+
+
+_GREATEST, _NEXT, _SUM, _FACTOR, _STATISTICS = range(5)
+"""Rows of what is known of each query: m, m with the block of keys at hand, l, and what the sums so far are to be multiplied by."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """One block of queries of one head: addresses and sizes, in the function that is being written."""
+
+    b: Kernel
+    vectors: int
+    """Of queries."""
+    addresses: tuple[Pointer, ...]
+    """Q, K, V, Y and the mask at its head, Q and Y not yet at its queries; the task's scratch memory."""
+    s: Value
+    """The first query."""
+
+    @property
+    def q(self) -> Pointer:
+        return self.addresses[0]
+
+    @property
+    def k(self) -> Pointer:
+        return self.addresses[1]
+
+    @property
+    def v(self) -> Pointer:
+        return self.addresses[2]
+
+    @property
+    def y(self) -> Pointer:
+        return self.addresses[3]
+
+    @property
+    def mask(self) -> Pointer:
+        return self.addresses[4]
+
+    @property
+    def lanes(self) -> int:
+        return self.b.lanes(F32)
+
+    @property
+    def width(self) -> int:
+        return self.vectors * self.lanes
+
+    def param(self, name: str) -> Value:
+        return _param(self.b, name)
+
+    @property
+    def turned(self) -> Pointer:
+        """The queries (D, width), scaled."""
+        return self.addresses[-1]
+
+    @property
+    def sums(self) -> Pointer:
+        """The result so far (Dv, width)."""
+        return self.turned.at(self._rows("D") * self.width)
+
+    @property
+    def scores(self) -> Pointer:
+        """The scores of a block of keys (keys, width), then their exponentials."""
+        return self.sums.at(self._rows("Dv") * self.width)
+
+    def statistic(self, row: int) -> Pointer:
+        """One number for each query (width)."""
+        return self.scores.at((self.param("block_keys") + row) * self.width)
+
+    def _rows(self, name: str) -> Value:
+        return (self.param(name) + (self.lanes - 1)) & -self.lanes
+
+
+def write_attention(module: Module, symbol: str, shape: AttentionShape) -> None:
+    """Write the kernel `symbol`: buffers Q, K, V, Y, scratch memory of all tasks, the mask; parameters as in AttentionParams."""
+    tiles = tiling(module.target)
+    widths = (tiles.tiles[0][0], tiles.tiles[-1][0])
+    turns = _write_turn_in(module, f"{symbol}_in"), _write_turn_out(module, f"{symbol}_out")
+    parts = {vectors: _write_block(module, f"{symbol}_{vectors}", shape, vectors, *turns) for vectors in dict.fromkeys(widths)}
+    with module.kernel(symbol) as b:
+        p = {name: _param(b, name) for name in _PARAMS}
+        with b.loop(b.begin, b.end) as task:
+            scratch = b.buffer(SCRATCH, F32).at(task * p["scratch"])
+            with b.loop(task * p["total"] // p["tasks"], (task + 1) * p["total"] // p["tasks"]) as number:
+                place, block = number // p["blocks"], number % p["blocks"]
+                batch, head = place // p["H"], place % p["H"]
+                heads = {"q": head, "k": head // p["group"], "v": head // p["group"], "y": head, "mask": head}
+                buffers = {"q": Q, "k": K, "v": V, "y": Y, "mask": MASK if shape.masking is not Masking.NONE else Q}
+                addresses = [
+                    b.buffer(buffer, F32).at(batch * p[f"{name}_batch"] + heads[name] * p[f"{name}_head"])
+                    for name, buffer in buffers.items()
+                ]
+                narrow_first = p["wide"] * tiles.panel + (block - p["wide"]) * tiles.lanes
+                b.branch(
+                    block < p["wide"],
+                    functools.partial(b.call_part, parts[widths[0]], *addresses, scratch, block * tiles.panel),
+                    functools.partial(b.call_part, parts[widths[1]], *addresses, scratch, narrow_first),
+                )
+
+
+def _write_block(module: Module, symbol: str, shape: AttentionShape, vectors: int, turn_in: Kernel, turn_out: Kernel) -> Kernel:
+    """All keys for one block of queries."""
+    heights = next(heights for count, heights in tiling(module.target).tiles if count == vectors)
+    scores = {height: _write_scores(module, f"{symbol}_scores{height}", shape, vectors, height) for height in heights}
+    values = {height: _write_values(module, f"{symbol}_values{height}", vectors, height) for height in heights}
+    with _part(module, symbol, vectors) as (b, block):
+        with b.loop(0, block.width, block.lanes) as first:
+            b.call_part(turn_in, block.q, block.turned.at(first), block.s + first, b.const(I64, block.width))
+        _clear(block)
+        end = block.param("T")
+        if shape.is_causal:
+            end = b.min(block.s + block.param("past") + block.width, end)
+        with b.loop(0, end, block.param("block_keys")) as t:
+            last = b.min(t + block.param("block_keys"), end)
+            for height, (top, bottom) in _cover(heights, t, last):
+                with b.loop(top, bottom, height) as row:
+                    _call(block, scores[height], row, t)
+            _exponentiate(block, last - t)
+            for height, (top, bottom) in _cover(heights, b.const(I64, 0), block.param("Dv")):
+                with b.loop(top, bottom, height) as column:
+                    _call(block, values[height], column, t, last)
+        with b.loop(0, b.min(block.param("S") - block.s, block.width), block.lanes) as first:
+            place = block.s + first
+            b.call_part(
+                turn_out,
+                block.sums.at(first),
+                block.statistic(_SUM).at(first),
+                block.y.at(place * block.param("y_row")),
+                block.param("S") - place,
+                b.const(I64, block.width),
+            )
+    return b
+
+
+def _param(b: Kernel, name: str) -> Value:
+    return b.param(_PARAMS.index(name))
+
+
+@contextlib.contextmanager
+def _part(module: Module, symbol: str, vectors: int, *more: Type) -> Iterator[tuple[Kernel, _Block]]:
+    """A function with the addresses of a block of queries, and the number of the first, as its arguments."""
+    with module.part(symbol, *[Address(F32, unique=False)] * 6, I64, *more) as b:
+        yield b, _Block(b, vectors, tuple(b.addresses), b.arguments[0])
+
+
+def _call(block: _Block, part: Kernel, *arguments: Value) -> None:
+    block.b.call_part(part, *block.addresses, block.s, *arguments)
+
+
+def _cover(heights: Sequence[int], first: Value, end: Value) -> Iterator[tuple[int, tuple[Value, Value]]]:
+    """Ranges for tiles of falling height."""
+    for height in heights:
+        last = first + (end - first) // height * height
+        yield height, (first, last)
+        first = last
+
+
+def _write_turn_in(module: Module, symbol: str) -> Kernel:
+    """Write scaled queries with D going down and queries along the lanes; behind the last query it is repeated.
+
+    Its arguments: Q, where the first goes, the number of the first, and elements from one row of the turned ones to the next.
+    """
+    with module.part(symbol, Address(F32, unique=False), Address(F32, unique=False), I64, I64) as b:
+        q, turned = b.addresses
+        first, width = b.arguments
+        lanes, last, stride = b.lanes(F32), _param(b, "S") - 1, _param(b, "q_row")
+        rows = [q.at(b.min(first + lane, last) * stride) for lane in range(lanes)]
+        scale = b.param_float(len(_PARAMS))
+        for d, span in _vectors(b, _param(b, "D")):
+            for step, queries in enumerate(transpose_tile([row.load(d, span) * scale for row in rows])):
+                turned.store(queries, (d + step) * width, lanes)
+    return b
+
+
+def _write_turn_out(module: Module, symbol: str) -> Kernel:
+    """Divide the sums by l, turn them back, and write them to the rows of their queries.
+
+    Its arguments: the sums and l of a vector of queries, the row of the first, how many queries there are from it on, and
+    elements from one row of the sums to the next.
+    """
+    with module.part(symbol, *[Address(F32, unique=False)] * 3, I64, I64) as b:
+        sums, total, y = b.addresses
+        rows, width = b.arguments
+        lanes, stride = b.lanes(F32), _param(b, "y_row")
+        weight = total.load(0, lanes)
+        inverse = 1.0 / b.select(weight.eq(0), 1.0, weight)
+        for d, span in _vectors(b, _param(b, "Dv")):
+            values = [sums.load((d + step) * width, lanes) * inverse for step in range(lanes)]
+            for lane, value in enumerate(transpose_tile(values)):
+                with b.when(rows > lane):
+                    y.store(value, lane * stride + d, span)
+    return b
+
+
+def _vectors(b: Kernel, end: Value) -> Iterator[tuple[Value, Span]]:
+    """Walk [0, end) by vectors, the last one under a mask: where masks are free, all are."""
+    lanes, first = b.lanes(F32), b.const(I64, 0)
+    if not b.target.has_masks:
+        first = end & -lanes
+        with b.loop(0, first, lanes) as place:
+            yield place, Span(lanes)
+    with b.loop(first, end, lanes) as place:
+        yield place, Span(lanes, b.tail_mask(b.min(end - place, lanes), lanes))
+
+
+def _clear(block: _Block) -> None:
+    b, lanes = block.b, block.lanes
+    with b.loop(0, block.param("Dv") * block.width, lanes) as place:
+        block.sums.store(0.0, place, lanes)
+    for j in range(0, block.width, lanes):
+        block.statistic(_GREATEST).store(-math.inf, j, lanes)
+        block.statistic(_NEXT).store(-math.inf, j, lanes)
+        block.statistic(_SUM).store(0.0, j, lanes)
+
+
+def _write_scores(module: Module, symbol: str, shape: AttentionShape, vectors: int, height: int) -> Kernel:
+    """The scores of `height` keys from `row` on, with the mask, and the greatest so far; `first` begins the block of keys."""
+    with _part(module, symbol, vectors, I64, I64) as (b, block):
+        row, first = b.arguments[1:]
+        lanes, width, stride = block.lanes, block.width, block.param("k_row")
+        keys = [block.k.at((row + i) * stride) for i in range(height)]
+        sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in range(height * vectors)]
+        _accumulate(b, block.param("D"), sums, lambda d: [key.load(d) for key in keys], block.turned, width)
+        next_greatest = block.statistic(_NEXT)
+        greatest = [next_greatest.load(j, lanes) for j in range(0, width, lanes)]
+        for place, total in enumerate(sums):
+            i, j = divmod(place, vectors)
+            score = _finish(block, shape, total.value, row + i, j * lanes)
+            block.scores.store(score, (row - first + i) * width + j * lanes, lanes)
+            greatest[j] = b.max(score, greatest[j])
+        for j, found in enumerate(greatest):
+            next_greatest.store(found, j * lanes, lanes)
+    return b
+
+
+def _accumulate(
+    b: Kernel, depth: Value, sums: Sequence[Variable], factors: Callable[[Value], list[Value]], panel: Pointer, width: int
+) -> None:
+    """sums[i, j] += factors(k)[i] * panel[k, j] for `depth` steps, in their order."""
+    lanes, vectors = sums[0].type.lanes, width // sums[0].type.lanes
+    with b.loop(0, depth) as k:
+        columns = [panel.load(k * width + j * lanes, lanes) for j in range(vectors)]
+        for i, factor in enumerate(factors(k)):
+            for total, column in zip(sums[i * vectors : (i + 1) * vectors], columns, strict=True):
+                total.set(b.fma(factor.splat(lanes), column, total.value))
+
+
+def _finish(block: _Block, shape: AttentionShape, score: Value, key: Value, j: int) -> Value:
+    """The score of one vector of queries, from `j` on in the block, with one key."""
+    b, lanes = block.b, block.lanes
+    if shape.softcap > 0:
+        score = mathlib.tanh(b, score / shape.softcap) * shape.softcap
+    if shape.masking is not Masking.NONE:
+        mask = _mask(block, shape.masking, key, j)
+        score = b.select(mask < 0, mask, score) if shape.replaces else score + mask
+    if shape.is_causal:
+        query = b.iota(I32, lanes) + (block.s + block.param("past") + j).to(I32)
+        score = b.select(query < key.to(I32), score.like(-math.inf), score)
+    return score
+
+
+def _mask(block: _Block, masking: Masking, key: Value, j: int) -> Value:
+    """What is to be added to the scores of one vector of queries, from `j` on in the block, with one key."""
+    if masking is Masking.KEYS:
+        return block.mask.load(key).splat(block.lanes)
+    panel = tiling(block.b.target).panel
+    place = (block.s // panel * block.param("T") + key) * panel + block.s % panel + j
+    return block.mask.load(place, block.lanes)
+
+
+def _exponentiate(block: _Block, keys: Value) -> None:
+    """Turn the scores of a block of keys to exp(score - m), add them to l, and say what the sums so far are to be multiplied by."""
+    b, lanes, width = block.b, block.lanes, block.width
+    subtracted, sums = [], []
+    for j in range(0, width, lanes):
+        old, new = block.statistic(_GREATEST).load(j, lanes), block.statistic(_NEXT).load(j, lanes)
+        finite = b.select(new.eq(-math.inf), 0.0, new)
+        factor = exp_of_difference(b, old, finite)
+        block.statistic(_GREATEST).store(new, j, lanes)
+        block.statistic(_FACTOR).store(factor, j, lanes)
+        subtracted.append(finite)
+        sums.append(b.variable(block.statistic(_SUM).load(j, lanes) * factor))
+    with b.loop(0, keys) as row:
+        for j, (greatest, total) in enumerate(zip(subtracted, sums, strict=True)):
+            place = row * width + j * lanes
+            value = exp_of_difference(b, block.scores.load(place, lanes), greatest)
+            block.scores.store(value, place, lanes)
+            total.add(value)
+    for j, total in enumerate(sums):
+        block.statistic(_SUM).store(total.value, j * lanes, lanes)
+
+
+def _write_values(module: Module, symbol: str, vectors: int, height: int) -> Kernel:
+    """Add the values of the keys [first, last), `height` of their elements from `column` on, to the result so far."""
+    with _part(module, symbol, vectors, I64, I64, I64) as (b, block):
+        column, first, last = b.arguments[1:]
+        lanes, width, stride = block.lanes, block.width, block.param("v_row")
+        values = block.v.at(first * stride + column)
+        places = [(column + i) * width + j for i in range(height) for j in range(0, width, lanes)]
+        factors = [block.statistic(_FACTOR).load(j, lanes) for j in range(0, width, lanes)]
+        sums = [b.variable(block.sums.load(place, lanes) * factors[n % vectors]) for n, place in enumerate(places)]
+        _accumulate(b, last - first, sums, lambda t: [values.load(t * stride + i) for i in range(height)], block.scores, width)
+        for place, total in zip(places, sums, strict=True):
+            block.sums.store(total.value, place, lanes)
+    return b

@@ -1,0 +1,424 @@
+"""Convolution over channels-last data as a product of matrices whose left side is never built (implicit GEMM).
+
+The rows of the product are places of the output (batch and spatial axes, flattened), its columns the output's channels, and its
+inner dimension runs over the taps of the kernel and the channels of each. A row of the left side is not copied together: the
+tile's rows are pointers into the input, moved from tap to tap.
+
+    for each run (a tap, or taps that lie side by side):       weights, packed: [group][panel][run][depth][panel width]
+        pointers of the tile's rows at this run                a row that falls into the padding reads zeros instead
+        sums[i, j] += row[i][k] * panel[k, j]                  `depth` steps, the inner loop of the plain product
+
+A *run* is what lies in order in memory for every row: the channels of one tap; or, where no row falls into the padding along the
+last axis, those of all taps along it, so that kernels over few channels (3 x 7 of them) have long inner loops too.
+
+The same kernel computes one phase of a transposed convolution: places of the output lie as far apart as `out_step` says.
+A sum is made of chains of at most CHAIN multiply-adds, in the order of runs and channels, added up one after the other: rounding
+errors grow with the length of a chain. Chains depend on the sizes of the kernel only; blocks, tiles and threads do not change bits.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sardonyx.codegen.emit.module import Address, Kernel, Module
+from sardonyx.codegen.emit.types import F32, I64
+from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
+from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, Rows, Steps, fill_table, result_of, row_table
+from sardonyx.codegen.kernels.gemm import BLOCK_K, TASKS_PER_THREAD, Ahead, multiply
+from sardonyx.codegen.target import Target
+from sardonyx.dtypes import Array
+
+__all__ = [
+    "CHAIN",
+    "ConvEpilogue",
+    "ConvParams",
+    "ConvTiling",
+    "axes_of",
+    "conv_tiling",
+    "cover_rows",
+    "is_long",
+    "pack_filters",
+    "read_params",
+    "steps_of",
+    "widths_for",
+    "write_conv",
+]
+
+ConvEpilogue = Callable[[Kernel, Value, Value, Value, Span], Value]
+"""`epilogue(b, sums, place, column, span)`: what to store at element `place` of the output, which is of channel `column` …."""
+
+INPUT, FILTERS, OUTPUT, ZEROS = range(4)
+"""The first buffers of the kernel; those after them belong to the epilogue. ZEROS holds `depth` zeros, read in the padding."""
+
+CHAIN = 320
+"""Most multiply-adds of one chain, where a run is not longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvParams:
+    """The integer parameters of the kernel, in their order; then those of each axis, in the order of WindowAxis."""
+
+    rows: int
+    """Places of the output: batch times spatial sizes."""
+    columns: int
+    """Output channels of one group."""
+    groups: int
+    depth: int
+    """Elements of one run."""
+    runs: int
+    """Runs of one place: the product of the axes' taps."""
+    image: int
+    """From one image of the input to the next."""
+    group_step: int
+    """From one group's input channels to the next group's."""
+    out_image: int
+    """From one image of the output to the next."""
+    out_begin: int
+    """Where the first place lies in the output."""
+    block_rows: int
+    """Rows of one task."""
+    block_columns: int
+    """Columns of one task: a multiple of the panel's width."""
+    block_runs: int
+    """Runs that are gone through before the next panel."""
+    block_depth: int
+    """Elements of each run that are: all, unless `block_runs` is 1."""
+    chain_runs: int
+    """Runs of one chain; divides `block_runs`, but for the last block."""
+    chain_depth: int
+    """Elements of each run in one chain: all, unless `chain_runs` is 1; divides `block_depth`, but for the last block."""
+    axes: tuple[WindowAxis, ...]
+    """Outermost first."""
+
+    @staticmethod
+    def blocked(
+        target: Target,
+        batch: int,
+        columns: int,
+        depth: int,
+        axes: Sequence[WindowAxis],
+        *,
+        groups: int = 1,
+        image: int,
+        group_step: int = 0,
+        out_image: int,
+        out_begin: int = 0,
+        threads: int = 1,
+    ) -> ConvParams:
+        """The parameters with blocks that suit the caches and `threads`."""
+        shape = conv_tiling(target)
+        rows, runs = batch, 1
+        for axis in axes:
+            rows, runs = rows * axis.places, runs * axis.taps
+        vectors = min(-(-columns // shape.lanes), shape.vectors)
+        height = shape.heights[max(vectors, 1)][0]
+        wanted = TASKS_PER_THREAD * threads if threads > 1 else 1
+        pieces = max(-(-rows // BLOCK_ROWS), min(-(-wanted // groups), -(-rows // (4 * height))), 1)
+        block_rows = min(_round_up(-(-rows // pieces), height), BLOCK_ROWS)
+        chain_runs = max(min(CHAIN // max(depth, 1), runs), 1)
+        chain_depth = -(-depth // max(-(-depth // CHAIN), 1)) or 1
+        pieces_columns = -(-wanted // (groups * max(-(-rows // block_rows), 1)))
+        return ConvParams(
+            rows=rows,
+            columns=columns,
+            groups=groups,
+            depth=depth,
+            runs=runs,
+            image=image,
+            group_step=group_step,
+            out_image=out_image,
+            out_begin=out_begin,
+            block_rows=block_rows,
+            block_columns=_round_up(-(-columns // pieces_columns), shape.panel),
+            block_runs=max(BLOCK_K // (chain_runs * max(depth, 1)), 1) * chain_runs,
+            block_depth=BLOCK_K // chain_depth * chain_depth if depth > BLOCK_K else max(depth, 1),
+            chain_runs=chain_runs,
+            chain_depth=chain_depth,
+            axes=tuple(axes),
+        )
+
+    def words(self) -> list[int]:
+        """The parameters as the kernel reads them; those of an epilogue follow."""
+        own = [getattr(self, name) for name in _PARAMS]
+        return own + axis_words(self.axes)
+
+    def tasks(self) -> int:
+        """How many tasks a convolution is."""
+        return self.groups * -(-self.rows // self.block_rows) * -(-self.columns // self.block_columns)
+
+
+_PARAMS = tuple(ConvParams.__dataclass_fields__)[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class ConvTiling:
+    """How a target covers the output: vectors of a panel, and for each number of vectors the heights of its tiles."""
+
+    lanes: int
+    """Elements of one vector."""
+    heights: Mapping[int, tuple[int, ...]]
+    """Vectors -> rows of its tiles, tallest first; ends with 1."""
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of one row of a panel."""
+        return max(self.heights)
+
+    @property
+    def panel(self) -> int:
+        """Columns of one panel."""
+        return self.vectors * self.lanes
+
+    @property
+    def most(self) -> int:
+        """Accumulators of the largest tile."""
+        return max(vectors * heights[0] for vectors, heights in self.heights.items())
+
+    @property
+    def name(self) -> str:
+        """Rows and columns of the largest tile, as in 6x64."""
+        return f"{self.heights[self.vectors][0]}x{self.panel}"
+
+
+@functools.cache
+def conv_tiling(target: Target) -> ConvTiling:
+    """The tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
+    lanes = target.lanes(32)
+    if target.registers >= 32:
+        return ConvTiling(lanes, {4: (6, 4, 2, 1), 3: (8, 4, 1), 2: (8, 4, 1), 1: (8, 4, 1)})
+    if target.has_fma:
+        return ConvTiling(lanes, {2: (6, 4, 2, 1), 1: (6, 3, 1)})
+    return ConvTiling(lanes, {2: (4, 2, 1), 1: (4, 1)})
+
+
+def widths_for(target: Target, columns: int) -> tuple[int, ...]:
+    """The widths, in vectors, of the tiles that cover so many columns: those of whole panels, and of what is left."""
+    shape = conv_tiling(target)
+    rest = -(-(columns % shape.panel) // shape.lanes)
+    return tuple(width for width in shape.heights if width == rest or (width == shape.vectors and columns >= shape.panel))
+
+
+def pack_filters(filters: Array, groups: int, width: int) -> Array:
+    """Filters (M, C / groups, kernel…) as [group][panel][kernel…][C / groups][width]: output channels side by side, zeros after."""
+    M, K = len(filters) // groups, int(np.prod(filters.shape[1:]))
+    taps_first = np.moveaxis(filters, 1, -1)
+    packed = np.zeros((groups, -(-M // width), K, width), np.float32)
+    for group, panels in enumerate(packed):
+        for number, panel in enumerate(panels):
+            first = group * M + number * width
+            block = taps_first[first : min(first + width, (group + 1) * M)]
+            apart = np.empty((len(block), K + _APART), np.float32)
+            apart[:, :K] = block.reshape(len(block), K)
+            panel[:, : len(block)] = apart[:, :K].T
+    return packed
+
+
+_APART = 16
+"""Elements between rows that are read side by side, which would else meet in the same sets of the cache."""
+
+
+def write_conv(
+    module: Module, symbol: str, rank: int, *, padded: bool, epilogue: ConvEpilogue | None = None, widths: Sequence[int] = ()
+) -> None:
+    """Write the kernel `symbol`: buffers input, packed filters, output, zeros and those of the epilogue; params as in ConvParams.
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        rank: the number of spatial axes.
+        padded: whether rows may fall into padding; where none does, addresses take fewer instructions.
+        epilogue: what to store instead of the sums.
+        widths: those of `widths_for` the columns that it will be given; all, where they are not known.
+    """
+    shape = conv_tiling(module.target)
+    tiles = {
+        (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", vectors, height, rank, padded, epilogue)
+        for vectors in widths or shape.heights
+        for height in shape.heights[vectors]
+    }
+    with module.kernel(symbol) as b:
+        p, axes = read_params(b), axes_of(b, rank)
+        table = row_table(b, rank)
+        blocks_rows, blocks_columns = blocks(p["rows"], p["block_rows"]), blocks(p["columns"], p["block_columns"])
+        with b.loop(b.begin, b.end) as task:
+            group, block = task // (blocks_rows * blocks_columns), task % (blocks_rows * blocks_columns)
+            top, left = block // blocks_columns * p["block_rows"], block % blocks_columns * p["block_columns"]
+            bottom = least(b, top + p["block_rows"], p["rows"])
+            right = least(b, left + p["block_columns"], p["columns"])
+            fill_table(b, table, steps_of(p), axes, top, bottom, group)
+            with b.loop(0, b.max(p["runs"], 1), p["block_runs"]) as run, b.loop(0, b.max(p["depth"], 1), p["block_depth"]) as k:
+                _write_block(b, shape, tiles, table, _Block(group, bottom - top, left, right, run, k))
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What one pass over rows and panels covers."""
+
+    group: Value
+    rows: Value
+    left: Value
+    right: Value
+    run: Value
+    k: Value
+
+
+def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], Kernel], table: Pointer, block: _Block) -> None:
+    p = read_params(b)
+    depth = p["runs"] * p["depth"]
+    panels = blocks(p["columns"], b.const(I64, shape.panel))
+    first = b.buffer(FILTERS, F32).at((block.group * panels * depth + block.run * p["depth"] + block.k) * shape.panel)
+    with b.loop(block.left, block.right, shape.panel) as n:
+        panel = first.at(n * depth)
+        vectors = least(b, blocks(block.right - n, b.const(I64, shape.lanes)), b.const(I64, shape.vectors))
+        with b.switch(vectors) as switch:
+            for width in dict.fromkeys(width for width, _ in tiles):
+                with switch.case(width):
+                    for height, (top, bottom) in cover_rows(shape.heights[width], block.rows):
+                        stride = _share(b, shape.panel, height, bottom - top)
+                        share = stride * p["block_runs"] * p["block_depth"]
+                        with b.loop(top, bottom, height) as m:
+                            ahead = panel.at(depth * shape.panel + (m - top) // height * share)
+                            b.call_part(tiles[width, height], table.at(m), panel, ahead, block.group, n, block.run, block.k, stride)
+
+
+def _share(b: Kernel, width: int, height: int, rows: Value) -> Value:
+    """How many elements of the next panel a tile fetches at each step, so that all tiles together fetch it."""
+    tiles = b.max((rows + (height - 1)) // height, 1)
+    return (tiles + (width - 1)) // tiles
+
+
+def cover_rows(heights: Sequence[int], rows: Value) -> Iterator[tuple[int, tuple[Value, Value]]]:
+    """Ranges of rows for tiles of falling height."""
+    first = rows.like(0)
+    for height in heights:
+        last = first + (rows - first) // height * height
+        yield height, (first, last)
+        first = last
+
+
+def _write_tile(
+    module: Module, symbol: str, vectors: int, height: int, rank: int, padded: bool, epilogue: ConvEpilogue | None
+) -> Kernel:
+    """One tile of the output and one block of runs: chain after chain, each added to what the output holds so far."""
+    shape = conv_tiling(module.target)
+    with module.part(symbol, Address(I64), Address(F32), Address(F32), I64, I64, I64, I64, I64) as b:
+        table, panel, ahead = b.addresses
+        group, n, first_run, first_k, stride = b.arguments
+        p = read_params(b)
+        last_run = least(b, first_run + p["block_runs"], p["runs"])
+        last_k = least(b, first_k + p["block_depth"], p["depth"])
+        tile = _Tile(b, shape, table, vectors, height, group * p["columns"] + n, n, p["columns"] - n)
+        rows = Rows(b, table, height, axes_of(b, rank), b.buffer(INPUT, F32), b.buffer(ZEROS, F32) if padded else None)
+        fetched = stride if (vectors, height) == (shape.vectors, shape.heights[shape.vectors][0]) else None
+        end = b.max(last_run, first_run + 1)
+        with b.loop(first_run, end, p["chain_runs"]) as start, b.loop(first_k, last_k, p["chain_depth"]) as k:
+            stop, stop_k = least(b, start + p["chain_runs"], last_run), least(b, k + p["chain_depth"], last_k)
+            tile.clear()
+            with b.loop(start, stop) as run:
+                done = (run - first_run) * p["depth"] + k - first_k
+                near = Ahead(ahead.at(done * fetched), fetched) if fetched is not None else None
+                multiply(b, rows.at(run, k), panel.at(done * shape.panel), shape.panel, stop_k - k, tile.sums, near)
+            with b.when((start + k) > 0):
+                tile.add_what_is_there()
+            if epilogue is None:
+                tile.put_down()
+            else:
+                b.branch((stop >= p["runs"]) & (stop_k >= p["depth"]), lambda: tile.finish(epilogue), tile.put_down)
+    return b
+
+
+class _Tile:
+    """The accumulators of one tile, and its elements in the output."""
+
+    def __init__(
+        self, b: Kernel, shape: ConvTiling, table: Pointer, vectors: int, height: int, column: Value, n: Value, remaining: Value
+    ) -> None:
+        self._b, self._shape, self._table = b, shape, table
+        self._vectors, self._height, self._column, self._n, self._remaining = vectors, height, column, n, remaining
+        starts = [result_of(table, i) + n for i in range(height)]
+        self._places = [(starts[i] + j * shape.lanes, column + j * shape.lanes) for i in range(height) for j in range(vectors)]
+        self._output = b.buffer(OUTPUT, F32)
+        left = least(b, remaining - (vectors - 1) * shape.lanes, b.const(I64, shape.lanes))
+        self._spans = [Span(shape.lanes)] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(left, shape.lanes))]
+        self.sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in self._places]
+
+    def clear(self) -> None:
+        """Begin a chain."""
+        for total in self.sums:
+            total.set(self._b.const(total.type, 0.0))
+
+    def add_what_is_there(self) -> None:
+        """Add the chains before this one."""
+        for total, (place, _), span in zip(self.sums, self._places, self._spans * self._height, strict=True):
+            total.set(self._output.load(place, span) + total.value)
+
+    def put_down(self) -> None:
+        """Leave the sums in the output."""
+        self._wholly(self._store)
+
+    def finish(self, epilogue: ConvEpilogue) -> None:
+        """Store what the epilogue makes of the sums."""
+        long = is_long(self._b.target, epilogue)
+        self._wholly(lambda spans: self._finish_in_a_loop(epilogue, spans) if long else self._finish(epilogue, spans))
+
+    def _wholly(self, store: Callable[[Sequence[Span]], None]) -> None:
+        """Store under a mask; where masks are not free, without one where all channels are there."""
+        b, lanes = self._b, self._shape.lanes
+        if b.target.has_masks:
+            store(self._spans)
+            return
+        whole = [Span(lanes)] * self._vectors
+        b.branch(self._remaining >= self._vectors * lanes, lambda: store(whole), lambda: store(self._spans))
+
+    def _store(self, spans: Sequence[Span]) -> None:
+        for total, (place, _), span in zip(self.sums, self._places, list(spans) * self._height, strict=True):
+            self._output.store(total.value, place, span)
+
+    def _finish(self, epilogue: ConvEpilogue, spans: Sequence[Span]) -> None:
+        for total, (place, channel), span in zip(self.sums, self._places, list(spans) * self._height, strict=True):
+            self._output.store(epilogue(self._b, total.value, place, channel, span), place, span)
+
+    def _finish_in_a_loop(self, epilogue: ConvEpilogue, spans: Sequence[Span]) -> None:
+        b, lanes, output = self._b, self._shape.lanes, self._output
+        self._store(spans)
+        with b.loop(0, self._height) as i:
+            for j, span in enumerate(spans):
+                place = result_of(self._table, i) + self._n + j * lanes
+                output.store(epilogue(b, output.load(place, span), place, self._column + j * lanes, span), place, span)
+
+
+_LONG = 40
+"""Instructions of an epilogue that are not worth writing once for each accumulator."""
+
+
+def is_long(target: Target, epilogue: ConvEpilogue) -> bool:
+    """Whether an epilogue writes much, found by writing it to nowhere."""
+    b = Kernel(target, "nowhere")
+    lanes = target.lanes(32)
+    epilogue(b, b.const(F32.vector(lanes), 0.0), b.begin, b.begin, Span(lanes))
+    return len(b.lines) > _LONG
+
+
+def steps_of(p: dict[str, Value]) -> Steps:
+    """How far images and groups lie apart."""
+    return Steps(p["image"], p["group_step"], p["out_image"], p["columns"], p["out_begin"])
+
+
+def read_params(b: Kernel) -> dict[str, Value]:
+    """The fields of ConvParams but the axes, as values of a kernel."""
+    return {name: b.param(place) for place, name in enumerate(_PARAMS)}
+
+
+def axes_of(b: Kernel, rank: int) -> list[AxisValues]:
+    """The axes of ConvParams as values of a kernel."""
+    return read_axes(b, len(_PARAMS), rank)
+
+
+def _round_up(number: int, unit: int) -> int:
+    """The multiple of `unit` that is at least `number`, and at least one."""
+    return max(-(-number // unit), 1) * unit

@@ -1,0 +1,364 @@
+"""Depthwise convolution over channels-last data: each channel with a filter of its own, vectors along the channels.
+
+Along a row of the output, places whose window lies inside of the input go by several at a time, and every element that they share
+is loaded once:
+
+    input     x0  x1  x2  x3  x4  x5          one vector of channels each
+    place 0   w0  w1  w2                      sums[0] += x0 w0 + x1 w1 + x2 w2
+    place 1       w0  w1  w2                  sums[1] += x1 w0 + …
+    place 2           w0  w1  w2              filters of one row of taps in registers
+
+At the ends of a row, elements in the padding are read from zeros; rows of taps in the padding are left out. Windows too long for
+the registers go by one place, several vectors of channels at a time, over the taps that meet the input. A sum is one chain in the
+order of taps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+
+from sardonyx.codegen.emit.module import Address, Kernel, Module
+from sardonyx.codegen.emit.types import F32, I64, U64
+from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes, taps_inside
+from sardonyx.codegen.kernels.conv import ConvEpilogue, is_long
+from sardonyx.codegen.target import Target
+from sardonyx.dtypes import Array
+
+__all__ = ["DepthwiseParams", "pack_depthwise", "write_depthwise"]
+
+INPUT, FILTERS, OUTPUT = range(3)
+"""The first buffers of the kernel; those after them belong to the epilogue."""
+
+PLACES, FEW_PLACES = 8, 4
+"""How many places go at a time, and at the end of a row."""
+
+WIDE = 4
+"""Vectors of channels that go at a time where places go by one."""
+
+TASKS_PER_THREAD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseParams:
+    """The integer parameters of the kernel, in their order; then those of the two axes, in the order of WindowAxis."""
+
+    images: int
+    channels: int
+    filter_step: int
+    """From one tap of the packed filters to the next."""
+    first_inside: int
+    """The first place along the last axis whose window lies inside of the input."""
+    last_inside: int
+    """The place after the last of those."""
+    block_rows: int
+    """Rows of places in one task."""
+    block_places: int
+    """Places of a row in one task."""
+    axes: tuple[WindowAxis, WindowAxis]
+
+    @staticmethod
+    def blocked(
+        target: Target, images: int, channels: int, axes: tuple[WindowAxis, WindowAxis], *, threads: int = 1
+    ) -> DepthwiseParams:
+        """The parameters with blocks that suit `threads`."""
+        lanes, (outer, inner) = target.lanes(32), axes
+        reach = (inner.taps - 1) * inner.dilation
+        first = min(max(-(-inner.begin // inner.stride), 0), inner.places)
+        last = min(max((inner.size + inner.begin - reach - 1) // inner.stride + 1, first), inner.places)
+        wanted = TASKS_PER_THREAD * threads
+        pieces = -(-wanted // max(images * outer.places, 1)) if threads > 1 else 1
+        return DepthwiseParams(
+            images=images,
+            channels=channels,
+            filter_step=-(-channels // lanes) * lanes,
+            first_inside=first,
+            last_inside=last,
+            block_rows=max(images * outer.places // (4 * wanted), 1),
+            block_places=max(-(-inner.places // pieces), 1),
+            axes=axes,
+        )
+
+    def words(self) -> list[int]:
+        """The parameters as the kernel reads them; those of an epilogue follow."""
+        own = [getattr(self, name) for name in _PARAMS]
+        return own + axis_words(self.axes)
+
+    def tasks(self) -> int:
+        """How many tasks a convolution is: rows are counted through all images."""
+        return -(-self.images * self.axes[0].places // self.block_rows) * -(-self.axes[1].places // self.block_places)
+
+
+_PARAMS = tuple(DepthwiseParams.__dataclass_fields__)[:-1]
+
+
+def pack_depthwise(filters: Array, lanes: int) -> Array:
+    """Filters (C, 1, kernel…) as [kernel…][C], channels filled up with zeros to whole vectors."""
+    C = filters.shape[0]
+    packed = np.zeros((filters[0].size, -(-C // lanes) * lanes), np.float32)
+    packed[:, :C] = filters.reshape(C, -1).T
+    return packed
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What is baked into the code: the window along the last axis."""
+
+    taps: int
+    stride: int
+    dilation: int
+
+    def fits(self, count: int) -> bool:
+        """Whether `count` places at a time are worth their code: their filters stay in registers, their elements are near."""
+        return self.taps <= _LONGEST_LINE and (count - 1) * self.stride + (self.taps - 1) * self.dilation < _WIDEST
+
+
+_LONGEST_LINE = 9
+"""Most taps along the last axis whose filters stay in registers; longer windows go place by place."""
+
+_WIDEST = 48
+"""Most elements of a row that places computed together may span."""
+
+
+def write_depthwise(
+    module: Module, symbol: str, *, taps: int, stride: int, dilation: int, epilogue: ConvEpilogue | None = None
+) -> None:
+    """Write the kernel `symbol` for two axes: buffers input, packed filters, output and those of the epilogue.
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        taps: along the last axis, as are the following.
+        stride: from place to place.
+        dilation: from tap to tap.
+        epilogue: what to store instead of the sums.
+    """
+    line = _Line(taps, stride, dilation)
+    writer = _Writer(module, symbol, line, epilogue)
+    with module.kernel(symbol) as b:
+        p = _params(b)
+        outer, inner = _axes(b)
+        columns = blocks(inner["places"], p["block_places"])
+        rows = p["images"] * outer["places"]
+        with b.loop(b.begin, b.end) as task:
+            first = task // columns * p["block_rows"]
+            left = task % columns * p["block_places"]
+            right = least(b, left + p["block_places"], inner["places"])
+            with b.loop(first, least(b, first + p["block_rows"], rows)) as row:
+                writer.write_row(b, row, left, right)
+
+
+class _Writer:
+    """The parts of one kernel, and the loops around them."""
+
+    def __init__(self, module: Module, symbol: str, line: _Line, epilogue: ConvEpilogue | None) -> None:
+        self._lanes = module.target.lanes(32)
+        self._ways = (True,) if module.target.has_masks else (False, True)
+        self._fits = line.fits(PLACES)
+        kinds = ((PLACES, False), (PLACES, True), (FEW_PLACES, True)) if self._fits else ()
+        zeros = module.table(f"{symbol}_zeros", np.zeros(self._lanes, np.float32)) if self._fits else ""
+        self._lines = {
+            (count, edge, masked): _write_places(
+                module, f"{symbol}_{count}{'e' * edge}{'m' * masked}", line, count, zeros if edge else None, epilogue, masked=masked
+            )
+            for count, edge in kinds
+            for masked in self._ways
+        }
+        self._single = {
+            (vectors, masked): _write_place(module, f"{symbol}_single{vectors}{'m' * masked}", vectors, epilogue, masked=masked)
+            for vectors, masked in ([(WIDE, False), *((1, masked) for masked in self._ways)] if not self._fits else ())
+        }
+
+    def write_row(self, b: Kernel, row: Value, left: Value, right: Value) -> None:
+        """The places [left, right) of one row, for all channels."""
+        outer, inner = _axes(b)
+        image, place = row // outer["places"], row % outer["places"]
+        first_tap, last_tap, start = taps_inside(b, place, outer)
+        line = _Row(
+            source=b.buffer(INPUT, F32).at((image * outer["size"] + start) * outer["in_step"]),
+            filters=b.buffer(FILTERS, F32).at(first_tap * inner["taps"] * _params(b)["filter_step"]),
+            taps=last_tap - first_tap,
+            result=row * outer["out_step"],
+        )
+        if self._fits:
+            self._write_lines(b, line, left, right)
+        else:
+            self._write_singles(b, line, left, right)
+
+    def _write_lines(self, b: Kernel, row: _Row, left: Value, right: Value) -> None:
+        """Several places at a time: those that see no padding, those that may, and the last few."""
+        p = _params(b)
+        with b.loop(left, right, PLACES) as at:
+            inside = (at >= p["first_inside"]) & (at + PLACES <= least(b, p["last_inside"], right))
+            b.branch(
+                inside,
+                lambda: self._write_channels(b, row, at, right, PLACES, edge=False),
+                lambda: b.branch(
+                    right - at > FEW_PLACES,
+                    lambda: self._write_channels(b, row, at, right, PLACES, edge=True),
+                    lambda: self._write_channels(b, row, at, right, FEW_PLACES, edge=True),
+                ),
+            )
+
+    def _write_channels(self, b: Kernel, row: _Row, at: Value, right: Value, count: int, *, edge: bool) -> None:
+        inner = _axes(b)[1]
+        start = at * inner["stride"] - inner["begin"]
+        source = row.source if edge else row.source.at(start * inner["in_step"])
+        result = row.result + at * inner["out_step"]
+        for c, masked in self._vectors(b, b.const(I64, 0)):
+            part = self._lines[count, edge, masked]
+            b.call_part(part, source.at(c), row.filters.at(c), row.taps, result + c, c, start, right - at)
+
+    def _vectors(self, b: Kernel, first: Value) -> Iterator[tuple[Value, bool]]:
+        """Vectors of channels from `first` on: whole ones, then the last under a mask; under masks always where they are free."""
+        channels = _params(b)["channels"]
+        if len(self._ways) == 1:
+            with b.loop(first, channels, self._lanes) as c:
+                yield c, True
+            return
+        whole = channels // self._lanes * self._lanes
+        for begin, end, masked in ((first, whole, False), (b.max(whole, first), channels, True)):
+            with b.loop(begin, end, self._lanes) as c:
+                yield c, masked
+
+    def _write_singles(self, b: Kernel, row: _Row, left: Value, right: Value) -> None:
+        """Place by place."""
+        p, inner = _params(b), _axes(b)[1]
+        wide = WIDE * self._lanes
+        whole = p["channels"] // wide * wide
+        with b.loop(left, right) as at:
+            first, last, start = taps_inside(b, at, inner)
+            source, filters = row.source.at(start * inner["in_step"]), row.filters.at(first * p["filter_step"])
+            result, taps = row.result + at * inner["out_step"], last - first
+            with b.loop(0, whole, wide) as c:
+                b.call_part(self._single[WIDE, False], source.at(c), filters.at(c), row.taps, taps, result + c, c)
+            for c, masked in self._vectors(b, whole):
+                b.call_part(self._single[1, masked], source.at(c), filters.at(c), row.taps, taps, result + c, c)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of places: where the first row of taps that meets the input begins, in the input and the filters."""
+
+    source: Pointer
+    filters: Pointer
+    taps: Value
+    """How many rows of taps meet the input."""
+    result: Value
+    """Where the row begins in the output."""
+
+
+def _write_places(
+    module: Module, symbol: str, line: _Line, count: int, zeros: str | None, epilogue: ConvEpilogue | None, *, masked: bool
+) -> Kernel:
+    """One vector of channels of `count` places side by side.
+
+    With `zeros`, a table of as many as a vector has, elements may lie in the padding, and only the first `limit` places are stored;
+    the source is then where the row of the input begins, else where the window of the first place does.
+    """
+    lanes = module.target.lanes(32)
+    meetings: dict[int, list[tuple[int, int]]] = {}
+    for place in range(count):
+        for tap in range(line.taps):
+            meetings.setdefault(place * line.stride + tap * line.dilation, []).append((place, tap))
+    with module.part(symbol, Address(F32), Address(F32), I64, I64, I64, I64, I64) as b:
+        source, filters = b.addresses
+        rows, first, column, start, limit = b.arguments
+        p = _params(b)
+        outer, inner = _axes(b)
+        span = _span(b, lanes, p["channels"] - column, masked)
+        sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in range(count)]
+        with b.loop(0, rows) as row:
+            elements = source.at(row * (outer["dilation"] * outer["in_step"]))
+            taps = filters.at(row * (line.taps * p["filter_step"]))
+            weights = [taps.at(tap * p["filter_step"]).load(0, lanes) for tap in range(line.taps)]
+            element = elements if zeros is None else elements.at(start * inner["in_step"])
+            for offset in range(max(meetings) + 1):
+                if offset in meetings:
+                    where = element
+                    if zeros is not None:
+                        outside = (start + offset).to(U64) >= inner["size"].to(U64)
+                        chosen = b.select(outside, b.pointer(zeros, F32), element)
+                        where = Pointer(b, chosen.ref, F32)
+                    x = where.load(0, span)
+                    for met, tap in meetings[offset]:
+                        sums[met].set(b.fma(x, weights[tap], sums[met].value))
+                element = element.at(inner["in_step"])
+        places = [first + inner["out_step"] * number for number in range(count)]
+        columns, spans = [column] * count, [span] * count
+        _store(b, [total.value for total in sums], places, columns, spans, epilogue, limit if zeros is not None else None)
+    return b
+
+
+def _write_place(module: Module, symbol: str, vectors: int, epilogue: ConvEpilogue | None, *, masked: bool) -> Kernel:
+    """Some vectors of channels of one place, over the taps that meet the input."""
+    lanes = module.target.lanes(32)
+    with module.part(symbol, Address(F32), Address(F32), I64, I64, I64, I64) as b:
+        source, filters = b.addresses
+        rows, taps, place, column = b.arguments
+        p = _params(b)
+        outer, inner = _axes(b)
+        span = _span(b, lanes, p["channels"] - column, masked)
+        sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in range(vectors)]
+        with b.loop(0, rows) as row, b.loop(0, taps) as at:
+            element = source.at(row * (outer["dilation"] * outer["in_step"]) + at * (inner["dilation"] * inner["in_step"]))
+            weights = filters.at((row * inner["taps"] + at) * p["filter_step"])
+            for vector, total in enumerate(sums):
+                x = element.load(vector * lanes, span)
+                total.set(b.fma(x, weights.load(vector * lanes, lanes), total.value))
+        steps = [vector * lanes for vector in range(vectors)]
+        _store(
+            b,
+            [total.value for total in sums],
+            [place + step for step in steps],
+            [column + step for step in steps],
+            [span] * vectors,
+            epilogue,
+        )
+    return b
+
+
+def _store(
+    b: Kernel,
+    sums: Sequence[Value],
+    places: Sequence[Value],
+    columns: Sequence[Value],
+    spans: Sequence[Span],
+    epilogue: ConvEpilogue | None,
+    limit: Value | None = None,
+) -> None:
+    """Put the first `limit` sums down, through the epilogue: one after the other, or in a loop where it is long."""
+    output = b.buffer(OUTPUT, F32)
+    if epilogue is None or not is_long(b.target, epilogue):
+        for number, (total, place, column, span) in enumerate(zip(sums, places, columns, spans, strict=True)):
+            with nullcontext() if limit is None else b.when(limit > number):
+                output.store(epilogue(b, total, place, column, span) if epilogue else total, place, span)
+        return
+    table = b.stack(I64, 2 * len(sums))
+    lanes = sums[0].type.lanes
+    kept = b.stack(F32, lanes * len(sums), align=4 * lanes)
+    for number, (total, place, column) in enumerate(zip(sums, places, columns, strict=True)):
+        kept.store(total, number * lanes, lanes)
+        table.store(place, 2 * number)
+        table.store(column, 2 * number + 1)
+    count = b.const(I64, len(sums))
+    with b.loop(0, count if limit is None else least(b, limit, count)) as at:
+        place, column = table.load(at * 2), table.load(at * 2 + 1)
+        output.store(epilogue(b, kept.load(at * lanes, lanes), place, column, spans[0]), place, spans[0])
+
+
+def _span(b: Kernel, lanes: int, remaining: Value, masked: bool) -> Span:
+    return Span(lanes, b.tail_mask(least(b, remaining, b.const(I64, lanes)), lanes) if masked else None)
+
+
+def _params(b: Kernel) -> dict[str, Value]:
+    return {name: b.param(place) for place, name in enumerate(_PARAMS)}
+
+
+def _axes(b: Kernel) -> tuple[AxisValues, AxisValues]:
+    outer, inner = read_axes(b, len(_PARAMS), 2)
+    return outer, inner

@@ -1,0 +1,206 @@
+"""Apply expressions to arrays: a chain of any length is one loop body, with broadcasting and any strides.
+
+The shape is seen as three levels, so that no index is computed per element:
+
+    outer   any number of dimensions, each with a stride per array: one division per task
+    rows    one dimension with a stride per array: additions
+    inner   one dimension: whole vectors, where each array is walked in order, stands still, or jumps
+
+Sizes and strides are parameters; only how each array is walked within a row is baked into the code.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sardonyx.codegen.emit.expr import Expr
+from sardonyx.codegen.emit.expr_llvm import write_expressions
+from sardonyx.codegen.emit.module import Kernel, Module
+from sardonyx.codegen.emit.types import I64, Type
+from sardonyx.codegen.emit.values import Pointer, Span, Value
+
+__all__ = ["Access", "MapParams", "write_map"]
+
+
+class Access(enum.Enum):
+    """How an array is walked along a row."""
+
+    ORDERED = "element after element"
+    FIXED = "one element for the whole row"
+    STRIDED = "by a stride that is a parameter"
+
+
+@dataclass(frozen=True, slots=True)
+class MapParams:
+    """The parameters of a map. Strides count elements; arrays are the arguments, then the outputs."""
+
+    inner: int
+    """Elements of a row."""
+    rows: int
+    """Rows within one outer index."""
+    outer: tuple[int, ...]
+    """Sizes of the outer dimensions."""
+    inner_strides: tuple[int, ...]
+    """For each array, from element to element; read for STRIDED ones only."""
+    row_strides: tuple[int, ...]
+    """For each array, from row to row."""
+    outer_strides: tuple[tuple[int, ...], ...]
+    """For each outer dimension, for each array."""
+    block_inner: int
+    """Elements of a row in one task."""
+    block_rows: int
+    """Rows in one task."""
+
+    @staticmethod
+    def over(shape: Sequence[int], strides: Sequence[Sequence[int]], accesses: Sequence[Access], *, threads: int = 1) -> MapParams:
+        """The parameters of a map over `shape`; `strides` has, for each array, one stride per dimension, 0 where it is broadcast.
+
+        Dimensions that all arrays walk through alike are taken as one. Where the last one does not suit the accesses that were
+        baked in, rows of one element do: a kernel fits every shape, if not always fast.
+        """
+        sizes, columns = _collapse(shape, list(zip(*strides, strict=True)))
+        if sizes and _suits(columns[-1], accesses):
+            inner, inner_strides = sizes.pop(), columns.pop()
+        else:
+            inner, inner_strides = 1, (1,) * len(accesses)
+        rows, row_strides = (sizes.pop(), columns.pop()) if sizes else (1, (0,) * len(accesses))
+        elements = math.prod(shape)
+        grain = elements if threads == 1 else max(_GRAIN, -(-elements // (_TASKS_PER_THREAD * threads)))
+        return MapParams(
+            inner=inner,
+            rows=rows,
+            outer=tuple(sizes),
+            inner_strides=inner_strides,
+            row_strides=row_strides,
+            outer_strides=tuple(columns),
+            block_inner=max(min(inner, -(-grain // 64) * 64), 1),
+            block_rows=max(min(rows, grain // max(inner, 1)), 1),
+        )
+
+    def words(self) -> list[int]:
+        """The parameters as the kernel reads them."""
+        head = [self.inner, self.rows, self.block_inner, self.block_rows, len(self.outer)]
+        tail = [word for size, strides in zip(self.outer, self.outer_strides, strict=True) for word in (size, *strides)]
+        return [*head, *self.inner_strides, *self.row_strides, *tail]
+
+    def tasks(self) -> int:
+        """How many tasks the map is; none if it has no element."""
+        return math.prod(self.outer) * -(-self.rows // self.block_rows) * -(-self.inner // self.block_inner)
+
+
+_GRAIN = 8192
+"""Elements that are worth a task of their own."""
+
+_TASKS_PER_THREAD = 4
+
+_INNER, _ROWS, _BLOCK_INNER, _BLOCK_ROWS, _RANK, _STRIDES = range(6)
+
+
+def write_map(module: Module, symbol: str, arguments: Sequence[Type], outputs: Sequence[Expr], accesses: Sequence[Access]) -> None:
+    """Write the kernel `symbol`: buffers are the arguments and then the outputs, parameters as in MapParams.
+
+    An output may be the memory of an argument that is walked in the same way. A FIXED output is not allowed.
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        arguments: the element type of each argument.
+        outputs: an expression for each output.
+        accesses: how each argument, then each output, is walked along a row.
+    """
+    kinds = [*arguments, *(output.type for output in outputs)]
+    with module.kernel(symbol) as b:
+        inner, rows = b.param(_INNER), b.param(_ROWS)
+        block_inner, block_rows = b.param(_BLOCK_INNER), b.param(_BLOCK_ROWS)
+        pieces, groups = (inner + block_inner - 1) // block_inner, (rows + block_rows - 1) // block_rows
+        with b.loop(b.begin, b.end) as task:
+            piece, group, outer = task % pieces, task // pieces % groups, task // pieces // groups
+            first, last = piece * block_inner, b.min((piece + 1) * block_inner, inner)
+            starts = _outer_starts(b, kinds, outer)
+            with b.loop(group * block_rows, b.min((group + 1) * block_rows, rows)) as row:
+                arrays = [start.at(row * b.param(_STRIDES + len(kinds) + place)) for place, start in enumerate(starts)]
+                _write_row(b, arrays, accesses, outputs, first, last)
+
+
+def _outer_starts(b: Kernel, kinds: Sequence[Type], index: Value) -> list[Pointer]:
+    """Where each array begins for one outer index: the last dimension changes fastest."""
+    rest = b.variable(index)
+    offsets = [b.variable(b.const(I64, 0)) for _ in kinds]
+    rank, width = b.param(_RANK), len(kinds) + 1
+    with b.loop(0, rank) as step:
+        place = (rank - 1 - step) * width + (_STRIDES + 2 * len(kinds))
+        size = b.param_at(place)
+        position = rest.value % size
+        rest.set(rest.value // size)
+        for number, offset in enumerate(offsets):
+            offset.add(position * b.param_at(place + (number + 1)))
+    return [b.buffer(place, kind).at(offset.value) for place, (kind, offset) in enumerate(zip(kinds, offsets, strict=True))]
+
+
+def _write_row(
+    b: Kernel, arrays: Sequence[Pointer], accesses: Sequence[Access], outputs: Sequence[Expr], first: Value, last: Value
+) -> None:
+    count = len(arrays) - len(outputs)
+    walked = list(zip(arrays, accesses, range(len(arrays)), strict=True))
+    fixed = {place: array.load() for array, access, place in walked[:count] if access is Access.FIXED}
+    for i, span in b.vectors(first, last, arrays[-1].element, lanes=_lanes(b, arrays)):
+        arguments = [
+            fixed[place].splat(span.lanes) if access is Access.FIXED else _load(b, array, access, place, i, span)
+            for array, access, place in walked[:count]
+        ]
+        for value, (array, access, place) in zip(write_expressions(b, outputs, arguments), walked[count:], strict=True):
+            _store(b, value.splat(span.lanes), array, access, place, i, span)
+
+
+def _load(b: Kernel, array: Pointer, access: Access, place: int, i: Value, span: Span) -> Value:
+    if access is Access.ORDERED:
+        return array.load(i, span)
+    stride = b.param(_STRIDES + place)
+    if span.lanes == 1:
+        return array.load(i * stride)
+    return array.gather((b.iota(I64, span.lanes) + i) * stride, span.mask)
+
+
+def _store(b: Kernel, value: Value, array: Pointer, access: Access, place: int, i: Value, span: Span) -> None:
+    if access is Access.ORDERED:
+        array.store(value, i, span)
+        return
+    stride = b.param(_STRIDES + place)
+    if span.lanes == 1:
+        array.store(value, i * stride)
+        return
+    array.scatter(value, (b.iota(I64, span.lanes) + i) * stride, span.mask)
+
+
+def _lanes(b: Kernel, arrays: Sequence[Pointer]) -> int:
+    """Lanes of a vector: those of 32 bits where types mix, of the only width where they do not."""
+    widths = {max(array.element.bits, 8) for array in arrays}
+    return b.target.lanes(widths.pop() if len(widths) == 1 else 32)
+
+
+_Column = tuple[int, ...]
+"""The strides of all arrays in one dimension."""
+
+
+def _collapse(shape: Sequence[int], columns: Sequence[_Column]) -> tuple[list[int], list[_Column]]:
+    """Leave dimensions of one element out, and join neighbours through which every array walks evenly."""
+    sizes: list[int] = []
+    kept: list[_Column] = []
+    for size, column in zip(shape, columns, strict=True):
+        if size == 1:
+            continue
+        if sizes and all(outer == inner * size for outer, inner in zip(kept[-1], column, strict=True)):
+            sizes[-1] *= size
+            kept[-1] = column
+            continue
+        sizes.append(size)
+        kept.append(column)
+    return sizes, kept
+
+
+def _suits(column: _Column, accesses: Sequence[Access]) -> bool:
+    wanted = {Access.ORDERED: 1, Access.FIXED: 0}
+    return all(wanted.get(access, stride) == stride for stride, access in zip(column, accesses, strict=True))

@@ -1,0 +1,358 @@
+"""C[M, N] = A[M, K] @ B[K, N] in fp32, at the speed of the multiply-add units.
+
+B is packed into panels as wide as a tile (zeros fill the last one), so that the inner loop reads it in order; A is read in
+place, one broadcast per row and step:
+
+                     panel of B: K x 64                  tile: 6 rows of A times one panel,
+                    ┌──┬──┬──┬──┐                        24 accumulators in registers
+                    │b0│b1│b2│b3│  one row, one load each
+    6 rows of A     └──┴──┴──┴──┘
+     a0 · · ·       ┌──┬──┬──┬──┐
+     a1 · · ·       │  │  │  │  │  sums[i][j] += a[i] * b[j]
+     …              └──┴──┴──┴──┘
+
+Around it: blocks of K, so that a panel's block stays in the second-level cache, then panels, then rows. One task is one block of
+C. A sum over K is one chain of multiply-adds in the order of K, whatever the blocks, the tile and the position of its row: equal
+rows give equal bits in a batch or alone and with any number of threads.
+
+Tails: what is left of M and N after whole tiles is covered by smaller ones, the last columns under a mask.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sardonyx.codegen.emit.builder import Function, Variable
+from sardonyx.codegen.emit.module import Address, Kernel, Module
+from sardonyx.codegen.emit.types import F32, I64
+from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.target import Target
+from sardonyx.dtypes import Array
+
+__all__ = ["Ahead", "Epilogue", "GemmParams", "Tiling", "gemm_symbol", "multiply", "pack_columns", "tiling", "write_gemm"]
+
+Epilogue = Callable[[Kernel, Value, Value, Value, Span], Value]
+"""`epilogue(b, sums, row, column, span)`: what to store in C[row, column …] instead of the sums of one vector."""
+
+BLOCK_K = 768
+"""Rows of a panel that stay in the second-level cache, with room for the rows of A that pass."""
+
+BLOCK_A = 1 << 18
+"""Elements of A in one block: they are gone through once for each panel."""
+
+TASKS_PER_THREAD = 4
+"""How finely a product is cut, so that no thread waits long for the last."""
+
+A, B, C = range(3)
+"""The first buffers of the kernel; those after them belong to the epilogue."""
+
+
+@dataclass(frozen=True, slots=True)
+class GemmParams:
+    """The integer parameters of the kernel, in their order. Strides count elements."""
+
+    M: int
+    """Rows of A and C."""
+    N: int
+    """Columns of B and C."""
+    K: int
+    """Columns of A, rows of B."""
+    lda: int
+    """From one row of A to the next."""
+    ldc: int
+    """From one row of C to the next."""
+    block_m: int
+    """Rows of C in one task."""
+    block_n: int
+    """Columns of C in one task: a multiple of the panel's width."""
+    block_k: int
+    """Rows of B that are gone through before the next panel."""
+    stride_a: int = 0
+    """From one matrix A of a batch to the next; 0 takes the same one."""
+    stride_b: int = 0
+    """From one packed matrix B of a batch to the next."""
+    stride_c: int = 0
+    """From one matrix C of a batch to the next."""
+
+    @staticmethod
+    def blocked(target: Target, M: int, N: int, K: int, *, threads: int = 1, **strides: int) -> GemmParams:
+        """The parameters of a product, with blocks that suit the caches and `threads`; `strides` says what is not dense."""
+        shape = tiling(target)
+        height = shape.tiles[0][1][0]
+        block_k = min(K, BLOCK_K) or 1
+        pieces_m = min(max(-(-M * block_k // BLOCK_A), TASKS_PER_THREAD * threads if threads > 1 else 1), -(-M // height) or 1)
+        pieces_n = -(-TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
+        dense = {"lda": K, "ldc": N}
+        return GemmParams(
+            M=M,
+            N=N,
+            K=K,
+            block_m=_round_up(-(-M // pieces_m), height),
+            block_n=_round_up(-(-N // pieces_n), shape.panel),
+            block_k=block_k,
+            **(dense | strides),
+        )
+
+    def words(self) -> list[int]:
+        """The parameters as the kernel reads them; those of an epilogue follow."""
+        return [getattr(self, name) for name in _PARAMS]
+
+    def tasks(self, batch: int = 1) -> int:
+        """How many tasks a batch of `batch` products is."""
+        return batch * -(-self.M // self.block_m) * -(-self.N // self.block_n)
+
+
+_PARAMS = tuple(GemmParams.__dataclass_fields__)
+PARAMS_COUNT = len(_PARAMS)
+"""Where the parameters of an epilogue begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How a target covers C: the number of vectors in a panel, and which tiles there are for a given width."""
+
+    lanes: int
+    """Elements of one vector."""
+    tiles: tuple[tuple[int, tuple[int, ...]], ...]
+    """(vectors, (rows, rows, …)), widest and tallest first; vectors halve from a panel to 1, rows end with 1."""
+
+    @property
+    def panel(self) -> int:
+        """Columns of one panel of B."""
+        return self.tiles[0][0] * self.lanes
+
+    @property
+    def name(self) -> str:
+        """Rows and columns of the largest tile, as in 6x64."""
+        return f"{self.tiles[0][1][0]}x{self.panel}"
+
+
+@functools.cache
+def tiling(target: Target) -> Tiling:
+    """The tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
+    lanes = target.lanes(32)
+    if target.registers >= 32:
+        return Tiling(lanes, ((4, (6, 4, 2, 1)), (2, (8, 4, 1)), (1, (8, 4, 1))))
+    if target.has_fma:
+        return Tiling(lanes, ((2, (6, 4, 2, 1)), (1, (6, 3, 1))))
+    return Tiling(lanes, ((2, (4, 2, 1)), (1, (4, 1))))
+
+
+def gemm_symbol(target: Target, name: str = "") -> str:
+    """The symbol of the kernel: gemm_f32_6x64_avx512, with the name of its epilogue if it has one."""
+    return "_".join(part for part in ("gemm", name, "f32", tiling(target).name, target.isa) if part)
+
+
+def pack_columns(matrix: Array, width: int) -> Array:
+    """B[K, N] as panels [N / width][K][width] of float32, the last one filled with zeros; a copy."""
+    K, N = matrix.shape
+    panels = -(-N // width)
+    packed = np.zeros((panels, K, width), np.float32)
+    whole = N // width
+    packed[:whole] = matrix[:, : whole * width].reshape(K, whole, width).transpose(1, 0, 2)
+    if whole < panels:
+        packed[whole, :, : N - whole * width] = matrix[:, whole * width :]
+    return packed
+
+
+def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None) -> None:
+    """Write the kernel `symbol`: buffers A, packed B, C and those of the epilogue; parameters as in GemmParams.
+
+    C holds sums that are not finished: it may not be memory that the epilogue reads.
+    """
+    shape = tiling(module.target)
+    tiles = {
+        (vectors, height): _write_tile(module, f"{symbol}_{height}x{vectors}", shape, vectors, height, epilogue)
+        for vectors, heights in shape.tiles
+        for height in heights
+    }
+    with module.kernel(symbol) as b:
+        p = _params(b)
+        blocks_m, blocks_n = _blocks(p["M"], p["block_m"]), _blocks(p["N"], p["block_n"])
+        with b.loop(b.begin, b.end) as task:
+            batch, block = task // (blocks_m * blocks_n), task % (blocks_m * blocks_n)
+            m = block // blocks_n * p["block_m"]
+            n = block % blocks_n * p["block_n"]
+            rows = (m, _least(b, m + p["block_m"], p["M"]))
+            columns = (n, _least(b, n + p["block_n"], p["N"]))
+            with b.loop(0, b.max(p["K"], 1), p["block_k"]) as k:
+                _write_block(b, shape, tiles, batch, rows, columns, k)
+
+
+Range = tuple[Value, Value]
+"""First index, and the one after the last."""
+
+
+def _write_block(
+    b: Kernel, shape: Tiling, tiles: Mapping[tuple[int, int], Kernel], batch: Value, rows: Range, columns: Range, k: Value
+) -> None:
+    """One block of C and of K: panel by panel, the rows within."""
+    p = _params(b)
+    first_a = b.buffer(A, F32).at(batch * p["stride_a"] + k)
+    first_b = b.buffer(B, F32).at(batch * p["stride_b"] + k * shape.panel)
+    first_c = b.buffer(C, F32).at(batch * p["stride_c"])
+    for vectors, heights, (left, right) in _cover_columns(b, shape, columns):
+        with b.loop(left, right, vectors * shape.lanes) as n:
+            panel = first_b.at(n // shape.panel * (p["K"] * shape.panel) + n % shape.panel)
+            following = panel.at(p["K"] * shape.panel)
+            for height, (top, bottom) in _cover_rows(heights, rows):
+                stride = _share(b, shape.panel, height, bottom - top)
+                with b.loop(top, bottom, height) as m:
+                    a, c = first_a.at(m * p["lda"]), first_c.at(m * p["ldc"] + n)
+                    ahead = following.at((m - top) // height * stride * p["block_k"])
+                    b.call_part(tiles[vectors, height], a, panel, c, ahead, m, n, k, stride)
+
+
+def _share(b: Function, width: int, height: int, rows: Value) -> Value:
+    """How many elements of the next panel a tile fetches at each step of K, so that all tiles together fetch it."""
+    tiles = b.max((rows + (height - 1)) // height, 1)
+    return (tiles + (width - 1)) // tiles
+
+
+def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height: int, epilogue: Epilogue | None) -> Kernel:
+    """One tile of C and one block of K: take up the sums where the last block left them, go on, put them down."""
+    largest = (vectors, height) == (shape.tiles[0][0], shape.tiles[0][1][0])
+    with module.part(symbol, Address(F32), Address(F32), Address(F32), Address(F32), I64, I64, I64, I64) as b:
+        a, panel, c, ahead = b.addresses
+        m, n, k, stride = b.arguments
+        p = _params(b)
+        spans = _spans(b, shape, vectors, p["N"] - n)
+        tile = [(i, j * shape.lanes, spans[j]) for i in range(height) for j in range(vectors)]
+        places = [(c.at(i * p["ldc"] + j), span) for i, j, span in tile]
+        sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in tile]
+        with b.when(k > 0):
+            for total, (place, span) in zip(sums, places, strict=True):
+                total.set(place.load(0, span))
+        depth = _least(b, p["block_k"], p["K"] - k)
+        rows = [a.at(i * p["lda"]) for i in range(height)]
+        multiply(b, rows, panel, shape.panel, depth, sums, Ahead(ahead, stride) if largest else None)
+
+        def put_down() -> None:
+            for total, (place, span) in zip(sums, places, strict=True):
+                place.store(total.value, 0, span)
+
+        def finish(epilogue: Epilogue) -> None:
+            for total, (i, j, span), (place, _) in zip(sums, tile, places, strict=True):
+                place.store(epilogue(b, total.value, m + i, n + j, span), 0, span)
+
+        def finish_in_a_loop(epilogue: Epilogue) -> None:
+            put_down()
+            with b.loop(0, height) as i:
+                for j, span in enumerate(spans):
+                    place = c.at(i * p["ldc"] + j * shape.lanes)
+                    place.store(epilogue(b, place.load(0, span), m + i, n + j * shape.lanes, span), 0, span)
+
+        if epilogue is None:
+            put_down()
+        else:
+            way = finish_in_a_loop if _is_long(module.target, epilogue) else finish
+            b.branch((k + depth).eq(p["K"]), lambda: way(epilogue), put_down)
+    return b
+
+
+_LONG = 40
+"""Instructions of an epilogue that are not worth writing once for each accumulator."""
+
+
+def _is_long(target: Target, epilogue: Epilogue) -> bool:
+    """Whether an epilogue writes much, found by writing it to nowhere."""
+    b = Kernel(target, "nowhere")
+    lanes = target.lanes(32)
+    epilogue(b, b.const(F32.vector(lanes), 0.0), b.begin, b.begin, Span(lanes))
+    return len(b.lines) > _LONG
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Memory to bring nearer while a tile is computed: the next panel is read at the speed of the cache behind."""
+
+    address: Pointer
+    """Where it begins; need not be valid."""
+    stride: Value
+    """Elements to go on at each step."""
+
+
+def multiply(
+    b: Function,
+    rows: Sequence[Pointer],
+    panel: Pointer,
+    width: int,
+    depth: Value,
+    sums: Sequence[Variable],
+    ahead: Ahead | None = None,
+) -> None:
+    """Add `depth` steps of K to the sums of one tile: sums[i, j] += rows[i][k] * panel[k, j].
+
+    Args:
+        b: the function to write into.
+        rows: the address of each row of A, at the first k.
+        panel: the address of the panel's first row.
+        width: elements from one row of the panel to the next.
+        depth: how many steps.
+        sums: the accumulators, row by row.
+        ahead: what to fetch in the meantime.
+    """
+    lanes, vectors = sums[0].type.lanes, len(sums) // len(rows)
+    with b.loop(0, depth) as k:
+        if ahead is not None:
+            b.prefetch(ahead.address.at(k * ahead.stride), locality=2)
+        columns = [panel.load(k * width + j * lanes, lanes) for j in range(vectors)]
+        for i, row in enumerate(rows):
+            factor = row.load(k).splat(lanes)
+            for j, column in enumerate(columns):
+                total = sums[i * vectors + j]
+                total.set(b.fma(factor, column, total.value))
+
+
+def _round_up(number: int, unit: int) -> int:
+    """The multiple of `unit` that is at least `number`, and at least one."""
+    return max(-(-number // unit), 1) * unit
+
+
+def _params(b: Kernel) -> dict[str, Value]:
+    return {name: b.param(place) for place, name in enumerate(_PARAMS)}
+
+
+def _cover_columns(b: Function, shape: Tiling, columns: Range) -> Iterator[tuple[int, tuple[int, ...], Range]]:
+    """Ranges of columns for tiles of falling width: whole panels, then tiles that may end within their last vector."""
+    first, end = columns
+    for vectors, heights in shape.tiles:
+        width = vectors * shape.lanes
+        if width == shape.panel:
+            last = first + (end - first) // width * width
+        elif vectors > 1:
+            last = b.select((end - first) > width - shape.lanes, first + width, first)
+        else:
+            last = end
+        yield vectors, heights, (first, last)
+        first = last
+
+
+def _cover_rows(heights: Sequence[int], rows: Range) -> Iterator[tuple[int, Range]]:
+    """Ranges of rows for tiles of falling height."""
+    first, end = rows
+    for height in heights:
+        last = first + (end - first) // height * height
+        yield height, (first, last)
+        first = last
+
+
+def _spans(b: Function, shape: Tiling, vectors: int, remaining: Value) -> list[Span]:
+    """How the vectors of a tile touch C: whole, but for the last one of a tile that is narrower than a panel."""
+    whole = Span(shape.lanes)
+    if vectors * shape.lanes == shape.panel:
+        return [whole] * vectors
+    rest = remaining - (vectors - 1) * shape.lanes
+    return [whole] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(_least(b, rest, rest.like(shape.lanes)), shape.lanes))]
+
+
+def _least(b: Function, left: Value, right: Value) -> Value:
+    return b.select(left < right, left, right)
+
+
+def _blocks(length: Value, block: Value) -> Value:
+    return (length + block - 1) // block

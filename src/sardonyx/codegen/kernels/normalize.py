@@ -1,0 +1,208 @@
+"""Normalization along rows or columns: two statistics, then one expression.
+
+    STANDARD    (x - mean) / sqrt(variance + epsilon)       layer, group, instance normalization
+    ROOT_MEAN   x / sqrt(mean of squares + epsilon)
+    NORM_1      x / sum of |x|, 0 where that is 0
+    NORM_2      x / sqrt(sum of x squared), 0 where that is 0
+
+The variance is the mean of the squares of the deviations, in a pass of its own, which also finds what the rounding of the mean
+lost: results keep their accuracy however far from 0 the elements are. A long row is gone through by blocks that fit the
+first-level cache, whose means and sums of squares are put together (Chan, Golub, LeVeque: Updating Formulae and a Pairwise
+Algorithm for Computing Sample Variances, 1979): memory is read twice, not three times.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+
+from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.expr import Expr
+from sardonyx.codegen.emit.folds import SUM
+from sardonyx.codegen.emit.module import Kernel, Module
+from sardonyx.codegen.emit.types import F32, F64
+from sardonyx.codegen.emit.values import Value
+from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Beside, Operands, Place, RowStrip, Strip, Term, strips, write_lines
+
+__all__ = ["Norm", "write_group_terms", "write_moments", "write_normalize"]
+
+X, Y, _NEXT_BUFFER = range(3)
+_EPSILON, _WALK = FIRST_FREE, FIRST_FREE + 1
+
+_CACHED = 4096
+"""Elements of a row that stay in the first-level cache between two passes."""
+
+
+class Norm(enum.Enum):
+    """What elements are divided by, and whether the mean is taken away first."""
+
+    STANDARD = "standard"
+    ROOT_MEAN = "root_mean"
+    NORM_1 = "norm_1"
+    NORM_2 = "norm_2"
+
+
+_Load = Callable[[Place], Value]
+
+
+def write_normalize(
+    module: Module, symbol: str, along: Along, norm: Norm, *, after: Expr, besides: Sequence[Beside], saved: int = 0
+) -> None:
+    """Write the kernel `symbol`.
+
+    Buffers are X, Y (which may be X), `saved` arrays for statistics (the mean and 1 / deviation of STANDARD, else that of
+    ROOT_MEAN), and those beside; parameters as `lines` says, with epsilon as `float_word` before the walk.
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        along: what is normalized.
+        norm: how.
+        after: what is stored, of argument 0 (the normalized element) and the tensors beside (from argument 1 on).
+        besides: the tensors beside.
+        saved: how many statistics are stored.
+    """
+    with module.kernel(symbol) as b:
+        x, y = b.buffer(X, F32), b.buffer(Y, F32)
+        operands = Operands(b, besides, first_buffer=_NEXT_BUFFER + saved, first_param=_WALK)
+        for strip in strips(b, along):
+            element, statistics = _NORMS[norm](b, strip, lambda place: x.load(place.offset, place.span))
+            for number, values in enumerate(statistics[:saved]):
+                strip.put(b.buffer(_NEXT_BUFFER + number, F32), values)
+            write_lines(strip, y, after, operands, element)
+
+
+def write_moments(module: Module, symbol: str, along: Along) -> None:
+    """Write the kernel `symbol`, which finds the moments of rows or columns.
+
+    Buffers are X, the mean, what its rounding lost, and the sum of the squares of the deviations; parameters as `lines` says.
+    """
+    with module.kernel(symbol) as b:
+        x = b.buffer(X, F32)
+        for strip in strips(b, along):
+            for number, values in enumerate(_moments(b, strip, lambda place: x.load(place.offset, place.span)), 1):
+                strip.put(b.buffer(number, F32), values)
+
+
+def write_group_terms(module: Module, symbol: str) -> None:
+    """Write the kernel `symbol`, which makes of the moments of channels what their groups are normalized with.
+
+    Buffers are the channels' mean, its rest, and their squares (N, C), as `write_moments` leaves them; scale and bias (C); and the
+    results (N, C): `mean`, `factor` and `summand`, so that an element becomes (x - mean) * factor + summand. Parameters: groups of
+    all of the batch, groups of one image, channels of a group, elements of a channel, and epsilon as `float_word`; a task is a
+    group. Moments are put together in float64 (Chan, Golub, LeVeque).
+    """
+    with module.kernel(symbol) as b:
+        means, rests, squares, scales, biases, *targets = (b.buffer(number, F32) for number in range(8))
+        groups, width, count, epsilon = b.param(1), b.param(2), b.param(3), b.param_float(4).to(F64)
+        with b.loop(b.begin, b.end) as group:
+            first, channel = group * width, group % groups * width
+            total = b.variable(b.const(F64, 0))
+            with b.loop(first, first + width) as i:
+                total.add(means.load(i).to(F64) + rests.load(i).to(F64))
+            mean = total.value / width.to(F64)
+            spread = b.variable(b.const(F64, 0))
+            with b.loop(first, first + width) as i:
+                away = means.load(i).to(F64) + rests.load(i).to(F64) - mean
+                spread.add(squares.load(i).to(F64) + away * away * count.to(F64))
+            inverse = 1 / b.sqrt(spread.value / (count * width).to(F64) + epsilon)
+            rounded = mean.to(F32)
+            lost = mean - rounded.to(F64)
+            with b.loop(0, width) as j:
+                factor = scales.load(channel + j).to(F64) * inverse
+                summand = biases.load(channel + j).to(F64) - lost * factor
+                for target, value in zip(targets, (rounded, factor.to(F32), summand.to(F32)), strict=True):
+                    target.store(value, first + j)
+
+
+_Result = tuple[Term, list[list[Value]]]
+"""The normalized element of a place, and the statistics."""
+
+
+def _standard(b: Kernel, strip: Strip, load: _Load) -> _Result:
+    """The mean is a rounded number and what its rounding lost, so that elements far from 0 keep their accuracy."""
+    means, rests, squares = _moments(b, strip, load)
+    inverses = [_inverse_root(b, square / strip.count.to(F32)) for square in squares]
+    shifts = [-(rest * inverse) for rest, inverse in zip(rests, inverses, strict=True)]
+
+    def element(place: Place) -> Value:
+        return b.fma(load(place) - means[place.number], inverses[place.number], shifts[place.number])
+
+    return element, [[mean + rest for mean, rest in zip(means, rests, strict=True)], inverses]
+
+
+def _inverse_root(b: Kernel, mean_square: Value) -> Value:
+    return 1 / b.sqrt(mean_square + b.param_float(_EPSILON))
+
+
+def _moments(b: Kernel, strip: Strip, load: _Load) -> tuple[list[Value], list[Value], list[Value]]:
+    """For each fold its mean, what the rounding of the mean lost, and the sum of the squares of the deviations."""
+    if isinstance(strip, RowStrip) and strip.width == 1:
+        mean, rest, square = _moments_by_blocks(b, strip, load)
+        return [mean], [rest], [square]
+    count = strip.count.to(F32)
+    means = [total / count for total in strip.fold(SUM, load)]
+    lost, squares = strip.fold_all(SUM, _deviations(load, means))
+    corrected = [_without(b, square, total, count) for square, total in zip(squares, lost, strict=True)]
+    return means, [total / count for total in lost], corrected
+
+
+def _moments_by_blocks(b: Kernel, strip: RowStrip, load: _Load) -> tuple[Value, Value, Value]:
+    """Take up block after block: what came before has `first` elements, a mean and its rest, and squares."""
+    mean, rest, squares = (b.variable(b.const(F32, 0)) for _ in range(3))
+    with b.loop(0, b.max(strip.count, 1), _CACHED) as first:
+        last = b.min(first + _CACHED, strip.count)
+        count = (last - first).to(F32)
+        ((total,),) = strip.fold_range(SUM, [load], (first, last))
+        block_mean = total / count
+        (lost,), (block_squares,) = strip.fold_range(SUM, _deviations(load, [block_mean]), (first, last))
+        away, rest_away = block_mean - mean.value, lost / count - rest.value
+        weight = count / last.to(F32)
+        before, step = mean.value, away * weight
+        mean.set(before + step)
+        rest.add((step - (mean.value - before)) + rest_away * weight)
+        difference = away + rest_away
+        squares.add(_without(b, block_squares, lost, count) + difference * (difference * (weight * first.to(F32))))
+    return mean.value, rest.value, squares.value
+
+
+def _deviations(load: _Load, means: Sequence[Value]) -> list[Term]:
+    """The deviation of an element from a rounded mean, and its square."""
+    return [lambda place: load(place) - means[place.number], lambda place: _square(load(place) - means[place.number])]
+
+
+def _without(b: Function, squares: Value, lost: Value, count: Value) -> Value:
+    """The sum of squares of deviations from the mean itself, where `lost` is the sum of those from a rounded one."""
+    corrected = squares - lost * (lost / count)
+    return b.max(corrected.like(0), corrected)
+
+
+def _root_mean(b: Kernel, strip: Strip, load: _Load) -> _Result:
+    squares = strip.fold(SUM, lambda place: _square(load(place)))
+    inverses = [_inverse_root(b, square / strip.count.to(F32)) for square in squares]
+    return lambda place: load(place) * inverses[place.number], [inverses]
+
+
+def _norm_1(b: Kernel, strip: Strip, load: _Load) -> _Result:
+    return _divided(b, load, strip.fold(SUM, lambda place: b.abs(load(place))))
+
+
+def _norm_2(b: Kernel, strip: Strip, load: _Load) -> _Result:
+    return _divided(b, load, [b.sqrt(total) for total in strip.fold(SUM, lambda place: _square(load(place)))])
+
+
+def _divided(b: Function, load: _Load, norms: Sequence[Value]) -> _Result:
+    divisors = [b.select(norm.eq(0), norm.like(1), norm) for norm in norms]
+    return lambda place: load(place) / divisors[place.number], []
+
+
+def _square(value: Value) -> Value:
+    return value * value
+
+
+_NORMS: dict[Norm, Callable[[Kernel, Strip, _Load], _Result]] = {
+    Norm.STANDARD: _standard,
+    Norm.ROOT_MEAN: _root_mean,
+    Norm.NORM_1: _norm_1,
+    Norm.NORM_2: _norm_2,
+}

@@ -1,0 +1,120 @@
+"""Pack the right side of a product in the run, where it is no constant: B[K, N] to panels [N / width][K][width].
+
+One task is one panel. Rows that lie in order are copied by vectors; columns that lie in order (B is a transposed matrix, as the
+keys of attention are) are read by vectors along K and turned in registers, a square of lanes at a time:
+
+    4 columns, 4 steps of K each       a0 a1 a2 a3        a0 b0 c0 d0
+                                       b0 b1 b2 b3   ->   a1 b1 c1 d1     4 rows of the panel
+                                       c0 c1 c2 c3        a2 b2 c2 d2
+                                       d0 d1 d2 d3        a3 b3 c3 d3
+
+Columns behind the last are filled with zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.module import Kernel, Module
+from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.values import Pointer, Span, Value
+
+__all__ = ["PackParams", "write_pack"]
+
+_PARAMS = ("K", "N", "stride_k", "stride_n", "stride_batch")
+
+
+@dataclass(frozen=True, slots=True)
+class PackParams:
+    """The integer parameters of the kernel, in their order. Strides count elements."""
+
+    K: int
+    """Rows of B."""
+    N: int
+    """Columns of B."""
+    stride_k: int
+    """From one row of B to the next."""
+    stride_n: int
+    """From one column of B to the next."""
+    stride_batch: int = 0
+    """From one matrix of a batch to the next; the packed ones lie one after the other."""
+
+    def words(self) -> list[int]:
+        """The parameters as the kernel reads them."""
+        return [getattr(self, name) for name in _PARAMS]
+
+    def tasks(self, width: int, batch: int = 1) -> int:
+        """How many tasks it is to pack a batch into panels of `width`."""
+        return batch * -(-self.N // width)
+
+
+def write_pack(module: Module, symbol: str, width: int) -> None:
+    """Write the kernel `symbol`: buffers B and the panels (float32), parameters as in PackParams.
+
+    `width` is a multiple of the vector's lanes. B may lie in memory in any way; it is fast where one of its strides is 1.
+    """
+    lanes = module.target.lanes(32)
+    with module.kernel(symbol) as b:
+        K, N, stride_k, stride_n, stride_batch = (b.param(place) for place in range(len(_PARAMS)))
+        panels = (N + width - 1) // width
+        with b.loop(b.begin, b.end) as task:
+            n = task % panels * width
+            source = b.buffer(0, F32).at(task // panels * stride_batch + n * stride_n)
+            panel = b.buffer(1, F32).at(task * (K * width))
+            columns = b.min(N - n, width)
+
+            def copy_rows(source: Pointer = source, panel: Pointer = panel, columns: Value = columns) -> None:
+                _copy_rows(b, source, panel, K, stride_k, columns, width)
+
+            def turn_columns(source: Pointer = source, panel: Pointer = panel, columns: Value = columns) -> None:
+                with b.loop(0, width, lanes) as first:
+                    _turn_columns(b, source.at(first * stride_n), panel.at(first), (K, stride_k, stride_n), columns - first, width)
+
+            b.branch(stride_n.eq(1), copy_rows, turn_columns)
+
+
+def _copy_rows(b: Kernel, source: Pointer, panel: Pointer, K: Value, stride_k: Value, columns: Value, width: int) -> None:
+    lanes = b.lanes(F32)
+    with b.loop(0, K) as k:
+        for j in range(0, width, lanes):
+            remaining = b.max(b.min(columns - j, lanes), 0)
+            mask = b.tail_mask(remaining, lanes)
+            panel.store(source.load(k * stride_k + j, Span(lanes, mask)), k * width + j, lanes)
+
+
+def _turn_columns(
+    b: Kernel, source: Pointer, panel: Pointer, steps: tuple[Value, Value, Value], columns: Value, width: int
+) -> None:
+    """Write `lanes` columns of the panel: squares where the columns lie in order, one row of them at a time where not."""
+    lanes = b.lanes(F32)
+    K, stride_k, stride_n = steps
+    squares = b.variable(b.const(K.type, 0))
+    with b.when(stride_k.eq(1) & (columns >= lanes)):
+        squares.set(K & -lanes)
+    with b.loop(0, squares.value, lanes) as k:
+        rows = transpose(b, [source.at(column * stride_n).load(k, lanes) for column in range(lanes)])
+        for step, row in enumerate(rows):
+            panel.store(row, (k + step) * width, lanes)
+    mask = b.tail_mask(b.max(b.min(columns, lanes), 0), lanes)
+    places = b.iota(K.type, lanes) * stride_n
+    with b.loop(squares.value, K) as k:
+        panel.store(source.at(k * stride_k).gather(places, mask), k * width, lanes)
+
+
+def transpose(b: Function, rows: Sequence[Value]) -> list[Value]:
+    """Turn a square of lanes: rows become columns, in log2(lanes) rounds that each interleave half a square with the other."""
+    count = len(rows)
+    turned = list(rows)
+    for _ in range(count.bit_length() - 1):
+        halves = zip(turned[: count // 2], turned[count // 2 :], strict=True)
+        turned = [half for low, high in halves for half in _interleaved(b, low, high)]
+    return turned
+
+
+def _interleaved(b: Function, low: Value, high: Value) -> tuple[Value, Value]:
+    """low[0], high[0], low[1], … as two vectors."""
+    count = low.type.lanes
+    order = [lane for pair in zip(range(count), range(count, 2 * count), strict=True) for lane in pair]
+    return low.shuffle(order[:count], high), low.shuffle(order[count:], high)

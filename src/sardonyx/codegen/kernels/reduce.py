@@ -1,0 +1,167 @@
+"""Reductions along rows or columns: fold every element, or find where the extreme is, or add up as one goes.
+
+A reduction is three steps, before (of each element), fold, after (of the result):
+
+    mean        sum / count             norm_2          sqrt of the sum of squares
+    log_sum     log of the sum          log_sum_exp     log of the sum of e^(x - m), plus m, the greatest if it is finite
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sardonyx.codegen.emit import mathlib
+from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.expr import Expr
+from sardonyx.codegen.emit.expr_llvm import write_expressions
+from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Fold
+from sardonyx.codegen.emit.module import Kernel, Module
+from sardonyx.codegen.emit.types import I32, I64, Type
+from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Place, Strip, strips
+
+__all__ = ["REDUCTIONS", "Reduction", "write_cumulative", "write_extreme", "write_reduce"]
+
+X, Y = range(2)
+_COUNT = FIRST_FREE
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """How elements become one."""
+
+    fold: Fold
+    """How they are put together."""
+    before: Callable[[Function, Value], Value] = lambda b, x: x
+    """What is done to each element first."""
+    after: Callable[[Function, Value, Value], Value] = lambda b, total, count: total
+    """What is done to the result, of it and how many elements there were."""
+    is_exponential: bool = False
+    """Whether it is the sum of exponentials, from which the greatest is taken out before."""
+
+
+def _square(b: Function, x: Value) -> Value:
+    return x * x
+
+
+def _magnitude(b: Function, x: Value) -> Value:
+    return b.abs(x)
+
+
+def _mean(b: Function, total: Value, count: Value) -> Value:
+    return total / count
+
+
+def _root(b: Function, total: Value, count: Value) -> Value:
+    return b.sqrt(total)
+
+
+def _log(b: Function, total: Value, count: Value) -> Value:
+    return mathlib.log(b, total)
+
+
+REDUCTIONS: Mapping[str, Reduction] = {
+    "log_sum": Reduction(SUM, after=_log),
+    "log_sum_exp": Reduction(SUM, after=_log, is_exponential=True),
+    "max": Reduction(MAX),
+    "mean": Reduction(SUM, after=_mean),
+    "min": Reduction(MIN),
+    "norm_1": Reduction(SUM, before=_magnitude),
+    "norm_2": Reduction(SUM, before=_square, after=_root),
+    "prod": Reduction(PRODUCT),
+    "root": Reduction(SUM, after=_root),
+    "sum": Reduction(SUM),
+    "sum_square": Reduction(SUM, before=_square),
+}
+"""Every reduction under its name; float32 for those with an `after`, signed integers too for the others."""
+
+
+def write_reduce(module: Module, symbol: str, along: Along, name: str, kind: Type, after: Expr) -> None:
+    """Write the kernel `symbol`: buffers X and Y; parameters as `lines` says, then as `float_word` how many elements make one.
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        along: what is reduced.
+        name: one of REDUCTIONS.
+        kind: the type of the elements.
+        after: what is stored, of argument 0, the result.
+    """
+    reduction = REDUCTIONS[name]
+    with module.kernel(symbol) as b:
+        x, y = b.buffer(X, kind), b.buffer(Y, after.type)
+        for strip in strips(b, along, kind):
+            totals = _exponentials(b, strip, x) if reduction.is_exponential else _totals(b, strip, x, reduction)
+            strip.put(y, [write_expressions(b, [after], [total])[0].splat(total.type.lanes) for total in totals])
+
+
+def _totals(b: Kernel, strip: Strip, x: Pointer, reduction: Reduction) -> list[Value]:
+    kind = x.element
+    totals = strip.fold(reduction.fold, lambda place: reduction.before(b, x.load(place.offset, place.span)), kind)
+    return [reduction.after(b, total, b.param_float(_COUNT)) for total in totals]
+
+
+def _exponentials(b: Kernel, strip: Strip, x: Pointer) -> list[Value]:
+    """The logarithm of the sum of e^x; where the greatest is infinite or NaN nothing is taken out."""
+    greatest = strip.fold(MAX, lambda place: x.load(place.offset, place.span))
+    finite = [b.select(b.abs(value) < math.inf, value, value.like(0)) for value in greatest]
+    sums = strip.fold(SUM, lambda place: mathlib.exp(b, x.load(place.offset, place.span) - finite[place.number]), chains=1)
+    return [mathlib.log(b, total) + value for total, value in zip(sums, finite, strict=True)]
+
+
+def write_extreme(module: Module, symbol: str, along: Along, kind: Type, *, greatest: bool, last: bool) -> None:
+    """Write the kernel `symbol`, which finds where the greatest or least is: buffers X and Y, of int64; parameters as `lines` says.
+
+    NaN counts as more extreme than any number. There are two passes: what the extreme is, then where.
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        along: what is searched; fewer than 2^31 elements.
+        kind: the type of the elements.
+        greatest: whether the greatest or the least is wanted.
+        last: whether the last or the first of several is wanted.
+    """
+    counter = I64 if kind.bits == 64 else I32
+    with module.kernel(symbol) as b:
+        x, y = b.buffer(X, kind), b.buffer(Y, I64)
+        nowhere = b.const(counter, (MAX if last else MIN).neutral(counter))
+        for strip in strips(b, along, kind):
+            extremes = strip.fold(MAX if greatest else MIN, lambda place: x.load(place.offset, place.span), kind)
+
+            where = functools.partial(_position, b, strip, x, extremes, nowhere)
+            found = strip.fold(MAX if last else MIN, where, counter)
+            strip.put(y, [position.to(I64) for position in found])
+
+
+def _position(b: Kernel, strip: Strip, x: Pointer, extremes: Sequence[Value], nowhere: Value, place: Place) -> Value:
+    """For each lane its position where it is the extreme, else one that is never chosen."""
+    value = x.load(place.offset, place.span)
+    extreme = extremes[place.number]
+    found = value.eq(extreme) | (b.is_nan(value) & b.is_nan(extreme)) if x.element.is_float else value.eq(extreme)
+    return b.select(found, strip.position(place, nowhere.type), nowhere)
+
+
+def write_cumulative(module: Module, symbol: str, kind: Type, *, exclusive: bool, reverse: bool) -> None:
+    """Write the kernel `symbol`, which replaces each line by the sum of the lines up to it: buffers X and Y (which may be X).
+
+    Args:
+        module: where to write.
+        symbol: the name of the kernel; parameters as `lines` says, for columns.
+        kind: the type of the elements.
+        exclusive: whether a line itself is left out.
+        reverse: whether to begin at the last line.
+    """
+    with module.kernel(symbol) as b:
+        x, y = b.buffer(X, kind), b.buffer(Y, kind)
+        for strip in strips(b, Along.COLUMNS, kind):
+            totals = [b.variable(b.const(kind.vector(strip.lanes), 0)) for _ in range(strip.width)]
+            for lines in strip.each_line(reverse=reverse):
+                for places in strip.each_place(lines):
+                    for place, total in zip(places, totals, strict=True):
+                        before = total.value
+                        total.set(before + x.load(place.offset, place.span))
+                        y.store(before if exclusive else total.value, place.offset, place.span)

@@ -1,0 +1,174 @@
+"""A process that runs LLVM, so that this one need not load it.
+
+    texts ─► pipe ─► llvm.py as a program: several threads ─► pipe ─► objects
+
+LLVM takes about 80 MiB of memory, and compiles there while Python writes the next kernel here. The process is started when a
+kernel is missing in the object cache, serves all sessions, and ends when it has had nothing to do for a while, or when this
+process ends. Where none can be started (an embedded interpreter, a sandbox), LLVM is loaded here instead.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import marshal
+import os
+import re
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO
+
+from sardonyx import config
+from sardonyx.codegen import llvm
+from sardonyx.codegen.run.processors import available_processors
+from sardonyx.codegen.target import Target
+from sardonyx.errors import Fail
+from sardonyx.trace import event
+
+__all__ = ["CompileProcess", "compile_texts"]
+
+_TRIES = 2
+"""How often a process is started for one batch: the one that there was may just have ended for want of work."""
+
+
+def compile_texts(texts: Iterable[str], target: Target, level: int) -> list[bytes]:
+    """Compile modules side by side, in the other process where possible.
+
+    Args:
+        texts: LLVM IR; each is compiled while the next is written.
+        target: what to compile for.
+        level: how much to optimise, as for `llvm.compile_text`.
+
+    Raises:
+        Fail: LLVM rejects a text; the message quotes it.
+    """
+    rest, written = iter(texts), list[str]()
+    for _ in range(0 if config.compiles_inline() else _TRIES):
+        try:
+            return _PROCESS.compile(_kept(rest, written), target, level)
+        except (OSError, EOFError) as error:
+            event("compile_process.lost", detail=str(error) or "it ended")
+    return _compile_here([*written, *rest], target, level)
+
+
+def _kept(rest: Iterator[str], written: list[str]) -> Iterator[str]:
+    """All texts, those first that were written before; the list grows, so that a second try has them."""
+    yield from list(written)
+    for text in rest:
+        written.append(text)
+        yield text
+
+
+def _compile_here(texts: list[str], target: Target, level: int) -> list[bytes]:
+    def compile_one(text: str) -> bytes:
+        try:
+            return llvm.compile_text(text, target.triple, target.features, level)
+        except ValueError as error:
+            raise Fail(str(error)) from error
+
+    with ThreadPoolExecutor(available_processors()) as pool:
+        return list(pool.map(compile_one, texts))
+
+
+class CompileProcess:
+    """The process and its pipes. May be used from many threads; one batch of texts is compiled at a time."""
+
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def compile(self, texts: Iterable[str], target: Target, level: int) -> list[bytes]:
+        """Compile modules.
+
+        Raises:
+            Fail: LLVM rejects a text; the message quotes it.
+            OSError: no process can be started, or it broke.
+            EOFError: it ended.
+        """
+        with self._lock:
+            try:
+                requests, replies = self._pipes()
+                count = 0
+                for text in texts:
+                    marshal.dump((count, text, target.triple, target.features, level), requests)
+                    requests.flush()
+                    count += 1
+                answers = dict(_answer(replies) for _ in range(count))
+            except BaseException:
+                self._end()
+                raise
+        for _, problem in answers.values():
+            if problem:
+                raise Fail(problem)
+        return [answers[number][0] for number in range(count)]
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        with self._lock:
+            self._end()
+
+    def forget(self) -> None:
+        """After a fork, in the child: the process and the lock are the parent's."""
+        self._lock = threading.Lock()
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.returncode = 0
+        with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    os.close(pipe.fileno())  # not pipe.close(), which would write what the parent was about to
+            del pipe, process
+
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        if self._process is None or self._process.poll() is not None:
+            self._end()
+            self._process = _start()
+        if self._process.stdin is None or self._process.stdout is None:
+            raise OSError("the process has no pipes")
+        return self._process.stdin, self._process.stdout
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        process.terminate()
+        process.wait()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    program = Path(llvm.__file__)
+    if not re.match(r"(python|pypy)", Path(sys.executable or "").name, re.IGNORECASE) or not program.is_file():
+        raise OSError(f"{sys.executable or 'this interpreter'!r} cannot run {program.name} as a program")
+    process = subprocess.Popen(
+        [sys.executable, "-P", str(program)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    if process.stdin is not None:
+        marshal.dump((sys.path, available_processors()), process.stdin)
+        process.stdin.flush()
+    return process
+
+
+def _answer(replies: IO[bytes]) -> tuple[int, tuple[bytes, str]]:
+    number, machine_code, problem = marshal.load(replies)
+    return number, (machine_code, problem)
+
+
+_PROCESS = CompileProcess()
+atexit.register(_PROCESS.close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_PROCESS.forget)

@@ -1,0 +1,131 @@
+"""From the text of modules to addresses of machine code.
+
+    Module ─► text ─► object cache ─┬─ known ────────────────────► object ─► linked into memory ─► address of each symbol
+                                    └─ new ─► LLVM, elsewhere ─► object ─┘
+
+A process whose kernels are all in the cache never loads LLVM: `elf` links what it needs, where it knows the processor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sardonyx.codegen import llvm
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.run import elf
+from sardonyx.codegen.run.compile_process import compile_texts
+from sardonyx.codegen.target import Target
+from sardonyx.disk_cache import Cache
+from sardonyx.errors import Fail
+from sardonyx.trace import span
+
+__all__ = ["Engine", "object_key"]
+
+LEVELS = (0, 1, 2)
+"""How much is optimised: 0 what kernels need to be correct and short, 1 (the default) tidied too, 2 LLVM's own pipeline."""
+
+
+class Engine:
+    """Machine code of some modules. It is freed when the engine dies: whoever calls an address must keep its engine.
+
+    One engine may be used from many threads.
+    """
+
+    def __init__(self, target: Target, *, cache: Cache | None = None, level: int = 1) -> None:
+        """Make an engine without code.
+
+        Args:
+            target: what to compile for.
+            cache: where compiled objects are looked up and kept; None compiles always.
+            level: how much to optimise, one of LEVELS.
+        """
+        self.target = target
+        self._cache = cache
+        self._level = level
+        self._lock = threading.Lock()
+        self._addresses: dict[str, int] = {}
+        self._libraries: list[Any] = []  # images, or llvmlite's resource trackers: while they live, so does the code
+
+    def add(self, *modules: Module) -> None:
+        """Compile modules, or take them from the cache, and make their symbols known.
+
+        Raises:
+            Fail: LLVM rejects a text or an object, or a symbol is known already; the engine is as before.
+        """
+        texts = [str(module) for module in modules]
+        keys = [object_key(text, self.target, self._level) for text in texts]
+        objects = self._objects(keys, lambda number: texts[number])
+        with self._lock:
+            for module, machine_code in zip(modules, objects, strict=True):
+                self._link(module.exports, machine_code)
+
+    def add_kernels(self, writers: Mapping[str, Callable[[Module, str], None]], edition: str) -> None:
+        """Compile kernels, each by itself, or take them from the cache by name: the text of a known one is not even written.
+
+        Args:
+            writers: symbol -> what writes the kernel of that symbol into a module.
+            edition: stands for all that a symbol does not say: whatever else the texts depend on, such as the writers' sources.
+
+        Raises:
+            Fail: as `add`.
+        """
+        symbols = list(writers)
+
+        def write(number: int) -> str:
+            module = Module(self.target)
+            writers[symbols[number]](module, symbols[number])
+            return str(module)
+
+        keys = [object_key(f"{edition}/{symbol}", self.target, self._level) for symbol in symbols]
+        objects = self._objects(keys, write)
+        with self._lock:
+            for symbol, machine_code in zip(symbols, objects, strict=True):
+                self._link([symbol], machine_code)
+
+    def address(self, symbol: str) -> int:
+        """The address of an exported function; raises KeyError for one that no module of this engine exports."""
+        return self._addresses[symbol]
+
+    @property
+    def symbols(self) -> Mapping[str, int]:
+        """The address of every exported function."""
+        return self._addresses
+
+    def _objects(self, keys: Sequence[str], write: Callable[[int], str]) -> list[bytes]:
+        """The object of each key: from the cache, or else compiled from the text that `write` makes of its number."""
+        found = [None if self._cache is None else self._cache.load(key) for key in keys]
+        missing = [number for number, machine_code in enumerate(found) if machine_code is None]
+        if not missing:
+            return [machine_code or b"" for machine_code in found]
+        with span("codegen.compile", objects=len(missing)):
+            made = compile_texts(map(write, missing), self.target, self._level)
+        for number, machine_code in zip(missing, made, strict=True):
+            found[number] = machine_code
+            if self._cache is not None:
+                self._cache.store(keys[number], machine_code)
+        return [machine_code or b"" for machine_code in found]
+
+    def _link(self, symbols: Sequence[str], machine_code: bytes) -> None:
+        twice = self._addresses.keys() & symbols
+        if twice:
+            raise Fail(f"symbols {sorted(twice)} are in the engine already: name each kernel once")
+        library = self._linked(symbols, machine_code)
+        self._libraries.append(library)
+        self._addresses |= {symbol: library[symbol] for symbol in symbols}
+
+    def _linked(self, symbols: Sequence[str], machine_code: bytes) -> Any:  # an image, or llvmlite's resource tracker
+        if elf.is_supported():
+            return elf.Image(machine_code)
+        try:
+            return llvm.link(machine_code, symbols, self.target.triple, self.target.features)
+        except ValueError as error:
+            raise Fail(str(error)) from error
+
+
+def object_key(text: str, target: Target, level: int) -> str:
+    """The name under which the object of a module is kept: a digest of all that it depends on."""
+    parts = (llvm.version(), target.key, str(level), text)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

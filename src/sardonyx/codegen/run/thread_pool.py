@@ -1,0 +1,289 @@
+"""The threads of the process: Python threads that stay in native code, without the GIL, and share the tasks of a step.
+
+A region is one step: a kernel, its arguments, and tasks in chunks. It is published by one word, the ticket:
+
+    ticket = generation (32 bits) | next chunk (32 bits)
+
+A thread takes a chunk by counting the ticket up, on condition that the generation is the one whose arguments it has read; so a
+thread that comes late can neither take nor spoil a chunk of another region, and nobody waits for threads that took none. The
+generation is odd while the arguments are being changed.
+
+Workers spin for a new generation, longer while a run is on, then sleep on the generation in the kernel (futex). The thread that
+runs a step takes chunks like the others. Only one run has the pool at a time; whoever finds it taken works alone.
+
+Threads are started when first needed, forgotten after a fork (the child starts its own) and ended when Python ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.module import Address, Module
+from sardonyx.codegen.emit.types import BOOL, I32, I64, PTR, U32, Type
+from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.target import Target
+
+__all__ = ["PoolCode", "ThreadPool", "shared_pool", "write_pool"]
+
+TICKET, STOP, REGION, DONE, SLEEPERS, OWNER, ACTIVE = (8 * line for line in range(7))
+"""Where the words of the pool are, one to a cache line of eight words."""
+
+KERNEL, BUFFERS, PARAMS, TASKS, CHUNK, CHUNKS, WORKERS = range(REGION, REGION + 7)
+"""The arguments of a region: what to call, with what, on how many tasks, in chunks of how many, by how many workers."""
+
+_POOL_WORDS = 8 * 7
+_SPINS_IDLE, _SPINS_ACTIVE, _SPINS_YIELD = 2_000, 40_000, 4_000
+_CHUNKS_PER_THREAD = 4
+_FUTEX_CALL = {"x86_64": 202, "aarch64": 98, "arm64": 98}
+_FUTEX_WAIT, _FUTEX_WAKE = 128, 129  # of memory that no other process sees
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCode:
+    """The functions of a module that work on a pool; the address of the pool is their first argument."""
+
+    run_region: Function
+    """(pool, threads, kernel, buffers, params, tasks): run one step on the caller and the workers."""
+    take: Function
+    """(pool) -> bool: take the pool for a run, if nobody has it."""
+    leave: Function
+    """(pool): give the pool back."""
+
+
+def write_pool(module: Module) -> PoolCode:
+    """Write the native side of the pool; exports `pool_worker` (pool, index) and `pool_stop` (pool) -> bool."""
+    drain, publish = _write_drain(module), _write_publish(module)
+    take, leave = _write_take(module), _write_leave(module)
+    _write_worker(module, drain)
+    _write_stop(module, take, publish)
+    return PoolCode(_write_run_region(module, drain, publish), take, leave)
+
+
+def _write_drain(module: Module) -> Function:
+    """Take chunks of generation `generation` until there are no more."""
+    with module.function("pool_drain", Address(I64, unique=False), I64) as b:
+        pool, generation = b.addresses[0], b.arguments[0]
+        kernel, buffers, params, tasks, chunk, chunks = (b.atomic_load(pool.at(place)) for place in range(KERNEL, WORKERS))
+        with b.repeat() as taking:
+            ticket = b.atomic_load(pool.at(TICKET), "acquire")
+            number = ticket & 0xFFFFFFFF
+            taking.stop_if((ticket >> 32).ne(generation) | (number >= chunks))
+            with b.when(b.compare_exchange(pool.at(TICKET), ticket, ticket + 1)):
+                begin = number * chunk
+                b.call(kernel.to(PTR), buffers.to(PTR), params.to(PTR), begin, b.min(begin + chunk, tasks))
+                b.atomic_add(pool.at(DONE), 1, "release")
+    return b
+
+
+def _write_publish(module: Module) -> Function:
+    """Open the next generation and wake up to `sleepers` workers. The ticket is odd before: the arguments have been written."""
+    with module.function("pool_publish", Address(I64, unique=False), I64) as b:
+        pool, wanted = b.addresses[0], b.arguments[0]
+        generation = (b.atomic_load(pool.at(TICKET)) >> 32) + 1
+        b.atomic_store(pool.at(TICKET), generation << 32, "seq_cst")
+        asleep = b.atomic_load(pool.at(SLEEPERS), "seq_cst")
+        with b.when((asleep > 0) & (wanted > 0)):
+            _wake(b, pool, wanted)
+    return b
+
+
+def _write_worker(module: Module, drain: Function) -> None:
+    """The life of a worker: wait for a generation, help with it, until told to stop. The first one is whichever is there."""
+    with module.function("pool_worker", Address(I64, unique=False), I64, export=True) as b:
+        pool, index = b.addresses[0], b.arguments[0]
+        seen = b.variable(b.const(I64, -1))
+        with b.repeat() as living:
+            _wait_for_generation(b, pool, seen.value)
+            seen.set(b.atomic_load(pool.at(TICKET), "acquire") >> 32)
+            living.stop_if(b.atomic_load(pool.at(STOP), "acquire").ne(0))
+            with b.when((seen.value & 1).eq(0) & (index < b.atomic_load(pool.at(WORKERS)))):
+                b.call(drain, pool, seen.value)
+
+
+def _wait_for_generation(b: Function, pool: Pointer, seen: Value) -> None:
+    """Spin, then sleep, until there is an even generation other than `seen`."""
+    spins = b.variable(b.const(I64, 0))
+    with b.repeat() as waiting:
+        generation = b.atomic_load(pool.at(TICKET), "acquire") >> 32
+        waiting.stop_if(generation.ne(seen) & (generation & 1).eq(0))
+        b.pause()
+        spins.add(1)
+        active = b.atomic_load(pool.at(ACTIVE)).ne(0)
+        with b.when(spins.value > b.select(active, b.const(I64, _SPINS_ACTIVE), _SPINS_IDLE)):
+            b.atomic_add(pool.at(SLEEPERS), 1, "seq_cst")
+            _sleep(b, pool, seen)
+            b.atomic_add(pool.at(SLEEPERS), -1, "seq_cst")
+            spins.set(0)
+
+
+def _write_run_region(module: Module, drain: Function, publish: Function) -> Function:
+    with module.function("pool_run", Address(I64, unique=False), I64, PTR, PTR, PTR, I64) as b:
+        pool = b.addresses[0]
+        threads, kernel, buffers, params, tasks = b.arguments
+        parts = threads * _CHUNKS_PER_THREAD
+        chunk = (tasks + parts - 1) // parts
+        chunks = (tasks + chunk - 1) // chunk
+        generation = b.atomic_load(pool.at(TICKET)) >> 32
+        b.atomic_store(pool.at(TICKET), (generation + 1) << 32, "seq_cst")
+        b.fence()
+        words = [kernel.to(I64), buffers.to(I64), params.to(I64), tasks, chunk, chunks, threads - 1]
+        for place, word in enumerate(words, KERNEL):
+            b.atomic_store(pool.at(place), word)
+        b.atomic_store(pool.at(DONE), 0)
+        b.call(publish, pool, b.min(threads, chunks) - 1)
+        b.call(drain, pool, generation + 2)
+        _wait_for_others(b, pool, chunks)
+    return b
+
+
+def _wait_for_others(b: Function, pool: Pointer, chunks: Value) -> None:
+    """Wait until every chunk is done; where a worker has lost its processor, let it have this one."""
+    spins = b.variable(b.const(I64, 0))
+    with b.repeat() as waiting:
+        waiting.stop_if(b.atomic_load(pool.at(DONE), "acquire").eq(chunks))
+        b.pause()
+        spins.add(1)
+        with b.when(spins.value > _SPINS_YIELD):
+            b.intrinsic("sched_yield", I32, [])
+
+
+def _write_take(module: Module) -> Function:
+    with module.function("pool_take", Address(I64, unique=False), returns=BOOL) as b:
+        pool = b.addresses[0]
+        with b.when(b.compare_exchange(pool.at(OWNER), 0, b.const(I64, 1))):
+            b.atomic_store(pool.at(ACTIVE), 1)
+            b.give(b.const(BOOL, True))
+        b.give(b.const(BOOL, False))
+    return b
+
+
+def _write_leave(module: Module) -> Function:
+    with module.function("pool_leave", Address(I64, unique=False)) as b:
+        pool = b.addresses[0]
+        b.atomic_store(pool.at(ACTIVE), 0)
+        b.atomic_store(pool.at(OWNER), 0, "release")
+    return b
+
+
+def _write_stop(module: Module, take: Function, publish: Function) -> None:
+    """Tell the workers to end, unless a run has the pool; says whether they were told."""
+    with module.function("pool_stop", Address(I64, unique=False), returns=I32, export=True) as b:
+        pool = b.addresses[0]
+        with b.when(~b.call(take, pool)):
+            b.give(b.const(I32, 0))
+        b.atomic_store(pool.at(STOP), 1, "release")
+        generation = b.atomic_load(pool.at(TICKET)) >> 32
+        b.atomic_store(pool.at(TICKET), (generation + 1) << 32, "seq_cst")
+        b.call(publish, pool, b.const(I64, 1 << 20))
+        b.give(b.const(I32, 1))
+
+
+def _sleep(b: Function, pool: Pointer, seen: Value) -> None:
+    """Sleep while the generation is `seen`, or a moment where the system has no futex."""
+    call = _futex_number(b.target)
+    if call is None:
+        b.intrinsic("usleep", I32, [b.const(I32, 100)])
+        return
+    _system_call(b, [b.const(I64, call), _generation(pool), b.const(I64, _FUTEX_WAIT), seen.to(U32).to(I64), *_zeros(b, 3)])
+
+
+def _wake(b: Function, pool: Pointer, count: Value) -> None:
+    call = _futex_number(b.target)
+    if call is not None:
+        _system_call(b, [b.const(I64, call), _generation(pool), b.const(I64, _FUTEX_WAKE), count, *_zeros(b, 3)])
+
+
+def _futex_number(target: Target) -> int | None:
+    return _FUTEX_CALL.get(target.triple.partition("-")[0]) if "linux" in target.triple else None
+
+
+def _generation(pool: Pointer) -> Value:
+    """The address of the upper half of the ticket, on machines with the lower half first."""
+    return pool.of(I32).at(2 * TICKET + 1).to(I64)
+
+
+def _zeros(b: Function, count: int) -> list[Value]:
+    return [b.const(I64, 0)] * count
+
+
+def _system_call(b: Function, arguments: Sequence[Value]) -> Value:
+    kinds: list[Type] = [argument.type for argument in arguments]
+    b.declarations["syscall"] = "declare i64 @syscall(i64, ...)"
+    listed = ", ".join(f"{kind} {argument.ref}" for kind, argument in zip(kinds, arguments, strict=True))
+    return b.value(f"call i64 (i64, ...) @syscall({listed})", I64)
+
+
+class ThreadPool:
+    """The words of a pool and the Python threads that work for it. Use `shared_pool`: there is one in a process."""
+
+    def __init__(self) -> None:
+        raw = np.zeros(_POOL_WORDS + 16, np.int64)
+        self._words = raw[-(raw.ctypes.data // 8) % 16 :][:_POOL_WORDS]
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._engine: Engine | None = None
+        os.register_at_fork(after_in_child=self._start_over)
+        atexit.register(self.stop)
+
+    @property
+    def address(self) -> int:
+        """Where the words are: the same for the life of the process and of its children."""
+        return int(self._words.ctypes.data)
+
+    @property
+    def workers(self) -> int:
+        """How many threads help the callers."""
+        return len(self._threads)
+
+    def grow(self, workers: int, engine: Engine) -> None:
+        """Have at least `workers` threads, in the code of `engine`, which the pool keeps; fewer if the system gives no more."""
+        with self._lock:
+            self._engine = self._engine or engine
+            entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self._engine.address("pool_worker"))
+            while len(self._threads) < workers:
+                arguments = (self.address, len(self._threads))
+                thread = threading.Thread(target=entry, args=arguments, daemon=True, name=f"sardonyx-{len(self._threads)}")
+                try:
+                    thread.start()
+                except RuntimeError:
+                    return
+                self._threads.append(thread)
+
+    def stop(self) -> None:
+        """End the threads; a later `grow` starts new ones. They stay if a run keeps the pool for longer than a second."""
+        with self._lock:
+            if self._engine is None or not self._threads:
+                return
+            stop = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(self._engine.address("pool_stop"))
+            deadline = time.monotonic() + 1
+            while not stop(self.address):
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(0.001)
+            for thread in self._threads:
+                thread.join()
+            self._threads = []
+            self._words[:] = 0
+
+    def _start_over(self) -> None:
+        """Begin without threads in the child of a fork: it has none of its parent's."""
+        self._words[:] = 0
+        self._lock = threading.Lock()
+        self._threads = []
+
+
+@functools.cache
+def shared_pool() -> ThreadPool:
+    """The pool of this process."""
+    return ThreadPool()

@@ -1,0 +1,1 @@
+"""What rules and passes share; no rule or pass is defined here."""

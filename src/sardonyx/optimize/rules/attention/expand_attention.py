@@ -1,0 +1,98 @@
+"""Write Attention of com.microsoft, which makes queries, keys and values itself, as a product and Attention of ai.onnx.
+
+    Attention(x, w, bias?, mask?, added?) {num_heads}        ->      q, k, v = Split(MatMul(x, w) + bias)
+                                                                     Attention(q, k, v, mask) {q_num_heads, kv_num_heads}
+    Where(IsNaN(y), 0, y), y = Attention(…)                  ->      the same, which has zeros for queries that see no key
+
+with mask (B, T) of keys that are seen where above 0, or (B,) of how many are seen, as numbers that are added:
+0 and `mask_filter_value`.
+
+Left alone:
+    former keys and values, rotary embeddings, hidden sizes that differ
+    masks of other shapes, or whose shape is not known to be one of these
+    types other than float and float16, weights that are no constant matrix
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Shape, Value
+from sardonyx.optimize.helpers.activation import fused_type_reason
+from sardonyx.optimize.helpers.attention_guard import guard_reason, guarded, has_guard
+from sardonyx.optimize.helpers.attention_mask import added_reason, added_to_scores, seen_as_added
+from sardonyx.optimize.match import Match
+from sardonyx.optimize.pattern import PatternBuilder
+from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.terms import Term, attribute_value
+
+__all__ = ["EXPAND_ATTENTION"]
+
+_MICROSOFT = "com.microsoft"
+_AXES_ARE_INPUTS = 13
+_SHAPE_HAS_START = 15
+
+
+def _pattern(op: PatternBuilder, x: Term, w: Term) -> Term:
+    y = op.Attention(
+        x,
+        op.constant(w),
+        op.optional("bias"),
+        op.optional("mask"),
+        None,
+        op.optional("added"),
+        _domain=_MICROSOFT,
+        do_rotary=0,
+        _as="attention",
+    )
+    return guarded(op, y)
+
+
+def _check(match: Match) -> str | None:
+    x, weights, mask, node = match["x"], match.tensor("w"), match.get("mask"), match.node("attention")
+    if x.shape is None or len(x.shape) != 3 or weights is None or len(weights.shape) != 2:
+        return f"x is {x.shape}, expected three dimensions, and a matrix of weights"
+    width, heads = weights.shape[1], int(node.get("num_heads"))
+    if node.get("qkv_hidden_sizes") or width % (3 * heads):
+        return "queries, keys and values are not of one size"
+    if mask is not None and mask.shape not in (x.shape[:1], x.shape[:2]):
+        return f"the mask is {mask.shape}, expected {x.shape[:1]} or {x.shape[:2]}"
+    return fused_type_reason(x) or guard_reason(match) or added_reason(match)
+
+
+def _replace(op: Builder, match: Match, learned: None) -> Value:
+    node, bias, weights = match.node("attention"), match.get("bias"), match.tensor("w")
+    if weights is None:
+        raise ValueError("the weights are no constant")
+    heads, size = int(node.get("num_heads")), weights.shape[1] // 3
+    product = op.MatMul(match["x"], match["w"])
+    made = product if bias is None else op.Add(product, bias)
+    parts = op.outputs("Split", 3, made, np.array([size] * 3, np.int64), axis=2, _version=_AXES_ARE_INPUTS)
+    mask, scale = _mask(op, match), float(node.get("scale", 0.0)) or None
+    is_causal = attribute_value(node, "unidirectional") or None
+    return op.Attention(
+        *parts, *([] if mask is None else [mask]), scale=scale, is_causal=is_causal, q_num_heads=heads, kv_num_heads=heads
+    )
+
+
+def _mask(op: Builder, match: Match) -> Value | None:
+    mask, hidden = match.get("mask"), None
+    if mask is not None:
+        seen = mask if _is_whole(mask.shape) else _before(op, mask, match["x"])
+        hidden = seen_as_added(op, seen, attribute_value(match.node("attention"), "mask_filter_value"), match["x"])
+    return added_to_scores(op, match.get("added"), hidden, match.place.overridable, has_guard=has_guard(match))
+
+
+def _is_whole(shape: Shape | None) -> bool:
+    return shape is not None and len(shape) == 2
+
+
+def _before(op: Builder, count: Value, x: Value) -> Value:
+    """For each key whether it is one of the first `count` (B,)."""
+    length = op.Squeeze(op.Shape(x, start=1, end=2, _version=_SHAPE_HAS_START), [0], _version=_AXES_ARE_INPUTS)
+    keys = op.Range(np.array(0, np.int32), op.Cast(length, to=int(DataType.INT32)), np.array(1, np.int32))
+    return op.Less(keys, op.Unsqueeze(count, [1], _version=_AXES_ARE_INPUTS))
+
+
+EXPAND_ATTENTION = Rule("expand_attention", _pattern, _replace, _check)

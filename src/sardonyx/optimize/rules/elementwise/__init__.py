@@ -1,0 +1,21 @@
+"""Rules about casts, choices and other element-wise operators, in the order in which they are tried at one node."""
+
+from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.rules.elementwise.fuse_divide_multiply import FUSE_DIVIDE_MULTIPLY
+from sardonyx.optimize.rules.elementwise.fuse_label_encoders import FUSE_LABEL_ENCODERS
+from sardonyx.optimize.rules.elementwise.fuse_select import FUSE_SELECT
+from sardonyx.optimize.rules.elementwise.merge_casts import MERGE_CASTS
+from sardonyx.optimize.rules.elementwise.shorten_cast_chains import SHORTEN_CAST_CHAINS
+from sardonyx.optimize.rules.elementwise.swap_where_branches import SWAP_WHERE_BRANCHES
+
+__all__ = ["BASIC"]
+
+BASIC: tuple[Rule, ...] = (
+    FUSE_DIVIDE_MULTIPLY,
+    MERGE_CASTS,
+    FUSE_SELECT,
+    SWAP_WHERE_BRANCHES,
+    SHORTEN_CAST_CHAINS,
+    FUSE_LABEL_ENCODERS,
+)
+"""The rules of level BASIC."""

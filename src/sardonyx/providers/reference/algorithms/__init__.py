@@ -1,0 +1,1 @@
+"""Algorithms that reference kernels share; no kernel is registered here."""

@@ -1,0 +1,105 @@
+"""Counts of n-grams, for whole batches: each level of the pool's prefix tree is one sorted table.
+
+Tokens become numbers. An n-gram is known by the number of its prefix of n - 1 tokens and its last token; the pairs of level n,
+sorted, are a table, and a pair's place in it is the n-gram's own number. Windows of the input climb from level to level.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.algorithms.label_tables import Table, looked_up, table_of
+
+__all__ = ["Pool", "count_ngrams", "pool_of"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pool:
+    """The n-grams to look for."""
+
+    tokens: Table
+    """The number of each token that occurs in any n-gram."""
+    token_count: int
+    """How many numbers there are."""
+    pairs: tuple[Array, ...]
+    """For each level from 2 on, the pairs prefix * token_count + token, ascending."""
+    grams: tuple[Array, ...]
+    """For each level from 1 on, the position in the pool of each number's n-gram, -1 if it is a prefix only."""
+    gram_count: int
+    """How many n-grams the pool has."""
+
+
+def pool_of(flat: Array, starts: Sequence[int]) -> Pool:
+    """Read a pool: the 1-grams, then the 2-grams, ... in a row, those of length n beginning at starts[n - 1]."""
+    ends = [*starts[1:], len(flat)]
+    levels: list[Array] = []
+    for length, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
+        if not 0 <= start <= end <= len(flat) or (end - start) % length:
+            raise InvalidArgument(f"ngram_counts={list(starts)} for a pool of {len(flat)} tokens: level {length} is not whole")
+        levels.append(flat[start:end].reshape(-1, length))
+    if flat.dtype.kind == "O":
+        unique = list(dict.fromkeys(flat.tolist()))
+        distinct = np.empty(len(unique), object)
+        distinct[:] = unique
+    else:
+        distinct = np.unique(flat)
+    tokens = table_of(distinct)
+    numbers = [looked_up(tokens, level) for level in levels]
+    codes = [level[:, 0] for level in numbers]
+    positions = np.cumsum([0, *map(len, levels)])
+    pairs: list[Array] = []
+    grams = [_gram_of(codes, positions, 0, len(distinct))]
+    for depth in range(1, len(levels)):
+        longer = range(depth, len(levels))
+        keys = {k: codes[k] * max(len(distinct), 1) + numbers[k][:, depth] for k in longer}
+        table = np.unique(np.concatenate([*keys.values()]))
+        for k in longer:
+            codes[k] = np.searchsorted(table, keys[k])
+        pairs.append(table)
+        grams.append(_gram_of(codes, positions, depth, len(table)))
+    return Pool(tokens, max(len(distinct), 1), tuple(pairs), tuple(grams), int(positions[-1]))
+
+
+def _gram_of(codes: Sequence[Array], positions: Array, level: int, count: int) -> Array:
+    gram = np.full(count, -1, np.int64)
+    gram[codes[level]] = positions[level] + np.arange(len(codes[level]))
+    return gram
+
+
+def count_ngrams(pool: Pool, rows: Array, shortest: int, longest: int, max_skip_count: int) -> tuple[Array, Array]:
+    """The row and the position in the pool of every n-gram found in rows (N, C), one entry for each occurrence.
+
+    Between the tokens of an n-gram lie 0 to `max_skip_count` others, always as many; single tokens count once.
+    """
+    C = rows.shape[1]
+    tokens = looked_up(pool.tokens, rows)
+    found_rows, found_grams = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    most = 0 if longest == 1 else min(max_skip_count, max(C - 2, 0))
+    for stride in range(1, most + 2):
+        row, column = np.nonzero(tokens >= 0)
+        code = tokens[row, column]
+        for level in range(1, min(longest, len(pool.grams)) + 1):
+            if level > 1:
+                row, column, code = _climb(pool, tokens, row, column + stride, code, level)
+            if level >= shortest and (level > 1 or stride == 1):
+                gram = pool.grams[level - 1][code]
+                found_rows.append(row[gram >= 0])
+                found_grams.append(gram[gram >= 0])
+    return np.concatenate(found_rows), np.concatenate(found_grams)
+
+
+def _climb(pool: Pool, tokens: Array, row: Array, column: Array, code: Array, level: int) -> tuple[Array, Array, Array]:
+    """The windows that go on with a known token at `column`, and their numbers on `level`."""
+    table = pool.pairs[level - 2]
+    inside = column < tokens.shape[1]
+    row, column, code = row[inside], column[inside], code[inside]
+    token = tokens[row, column]
+    key = code * pool.token_count + token
+    at = np.searchsorted(table, key).clip(max=max(len(table) - 1, 0))
+    known = (token >= 0) & (table[at] == key) if len(table) else np.zeros(len(key), bool)
+    return row[known], column[known], at[known]

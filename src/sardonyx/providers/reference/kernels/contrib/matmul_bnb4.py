@@ -1,0 +1,73 @@
+"""MatMulBnb4 of com.microsoft: weights of 4 bits whose 16 values are those of bitsandbytes' FP4 and NF4 types."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.algorithms.precision import widen
+from sardonyx.providers.reference.registry import Call, kernel
+
+__all__ = ["matmul_bnb4"]
+
+_FP4_MAGNITUDES = (0.0, 1 / 192, 2 / 3, 1.0, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
+"""Values of the codes 0 to 7; codes 8 to 15 are their negatives. Source: bitsandbytes, FP4."""
+
+_NF4 = (
+    -1.0,
+    -0.6961928009986877,
+    -0.5250730514526367,
+    -0.39491748809814453,
+    -0.28444138169288635,
+    -0.18477343022823334,
+    -0.09105003625154495,
+    0.0,
+    0.07958029955625534,
+    0.16093020141124725,
+    0.24611230194568634,
+    0.33791524171829224,
+    0.44070982933044434,
+    0.5626170039176941,
+    0.7229568362236023,
+    1.0,
+)
+"""Quantiles of the normal distribution. Source: QLoRA, arXiv:2305.14314, appendix E."""
+
+_VALUES = np.array([(*_FP4_MAGNITUDES, *(-value for value in _FP4_MAGNITUDES)), _NF4], np.float32)
+"""quant_type -> code -> value."""
+
+
+@kernel("MatMulBnb4", domain="com.microsoft")
+def matmul_bnb4(
+    call: Call,
+    a: Array,
+    b: Array,
+    absmax: Array,
+    *,
+    K: int,
+    N: int,
+    block_size: int,
+    quant_type: int,
+    training_mode: int = 0,
+    transB: int = 1,
+) -> Array:
+    """Multiply a (..., K) by the transpose of weights (N, K), or a (..., N) by them where transB is 0.
+
+    The weights are flat: two codes per byte, the high one first, and one absmax per `block_size` of them. `quant_type` is 0 for
+    FP4, 1 for NF4. Source: com.microsoft MatMulBnb4.
+    """
+    inner = K if transB else N
+    if quant_type not in (0, 1) or block_size < 1:
+        raise InvalidArgument(f"quant_type is {quant_type} and block_size {block_size}; expected 0 or 1, and a positive number")
+    if a.ndim < 1 or a.shape[-1] != inner or b.size != (N * K + 1) // 2 or absmax.size != -(-N * K // block_size):
+        raise InvalidArgument(
+            f"A has shape {a.shape}, B {b.shape} and absmax {absmax.shape}; K {K}, N {N} and block_size {block_size} make them "
+            f"(..., {inner}), ({(N * K + 1) // 2},) and ({-(-N * K // block_size)},)"
+        )
+    codes = np.stack([b.reshape(-1) >> 4, b.reshape(-1) & 15], axis=1).reshape(-1)[: N * K]
+    weights = _VALUES[quant_type][codes]
+    weights *= np.repeat(widen(absmax).reshape(-1), min(block_size, N * K))[: N * K]
+    matrix = weights.reshape(N, K)
+    y = np.matmul(widen(a), matrix.T if transB else matrix)
+    return np.asarray(y).astype(a.dtype, copy=False)

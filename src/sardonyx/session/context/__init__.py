@@ -1,0 +1,1 @@
+"""Compiled models: EPContext nodes, their files and their seal."""

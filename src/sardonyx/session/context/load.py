@@ -1,0 +1,134 @@
+"""Loading models whose partitions are compiled already: from nodes, from files beside the model, or from a callback."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from pathlib import Path
+
+from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, ModelRequiresCompilation, SardonyxError, blamed, located
+from sardonyx.formats.external_data import ExternalData
+from sardonyx.formats.program_file import digest_of, weight_names
+from sardonyx.ir import Model, Node
+from sardonyx.partition.contexts import fit_program
+from sardonyx.partition.cut import Cut
+from sardonyx.provider import KeepsPrograms, Partition, Program
+from sardonyx.session.context.data import read_by
+from sardonyx.session.context.seal import is_sealed, noted_digest
+from sardonyx.session.context.weights import SourceModel
+from sardonyx.session.options import SessionOptions, config_flag
+from sardonyx.session.providers import blaming, check_program
+from sardonyx.trace import span
+
+__all__ = ["TRUST_ENTRY", "ContextLoader", "refuse_to_compile"]
+
+TRUST_ENTRY = "session.trust_compiled_context"
+"""The config entry that allows machine code which this user's own sessions did not write."""
+_MOST_CHARACTERS = 1024
+"""The longest name of a file."""
+
+
+class ContextLoader:
+    """Loads the compiled partitions of one model; each file is mapped once."""
+
+    def __init__(self, model: Model, options: SessionOptions) -> None:
+        """Prepare to load, reading nothing yet."""
+        entries = options.session_config_entries
+        self._folder = _folder(model, entries.get("ep.context_file_path", ""))
+        self._is_trusted = config_flag(options, TRUST_ENTRY)
+        self._read, self._most_bytes = options.context_data_reader
+        self._files = ExternalData(self._folder, model.path)
+        self._given: dict[str, memoryview] = {}
+        self._source = SourceModel(options, self._folder)
+
+    def load(self, part: Cut) -> Program:
+        """The program of an EPContext node, from its provider.
+
+        Raises:
+            EPFail: the content is damaged, another one's, for another version or device, or not trusted.
+            NoSuchFile, InvalidArgument, InvalidGraph: it has none, or its file is not there or lies outside the model's folder.
+            Fail: the callback that reads failed.
+        """
+        (node,), provider = part.partition.nodes, part.provider
+        what = f"EPContext node {node.name!r}"
+        if not isinstance(provider, KeepsPrograms):
+            raise EPFail(f"{provider.name} keeps no programs, but is to load node {node.name!r}")
+        try:
+            content = self._content(node, what)
+            self._check(node, content, what)
+            with span("context.load", partition=part.partition.name), blaming(provider, f"load {what}"):
+                program = provider.load(self._with_weights(part.partition, node, content), content)
+            check_program(program, provider, f"loaded {what}")
+            return fit_program(program, part.partition)
+        except SardonyxError as error:
+            raise located(blamed(error, provider.name), what) from error
+
+    def _check(self, node: Node, content: memoryview, what: str) -> None:
+        notes, digest = str(node.get("notes", "")), digest_of(content)
+        if noted_digest(notes) not in ("", digest.hex()):
+            raise EPFail(
+                f"{what} was written with another content than the {len(content)} bytes that it has now: files were swapped, "
+                "damaged or written anew; restore the file, or make the context anew"
+            )
+        if not self._is_trusted and not is_sealed(digest, notes):
+            raise EPFail(
+                f"{what} holds machine code that was not compiled by this user on this machine, or that has changed; make the "
+                f"context anew, or, if you trust where it comes from, set the config entry {TRUST_ENTRY} to 1"
+            )
+
+    def _content(self, node: Node, what: str) -> memoryview:
+        text, mode = node.get("ep_cache_context", ""), node.get("embed_mode", 1)
+        if not node.get("main_context", 1):
+            raise InvalidGraph(f"{what} has main_context 0: its program is in another node, which sardonyx never writes")
+        if not text or not isinstance(text, str) or mode not in (0, 1):
+            raise InvalidGraph(f"{what} has {text!r:.40} as its ep_cache_context and {mode!r:.40} as embed_mode; make it anew")
+        if mode:
+            return memoryview(_decoded(text, what))
+        whole, size = self._whole(text, what), node.get("max_size", 0)
+        if not isinstance(size, int) or not 0 <= size <= len(whole):
+            raise EPFail(f"{what} needs {size!r} bytes of {text!r}, which has {len(whole)}; restore it, or make the context anew")
+        return whole[:size] if size else whole
+
+    def _whole(self, name: str, what: str) -> memoryview:
+        if self._read is None and self._folder is None:
+            raise InvalidArgument(
+                f"{what} has its program in the file {name!r:.100}, but the model comes from memory; set the config entry "
+                "ep.context_file_path to a path beside that file"
+            )
+        if len(name) > _MOST_CHARACTERS:
+            raise InvalidGraph(f"{what} names a file of {len(name)} characters, beginning with {name[:40]!r}; make it anew")
+        if self._read is None:
+            return self._files.whole(name, what)
+        if name not in self._given:
+            self._given[name] = read_by(self._read, self._most_bytes, name)
+        return self._given[name]
+
+    def _with_weights(self, partition: Partition, node: Node, content: memoryview) -> Partition:
+        names = weight_names(content)
+        if not names:
+            return partition
+        weights = self._source.values(names, str(node.get("onnx_model_filename", "")))
+        return dataclasses.replace(partition, constants=(*partition.constants, *weights))
+
+
+def refuse_to_compile(part: Cut, options: SessionOptions) -> None:
+    """Raise ModelRequiresCompilation where `session.disable_model_compile` is set and `part` would have to be compiled."""
+    if config_flag(options, "session.disable_model_compile") and isinstance(part.provider, KeepsPrograms):
+        raise ModelRequiresCompilation(
+            f"{part.provider.name} would compile {part.partition.name}, {len(part.partition.nodes)} nodes, but "
+            "session.disable_model_compile is set; give a model that was written with ep.context_enable"
+        )
+
+
+def _folder(model: Model, context_path: str) -> Path | None:
+    """Where files are looked for: beside the model, or beside the path that the options give one that comes from memory."""
+    if model.path is not None:
+        return model.path.parent
+    return Path(context_path).parent if context_path else None
+
+
+def _decoded(text: str, what: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise EPFail(f"{what} holds what is no base64 text ({error}); make the context anew") from error

@@ -1,0 +1,1 @@
+"""Options that decide which provider runs a node."""

@@ -1,0 +1,83 @@
+"""Gathering by index: negative and wrong indices, tasks, tuples."""
+
+import numpy as np
+import pytest
+from support.kernels import call
+
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import I32, I64
+from sardonyx.codegen.kernels.gather import GatherElementsParams, GatherParams, write_gather, write_gather_elements
+from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.target import Target
+from sardonyx.dtypes import Array
+
+
+@pytest.fixture(scope="module")
+def engine(target: Target) -> Engine:
+    """Kernels for elements of four bytes."""
+    module = Module(target)
+    write_gather(module, "rows", I32, I64, 1, single=False)
+    write_gather(module, "pairs", I32, I32, 2, single=True)
+    write_gather_elements(module, "elements", I32, I64)
+    engine = Engine(target)
+    engine.add(module)
+    return engine
+
+
+def _rows(engine: Engine, data: Array, indices: Array, block: int = 2) -> tuple[Array, int]:
+    outer, axis, inner = data.shape
+    result, status = np.full((outer, indices.size, inner), -1, np.int32), np.zeros(1, np.int64)
+    params = GatherParams(outer, indices.size, inner, axis * inner, 0, ((axis, inner),), block)
+    call(engine, "rows", [data, indices, result, status], params.words(), 0, params.tasks())
+    return result, int(status[0])
+
+
+@pytest.mark.parametrize("inner", [0, 1, 15, 16, 17, 37])
+def test_rows_are_taken(engine: Engine, inner: int) -> None:
+    """Indices count from the end where they are negative."""
+    data = np.arange(3 * 5 * inner, dtype=np.int32).reshape(3, 5, inner)
+    indices = np.array([4, 0, -1, -5, 2], np.int64)
+    result, status = _rows(engine, data, indices)
+    np.testing.assert_array_equal(result, data[:, indices])
+    assert status == 0
+
+
+@pytest.mark.parametrize("wrong", [5, -6, 1 << 40, -(1 << 63), (1 << 63) - 1])
+def test_a_wrong_index_is_reported_and_reads_nothing(engine: Engine, wrong: int) -> None:
+    """The status word has its place, counted from 1; what it would have given is left alone."""
+    data = np.arange(10, dtype=np.int32).reshape(1, 5, 2)
+    result, status = _rows(engine, data, np.array([1, wrong, 2], np.int64))
+    assert status == 2
+    np.testing.assert_array_equal(result, [[[2, 3], [-1, -1], [4, 5]]])
+
+
+def test_tuples_name_elements(engine: Engine) -> None:
+    """Two numbers each, for a batch of its own data and tuples."""
+    data = np.arange(2 * 3 * 4, dtype=np.int32).reshape(2, 3, 4)
+    indices = np.array([[[0, 1], [-1, -1]], [[2, 0], [1, 3]]], np.int32)
+    result, status = np.full((2, 2), -1, np.int32), np.zeros(1, np.int64)
+    params = GatherParams(2, 2, 1, 12, 2, ((3, 4), (4, 1)), 1)
+    call(engine, "pairs", [data, indices, result, status], params.words(), 0, params.tasks())
+    np.testing.assert_array_equal(result, [[1, 11], [20, 19]])
+    assert status[0] == 0
+    indices[1, 1, 1] = 4
+    call(engine, "pairs", [data, indices, result, status], params.words(), 0, params.tasks())
+    assert status[0] == 7
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_elements_are_taken_along_an_axis(engine: Engine, axis: int) -> None:
+    """Indices may be shorter than the data off the axis, and longer along it."""
+    data = np.arange(3 * 4 * 5, dtype=np.int32).reshape(3, 4, 5)
+    shape = [2, 3, 4]
+    shape[axis] = 7
+    indices = np.random.default_rng(0).integers(-data.shape[axis], data.shape[axis], shape)
+    result, status = np.full(shape, -1, np.int32), np.zeros(1, np.int64)
+    params = GatherElementsParams.along(axis, data.shape, shape, 10)
+    call(engine, "elements", [data, indices, result, status], params.words(), 0, params.tasks())
+    cut = tuple(slice(None) if place == axis else slice(size) for place, size in enumerate(shape))
+    np.testing.assert_array_equal(result, np.take_along_axis(data[cut], indices % data.shape[axis], axis))
+    assert status[0] == 0
+    indices[1, 2, 3] = data.shape[axis]
+    call(engine, "elements", [data, indices, result, status], params.words(), 0, params.tasks())
+    assert status[0] == np.ravel_multi_index((1, 2, 3), shape) + 1

@@ -1,0 +1,180 @@
+"""The product of matrices: every tail, every block, the same bits wherever a row stands."""
+
+import numpy as np
+import pytest
+from support.kernels import call
+
+from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.module import Kernel, Module
+from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.values import Span, Value
+from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, GemmParams, gemm_symbol, pack_columns, tiling, write_gemm
+from sardonyx.codegen.run.driver import Buffer, Driver, Step, StepTable
+from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.target import Target
+from sardonyx.dtypes import Array
+
+_RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def engine(target: Target) -> Engine:
+    """An engine with the plain kernel."""
+    module = Module(target)
+    write_gemm(module, gemm_symbol(target))
+    engine = Engine(target)
+    engine.add(module)
+    return engine
+
+
+def _random(*shape: int) -> Array:
+    return _RNG.standard_normal(shape).astype(np.float32)
+
+
+def _product(engine: Engine, a: Array, b: Array, params: GemmParams, tasks: range | None = None) -> Array:
+    """A @ B with guard elements around C that must stay."""
+    c = np.full((params.M + 1) * params.ldc + 64, 7, np.float32)
+    packed = pack_columns(b, tiling(engine.target).panel)
+    tasks = tasks or range(params.tasks())
+    call(engine, gemm_symbol(engine.target), [a, packed, c], params.words(), tasks.start, tasks.stop)
+    rows = c[: params.M * params.ldc].reshape(params.M, params.ldc)
+    assert (rows[:, params.N :] == 7).all()
+    assert (c[params.M * params.ldc :] == 7).all()
+    return rows[:, : params.N].copy()
+
+
+def _close(result: Array, a: Array, b: Array) -> bool:
+    exact = a.astype(np.float64) @ b
+    bound = 1e-6 * (np.abs(a).astype(np.float64) @ np.abs(b)) + 1e-30
+    return bool((np.abs(result - exact) <= bound).all())
+
+
+@pytest.mark.parametrize("M", [0, 1, 2, 3, 5, 6, 7, 13])
+@pytest.mark.parametrize("N", [1, 3, 4, 8, 15, 16, 17, 31, 33, 48, 63, 64, 65, 127])
+def test_tails_of_m_and_n(engine: Engine, M: int, N: int) -> None:
+    """Sizes around each tile boundary are exact to the order of fp32 sums, and nothing else is written."""
+    a, b = _random(M, 19), _random(19, N)
+    assert _close(_product(engine, a, b, GemmParams.blocked(engine.target, M, N, 19)), a, b)
+
+
+@pytest.mark.parametrize("K", [0, 1, 2, 3, 4, 5, 767, 768, 769, 1600])
+def test_any_k(engine: Engine, K: int) -> None:
+    """K may be nothing, below the unrolling, and more than a block."""
+    a, b = _random(7, K), _random(K, 70)
+    assert _close(_product(engine, a, b, GemmParams.blocked(engine.target, 7, 70, K)), a, b)
+
+
+def test_blocks_do_not_change_bits(engine: Engine) -> None:
+    """A sum is one chain in the order of K, however C and K are cut."""
+    a, b = _random(61, 100), _random(100, 150)
+    panel = tiling(engine.target).panel
+    whole = _product(engine, a, b, GemmParams(61, 150, 100, 100, 150, 1000, panel * 100, 1000))
+    cut = _product(engine, a, b, GemmParams(61, 150, 100, 100, 150, 12, panel, 32))
+    assert whole.tobytes() == cut.tobytes()
+
+
+def test_threads_do_not_change_bits(engine: Engine) -> None:
+    """Blocks chosen for more threads give the same numbers."""
+    a, b = _random(200, 64), _random(64, 200)
+    results = [_product(engine, a, b, GemmParams.blocked(engine.target, 200, 200, 64, threads=n)) for n in (1, 2, 7)]
+    assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
+
+
+def test_a_row_has_the_same_bits_in_a_batch_as_alone(engine: Engine) -> None:
+    """The position of a row decides which tile computes it, not what it is."""
+    a, b = _random(11, 40), _random(40, 90)
+    together = _product(engine, a, b, GemmParams.blocked(engine.target, 11, 90, 40))
+    for row in range(11):
+        alone = _product(engine, a[row : row + 1], b, GemmParams.blocked(engine.target, 1, 90, 40))
+        assert alone.tobytes() == together[row].tobytes()
+
+
+def test_tasks_are_independent(engine: Engine) -> None:
+    """Each task writes its block and no other."""
+    panel = tiling(engine.target).panel
+    a, b = _random(12, 10), _random(10, 2 * panel)
+    params = GemmParams(12, 2 * panel, 10, 10, 2 * panel, 6, panel, 10)
+    whole = _product(engine, a, b, params)
+    part = _product(engine, a, b, params, range(3, 4))
+    assert params.tasks() == 4
+    assert (part[6:, panel:] == whole[6:, panel:]).all()
+    assert (part[:6] == 7).all()
+    assert (part[6:, :panel] == 7).all()
+
+
+def test_rows_may_lie_apart(engine: Engine) -> None:
+    """The strides of A and C count the elements between rows, wider than the rows."""
+    a, b = _random(9, 30), _random(21, 50)
+    params = GemmParams.blocked(engine.target, 9, 50, 21, lda=30, ldc=77)
+    assert _close(_product(engine, a, b, params), a[:, :21], b)
+
+
+def test_a_batch_is_one_call(engine: Engine) -> None:
+    """Strides lead from matrix to matrix; a stride of 0 shares one."""
+    a, b = _random(3, 8, 20), _random(20, 33)
+    c = np.zeros((3, 8, 33), np.float32)
+    params = GemmParams.blocked(engine.target, 8, 33, 20, stride_a=160, stride_c=8 * 33)
+    packed = pack_columns(b, tiling(engine.target).panel)
+    call(engine, gemm_symbol(engine.target), [a, packed, c], params.words(), 0, params.tasks(batch=3))
+    assert _close(c.reshape(24, 33), a.reshape(24, 20), b)
+
+
+def test_infinities_and_nan_stay_in_their_row_and_column(engine: Engine) -> None:
+    """Padding never meets data: inf * 0 of a tail does not leak."""
+    a, b = _random(5, 6), _random(6, 9)
+    a[1, 2], a[3, 3] = np.inf, np.nan
+    b[:, 4] = np.abs(b[:, 4])
+    result = _product(engine, a, b, GemmParams.blocked(engine.target, 5, 9, 6))
+    assert np.isfinite(result[[0, 2, 4]]).all()
+    assert np.isnan(result[3]).all()
+    assert result[1, 4] == np.inf
+
+
+def test_an_epilogue_sees_each_element_once(target: Target) -> None:
+    """Bias per column and row, residual and a parameter are applied where the last block of K is stored."""
+
+    def finish(b: Kernel, sums: Value, row: Value, column: Value, span: Span) -> Value:
+        bias, scale, residual = b.buffer(3, F32), b.buffer(4, F32), b.buffer(5, F32)
+        place = row * b.param(PARAMS_COUNT) + column
+        shifted = sums * scale.load(row) + bias.load(column, span) + residual.load(place, span)
+        return _relu(b, shifted)
+
+    def _relu(b: Function, value: Value) -> Value:
+        return b.max(b.const(value.type, 0), value)
+
+    module = Module(target)
+    symbol = gemm_symbol(target, "scaled")
+    write_gemm(module, symbol, finish)
+    engine = Engine(target)
+    engine.add(module)
+    a, b, bias, scale, residual = _random(15, 50), _random(50, 75), _random(75), _random(15), _random(15, 75)
+    c = np.zeros((15, 75), np.float32)
+    params = GemmParams(15, 75, 50, 50, 75, 1000, tiling(target).panel * 100, 16)
+    arrays = [a, pack_columns(b, tiling(target).panel), c, bias, scale, residual]
+    call(engine, symbol, arrays, [*params.words(), 75], 0, params.tasks())
+    exact = np.maximum((a.astype(np.float64) @ b) * scale[:, None] + bias + residual, 0)
+    np.testing.assert_allclose(c, exact, atol=1e-4)
+    assert c.min() == 0
+
+
+def test_columns_are_packed_into_panels() -> None:
+    """Panel by panel, row by row, zeros after the last column."""
+    matrix = np.arange(10, dtype=np.float32).reshape(2, 5)
+    expected = [[[0, 1, 2, 3], [5, 6, 7, 8]], [[4, 0, 0, 0], [9, 0, 0, 0]]]
+    assert pack_columns(matrix, 4).tolist() == expected
+
+
+def test_the_pool_gives_the_bits_of_one_thread(engine: Engine) -> None:
+    """Shared by two threads, run after run, a product is what one thread computes."""
+    a, b = _random(150, 64), _random(64, 300)
+    alone = _product(engine, a, b, GemmParams.blocked(engine.target, 150, 300, 64))
+    params = GemmParams.blocked(engine.target, 150, 300, 64, threads=2)
+    packed, c = pack_columns(b, tiling(engine.target).panel), np.zeros((150, 300), np.float32)
+    step = Step(engine.address(gemm_symbol(engine.target)), [Buffer(1), Buffer(2), Buffer(3)], params.words(), params.tasks())
+    table = StepTable([step], 3, threads=2)
+    table.set_bases([array.ctypes.data for array in (a, packed, c)])
+    run = Driver(engine.target).prepare(table)
+    for _ in range(50):
+        c[:] = 0
+        assert run() == -1
+        assert c.tobytes() == alone.tobytes()

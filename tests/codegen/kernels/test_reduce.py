@@ -1,0 +1,152 @@
+"""Reductions, positions of extremes, running sums: on every type that they are defined for."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+from support.kernels import call
+
+from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import F32, I32, I64, Type
+from sardonyx.codegen.kernels.lines import Along, LineParams
+from sardonyx.codegen.kernels.reduce import REDUCTIONS, write_cumulative, write_extreme, write_reduce
+from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.target import Target
+from sardonyx.dtypes import Array
+
+_KINDS: Mapping[str, tuple[Type, type]] = {"f32": (F32, np.float32), "i32": (I32, np.int32), "i64": (I64, np.int64)}
+_NAMES: Mapping[str, Sequence[str]] = {
+    "f32": sorted(REDUCTIONS),
+    "i32": ("max", "sum"),
+    "i64": ("max", "min", "norm_1", "prod", "sum", "sum_square"),
+}
+_AXES: dict[Along, tuple[int, ...]] = {Along.ROWS: (1, 2), Along.COLUMNS: (1,)}
+
+
+@pytest.fixture(scope="module")
+def engine(target: Target) -> Engine:
+    """All kernels, each in a module of its own, as a session compiles them."""
+    modules = []
+    for along in Along:
+        for key, (kind, _) in _KINDS.items():
+            for name in _NAMES[key]:
+                modules.append(Module(target))
+                write_reduce(modules[-1], f"{name}_{key}_{along.value}", along, name, kind, argument(0, kind))
+        for last in (False, True):
+            modules.append(Module(target))
+            write_extreme(modules[-1], f"arg_max_{last}_{along.value}", along, F32, greatest=True, last=last)
+            write_extreme(modules[-1], f"arg_min_{last}_{along.value}", along, I64, greatest=False, last=last)
+    for key, (kind, _) in _KINDS.items():
+        modules.append(Module(target))
+        write_cumulative(modules[-1], f"sum_{key}", kind, exclusive=False, reverse=False)
+        write_cumulative(modules[-1], f"back_{key}", kind, exclusive=True, reverse=True)
+    engine = Engine(target)
+    engine.add(*modules)
+    return engine
+
+
+def _reduce(engine: Engine, symbol: str, along: Along, x: Array, out: type) -> Array:
+    params = LineParams(x.shape[0], x.shape[1], x.shape[2], along)
+    y = np.full(x.shape[:1] if along is Along.ROWS else (x.shape[0], x.shape[2]), 99, out)
+    count = float(x.shape[1] * x.shape[2] if along is Along.ROWS else x.shape[1])
+    call(engine, f"{symbol}_{along.value}", [x, y], [*params.words(), count], 0, params.tasks())
+    return y
+
+
+_EXACT: dict[str, Callable[[Array, tuple[int, ...]], Array]] = {
+    "log_sum": lambda x, axes: np.log(x.sum(axes)),
+    "log_sum_exp": lambda x, axes: np.log(np.exp(x).sum(axes)),
+    "max": lambda x, axes: x.max(axes),
+    "mean": lambda x, axes: x.mean(axes),
+    "min": lambda x, axes: x.min(axes),
+    "norm_1": lambda x, axes: np.abs(x).sum(axes),
+    "norm_2": lambda x, axes: np.sqrt(np.square(x).sum(axes)),
+    "prod": lambda x, axes: x.prod(axes),
+    "root": lambda x, axes: np.sqrt(x.sum(axes)),
+    "sum": lambda x, axes: x.sum(axes),
+    "sum_square": lambda x, axes: np.square(x).sum(axes),
+}
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 1, 17), (2, 3, 33), (3, 67, 9)])
+@pytest.mark.parametrize("along", Along)
+def test_float_reductions_are_those_of_float64(engine: Engine, along: Along, shape: tuple[int, int, int]) -> None:
+    """Every reduction, of positive numbers around 1."""
+    x = np.random.default_rng(0).uniform(0.9, 1.1, shape).astype(np.float32)
+    for name in REDUCTIONS:
+        exact = _EXACT[name](x.astype(np.float64), _AXES[along])
+        np.testing.assert_allclose(_reduce(engine, f"{name}_f32", along, x, np.float32), exact, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("key", ["i32", "i64"])
+@pytest.mark.parametrize("along", Along)
+def test_integer_reductions_are_exact(engine: Engine, along: Along, key: str) -> None:
+    """Wrapping around as NumPy's do, of the least integer too."""
+    dtype = _KINDS[key][1]
+    x: Array = np.random.default_rng(1).integers(-5, 6, (3, 4, 35)).astype(dtype)
+    x[1, 2, 3] = np.iinfo(dtype).min
+    for name in _NAMES[key]:
+        with np.errstate(over="ignore"):
+            exact: Array = _EXACT[name](x, _AXES[along]).astype(dtype)
+        np.testing.assert_array_equal(_reduce(engine, f"{name}_{key}", along, x, dtype), exact)
+
+
+@pytest.mark.parametrize("along", Along)
+def test_nothing_reduces_to_the_neutral_element(engine: Engine, along: Along) -> None:
+    """0 for sums, 1 for products, infinities for extremes, NaN for the mean."""
+    x = np.empty((2, 0, 3), np.float32)
+    expected = {"sum": 0, "prod": 1, "max": -np.inf, "min": np.inf, "mean": np.nan, "log_sum_exp": -np.inf}
+    for name, value in expected.items():
+        np.testing.assert_array_equal(_reduce(engine, f"{name}_f32", along, x, np.float32), np.float32(value))
+
+
+@pytest.mark.parametrize("along", Along)
+def test_log_sum_exp_of_large_and_infinite_elements(engine: Engine, along: Along) -> None:
+    """Nothing overflows, -inf counts for nothing, and inf and NaN stay."""
+    inf, nan = np.inf, np.nan
+    rows = np.array([[1000, 1000], [-1000, -1000], [-inf, 3], [-inf, -inf], [inf, 0], [inf, -inf], [nan, 0]], np.float32)
+    x = rows[:, None, :] if along is Along.ROWS else np.ascontiguousarray(rows.T[None])
+    half = np.log(2)
+    expected = [1000 + half, -1000 + half, 3, -inf, inf, inf, nan]
+    np.testing.assert_allclose(_reduce(engine, "log_sum_exp_f32", along, x, np.float32).reshape(-1), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("length", [1, 15, 16, 17, 100])
+@pytest.mark.parametrize("along", Along)
+def test_extremes_are_found_where_they_are(engine: Engine, along: Along, length: int) -> None:
+    """The first or the last of equal ones."""
+    x = np.random.default_rng(length).integers(0, 5, (3, 1, length) if along is Along.ROWS else (2, length, 5))
+    axis = 2 if along is Along.ROWS else 1
+    last = length - 1
+    cases = {
+        "arg_max_False": x.argmax(axis),
+        "arg_max_True": last - np.flip(x, axis).argmax(axis),
+        "arg_min_False": x.argmin(axis),
+        "arg_min_True": last - np.flip(x, axis).argmin(axis),
+    }
+    for name, expected in cases.items():
+        array = np.ascontiguousarray(x.astype(np.float32 if "max" in name else np.int64))
+        wanted = expected[:, 0] if along is Along.ROWS else expected
+        np.testing.assert_array_equal(_reduce(engine, name, along, array, np.int64), wanted)
+
+
+def test_nan_is_the_extreme(engine: Engine) -> None:
+    """The first NaN, or the last, whatever else there is; of nothing but -inf the first or last."""
+    x = np.array([[[1, np.nan, np.inf, np.nan, 2]], [[-np.inf] * 5]], np.float32)
+    assert _reduce(engine, "arg_max_False", Along.ROWS, x, np.int64).tolist() == [1, 0]
+    assert _reduce(engine, "arg_max_True", Along.ROWS, x, np.int64).tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("key", list(_KINDS))
+@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 7, 1), (3, 5, 33), (1, 300, 70), (2, 0, 3)])
+def test_running_sums(engine: Engine, key: str, shape: tuple[int, int, int]) -> None:
+    """Forwards with the element itself, backwards without it, and in place."""
+    dtype = _KINDS[key][1]
+    x: Array = np.random.default_rng(3).integers(-9, 9, shape).astype(dtype)
+    params = LineParams(*shape, Along.COLUMNS)
+    forwards, backwards = np.empty_like(x), x.copy()
+    call(engine, f"sum_{key}", [x, forwards], params.words(), 0, params.tasks())
+    call(engine, f"back_{key}", [backwards, backwards], params.words(), 0, params.tasks())
+    np.testing.assert_array_equal(forwards, x.cumsum(1, dtype=dtype))
+    np.testing.assert_array_equal(backwards, np.flip(np.flip(x, 1).cumsum(1, dtype=dtype), 1) - x)

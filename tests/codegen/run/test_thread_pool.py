@@ -1,0 +1,173 @@
+"""The pool: every task once, whoever is late, forks, stops or interrupts."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import I64
+from sardonyx.codegen.run.driver import Buffer, Driver, Step, StepTable
+from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.thread_pool import ThreadPool, shared_pool
+from sardonyx.codegen.target import host_target
+from sardonyx.dtypes import Array
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    """A kernel that counts each of its tasks, and one that takes its time."""
+    module = Module(host_target())
+    with module.kernel("count") as b, b.loop(b.begin, b.end) as task:
+        b.atomic_add(b.buffer(0, I64).at(task), 1)
+    with module.kernel("linger") as b, b.loop(b.begin, b.end) as task:
+        with b.loop(0, b.param(0)):
+            b.pause()
+        b.atomic_add(b.buffer(0, I64).at(task), 1)
+    engine = Engine(host_target())
+    engine.add(module)
+    return engine
+
+
+@pytest.fixture(scope="module")
+def driver() -> Driver:
+    """A driver on the pool of the process."""
+    return Driver(host_target())
+
+
+def _table(engine: Engine, counts: Array, regions: int, threads: int, kernel: str = "count", turns: int = 0) -> StepTable:
+    step = Step(engine.address(kernel), [Buffer(1)], [turns], counts.size)
+    table = StepTable([step] * regions, 1, threads=threads)
+    table.set_bases([counts.ctypes.data])
+    return table
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("tasks", [1, 2, 7, 8, 1000])
+def test_every_task_is_done_once(engine: Engine, driver: Driver, threads: int, tasks: int) -> None:
+    """In thousands of regions in a row no task is lost or done twice, with more threads than processors too."""
+    counts = np.zeros(tasks, np.int64)
+    assert driver.run(_table(engine, counts, 2000, threads)) == -1
+    assert (counts == 2000).all()
+
+
+def test_more_runs_at_a_time_than_the_pool_serves(engine: Engine, driver: Driver) -> None:
+    """Runs that find the pool taken do their work alone."""
+    results = [np.zeros(16, np.int64) for _ in range(4)]
+
+    def work(counts: Array) -> None:
+        call = driver.prepare(_table(engine, counts, 50, threads=2))
+        for _ in range(100):
+            call()
+
+    threads = [threading.Thread(target=work, args=(counts,)) for counts in results]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all((counts == 5000).all() for counts in results)
+
+
+def test_workers_sleep_when_nothing_is_to_do(engine: Engine, driver: Driver) -> None:
+    """After a run the workers give their processors back."""
+    driver.run(_table(engine, np.zeros(8, np.int64), 10, threads=2))
+    time.sleep(0.1)
+    before = time.process_time()
+    time.sleep(0.2)
+    assert time.process_time() - before < 0.1
+
+
+def test_sleeping_workers_are_woken(engine: Engine, driver: Driver) -> None:
+    """Runs with pauses between them, and long tasks that leave workers time to fall asleep, complete."""
+    counts = np.zeros(4, np.int64)
+    call = driver.prepare(_table(engine, counts, 2, threads=2, kernel="linger", turns=20_000))
+    for _ in range(5):
+        call()
+        time.sleep(0.02)
+    assert (counts == 10).all()
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_the_child_of_a_fork_has_its_own_workers(engine: Engine, driver: Driver) -> None:
+    """Parent and child go on with the same tables."""
+    counts = np.zeros(8, np.int64)
+    call = driver.prepare(_table(engine, counts, 10, threads=2))
+    call()
+    child = os.fork()
+    if child == 0:
+        call()
+        os._exit(0 if (counts == 20).all() and shared_pool().workers == 1 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    call()
+    assert (counts == 20).all()
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="the system has no signals for threads")
+def test_an_interrupt_leaves_the_pool_usable(engine: Engine, driver: Driver) -> None:
+    """Ctrl-C in the middle of a run is raised when the run is over; the next run works."""
+    counts = np.zeros(8, np.int64)
+    call = driver.prepare(_table(engine, counts, 20, threads=2, kernel="linger", turns=100_000))
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(0.01, signal.pthread_kill, (main, signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the interrupt comes in whichever statement runs
+        timer.start()
+        call()
+        time.sleep(5)
+    counts[:] = 0
+    call()
+    assert (counts == 20).all()
+
+
+def test_a_stopped_pool_starts_again(engine: Engine) -> None:
+    """Threads end when told and are started anew when needed."""
+    pool = ThreadPool()
+    driver = Driver(host_target(), pool=pool)
+    for _ in range(3):
+        counts = np.zeros(8, np.int64)
+        driver.run(_table(engine, counts, 100, threads=3))
+        assert (counts == 100).all()
+        assert pool.workers == 2
+        pool.stop()
+        assert pool.workers == 0
+
+
+def test_python_ends_with_workers_asleep_or_at_work() -> None:
+    """A process that used the pool exits by itself, also while another thread runs a table."""
+    script = """
+import threading, numpy as np
+from sardonyx.codegen.run.driver import Buffer, Driver, Step, StepTable
+from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.target import host_target
+from sardonyx.codegen.emit.types import I64
+module = Module(host_target())
+with module.kernel("count") as b, b.loop(b.begin, b.end) as task:
+    b.atomic_add(b.buffer(0, I64).at(task), 1)
+engine = Engine(host_target())
+engine.add(module)
+counts = np.zeros(8, np.int64)
+table = StepTable([Step(engine.address("count"), [Buffer(1)], [], 8)] * 100, 1, threads=2)
+table.set_bases([counts.ctypes.data])
+call = Driver(host_target()).prepare(table)
+call()
+def forever():
+    while True:
+        call()
+threading.Thread(target=forever, daemon=True).start()
+"""
+    finished = subprocess.run([sys.executable, "-c", script], timeout=60, capture_output=True, check=False)
+    assert finished.returncode == 0, finished.stderr.decode()
+
+
+def test_there_is_one_pool() -> None:
+    """All sessions of a process share its threads."""
+    assert shared_pool() is shared_pool()

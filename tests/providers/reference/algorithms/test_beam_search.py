@@ -1,0 +1,80 @@
+"""Beam search with a decoder whose scores are a table."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from sardonyx.dtypes import Array
+from sardonyx.providers.reference.algorithms.beam_search import BeamSettings, log_softmax, search_beams
+from sardonyx.providers.reference.algorithms.generation_scores import ScoreRules
+
+END, PAD = 0, 9
+SETTINGS = BeamSettings(
+    beams=2, returned=2, max_length=4, length_penalty=1.0, early_stopping=False, end=END, pad=PAD, vocabulary=0, keeps_scores=True
+)
+PROBABILITIES = np.array([[0.1, 0.5, 0.2, 0.2], [0.6, 0.1, 0.1, 0.2], [0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25]])
+
+
+class Table:
+    """The next token's probabilities hang on the last token alone."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+    def start(self) -> Array:
+        return np.tile(np.log(PROBABILITIES[2]), (self.rows, 1)).astype(np.float32)
+
+    def advance(self, tokens: Array, pick: Array, sequences: Array) -> Array:
+        assert (sequences[:, -1] == tokens).all()
+        return np.log(PROBABILITIES[np.minimum(tokens, 3)]).astype(np.float32)
+
+
+def best(length: int, settings: BeamSettings) -> list[tuple[float, list[int]]]:
+    """All sequences of up to `length` tokens behind a 2, scored; the best first."""
+    found: list[tuple[float, list[int]]] = []
+    frontier: list[tuple[float, list[int]]] = [(0.0, [2])]
+    while frontier:
+        total, sequence = frontier.pop()
+        if len(sequence) == length:
+            found.append((total / length**settings.length_penalty, sequence))
+            continue
+        for token, probability in enumerate(PROBABILITIES[sequence[-1]]):
+            if token == END:
+                found.append(((total + np.log(probability)) / len(sequence) ** settings.length_penalty, sequence))
+            else:
+                frontier.append((total + np.log(probability), [*sequence, token]))
+    return sorted(found, reverse=True)
+
+
+def test_the_best_sequences_are_found() -> None:
+    """A search finds the best that trying everything finds."""
+    settings = dataclasses.replace(SETTINGS, beams=2, max_length=3, length_penalty=0.0)
+    found = search_beams(Table(2), ScoreRules(end=END), np.array([[2]]), settings)
+    expected = best(3, settings)[:2]
+    np.testing.assert_allclose(found.scores[0, 0], expected[0][0], rtol=1e-5)
+    assert found.sequences[0, 0].tolist() in [(sequence + [PAD] * 3)[:3] for _, sequence in expected]
+
+
+def test_batch_elements_do_not_meddle() -> None:
+    """Each element of a batch finds what it finds alone."""
+    prompt = np.array([[2], [2], [2]])
+    found = search_beams(Table(6), ScoreRules(end=END), prompt, SETTINGS)
+    alone = search_beams(Table(2), ScoreRules(end=END), prompt[:1], SETTINGS)
+    for element in range(3):
+        np.testing.assert_array_equal(found.sequences[element], alone.sequences[0])
+
+
+def test_early_stopping_takes_the_first_that_end() -> None:
+    """The search is over when as many sequences have ended as there are beams; further steps have no scores."""
+    settings = dataclasses.replace(SETTINGS, early_stopping=True, max_length=9)
+    found = search_beams(Table(2), ScoreRules(end=END), np.array([[2]]), settings)
+    assert found.step_scores.shape == (8, 1, 2, 4)
+    assert not found.step_scores[-1].any()
+
+
+def test_log_softmax() -> None:
+    """The exponentials of a row add up to one, however large the numbers."""
+    logits = np.array([[1e4, 1e4 + 1], [-3, 5]], np.float32)
+    np.testing.assert_allclose(np.exp(log_softmax(logits)).sum(axis=1), [1, 1], rtol=1e-6)
