@@ -1,5 +1,6 @@
 """Frames around arrays."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,32 @@ def test_crops_come_first(engine: Engine) -> None:
     assert _padded(engine, source, [(-2, 2)], "edge").tolist() == [2, 3, 4, 5, 5, 5]
     assert _padded(engine, source, [(2, -3)], "reflect").tolist() == [2, 1, 0, 1, 2]
     assert _padded(engine, source, [(-7, 3)], "constant").tolist() == [-5, -5]
+
+
+def test_a_crop_takes_away_what_was_added() -> None:
+    """A negative pad may reach through the source into the padding on its other side: nothing is written beyond the result."""
+    assert PadDim.of(4, 9, -7) == PadDim(6, 6, 0, 0, 4)
+    assert PadDim.of(4, -7, 9) == PadDim(6, 0, 0, 4, 4)
+    assert PadDim.of(4, 2000000, -1999998) == PadDim(6, 6, 0, 0, 4)
+    assert PadDim.of(4, 9, -13) == PadDim(0, 0, 0, 0, 4)
+
+
+def test_parts_never_reach_beyond_what_they_are_parts_of() -> None:
+    """For all sizes and pads, also those beyond any memory, the source lies in the result, and what is kept in the source."""
+    pads = [*range(-6, 7), 2**40, -(2**40), 2**63 - 1, -(2**63)]
+    for size, before, after in itertools.product(range(4), pads, pads):
+        dim = PadDim.of(size, before, after)
+        assert min(dim.out, dim.begin, dim.length, dim.skip) >= 0
+        assert dim.begin <= dim.out
+        assert size + before + after < 0 or dim.begin + dim.length <= dim.out
+        assert dim.skip + dim.length <= size
+
+
+@pytest.mark.parametrize("pads", [[(9, -7)], [(-7, 9)], [(9, -9)], [(12, -13)]])
+def test_rows_of_padding_alone(engine: Engine, pads: list[tuple[int, int]]) -> None:
+    """A row that is cut from the padding has its constant only."""
+    found = _padded(engine, np.arange(4, dtype=np.int32), pads, "constant")
+    assert found.tolist() == [-5] * (4 + sum(pads[0]))
 
 
 def test_whole_axes_are_taken_together() -> None:

@@ -27,12 +27,12 @@ SOURCE, NUMBER, RESULT = range(3)
 
 @dataclass(frozen=True, slots=True)
 class PadDim:
-    """One dimension."""
+    """One dimension. The kernel relies on begin + length <= out and skip + length <= size, with no number below 0."""
 
     out: int
     """Its length in the result."""
     begin: int
-    """Where in the result the source begins."""
+    """Where in the result the source begins, `out` where none of it is there."""
     length: int
     """How much of the source there is."""
     skip: int
@@ -42,9 +42,11 @@ class PadDim:
 
     @staticmethod
     def of(size: int, before: int, after: int) -> PadDim:
-        """A dimension that grows by `before` and `after`, which may be negative."""
+        """A dimension that grows by `before` and `after`, which may be negative; `after` may cut away what `before` adds."""
+        out = max(size + before + after, 0)
         skip = min(max(-before, 0), size)
-        return PadDim(size + before + after, max(before, 0), max(size - skip - max(-after, 0), 0), skip, size)
+        length = max(size - skip - max(-after, 0), 0)
+        return PadDim(out, min(max(before, 0), out), length, skip, size)
 
     @property
     def is_whole(self) -> bool:

@@ -240,6 +240,14 @@ def test_crops() -> None:
     assert declined("graph(x: float[N]) -> (y) { p: int64[2] = [-1, 0] y = Pad(x, p) }")
 
 
+@pytest.mark.parametrize("pads", [(9, -7), (-7, 9), (2000000, -1999998), (2**63 - 1, -(2**63 - 1)), (9, -12)])
+@pytest.mark.parametrize("axes", ["[1]", "[0]"])
+def test_crops_of_padding(pads: tuple[int, int], axes: str) -> None:
+    """A crop that reaches through the data into the padding on the other side leaves padding, as in ONNX Runtime."""
+    body = f"graph(x: float[4, 4]) -> (y) {{ p: int64[2] = [{pads[0]}, {pads[1]}] a: int64[1] = {axes} y = Pad(x, p, _, a) }}"
+    same(body, (4, 4))
+
+
 def test_old_pads() -> None:
     """Pads and value as attributes."""
     same("graph(x: float[N, 3]) -> (y) { y = Pad(x) {pads = [0, 1, 2, 0], value = 1.5} }", (2, 3), (0, 3), opset=2)
