@@ -70,3 +70,12 @@ def test_limits_are_positive_and_fixed() -> None:
     assert all(limit > 0 for limit in dataclasses.astuple(config.LIMITS))
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.LIMITS.rank = 1  # type: ignore[misc]  # that it cannot be assigned is the point
+
+
+@pytest.mark.parametrize(("text", "expected"), [("1", True), ("0", False), ("", False)])
+def test_memory_is_guarded_where_asked_for(monkeypatch: pytest.MonkeyPatch, text: str, expected: bool) -> None:
+    """Not by default."""
+    monkeypatch.setenv("SARDONYX_GUARD", text)
+    assert config.guards_memory() is expected
+    monkeypatch.delenv("SARDONYX_GUARD")
+    assert not config.guards_memory()

@@ -7,6 +7,7 @@ No other module reads `os.environ`. Variables are read when asked for, so a test
     SARDONYX_CACHE_DIR     folder of the object cache; empty switches the cache off
     SARDONYX_CACHE_BYTES   its size limit in bytes (default 1 GiB)
     SARDONYX_COMPILE       `inline` runs LLVM in this process, not in one of its own
+    SARDONYX_GUARD         `1` runs compiled kernels in memory where leaving a buffer stops the process (slow, for finding defects)
     SARDONYX_TRACE         a file that trace events are appended to as JSON lines
 
 The limits are read once, when the package is imported:
@@ -21,7 +22,17 @@ import dataclasses
 import os
 from pathlib import Path
 
-__all__ = ["LIMITS", "Limits", "cache_dir", "cache_limit_bytes", "compiles_inline", "isa", "num_threads", "trace_file"]
+__all__ = [
+    "LIMITS",
+    "Limits",
+    "cache_dir",
+    "cache_limit_bytes",
+    "compiles_inline",
+    "guards_memory",
+    "isa",
+    "num_threads",
+    "trace_file",
+]
 
 
 _MOST_BYTES = 64 << 30
@@ -103,6 +114,11 @@ def cache_limit_bytes() -> int:
 def compiles_inline() -> bool:
     """Whether `SARDONYX_COMPILE` asks for LLVM in this process."""
     return os.environ.get("SARDONYX_COMPILE") == "inline"
+
+
+def guards_memory() -> bool:
+    """Whether `SARDONYX_GUARD` asks for unmapped pages around what compiled kernels work on."""
+    return os.environ.get("SARDONYX_GUARD") == "1"
 
 
 def trace_file() -> Path | None:

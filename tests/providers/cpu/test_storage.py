@@ -39,6 +39,13 @@ def test_the_arena_grows_with_the_sizes() -> None:
     assert storage.arena(Sizes({"n": 0}))[1] == 0
 
 
+def test_blocks_of_the_arena_have_their_own_sizes() -> None:
+    """In bytes, before they are rounded up or share memory."""
+    x, inner, y = _buffer(), _buffer(), _buffer()
+    storage = Storage([_step([x], inner), _step([inner], y)], [x], [y])
+    assert storage.blocks(Sizes({"n": 17})) == [68]
+
+
 def _chain(shapes: Sequence[Shape], in_place: Sequence[int], dtypes: Sequence[DataType]) -> Storage:
     """Three steps x -> a -> b -> y, each of which may write where it reads."""
     x, a, b, y = (Buffer(dtype, shape) for dtype, shape in zip(dtypes, shapes, strict=True))

@@ -12,12 +12,13 @@ import numpy as np
 from sardonyx.codegen.run import driver
 from sardonyx.codegen.run.driver import Driver, StepTable
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.config import LIMITS
+from sardonyx.config import LIMITS, guards_memory
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.ir import Shape, Value
 from sardonyx.provider import Bound, TensorSpec, check_cancelled
 from sardonyx.providers.cpu.addresses import address_of
+from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.sizes import Sizes, solve
 from sardonyx.providers.cpu.steps import Buffer, Step
 from sardonyx.providers.cpu.storage import Home, Storage, item_bytes, size_bytes
@@ -73,6 +74,7 @@ class CpuProgram:
         self._engines = engines
         self._driver = runner
         self._threads = threads
+        self._constants = _FencedConstants(storage) if guards_memory() else None
         used = {buffer: None for step in storage.steps for buffer in step.buffers}
         fixed = (buffer for buffer in used if buffer.base is None and storage.homes[buffer][0] is not Home.ARENA)
         self._fixed = {buffer: self._place(buffer, (), Sizes({})) for buffer in fixed}
@@ -83,7 +85,12 @@ class CpuProgram:
         for step in self._storage.steps:
             _check_sizes(step, sizes)
         steps = []
-        offsets, arena_bytes = self._storage.arena(sizes)
+        blocks: list[int] = []
+        if self._constants is None:
+            offsets, arena_bytes = self._storage.arena(sizes)
+        else:
+            blocks = self._storage.blocks(sizes)
+            offsets, arena_bytes = [block.first for block in place_fenced(blocks)], 0
         for step in self._storage.steps:
             params, tasks = _planned(step, sizes)
             buffers = [self._fixed.get(buffer) or self._place(buffer, offsets, sizes) for buffer in step.buffers]
@@ -91,23 +98,40 @@ class CpuProgram:
         bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
         table = StepTable(steps, bases, threads=self._threads)
         specs = tuple(TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) for buffer in self._outputs)
-        return Bound(specs, arena_bytes, _Tables(table, self._driver))
+        return Bound(specs, arena_bytes, _Tables(table, self._driver, blocks))
 
     def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
         """Run all steps in one native call, without the GIL."""
         check_cancelled()
         given = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs]
         tables: _Tables = bound.data
+        if self._constants is not None:
+            self._run_fenced(tables, given, outputs)
+            return outputs
+        arena = 0 if scratch is None else address_of(scratch)
+        self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, outputs)])
+        return outputs
+
+    def _call(self, tables: _Tables, bases: Sequence[int]) -> None:
         entry = tables.take()
         try:
-            arena = 0 if scratch is None else address_of(scratch)
-            entry.table.set_bases([arena, 0, *map(address_of, given), *map(address_of, outputs)])
+            entry.table.set_bases(bases)
             failed = entry.call()
             if failed >= 0:
                 raise self._failure(failed, entry.table.status)
         finally:
             tables.give_back(entry)
-        return outputs
+
+    def _run_fenced(self, tables: _Tables, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Run on copies of inputs and outputs with unmapped pages around each, and around each place in the arena."""
+        arrays, first = [*inputs, *outputs], len(tables.blocks)
+        fence = Fence([*tables.blocks, *(array.nbytes for array in arrays)])
+        for index, array in enumerate(inputs, first):
+            fence.fill(index, array)
+        self._call(tables, [fence.address, 0, *(fence.address_of(first + index) for index in range(len(arrays)))])
+        fence.check()
+        for index, array in enumerate(outputs, first + len(inputs)):
+            fence.copy_to(index, array)
 
     @property
     def steps(self) -> list[str]:
@@ -122,7 +146,8 @@ class CpuProgram:
         home, index = self._storage.homes[root]
         if home is Home.CONSTANT:
             assert root.constant is not None
-            return driver.Buffer(_ABSOLUTE, address_of(root.constant) + offset_bytes)
+            address = address_of(root.constant) if self._constants is None else self._constants.address_of(root)
+            return driver.Buffer(_ABSOLUTE, address + offset_bytes)
         if home is Home.STATUS:
             return driver.Buffer(driver.STATUS)
         if home is Home.ARENA:
@@ -136,6 +161,20 @@ class CpuProgram:
             f"{step.place}: element {status - 1} of its indices is out of range; indices must lie within the "
             "axis that they count along, negative ones from its end"
         )
+
+
+class _FencedConstants:
+    """The constants of a program, each before an unmapped page."""
+
+    def __init__(self, storage: Storage) -> None:
+        homes = storage.homes
+        arrays = {buffer: buffer.constant for buffer in homes if homes[buffer][0] is Home.CONSTANT and buffer.constant is not None}
+        self._fence = Fence.of_constants(list(arrays.values()))
+        self._places = {buffer: index for index, buffer in enumerate(arrays)}
+
+    def address_of(self, buffer: Buffer) -> int:
+        """Where a constant is."""
+        return self._fence.address_of(self._places[buffer])
 
 
 def _planned(step: Step, sizes: Sizes) -> tuple[Sequence[int], int]:
@@ -160,9 +199,11 @@ def _check_sizes(step: Step, sizes: Sizes) -> None:
 class _Tables:
     """Copies of one table, so that concurrent runs have one each."""
 
-    __slots__ = ("_driver", "_idle", "_table")
+    __slots__ = ("_driver", "_idle", "_table", "blocks")
 
-    def __init__(self, table: StepTable, runner: Driver) -> None:
+    def __init__(self, table: StepTable, runner: Driver, blocks: Sequence[int]) -> None:
+        self.blocks = blocks
+        """Where memory is fenced, the bytes of each place in the arena."""
         self._table = table
         self._driver = runner
         self._idle: collections.deque[_Table] = collections.deque(maxlen=8)

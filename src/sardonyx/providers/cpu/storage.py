@@ -60,6 +60,10 @@ class Storage:
         for buffer, host in self._shares.items():
             self.homes[buffer] = self.homes[self._host(host)]
 
+    def blocks(self, sizes: Sizes) -> list[int]:
+        """For each place in the arena its size in bytes."""
+        return [size_bytes(tenant.buffer, sizes) for tenant in self._tenants]
+
     def arena(self, sizes: Sizes) -> tuple[list[int], int]:
         """For each place in the arena its offset in bytes, and the bytes of the whole arena."""
         return place([Lifetime(size_bytes(tenant.buffer, sizes), tenant.first, tenant.last) for tenant in self._tenants])
