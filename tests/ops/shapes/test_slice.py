@@ -98,6 +98,17 @@ def test_split_evenly() -> None:
     assert [fact.shape for fact in infer_op("Split", floats(2 * A), version=13, outputs=2)] == [(A,), (A,)]
 
 
+def test_split_makes_no_part_of_negative_length() -> None:
+    """Where the axis has fewer elements than the parts would, the last ones are empty; before Split-18 parts are equal."""
+    assert [fact.shape for fact in infer_op("Split", floats(5), outputs=4, num_outputs=4)] == [(2,), (2,), (1,), (0,)]
+    parts = [fact.shape[0] for fact in infer_op("Split", floats(A), outputs=4, num_outputs=4) if fact.shape]
+    name = A.name if isinstance(A, Expr) and A.name else ""
+    for size, expected in ((0, [0, 0, 0, 0]), (2, [1, 1, 0, 0]), (5, [2, 2, 1, 0]), (8, [2, 2, 2, 2])):
+        assert [part if isinstance(part, int) else evaluate(part, {name: size}) for part in parts] == expected
+    assert "into 2 equal parts" in error_of("Split", floats(5), version=13, outputs=2)
+    assert "names an axis twice" in error_of("Pad", floats(2, 3), ints(0, 1, 0, 1), None, ints(1, -1))
+
+
 def test_pad_grows_axes() -> None:
     """Begins and ends are added, to all axes or the named ones."""
     assert infer_shape("Pad", floats(A, 3), ints(1, 0, 2, -1)) == (A + 3, 2)

@@ -106,3 +106,31 @@ def test_outputs_that_are_inputs_constants_or_each_other() -> None:
 def test_steps_are_named_by_their_operators() -> None:
     """For reports."""
     assert steps_of(BODY) == ["Add", "Softmax+Mul", "ReduceSum"]
+
+
+def test_sizes_that_would_be_negative_are_errors() -> None:
+    """Also of parts that nobody is given: they would begin before the tensor that they are parts of."""
+    body = """graph(x: float[n]) -> (y: float[m]) {
+        f: int64[1] = [5] s = Shape(x) d = Sub(s, f) l = Concat(d, f) {axis = 0} a, b = Split(x, l) {axis = 0} y = Relu(b) }"""
+    session = cpu_session(body)
+    assert session.run(None, {"x": np.ones(7, np.float32)})[0].shape == (5,)
+    with pytest.raises(InvalidArgument, match="would begin at element -2"):
+        session.run(None, {"x": np.ones(3, np.float32)})
+    both = cpu_session(body.replace("y = Relu(b)", "y = Relu(a)"))
+    with pytest.raises(InvalidArgument, match=r"shape \(-2,\), where no size can be negative"):
+        both.run(None, {"x": np.ones(3, np.float32)})
+
+
+def test_rows_of_nothing_are_not_walked() -> None:
+    """However many of them there are, nothing is to be done."""
+    session = cpu_session("graph(x: float[n, m]) -> (y: float[n, m]) { y = Softmax(x) }")
+    assert session.run(None, {"x": np.zeros((1 << 60, 0), np.float32)})[0].shape == (1 << 60, 0)
+
+
+@pytest.mark.parametrize("amount", [1 << 62, (1 << 63) - 1])
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_empty_outputs_whose_sizes_no_array_can_have_are_errors(amount: int, mode: str) -> None:
+    """The message names the shape."""
+    session = cpu_session(f'graph(x: float[0, 4]) -> (y) {{ p: int64[4] = [0, {amount}, 0, 0] y = Pad(x, p) {{mode = "{mode}"}} }}')
+    with pytest.raises(InvalidArgument, match=str(amount + 4)):
+        session.run(None, {"x": np.zeros((0, 4), np.float32)})

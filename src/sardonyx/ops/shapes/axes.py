@@ -11,6 +11,7 @@ from sardonyx.ops.fact import Fact
 from sardonyx.ops.shapes.elements import light
 
 __all__ = [
+    "distinct_axes",
     "merge_dims",
     "merge_shapes",
     "normalize_axes",
@@ -32,6 +33,14 @@ def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
 def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:
     """The axes counted from the front, in their order; raises InvalidGraph for one out of range."""
     return tuple(normalize_axis(axis, rank, name) for axis in axes)
+
+
+def distinct_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:
+    """As `normalize_axes`; raises InvalidGraph for an axis named twice, too."""
+    found = normalize_axes(axes, rank, name)
+    if len(set(found)) < len(found):
+        raise InvalidGraph(f"{name}={list(found)} names an axis twice; name each axis once")
+    return found
 
 
 def require_rank(fact: Fact, name: str, least: int, most: int | None = None) -> Shape | None:

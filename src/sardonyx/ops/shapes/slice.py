@@ -12,7 +12,7 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Shape
 from sardonyx.ir.shape import anonymous, at_least_zero, ceil_div, maximum, minimum
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, known, shape_function, tensor
-from sardonyx.ops.shapes.axes import merge_dims, normalize_axes, normalize_axis, replace_dim, unknown_shape
+from sardonyx.ops.shapes.axes import distinct_axes, merge_dims, normalize_axis, replace_dim, unknown_shape
 from sardonyx.ops.shapes.elements import dims_of, ints_of
 
 __all__: list[str] = []
@@ -20,6 +20,8 @@ __all__: list[str] = []
 _TO_THE_END = (2**31 - 1, 2**63 - 1)
 _FIRST_CLOSED = 11
 """From this version on an end that is far to the right is no end of a range backwards."""
+_FIRST_UNEVEN = 18
+"""From this version on Split makes shorter parts where its axis does not divide."""
 _FAR = 2**31 - 1
 """An index from which on a slice is taken to reach the end of any symbolic dimension."""
 
@@ -72,7 +74,7 @@ def _slice(
     shape = x.shape or ()
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise InvalidGraph(f"starts, ends, axes and steps have {len(starts)}, {len(ends)}, {len(axes)} and {len(steps)} elements")
-    places = normalize_axes(axes, len(shape))
+    places = distinct_axes(axes, len(shape))
     dims = list(shape)
     for place, start, end, step in zip(places, starts, ends, steps, strict=True):
         if step == 0:
@@ -200,7 +202,7 @@ def split(
 ) -> tuple[Fact, ...]:
     """Parts along the axis: of the given lengths, or equal ones of which the last may be shorter."""
     if split is None:
-        return _split_evenly(x, axis, call.output_count)
+        return _split_evenly(x, axis, call.output_count, is_even=call.version < _FIRST_UNEVEN)
     lengths = dims_of(split)
     return _split(x, axis, [None] * call.output_count if lengths is None else lengths)
 
@@ -208,7 +210,7 @@ def split(
 @shape_function("Split", since=2)
 def split_before_13(call: ShapeCall, x: Fact, *, axis: int = 0, split: Sequence[int] | None = None) -> tuple[Fact, ...]:
     """The same, with the lengths as an attribute."""
-    return _split_evenly(x, axis, call.output_count) if split is None else _split(x, axis, split)
+    return _split_evenly(x, axis, call.output_count, is_even=True) if split is None else _split(x, axis, split)
 
 
 @shape_function("Split")
@@ -218,17 +220,22 @@ def split_before_2(
     """The same, with the lengths as an attribute or an input."""
     if split is None and lengths is not None:
         return _split(x, axis, dims_of(lengths) or [None] * call.output_count)
-    return _split_evenly(x, axis, call.output_count) if split is None else _split(x, axis, split)
+    return _split_evenly(x, axis, call.output_count, is_even=True) if split is None else _split(x, axis, split)
 
 
-def _split_evenly(x: Fact, axis: int, count: int) -> tuple[Fact, ...]:
+def _split_evenly(x: Fact, axis: int, count: int, *, is_even: bool) -> tuple[Fact, ...]:
+    """Parts of one length; where they need not be even (Split-18) the last ones are shorter, or empty."""
     if x.shape is None or count == 0:
         return (tensor(x.dtype),) * count
     dim = x.shape[normalize_axis(axis, len(x.shape))]
     part = ceil_div(dim, count)
     if count == 1 or (part * count == dim):
         return _split(x, axis, [part] * count)
-    return _split(x, axis, [part] * (count - 1) + [dim - part * (count - 1)])
+    if is_even and isinstance(dim, int):
+        raise InvalidGraph(f"axis {axis} of shape {dims_text(x.shape)} does not split into {count} equal parts; give 'split'")
+    if is_even:
+        return _split(x, axis, [part] * (count - 1) + [dim - part * (count - 1)])
+    return _split(x, axis, [minimum(part, maximum(dim - part * place, 0)) for place in range(count)])
 
 
 def _split(x: Fact, axis: int, lengths: Sequence[Dim | None]) -> tuple[Fact, ...]:
@@ -272,7 +279,7 @@ def _pad(x: Fact, amounts: Sequence[Dim | None], axes: Sequence[int]) -> Fact:
     if len(amounts) != 2 * count:
         raise InvalidGraph(f"pads has {len(amounts)} elements for {count} axes; expected begin and end of each, {2 * count}")
     dims = list(shape)
-    for place, begin, end in zip(normalize_axes(axes, len(shape)), amounts[:count], amounts[count:], strict=True):
+    for place, begin, end in zip(distinct_axes(axes, len(shape)), amounts[:count], amounts[count:], strict=True):
         dims[place] = anonymous() if begin is None or end is None else dims[place] + begin + end
         if isinstance(dims[place], int) and not at_least_zero(dims[place]):
             raise InvalidGraph(f"pads {begin} and {end} leave {dims[place]} of axis {place} of shape {dims_text(shape)}")
@@ -291,7 +298,7 @@ def center_crop_pad(call: ShapeCall, x: Fact, shape: Fact, *, axes: Sequence[int
     if x.shape is None:
         return tensor(x.dtype)
     target = dims_of(shape)
-    places = normalize_axes(range(len(x.shape)) if axes is None else axes, len(x.shape))
+    places = distinct_axes(range(len(x.shape)) if axes is None else axes, len(x.shape))
     sizes: Sequence[Dim | None] = [None] * len(places) if target is None else target
     if len(sizes) != len(places):
         raise InvalidGraph(f"the target shape has {len(sizes)} elements for {len(places)} axes of shape {dims_text(x.shape)}")

@@ -21,7 +21,7 @@ from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.sizes import Sizes, solve
 from sardonyx.providers.cpu.steps import Buffer, Step
-from sardonyx.providers.cpu.storage import Home, Storage, item_bytes, size_bytes
+from sardonyx.providers.cpu.storage import Home, Storage, addressed_bytes, item_bytes
 
 __all__ = ["CpuProgram"]
 
@@ -178,22 +178,57 @@ class _FencedConstants:
 
 
 def _planned(step: Step, sizes: Sizes) -> tuple[Sequence[int], int]:
+    """The parameters and tasks of a step; no task where all that it writes is empty, however many rows of nothing there are."""
     try:
-        return step.plan(sizes)
+        params, tasks = step.plan(sizes)
     except SardonyxError as error:
         raise located(error, step.place) from error
+    for shape in (sizes.shape(buffer.shape) for buffer in step.buffers):
+        if min(shape, default=0) < 0:
+            raise InvalidArgument(
+                f"{step.place}: a tensor would have shape {shape}, where no size can be negative; check the inputs that set it"
+            )
+    if tasks <= 0 or not any(sizes.product(step.buffers[index].shape) for index in step.writes):
+        return [max(_LEAST, min(word, _GREATEST)) for word in params], 0
+    if not _LEAST <= min(params, default=0) <= max(params, default=0) <= _GREATEST:
+        raise InvalidArgument(
+            f"{step.place}: it would have to count beyond 64 bits; check its attributes and the shapes of its inputs, which are "
+            f"{[sizes.shape(buffer.shape) for buffer in step.buffers]} with its outputs"
+        )
+    for buffer in step.buffers:
+        _check_begin(step, buffer, sizes)
+    return params, tasks
+
+
+_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+"""The range of a parameter."""
 
 
 def _check_sizes(step: Step, sizes: Sizes) -> None:
     """Refuse what a step would write where it is beyond `LIMITS.tensor_bytes`, before anything is allocated for it."""
     for index in step.writes:
-        needed = size_bytes(step.buffers[index], sizes)
+        needed = addressed_bytes(step.buffers[index], sizes)
         if needed > LIMITS.tensor_bytes:
             shape = sizes.shape(step.buffers[index].shape)
             raise InvalidArgument(
                 f"{step.place}: the output would have shape {shape}, that is {needed} bytes; at most {LIMITS.tensor_bytes} are "
                 "allowed: check the inputs that set the shape, or raise SARDONYX_MAX_TENSOR_BYTES"
             )
+
+
+def _check_begin(step: Step, buffer: Buffer, sizes: Sizes) -> None:
+    """Refuse a part that begins outside of its tensor; an empty one may lie anywhere."""
+    if not sizes.product(buffer.shape):
+        return
+    offset = 0
+    while buffer.base is not None:
+        offset += sizes(buffer.offset)
+        buffer = buffer.base
+    if not 0 <= offset < max(sizes.product(buffer.shape), 1):
+        raise InvalidArgument(
+            f"{step.place}: a part of a tensor of shape {sizes.shape(buffer.shape)} would begin at element {offset}; check the "
+            "inputs that set where it begins"
+        )
 
 
 class _Tables:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 from collections.abc import Sequence
 
 from sardonyx.arena import Lifetime, place
@@ -12,7 +13,7 @@ from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS, Buffer, Step
 
-__all__ = ["Home", "Storage", "item_bytes", "size_bytes"]
+__all__ = ["Home", "Storage", "addressed_bytes", "item_bytes", "size_bytes"]
 
 
 class Home(enum.Enum):
@@ -111,3 +112,10 @@ def item_bytes(dtype: DataType) -> int:
 def size_bytes(buffer: Buffer, sizes: Sizes) -> int:
     """Bytes of a buffer for given sizes."""
     return sizes.product(buffer.shape) * item_bytes(buffer.dtype)
+
+
+def addressed_bytes(buffer: Buffer, sizes: Sizes) -> int:
+    """Bytes of a buffer; for an empty one whose strides are beyond 63 bits, which no array can have, those of a stride."""
+    needed = size_bytes(buffer, sizes)
+    strided = math.prod(max(size, 1) for size in sizes.shape(buffer.shape)) * item_bytes(buffer.dtype)
+    return needed or (strided if strided >> 63 else 0)

@@ -120,3 +120,15 @@ def test_what_is_left_alone(attributes: str) -> None:
     body = f"graph(x: float[4, 4], r: float[4]) -> (y) {{ s: int64[2] = [2, 2] y = Resize(x, r, _, s) {{{attributes}}} }}"
     assert len(declined(body)) == 1
     assert declined("graph(x: float[4, 4], s: float[2]) -> (y) { y = Resize(x, _, s) }")
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("number", ["0", "1"])
+def test_scales_that_are_no_numbers_are_left_to_others(mode: str, number: str) -> None:
+    """NaN and infinity, beside a declared output shape that is as good as any; the reference provider refuses to run them."""
+    body = f"""graph(x: float[1, 1, 4, 4]) -> (y: float[1, 1, 4, 4]) {{
+        n: float[1] = [{number}] z: float[1] = [0] t = Div(n, z) i: float[3] = [1, 1, 1] s = Concat(i, t) {{axis = 0}}
+        y = Resize(x, _, s) {{mode = "{mode}"}} }}"""
+    assert "its scales do not fit its axes" in declined(body)
+    with pytest.raises(InvalidArgument, match="expected 4 positive"):
+        reference(body, {"x": np.ones((1, 1, 4, 4), np.float32)})

@@ -5,7 +5,7 @@ import pytest
 from support.cpu_run import LEVELS, cpu_session, declined, steps_of
 from support.moving import filled, same
 
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import InvalidArgument, InvalidGraph
 
 
 @pytest.mark.parametrize("isa", LEVELS)
@@ -271,3 +271,20 @@ def test_triangles(upper: int, kind: str) -> None:
     for k in (0, 1, -2, 100, -100, (1 << 63) - 1):
         cases = ({"x": filled(shape, kind), "k": np.array(k)} for shape in ((2, 5, 5), (1, 3, 40), (1, 1, 1), (1, 0, 3)))
         same(body, *cases)
+
+
+@pytest.mark.parametrize("node", ["Pad(x, p, _, a)", "Slice(x, b, e, a)"])
+def test_an_axis_that_is_named_twice_is_an_error(node: str) -> None:
+    """As in ONNX Runtime: how large the result is would depend on both."""
+    body = f"""graph(x: float[9]) -> (y) {{
+        p: int64[4] = [-9, 0, 0, 1] a: int64[2] = [0, -1] b: int64[2] = [1, 2] e: int64[2] = [9, 9] y = {node} }}"""
+    with pytest.raises(InvalidGraph, match="names an axis twice"):
+        cpu_session(body)
+
+
+def test_parts_of_any_number() -> None:
+    """From Split-18 on the last parts may be shorter or empty; how long they are must be known."""
+    body = "graph(x: float[2, {n}]) -> (a, b, c, d) {{ a, b, c, d = Split(x) {{axis = 1, num_outputs = 4}} }}"
+    for size in (2, 5, 7, 8):
+        same(body.format(n=size), (2, size))
+    assert declined(body.format(n="N"))

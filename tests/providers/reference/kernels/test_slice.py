@@ -175,3 +175,17 @@ def test_split_makes_as_many_parts_as_there_are_outputs():
     """Lengths for two parts do not make three outputs."""
     with pytest.raises(InvalidArgument, match="makes 2 parts, but the node has 3 outputs"):
         run_op("Split", LINE, ints(2, 3), outputs=3)
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_pad_of_nothing_takes_no_memory(mode):
+    """An empty result has the shape that pads make, but none that no array can have."""
+    assert run_op("Pad", GRID[:0], ints(0, 1 << 40, 0, 1), mode=mode).shape == (0, 5 + (1 << 40))
+    with pytest.raises(InvalidArgument, match="no array can have"):
+        run_op("Pad", GRID[:0], ints(0, (1 << 63) - 1, 0, (1 << 63) - 1), mode=mode)
+
+
+@pytest.mark.parametrize("pads", [(9, -7), (-7, 9), (2000000, -1999998)])
+def test_pad_crops_what_it_adds(pads):
+    """A crop that reaches through the data leaves the padding of the other side."""
+    assert run_op("Pad", LINE, ints(*pads)).tolist() == [0] * (5 + sum(pads))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -116,7 +117,9 @@ def _axes_of(node: Node) -> list[_Axis] | None:
     shape, wide = shape_of(node.inputs[0]), shape_of(node.output)
     named = [axis % len(shape) for axis in node.get("axes", range(len(shape)))]
     scales = _scales_of(node)
-    if scales is not None and (len(scales) != len(named) or min(scales, default=1.0) <= 0.0):
+    if scales is not None and (len(scales) != len(named) or not all(0.0 < scale < math.inf for scale in scales)):
+        return None
+    if len(set(named)) < len(named):
         return None
     axes = []
     for number, place in enumerate(named):

@@ -182,7 +182,7 @@ def _slices_of(node: Node) -> Mapping[int, tuple[Dim, int]] | str:
     ends = ints_of(node, 2, "ends") or [_FAR] * len(starts)
     steps = [1] * len(starts) if given_steps is None else [int(step) for step in given_steps.ravel()]
     places = list(range(len(starts))) if axes is None else [axis % len(data.shape) for axis in axes]
-    if not len(starts) == len(steps) == len(places) or 0 in steps or len(ends) != len(starts):
+    if not len(starts) == len(steps) == len(set(places)) == len(places) or 0 in steps or len(ends) != len(starts):
         return "its starts, ends, axes and steps do not fit"
     found: dict[int, tuple[Dim, int]] = {}
     for place, start, end, step in zip(places, starts, ends, steps, strict=True):
@@ -244,7 +244,7 @@ def _pads_of(node: Node) -> list[tuple[int, int]] | None:
     if pads is None or (axes is None and node.input(3) is not None):
         return None
     places = list(range(rank)) if axes is None else [axis % max(rank, 1) for axis in axes]
-    if len(pads) != 2 * len(places):
+    if len(pads) != 2 * len(places) or len(set(places)) < len(places):
         return None
     found = [(0, 0)] * rank
     for number, place in enumerate(places):
@@ -283,6 +283,8 @@ def pad(low: Lowering, group: Group) -> None:
         dims = [PadDim.of(sizes(dim), *pair) for dim, pair in zip(data.shape, pads, strict=True)]
         if mode != "constant" and any(dim.out and not dim.length for dim in dims):
             raise InvalidArgument(f"Pad: in mode {mode!r} nothing is left to repeat of an axis of {sizes.shape(data.shape)}")
+        if tuple(dim.out for dim in dims) != sizes.shape(result.shape):
+            raise InvalidArgument(f"Pad: pads {pads} do not make {sizes.shape(result.shape)} of {sizes.shape(data.shape)}")
         params = PadParams.over(dims, mode, TASK_ELEMENTS)
         return params.words(), params.tasks()
 

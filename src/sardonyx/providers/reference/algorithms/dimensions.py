@@ -79,6 +79,10 @@ def check_broadcast_size(*arrays: Array) -> None:
 def check_output_size(shape: Sequence[int], item_bytes: int) -> None:
     """Raise InvalidArgument for a shape beyond `LIMITS.tensor_bytes`, before anything is allocated for it."""
     size_bytes = math.prod(shape) * item_bytes
+    if not size_bytes and math.prod(max(size, 1) for size in shape) * item_bytes >> 63:
+        raise InvalidArgument(
+            f"the output would have shape {tuple(shape)}, whose strides no array can have: check the inputs that set it"
+        )
     if size_bytes > LIMITS.tensor_bytes:
         raise InvalidArgument(
             f"the output would have shape {tuple(shape)}, that is {size_bytes} bytes; "

@@ -209,11 +209,14 @@ def _padded(data: Array, pads: Sequence[int], axes: Sequence[int] | None, mode: 
         return _constant_padded(core, before, target, value)
     if mode not in _SOURCES:
         raise InvalidArgument(f"mode={mode!r}; expected 'constant', 'edge', 'reflect' or 'wrap'")
+    empty = next((axis for axis, (length, want) in enumerate(zip(core.shape, target, strict=True)) if want > length == 0), None)
+    if empty is not None:
+        raise InvalidArgument(f"mode={mode!r} cannot pad axis {empty} of length 0; there is no element to repeat")
+    if 0 in target:
+        return np.empty(target, data.dtype)
     for axis, (length, want, low) in enumerate(zip(core.shape, target, before, strict=True)):
         if want == length:
             continue
-        if length == 0:
-            raise InvalidArgument(f"mode={mode!r} cannot pad axis {axis} of length 0; there is no element to repeat")
         core = np.take(core, _SOURCES[mode](np.arange(-low, want - low), length), axis=axis)
     return core
 
