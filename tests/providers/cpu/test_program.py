@@ -134,3 +134,11 @@ def test_empty_outputs_whose_sizes_no_array_can_have_are_errors(amount: int, mod
     session = cpu_session(f'graph(x: float[0, 4]) -> (y) {{ p: int64[4] = [0, {amount}, 0, 0] y = Pad(x, p) {{mode = "{mode}"}} }}')
     with pytest.raises(InvalidArgument, match=str(amount + 4)):
         session.run(None, {"x": np.zeros((0, 4), np.float32)})
+
+
+def test_indices_into_nothing_are_checked() -> None:
+    """Though there is nothing to move."""
+    session = cpu_session("graph(x: float[6, 0], i: int64[n]) -> (y) { y = Gather(x, i) }")
+    assert session.run(None, {"x": np.zeros((6, 0), np.float32), "i": np.array([5])})[0].shape == (1, 0)
+    with pytest.raises(InvalidArgument, match="out of range"):
+        session.run(None, {"x": np.zeros((6, 0), np.float32), "i": np.array([6])})

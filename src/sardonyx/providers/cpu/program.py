@@ -20,7 +20,7 @@ from sardonyx.provider import Bound, TensorSpec, check_cancelled
 from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.sizes import Sizes, solve
-from sardonyx.providers.cpu.steps import Buffer, Step
+from sardonyx.providers.cpu.steps import STATUS, Buffer, Step
 from sardonyx.providers.cpu.storage import Home, Storage, addressed_bytes, item_bytes
 
 __all__ = ["CpuProgram"]
@@ -178,7 +178,11 @@ class _FencedConstants:
 
 
 def _planned(step: Step, sizes: Sizes) -> tuple[Sequence[int], int]:
-    """The parameters and tasks of a step; no task where all that it writes is empty, however many rows of nothing there are."""
+    """The parameters and tasks of a step.
+
+    Where all that it writes is empty there may be any number of rows of nothing: then no task is done, but of kernels that check
+    indices the first ones.
+    """
     try:
         params, tasks = step.plan(sizes)
     except SardonyxError as error:
@@ -188,7 +192,9 @@ def _planned(step: Step, sizes: Sizes) -> tuple[Sequence[int], int]:
             raise InvalidArgument(
                 f"{step.place}: a tensor would have shape {shape}, where no size can be negative; check the inputs that set it"
             )
-    if tasks <= 0 or not any(sizes.product(step.buffers[index].shape) for index in step.writes):
+    if not any(sizes.product(step.buffers[index].shape) for index in step.writes):
+        tasks = min(tasks, _FEW_TASKS) if STATUS in step.buffers else 0
+    if tasks <= 0:
         return [max(_LEAST, min(word, _GREATEST)) for word in params], 0
     if not _LEAST <= min(params, default=0) <= max(params, default=0) <= _GREATEST:
         raise InvalidArgument(
@@ -200,6 +206,7 @@ def _planned(step: Step, sizes: Sizes) -> tuple[Sequence[int], int]:
     return params, tasks
 
 
+_FEW_TASKS = 64
 _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 """The range of a parameter."""
 

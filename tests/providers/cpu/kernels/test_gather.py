@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.cpu_run import LEVELS, cpu_session, declined, steps_of
+from support.cpu_run import LEVELS, cpu_session, declined, reference, steps_of
 from support.moving import filled, same
 
 from sardonyx.dtypes import Array
@@ -117,3 +117,13 @@ def test_one_hot(axis: int, opset: int) -> None:
     }}"""
     rng = np.random.default_rng(0)
     same(body, *({"i": rng.integers(-6, 6, (n, 3)), "v": np.array([2, 5], np.float32)} for n in (0, 1, 40)), opset=opset)
+
+
+@pytest.mark.parametrize("node", ["GatherElements(x, i)", "ScatterElements(x, i, x)"])
+@pytest.mark.parametrize("axis", [2, -3, 1 << 40])
+def test_an_axis_that_elements_do_not_have_is_left_to_others(node: str, axis: int) -> None:
+    """It is not counted around; the error is made when the model runs."""
+    body = f"graph(x: float[2, 3], i: int64[2, 3]) -> (y: float[2, 3]) {{ y = {node} {{axis = {axis}}} }}"
+    assert declined(body) == [f"axis={axis} for 2 dimensions"]
+    with pytest.raises(InvalidArgument, match=f"axis={axis}"):
+        reference(body, {"x": np.zeros((2, 3), np.float32), "i": np.zeros((2, 3), np.int64)})

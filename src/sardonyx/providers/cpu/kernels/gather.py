@@ -139,6 +139,8 @@ def _check_elements(node: Node) -> str | None:
     data, indices = node.inputs[0], node.inputs[1]
     if data is None or not data.shape or indices is None or indices.shape is None or len(data.shape) != len(indices.shape):
         return "its shapes do not fit"
+    if not -len(data.shape) <= node.get("axis", 0) < len(data.shape):
+        return f"axis={node.get('axis')} for {len(data.shape)} dimensions"
     axis = axis_of(node, 0, len(data.shape))
     pairs = [pair for place, pair in enumerate(zip(indices.shape, data.shape, strict=True)) if place != axis]
     if any(have != most and not (isinstance(have, int) and isinstance(most, int) and have <= most) for have, most in pairs):
