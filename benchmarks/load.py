@@ -19,7 +19,7 @@ from pathlib import Path
 
 from onnx import ModelProto
 
-from sardonyx.formats.files import map_file
+from sardonyx.formats.files import open_content
 from sardonyx.formats.onnx import load
 from sardonyx.formats.wire import strip
 from sardonyx.ir.walk import all_nodes
@@ -45,9 +45,9 @@ def medians(samples: list[tuple[float, float]]) -> tuple[float, float]:
 
 def report(path: Path, rounds: int) -> bool:
     """Measure one model, print a line, and say whether it meets the bar."""
-    data = map_file(path, "model")
+    data, _ = open_content(path, "model")
     stripped = strip(data)
-    content = bytes(data) if stripped is None else stripped.data
+    content = bytes(data.read(0, len(data))) if stripped is None else stripped.data
 
     def parse() -> object:
         proto = ModelProto()

@@ -8,6 +8,7 @@ No other module reads `os.environ`. Variables are read when asked for, so a test
     SARDONYX_CACHE_BYTES   its size limit in bytes (default 1 GiB)
     SARDONYX_COMPILE       `inline` runs LLVM in this process, not in one of its own
     SARDONYX_GUARD         `1` runs compiled kernels in memory where leaving a buffer stops the process (slow, for finding defects)
+    SARDONYX_MAP_WEIGHTS   1 maps model files, which then must not be written to while a session of theirs lives
     SARDONYX_TRACE         a file that trace events are appended to as JSON lines
 
 The limits are read once, when the package is imported:
@@ -30,6 +31,7 @@ __all__ = [
     "compiles_inline",
     "guards_memory",
     "isa",
+    "maps_weights",
     "num_threads",
     "trace_file",
 ]
@@ -119,6 +121,11 @@ def compiles_inline() -> bool:
 def guards_memory() -> bool:
     """Whether `SARDONYX_GUARD` asks for unmapped pages around what compiled kernels work on."""
     return os.environ.get("SARDONYX_GUARD") == "1"
+
+
+def maps_weights() -> bool:
+    """Whether `SARDONYX_MAP_WEIGHTS` asks to map model files, not to read them."""
+    return os.environ.get("SARDONYX_MAP_WEIGHTS") == "1"
 
 
 def trace_file() -> Path | None:

@@ -22,7 +22,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def read(folder: Path | None, expected_bytes: int = 8, **entries: str) -> bytes:
-    return bytes(ExternalData(folder).read(entries, expected_bytes, "initializer 'w'"))
+    content, offset = ExternalData(folder).find(entries, expected_bytes, "initializer 'w'")
+    return bytes(content.read(offset, expected_bytes))
 
 
 def test_offset_and_length_select_the_bytes(folder: Path) -> None:
@@ -42,11 +43,11 @@ def test_a_location_may_lie_in_a_folder_below(folder: Path) -> None:
 
 
 def test_a_file_is_opened_once(folder: Path) -> None:
-    """Tensors of one file share one mapping."""
+    """Tensors of one file share one descriptor."""
     external = ExternalData(folder)
-    first = external.read({"location": "w.data"}, 8, "a")
+    first, _ = external.find({"location": "w.data"}, 8, "a")
     (folder / "w.data").unlink()
-    assert external.read({"location": "w.data", "offset": "8"}, 8, "b").obj is first.obj
+    assert external.find({"location": "w.data", "offset": "8"}, 8, "b") == (first, 8)
 
 
 @pytest.mark.parametrize(
@@ -88,10 +89,11 @@ def test_a_linked_model_may_have_its_data_beside_its_target(folder: Path, tmp_pa
     (cache / "m.onnx").symlink_to(folder / "m.onnx")
     (cache / "w.data").symlink_to(folder / "w.data")
     external = ExternalData(cache, cache / "m.onnx")
-    assert bytes(external.read({"location": "w.data"}, 8, "w")) == CONTENT[:8]
+    content, offset = external.find({"location": "w.data"}, 8, "w")
+    assert bytes(content.read(offset, 8)) == CONTENT[:8]
     (cache / "out").symlink_to(tmp_path / "secret")
     with pytest.raises(InvalidArgument, match="leads by a link"):
-        external.read({"location": "out"}, 8, "w")
+        external.find({"location": "out"}, 8, "w")
 
 
 @pytest.mark.parametrize("location", ["", "a\0b"])

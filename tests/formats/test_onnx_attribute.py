@@ -14,11 +14,12 @@ from support.same_model import same_tensor
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
 from sardonyx.formats.external_data import ExternalData
+from sardonyx.formats.files import MemoryContent
 from sardonyx.formats.onnx_attribute import AttributeReader, write_attribute
 from sardonyx.formats.onnx_tensor import TensorReader
 from sardonyx.ir import Attribute, AttributeKind, Graph, SequenceType, SparseTensor, Tensor, TensorType
 
-READER = AttributeReader(TensorReader(memoryview(b""), {}, ExternalData(None)))
+READER = AttributeReader(TensorReader(MemoryContent(memoryview(b"")), {}, ExternalData(None)))
 
 
 def read_graph(proto: Any) -> Graph:

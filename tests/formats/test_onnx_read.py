@@ -15,6 +15,7 @@ from sardonyx import trace
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph, InvalidProtobuf
 from sardonyx.formats.external_data import ExternalData
+from sardonyx.formats.files import MemoryContent
 from sardonyx.formats.onnx_read import read_model
 from sardonyx.formats.onnx_tensor import TensorReader
 from sardonyx.ir import Model, TensorType, symbol
@@ -25,7 +26,7 @@ W = tensor("w", np.ones(2, np.float32))
 
 
 def read(proto: onnx.ModelProto) -> Model:
-    found = read_model(proto, TensorReader(memoryview(b""), {}, ExternalData(None)), None)
+    found = read_model(proto, TensorReader(MemoryContent(memoryview(b"")), {}, ExternalData(None)), None)
     verify(found)
     return found
 

@@ -14,11 +14,12 @@ from sardonyx import errors
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph, SardonyxError
 from sardonyx.formats.external_data import ExternalData
+from sardonyx.formats.files import MemoryContent
 from sardonyx.formats.onnx_tensor import TensorReader, densified, write_tensor
 from sardonyx.formats.wire import FLOAT_DATA, RAW_DATA, Blob
 from sardonyx.ir import Tensor
 
-READER = TensorReader(memoryview(b""), {}, ExternalData(None))
+READER = TensorReader(MemoryContent(memoryview(b"")), {}, ExternalData(None))
 NUMERIC = [dtype for dtype in DataType if dtype not in (DataType.UNDEFINED, DataType.STRING)]
 
 
@@ -115,7 +116,7 @@ def test_a_future_element_type_is_not_implemented() -> None:
 def test_blobs_are_views_of_the_model() -> None:
     """Data that the scanner took out is read in place."""
     data = np.arange(8, dtype=np.float32)
-    reader = TensorReader(memoryview(data).cast("B"), {b"key": Blob(8, 16, RAW_DATA)}, ExternalData(None))
+    reader = TensorReader(MemoryContent(memoryview(data).cast("B")), {b"key": Blob(8, 16, RAW_DATA)}, ExternalData(None))
     found = reader.read(TensorProto(data_type=1, dims=[2, 2], raw_data=b"key")).numpy()
     assert found.tolist() == [[2, 3], [4, 5]]
     assert np.shares_memory(found, data)
@@ -126,7 +127,7 @@ def test_blobs_are_views_of_the_model() -> None:
 )
 def test_blobs_that_disagree_with_the_tensor_are_refused(dtype: int, size_bytes: int, message: str) -> None:
     """Data taken out is checked as data inside is."""
-    reader = TensorReader(memoryview(bytes(64)), {b"key": Blob(8, size_bytes, FLOAT_DATA)}, ExternalData(None))
+    reader = TensorReader(MemoryContent(memoryview(bytes(64))), {b"key": Blob(8, size_bytes, FLOAT_DATA)}, ExternalData(None))
     with pytest.raises(InvalidGraph, match=message):
         reader.read(TensorProto(data_type=dtype, dims=[4], raw_data=b"key"))
 
@@ -136,7 +137,7 @@ def test_external_data_is_unpacked_like_data_inside(tmp_path: Path) -> None:
     (tmp_path / "d").write_bytes(b"\x21\x43")
     proto = TensorProto(data_type=TensorProto.UINT4, dims=[3], data_location=TensorProto.EXTERNAL)
     proto.external_data.add(key="location", value="d")
-    reader = TensorReader(memoryview(b""), {}, ExternalData(tmp_path))
+    reader = TensorReader(MemoryContent(memoryview(b"")), {}, ExternalData(tmp_path))
     assert reader.read(proto).numpy().astype(int).tolist() == [1, 2, 3]
 
 

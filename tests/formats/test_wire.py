@@ -11,14 +11,19 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from support.protos import info, model, node, tensor
 
+from sardonyx.formats.files import MemoryContent
 from sardonyx.formats.wire import DOUBLE_DATA, FLOAT_DATA, RAW_DATA, Stripped, strip
 
 LARGE = np.arange(600, dtype=np.float32)
 
 
+def _content(data: bytes) -> MemoryContent:
+    return MemoryContent(memoryview(data))
+
+
 def stripped(proto: onnx.ModelProto) -> tuple[bytes, Stripped]:
     data = proto.SerializeToString()
-    result = strip(memoryview(data))
+    result = strip(_content(data))
     assert result is not None
     return data, result
 
@@ -83,7 +88,7 @@ def test_data_is_found_in_attributes_subgraphs_functions_and_sparse_tensors() ->
 def test_keys_are_drawn_anew() -> None:
     """No file can know a key, since each call draws its own."""
     data = with_initializer(tensor("w", LARGE)).SerializeToString()
-    keys = {key for _ in range(2) for key in (strip(memoryview(data)) or Stripped(b"", {})).blobs}
+    keys = {key for _ in range(2) for key in (strip(_content(data)) or Stripped(b"", {})).blobs}
     assert len(keys) == 2
 
 
@@ -91,20 +96,20 @@ def test_two_payloads_in_one_tensor_are_left_to_protobuf() -> None:
     """Which of two payloads counts is not for the scanner to decide."""
     value = helper.make_tensor("w", TensorProto.FLOAT, [600], LARGE)
     value.raw_data = LARGE.tobytes()
-    assert strip(memoryview(with_initializer(value).SerializeToString())) is None
+    assert strip(_content(with_initializer(value).SerializeToString())) is None
 
 
 @pytest.mark.parametrize("cut", [1, 500, 2000])
 def test_a_truncated_model_is_left_to_protobuf(cut: int) -> None:
     """A field that leaves its message makes the scanner give up."""
     data = with_initializer(tensor("w", LARGE)).SerializeToString()
-    assert strip(memoryview(data[:-cut])) is None
+    assert strip(_content(data[:-cut])) is None
 
 
 @pytest.mark.parametrize("data", [b"\x3b" * 20, b"\xff" * 40, b"\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x80"])
 def test_groups_and_endless_numbers_are_left_to_protobuf(data: bytes) -> None:
     """Wire types and numbers that no ONNX file has make the scanner give up."""
-    assert strip(memoryview(data)) is None
+    assert strip(_content(data)) is None
 
 
 def test_deep_nesting_is_left_to_protobuf() -> None:
@@ -113,7 +118,7 @@ def test_deep_nesting_is_left_to_protobuf() -> None:
     for _ in range(400):
         for tag in (0x32, 0x2A, 0x0A):  # g of an attribute, attribute of a node, node of a graph
             payload = _field(tag, payload)
-    assert strip(memoryview(_field(0x3A, payload))) is None
+    assert strip(_content(_field(0x3A, payload))) is None
 
 
 def _field(tag: int, payload: bytes) -> bytes:
@@ -131,7 +136,7 @@ def test_the_scanner_never_accepts_what_protobuf_refuses(edits: list[tuple[int, 
     data = bytearray(with_initializer(tensor("w", LARGE)).SerializeToString())
     for place, byte in edits:
         data[place % len(data)] = byte
-    result = strip(memoryview(bytes(data)))
+    result = strip(_content(bytes(data)))
     if result is None:
         return
     try:

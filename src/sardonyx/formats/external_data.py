@@ -1,4 +1,4 @@
-"""Tensor data in files beside the model: mapped once per file, and confined to the model's folder.
+"""Tensor data in files beside the model: opened once per file, and confined to the model's folder.
 
 A tensor names its data by `location` (a path below the folder), `offset` and `length`. All of it is checked when the model is
 loaded, so that a run can never meet a missing byte:
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from sardonyx.errors import InvalidArgument, InvalidGraph
-from sardonyx.formats.files import map_file
+from sardonyx.formats.files import Content, FileStamp, map_file, open_content
 
 __all__ = ["ExternalData"]
 
@@ -24,7 +24,7 @@ _MAX_DIGITS = 19
 
 
 class ExternalData:
-    """The data files of one model while it is loaded; views that it gave out stay valid afterwards."""
+    """The data files of one model while it is loaded; what it gave out stays valid afterwards."""
 
     def __init__(self, folder: Path | None, model_path: Path | None = None) -> None:
         """Prepare to read data files, touching none yet.
@@ -34,11 +34,14 @@ class ExternalData:
             model_path: the model's file; if it is a link into another folder, data may lie there too.
         """
         self._folder, self._model_path = folder, model_path
-        self._files: dict[str, memoryview] = {}
+        self._files: dict[str, Content] = {}
+        self._mapped: dict[str, memoryview] = {}
+        self.stamps: dict[Path, FileStamp] = {}
+        """The files that were opened, as they were then."""
         self._roots: tuple[Path, ...] | None = None
 
-    def read(self, entries: Mapping[str, str], expected_bytes: int, what: str) -> memoryview:
-        """The bytes of one tensor.
+    def find(self, entries: Mapping[str, str], expected_bytes: int, what: str) -> tuple[Content, int]:
+        """The file that one tensor's bytes are in, opened, and where they begin.
 
         Args:
             entries: `external_data` of the tensor.
@@ -57,23 +60,29 @@ class ExternalData:
             raise InvalidGraph(
                 f"{what}: its external data in {location!r} has length {length}, but its type and shape need {expected_bytes} bytes"
             )
-        data = self.whole(location, what)
+        data = self._files.get(location)
+        if data is None:
+            path, name = self._path(location, what)
+            data, self.stamps[path] = open_content(path, name, follow_links=False)
+            self._files[location] = data
         start = offset or 0
         if start + expected_bytes > len(data):
             raise InvalidGraph(
                 f"{what}: its external data ends at byte {start + expected_bytes} of {location!r} (offset {start}, "
                 f"{expected_bytes} bytes), but that file has {len(data)} bytes; it was cut short or belongs to another model"
             )
-        return data[start : start + expected_bytes]
+        return data, start
 
     def whole(self, location: str, what: str) -> memoryview:
-        """The bytes of a whole file; raises what `read` raises for a file that is missing or lies elsewhere."""
-        data = self._files.get(location)
+        """The bytes of a whole file, mapped; raises what `find` raises for a file that is missing or lies elsewhere."""
+        data = self._mapped.get(location)
         if data is None:
-            data = self._files[location] = self._open(location, what)
+            path, name = self._path(location, what)
+            data = self._mapped[location] = map_file(path, name, follow_links=False)
         return data
 
-    def _open(self, location: str, what: str) -> memoryview:
+    def _path(self, location: str, what: str) -> tuple[Path, str]:
+        """The file at `location`, and how messages call it."""
         if self._folder is None:
             raise InvalidArgument(
                 f"{what}: its data is in the external file {location!r}, but the model was not loaded from a path; "
@@ -86,7 +95,7 @@ class ExternalData:
                 f"{what}: its external data {location!r} leads by a link to {str(path)!r}, outside the model's folder "
                 f"{str(self._folder)!r}; put the file itself into that folder"
             )
-        return map_file(path, f"{what}: external data file", follow_links=False)
+        return path, f"{what}: external data file"
 
     def _allowed(self, folder: Path) -> tuple[Path, ...]:
         if self._roots is None:

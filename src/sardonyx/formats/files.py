@@ -1,26 +1,110 @@
-"""Files as memory: opened so that nothing but a regular file can be read, and mapped, not copied."""
+"""Files as bytes: opened so that nothing but a regular file can be read, and read piece by piece when the pieces are needed.
+
+    content = open_content(path, "model file")
+    content.read(offset, size_bytes)        a copy in memory of this process's own: nothing that happens to the file changes it
+
+A file that changes while it is open is an error at the next read: what was read before would not go with what comes. With
+`SARDONYX_MAP_WEIGHTS=1` large files are mapped instead, and must stay as they are.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
 import stat
+import threading
 from pathlib import Path
+from typing import Protocol
 
+import numpy as np
+
+from sardonyx import config
 from sardonyx.errors import Fail, InvalidArgument, NoSuchFile
 
-__all__ = ["map_file"]
+__all__ = ["Content", "FileContent", "FileStamp", "MemoryContent", "map_file", "open_content", "stamp_of"]
 
-_MAP_BYTES = 4 << 20
-"""Smaller files are read: that costs less than page faults, and a file that shrinks later cannot hurt."""
+_SMALL_BYTES = 4 << 20
+"""Smaller files are read as a whole."""
+_MAPPED_BUFFER_BYTES = 1 << 20
+"""Larger buffers are mappings of their own, which go back to the system when they are freed."""
+_HUGE_PAGE_BYTES = 4 << 20
+"""Larger buffers may be in huge pages: they take a page fault for 2 MiB, not for 4 KiB."""
+_MOST_READ_BYTES = 16 << 20
+"""How much is read at a time: systems read less than 2 GiB at once."""
+_SEEKING = threading.Lock()
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
+FileStamp = tuple[int, int]
+"""What shows that a file was written to: its size in bytes and the time of its last change in nanoseconds."""
 
-def map_file(path: Path, what: str, *, follow_links: bool = True) -> memoryview:
-    """The bytes of `path`, read-only; the mapping lives as long as a view of it.
 
-    Opening never blocks, whatever `path` is.
+class Content(Protocol):
+    """Bytes of known number that are had by pieces."""
+
+    def __len__(self) -> int:
+        """The number of bytes."""
+
+    def read(self, offset: int, size_bytes: int) -> memoryview:
+        """The bytes [offset, offset + size_bytes), read-only and all within the content; raises Fail where they changed."""
+
+
+class MemoryContent:
+    """Bytes that are in memory; what is read are views of them."""
+
+    def __init__(self, view: memoryview) -> None:
+        """Take `view`, of single bytes."""
+        self._view = view
+
+    def __len__(self) -> int:
+        return len(self._view)
+
+    def read(self, offset: int, size_bytes: int) -> memoryview:
+        """The view of [offset, offset + size_bytes)."""
+        return self._view[offset : offset + size_bytes]
+
+
+class FileContent:
+    """Bytes of an open file, which is closed when nobody refers to it any more. May be used from many threads."""
+
+    def __init__(self, descriptor: int, stamp: FileStamp, name: str) -> None:
+        """Take over `descriptor`, of a file that had `stamp` when it was opened; messages call it `name`."""
+        self._descriptor, self._stamp, self._name = descriptor, stamp, name
+
+    def __len__(self) -> int:
+        return self._stamp[0]
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+    def read(self, offset: int, size_bytes: int) -> memoryview:
+        """A copy of [offset, offset + size_bytes); `obj` of the view is the buffer, which can be referred to weakly.
+
+        Raises:
+            Fail: the file was written to since it was opened, or the system cannot read it.
+        """
+        buffer = _buffer(size_bytes)
+        try:
+            filled = _fill(self._descriptor, offset, memoryview(buffer))
+            status = os.fstat(self._descriptor)
+        except OSError as error:
+            raise Fail(f"{self._name} cannot be read: {error.strerror or error}") from error
+        if filled != size_bytes or stamp_of(status) != self._stamp:
+            raise Fail(
+                f"{self._name} was written to while it was being loaded: it had {self._stamp[0]} bytes when it was opened, and has "
+                f"{status.st_size} now; write a new file beside it, rename that over the old one (os.replace), and load again"
+            )
+        return memoryview(buffer).toreadonly()
+
+
+def stamp_of(status: os.stat_result) -> FileStamp:
+    """The stamp of the file that has `status`."""
+    return status.st_size, status.st_mtime_ns
+
+
+def open_content(path: Path, what: str, *, follow_links: bool = True) -> tuple[Content, FileStamp]:
+    """The bytes of `path`, and the stamp that the file has now. Opening never blocks, whatever `path` is.
 
     Args:
         path: the file.
@@ -30,17 +114,23 @@ def map_file(path: Path, what: str, *, follow_links: bool = True) -> memoryview:
     Raises:
         NoSuchFile: nothing is there.
         InvalidArgument: it is a folder, a pipe, a device or a link that may not be followed.
-        Fail: the system does not let us read it.
+        Fail: the system does not let us read it, or it is written to at the same time.
     """
+    descriptor, status = _opened(path, what, follow_links)
+    content = FileContent(descriptor, stamp_of(status), f"{what} {str(path)!r}")
+    if status.st_size >= _SMALL_BYTES:
+        return (MemoryContent(map_file(path, what, follow_links=follow_links)) if config.maps_weights() else content), stamp_of(status)
+    return MemoryContent(memoryview(bytes(content.read(0, len(content))))), stamp_of(status)
+
+
+def map_file(path: Path, what: str, *, follow_links: bool = True) -> memoryview:
+    """The bytes of `path`, read-only, shared with all who map it; the file must not be written to while a view lives.
+
+    Arguments and errors are those of `open_content`.
+    """
+    descriptor, status = _opened(path, what, follow_links)
     try:
-        descriptor = os.open(path, _FLAGS | (0 if follow_links else getattr(os, "O_NOFOLLOW", 0)))
-    except (OSError, ValueError) as error:
-        raise _open_error(error, path, what) from error
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise InvalidArgument(f"{what} {str(path)!r} is {_kind(status.st_mode)}; expected a regular file")
-        if status.st_size < _MAP_BYTES:
+        if status.st_size < _SMALL_BYTES:
             with os.fdopen(descriptor, "rb", closefd=False) as file:
                 return memoryview(file.read())
         return memoryview(_mapped(descriptor, status.st_size, path, what))
@@ -48,6 +138,52 @@ def map_file(path: Path, what: str, *, follow_links: bool = True) -> memoryview:
         raise _open_error(error, path, what) from error
     finally:
         os.close(descriptor)
+
+
+def _opened(path: Path, what: str, follow_links: bool) -> tuple[int, os.stat_result]:
+    try:
+        descriptor = os.open(path, _FLAGS | (0 if follow_links else getattr(os, "O_NOFOLLOW", 0)))
+    except (OSError, ValueError) as error:
+        raise _open_error(error, path, what) from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise InvalidArgument(f"{what} {str(path)!r} is {_kind(status.st_mode)}; expected a regular file")
+    return descriptor, status
+
+
+def _buffer(size_bytes: int) -> mmap.mmap | np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    if size_bytes < _MAPPED_BUFFER_BYTES or not hasattr(mmap, "MAP_PRIVATE"):
+        return np.empty(size_bytes, np.uint8)
+    try:
+        buffer = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"{size_bytes} bytes of a model's weights") from error
+    if size_bytes >= _HUGE_PAGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # a kernel without huge pages
+            buffer.madvise(mmap.MADV_HUGEPAGE)
+    return buffer
+
+
+def _fill(descriptor: int, offset: int, view: memoryview) -> int:
+    """Read from `offset` on until `view` is full or the file ends; returns how many bytes were read."""
+    filled = 0
+    while filled < len(view):
+        count = _read_at(descriptor, offset + filled, view[filled : filled + _MOST_READ_BYTES])
+        if count == 0:
+            break
+        filled += count
+    return filled
+
+
+def _read_at(descriptor: int, offset: int, view: memoryview) -> int:
+    if hasattr(os, "preadv"):
+        return os.preadv(descriptor, [view], offset)
+    with _SEEKING:  # one position for all threads
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        data = os.read(descriptor, len(view))
+    view[: len(data)] = data
+    return len(data)
 
 
 def _mapped(descriptor: int, size_bytes: int, path: Path, what: str) -> mmap.mmap:

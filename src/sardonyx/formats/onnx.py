@@ -3,14 +3,13 @@
     model = load("resnet50.onnx")       also bytes, an open file, or an onnx.ModelProto
     save(model, "copy.onnx")            data beside it in copy.onnx.data where the file would grow too large
 
-The version of the file format and of operator sets never makes a model unreadable. Weights of a file stay mapped: the time to load
-depends on the number of nodes, not of weights, and the arrays of weights may be unaligned views of the file.
+The version of the file format and of operator sets never makes a model unreadable. Weights stay in the file until they are asked
+for: the time to load depends on the number of nodes, not of weights. A file that is written to meanwhile is an error.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import secrets
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from typing import IO, Any, TypeAlias
 from sardonyx.errors import Fail, InvalidArgument, InvalidProtobuf, SardonyxError, located
 from sardonyx.formats.external_data import ExternalData
 from sardonyx.formats.external_write import DataFile, Locate, store_where
-from sardonyx.formats.files import map_file
+from sardonyx.formats.files import Content, FileStamp, MemoryContent, open_content
 from sardonyx.formats.onnx_read import read_model
 from sardonyx.formats.onnx_tensor import TensorReader, write_tensor
 from sardonyx.formats.onnx_write import write_model
@@ -68,12 +67,13 @@ def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None) 
     path = Path(os.fsdecode(source)) if isinstance(source, (str, os.PathLike)) else None
     folder = Path(external_dir) if external_dir is not None else path.parent if path is not None else None
     external = ExternalData(folder, path if external_dir is None else None)
-    with _collector_paused():
-        try:
-            proto, data, blobs = _proto(source, path)
-            return read_model(proto, TensorReader(data, blobs, external), path)
-        except SardonyxError as error:
-            raise located(error, repr(str(path)) if path is not None else "model") from error
+    try:
+        proto, content, blobs, stamp = _proto(source, path)
+        model = read_model(proto, TensorReader(content, blobs, external), path)
+    except SardonyxError as error:
+        raise located(error, repr(str(path)) if path is not None else "model") from error
+    model.stamps = {**external.stamps, **({path: stamp} if path is not None and stamp is not None else {})}
+    return model
 
 
 def external_places(path: Path) -> dict[str, tuple[str, int, int]]:
@@ -209,16 +209,15 @@ def _data_bytes(model: Model) -> int:
     return sum(value.constant.size_bytes for value in initializers if value.constant is not None)
 
 
-def _proto(source: Source, path: Path | None) -> tuple[Any, memoryview, dict[bytes, Blob]]:
-    """The message, the bytes that the data of large tensors lies in, and where it lies there."""
+def _proto(source: Source, path: Path | None) -> tuple[Any, Content, dict[bytes, Blob], FileStamp | None]:
+    """The message, the bytes that the data of large tensors lies in, where it lies there, and the stamp of a file."""
     descriptor = getattr(source, "DESCRIPTOR", None)
     if descriptor is None:
-        data = map_file(path, "model file") if path is not None else _bytes(source)
-        proto, blobs = _parse(data)
-        return proto, data, blobs
+        content, stamp = open_content(path, "model file") if path is not None else (MemoryContent(_bytes(source)), None)
+        return *_parse(content), stamp
     if descriptor.full_name != "onnx.ModelProto":
         raise InvalidArgument(f"expected an onnx.ModelProto, got {descriptor.full_name}; wrap a graph with onnx.helper.make_model")
-    return source, memoryview(b""), {}
+    return source, MemoryContent(memoryview(b"")), {}, None
 
 
 def _bytes(source: Source) -> memoryview:
@@ -234,10 +233,10 @@ def _bytes(source: Source) -> memoryview:
     return view.cast("B") if view.readonly and view.c_contiguous else memoryview(bytes(view))
 
 
-def _parse(data: memoryview) -> tuple[Any, dict[bytes, Blob]]:
+def _parse(data: Content) -> tuple[Any, Content, dict[bytes, Blob]]:
     from google.protobuf.message import DecodeError
 
-    if not data:
+    if not len(data):
         raise InvalidProtobuf("it is empty (0 bytes); expected an ONNX model")
     stripped = strip(data) if len(data) >= _STRIP_BYTES else None
     content = _whole(data) if stripped is None else stripped.data
@@ -250,39 +249,22 @@ def _parse(data: memoryview) -> tuple[Any, dict[bytes, Blob]]:
         raise InvalidProtobuf(f"its {len(data)} bytes are no ONNX model, or a part of one only ({error}){_guess(data)}") from error
     if not proto.HasField("graph"):
         raise InvalidProtobuf(f"its {len(data)} bytes hold no graph, so they are not an ONNX model{_guess(data)}")
-    return proto, {} if stripped is None else stripped.blobs
+    return proto, data, {} if stripped is None else stripped.blobs
 
 
-def _whole(data: memoryview) -> bytes:
-    """The bytes that `data` views: the object itself where it is a bytes, else a copy."""
+def _whole(content: Content) -> bytes:
+    """All bytes: the object itself that they are a view of where it is a bytes, else a copy."""
+    data = content.read(0, len(content))
     owner = data.obj
     return owner if isinstance(owner, bytes) and len(owner) == len(data) else bytes(data)
 
 
-def _guess(data: memoryview) -> str:
+def _guess(data: Content) -> str:
     """What the bytes seem to be instead."""
-    start = bytes(data[:512])
+    start = bytes(data.read(0, min(512, len(data))))
     for offset, magic, meaning in _FOREIGN:
         if start[offset:].startswith(magic):
             return f"; this looks like {meaning}"
     if start.isascii() and start.decode("ascii").replace("\n", "").replace("\r", "").replace("\t", "").isprintable():
         return f"; this looks like text, beginning with {start[:40].decode('ascii')!r}"
     return "; if it was copied or downloaded, compare its size with the original's"
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keep the cyclic garbage collector from walking the growing graph again and again: nearly all objects made here stay.
-
-    Freezing and unfreezing moves them to the oldest generation unseen; it is left out where the program has frozen objects itself.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()

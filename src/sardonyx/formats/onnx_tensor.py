@@ -1,13 +1,14 @@
 """TensorProto and SparseTensorProto to constant tensors and back.
 
 Data is checked against type and shape when it is read, and decoded when it is first asked for. Large data stays where it is: in the
-mapped model file (`wire.strip` left a key in `raw_data`) or in an external file.
+model file (`wire.strip` left a key in `raw_data`) or in an external file, from which it is read when it is asked for.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -19,9 +20,10 @@ from sardonyx.dtypes import Array, DataType, bit_width
 from sardonyx.errors import InvalidGraph
 from sardonyx.formats.elements import pack, packed_size_bytes, unpack
 from sardonyx.formats.external_data import ExternalData
+from sardonyx.formats.files import Content, MemoryContent
 from sardonyx.formats.onnx_text import text_of
 from sardonyx.formats.wire import DOUBLE_DATA, FLOAT_DATA, Blob
-from sardonyx.ir import SparseTensor, Tensor
+from sardonyx.ir import KeptSource, SparseTensor, Tensor
 
 __all__ = ["TensorReader", "densified", "write_tensor"]
 
@@ -50,15 +52,15 @@ _MOST_ELEMENTS = 1 << 58
 class TensorReader:
     """Reads the tensors of one model. Protobuf messages are Any: protobuf is untyped here."""
 
-    def __init__(self, data: memoryview, blobs: Mapping[bytes, Blob], external: ExternalData) -> None:
+    def __init__(self, content: Content, blobs: Mapping[bytes, Blob], external: ExternalData) -> None:
         """Prepare to read.
 
         Args:
-            data: the bytes of the model that `blobs` point into.
+            content: the bytes of the model that `blobs` point into.
             blobs: what `wire.strip` took out.
             external: the data files of the model.
         """
-        self._data, self._blobs, self._external = data, blobs, external
+        self._content, self._blobs, self._external = content, blobs, external
         self._widths = {int(dtype): bit_width(dtype) for dtype in _DATA_TYPES.values() if dtype is not DataType.STRING}
 
     def read(self, proto: Any, owner: str = "initializer") -> Tensor:
@@ -97,22 +99,18 @@ class TensorReader:
             raise InvalidGraph(f"{what} has {needed} bytes; at most {most} are allowed; raise SARDONYX_MAX_TENSOR_BYTES")
         if proto.data_location == _EXTERNAL:
             entries = {text_of(entry.key): text_of(entry.value) for entry in proto.external_data}
-            return functools.partial(unpack, self._external.read(entries, needed, what), dtype, shape)
+            return _stored(*self._external.find(entries, needed, what), needed, dtype, shape)
         if not raw:
             return self._typed(proto, dtype, shape, count, what)
-        data = self._bytes(raw, dtype, what)
-        if len(data) != needed:
-            raise InvalidGraph(f"{what} has {len(data)} bytes of data; its type and shape need {needed}")
-        return functools.partial(unpack, data, dtype, shape)
-
-    def _bytes(self, raw: bytes, dtype: DataType, what: str) -> bytes | memoryview:
         blob = self._blobs.get(raw)
+        size_bytes = len(raw) if blob is None else blob.size_bytes
+        if blob is not None:
+            _check_field(blob, dtype, what)
+        if size_bytes != needed:
+            raise InvalidGraph(f"{what} has {size_bytes} bytes of data; its type and shape need {needed}")
         if blob is None:
-            return raw
-        if dtype not in _BLOB_TYPES.get(blob.field, (dtype,)):
-            field = "float_data" if blob.field == FLOAT_DATA else "double_data"
-            raise InvalidGraph(f"{what} has its elements in {field}; expected {_field_of(dtype)} or raw_data")
-        return self._data[blob.offset : blob.offset + blob.size_bytes]
+            return functools.partial(unpack, raw, dtype, shape)
+        return _stored(self._content, blob.offset, needed, dtype, shape)
 
     def _typed(self, proto: Any, dtype: DataType, shape: tuple[int, ...], count: int, what: str) -> _Source:
         """Elements from the field of their type; copied at once, since a message keeps the whole model alive."""
@@ -147,6 +145,39 @@ class TensorReader:
         if places.size and ((places < 0) | (places >= limits)).any():
             raise InvalidGraph(f"{what}: an index lies outside the shape")
         return SparseTensor(values, indices, shape)
+
+
+class _Stored(KeptSource):
+    """Elements in a file. What was read is given again as long as somebody holds an array of it: weights are in memory once."""
+
+    __slots__ = ("_buffer", "_content", "_dtype", "_offset", "_shape", "_size_bytes")
+
+    def __init__(self, content: Content, offset: int, size_bytes: int, dtype: DataType, shape: tuple[int, ...]) -> None:
+        self._content, self._offset, self._size_bytes, self._dtype, self._shape = content, offset, size_bytes, dtype, shape
+        self._buffer: Callable[[], Any] = _nothing
+
+    def __call__(self) -> Array:
+        buffer = self._buffer()
+        if buffer is None:
+            buffer = self._content.read(self._offset, self._size_bytes).obj
+            self._buffer = weakref.ref(buffer)
+        return unpack(memoryview(buffer).toreadonly(), self._dtype, self._shape)
+
+
+def _nothing() -> None:
+    """Stand for a buffer that is gone."""
+
+
+def _stored(content: Content, offset: int, size_bytes: int, dtype: DataType, shape: tuple[int, ...]) -> _Source:
+    if isinstance(content, MemoryContent):
+        return functools.partial(unpack, content.read(offset, size_bytes), dtype, shape)
+    return _Stored(content, offset, size_bytes, dtype, shape)
+
+
+def _check_field(blob: Blob, dtype: DataType, what: str) -> None:
+    if dtype not in _BLOB_TYPES.get(blob.field, (dtype,)):
+        field = "float_data" if blob.field == FLOAT_DATA else "double_data"
+        raise InvalidGraph(f"{what} has its elements in {field}; expected {_field_of(dtype)} or raw_data")
 
 
 def densified(sparse: SparseTensor) -> Tensor:

@@ -18,6 +18,8 @@ from __future__ import annotations
 import dataclasses
 import secrets
 
+from sardonyx.formats.files import Content, MemoryContent
+
 __all__ = ["DOUBLE_DATA", "FLOAT_DATA", "RAW_DATA", "Blob", "Stripped", "strip"]
 
 BLOB_BYTES = 1024
@@ -28,6 +30,10 @@ FLOAT_DATA, RAW_DATA, DOUBLE_DATA = 4, 9, 10
 _PAYLOADS = (FLOAT_DATA, 5, 6, 7, RAW_DATA, DOUBLE_DATA, 11)
 _RAW_DATA_TAG = b"\x4a"
 _MAX_DEPTH = 100
+_WINDOW_BYTES = 16 << 10
+"""How much of a file is read at a time."""
+_HEADER_BYTES = 20
+"""The longest tag and length: two numbers of 64 bits, 7 in a byte."""
 _TENSOR, _SPARSE, _ATTRIBUTE, _NODE, _GRAPH, _FUNCTION, _MODEL = range(7)
 _CHILDREN: tuple[dict[int, int], ...] = (
     {},
@@ -63,18 +69,21 @@ class Stripped:
     """What stands in `raw_data` of a tensor -> where its data lies."""
 
 
-def strip(data: memoryview) -> Stripped | None:
+def strip(content: Content) -> Stripped | None:
     """Take the large tensor data out of a serialised ModelProto; None where anything about it is unexpected.
 
     Args:
-        data: the bytes of the model; only those between the large data are touched.
+        content: the bytes of the model; only those between the large data are read.
+
+    Raises:
+        Fail: the content changes.
     """
-    scanner = _Scanner(data)
+    scanner = _Scanner(content)
     try:
-        stripped = scanner.message(_MODEL, 0, len(data), 0)
+        stripped = scanner.message(_MODEL, 0, len(content), 0)
     except (_UnexpectedError, IndexError):
         return None
-    return Stripped(bytes(data) if stripped is None else stripped, scanner.blobs)
+    return Stripped(bytes(content.read(0, len(content))) if stripped is None else stripped, scanner.blobs)
 
 
 class _UnexpectedError(Exception):
@@ -82,8 +91,12 @@ class _UnexpectedError(Exception):
 
 
 class _Scanner:
-    def __init__(self, data: memoryview) -> None:
-        self.data = data
+    """Sees the content through a window, which moves on where a field begins too near to its end, or behind it."""
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+        self._window, self._start, self._last = memoryview(b""), 0, -1
+        self._move(0)
         self.blobs: dict[bytes, Blob] = {}
         self._nonce = secrets.token_bytes(16)
 
@@ -91,12 +104,16 @@ class _Scanner:
         """The message in [start, end) without large data, or None where it has none."""
         if depth > _MAX_DEPTH:
             raise _UnexpectedError
-        data, children = self.data, _CHILDREN[kind]
+        children = _CHILDREN[kind]
         pieces: list[bytes | memoryview] = []
         copied = position = start
+        window, first, last = self._window, self._start, self._last
         while position < end:
+            if position > last:
+                self._move(position)
+                window, first, last = self._window, self._start, self._last
             field_start = position
-            tag = data[position]
+            tag = window[position - first]
             position += 1
             if tag >= 0x80:
                 tag, position = self._varint(field_start)
@@ -104,7 +121,7 @@ class _Scanner:
             if wire_type != 2:
                 position = self._skip(wire_type, position)
                 continue
-            size = data[position]
+            size = window[position - first]
             position += 1
             if size >= 0x80:
                 size, position = self._varint(position - 1)
@@ -116,17 +133,20 @@ class _Scanner:
             if child is None:
                 continue
             replaced = self._tensor(body, position) if child == _TENSOR else self.message(child, body, position, depth + 1)
+            window, first, last = self._window, self._start, self._last
             if replaced is not None:
-                pieces += (data[copied:field_start], _encode(tag), _encode(len(replaced)), replaced)
+                pieces += (self._bytes(copied, field_start), _encode(tag), _encode(len(replaced)), replaced)
                 copied = position
         if position != end:
             raise _UnexpectedError
-        return b"".join([*pieces, data[copied:end]]) if pieces else None
+        return b"".join([*pieces, self._bytes(copied, end)]) if pieces else None
 
     def _tensor(self, start: int, end: int) -> bytes | None:
-        data, position = self.data, start
+        position = start
         payloads: list[tuple[int, int, int, int]] = []
         while position < end:
+            if position > self._last:
+                self._move(position)
             field_start = position
             tag, position = self._varint(position)
             if tag & 7 == 2:
@@ -148,7 +168,23 @@ class _Scanner:
             raise _UnexpectedError
         key = self._nonce + len(self.blobs).to_bytes(8, "little")
         self.blobs[key] = Blob(body, after - body, tag >> 3)
-        return b"".join((data[start:field_start], _RAW_DATA_TAG, _encode(len(key)), key, data[after:end]))
+        return b"".join((self._bytes(start, field_start), _RAW_DATA_TAG, _encode(len(key)), key, self._bytes(after, end)))
+
+    def _move(self, position: int) -> None:
+        """Look at what is from `position` on; fields that begin at `_last` at most have their tag and length in the window."""
+        total = len(self._content)
+        whole = isinstance(self._content, MemoryContent)
+        self._start = 0 if whole else position
+        end = total if whole else min(position + _WINDOW_BYTES, total)
+        self._window = self._content.read(self._start, end - self._start)
+        self._last = total if end == total else end - _HEADER_BYTES
+
+    def _bytes(self, start: int, end: int) -> bytes | memoryview:
+        """The bytes [start, end), which may lie before the window."""
+        first = self._start
+        if first <= start and end <= first + len(self._window):
+            return self._window[start - first : end - first]
+        return self._content.read(start, end - start)
 
     def _skip(self, wire_type: int, position: int) -> int:
         if wire_type == 0:
@@ -162,7 +198,7 @@ class _Scanner:
     def _varint(self, position: int) -> tuple[int, int]:
         value = 0
         for shift in range(0, 70, 7):
-            byte = self.data[position]
+            byte = self._window[position - self._start]
             position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:

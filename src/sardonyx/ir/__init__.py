@@ -4,7 +4,7 @@ from sardonyx.ir.attribute import Attribute, AttributeKind, SparseTensor
 from sardonyx.ir.graph import Graph, Node, Use, Value
 from sardonyx.ir.model import Function, FunctionId, Model
 from sardonyx.ir.shape import Dim, Expr, Shape, symbol
-from sardonyx.ir.tensor import Tensor
+from sardonyx.ir.tensor import KeptSource, Tensor
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, ValueType
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "FunctionId",
     "Graph",
     "MapType",
+    "KeptSource",
     "Model",
     "Node",
     "OptionalType",

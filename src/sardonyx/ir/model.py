@@ -65,6 +65,7 @@ class Model:
         "path",
         "producer_name",
         "producer_version",
+        "stamps",
         "training",
         "version",
     )
@@ -78,13 +79,14 @@ class Model:
             ir_version: the version of the file format; informative.
             path: the file it came from, for messages and to find external data; None if from memory.
 
-        `training` and `configurations` hold what a file says of training and devices, as the file format writes it.
+        `stamps` are the files that it was read from, with their size and time of change then; `training` and `configurations` hold what a file says of training and devices, as the file format writes it.
         """
         self.graph, self.opset_imports, self.ir_version, self.path = graph, opset_imports, ir_version, path
         self.functions: dict[FunctionId, Function] = {}
         self.producer_name = self.producer_version = self.domain = self.doc = ""
         self.version = 0
         self.metadata: dict[str, str] = {}
+        self.stamps: dict[Path, tuple[int, int]] = {}
         self.training: tuple[bytes, ...] = ()
         self.configurations: tuple[bytes, ...] = ()
 

@@ -1,13 +1,12 @@
 """Constant tensors: an element type, a shape, and data that is read when first asked for.
 
 A tensor made from an array holds it. A tensor of a file holds a source that knows where its bytes are; `numpy()` asks the source
-once and keeps the array, which for raw and mapped data is a view of the file and copies nothing. The array is read-only.
+and keeps the array, until `release()` where the source can be asked again. The array is read-only.
 """
 
 from __future__ import annotations
 
 import math
-import mmap
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,17 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, bit_width
 
-__all__ = ["Tensor"]
+__all__ = ["KeptSource", "Tensor"]
+
+
+class KeptSource:
+    """A source of elements that takes little memory and can be asked again: it gives the same array while somebody holds that."""
+
+    __slots__ = ()
+
+    def __call__(self) -> Array:
+        """The elements."""
+        raise NotImplementedError
 
 
 class Tensor:
@@ -54,35 +63,28 @@ class Tensor:
 
     def numpy(self) -> Array:
         """The elements, read-only; raises InvalidGraph or NoSuchFile where the source finds its bytes missing or wrong."""
-        if self._array is None:
+        array = self._array
+        if array is None:
             source = self._source
             if source is None:  # another thread has just stored the array
                 return self.numpy()
             array = source()
             array.flags.writeable = False
             self._array = array
-            self._source = None
-        return self._array
+            if not isinstance(source, KeptSource):
+                self._source = None
+        return array
 
     def release(self) -> None:
-        """Tell the system that the elements are not needed soon: pages of a mapped file leave memory until they are read again."""
-        if self._array is not None and self._array.nbytes >= mmap.PAGESIZE:
-            _give_back_pages(self._array)
+        """Let go of elements that are in a file: they leave memory, where nobody else holds them, until they are read again."""
+        if isinstance(self._source, KeptSource):
+            self._array = None
+
+    def detach(self) -> None:
+        """Read elements that are still in a file, now and for good: the file may then change or go."""
+        self._array = self.numpy()
+        self._source = None
 
     def __repr__(self) -> str:
         dims = ", ".join(map(str, self.shape))
         return f"Tensor({self.dtype}[{dims}]{f' {self.name}' if self.name else ''})"
-
-
-def _give_back_pages(array: Array) -> None:
-    base: Any = array
-    while isinstance(base, np.ndarray) and base.base is not None:
-        base = base.base
-    mapped = base.obj if isinstance(base, memoryview) else base
-    if not isinstance(mapped, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
-        return
-    start = array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
-    first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
-    length = (start + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - first
-    if length > 0:
-        mapped.madvise(mmap.MADV_DONTNEED, first, length)

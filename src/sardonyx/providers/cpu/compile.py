@@ -49,6 +49,7 @@ def lower_partition(low: Lowering, partition: Partition) -> Lowered:
         if operator is None:
             raise InvalidArgument(f"{group.anchor!r} was claimed, but there is no way to lower it")
         operator.lower(low, group)
+        low.release_packed(group.anchor.inputs)
     outputs = _outputs(low, partition.outputs, inputs)
     return Lowered(live_steps(low.steps, outputs), inputs, outputs)
 

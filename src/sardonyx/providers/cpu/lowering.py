@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,12 +62,16 @@ class Lowering:
         self.packs: list[Array] = []
         self._kept = kept
         self._buffers: dict[Value, Buffer] = {}
+        self._read: set[Buffer] = set()
+        self._seen = 0
 
     def forget(self) -> None:
         """Let go of steps, writers and buffers: plans hold this object, so they would die with the garbage collector only."""
         self.steps.clear()
         self.writers.clear()
         self._buffers.clear()
+        self._read.clear()
+        self._seen = 0
 
     def of(self, value: Value | None) -> Buffer:
         """The buffer that holds `value`, an input, a constant or a result made before."""
@@ -77,6 +81,17 @@ class Lowering:
         if found is None:
             found = self._buffers[value] = Buffer(_dtype(value), _shape(value), self._elements(value))
         return found
+
+    def release_packed(self, values: Iterable[Value | None]) -> None:
+        """Let go of those constants among `values` that no step reads, since they were packed: files have them still."""
+        for step in self.steps[self._seen :]:
+            self._read.update(buffer.root for buffer in step.buffers)
+        self._seen = len(self.steps)
+        for value in values:
+            buffer = None if value is None else self._buffers.get(value)
+            if value is not None and value.constant is not None and (buffer is None or buffer.root not in self._read):
+                self._buffers.pop(value, None)
+                value.constant.release()
 
     def holds(self, value: Value) -> bool:
         """Whether there is a buffer for `value` by now: it is an input, or was made or read before."""

@@ -102,9 +102,6 @@ def lower(low: Lowering, group: Group) -> None:
         columns = right.constant.T if is_turned else right.constant
         matrix = columns if columns.ndim == 2 else columns[:, np.newaxis]
         packed = low.packed(pack_columns, matrix, width)
-        constant = None if node.inputs[1] is None else node.inputs[1].constant
-        if constant is not None:
-            constant.release()
         lower_product(low, group, left, packed, matrix.shape)
         return
     if len(right.shape) == 1:
