@@ -3,9 +3,9 @@
     python benchmarks/session_memory.py MODEL.onnx ... [--rounds 3]
 
 Each session is made in a process of its own, whose kernels are in the object cache already. Reported are the median time of
-creation, and in MiB, beyond what the process had before: the peak while the session is made, what stays resident (all of it, and what is
-the process's own, not pages of files), and the weights of the model. The bar: a peak of at most the weights and 15 %, and 64 MiB for
-the graph and the optimizer, above what stays where that is more than the weights.
+creation, and in MiB, beyond what the process had before: the peak while the session is made, what stays resident (all of it, and
+what is the process's own, not pages of files), and the weights of the model. The bar: a peak of at most 64 MiB for the graph and
+the optimizer, and 115 % of the weights, or of what stays where that is more.
 """
 
 from __future__ import annotations

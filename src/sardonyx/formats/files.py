@@ -16,7 +16,7 @@ import os
 import stat
 import threading
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -36,8 +36,8 @@ _MOST_READ_BYTES = 16 << 20
 _SEEKING = threading.Lock()
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
-FileStamp = tuple[int, int]
-"""What shows that a file was written to: its size in bytes and the time of its last change in nanoseconds."""
+FileStamp = tuple[int, int, int, int]
+"""What shows that a file was written to or replaced: size in bytes, time of its last change in nanoseconds, inode and device."""
 
 
 class Content(Protocol):
@@ -100,7 +100,7 @@ class FileContent:
 
 def stamp_of(status: os.stat_result) -> FileStamp:
     """The stamp of the file that has `status`."""
-    return status.st_size, status.st_mtime_ns
+    return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
 def open_content(path: Path, what: str, *, follow_links: bool = True) -> tuple[Content, FileStamp]:
@@ -119,7 +119,9 @@ def open_content(path: Path, what: str, *, follow_links: bool = True) -> tuple[C
     descriptor, status = _opened(path, what, follow_links)
     content = FileContent(descriptor, stamp_of(status), f"{what} {str(path)!r}")
     if status.st_size >= _SMALL_BYTES:
-        return (MemoryContent(map_file(path, what, follow_links=follow_links)) if config.maps_weights() else content), stamp_of(status)
+        return (MemoryContent(map_file(path, what, follow_links=follow_links)) if config.maps_weights() else content), stamp_of(
+            status
+        )
     return MemoryContent(memoryview(bytes(content.read(0, len(content))))), stamp_of(status)
 
 
@@ -152,7 +154,7 @@ def _opened(path: Path, what: str, follow_links: bool) -> tuple[int, os.stat_res
     return descriptor, status
 
 
-def _buffer(size_bytes: int) -> mmap.mmap | np.ndarray[tuple[int], np.dtype[np.uint8]]:
+def _buffer(size_bytes: int) -> Any:  # an array or a mapping: typing has no name for what has a buffer
     if size_bytes < _MAPPED_BUFFER_BYTES or not hasattr(mmap, "MAP_PRIVATE"):
         return np.empty(size_bytes, np.uint8)
     try:

@@ -163,6 +163,13 @@ class _Stored(KeptSource):
             self._buffer = weakref.ref(buffer)
         return unpack(memoryview(buffer).toreadonly(), self._dtype, self._shape)
 
+    def rows(self, start: int, stop: int) -> Array:
+        row_bits = math.prod(self._shape[1:]) * bit_width(self._dtype)
+        if row_bits % 8 or self._buffer() is not None:
+            return self()[start:stop]
+        data = self._content.read(self._offset + start * row_bits // 8, (stop - start) * row_bits // 8)
+        return unpack(data, self._dtype, (stop - start, *self._shape[1:]))
+
 
 def _nothing() -> None:
     """Stand for a buffer that is gone."""

@@ -79,14 +79,15 @@ class Model:
             ir_version: the version of the file format; informative.
             path: the file it came from, for messages and to find external data; None if from memory.
 
-        `stamps` are the files that it was read from, with their size and time of change then; `training` and `configurations` hold what a file says of training and devices, as the file format writes it.
+        `stamps` are the files that it was read from, with size, time of change, inode and device then; `training` and `configurations`
+        hold what a file says of training and devices, as the file format writes it.
         """
         self.graph, self.opset_imports, self.ir_version, self.path = graph, opset_imports, ir_version, path
         self.functions: dict[FunctionId, Function] = {}
         self.producer_name = self.producer_version = self.domain = self.doc = ""
         self.version = 0
         self.metadata: dict[str, str] = {}
-        self.stamps: dict[Path, tuple[int, int]] = {}
+        self.stamps: dict[Path, tuple[int, int, int, int]] = {}
         self.training: tuple[bytes, ...] = ()
         self.configurations: tuple[bytes, ...] = ()
 

@@ -26,6 +26,10 @@ class KeptSource:
         """The elements."""
         raise NotImplementedError
 
+    def rows(self, start: int, stop: int) -> Array:
+        """The elements [start, stop) along the first dimension, without the others."""
+        return self()[start:stop]
+
 
 class Tensor:
     """A constant tensor; immutable once made."""
@@ -74,6 +78,12 @@ class Tensor:
             if not isinstance(source, KeptSource):
                 self._source = None
         return array
+
+    def rows(self, start: int, stop: int) -> Array:
+        """The elements [start, stop) along the first dimension, read alone where the others are in a file and not needed."""
+        if self._array is None and isinstance(self._source, KeptSource):
+            return self._source.rows(start, stop)
+        return self.numpy()[start:stop]
 
     def release(self) -> None:
         """Let go of elements that are in a file: they leave memory, where nobody else holds them, until they are read again."""

@@ -12,12 +12,14 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sardonyx import errors
 from sardonyx.dtypes import Array
 from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, SardonyxError, blamed, describe, located
 from sardonyx.formats import onnx as onnx_format
+from sardonyx.formats.files import FileStamp
 from sardonyx.ir import Graph, Model, Node, Tensor, Value
 from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import all_nodes, captured_values
@@ -46,6 +48,7 @@ from sardonyx.session.function_bodies import KEEP_ENTRY, expand, keep_claimed_ca
 from sardonyx.session.layout_steps import layout_watch
 from sardonyx.session.memory.limits import COLLECT_ENTRY, accountant_for, beside
 from sardonyx.session.memory.stats import MemoryRecorder
+from sardonyx.session.model_files import check_unchanged, read_attributes
 from sardonyx.session.optimization import Settings, fix_dimensions, load_model, optimize_model, read_settings, save_optimized
 from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.placement.node_streams import split_streams
@@ -91,6 +94,7 @@ def build(
     *,
     variant: Variant | None = None,
     left_out: Mapping[str, str] | None = None,
+    stamps: Mapping[Path, FileStamp] | None = None,
 ) -> Built:
     """Take a model from its file to a plan.
 
@@ -101,6 +105,7 @@ def build(
         disabled: rules and passes that are not to run.
         variant: in what the model differs from its file; files that the options ask for are not written then.
         left_out: providers that failed before and are not asked, and how they failed; no files are written then either.
+        stamps: what the model's files were when it was built before; any change since is a Fail.
 
     Raises:
         SardonyxError: the model is invalid, or no provider runs a node of it; the message begins with the model's name.
@@ -111,6 +116,8 @@ def build(
     given = readable_twice(source) if skips else source
     while True:
         try:
+            if stamps is not None:
+                check_unchanged(stamps)
             return _build_once(given, options, providers, disabled, variant, failed)
         except SardonyxError as error:
             if not skips or not error.provider or error.provider == providers[-1].name:
@@ -262,6 +269,7 @@ def compile_model(
     event("placement.done", model=model.label, placements=tuple(placements), copies=compiler.copy_count)
     if writer is not None:
         writer.write(model)
+    read_attributes(model)
     model.graph.dismantle()  # programs hold what they need of weights, packed or as they are
     return executor
 

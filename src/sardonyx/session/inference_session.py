@@ -101,7 +101,9 @@ class InferenceSession:
         self._input_values = built.inputs
         self._symbols = SharedSymbols(built.inputs)
         can_load_again = self._goes_on or isinstance(source, (str, bytes, os.PathLike))
-        self._rebuild = functools.partial(build, source, self._options, made, disabled) if can_load_again else None
+        self._rebuild = (
+            functools.partial(build, source, self._options, made, disabled, stamps=built.model.stamps) if can_load_again else None
+        )
         self._left_out = dict(built.left_out)
         self._recorder = built.recorder
         self._lock = threading.Lock()

@@ -33,7 +33,21 @@ from sardonyx.codegen.emit.values import Pointer, Span, Value
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
-__all__ = ["Ahead", "Epilogue", "GemmParams", "Tiling", "gemm_symbol", "multiply", "pack_columns", "tiling", "write_gemm"]
+__all__ = [
+    "Ahead",
+    "Epilogue",
+    "GemmParams",
+    "Tiling",
+    "gemm_symbol",
+    "multiply",
+    "pack_columns",
+    "pack_rows",
+    "tiling",
+    "write_gemm",
+]
+
+_BLOCK_ELEMENTS = 2 << 20
+"""How many elements of weights are in memory while they are packed, besides the panels."""
 
 Epilogue = Callable[[Kernel, Value, Value, Value, Span], Value]
 """`epilogue(b, sums, row, column, span)`: what to store in C[row, column …] instead of the sums of one vector."""
@@ -150,13 +164,40 @@ def gemm_symbol(target: Target, name: str = "") -> str:
 def pack_columns(matrix: Array, width: int) -> Array:
     """B[K, N] as panels [N / width][K][width] of float32, the last one filled with zeros; a copy."""
     K, N = matrix.shape
-    panels = -(-N // width)
-    packed = np.zeros((panels, K, width), np.float32)
+    packed = np.zeros((-(-N // width), K, width), np.float32)
+    _store_panels(packed, matrix)
+    return packed
+
+
+def pack_rows(rows: Callable[[int, int], Array], shape: tuple[int, int], width: int, *, is_turned: bool) -> Array:
+    """`pack_columns` of a matrix that is had by its rows, which are asked for in order, some MiB at a time.
+
+    Args:
+        rows: gives the rows [start, stop).
+        shape: K, N; or N, K where `is_turned`: the rows are then those of the transposed matrix.
+        width: the width of a panel.
+        is_turned: whether `rows` are columns of B.
+    """
+    count, length = shape
+    K, N = (length, count) if is_turned else (count, length)
+    packed = np.zeros((-(-N // width), K, width), np.float32)
+    step = -(-max(1, _BLOCK_ELEMENTS // max(length, 1)) // width) * width
+    for start in range(0, count, step):
+        stop = min(start + step, count)
+        if is_turned:
+            _store_panels(packed[start // width : -(-stop // width)], rows(start, stop).T)
+        else:
+            _store_panels(packed[:, start:stop], rows(start, stop))
+    return packed
+
+
+def _store_panels(packed: Array, matrix: Array) -> None:
+    K, N = matrix.shape
+    width = packed.shape[2]
     whole = N // width
     packed[:whole] = matrix[:, : whole * width].reshape(K, whole, width).transpose(1, 0, 2)
-    if whole < panels:
+    if whole * width < N:
         packed[whole, :, : N - whole * width] = matrix[:, whole * width :]
-    return packed
 
 
 def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None) -> None:

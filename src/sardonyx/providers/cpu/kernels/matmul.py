@@ -14,10 +14,10 @@ from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Span
 from sardonyx.codegen.emit.values import Value as Register
-from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, Epilogue, GemmParams, pack_columns, tiling, write_gemm
-from sardonyx.dtypes import DataType
+from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, Epilogue, GemmParams, pack_columns, pack_rows, tiling, write_gemm
+from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Node, Shape, Value
+from sardonyx.ir import Node, Shape, Tensor, Value
 from sardonyx.ir.shape import product
 from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.fuse import Group
@@ -95,9 +95,14 @@ def _is_number(value: Value) -> bool:
 def lower(low: Lowering, group: Group) -> None:
     """Pack the right side and multiply."""
     node = group.anchor
-    left, right = low.of(node.inputs[0]), low.of(node.inputs[1])
-    width = tiling(low.target).panel
+    left, width = low.of(node.inputs[0]), tiling(low.target).panel
     is_turned = bool(node.get("transB", 0))
+    weights = None if node.inputs[1] is None else node.inputs[1].constant
+    if weights is not None and len(weights.shape) == 2:
+        packed = low.packed(_packed, weights, width, is_turned)
+        lower_product(low, group, left, packed, weights.shape[::-1] if is_turned else weights.shape)
+        return
+    right = low.of(node.inputs[1])
     if right.constant is not None and len(right.shape) <= 2:
         columns = right.constant.T if is_turned else right.constant
         matrix = columns if columns.ndim == 2 else columns[:, np.newaxis]
@@ -110,6 +115,11 @@ def lower(low: Lowering, group: Group) -> None:
     packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-N // width), K, width))
     _pack_in_run(low, right, packed, (K, N), is_turned)
     lower_product(low, group, left, packed, (K, N), right.shape[:-2])
+
+
+def _packed(weights: Tensor, width: int, is_turned: bool) -> Array:
+    rows, length = weights.shape
+    return pack_rows(weights.rows, (rows, length), width, is_turned=is_turned)
 
 
 def _pack_in_run(low: Lowering, right: Buffer, packed: Buffer, matrix: Shape, is_turned: bool) -> None:

@@ -1,0 +1,48 @@
+"""What a session does so that the files of its model may change, or go, once it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sardonyx.errors import Fail
+from sardonyx.formats.files import FileStamp, stamp_of
+from sardonyx.ir import Model, SparseTensor, Tensor
+from sardonyx.ir.walk import nested_graphs
+
+__all__ = ["check_unchanged", "read_attributes"]
+
+
+def read_attributes(model: Model) -> None:
+    """Read those tensors among the attributes of nodes that are still in a file: programs may ask for them in any run."""
+    for graph in nested_graphs(model.graph):
+        for node in graph:
+            for attribute in node.attributes.values():
+                for tensor in _tensors(attribute.value):
+                    tensor.detach()
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """The tensors that an attribute's value, Any by its kind, consists of."""
+    for item in value if isinstance(value, tuple) else (value,):
+        if isinstance(item, Tensor):
+            yield item
+        elif isinstance(item, SparseTensor):
+            yield item.values
+            yield item.indices
+
+
+def check_unchanged(stamps: Mapping[Path, FileStamp]) -> None:
+    """Raise Fail where one of the files is not what it was when the session was made."""
+    for path, stamp in stamps.items():
+        try:
+            now = stamp_of(path.stat())
+        except OSError:
+            now = None
+        if now != stamp:
+            raise Fail(
+                f"the session has to read its model again to do what this run asks for, but {str(path)!r} "
+                f"{'is gone' if now is None else 'was replaced or written to'} since the session was made; make a new session, or "
+                "give sessions the bytes of a model where its file does not last"
+            )
