@@ -55,16 +55,24 @@ def read_model(proto: Any, tensors: TensorReader, path: Path | None) -> Model:
     model.producer_name, model.producer_version = text_of(proto.producer_name), text_of(proto.producer_version)
     model.domain, model.version, model.doc = text_of(proto.domain), proto.model_version, text_of(proto.doc_string)
     model.metadata = _metadata(proto) or {}
-    for value in model.graph.inputs:
-        if value.type is None:
-            raise InvalidGraph(f"input {value.name!r} of the main graph has no type; expected an element type at least")
-    for function_proto in proto.functions:
-        function = reader.function(function_proto, imports)
+    try:
+        for value in model.graph.inputs:
+            if value.type is None:
+                raise InvalidGraph(f"input {value.name!r} of the main graph has no type; expected an element type at least")
+        _read_functions(model, proto.functions, reader)
+        read_training(model, proto)
+    except BaseException:
+        model.dismantle()
+        raise
+    return model
+
+
+def _read_functions(model: Model, protos: Any, reader: _ModelReader) -> None:
+    for proto in protos:
+        function = reader.function(proto, model.opset_imports)
         if function.id in model.functions:
             raise InvalidGraph(f"function {_function_name(function)} is defined twice; expected one, or different overloads")
         model.functions[function.id] = function
-    read_training(model, proto)
-    return model
 
 
 class _Scope:
@@ -138,6 +146,14 @@ class _ModelReader:
         if scope.depth > LIMITS.function_depth:
             raise InvalidGraph(f"subgraphs are nested more than {LIMITS.function_depth} levels deep")
         graph = Graph(text_of(proto.name))
+        try:
+            self._fill(graph, proto, scope)
+        except BaseException:
+            graph.dismantle()
+            raise
+        return graph
+
+    def _fill(self, graph: Graph, proto: Any, scope: _Scope) -> None:
         graph.doc, graph.metadata = text_of(proto.doc_string), _metadata(proto)
         self._inputs(proto, graph, scope)
         self._initializers(proto, graph, scope)
@@ -148,7 +164,6 @@ class _ModelReader:
         _types(proto.output, scope)
         _finish(graph, scope)
         read_quantization(proto.quantization_annotation, scope.values)
-        return graph
 
     def function(self, proto: Any, model_imports: dict[str, int]) -> Function:
         """The function in a FunctionProto; domains that it does not import are read as the model imports them."""
@@ -166,6 +181,7 @@ class _ModelReader:
             _finish(graph, scope)
             defaults = self._attributes.read(proto.attribute_proto, lambda body: self.graph(body, _Scope(body.node, imports, None)))
         except SardonyxError as error:
+            graph.dismantle()
             raise located(error, f"function {_function_name(function)}") from error
         attributes: dict[str, Attribute | None] = dict.fromkeys(map(text_of, proto.attribute))
         attributes.update(defaults)

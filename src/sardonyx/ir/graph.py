@@ -375,6 +375,9 @@ class Graph:
                 raise ValueError(f"{node!r} cannot be removed: {value!r} is still used by {value.uses[0][0]!r}")
         self._unlink(node)
         node.set_inputs(())
+        for value in node.outputs:
+            if value.producer is node:  # else another node makes it by now
+                value.producer = None
         for subgraph in node.subgraphs:
             subgraph.release()
 

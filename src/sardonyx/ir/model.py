@@ -79,8 +79,8 @@ class Model:
             ir_version: the version of the file format; informative.
             path: the file it came from, for messages and to find external data; None if from memory.
 
-        `stamps` are the files that it was read from, with size, time of change, inode and device then; `training` and `configurations`
-        hold what a file says of training and devices, as the file format writes it.
+        `stamps` are the files that it was read from, with size, time of change, inode and device then; `training` and
+        `configurations` hold what a file says of training and devices, as the file format writes it.
         """
         self.graph, self.opset_imports, self.ir_version, self.path = graph, opset_imports, ir_version, path
         self.functions: dict[FunctionId, Function] = {}
@@ -90,6 +90,12 @@ class Model:
         self.stamps: dict[Path, tuple[int, int, int, int]] = {}
         self.training: tuple[bytes, ...] = ()
         self.configurations: tuple[bytes, ...] = ()
+
+    def dismantle(self) -> None:
+        """Free the graphs of a model that is no longer needed, as `Graph.dismantle` does; `label` and what texts say stay."""
+        for function in self.functions.values():
+            function.graph.dismantle()
+        self.graph.dismantle()
 
     @property
     def label(self) -> str:

@@ -158,6 +158,8 @@ def _build_once(
         return _build(model, without_files(options), providers, disabled, left_out, writes=False)
     except SardonyxError as error:
         raise located(error, f"model {model.label}") from error
+    finally:
+        model.dismantle()
 
 
 def _build(
@@ -242,10 +244,13 @@ def _save(
         if value.name in defaults:
             value.constant = Tensor.from_array(defaults[value.name], value.name)
             model.graph.initializers[value.name] = value
-    optimize_model(model, options, settings)
-    if config_flag(options, "session.save_assignment"):
-        note_providers(model, providers)
-    save_optimized(model, settings)
+    try:
+        optimize_model(model, options, settings)
+        if config_flag(options, "session.save_assignment"):
+            note_providers(model, providers)
+        save_optimized(model, settings)
+    finally:
+        model.graph.dismantle()
 
 
 def _preferred_operators(providers: Sequence[Provider]) -> frozenset[str]:
@@ -270,7 +275,7 @@ def compile_model(
     if writer is not None:
         writer.write(model)
     read_attributes(model)
-    model.graph.dismantle()  # programs hold what they need of weights, packed or as they are
+    model.dismantle()  # programs hold what they need of weights, packed or as they are
     return executor
 
 
