@@ -315,6 +315,19 @@ def test_nodes_print_operator_version_and_values() -> None:
     assert repr(node) == "<d.Add-14 'n' [%a, None] -> [%b]>"
 
 
+def test_a_removed_node_makes_its_outputs_no_longer() -> None:
+    """Values of a node that was taken out have no producer, unless another node makes them by now."""
+    held, nodes = chain()
+    last = nodes[-1]
+    held.clear_outputs()
+    held.remove(last)
+    assert last.output.producer is None
+    taken = nodes[-2].output
+    successor = held.insert_before(nodes[-2], Node("Neg", nodes[-2].inputs, [taken], version=13))
+    held.remove(nodes[-2])
+    assert taken.producer is successor
+
+
 def test_a_dismantled_graph_holds_nothing_in_circles() -> None:
     """Without the garbage collector, values and nodes go as soon as nobody refers to them."""
     import gc

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import mmap
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidGraph
-from sardonyx.ir import Tensor
+from sardonyx.ir import KeptSource, Tensor
 
 
 def test_an_array_is_held_without_a_copy() -> None:
@@ -114,20 +112,51 @@ def test_a_tensor_prints_its_type_and_shape() -> None:
     assert repr(Tensor.from_array(np.zeros((2, 3), np.float16), "w")) == "Tensor(float16[2, 3] w)"
 
 
-def test_released_pages_of_a_mapped_file_can_be_read_again(tmp_path: Path) -> None:
-    """Releasing gives memory back; the elements stay what the file says."""
-    path = tmp_path / "data"
-    path.write_bytes(np.arange(10_000, dtype=np.int64).tobytes())
-    with path.open("rb") as file:
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    held = Tensor(DataType.INT64, (9_999,), lambda: np.frombuffer(memoryview(mapped)[8:], np.int64))
-    assert held.numpy()[-1] == 9_999
+class Numbers(KeptSource):
+    """0 to 9, and how often they were asked for."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self) -> Array:
+        self.asked += 1
+        return np.arange(10)
+
+
+def test_a_released_tensor_asks_its_source_again() -> None:
+    """The elements leave memory, and are the same when they are read again."""
+    source = Numbers()
+    held = Tensor(DataType.INT64, (10,), source)
+    for _ in range(2):
+        assert held.numpy().tolist() == list(range(10))
+        assert not held.numpy().flags.writeable
+        held.release()
+    assert source.asked == 2
+
+
+def test_a_detached_tensor_never_asks_again() -> None:
+    """Its elements are its own, whatever becomes of the source."""
+    source = Numbers()
+    held = Tensor(DataType.INT64, (10,), source)
+    held.detach()
     held.release()
-    assert held.numpy().tolist() == list(range(1, 10_000))
+    assert held.numpy()[-1] == 9
+    assert source.asked == 1
+
+
+def test_rows_are_those_of_the_elements() -> None:
+    """Of a tensor in memory they are a part of its array; a source that has no better way gives a part of all."""
+    held = Tensor.from_array(np.arange(12).reshape(4, 3))
+    assert held.rows(1, 3).tolist() == [[3, 4, 5], [6, 7, 8]]
+    assert Tensor(DataType.INT64, (10,), Numbers()).rows(8, 10).tolist() == [8, 9]
 
 
 def test_releasing_a_tensor_that_is_no_file_does_nothing() -> None:
-    """There are no pages to give back."""
+    """There is nowhere to read it again."""
     held = Tensor.from_array(np.arange(10_000))
     held.release()
     assert held.numpy()[-1] == 9_999
+    lazy = Tensor(DataType.INT64, (2,), lambda: np.arange(2))
+    first = lazy.numpy()
+    lazy.release()
+    assert lazy.numpy() is first

@@ -151,6 +151,7 @@ def _build_once(
 ) -> Built:
     with span("session.load"):
         model = source if isinstance(source, Model) else load_model(source, options)
+    functions = tuple(model.functions.values())  # which optimization takes out of the model
     try:
         if variant is None:
             return _build(model, options, providers, disabled, left_out, writes=True)
@@ -159,6 +160,8 @@ def _build_once(
     except SardonyxError as error:
         raise located(error, f"model {model.label}") from error
     finally:
+        for function in functions:
+            function.graph.dismantle()
         model.dismantle()
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sardonyx.formats.function import load_function
-from sardonyx.ir import Attribute, Graph, Model, Node
+from sardonyx.ir import Attribute, Function, Graph, Model, Node
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.function_bodies import function_body
 from sardonyx.ops.schemas import find_schema
@@ -68,12 +68,15 @@ def expand(model: Model, nodes: Sequence[Node]) -> bool:
     Attributes that a node leaves out take the schema's defaults. Types and shapes inside the bodies are inferred.
     """
     released = [_release(node) for node in nodes]
-    prepared = [_prepare(model, node, number) for number, node in enumerate(nodes)]
-    if not any((*released, *prepared)):
+    prepared = [function for number, node in enumerate(nodes) if (function := _prepare(model, node, number)) is not None]
+    if not any(released) and not prepared:
         return False
     context = Context()
     INLINE_FUNCTIONS.run(model, context)
     INFER_SHAPES.run(model, context)
+    for function in prepared:
+        if function.id not in model.functions:
+            function.graph.dismantle()
     return True
 
 
@@ -85,11 +88,11 @@ def _release(node: Node) -> bool:
     return True
 
 
-def _prepare(model: Model, node: Node, number: int) -> bool:
-    """Let a node call the function that the standard gives for its operator; whether it has one."""
+def _prepare(model: Model, node: Node, number: int) -> Function | None:
+    """Let a node call the function that the standard gives for its operator, and return that; None where it has none."""
     body = function_body(node)
     if body is None:
-        return False
+        return None
     function = load_function(body.proto, body.opset_imports)
     schema = find_schema(node.domain, node.op_type, node.version)
     for name in function.attributes:
@@ -99,4 +102,4 @@ def _prepare(model: Model, node: Node, number: int) -> bool:
     function.domain, function.name, function.overload = node.domain, node.op_type, f"body {number}"
     node.overload = function.overload
     model.functions[function.id] = function
-    return True
+    return function
