@@ -15,8 +15,8 @@ import contextlib
 import functools
 import hashlib
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -116,13 +116,14 @@ class DiskCache:
         return False
 
     def _write(self, path: Path, content: bytes) -> None:
-        handle, draft = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=_DRAFT_SUFFIX)
+        draft = self.folder / f".{secrets.token_hex(8)}{_DRAFT_SUFFIX}"
         try:
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
-            Path(draft).replace(path)
+            draft.replace(path)
         except OSError:
-            self._remove(Path(draft))
+            self._remove(draft)
             raise
 
     def _account(self, written_bytes: int) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.forks import without_fork
+
 __all__ = ["Array", "DataType", "bit_width", "is_float", "is_integer", "is_signed"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -123,7 +125,8 @@ _BITS = {
 
 @functools.cache
 def _numpy_table() -> dict[DataType, np.dtype[Any]]:
-    import ml_dtypes
+    with without_fork():
+        import ml_dtypes
 
     extended = {key: np.dtype(getattr(ml_dtypes, name)) for key, name in _ML_DTYPES.items()}
     return {key: np.dtype(name) for key, name in _NATIVE.items()} | extended

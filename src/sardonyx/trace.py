@@ -12,12 +12,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from sardonyx import config
+from sardonyx.forks import new_lock
 
 __all__ = ["Event", "Observer", "event", "observe", "span"]
 
@@ -39,7 +39,7 @@ class Event:
 Observer = Callable[[Event], None]
 """What is told of events; called in the thread where they happen."""
 
-_LOCK = threading.Lock()
+_LOCK = new_lock()
 _OBSERVERS: tuple[Observer, ...] = ()
 
 

@@ -29,6 +29,8 @@ from typing import IO, Any
 
 __all__ = ["binding", "compile_text", "link", "make_machine", "serve", "version"]
 
+LENGTH_BYTES = 8
+"""The length before each reply of the program."""
 IDLE_SECONDS = 60.0
 """How long the program waits for work before it ends; no kernel takes so long."""
 
@@ -159,7 +161,7 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     """Compile what comes in until the other side closes or falls silent.
 
     The first request is (module search path, threads), each later one (number, text, triple, features, level). The reply to
-    it is (number, object, ""), or (number, b"", why not); replies come in any order.
+    it is (number, object, ""), or (number, b"", why not), behind its length in 8 bytes; replies come in any order.
     """
     path, threads = marshal.load(requests)
     sys.path[:] = path
@@ -171,8 +173,9 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
         except (ValueError, RuntimeError) as error:
             reply = (number, b"", str(error))
         patience.renew()
+        content = marshal.dumps(reply)
         with lock:
-            marshal.dump(reply, replies)
+            replies.write(len(content).to_bytes(LENGTH_BYTES, "little") + content)
             replies.flush()
 
     patience = _Patience()

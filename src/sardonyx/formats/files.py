@@ -14,7 +14,6 @@ import errno
 import mmap
 import os
 import stat
-import threading
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,6 +21,7 @@ import numpy as np
 
 from sardonyx import config
 from sardonyx.errors import Fail, InvalidArgument, NoSuchFile
+from sardonyx.forks import new_lock
 
 __all__ = ["Content", "FileContent", "FileStamp", "MemoryContent", "map_file", "open_content", "stamp_of"]
 
@@ -33,7 +33,7 @@ _HUGE_PAGE_BYTES = 4 << 20
 """Larger buffers may be in huge pages: they take a page fault for 2 MiB, not for 4 KiB."""
 _MOST_READ_BYTES = 16 << 20
 """How much is read at a time: systems read less than 2 GiB at once."""
-_SEEKING = threading.Lock()
+_SEEKING = new_lock()
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 FileStamp = tuple[int, int, int, int]

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from sardonyx.errors import Fail, InvalidArgument, InvalidProtobuf, SardonyxError, located
+from sardonyx.forks import without_fork
 from sardonyx.formats.external_data import ExternalData
 from sardonyx.formats.external_write import DataFile, Locate, store_where
 from sardonyx.formats.files import Content, FileStamp, MemoryContent, open_content
@@ -177,7 +178,8 @@ def _save_with_data(model: Model, path: Path, data_path: Path, least_bytes: int)
 
 
 def _serialized(proto: Any, model: Model) -> bytes:
-    from google.protobuf.message import EncodeError
+    with without_fork():
+        from google.protobuf.message import EncodeError
 
     try:
         serialized: bytes = proto.SerializeToString()
@@ -234,7 +236,8 @@ def _bytes(source: Source) -> memoryview:
 
 
 def _parse(data: Content) -> tuple[Any, Content, dict[bytes, Blob]]:
-    from google.protobuf.message import DecodeError
+    with without_fork():
+        from google.protobuf.message import DecodeError
 
     if not len(data):
         raise InvalidProtobuf("it is empty (0 bytes); expected an ONNX model")

@@ -18,6 +18,7 @@ from sardonyx import trace
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph, SardonyxError, located
+from sardonyx.forks import without_fork
 from sardonyx.formats.onnx_annotations import read_devices, read_quantization, read_tensor_notes, read_training
 from sardonyx.formats.onnx_attribute import AttributeReader
 from sardonyx.formats.onnx_tensor import TensorReader, densified
@@ -319,7 +320,8 @@ class _ModelReader:
 
 
 def _latest_version(domain: str) -> int:
-    import onnx.defs
+    with without_fork():
+        import onnx.defs
 
     known = {"": onnx.defs.onnx_opset_version, "ai.onnx.ml": onnx.defs.onnx_ml_opset_version}
     return int(known[domain]()) if domain in known else 1

@@ -11,21 +11,25 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+from sardonyx.forks import without_fork
+
 __all__ = ["protos"]
 
 
 @functools.cache
 def protos() -> Any:  # the module `onnx.onnx_ml_pb2`, which carries no types
     """The module of message classes."""
+    with without_fork():
+        return _load()
+
+
+def _load() -> Any:
     spec = None if "onnx" in sys.modules else find_spec("onnx")
     file = Path(spec.origin).with_name("onnx_ml_pb2.py") if spec is not None and spec.origin is not None else None
-    if file is None or not file.is_file():
-        import onnx
-
-        return onnx
-    alone = spec_from_file_location("onnx.onnx_ml_pb2", file)
+    alone = spec_from_file_location("onnx.onnx_ml_pb2", file) if file is not None and file.is_file() else None
     if alone is None or alone.loader is None:
-        import onnx
+        with without_fork():
+            import onnx
 
         return onnx
     module = module_from_spec(alone)

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from sardonyx.forks import without_fork
 from sardonyx.ir import (
     Attribute,
     AttributeKind,
@@ -51,7 +52,8 @@ def function_body(node: Node, write_graph: GraphWriter | None = None) -> Functio
         None where the standard gives no body, or none for these types. Outputs that the node does not list are left out, since
         bodies do not compute them.
     """
-    import onnx.defs
+    with without_fork():
+        import onnx.defs
 
     try:
         schema = onnx.defs.get_schema(node.op_type, node.version, "" if node.domain == "ai.onnx" else node.domain)
@@ -66,7 +68,8 @@ def function_body(node: Node, write_graph: GraphWriter | None = None) -> Functio
 
 def _body(schema: Any, node: Node, write_graph: GraphWriter | None) -> FunctionBody | None:
     """The body whose own opset is the newest that the node's opset allows, or else the oldest there is."""
-    import onnx
+    with without_fork():
+        import onnx
 
     versions = sorted(schema.context_dependent_function_opset_versions or schema.function_opset_versions)
     version = max((item for item in versions if item <= node.version), default=versions[0])
@@ -86,7 +89,8 @@ def _body(schema: Any, node: Node, write_graph: GraphWriter | None) -> FunctionB
 
 
 def _node_proto(node: Node, write_graph: GraphWriter | None) -> Any:
-    import onnx
+    with without_fork():
+        import onnx
 
     names = [_input_name(index, value) for index, value in enumerate(node.inputs)]
     outputs = [value.name or f"output_{index}" for index, value in enumerate(node.outputs)]
@@ -101,8 +105,9 @@ def _input_name(index: int, value: Value | None) -> str:
 
 
 def _attribute_proto(name: str, attribute: Attribute, write_graph: GraphWriter | None) -> Any:
-    import onnx
-    from onnx import helper, numpy_helper
+    with without_fork():
+        import onnx
+        from onnx import helper, numpy_helper
 
     value, kind = attribute.value, attribute.kind
     if attribute.reference is not None:
@@ -119,14 +124,16 @@ def _tensor_proto(tensor: Tensor, numpy_helper: Any) -> Any:
 
 
 def _type_proto(value: Value | None) -> Any:
-    import onnx
+    with without_fork():
+        import onnx
 
     return onnx.TypeProto() if value is None or value.type is None else _proto_of(value.type)
 
 
 def _proto_of(type: ValueType) -> Any:
-    import onnx
-    from onnx import helper
+    with without_fork():
+        import onnx
+        from onnx import helper
 
     if isinstance(type, TensorType):
         shape = None if type.shape is None else [str(dim) if isinstance(dim, Expr) else dim for dim in type.shape]

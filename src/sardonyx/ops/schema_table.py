@@ -17,6 +17,7 @@ from importlib.metadata import version as version_of
 from typing import Any
 
 from sardonyx.disk_cache import shared_cache
+from sardonyx.forks import without_fork
 from sardonyx.ir import AttributeKind
 from sardonyx.ops.schema import AttributeSchema, OpSchema, ParameterOption, ParameterSchema, TypeConstraint
 
@@ -80,16 +81,19 @@ def table() -> SchemaTable:
 def _onnx_version() -> str:
     """From what was installed, or, in a frozen application that has no such records, from the package."""
     try:
-        return version_of("onnx")
+        with without_fork():  # it imports more to read what was installed
+            return version_of("onnx")
     except PackageNotFoundError:
-        import onnx
+        with without_fork():
+            import onnx
 
         return str(onnx.__version__)
 
 
 def read_schemas() -> _Packed:
     """What the `onnx` package knows."""
-    import onnx.defs
+    with without_fork():
+        import onnx.defs
 
     found: _Packed = {}
     for schema in sorted(onnx.defs.get_all_schemas_with_history(), key=lambda item: int(item.since_version)):
@@ -127,7 +131,8 @@ def _parameter(item: Any) -> tuple[str, str, str, bool, int]:
 def _default(proto: Any) -> Any:
     if proto.type == 0:
         return None
-    import onnx.helper
+    with without_fork():
+        import onnx.helper
 
     value = onnx.helper.get_attribute_value(proto)
     if isinstance(value, bytes):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import Array
+from sardonyx.forks import without_fork
 
 __all__ = ["MOVING", "difference"]
 
@@ -105,6 +106,7 @@ def _coarseness(dtype: np.dtype[Any]) -> float:
         return max(float(np.finfo(dtype).eps) / float(np.finfo(np.float32).eps), 1e-3)
     if dtype.kind == "c":
         return 1.0
-    from ml_dtypes import finfo  # on first use, as in dtypes
+    with without_fork():
+        from ml_dtypes import finfo  # on first use, as in dtypes
 
     return float(finfo(dtype).eps) / float(np.finfo(np.float32).eps)

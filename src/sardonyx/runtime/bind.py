@@ -8,13 +8,13 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from sardonyx.arena import Lifetime, place
+from sardonyx.forks import new_lock
 from sardonyx.provider import HOST, Bound, Memory, TensorSpec
 from sardonyx.runtime.failures import blame, check_bound
 from sardonyx.runtime.memory import size_bytes
@@ -74,7 +74,7 @@ class Binder(Generic[PartT]):
         self._capacity = capacity
         self._table: collections.OrderedDict[tuple[int, Shapes], Binding] = collections.OrderedDict()
         self._latest: dict[int, tuple[Shapes, Binding]] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def __len__(self) -> int:
         return len(self._table)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import threading
 from typing import Any
 
 from sardonyx.dtypes import DataType, bit_width
 from sardonyx.errors import EPFail, blamed, describe
+from sardonyx.forks import new_lock
 from sardonyx.provider import HOST, Memory, TensorSpec
 from sardonyx.runtime.plan import Plan, ProgramStep
 
@@ -35,7 +35,7 @@ class ArenaPool:
         self._memory = memory
         self._keep, self._owner = keep, owner
         self._idle: list[tuple[int, Any]] = []
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def borrow(self, size_bytes: int) -> tuple[int, Any]:
         """Take a buffer of at least `size_bytes`: the smallest idle one that fits, else a new one. Returns (size, buffer)."""

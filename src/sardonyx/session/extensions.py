@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sardonyx.errors import OptimizationError, describe
+from sardonyx.forks import without_fork
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -58,8 +59,9 @@ def _is_usable(item: Any, kind: str, problem_of: Callable[[Any], str | None], on
 
 
 def _problem_of_rule(rule: Any) -> str | None:
-    from sardonyx.optimize.contract import Level
-    from sardonyx.optimize.pattern import compile_pattern
+    with without_fork():
+        from sardonyx.optimize.contract import Level
+        from sardonyx.optimize.pattern import compile_pattern
 
     problem = _problem_of_pass(rule, ("pattern", "replace", "check"))
     if problem is None and not isinstance(rule.level, Level):
@@ -70,7 +72,8 @@ def _problem_of_rule(rule: Any) -> str | None:
 
 
 def _problem_of_pass(item: Any, functions: Sequence[str] = ("run",)) -> str | None:
-    from sardonyx.optimize.pipeline import known_names
+    with without_fork():
+        from sardonyx.optimize.pipeline import known_names
 
     if not isinstance(item.name, str) or not item.name:
         return "has no name; reports list it by that, and users switch it off"
@@ -93,11 +96,13 @@ def _installed(group: str, on_error: OnError) -> tuple[Any, ...]:
 @functools.lru_cache(maxsize=8)
 def _loaded(group: str, path: tuple[str, ...]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """What the packages on `path`, which is sys.path, name in a group, and what is wrong; a change of the path is a new search."""
-    from importlib.metadata import entry_points
+    with without_fork():
+        from importlib.metadata import entry_points
 
+        points = sorted(entry_points(group=group), key=lambda point: point.name)
     items: list[Any] = []
     errors: list[str] = []
-    for point in sorted(entry_points(group=group), key=lambda point: point.name):
+    for point in points:
         try:
             items += _load(group, point)
         except OptimizationError as error:
@@ -109,7 +114,8 @@ def _load(group: str, point: EntryPoint) -> list[Any]:
     package = point.dist.name if point.dist is not None else "an installed package"
     named = f"{point.value}, which {package} names as {point.name!r} of {group}"
     try:
-        loaded = point.load()
+        with without_fork():
+            loaded = point.load()
     except Exception as error:
         text = f"{named}, cannot be loaded: {describe(error)}; repair or uninstall the package"
         raise OptimizationError(text) from error

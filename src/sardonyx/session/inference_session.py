@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sardonyx.errors import InvalidArgument, SardonyxError, located
+from sardonyx.forks import new_lock, without_fork
 from sardonyx.provider import reset_cancellation, set_cancellation
 from sardonyx.session.feeds import SharedSymbols, check_feeds, own_results, select_outputs
 from sardonyx.session.options import RunOptions, SessionOptions
@@ -64,11 +64,12 @@ class InferenceSession:
             EPFail: a provider failed to compile its part.
         """
         # half of the package: `import sardonyx` stays fast without it
-        from sardonyx.optimize.names import own_names
-        from sardonyx.session.build import build, goes_on_without_providers, readable_twice
-        from sardonyx.session.execution import thread_count
-        from sardonyx.session.placement.cpu_fallback import check_named, check_placed
-        from sardonyx.session.placement.options import ask_in_order, read_placement
+        with without_fork():
+            from sardonyx.optimize.names import own_names
+            from sardonyx.session.build import build, goes_on_without_providers, readable_twice
+            from sardonyx.session.execution import thread_count
+            from sardonyx.session.placement.cpu_fallback import check_named, check_placed
+            from sardonyx.session.placement.options import ask_in_order, read_placement
 
         for name in unknown:
             if name not in ("enable_fallback", "read_config_from_model"):
@@ -106,7 +107,7 @@ class InferenceSession:
         )
         self._left_out = dict(built.left_out)
         self._recorder = built.recorder
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._variants: dict[tuple[bool, tuple[int, ...] | None], Executor] = {}
         self._output_names = [argument.name for argument in built.declared]
         self._inputs = [node_arg(value) for value in built.inputs if value.name not in built.defaults]
@@ -170,7 +171,8 @@ class InferenceSession:
             user_data: handed to `callback`.
             run_options: as for `run`.
         """
-        from concurrent.futures import ThreadPoolExecutor  # which few need
+        with without_fork():
+            from concurrent.futures import ThreadPoolExecutor  # which few need
 
         pool = ThreadPoolExecutor(1)
         done = pool.submit(self.run, output_names, input_feed, run_options)
@@ -245,7 +247,8 @@ class InferenceSession:
 
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
         """The partitions with their providers and nodes; the config entry session.record_ep_graph_assignment_info must be "1"."""
-        from sardonyx.session.placement.assignment_info import assignment_info  # only who asks needs it
+        with without_fork():
+            from sardonyx.session.placement.assignment_info import assignment_info  # only who asks needs it
 
         return assignment_info(self._placements, self._options.session_config_entries)
 
@@ -265,7 +268,8 @@ class InferenceSession:
             return self._variants[symbols_hold, part]
 
     def _variant(self, symbols_hold: bool, part: tuple[int, ...] | None) -> Executor:
-        from sardonyx.session.variant import Variant  # with all that building needs
+        with without_fork():
+            from sardonyx.session.variant import Variant  # with all that building needs
 
         if self._rebuild is None:
             raise InvalidArgument(

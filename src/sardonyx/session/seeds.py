@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sardonyx.forks import without_fork
+
 __all__ = ["set_seed"]
 
 
@@ -14,6 +16,7 @@ def set_seed(seed: int) -> None:
     Raises:
         InvalidArgument: `seed` is negative.
     """
-    from sardonyx.providers.reference.kernels import random  # NumPy's kernels are not loaded before a session needs them
+    with without_fork():
+        from sardonyx.providers.reference.kernels import random  # NumPy's kernels are not loaded before a session needs them
 
     random.set_seed(seed)

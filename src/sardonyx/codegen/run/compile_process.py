@@ -12,22 +12,20 @@ from __future__ import annotations
 import atexit
 import contextlib
 import marshal
-import os
 import re
 import subprocess
 import sys
-import threading
-import warnings
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from sardonyx import config
 from sardonyx.codegen import llvm
 from sardonyx.codegen.run.processors import available_processors
 from sardonyx.codegen.target import Target
 from sardonyx.errors import Fail
+from sardonyx.forks import new_lock, renew_in_child, without_fork
 from sardonyx.trace import event
 
 __all__ = ["CompileProcess", "compile_texts"]
@@ -71,6 +69,8 @@ def _compile_here(texts: list[str], target: Target, level: int) -> list[bytes]:
         except ValueError as error:
             raise Fail(str(error)) from error
 
+    with without_fork():
+        llvm.binding()
     with ThreadPoolExecutor(available_processors()) as pool:
         return list(pool.map(compile_one, texts))
 
@@ -80,7 +80,7 @@ class CompileProcess:
 
     def __init__(self) -> None:
         """Start nothing yet."""
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._process: subprocess.Popen[bytes] | None = None
 
     def compile(self, texts: Iterable[str], target: Target, level: int) -> list[bytes]:
@@ -96,8 +96,7 @@ class CompileProcess:
                 requests, replies = self._pipes()
                 count = 0
                 for text in texts:
-                    marshal.dump((count, text, target.triple, target.features, level), requests)
-                    requests.flush()
+                    _send(requests, (count, text, target.triple, target.features, level))
                     count += 1
                 answers = dict(_answer(replies) for _ in range(count))
             except BaseException:
@@ -113,18 +112,12 @@ class CompileProcess:
         with self._lock:
             self._end()
 
-    def forget(self) -> None:
-        """After a fork, in the child: the process and the lock are the parent's."""
-        self._lock = threading.Lock()
+    def after_fork(self) -> None:
+        """Let go of the process, in the child of a fork: it is the parent's."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.returncode = 0
-        with warnings.catch_warnings(action="ignore", category=ResourceWarning):
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    os.close(pipe.fileno())  # not pipe.close(), which would write what the parent was about to
-            del pipe, process
+        if process is not None:
+            process.returncode = 0
+            _close_pipes(process)
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self._process is None or self._process.poll() is not None:
@@ -138,10 +131,7 @@ class CompileProcess:
         process, self._process = self._process, None
         if process is None:
             return
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        _close_pipes(process)
         process.terminate()
         process.wait()
 
@@ -150,25 +140,49 @@ def _start() -> subprocess.Popen[bytes]:
     program = Path(llvm.__file__)
     if not re.match(r"(python|pypy)", Path(sys.executable or "").name, re.IGNORECASE) or not program.is_file():
         raise OSError(f"{sys.executable or 'this interpreter'!r} cannot run {program.name} as a program")
-    process = subprocess.Popen(
-        [sys.executable, "-P", str(program)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    with without_fork():  # whose child would keep open what this one waits to be closed
+        process = subprocess.Popen(
+            [sys.executable, "-P", str(program)],
+            bufsize=0,  # a buffer has a lock, which the child of a fork may find taken
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     if process.stdin is not None:
-        marshal.dump((sys.path, available_processors()), process.stdin)
-        process.stdin.flush()
+        _send(process.stdin, (sys.path, available_processors()))
     return process
 
 
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def _send(requests: IO[bytes], request: tuple[Any, ...]) -> None:  # what marshal writes
+    rest = memoryview(marshal.dumps(request))
+    while rest:
+        rest = rest[requests.write(rest) :]
+
+
 def _answer(replies: IO[bytes]) -> tuple[int, tuple[bytes, str]]:
-    number, machine_code, problem = marshal.load(replies)
+    length = int.from_bytes(_received(replies, llvm.LENGTH_BYTES), "little")
+    number, machine_code, problem = marshal.loads(_received(replies, length))
     return number, (machine_code, problem)
+
+
+def _received(replies: IO[bytes], size_bytes: int) -> bytes:
+    content = b""
+    while len(content) < size_bytes:
+        piece = replies.read(size_bytes - len(content))
+        if not piece:
+            raise EOFError("the compiler process ended")
+        content += piece
+    return content
 
 
 _PROCESS = CompileProcess()
 atexit.register(_PROCESS.close)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_PROCESS.forget)
+renew_in_child(_PROCESS)

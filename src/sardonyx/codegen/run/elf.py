@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.errors import Fail
+from sardonyx.forks import without_fork
 
 __all__ = ["Image", "is_supported"]
 
@@ -209,7 +210,8 @@ def _address_outside(name: str) -> int:
 
 
 def _reason() -> str:
-    import os
+    with without_fork():
+        import os
 
     return os.strerror(ctypes.get_errno())
 

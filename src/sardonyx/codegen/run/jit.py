@@ -9,7 +9,6 @@ A process whose kernels are all in the cache never loads LLVM: `elf` links what 
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from sardonyx.codegen.run.compile_process import compile_texts
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
 from sardonyx.errors import Fail
+from sardonyx.forks import new_lock, without_fork
 from sardonyx.trace import span
 
 __all__ = ["Engine", "object_key"]
@@ -45,7 +45,7 @@ class Engine:
         self.target = target
         self._cache = cache
         self._level = level
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._addresses: dict[str, int] = {}
         self._libraries: list[Any] = []  # images, or llvmlite's resource trackers: while they live, so does the code
 
@@ -120,6 +120,8 @@ class Engine:
         if elf.is_supported():
             return elf.Image(machine_code)
         try:
+            with without_fork():
+                llvm.binding()
             return llvm.link(machine_code, symbols, self.target.triple, self.target.features)
         except ValueError as error:
             raise Fail(str(error)) from error
@@ -127,5 +129,7 @@ class Engine:
 
 def object_key(text: str, target: Target, level: int) -> str:
     """The name under which the object of a module is kept: a digest of all that it depends on."""
-    parts = (llvm.version(), target.key, str(level), text)
+    with without_fork():  # the version is read with imports of its own
+        version = llvm.version()
+    parts = (version, target.key, str(level), text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -19,7 +19,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import functools
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -33,6 +32,7 @@ from sardonyx.codegen.emit.types import BOOL, I32, I64, PTR, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Value
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
+from sardonyx.forks import new_lock, renew_in_child
 
 __all__ = ["PoolCode", "ThreadPool", "shared_pool", "write_pool"]
 
@@ -230,10 +230,10 @@ class ThreadPool:
     def __init__(self) -> None:
         raw = np.zeros(_POOL_WORDS + 16, np.int64)
         self._words = raw[-(raw.ctypes.data // 8) % 16 :][:_POOL_WORDS]
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._threads: list[threading.Thread] = []
         self._engine: Engine | None = None
-        os.register_at_fork(after_in_child=self._start_over)
+        renew_in_child(self)
         atexit.register(self.stop)
 
     @property
@@ -276,10 +276,9 @@ class ThreadPool:
             self._threads = []
             self._words[:] = 0
 
-    def _start_over(self) -> None:
+    def after_fork(self) -> None:
         """Begin without threads in the child of a fork: it has none of its parent's."""
         self._words[:] = 0
-        self._lock = threading.Lock()
         self._threads = []
 
 

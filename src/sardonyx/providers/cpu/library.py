@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import threading
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache, shared_cache
+from sardonyx.forks import new_lock
 from sardonyx.providers.cpu.lowering import Write
 
 __all__ = ["Library", "driver_for", "edition", "library_for"]
@@ -29,7 +29,7 @@ class Library:
     def __init__(self, target: Target) -> None:
         """Make a library without kernels."""
         self._target = target
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._engines: weakref.WeakValueDictionary[str, Engine] = weakref.WeakValueDictionary()
 
     def compile(self, writers: Mapping[str, Write], cache: Cache | None = None) -> tuple[dict[str, int], list[Engine]]:

@@ -6,10 +6,10 @@ A question costs OpenVINO milliseconds however small it is, so all new ones of a
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from sardonyx.forks import new_lock, without_fork
 from sardonyx.ir import Node
 from sardonyx.partition.as_model import has_same_meaning, write_nodes
 from sardonyx.providers.openvino.operators import reason_against
@@ -34,7 +34,7 @@ class Oracle:
 
     def __init__(self, device: str) -> None:
         """Make an oracle that has been asked nothing."""
-        self._device, self._lock = device, threading.Lock()
+        self._device, self._lock = device, new_lock()
         self._answers: dict[_Question, str | None] = {}
 
     def reasons(self, nodes: Sequence[Node], versions: Mapping[str, int]) -> dict[Node, str | None]:
@@ -75,7 +75,8 @@ oracle_for = functools.cache(Oracle)
 @functools.cache
 def core() -> Any:
     """The process's openvino.Core; Any, so that naming the type does not import openvino."""
-    import openvino
+    with without_fork():
+        import openvino
 
     return openvino.Core()
 
@@ -104,7 +105,8 @@ def _question(node: Node, versions: Mapping[str, int]) -> _Question:
 
 def _mismatch(model: Any, question: _Question) -> str | None:
     """In which way OpenVINO read a node as something else than it is; `model` is an openvino.Model."""
-    import openvino
+    with without_fork():
+        import openvino
 
     if len(model.inputs) != question.inputs:
         return f"it would read {len(model.inputs)} of its {question.inputs} inputs"
@@ -118,7 +120,8 @@ def _mismatch(model: Any, question: _Question) -> str | None:
 
 
 def _query(models: Sequence[Any], device: str) -> list[str | None]:
-    import openvino
+    with without_fork():
+        import openvino
 
     for index, model in enumerate(models):
         for operation in model.get_ops():

@@ -10,6 +10,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import EPFail
+from sardonyx.forks import without_fork
 from sardonyx.ir import Expr
 from sardonyx.ir.shape import evaluate, symbols_in
 from sardonyx.provider import Bound, TensorSpec, check_cancelled
@@ -66,7 +67,8 @@ class OpenVinoProgram:
 
     def _empty(self, index: int) -> Any:
         """A tensor that OpenVINO gives the sizes that it does not know yet."""
-        import openvino
+        with without_fork():
+            import openvino
 
         port = self.compiled.output(index)
         return openvino.Tensor(port.element_type, port.partial_shape.get_min_shape())

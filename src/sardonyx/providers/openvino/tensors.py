@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType
+from sardonyx.forks import without_fork
 from sardonyx.ir import Shape, Value
 
 __all__ = ["Signature", "as_tensor", "element_type", "is_large", "share_constants", "signature_of"]
@@ -27,7 +28,8 @@ def is_large(value: Value) -> bool:
 
 def share_constants(model: Any, weights: Sequence[Array]) -> list[Array]:
     """Put constants in the place of the last inputs of `model`, an openvino.Model; returns their memory, to be kept with it."""
-    from openvino import op
+    with without_fork():
+        from openvino import op
 
     kept = [_writeable(array) for array in weights]
     parameters = model.get_parameters()
@@ -40,7 +42,8 @@ def share_constants(model: Any, weights: Sequence[Array]) -> list[Array]:
 
 def as_tensor(array: Array) -> Any:
     """An openvino.Tensor over the memory of a dense `array`, which must outlive it."""
-    import openvino
+    with without_fork():
+        import openvino
 
     if array.dtype == DataType.BFLOAT16.numpy:
         return openvino.Tensor(_writeable(array.view(np.uint16)), openvino.Shape(array.shape), openvino.Type.bf16)

@@ -7,10 +7,10 @@ steps; where the threads are busy with other runs, the calling thread does it al
 from __future__ import annotations
 
 import contextvars
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from sardonyx.forks import new_lock, renew_in_child
 from sardonyx.runtime.executors.dataflow import DataflowExecutor, DataflowRun
 from sardonyx.runtime.plan import Plan
 
@@ -24,8 +24,13 @@ class ParallelExecutor(DataflowExecutor):
         """Make an executor that uses up to `threads` threads besides those that call it, less one."""
         DataflowExecutor.__init__(self, plan)
         self._helpers = max(0, min(threads, self.order.width) - 1)
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._pool: ThreadPoolExecutor | None = None
+        renew_in_child(self)
+
+    def after_fork(self) -> None:
+        """Begin without threads in the child of a fork: it has none of its parent's."""
+        self._pool = None
 
     def _work(self, run: DataflowRun) -> list[Any]:
         for _ in range(self._helpers):

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sardonyx.errors import Fail, InvalidArgument
+from sardonyx.forks import without_fork
 from sardonyx.ir import Model
 from sardonyx.ir.walk import all_nodes
 from sardonyx.partition.contexts import is_context
@@ -97,7 +98,8 @@ def _check(provider: Provider, info: str, *, is_strict: bool) -> None:
 
 def _load(source: Any) -> Model:
     """A model; what reads it is imported here, since sardonyx's own import has no need of it."""
-    from sardonyx.formats import onnx as onnx_format
+    with without_fork():
+        from sardonyx.formats import onnx as onnx_format
 
     return onnx_format.load(source)
 

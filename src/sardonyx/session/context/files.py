@@ -13,12 +13,12 @@ import functools
 import io
 import os
 import secrets
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from sardonyx.errors import Fail
+from sardonyx.forks import new_lock
 from sardonyx.formats.program_archive import Added, ProgramArchive
 from sardonyx.formats.program_file import digest_of, is_program
 from sardonyx.session.context.data import WriteData, write_by
@@ -125,7 +125,7 @@ class Sharing:
 
     def __init__(self) -> None:
         """Begin without one."""
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._files: dict[Path, ProgramsFile] = {}
 
     @contextlib.contextmanager

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sardonyx.errors import Fail, InvalidArgument, SardonyxError
+from sardonyx.forks import without_fork
 from sardonyx.session.context.data import ContextOutput, InitializerValue, OrtExternalInitializerInfo, WriteData
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
@@ -105,7 +106,8 @@ class ModelCompiler:
 
         The model holds its programs, unless a callback stores them and they were not to be embedded.
         """
-        import tempfile
+        with without_fork():
+            import tempfile
 
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / self._name()
@@ -164,8 +166,9 @@ def _wrapped(locate: GetInitializerLocation | None) -> GetInitializerLocation | 
 
 def _has_contexts(path: Path) -> bool:
     """Whether a model has compiled partitions; what reads it is imported here, since sardonyx's own import has no need of it."""
-    from sardonyx.formats import onnx as onnx_format
-    from sardonyx.ir.walk import all_nodes
-    from sardonyx.partition.contexts import is_context
+    with without_fork():
+        from sardonyx.formats import onnx as onnx_format
+        from sardonyx.ir.walk import all_nodes
+        from sardonyx.partition.contexts import is_context
 
     return any(map(is_context, all_nodes(onnx_format.load(path))))

@@ -6,11 +6,11 @@ Sizes follow from the shapes that are fed; one that only the run itself shows co
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sardonyx.forks import new_lock
 from sardonyx.ir import Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.partition.node_memory import NodeMemory, name_of, save_node_memory, weights_of
@@ -53,7 +53,7 @@ class MemoryRecorder:
         self._inputs = tuple(model.graph.inputs)
         self._rows = [_Row.of(node) for graph in nested_graphs(model.graph) for node in graph]
         self._table: dict[str, NodeMemory] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def record(self, given: Sequence[Any]) -> None:
         """Note a run on `given`, the values of the inputs in order; raises Fail where the file cannot be written."""

@@ -7,7 +7,6 @@ On axis i, tap k of place p reads element p * strides[i] + k * dilations[i] - be
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 
 from sardonyx.codegen.emit.window import WindowAxis
@@ -80,7 +79,7 @@ class Window:
             return any(extent > 1 for extent in self.extents)
         return any(self.pads) or self.ceil_mode
 
-    @functools.cached_property
+    @property
     def extents(self) -> tuple[int, ...]:
         """From the first tap to behind the last one on each axis."""
         return tuple((taps - 1) * dilation + 1 for taps, dilation in zip(self.kernel, self.dilations, strict=True))

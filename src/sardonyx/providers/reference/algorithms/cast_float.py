@@ -8,6 +8,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.forks import without_fork
 
 __all__ = ["NARROW_FLOATS", "convert_narrow"]
 
@@ -41,7 +42,8 @@ def convert_narrow(x: Array, wanted: DataType, *, saturate: bool, round_mode: st
 
 @functools.cache
 def _largest(wanted: DataType) -> float:
-    from ml_dtypes import finfo
+    with without_fork():
+        from ml_dtypes import finfo
 
     return float(finfo(wanted.numpy).max)
 

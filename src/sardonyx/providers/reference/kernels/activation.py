@@ -15,6 +15,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
+from sardonyx.forks import without_fork
 from sardonyx.providers.reference.algorithms.blocks import map_blocks
 from sardonyx.providers.reference.algorithms.erf import erf_into
 from sardonyx.providers.reference.algorithms.precision import compute_type, quiet, require_same_type, widen
@@ -147,7 +148,8 @@ def _limit(x: Array, limit: Array | None, default: Array, name: str) -> Array:
 @functools.cache
 def _range_of(dtype: np.dtype[Any]) -> tuple[Array, Array]:
     """The least and the greatest finite value of `dtype`, as 0-d arrays."""
-    from ml_dtypes import finfo
+    with without_fork():
+        from ml_dtypes import finfo
 
     data_type = DataType.from_numpy(dtype)
     limits = finfo(dtype) if is_float(data_type) else np.iinfo(dtype)

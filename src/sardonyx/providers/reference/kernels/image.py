@@ -9,6 +9,7 @@ import numpy as np
 
 from sardonyx import errors
 from sardonyx.dtypes import Array
+from sardonyx.forks import without_fork
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []
@@ -19,7 +20,8 @@ _MODES = {"RGB": "RGB", "BGR": "RGB", "Grayscale": "L"}
 
 def _pillow() -> Any:
     try:
-        from PIL import Image
+        with without_fork():
+            from PIL import Image
     except ImportError as error:
         raise errors.NotImplemented(
             "ImageDecoder needs Pillow, which is not installed; install it with: pip install 'sardonyx[image]'"

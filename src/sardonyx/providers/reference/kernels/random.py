@@ -7,7 +7,6 @@ numbers at every call, the same ones again after `set_seed`, provided that the c
 from __future__ import annotations
 
 import struct
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
+from sardonyx.forks import new_lock
 from sardonyx.providers.reference.algorithms.dimensions import as_float, check_output_size
 from sardonyx.providers.reference.algorithms.element_types import element_type
 from sardonyx.providers.reference.algorithms.precision import compute_type, quiet
@@ -40,7 +40,7 @@ class _Source:
     """Hands out generators that are independent of each other; any thread may ask. `numpy.random` is loaded when one does."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._sequence: np.random.SeedSequence | None = None
 
     def restart(self, seed: int) -> None:
