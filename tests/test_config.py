@@ -79,3 +79,13 @@ def test_memory_is_guarded_where_asked_for(monkeypatch: pytest.MonkeyPatch, text
     assert config.guards_memory() is expected
     monkeypatch.delenv("SARDONYX_GUARD")
     assert not config.guards_memory()
+
+
+def test_mapping_is_off_unless_it_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights are read into memory; only "1" maps them."""
+    monkeypatch.delenv("SARDONYX_MAP_WEIGHTS", raising=False)
+    assert not config.maps_weights()
+    monkeypatch.setenv("SARDONYX_MAP_WEIGHTS", "0")
+    assert not config.maps_weights()
+    monkeypatch.setenv("SARDONYX_MAP_WEIGHTS", "1")
+    assert config.maps_weights()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sardonyx.errors import Fail, InvalidArgument, NoSuchFile
-from sardonyx.formats.files import map_file
+from sardonyx.formats.files import FileContent, MemoryContent, map_file, open_content, stamp_of
 
 BIG = 5 << 20
 
@@ -111,3 +111,83 @@ def test_descriptors_are_closed(tmp_path: Path) -> None:
         with pytest.raises(InvalidArgument):
             map_file(tmp_path, "file")
     assert len(list(folder.iterdir())) == before
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, BIG])
+def test_content_is_had_by_pieces(tmp_path: Path, size_bytes: int) -> None:
+    """An empty, a small and a large file give any of their bytes, read-only."""
+    path = tmp_path / "file"
+    whole = os.urandom(size_bytes)
+    path.write_bytes(whole)
+    content, stamp = open_content(path, "file")
+    assert len(content) == size_bytes
+    assert stamp == stamp_of(path.stat())
+    for offset, count in ((0, size_bytes), (size_bytes // 3, size_bytes // 2), (size_bytes, 0)):
+        piece = content.read(offset, count)
+        assert piece == whole[offset : offset + count]
+        assert piece.readonly
+
+
+def test_small_files_are_read_at_once(tmp_path: Path) -> None:
+    """What happens to a small file afterwards changes nothing."""
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    content, _ = open_content(path, "file")
+    path.write_bytes(b"")
+    assert isinstance(content, MemoryContent)
+    assert content.read(1, 2) == b"bc"
+
+
+@pytest.mark.parametrize("size_bytes", [BIG - 1, BIG, BIG + 1, 0])
+def test_a_file_that_is_written_to_is_an_error(tmp_path: Path, size_bytes: int) -> None:
+    """Whether it is shorter, as long as before or longer: no piece of it is read any more."""
+    path = tmp_path / "file"
+    path.write_bytes(b"a" * BIG)
+    content, _ = open_content(path, "data file")
+    assert content.read(0, 10) == b"a" * 10
+    os.utime(path, ns=(0, 0))
+    path.write_bytes(b"b" * size_bytes)
+    with pytest.raises(Fail, match=rf"data file '.*file' was written to .* had {BIG} bytes .* has {size_bytes} now; .*os\.replace"):
+        content.read(0, 10)
+
+
+def test_a_file_that_is_replaced_is_read_on(tmp_path: Path) -> None:
+    """Another file under its name, or none, is not the file that is open."""
+    path = tmp_path / "file"
+    path.write_bytes(b"a" * BIG)
+    content, stamp = open_content(path, "file")
+    (tmp_path / "other").write_bytes(b"b" * BIG)
+    (tmp_path / "other").replace(path)
+    assert content.read(BIG - 2, 2) == b"aa"
+    assert stamp_of(path.stat()) != stamp
+    path.unlink()
+    assert content.read(0, 2) == b"aa"
+
+
+def test_what_was_read_outlives_file_and_content(tmp_path: Path) -> None:
+    """A piece is memory of the process's own."""
+    path = tmp_path / "file"
+    path.write_bytes(b"a" * BIG)
+    piece = open_content(path, "file")[0].read(0, BIG)
+    path.write_bytes(b"")
+    assert piece == b"a" * BIG
+
+
+def test_a_system_that_reads_at_no_place_reads_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `os.preadv` the file is sought and read."""
+    path = tmp_path / "file"
+    whole = os.urandom(BIG)
+    path.write_bytes(whole)
+    monkeypatch.delattr(os, "preadv", raising=False)
+    assert open_content(path, "file")[0].read(3, BIG - 5) == whole[3:-2]
+
+
+def test_large_files_are_mapped_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SARDONYX_MAP_WEIGHTS=1 has the pages of the file shared."""
+    path = tmp_path / "file"
+    path.write_bytes(b"a" * BIG)
+    assert isinstance(open_content(path, "file")[0], FileContent)
+    monkeypatch.setenv("SARDONYX_MAP_WEIGHTS", "1")
+    content, _ = open_content(path, "file")
+    assert isinstance(content, MemoryContent)
+    assert content.read(BIG - 1, 1) == b"a"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from support.protos import info, model, node, tensor
 
-from sardonyx.formats.files import MemoryContent
+from sardonyx.formats.files import MemoryContent, open_content
 from sardonyx.formats.wire import DOUBLE_DATA, FLOAT_DATA, RAW_DATA, Stripped, strip
 
 LARGE = np.arange(600, dtype=np.float32)
@@ -146,3 +148,24 @@ def test_the_scanner_never_accepts_what_protobuf_refuses(edits: list[tuple[int, 
             onnx.ModelProto.FromString(bytes(data))
     else:
         onnx.ModelProto.FromString(bytes(data))
+
+
+@pytest.mark.parametrize("shift", [0, 1, 7, 19, 20, 21])
+def test_a_file_is_seen_through_a_window(tmp_path: Path, shift: int) -> None:
+    """A model that is read from a file by pieces is stripped as one in memory, wherever fields lie in the pieces."""
+    initializers = [tensor(f"w{number}", np.full(number * 37 % 900, number, np.float32)) for number in range(200)]
+    nodes = [node("Add", ["x", f"w{number}"], [f"y{number}"], doc_string="d" * (number * 13 % 400)) for number in range(200)]
+    proto = model(nodes, outputs=["y0"], initializers=[*initializers, tensor("big", np.zeros(2 << 20, np.float32))])
+    proto.doc_string, proto.producer_name = "d" * shift, "p" * 20_000
+    data = proto.SerializeToString()
+    path = tmp_path / "m.onnx"
+    path.write_bytes(data)
+    content, _ = open_content(path, "model file")
+    assert not isinstance(content, MemoryContent)
+    seen, expected = strip(content), strip(_content(data))
+    assert seen is not None
+    assert expected is not None
+    assert list(seen.blobs.values()) == list(expected.blobs.values())
+    assert len(seen.data) == len(expected.data)
+    for key, other in zip(seen.blobs, expected.blobs, strict=True):
+        assert seen.data.find(key) == expected.data.find(other) > 0
