@@ -14,7 +14,7 @@ from sardonyx import errors
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph, SardonyxError
 from sardonyx.formats.external_data import ExternalData
-from sardonyx.formats.files import MemoryContent
+from sardonyx.formats.files import MemoryContent, open_content
 from sardonyx.formats.onnx_tensor import TensorReader, densified, write_tensor
 from sardonyx.formats.wire import FLOAT_DATA, RAW_DATA, Blob
 from sardonyx.ir import Tensor
@@ -194,3 +194,35 @@ def test_a_sparse_tensor_that_would_be_huge_is_refused() -> None:
     proto = sparse(np.zeros(1), np.array([1]), [1 << 20, 1 << 10])
     with pytest.raises(InvalidGraph, match="takes 8589934592 bytes when made dense"):
         densified(READER.read_sparse(proto))
+
+
+def _stored(tmp_path: Path, data: bytes, data_type: int, dims: tuple[int, ...]) -> Tensor:
+    """A tensor whose data begins at byte 8 of a large file."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(bytes(8) + data + bytes(5 << 20))
+    content, _ = open_content(path, "model file")
+    reader = TensorReader(content, {b"key": Blob(8, len(data), RAW_DATA)}, ExternalData(None))
+    return reader.read(onnx.TensorProto(data_type=data_type, dims=dims, raw_data=b"key", name="w"))
+
+
+def test_elements_in_a_file_are_read_when_asked_for(tmp_path: Path) -> None:
+    """All of them, or some rows; what was read stays as it is while somebody holds it, also after a release."""
+    numbers = np.arange(600, dtype=np.float32).reshape(20, 30)
+    held = _stored(tmp_path, numbers.tobytes(), onnx.TensorProto.FLOAT, (20, 30))
+    np.testing.assert_array_equal(held.rows(3, 7), numbers[3:7])
+    first = held.numpy()
+    np.testing.assert_array_equal(first, numbers)
+    held.release()
+    again = held.numpy()
+    assert np.shares_memory(first, again)
+    np.testing.assert_array_equal(held.rows(19, 20), numbers[19:])
+    held.release()
+    del first, again
+    np.testing.assert_array_equal(held.numpy(), numbers)
+
+
+def test_rows_of_small_elements_are_read_whole(tmp_path: Path) -> None:
+    """Rows of 4-bit elements may begin within a byte."""
+    held = _stored(tmp_path, bytes(range(15)), onnx.TensorProto.UINT4, (10, 3))
+    np.testing.assert_array_equal(held.rows(1, 4), held.numpy()[1:4])
+    assert held.numpy().astype(int).ravel()[:4].tolist() == [0, 0, 1, 0]

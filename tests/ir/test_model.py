@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sardonyx.ir import Function, Graph, Model
+from sardonyx.ir import Function, Graph, Model, Node, Value
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,14 @@ def test_a_function_is_known_by_domain_name_and_overload() -> None:
     """`id` is what a calling node must match."""
     assert Function("d", "F", Graph(), {"": 21}, overload="o").id == ("d", "F", "o")
     assert Function("d", "F", Graph(), {"": 21}).attributes == {}
+
+
+def test_a_dismantled_model_has_no_nodes() -> None:
+    """Those of its functions go too; what messages call it stays."""
+    graph, body = Graph("main"), Graph("body")
+    for held in (graph, body):
+        held.append(Node("Relu", [Value("x")], 1, version=14))
+    model = Model(graph, {"": 21})
+    model.functions["d", "f", ""] = Function("d", "f", body, {"": 21})
+    model.dismantle()
+    assert (len(graph), len(body), model.label) == (0, 0, "main")

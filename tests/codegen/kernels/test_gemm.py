@@ -8,7 +8,7 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Span, Value
-from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, GemmParams, gemm_symbol, pack_columns, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, GemmParams, gemm_symbol, pack_columns, pack_rows, tiling, write_gemm
 from sardonyx.codegen.run.driver import Buffer, Driver, Step, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
@@ -178,3 +178,20 @@ def test_the_pool_gives_the_bits_of_one_thread(engine: Engine) -> None:
         c[:] = 0
         assert run() == -1
         assert c.tobytes() == alone.tobytes()
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize(("K", "N"), [(1, 1), (5, 17), (64, 33), (1500, 2000), (2000, 1500), (3, 0), (0, 3)])
+def test_packing_by_rows_is_packing_at_once(K: int, N: int, is_turned: bool) -> None:
+    """A matrix that is had by its rows, in order, gives the panels of the whole, also where it takes several blocks."""
+    matrix = np.random.default_rng(K + N).standard_normal((K, N)).astype(np.float32)
+    held = np.ascontiguousarray(matrix.T) if is_turned else matrix
+    asked: list[tuple[int, int]] = []
+
+    def rows(start: int, stop: int) -> Array:
+        asked.append((start, stop))
+        return held[start:stop]
+
+    packed = pack_rows(rows, (len(held), held.shape[1]), 16, is_turned=is_turned)
+    np.testing.assert_array_equal(packed, pack_columns(matrix, 16))
+    assert [start for start, _ in asked[1:]] == [stop for _, stop in asked[:-1]]
