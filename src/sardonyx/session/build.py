@@ -116,9 +116,10 @@ def build(
     given = readable_twice(source) if skips else source
     while True:
         try:
-            if stamps is not None:
-                check_unchanged(stamps)
-            return _build_once(given, options, providers, disabled, variant, failed)
+            check_unchanged(stamps or {})
+            built = _build_once(given, options, providers, disabled, variant, failed)
+            check_unchanged(stamps or {})
+            return built
         except SardonyxError as error:
             if not skips or not error.provider or error.provider == providers[-1].name:
                 raise
