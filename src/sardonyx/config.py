@@ -99,12 +99,20 @@ def num_threads() -> int | None:
 
 
 def cache_dir() -> Path | None:
-    """The folder of the object cache, or None where `SARDONYX_CACHE_DIR` is set and empty."""
+    """Return the folder of the object cache, or None where `SARDONYX_CACHE_DIR` is set and empty, or the user has no home.
+
+    A relative XDG_CACHE_HOME is left out, as its specification wants.
+    """
     text = os.environ.get("SARDONYX_CACHE_DIR")
     if text is not None:
         return Path(text) if text else None
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "sardonyx"
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(base):
+        return Path(base) / "sardonyx"
+    try:
+        return Path.home() / ".cache" / "sardonyx"
+    except RuntimeError:
+        return None
 
 
 def cache_limit_bytes() -> int:

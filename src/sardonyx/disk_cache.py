@@ -1,6 +1,6 @@
 """What takes long to make, on disk: compiled kernels, so that a session that was compiled once runs no LLVM again.
 
-One file per object, `<key>.sxo`, in a folder that only its owner may enter:
+One file per object, `<key>.sxo`, in a folder that only its owner may change (`private_files`):
 
     "SARDONYX" | sha256 of the rest (32 bytes) | key (64 bytes) | object
 
@@ -16,12 +16,12 @@ import functools
 import hashlib
 import os
 import secrets
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from sardonyx import config
+from sardonyx.private_files import folder_problem, make_private, read_private
 from sardonyx.trace import event
 
 __all__ = ["Cache", "DiskCache", "Report", "shared_cache"]
@@ -55,7 +55,7 @@ class DiskCache:
         """Use `folder`, which is made on the first write.
 
         Args:
-            folder: where the files are; must belong to this user alone, or it is not used.
+            folder: where the files are; it is not used unless it is private, as `private_files` has it.
             limit_bytes: the size of all files together that a write keeps to.
             report: is told of hits, misses and of everything that went wrong.
         """
@@ -68,14 +68,17 @@ class DiskCache:
         """The object kept under `key`, or None if there is none that can be trusted."""
         path = self._path(key)
         try:
-            if not self._is_private():
+            if not self._is_private(folder_problem(self.folder)):
                 return None
-            content = path.read_bytes()
+            content = read_private(path)
         except FileNotFoundError:
             self._report("disk_cache.miss", key)
             return None
         except OSError as error:
             self._report("disk_cache.unreadable", str(error))
+            return None
+        if isinstance(content, str):
+            self._report("disk_cache.not_private", content)
             return None
         found = _unpack(key, content)
         if found is None:
@@ -94,8 +97,7 @@ class DiskCache:
             self._report("disk_cache.too_large", f"{len(packed)} of {self._limit_bytes} bytes")
             return
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self._is_private():
+            if not self._is_private(make_private(self.folder)):
                 return
             self._write(self._path(key), packed)
             self._account(len(packed))
@@ -105,15 +107,10 @@ class DiskCache:
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
 
-    def _is_private(self) -> bool:
-        """Whether nobody else can put code into the folder."""
-        if not hasattr(os, "getuid"):
-            return True
-        status = self.folder.stat()
-        if status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return True
-        self._report("disk_cache.not_private", f"{self.folder} can be written by others: it is not used")
-        return False
+    def _is_private(self, problem: str) -> bool:
+        if problem:
+            self._report("disk_cache.not_private", problem)
+        return not problem
 
     def _write(self, path: Path, content: bytes) -> None:
         draft = self.folder / f".{secrets.token_hex(8)}{_DRAFT_SUFFIX}"

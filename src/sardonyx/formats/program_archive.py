@@ -48,7 +48,7 @@ class ProgramArchive:
             EPFail: the program is damaged.
             OSError: the file cannot be written; neither it nor the archive are good any more.
         """
-        head = placed_anew(content, lambda block, is_array: self._place(stream, block, weights if is_array else {}))
+        head = placed_anew(content, lambda block, digest: self._place(stream, block, digest, weights))
         if head is None:
             return None
         self._write(stream, head)
@@ -56,9 +56,9 @@ class ProgramArchive:
         self._write(stream, bytes(-end % ALIGNMENT))
         return Added(end, digest_of(memoryview(head)))
 
-    def _place(self, stream: IO[bytes], block: memoryview, weights: Mapping[bytes, str]) -> list[Any]:
-        key = block_key(block)
-        name = weights.get(key)
+    def _place(self, stream: IO[bytes], block: memoryview, digest: str, weights: Mapping[bytes, str]) -> list[Any]:
+        key = bytes.fromhex(digest) or block_key(block)
+        name = weights.get(key) if digest else None
         if name is not None:
             return [name, zlib.crc32(block)]
         found = self._known.get(key)

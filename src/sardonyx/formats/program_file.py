@@ -1,15 +1,21 @@
 """A compiled partition in bytes: what it is for, a graph in text form, arrays and objects.
 
-    objects | arrays | header (JSON) | digest (32 bytes) | length of the header (8) | "SXPROGRAM 2"
+    objects | arrays | header (JSON) | digest (32 bytes) | length of the header (8) | "SXPROGRAM 3"
 
 The header says where everything lies, counted from the first byte, so that programs that follow one another in a file may have
 parts in common (`program_archive`). Each object and array begins at a multiple of 64 bytes, so that those of a mapped file need not
-be copied. The digest is the SHA-256 of header and objects: all that may be run, and all that says where arrays lie and how large
-they are. The elements of arrays are not in it, as those of a model's weights are in no digest: the time to load does not depend on
-them.
+be copied.
 
-An array may lie elsewhere, in the model that was compiled: the header then has its name there, and the CRC-32 of its elements. In
-that model it may have another shape, or a narrower type, from which it is converted.
+The digest is the SHA-256 of header, objects and all arrays but weights: of all that may be run, and all that may decide an
+address, such as indices, axes, pads and sizes. Weights, which are arrays of floats or narrow integers of at least 1 KiB, decide
+numbers only. They have a SHA-256 of their own in the header, and one of samples of their elements, since the time to load is not
+to depend on the size of weights; who checks which is `program_copy`'s matter.
+
+A weight may lie elsewhere, in the model that was compiled: the header then has its name there, and the CRC-32 of its elements, or
+null where they are known to be right. In that model it may have another shape, or a narrower type, from which it is converted.
+
+    [kind, shape]                           absent            [kind, shape, begin, size]                   under the digest
+    [kind, shape, name, CRC-32 or null]     elsewhere         [kind, shape, begin, size, SHA-256, sample]  a weight
 """
 
 from __future__ import annotations
@@ -20,24 +26,33 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import EPFail, SardonyxError
 from sardonyx.ir import Graph, Value
 from sardonyx.ir.text import parse_graph, print_graph
 
 __all__ = [
     "ALIGNMENT",
+    "Blocks",
+    "Opened",
     "Place",
     "ProgramFile",
+    "aligned",
+    "array_at",
+    "block_at",
     "bytes_of",
+    "damaged",
     "digest_of",
+    "head_of",
     "is_program",
+    "open_program",
     "placed_anew",
     "read_program",
+    "sample_of",
     "weight_names",
     "write_program",
 ]
@@ -45,11 +60,15 @@ __all__ = [
 ALIGNMENT = 64
 """What each block begins at a multiple of."""
 
-_MAGIC = b"SXPROGRAM 2"
+_MAGIC = b"SXPROGRAM 3"
 _TAIL_BYTES = 32 + 8 + len(_MAGIC)
+_WEIGHT_BYTES = 1024
+_NARROW = (DataType.INT8, DataType.UINT8, DataType.INT4, DataType.UINT4, DataType.INT2, DataType.UINT2)
+_SAMPLES, _SAMPLE_BYTES = 4, 4096
 
-Place = Callable[[memoryview, bool], list[Any]]
-"""Where a block goes, which is an array or not: [where it begins, its length], or [its name in the model, its CRC-32]."""
+Place = Callable[[memoryview, str], list[Any]]
+"""Where a block goes, given with the SHA-256 in hexadecimal of a weight, "" for other blocks: [where it begins, its length], or,
+for a weight, [its name in the model, its CRC-32 or None]."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,18 +95,13 @@ def write_program(
     objects: Mapping[str, bytes] | None = None,
 ) -> bytes:
     """The bytes that `read_program` reads; of arrays that are `absent` only types and shapes are kept."""
-    blocks = _Blocks()
+    blocks = Blocks()
     held = objects or {}
     placed = {name: blocks.add(content) for name, content in held.items()}
-    places = [[] if index in absent else blocks.add(bytes_of(array)) for index, array in enumerate(arrays)]
-    kinds = [[str(DataType.from_numpy(array.dtype)), list(array.shape)] for array in arrays]
-    header = {
-        "about": dict(about),
-        "graph": print_graph(graph, max_elements=None),
-        "objects": placed,
-        "arrays": [[*kind, *place] for kind, place in zip(kinds, places, strict=True)],
-    }
-    return b"".join((*blocks.contents, _head(header, held.values())))
+    entries = [_entry(array, None if index in absent else blocks) for index, array in enumerate(arrays)]
+    header = {"about": dict(about), "graph": print_graph(graph, max_elements=None), "objects": placed, "arrays": entries}
+    sealed = (bytes_of(array) for array, entry in zip(arrays, entries, strict=True) if len(entry) == 4)
+    return b"".join((*blocks.contents, head_of(header, (*held.values(), *sealed))))
 
 
 def is_program(content: memoryview) -> bool:
@@ -96,32 +110,32 @@ def is_program(content: memoryview) -> bool:
 
 
 def placed_anew(content: memoryview, place: Place) -> bytes | None:
-    """All of a program but its blocks, which lie where `place` puts them; None where `content` is no program.
+    """Return all of a program but its blocks, which lie where `place` puts them; None where `content` is no program.
 
     Raises:
         EPFail: the program is damaged.
     """
     if not is_program(content):
         return None
-    header = _header(content)
-    objects = {name: _block(content, *entry) for name, entry in header["objects"].items()}
-    header["objects"] = {name: place(block, False) for name, block in objects.items()}
+    header, sealed, _ = open_program(content)
+    header["objects"] = {name: place(block_at(content, *entry), "") for name, entry in header["objects"].items()}
     header["arrays"] = [_array_anew(content, entry, place) for entry in header["arrays"]]
-    return _head(header, objects.values())
+    return head_of(header, sealed)
 
 
 def digest_of(content: memoryview) -> bytes:
-    """The digest that saved bytes carry, which `read_program` checks; of bytes of another kind that of all of them."""
+    """Return the digest that saved bytes carry, which `read_program` checks; of bytes of another kind that of all of them."""
     if not is_program(content):
         return hashlib.sha256(content).digest()
     return bytes(content[-_TAIL_BYTES:][:32])
 
 
 def weight_names(content: memoryview) -> list[str]:
-    """The arrays of a program that lie in the model that was compiled; raises EPFail where the program is damaged."""
+    """Return the names of arrays of a program that lie in the model that was compiled; raises EPFail where it is damaged."""
     if not is_program(content):
         return []
-    return [entry[2] for entry in _header(content)["arrays"] if len(entry) == 4 and isinstance(entry[2], str)]
+    entries = open_program(content).header["arrays"]
+    return [entry[2] for entry in entries if len(entry) == 4 and isinstance(entry[2], str) and entry[3] is not None]
 
 
 def read_program(content: memoryview, weights: Iterable[Value] = ()) -> ProgramFile:
@@ -139,25 +153,87 @@ def read_program(content: memoryview, weights: Iterable[Value] = ()) -> ProgramF
             f"the {len(content)} bytes of a compiled partition do not end as one: they were cut short, written by another version, "
             "or are something else; make the context anew"
         )
-    header = _header(content)
+    header = open_program(content).header
     given = {value.name: value.constant.numpy() for value in weights if value.constant is not None}
     try:
-        objects = {name: _block(content, *entry) for name, entry in header["objects"].items()}
+        objects = {name: block_at(content, *entry) for name, entry in header["objects"].items()}
         arrays = tuple(_array_of(content, given, *entry) for entry in header["arrays"])
         absent = frozenset(index for index, entry in enumerate(header["arrays"]) if len(entry) == 2)
         return ProgramFile(header["about"], parse_graph(header["graph"]), arrays, absent, objects)
     except EPFail:
         raise
     except (KeyError, TypeError, ValueError, SardonyxError) as error:
-        raise _damaged(error) from error
+        raise damaged(error) from error
 
 
 def bytes_of(array: Array) -> memoryview:
-    """The elements of an array, in order."""
+    """Return the elements of an array, in order."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
 
 
-class _Blocks:
+def sample_of(block: memoryview) -> str:
+    """Return the SHA-256 of 16 KiB of a weight, in 4 parts from its beginning to its end, or of all where it is no larger."""
+    spare, digest = len(block) - _SAMPLE_BYTES, hashlib.sha256()
+    for number in range(_SAMPLES):
+        begin = spare * number // (_SAMPLES - 1) if spare > _SAMPLE_BYTES * (_SAMPLES - 1) else _SAMPLE_BYTES * number
+        digest.update(block[begin : begin + _SAMPLE_BYTES])
+    return digest.hexdigest()
+
+
+class Opened(NamedTuple):
+    """The parts of a program that are under the digest, which was compared."""
+
+    header: dict[str, Any]
+    """The header; JSON's types, hence Any."""
+    sealed: Sequence[bytes | memoryview]
+    """Objects, then arrays that are no weights, in the header's order."""
+    digest: bytes
+    """The digest."""
+
+
+def open_program(content: memoryview, *, copies: bool = False) -> Opened:
+    """Return the header of a program and all blocks that are as they were written.
+
+    Args:
+        content: the program.
+        copies: whether blocks are copied before the digest is compared, since others may be changing `content`.
+
+    Raises:
+        EPFail: the program is damaged.
+    """
+    tail, end = bytes(content[-_TAIL_BYTES:]), len(content) - _TAIL_BYTES
+    length = int.from_bytes(tail[32 : -len(_MAGIC)], "little")
+    try:
+        if length > end:
+            raise ValueError(f"its header has {length} bytes, but {end} are there")
+        text = bytes(content[end - length : end])
+        header: dict[str, Any] = json.loads(text)
+        views = [block_at(content, *entry) for entry in _sealed(header)]
+        sealed = [bytes(view) for view in views] if copies else views
+        if _digest(text, sealed) != tail[:32]:
+            raise ValueError("some of its bytes changed")
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise damaged(error) from error
+    return Opened(header, sealed, tail[:32])
+
+
+def block_at(content: memoryview, begin: int, size: int) -> memoryview:
+    """Return `size` bytes from `begin` on; raises ValueError where they are not there."""
+    if not 0 <= begin <= begin + size <= len(content):
+        raise ValueError(f"{size} bytes from {begin} on lie outside of its {len(content)} bytes")
+    return content[begin : begin + size]
+
+
+def array_at(content: memoryview, kind: str, shape: list[int], begin: int, size: int) -> Array:
+    """Return an array that lies in a program, as a view where that is aligned; raises ValueError where it does not fit."""
+    dtype = DataType[kind.upper()].numpy
+    if size != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"an array of {kind}{shape} has {size} bytes")
+    found = np.frombuffer(block_at(content, begin, size), np.uint8).view(dtype).reshape(shape)
+    return found if found.ctypes.data % ALIGNMENT == 0 else aligned(found)
+
+
+class Blocks:
     """Blocks one after another, each padded to the alignment."""
 
     def __init__(self) -> None:
@@ -172,64 +248,74 @@ class _Blocks:
         return [begin, len(content)]
 
 
-def _head(header: Mapping[str, Any], objects: Iterable[bytes | memoryview]) -> bytes:
+def _entry(array: Array, blocks: Blocks | None) -> list[Any]:
+    """Return the header's entry of an array, which is absent where there are no `blocks`."""
+    dtype = DataType.from_numpy(array.dtype)
+    entry = [str(dtype), list(array.shape)]
+    if blocks is None:
+        return entry
+    content = bytes_of(array)
+    codes = [hashlib.sha256(content).hexdigest(), sample_of(content)] if _is_weight(dtype, len(content)) else []
+    return [*entry, *blocks.add(content), *codes]
+
+
+def _is_weight(dtype: DataType, size_bytes: int) -> bool:
+    """Return whether elements of an array decide numbers only: wide integers may be indices, and few floats may be scales."""
+    return size_bytes >= _WEIGHT_BYTES and (is_float(dtype) or dtype in _NARROW)
+
+
+def _sealed(header: Mapping[str, Any]) -> list[list[int]]:
+    """Return where the blocks lie that are under the digest."""
+    sealed = list(header["objects"].values())
+    for kind, _, *where in header["arrays"]:
+        if not where or isinstance(where[0], str):
+            continue
+        if len(where) == 2:
+            sealed.append(where)
+        elif not _is_weight(DataType[kind.upper()], where[1]):
+            raise ValueError(f"an array of {where[1]} bytes of {kind} is not under the digest")
+    return sealed
+
+
+def head_of(header: Mapping[str, Any], sealed: Iterable[bytes | memoryview]) -> bytes:
+    """Return all of a program that follows its blocks, of which `sealed` are under the digest."""
     text = json.dumps(header).encode()
-    return text + _digest(text, objects) + len(text).to_bytes(8, "little") + _MAGIC
+    return text + _digest(text, sealed) + len(text).to_bytes(8, "little") + _MAGIC
 
 
-def _digest(text: bytes, objects: Iterable[bytes | memoryview]) -> bytes:
+def _digest(text: bytes, sealed: Iterable[bytes | memoryview]) -> bytes:
     digest = hashlib.sha256(text)
-    for content in objects:
+    for content in sealed:
         digest.update(content)
     return digest.digest()
 
 
-def _header(content: memoryview) -> dict[str, Any]:
-    """The header, which with the objects is as it was written."""
-    length = int.from_bytes(content[-_TAIL_BYTES + 32 : -len(_MAGIC)], "little")
-    end = len(content) - _TAIL_BYTES
-    try:
-        if length > end:
-            raise ValueError(f"its header has {length} bytes, but {end} are there")
-        text = bytes(content[end - length : end])
-        header: dict[str, Any] = json.loads(text)
-        if _digest(text, (_block(content, *entry) for entry in header["objects"].values())) != digest_of(content):
-            raise ValueError("some of its bytes changed")
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise _damaged(error) from error
-    return header
-
-
-def _damaged(error: Exception) -> EPFail:
+def damaged(error: Exception) -> EPFail:
+    """Return the error for a program in which `error` was met."""
     return EPFail(f"a compiled partition is damaged ({type(error).__name__}: {error}); make the context anew")
-
-
-def _block(content: memoryview, begin: int, size: int) -> memoryview:
-    if not 0 <= begin <= begin + size <= len(content):
-        raise ValueError(f"{size} bytes from {begin} on lie outside of its {len(content)} bytes")
-    return content[begin : begin + size]
 
 
 def _array_anew(content: memoryview, entry: list[Any], place: Place) -> list[Any]:
     kind, shape, *where = entry
-    return [kind, shape, *place(_block(content, *where), True)] if where else entry
+    if not where or isinstance(where[0], str):
+        return entry
+    begin, size, *codes = where
+    placed = place(block_at(content, begin, size), codes[0] if codes else "")
+    return [kind, shape, *placed, *(codes if isinstance(placed[0], int) else ())]
 
 
 def _array_of(
-    content: memoryview, weights: Mapping[str, Array], kind: str, shape: list[int], begin: int | str | None = None, size: int = 0
+    content: memoryview, weights: Mapping[str, Array], kind: str, shape: list[int], begin: int | str | None = None, *more: Any
 ) -> Array:
-    dtype = DataType[kind.upper()].numpy
+    dtype = np.dtype(DataType[kind.upper()].numpy)
     if begin is None:
         return np.broadcast_to(np.zeros((), dtype), shape)
     if isinstance(begin, str):
-        return _weight(weights, begin, np.dtype(dtype), tuple(shape), size)
-    if size != math.prod(shape) * dtype.itemsize:
-        raise ValueError(f"an array of {kind}{shape} has {size} bytes")
-    found = np.frombuffer(_block(content, begin, size), np.uint8).view(dtype).reshape(shape)
-    return found if found.ctypes.data % ALIGNMENT == 0 else _aligned(found)
+        return _weight(weights, begin, dtype, tuple(shape), *more)
+    return array_at(content, kind, shape, begin, more[0])
 
 
-def _weight(weights: Mapping[str, Array], name: str, dtype: np.dtype[Any], shape: tuple[int, ...], code: int) -> Array:
+def _weight(weights: Mapping[str, Array], name: str, dtype: np.dtype[Any], shape: tuple[int, ...], code: int | None) -> Array:
     """A weight of the model, whose elements may be known by another shape there, or in a narrower type."""
     found = weights.get(name)
     if found is None:
@@ -241,7 +327,7 @@ def _weight(weights: Mapping[str, Array], name: str, dtype: np.dtype[Any], shape
             f"the weight {name!r} is {found.dtype}{list(found.shape)}, but {dtype}{list(shape)} was compiled; give the model that "
             "the context was made from, or make the context anew"
         )
-    if zlib.crc32(content) != code:
+    if code is not None and zlib.crc32(content) != code:
         raise EPFail(
             f"the weight {name!r} has other elements than when it was compiled; give the model that the context was made from, or "
             "make the context anew"
@@ -249,7 +335,8 @@ def _weight(weights: Mapping[str, Array], name: str, dtype: np.dtype[Any], shape
     return np.frombuffer(content, np.uint8).view(dtype).reshape(shape)
 
 
-def _aligned(array: Array) -> Array:
+def aligned(array: Array) -> Array:
+    """Return a copy that begins at a multiple of the alignment."""
     raw = np.empty(array.nbytes + ALIGNMENT, np.uint8)
     skip = -raw.ctypes.data % ALIGNMENT
     copy = raw[skip : skip + array.nbytes].view(array.dtype).reshape(array.shape)

@@ -136,6 +136,16 @@ def test_constants_of_other_sizes_than_their_values_are_an_error(target: Target)
             load_program(target, 1, _context(_partition(_PRODUCT)), memoryview(content))
 
 
+def test_what_is_restored_is_checked_as_it_was_when_it_was_claimed(target: Target) -> None:
+    """Constants decide addresses, such as those of an axis that the input has not."""
+    part = _partition("graph(x: float[n, 4]) -> (y: float[n, 1]) {\naxes: int64[1] = [1]\ny = ReduceSum(x, axes)\n}")
+    file = read_program(memoryview(save_program(target, 1, part)))
+    objects = {name: bytes(content) for name, content in file.objects.items()}
+    content = memoryview(write_program(file.about, file.graph, [np.array([7], np.int64)], (), objects))
+    with pytest.raises(errors.EPFail, match=r"has ReduceSum.*cannot be run as it is: the axes are no constant, or not among"):
+        load_program(target, 1, _context(part), content)
+
+
 def test_a_program_that_lacks_an_object_is_an_error(target: Target) -> None:
     """Nothing is compiled in its place."""
     file = read_program(memoryview(save_program(target, 1, _partition(_SHAPES))))

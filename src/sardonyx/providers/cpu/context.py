@@ -24,6 +24,7 @@ from sardonyx.ir import Dim, Graph, Tensor, TensorType, Value
 from sardonyx.optimize.edit import clone_node
 from sardonyx.partition.contexts import check_signature
 from sardonyx.provider import Capability, Compatibility, Partition
+from sardonyx.providers.cpu.claiming import problem_of
 from sardonyx.providers.cpu.compile import Lowered, lower_partition, make_program
 from sardonyx.providers.cpu.library import edition
 from sardonyx.providers.cpu.lowering import Kept, Lowering
@@ -192,6 +193,10 @@ def _restored(file: ProgramFile, target: Target, threads: int, name: str) -> tup
         shapes, told = told[:outputs], told[outputs:]
         elements = tuple(_elements(value.shape or ()) for value in shapes)
         units[nodes[index]] = SizesClaim((nodes[index],), elements=elements)
+    for node in nodes:
+        reason = None if isinstance(units[node], SizesClaim) else problem_of(node)
+        if reason is not None:
+            raise EPFail(f"a compiled partition has {node!r}, which cannot be run as it is: {reason}; make the context anew")
     partition = Partition(name, graph, nodes, tuple(units.values()), tuple(inputs), tuple(constants), graph.outputs)
     absent = {constants[index] for index in file.absent}
     kept = Kept(file.arrays[constant_count:], absent) if about["packed"] else None

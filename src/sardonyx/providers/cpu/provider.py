@@ -14,6 +14,7 @@ from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, GraphView, Layout, Memory, Partition, Program
+from sardonyx.providers.cpu.claiming import problem_of
 from sardonyx.providers.cpu.compile import lower_partition, make_program
 from sardonyx.providers.cpu.context import compatibility_of, describe_target, load_program, save_program
 from sardonyx.providers.cpu.kernels.group_norm import SCALES_CHANNELS
@@ -129,7 +130,7 @@ def _sizes_claim(node: Node, elements: tuple[Elements, ...] | None, witnesses: M
 
 def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) -> Capability | str:
     """A claim of a node as what it does, or why it is left to others."""
-    reason = _problem_of(node, layout_follows=layout_follows)
+    reason = problem_of(node, layout_follows=layout_follows)
     if reason is not None:
         return reason
     names = _symbols(node)
@@ -156,17 +157,3 @@ def _keeps_layout(node: Node) -> bool:
 def _symbols(node: Node) -> Collection[str]:
     values = (*(value for value in node.inputs if value is not None), *node.outputs)
     return dict.fromkeys(name for value in values for dim in value.shape or () for name in sorted(symbols_in(dim)))
-
-
-def _problem_of(node: Node, *, layout_follows: bool) -> str | None:
-    operator = find_operator(node.domain, node.op_type)
-    if operator is None and layout_follows and node.domain == "":
-        operator = find_operator(NHWC_DOMAIN, node.op_type)
-        if operator is not None and any(value.use_count for value in node.outputs[1:]):
-            return f"{node.op_type} with more than one output is not converted to NHWC"
-    if operator is None:
-        return f"no compiled kernel for {node.domain or 'ai.onnx'}.{node.op_type}"
-    for value in (*node.inputs, *node.outputs):
-        if value is not None and (value.dtype is None or value.shape is None):
-            return f"the type or rank of {value.name or 'an inner value'} is not known"
-    return operator.check(node)

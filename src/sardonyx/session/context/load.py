@@ -8,22 +8,25 @@ from pathlib import Path
 
 from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, ModelRequiresCompilation, SardonyxError, blamed, located
 from sardonyx.formats.external_data import ExternalData
-from sardonyx.formats.program_file import digest_of, weight_names
+from sardonyx.formats.program_copy import TakenProgram, take_program
+from sardonyx.formats.program_file import weight_names
 from sardonyx.ir import Model, Node
 from sardonyx.partition.contexts import fit_program
 from sardonyx.partition.cut import Cut
 from sardonyx.provider import KeepsPrograms, Partition, Program
 from sardonyx.session.context.data import read_by
-from sardonyx.session.context.seal import is_sealed, noted_digest
+from sardonyx.session.context.seal import noted_digest, seal_problem
 from sardonyx.session.context.weights import SourceModel
 from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.providers import blaming, check_program
 from sardonyx.trace import span
 
-__all__ = ["TRUST_ENTRY", "ContextLoader", "refuse_to_compile"]
+__all__ = ["CHECK_ENTRY", "TRUST_ENTRY", "ContextLoader", "refuse_to_compile"]
 
 TRUST_ENTRY = "session.trust_compiled_context"
 """The config entry that allows machine code which this user's own sessions did not write."""
+CHECK_ENTRY = "session.check_compiled_weights"
+"""The config entry that has all elements of weights copied and compared, not samples of those that stay in a mapped file."""
 _MOST_CHARACTERS = 1024
 """The longest name of a file."""
 
@@ -36,6 +39,7 @@ class ContextLoader:
         entries = options.session_config_entries
         self._folder = _folder(model, entries.get("ep.context_file_path", ""))
         self._is_trusted = config_flag(options, TRUST_ENTRY)
+        self._takes_whole = config_flag(options, CHECK_ENTRY)
         self._read, self._most_bytes = options.context_data_reader
         self._files = ExternalData(self._folder, model.path)
         self._given: dict[str, memoryview] = {}
@@ -54,26 +58,27 @@ class ContextLoader:
         if not isinstance(provider, KeepsPrograms):
             raise EPFail(f"{provider.name} keeps no programs, but is to load node {node.name!r}")
         try:
-            content = self._content(node, what)
-            self._check(node, content, what)
+            taken = take_program(self._content(node, what), whole=self._takes_whole)
+            self._check(node, taken, what)
             with span("context.load", partition=part.partition.name), blaming(provider, f"load {what}"):
-                program = provider.load(self._with_weights(part.partition, node, content), content)
+                program = provider.load(self._with_weights(part.partition, node, taken), taken.content)
             check_program(program, provider, f"loaded {what}")
             return fit_program(program, part.partition)
         except SardonyxError as error:
             raise located(blamed(error, provider.name), what) from error
 
-    def _check(self, node: Node, content: memoryview, what: str) -> None:
-        notes, digest = str(node.get("notes", "")), digest_of(content)
-        if noted_digest(notes) not in ("", digest.hex()):
+    def _check(self, node: Node, taken: TakenProgram, what: str) -> None:
+        notes = str(node.get("notes", ""))
+        if noted_digest(notes) not in ("", taken.digest.hex()):
             raise EPFail(
-                f"{what} was written with another content than the {len(content)} bytes that it has now: files were swapped, "
-                "damaged or written anew; restore the file, or make the context anew"
+                f"{what} was written with another content than the program that it has now: files were swapped, damaged or written "
+                "anew; restore the file, or make the context anew"
             )
-        if not self._is_trusted and not is_sealed(digest, notes):
+        problem = "" if self._is_trusted else seal_problem(taken.digest, notes)
+        if problem:
             raise EPFail(
-                f"{what} holds machine code that was not compiled by this user on this machine, or that has changed; make the "
-                f"context anew, or, if you trust where it comes from, set the config entry {TRUST_ENTRY} to 1"
+                f"{what} holds machine code that was not compiled by this user on this machine, or that has changed ({problem}); "
+                f"make the context anew, or, if you trust where it comes from, set the config entry {TRUST_ENTRY} to 1"
             )
 
     def _content(self, node: Node, what: str) -> memoryview:
@@ -103,12 +108,10 @@ class ContextLoader:
             self._given[name] = read_by(self._read, self._most_bytes, name)
         return self._given[name]
 
-    def _with_weights(self, partition: Partition, node: Node, content: memoryview) -> Partition:
-        names = weight_names(content)
-        if not names:
-            return partition
-        weights = self._source.values(names, str(node.get("onnx_model_filename", "")))
-        return dataclasses.replace(partition, constants=(*partition.constants, *weights))
+    def _with_weights(self, partition: Partition, node: Node, taken: TakenProgram) -> Partition:
+        names = weight_names(taken.content)
+        given = self._source.values(names, str(node.get("onnx_model_filename", ""))) if names else []
+        return dataclasses.replace(partition, constants=(*partition.constants, *taken.weights, *given))
 
 
 def refuse_to_compile(part: Cut, options: SessionOptions) -> None:

@@ -1,0 +1,96 @@
+"""Compiled partitions taken out of memory that others may change while it is read, such as a mapped file.
+
+    given     objects | arrays | header | digest …      of whoever can write the file
+    taken     a copy of header, objects and arrays      private; digested and then used, so nothing changes in between
+              weights                                   views of what was given, or copies
+
+Weights that stay where they were can be changed by whoever can write the file, whenever he likes: that changes numbers, but no
+address, size or instruction, since only arrays that decide none are weights (`program_file`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from typing import Any
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import EPFail
+from sardonyx.formats.program_file import (
+    Blocks,
+    aligned,
+    array_at,
+    bytes_of,
+    damaged,
+    digest_of,
+    head_of,
+    is_program,
+    open_program,
+    sample_of,
+)
+from sardonyx.ir import Tensor, Value
+
+__all__ = ["TakenProgram", "take_program"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TakenProgram:
+    """A compiled partition that nobody else can change."""
+
+    content: memoryview
+    """The program, in which `weights` are named."""
+    digest: bytes
+    """The digest of what was given, which was compared with what was taken."""
+    weights: tuple[Value, ...]
+    """Constants by the names that they have in `content`."""
+
+
+def take_program(content: memoryview, *, whole: bool = False) -> TakenProgram:
+    """Return a private copy of a compiled partition; of bytes of another kind all are copied.
+
+    Args:
+        content: the bytes, which others may be changing.
+        whole: whether weights are copied too, and compared element by element, not by samples.
+
+    Raises:
+        EPFail: the program is damaged.
+    """
+    if not is_program(content):
+        copy = memoryview(bytes(content))
+        return TakenProgram(copy, digest_of(copy), ())
+    header, sealed, digest = open_program(content, copies=True)
+    parts, blocks = iter(sealed), Blocks()
+    header["objects"] = {name: blocks.add(next(parts)) for name in header["objects"]}
+    weights, prefix = [], _unused_prefix(header)
+    for index, entry in enumerate(header["arrays"]):
+        if len(entry) == 4 and not isinstance(entry[2], str):
+            entry[2:] = blocks.add(next(parts))
+        elif len(entry) == 6:
+            array = _weight(content, index, *entry, whole=whole)
+            weights.append(Value(f"{prefix}{index}", constant=Tensor.from_array(array)))
+            entry[2:] = [weights[-1].name, None]
+    taken = b"".join((*blocks.contents, head_of(header, sealed)))
+    return TakenProgram(memoryview(taken), digest, tuple(weights))
+
+
+def _weight(
+    content: memoryview, index: int, kind: str, shape: list[int], begin: int, size: int, code: str, sample: str, *, whole: bool
+) -> Array:
+    try:
+        found = array_at(content, kind, shape, begin, size)
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(error) from error
+    found = aligned(found) if whole else found
+    held, expected = bytes_of(found), code if whole else sample
+    if (hashlib.sha256(held).hexdigest() if whole else sample_of(held)) != expected:
+        raise EPFail(
+            f"a compiled partition has other elements in its weight {index}, {kind}{shape}, than it was written with: the file is "
+            "damaged or was changed; restore it, or make the context anew"
+        )
+    return found
+
+
+def _unused_prefix(header: dict[str, Any]) -> str:
+    """Return what no name of a weight in the model begins with."""
+    names = [entry[2] for entry in header["arrays"] if len(entry) == 4 and isinstance(entry[2], str)]
+    return "#" * (1 + max((len(name) - len(name.lstrip("#")) for name in names), default=0))

@@ -1,0 +1,156 @@
+"""Files that only this user can have written: a folder is trusted as far as nobody else can change what a path leads to.
+
+    /home       root's, closed to others           each folder on the way belongs to this user or to the system, and others can
+    /home/me    this user's, closed to others      write into none of them, unless it is sticky, as /tmp is; so does each link
+    …/sardonyx  this user's own, closed to others  the last folder, and each file in it that is read
+
+The owner of the root folder counts as the system: in a container it need not be user 0. Where the operating system has no user
+numbers, every folder is private.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["folder_problem", "make_private", "read_private"]
+
+_MOST_LINKS = 40
+_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FLAGS |= getattr(os, "O_BINARY", 0)
+_WRITABLE = stat.S_IWGRP | stat.S_IWOTH
+_ADVICE = "set SARDONYX_CACHE_DIR to a folder that only you can write, below folders that only you and the system can write"
+
+
+def folder_problem(folder: Path) -> str:
+    """Return who else can put files into `folder` or another folder in its place, "" where nobody can.
+
+    Raises:
+        OSError: the folder is not there, is no folder, or cannot be looked at.
+    """
+    if not hasattr(os, "geteuid"):
+        folder.stat()
+        return ""
+    problem = _way_problem(folder)
+    if problem:
+        return problem
+    status = folder.stat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(f"{folder} is no folder")
+    if status.st_uid != os.geteuid():
+        return f"{folder} belongs to user {status.st_uid}, and this is user {os.geteuid()}; {_ADVICE}"
+    if status.st_mode & _WRITABLE:
+        return f"{folder} can be written by others (mode {stat.S_IMODE(status.st_mode):o}); {_ADVICE}"
+    return ""
+
+
+def make_private(folder: Path) -> str:
+    """Make `folder`, and what is missing above it, for this user alone; return what `folder_problem` does.
+
+    Nothing is made below a folder that others can change.
+
+    Raises:
+        OSError: it cannot be made, or is there as something else.
+    """
+    missing = []
+    for place in (folder, *folder.parents):
+        if os.path.lexists(place):
+            break
+        missing.append(place)
+    if missing and hasattr(os, "geteuid"):
+        problem = _way_problem(missing[-1].parent)
+        if problem:
+            return problem
+    for place in reversed(missing):
+        with contextlib.suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+    return folder_problem(folder)
+
+
+def read_private(path: Path, *, secret: bool = False) -> bytes | str:
+    """Return the bytes of a regular file of this user in a folder that `folder_problem` found private, or why it is not read.
+
+    Args:
+        path: the file; a symbolic link is not followed.
+        secret: whether others must not even be able to read it.
+
+    Raises:
+        OSError: it is not there, or cannot be read.
+    """
+    descriptor = os.open(path, _FLAGS)
+    try:
+        problem = _file_problem(path, os.fstat(descriptor), secret=secret)
+        if problem:
+            return problem
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read()
+    finally:
+        os.close(descriptor)
+
+
+def _file_problem(path: Path, status: os.stat_result, *, secret: bool) -> str:
+    mode = stat.S_IMODE(status.st_mode)
+    if not stat.S_ISREG(status.st_mode):
+        return f"{path} is no regular file; remove it"
+    if not hasattr(os, "geteuid"):
+        return ""
+    if status.st_uid != os.geteuid():
+        return f"{path} belongs to user {status.st_uid}, and this is user {os.geteuid()}; remove it"
+    if mode & (0o077 if secret else _WRITABLE):
+        return f"{path} can be {'read or ' if secret else ''}written by others (mode {mode:o}); remove it"
+    return ""
+
+
+def _way_problem(folder: Path) -> str:
+    """Return which folder or link on the way to `folder`, itself among them, others can change, or ""."""
+    trusted = {0, os.geteuid(), os.stat("/").st_uid}
+    for place, status in _way(folder):
+        if status.st_uid not in trusted:
+            return f"{place} belongs to user {status.st_uid}, who can put another folder there; {_ADVICE}"
+        is_open = stat.S_ISDIR(status.st_mode) and status.st_mode & _WRITABLE and not status.st_mode & stat.S_ISVTX
+        if is_open and not _is_group_of_one(status):
+            return f"{place} can be written by others (mode {stat.S_IMODE(status.st_mode):o}); {_ADVICE}"
+    return ""
+
+
+def _way(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Each folder that leads to `folder`, and each link that is followed, from the root on; raises OSError where one is missing."""
+    place, links = Path("/"), 0
+    yield place, os.lstat(place)
+    rest = list(reversed(folder.absolute().parts[1:]))
+    while rest:
+        name = rest.pop()
+        if name == "..":
+            place = place.parent
+            continue
+        status = os.lstat(place / name)
+        yield place / name, status
+        if not stat.S_ISLNK(status.st_mode):
+            place /= name
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(f"{folder} leads through more than {_MOST_LINKS} links")
+        target = Path(os.readlink(place / name))
+        place = Path("/") if target.is_absolute() else place
+        rest += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+
+
+def _is_group_of_one(status: os.stat_result) -> bool:
+    """Whether no class but the group may write, and that is this user's own group, in which nobody else is.
+
+    Systems that give each user such a group let it write into new folders by default.
+    """
+    if status.st_mode & stat.S_IWOTH or status.st_gid != os.getegid():
+        return False
+    import grp
+    import pwd
+
+    try:
+        group, user = grp.getgrgid(status.st_gid), pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return False
+    return group.gr_name == user.pw_name and user.pw_gid == status.st_gid and set(group.gr_mem) <= {user.pw_name}

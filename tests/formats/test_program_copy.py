@@ -1,0 +1,105 @@
+"""Compiled partitions taken out of memory that others may change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.models import graph
+
+from sardonyx.errors import EPFail
+from sardonyx.formats.program_copy import TakenProgram, take_program
+from sardonyx.formats.program_file import aligned, digest_of, read_program, write_program
+
+_TEXT = "graph(x: float[n]) -> (y: float[n]) { y = Relu(x) }"
+_WEIGHT = np.arange(20_000, dtype=np.float32)
+_INDICES = np.arange(3000, dtype=np.int64)
+
+
+def _written() -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    """A program in memory that is aligned, as that of a mapped file is."""
+    arrays = [np.array([1, -1], np.int64), _WEIGHT, np.zeros((9, 9), np.float32), _INDICES]
+    content = write_program({"made": "here"}, graph(_TEXT), arrays, absent=[2], objects={"one": b"code"})
+    return aligned(np.frombuffer(content, np.uint8))
+
+
+def _arrays(taken: TakenProgram) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
+    return list(read_program(taken.content, taken.weights).arrays)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_is_taken_is_what_was_written(whole: bool) -> None:
+    """Objects, arrays and weights, under the digest of what was given."""
+    content = _written()
+    taken = take_program(content.data, whole=whole)
+    file = read_program(taken.content, taken.weights)
+    assert taken.digest == digest_of(content.data)
+    assert bytes(file.objects["one"]) == b"code"
+    assert file.absent == {2}
+    assert [array.tolist() for array in file.arrays] == [[1, -1], _WEIGHT.tolist(), np.zeros((9, 9)).tolist(), _INDICES.tolist()]
+
+
+def test_what_is_changed_afterwards_is_not_seen() -> None:
+    """But for weights, which are views."""
+    content = _written()
+    taken = take_program(content.data)
+    content[:] = 0
+    file = read_program(taken.content, taken.weights)
+    assert bytes(file.objects["one"]) == b"code"
+    assert [file.arrays[index].tolist() for index in (0, 3)] == [[1, -1], _INDICES.tolist()]
+    assert not file.arrays[1].any()
+
+
+def test_weights_that_are_taken_whole_are_not_changed_either() -> None:
+    """They are copied, and the copy is compared."""
+    content = _written()
+    taken = take_program(content.data, whole=True)
+    content[:] = 0
+    assert _arrays(taken)[1].tolist() == _WEIGHT.tolist()
+
+
+@pytest.mark.parametrize("array", [_INDICES, np.array([1, -1], np.int64)])
+def test_an_array_that_may_decide_addresses_is_under_the_digest(array: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> None:
+    """However large it is."""
+    content = _written()
+    begin = content.tobytes().index(array.tobytes())
+    for place in range(begin, begin + array.nbytes, 97):
+        content[place] ^= 1
+        with pytest.raises(EPFail, match="a compiled partition is damaged .*some of its bytes changed"):
+            take_program(content.data)
+        content[place] ^= 1
+    take_program(content.data)
+
+
+def test_one_changed_element_of_a_weight_is_found_when_all_are_compared() -> None:
+    """Samples find what changes much: a weight of another file, one cut short, or blocks of zeros."""
+    content = _written()
+    begin = content.tobytes().index(_WEIGHT.tobytes())
+    content[begin + 30_000] ^= 1
+    take_program(content.data)
+    with pytest.raises(EPFail, match=r"other elements in its weight 1, float\[20000\], than it was written with"):
+        take_program(content.data, whole=True)
+    content[begin : begin + 4096] = 0
+    with pytest.raises(EPFail, match="other elements in its weight 1"):
+        take_program(content.data)
+
+
+def test_every_byte_of_a_small_weight_is_compared() -> None:
+    """Up to 16 KiB."""
+    weight = np.ones(4096, np.float32)
+    content = bytearray(write_program({}, graph(_TEXT), [weight]))
+    begin = content.index(weight.tobytes())
+    for place in range(begin, begin + weight.nbytes, 61):
+        content[place] ^= 1
+        with pytest.raises(EPFail, match="other elements in its weight 0"):
+            take_program(memoryview(content))
+        content[place] ^= 1
+    take_program(memoryview(content))
+
+
+def test_bytes_of_another_kind_are_copied_and_digested_whole() -> None:
+    """What a provider writes in a form of its own may hold anything anywhere."""
+    content = bytearray(b"some other program")
+    taken = take_program(memoryview(content))
+    content[:] = bytes(len(content))
+    assert (bytes(taken.content), taken.weights) == (b"some other program", ())
+    assert taken.digest == digest_of(memoryview(b"some other program"))
