@@ -31,10 +31,10 @@ def test_a_value_of_unknown_rank_is_named() -> None:
 
 def test_an_operator_that_has_a_kernel_in_nhwc_only_waits_for_it() -> None:
     """It is claimed where it will be converted, and is not run as it is."""
-    body = "graph(x: float[n, 4, 6, 6]) -> (y: float[n, 1, 12, 12]) { y = DepthToSpace(x) {blocksize = 2} }"
+    body = "graph(x: float[n, 4, 6, 6]) -> (y: float[n, 4, 5, 5]) { y = MaxPool(x) {kernel_shape = [2, 2]} }"
     node = _first(body)
     assert problem_of(node, layout_follows=True) is None
-    assert problem_of(node) == "no compiled kernel for ai.onnx.DepthToSpace"
+    assert problem_of(node) == "no compiled kernel for ai.onnx.MaxPool"
 
 
 def test_constants_are_checked() -> None:
