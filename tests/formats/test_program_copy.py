@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 from support.models import graph
 
 from sardonyx.errors import EPFail
+from sardonyx.formats.program_archive import ProgramArchive, block_key
 from sardonyx.formats.program_copy import TakenProgram, take_program
-from sardonyx.formats.program_file import aligned, digest_of, read_program, write_program
+from sardonyx.formats.program_file import aligned, bytes_of, digest_of, read_program, write_program
+from sardonyx.ir import Tensor, Value
 
 _TEXT = "graph(x: float[n]) -> (y: float[n]) { y = Relu(x) }"
 _WEIGHT = np.arange(20_000, dtype=np.float32)
@@ -84,8 +88,8 @@ def test_one_changed_element_of_a_weight_is_found_when_all_are_compared() -> Non
 
 
 def test_every_byte_of_a_small_weight_is_compared() -> None:
-    """Up to 16 KiB."""
-    weight = np.ones(4096, np.float32)
+    """Up to 8 KiB."""
+    weight = np.ones(2048, np.float32)
     content = bytearray(write_program({}, graph(_TEXT), [weight]))
     begin = content.index(weight.tobytes())
     for place in range(begin, begin + weight.nbytes, 61):
@@ -94,6 +98,19 @@ def test_every_byte_of_a_small_weight_is_compared() -> None:
             take_program(memoryview(content))
         content[place] ^= 1
     take_program(memoryview(content))
+
+
+def test_weights_of_the_model_are_named() -> None:
+    """No weight of the file gets the name of one of them."""
+    stream = io.BytesIO()
+    content = memoryview(write_program({}, graph(_TEXT), [_WEIGHT, _WEIGHT * 2]))
+    ProgramArchive().add(stream, content, {block_key(bytes_of(_WEIGHT)): "#1"})
+    taken = take_program(memoryview(stream.getvalue().rstrip(b"\0")))
+    assert taken.elsewhere == ("#1",)
+    assert [value.name for value in taken.weights] == ["##1"]
+    given = Value("#1", constant=Tensor.from_array(_WEIGHT))
+    arrays = read_program(taken.content, [*taken.weights, given]).arrays
+    assert [array.tolist() for array in arrays] == [_WEIGHT.tolist(), (_WEIGHT * 2).tolist()]
 
 
 def test_bytes_of_another_kind_are_copied_and_digested_whole() -> None:

@@ -42,3 +42,12 @@ def _at_second_line():
     tokens = Tokens("a\n  x")
     tokens.read()
     return tokens
+
+
+def test_bracketed_text_is_numbers_and_names_only():
+    """Strings may hold a bracket, and unknown dimensions are others each time."""
+    texts = ["float[n, 2*m] x", 'float["a]b"]', "float[?]", "float, y: int[3]", "seq(float[3])", "float[n #]\n]"]
+    assert [Tokens(text).bracketed() for text in texts] == ["float[n, 2*m]", "", "", "", "", ""]
+    tokens = Tokens(texts[0])
+    tokens.skip(8)
+    assert (tokens.count_read, tokens.read().text) == (8, "x")

@@ -52,3 +52,13 @@ def test_symbols_that_are_no_identifiers_are_quoted_in_expressions():
 def test_floats_show_that_they_are_no_integers(value, text):
     """A printed float has a point, an exponent or is nan or inf."""
     assert print_float(value) == text
+
+
+def test_equal_types_are_read_once_and_unknown_dimensions_are_not_equal():
+    """A type with names and numbers is the same object each time; `?` is another dimension each time."""
+    tokens = Tokens("float[n, 2] float[n, 2] float[?] float[?] end")
+    known, again, first, second = (parse_type(tokens, {}) for _ in range(4))
+    assert known is again
+    assert print_type(known, {}) == "float[n, 2]"
+    assert first != second
+    assert tokens.read().text == "end"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from typing import Any
+from collections.abc import Iterable
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import EPFail
@@ -43,6 +43,8 @@ class TakenProgram:
     """The digest of what was given, which was compared with what was taken."""
     weights: tuple[Value, ...]
     """Constants by the names that they have in `content`."""
+    elsewhere: tuple[str, ...]
+    """The names of weights that lie in the model that was compiled."""
 
 
 def take_program(content: memoryview, *, whole: bool = False) -> TakenProgram:
@@ -57,11 +59,12 @@ def take_program(content: memoryview, *, whole: bool = False) -> TakenProgram:
     """
     if not is_program(content):
         copy = memoryview(bytes(content))
-        return TakenProgram(copy, digest_of(copy), ())
+        return TakenProgram(copy, digest_of(copy), (), ())
     header, sealed, digest = open_program(content, copies=True)
     parts, blocks = iter(sealed), Blocks()
     header["objects"] = {name: blocks.add(next(parts)) for name in header["objects"]}
-    weights, prefix = [], _unused_prefix(header)
+    elsewhere = tuple(entry[2] for entry in header["arrays"] if len(entry) == 4 and isinstance(entry[2], str))
+    weights, prefix = [], _unused_prefix(elsewhere)
     for index, entry in enumerate(header["arrays"]):
         if len(entry) == 4 and not isinstance(entry[2], str):
             entry[2:] = blocks.add(next(parts))
@@ -70,7 +73,7 @@ def take_program(content: memoryview, *, whole: bool = False) -> TakenProgram:
             weights.append(Value(f"{prefix}{index}", constant=Tensor.from_array(array)))
             entry[2:] = [weights[-1].name, None]
     taken = b"".join((*blocks.contents, head_of(header, sealed)))
-    return TakenProgram(memoryview(taken), digest, tuple(weights))
+    return TakenProgram(memoryview(taken), digest, tuple(weights), elsewhere)
 
 
 def _weight(
@@ -90,7 +93,6 @@ def _weight(
     return found
 
 
-def _unused_prefix(header: dict[str, Any]) -> str:
-    """Return what no name of a weight in the model begins with."""
-    names = [entry[2] for entry in header["arrays"] if len(entry) == 4 and isinstance(entry[2], str)]
+def _unused_prefix(names: Iterable[str]) -> str:
+    """Return what none of the names begins with."""
     return "#" * (1 + max((len(name) - len(name.lstrip("#")) for name in names), default=0))

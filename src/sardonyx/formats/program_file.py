@@ -53,7 +53,6 @@ __all__ = [
     "placed_anew",
     "read_program",
     "sample_of",
-    "weight_names",
     "write_program",
 ]
 
@@ -64,7 +63,7 @@ _MAGIC = b"SXPROGRAM 3"
 _TAIL_BYTES = 32 + 8 + len(_MAGIC)
 _WEIGHT_BYTES = 1024
 _NARROW = (DataType.INT8, DataType.UINT8, DataType.INT4, DataType.UINT4, DataType.INT2, DataType.UINT2)
-_SAMPLES, _SAMPLE_BYTES = 4, 4096
+_SAMPLES, _SAMPLE_BYTES = 4, 2048
 
 Place = Callable[[memoryview, str], list[Any]]
 """Where a block goes, given with the SHA-256 in hexadecimal of a weight, "" for other blocks: [where it begins, its length], or,
@@ -130,14 +129,6 @@ def digest_of(content: memoryview) -> bytes:
     return bytes(content[-_TAIL_BYTES:][:32])
 
 
-def weight_names(content: memoryview) -> list[str]:
-    """Return the names of arrays of a program that lie in the model that was compiled; raises EPFail where it is damaged."""
-    if not is_program(content):
-        return []
-    entries = open_program(content).header["arrays"]
-    return [entry[2] for entry in entries if len(entry) == 4 and isinstance(entry[2], str) and entry[3] is not None]
-
-
 def read_program(content: memoryview, weights: Iterable[Value] = ()) -> ProgramFile:
     """Read what `write_program` wrote; arrays and objects are views of `content` where that is aligned.
 
@@ -172,7 +163,7 @@ def bytes_of(array: Array) -> memoryview:
 
 
 def sample_of(block: memoryview) -> str:
-    """Return the SHA-256 of 16 KiB of a weight, in 4 parts from its beginning to its end, or of all where it is no larger."""
+    """Return the SHA-256 of 8 KiB of a weight, in 4 parts from its beginning to its end, or of all where it is no larger."""
     spare, digest = len(block) - _SAMPLE_BYTES, hashlib.sha256()
     for number in range(_SAMPLES):
         begin = spare * number // (_SAMPLES - 1) if spare > _SAMPLE_BYTES * (_SAMPLES - 1) else _SAMPLE_BYTES * number

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from sardonyx.errors import InvalidGraph
 
@@ -24,6 +25,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _NAME = re.compile(r"(?:[A-Za-z_/]|::)(?:[\w/.]|::)*", re.ASCII)
+_UNSURE = re.compile(r'["?#]')
+_BARE = ("mark", "name")
 
 
 class Token(NamedTuple):
@@ -51,14 +54,23 @@ def spelled(name: str) -> str:
     return name if name != "_" and _NAME.fullmatch(name) else quoted(name)
 
 
+@functools.cache
+def _split(kinds: str) -> tuple[str, ...]:
+    return tuple(kinds.split())
+
+
 class Tokens:
-    """A text as a row of tokens with a reading head."""
+    """A text as a row of tokens with a reading head.
+
+    `known` is its readers': what a `bracketed` text stands for, and how many tokens it has; Any: that is theirs.
+    """
 
     def __init__(self, text: str) -> None:
         """Split `text`; raises InvalidGraph at a character that begins no token."""
         self._text = text
         self._tokens: list[Token] = []
         self._next = 0
+        self.known: dict[str, tuple[Any, int]] = {}
         position = 0
         while position < len(text):
             found = _TOKEN.match(text, position)
@@ -73,36 +85,55 @@ class Tokens:
 
     def peek(self, ahead: int = 0) -> Token:
         """The next token, or one `ahead` of it, without reading it."""
-        return self._tokens[min(self._next + ahead, len(self._tokens) - 1)]
+        return self._tokens[min(self._next + ahead, len(self._tokens) - 1)] if ahead else self._tokens[self._next]
 
     def read(self) -> Token:
-        """Read the next token."""
-        token = self.peek()
-        self._next += 1
+        """Read the next token; the end of the text is read any number of times."""
+        token = self._tokens[self._next]
+        self._next += token.kind != "end"
         return token
 
     def at(self, *texts: str, ahead: int = 0) -> bool:
         """Whether the token `ahead` is one of these marks or bare names."""
         token = self.peek(ahead)
-        return token.kind in ("mark", "name") and token.text in texts
+        return token.text in texts and token.kind in _BARE
 
     def accept(self, text: str) -> bool:
         """Read the next token if it is the mark or bare name `text`; whether it was."""
-        found = self.at(text)
+        token = self._tokens[self._next]
+        found = token.text == text and token.kind in _BARE
         self._next += found
         return found
 
     def expect(self, text: str, why: str = "") -> Token:
         """Read the mark or bare name `text`; raises InvalidGraph where something else stands."""
-        if not self.at(text):
+        token = self._tokens[self._next]
+        if not self.accept(text):
             self.fail(f"{text!r}{f' {why}' if why else ''}")
-        return self.read()
+        return token
 
     def read_kind(self, kinds: str, expected: str) -> Token:
         """Read a token of one of the `kinds`, separated by blanks; raises InvalidGraph naming what was `expected`."""
-        if self.peek().kind not in kinds.split():
+        if self._tokens[self._next].kind not in _split(kinds):
             self.fail(expected)
         return self.read()
+
+    def bracketed(self) -> str:
+        """Return the text of the next tokens where these are `name[…]` with numbers and bare names only, else ""."""
+        if not self.at("[", ahead=1):
+            return ""
+        begin = self._tokens[self._next].position
+        text = self._text[begin : self._text.find("]", begin) + 1]
+        return "" if _UNSURE.search(text) else text
+
+    @property
+    def count_read(self) -> int:
+        """How many tokens were read."""
+        return self._next
+
+    def skip(self, count: int) -> None:
+        """Read so many tokens, which are there."""
+        self._next += count
 
     def fail(self, expected: str, token: Token | None = None) -> NoReturn:
         """Raise InvalidGraph: `expected` was not found at `token` (the next one if None)."""

@@ -58,6 +58,19 @@ def print_dim(dim: Dim, tags: Mapping[str, str]) -> str:
 
 def parse_type(tokens: Tokens, tagged: dict[str, Dim]) -> ValueType:
     """Read a type; `tagged` holds the anonymous dimensions met so far by their tags and is added to."""
+    text, begin = tokens.bracketed(), tokens.count_read
+    found = tokens.known.get(text) if text else None
+    if found is not None:
+        known: ValueType = found[0]
+        tokens.skip(found[1])
+        return known
+    made = _parse_type(tokens, tagged)
+    if text:
+        tokens.known[text] = made, tokens.count_read - begin
+    return made
+
+
+def _parse_type(tokens: Tokens, tagged: dict[str, Dim]) -> ValueType:
     token = tokens.read_kind("name", "a type such as float[batch, 3]")
     if token.text == "map":
         return _parse_map(tokens, tagged)

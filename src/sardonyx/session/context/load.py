@@ -9,7 +9,6 @@ from pathlib import Path
 from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph, ModelRequiresCompilation, SardonyxError, blamed, located
 from sardonyx.formats.external_data import ExternalData
 from sardonyx.formats.program_copy import TakenProgram, take_program
-from sardonyx.formats.program_file import weight_names
 from sardonyx.ir import Model, Node
 from sardonyx.partition.contexts import fit_program
 from sardonyx.partition.cut import Cut
@@ -109,7 +108,7 @@ class ContextLoader:
         return self._given[name]
 
     def _with_weights(self, partition: Partition, node: Node, taken: TakenProgram) -> Partition:
-        names = weight_names(taken.content)
+        names = taken.elsewhere
         given = self._source.values(names, str(node.get("onnx_model_filename", ""))) if names else []
         return dataclasses.replace(partition, constants=(*partition.constants, *taken.weights, *given))
 
