@@ -36,6 +36,8 @@ def test_the_cache_has_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv("SARDONYX_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
     assert config.cache_dir() == Path("/cache/sardonyx")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert config.cache_dir() == Path.home() / ".cache" / "sardonyx"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert config.cache_dir() == Path.home() / ".cache" / "sardonyx"
 

@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from support.users import STRANGER, needs_root
 
 from sardonyx.disk_cache import DiskCache
 
@@ -138,3 +139,17 @@ def test_what_is_not_the_caches_own_is_never_deleted(cache: DiskCache) -> None:
     DiskCache(cache.folder, limit_bytes=400).store(OTHER, b"code" * 60)
     assert other.exists()
     assert not _file(cache).exists()
+
+
+@needs_root
+def test_an_object_of_another_user_is_not_loaded(cache: DiskCache, events: list[str]) -> None:
+    """Nor one in a folder below one of his: he could have put code there."""
+    cache.store(KEY, b"code")
+    os.chown(_file(cache), STRANGER, STRANGER)
+    assert cache.load(KEY) is None
+    os.chown(_file(cache), 0, 0)
+    assert cache.load(KEY) == b"code"
+    os.chown(cache.folder.parent, STRANGER, STRANGER)
+    assert cache.load(KEY) is None
+    cache.store(OTHER, b"code")
+    assert events == ["disk_cache.not_private", "disk_cache.hit"] + ["disk_cache.not_private"] * 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,6 +53,17 @@ def test_nothing_is_made_where_others_may_write(folder: Path) -> None:
     folder.chmod(0o777)
     assert "can be written by others" in make_private(folder / "a" / "b")
     assert list(folder.iterdir()) == []
+
+
+def test_the_group_of_one_user_alone_may_write_above(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many systems make such a group for each user; to a group with another name, or with members, it is not private."""
+    if pwd.getpwuid(os.geteuid()).pw_name != grp.getgrgid(os.getegid()).gr_name:
+        pytest.skip("this user has no group of his own")
+    folder.parent.chmod(0o775)
+    has_members = bool(set(grp.getgrgid(os.getegid()).gr_mem) - {pwd.getpwuid(os.geteuid()).pw_name})
+    assert bool(folder_problem(folder)) is has_members
+    monkeypatch.setattr(os, "getegid", lambda: STRANGER)
+    assert f"{folder.parent} can be written by others (mode 775)" in folder_problem(folder)
 
 
 @needs_root

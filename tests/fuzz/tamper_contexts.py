@@ -239,9 +239,9 @@ def main() -> int:
         for change, outcome in outcomes_of(path, changes, entries, repaired if arguments.repair else None):
             counts[change.name][outcome] += 1
             if outcome not in OUTCOMES[:2]:
-                print(change, outcome, flush=True)
+                sys.stdout.write(f"{change} {outcome}\n")
     for suffix, counter in counts.items():
-        print(f"{suffix}: {counter.total()} bytes, " + ", ".join(f"{outcome} {counter[outcome]}" for outcome in OUTCOMES))
+        sys.stdout.write(f"{suffix}: {counter.total()} bytes, {', '.join(f'{name} {counter[name]}' for name in OUTCOMES)}\n")
     return int(any(counter[outcome] for counter in counts.values() for outcome in OUTCOMES[2:]))
 
 

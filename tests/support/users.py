@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -18,7 +19,9 @@ _T = TypeVar("_T")
 def as_another_user(work: Callable[[], _T]) -> _T:
     """Return what `work` returns in a child of this process that runs as STRANGER; raises what it raises there, as RuntimeError."""
     reading, writing = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn where there are threads; the child starts none
+        child = os.fork()
     if not child:
         answer = pickle.dumps((None, "the child failed"))
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import onnx
 import pytest
 from support.models import model
 from support.sessions import options_of
+from support.users import STRANGER, as_another_user, needs_root
 
 import sardonyx as ort
 from sardonyx import errors
@@ -279,15 +281,120 @@ def test_notes_of_any_text_are_no_seal(source: Path) -> None:
             _load(path)
 
 
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="maps are read from Linux")
-def test_large_weights_stay_in_the_file(source: Path) -> None:
-    """It is mapped, so sessions that load it, of any process, have it in memory once."""
+def _write_large(source: Path) -> Path:
+    """A compiled model whose file is large enough to be mapped."""
     size = 1100
     nodes = f"w: float[{size}, {size}] = ... 1\ny = MatMul(x, w)"
     onnx_format.save(model(f"graph(x: float[n, {size}]) -> (y: float[n, {size}]) {{\n{nodes}\n}}"), source)
-    path = _write(source)
+    return _write(source)
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="maps are read from Linux")
+def test_large_weights_stay_in_the_file(source: Path) -> None:
+    """It is mapped, so sessions that load it, of any process, have it in memory once."""
+    path = _write_large(source)
     sessions = [_load(path), _load(path)]
     maps = [line.split() for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()]
     found = [fields for fields in maps if fields[-1] == str(path.with_suffix(".bin"))]
     assert len(found) == len(sessions)
     assert {fields[1] for fields in found} == {"r--s"}
+
+
+_WRITER = r"""if True:
+    import mmap, re, sys
+    with open(sys.argv[1], "r+b") as stream:
+        held = mmap.mmap(stream.fileno(), 0)
+    places = [found.start() + 64 for found in re.finditer(b"\x7fELF", held)]
+    codes = [held[place : place + 512] for place in places]
+    print("ready", flush=True)
+    while True:
+        for code in ([b"\xcc" * 512] * len(places), codes):
+            for place, content in zip(places, code):
+                held[place : place + 512] = content
+"""
+_LOADER = """if True:
+    import sys, numpy, sardonyx
+    feed, found = {"x": numpy.ones((2, 1100), numpy.float32)}, []
+    for _ in range(40):
+        try:
+            session = sardonyx.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+        except sardonyx.EPFail:
+            continue
+        found.append(session.run(None, feed)[0].tobytes())
+    print(len(set(found)))
+"""
+
+
+@pytest.mark.skipif(not elf.is_supported(), reason="objects are no ELF files")
+def test_code_that_changes_while_it_is_loaded_is_not_run(source: Path) -> None:
+    """Another process writes traps over it and takes them back, as fast as it can: each session is refused or right."""
+    path = _write_large(source)
+    places = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    command = [sys.executable, "-c", _WRITER, str(path.with_suffix(".bin"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        try:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+            done = subprocess.run(
+                [sys.executable, "-c", _LOADER, str(path)], env=places, capture_output=True, text=True, check=False
+            )
+        finally:
+            writer.kill()
+    assert (done.returncode, done.stdout.strip() in ("0", "1")) == (0, True), done.stderr
+
+
+def test_weights_that_were_changed_are_refused(source: Path) -> None:
+    """Samples of them are compared; all elements, down to one bit, where the session is asked to."""
+    path = _write_large(source)
+    file = path.with_suffix(".bin")
+    content = bytearray(file.read_bytes())
+    place = content.rindex(b"\x7fELF") + 2_500_000
+    content[place] ^= 1
+    file.write_bytes(content)
+    _load(path)
+    for entries in ({}, {"session__trust_compiled_context": "1"}):
+        with pytest.raises(errors.EPFail, match=r"EPContext node .* has other elements in its weight \d"):
+            _load(path, session__check_compiled_weights="1", **entries)
+    file.write_bytes(content[:place] + bytes(2_000_000) + content[place + 2_000_000 :])
+    with pytest.raises(errors.EPFail, match="has other elements in its weight .*the file is damaged or was changed; restore it"):
+        _load(path)
+
+
+def test_weights_that_are_compared_whole_are_out_of_reach(source: Path) -> None:
+    """They are copied first, so that the file may be written over afterwards."""
+    path = _write_large(source)
+    session, feed = _load(path, session__check_compiled_weights="1"), {"x": np.ones((2, 1100), np.float32)}
+    expected = session.run(None, feed)[0]
+    with path.with_suffix(".bin").open("r+b") as stream:
+        stream.write(bytes(path.with_suffix(".bin").stat().st_size))
+    np.testing.assert_array_equal(session.run(None, feed)[0], expected)
+
+
+@needs_root
+def test_code_that_another_user_sealed_in_a_folder_of_his_is_not_run(source: Path, tmp_path: Path) -> None:
+    """He made the cache folder that this user is led to, with a key that he knows; the error says so."""
+    path = _write(source)
+    _load(path)
+    for place in (tmp_path / "cache" / "context.key", tmp_path / "cache"):
+        os.chown(place, STRANGER, STRANGER)
+    message = f"not compiled by this user on this machine.*cache belongs to user {STRANGER}.*; set SARDONYX_CACHE_DIR to a folder"
+    with pytest.raises(errors.EPFail, match=message):
+        _load(path)
+    assert _load(path, session__trust_compiled_context="1").run(None, _feed())[0].shape == (3, 8)
+
+
+@needs_root
+def test_code_that_another_user_compiled_is_not_run(source: Path, tmp_path: Path) -> None:
+    """Here as that other user, for whom root's key is none."""
+    path = _write(source)
+    for place in (tmp_path, *tmp_path.parents[:2]):
+        place.chmod(0o755)
+
+    def load() -> str:
+        try:
+            _load(path)
+        except errors.EPFail as error:
+            return str(error)
+        return ""
+
+    assert "cache belongs to user 0, and this is user" in as_another_user(load)
