@@ -3,8 +3,8 @@
     python benchmarks/context_models.py MODEL.onnx ... [--weightless] [--embed] [--provider NAME ...] [--dim batch=1 ...]
 
 For each model, each time in a process of its own that has imported everything: a session with an empty cache of kernels, one with a
-full one, one that writes the compiled model, and one that loads it, again with an empty cache. Reported are milliseconds of the
-processor's time, which other programs disturb least, the least of a few rounds; what is compiled while loading, which must be
+full one, one that writes the compiled model, one that loads it, again with an empty cache, and one that compares all elements of
+weights, too. Reported are milliseconds of the processor's time, which other programs disturb least, the least of a few rounds; what is compiled while loading, which must be
 nothing; and whether all sessions compute the same bits. LLVM runs in the process itself. Inputs are random, integers 0 or 1;
 `--dim` gives open dimensions their sizes, 1 by default.
 """
@@ -92,12 +92,15 @@ def report(path: Path, arguments: argparse.Namespace) -> bool:
         for item in cache.glob("*.sxo"):
             item.unlink()
         loads = [in_a_process({**task, "path": str(compiled), "entries": reading}, cache) for _ in range(ROUNDS)]
+        checking = {**reading, "session.check_compiled_weights": "1"}
+        checked = [in_a_process({**task, "path": str(compiled), "entries": checking}, cache) for _ in range(ROUNDS)]
         sizes = ", ".join(f"{item.name} {item.stat().st_size / 1e6:.1f} MB" for item in sorted(folder.glob("model_ctx*")))
-    cold_ms, warm_ms, load_ms = (min(item["ms"] for item in rounds) for rounds in (cold, warm, loads))
-    compiles = sum(item["compiled"] for item in loads)
-    is_equal = len({item["digest"] for item in (*cold, *warm, written, *loads)}) == 1
+    cold_ms, warm_ms, load_ms, checked_ms = (min(item["ms"] for item in rounds) for rounds in (cold, warm, loads, checked))
+    compiles = sum(item["compiled"] for item in (*loads, *checked))
+    is_equal = len({item["digest"] for item in (*cold, *warm, written, *loads, *checked)}) == 1
     print(
-        f"{path.stem}: cold {cold_ms:.0f} ms, warm {warm_ms:.0f} ms, write {written['ms']:.0f} ms, load {load_ms:.0f} ms; "
+        f"{path.stem}: cold {cold_ms:.0f} ms, warm {warm_ms:.0f} ms, write {written['ms']:.0f} ms, load {load_ms:.1f} ms, "
+        f"all weights compared {checked_ms:.0f} ms; "
         f"{path.stat().st_size / 1e6:.1f} MB -> {sizes}; compiled while loading: {compiles}; "
         f"results {'equal' if is_equal else 'DIFFER'}"
     )
