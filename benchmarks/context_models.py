@@ -4,9 +4,9 @@
 
 For each model, each time in a process of its own that has imported everything: a session with an empty cache of kernels, one with a
 full one, one that writes the compiled model, one that loads it, again with an empty cache, and one that compares all elements of
-weights, too. Reported are milliseconds of the processor's time, which other programs disturb least, the least of a few rounds; what is compiled while loading, which must be
-nothing; and whether all sessions compute the same bits. LLVM runs in the process itself. Inputs are random, integers 0 or 1;
-`--dim` gives open dimensions their sizes, 1 by default.
+weights, too. Reported are milliseconds of the processor's time, which other programs disturb least, the least of a few rounds; what
+is compiled while loading, which must be nothing; and whether all sessions compute the same bits. LLVM runs in the process itself.
+Inputs are random, integers 0 or 1; `--dim` gives open dimensions their sizes, 1 by default.
 """
 
 from __future__ import annotations
