@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from support.users import as_another_user, needs_root
 
 from sardonyx import config
 
@@ -40,6 +41,14 @@ def test_the_cache_has_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
     assert config.cache_dir() == Path.home() / ".cache" / "sardonyx"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert config.cache_dir() == Path.home() / ".cache" / "sardonyx"
+
+
+@needs_root
+def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that a container runs as, whom the system does not know."""
+    for name in ("SARDONYX_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert as_another_user(config.cache_dir) is None
 
 
 @pytest.mark.parametrize(("text", "size_bytes"), [("1000", 1000), ("0", 0), ("", 1 << 30), ("1G", 1 << 30)])

@@ -280,8 +280,9 @@ class KeepsPrograms(Protocol):
 
         Args:
             partition: one node whose inputs and outputs are, in order, those of the partition that was saved. Among its constants
-                are the weights that were left out of `content`, for `formats.program_file.read_program`.
-            content: what `save` returned, checked against tampering but not against time; views of it may be kept.
+                are the weights that are not in `content`, since they stay in a file, for `formats.program_file.read_program`.
+            content: what `save` returned, in memory that nobody else can change, checked against tampering but not against
+                time; views of it may be kept. Elements of the weights among the constants may change at any time.
 
         Raises:
             EPFail: the content is damaged, or is for another version, another device or another partition.
