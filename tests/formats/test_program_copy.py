@@ -11,7 +11,7 @@ from support.models import graph
 from sardonyx.errors import EPFail
 from sardonyx.formats.program_archive import ProgramArchive, block_key
 from sardonyx.formats.program_copy import TakenProgram, take_program
-from sardonyx.formats.program_file import aligned, bytes_of, digest_of, read_program, write_program
+from sardonyx.formats.program_file import aligned, bytes_of, digest_of, head_of, read_program, write_program
 from sardonyx.ir import Tensor, Value
 
 _TEXT = "graph(x: float[n]) -> (y: float[n]) { y = Relu(x) }"
@@ -72,6 +72,33 @@ def test_an_array_that_may_decide_addresses_is_under_the_digest(array: np.ndarra
             take_program(content.data)
         content[place] ^= 1
     take_program(content.data)
+
+
+_CODE = "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (["int64", [3000], 0, 24_000, _CODE, _CODE], r"an array of int64\[3000\] is not under the digest"),
+        (["int64", [3000], "name", 7], r"an array of int64\[3000\] is not under the digest"),
+        (["float", [100], 0, 400, _CODE, _CODE], r"an array of float\[100\] is not under the digest"),
+        (["float", [1000], 0, 4000, _CODE], r"an array of float\[1000\] is not under the digest"),
+        (["float", [1000], 0], r"an array of float\[1000\] is not under the digest"),
+        (["float", [1000], 1 << 40, 4000, _CODE, _CODE], "lie outside of its"),
+        (["float", [1000], 0, 4004, _CODE, _CODE], r"an array of float\[1000\] has 4004 bytes"),
+        (["float", "shape", 0, 4000, _CODE, _CODE], "TypeError"),
+        ([[], [], 0, 4000, _CODE, _CODE], "AttributeError"),
+        ("texts!", "KeyError"),
+        (None, "TypeError"),
+    ],
+)
+def test_a_header_that_calls_other_arrays_weights_is_an_error(entry: object, message: str) -> None:
+    """Also where the digest is right: it is no secret. So is one of another form."""
+    content = bytes(np.arange(8000, dtype=np.float32))
+    program = head_of({"about": {}, "graph": _TEXT, "objects": {}, "arrays": [entry]}, ())
+    with pytest.raises(EPFail, match=f"a compiled partition is damaged .*{message}"):
+        take_program(memoryview(content + program))
 
 
 def test_one_changed_element_of_a_weight_is_found_when_all_are_compared() -> None:

@@ -203,7 +203,7 @@ def open_program(content: memoryview, *, copies: bool = False) -> Opened:
         sealed = [bytes(view) for view in views] if copies else views
         if _digest(text, sealed) != tail[:32]:
             raise ValueError("some of its bytes changed")
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise damaged(error) from error
     return Opened(header, sealed, tail[:32])
 
@@ -256,15 +256,15 @@ def _is_weight(dtype: DataType, size_bytes: int) -> bool:
 
 
 def _sealed(header: Mapping[str, Any]) -> list[list[int]]:
-    """Return where the blocks lie that are under the digest."""
+    """Return where the blocks lie that are under the digest; raises ValueError where one is not that should be."""
     sealed = list(header["objects"].values())
-    for kind, _, *where in header["arrays"]:
-        if not where or isinstance(where[0], str):
-            continue
-        if len(where) == 2:
+    for kind, shape, *where in header["arrays"]:
+        if len(where) == 2 and not isinstance(where[0], str):
             sealed.append(where)
-        elif not _is_weight(DataType[kind.upper()], where[1]):
-            raise ValueError(f"an array of {where[1]} bytes of {kind} is not under the digest")
+        elif where:
+            dtype, form = DataType[kind.upper()], (2 if isinstance(where[0], str) else 4)
+            if len(where) != form or not _is_weight(dtype, math.prod(shape) * dtype.numpy.itemsize):
+                raise ValueError(f"an array of {kind}{shape} is not under the digest")
     return sealed
 
 
