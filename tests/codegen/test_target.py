@@ -3,7 +3,7 @@
 import pytest
 
 from sardonyx.codegen.llvm import binding
-from sardonyx.codegen.target import Target, available_levels, host_target, runnable_target
+from sardonyx.codegen.target import Target, available_levels, host_target, machine_target, runnable_target
 from sardonyx.errors import InvalidArgument
 
 
@@ -67,3 +67,15 @@ def test_code_for_other_machines_does_not_run() -> None:
     assert runnable_target(f"{here.key},+unheard-of", here) is None
     assert runnable_target(f"{here.key},strange", here) is None
     assert [runnable_target(key, here) for key in ("", "|", "avx9||", "no key")] == [None] * 4
+
+
+def test_a_target_can_be_that_of_another_machine() -> None:
+    """Its features decide the level; what they do not name is off."""
+    haswell = machine_target("x86_64", ["sse4.1", "avx", "avx2", "fma", "f16c"])
+    assert (haswell.isa, haswell.vector_bytes, haswell.has_half, haswell.has_rounding) == ("avx2", 32, True, True)
+    assert "-avx512bf16" in haswell.features.split(",")
+    assert machine_target("aarch64", []).isa == "neon"
+    oldest = machine_target("x86_64", [])
+    assert (oldest.isa, oldest.has_half, oldest.has_rounding) == ("portable", False, False)
+    with pytest.raises(InvalidArgument, match="the machine has portable"):
+        machine_target("x86_64", ["avx2"], "avx2")

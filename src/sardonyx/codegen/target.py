@@ -19,13 +19,13 @@ import dataclasses
 import functools
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from sardonyx.codegen.llvm import binding
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["Target", "available_levels", "host_target", "runnable_target"]
+__all__ = ["Target", "available_levels", "host_target", "machine_target", "runnable_target"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,6 +55,11 @@ class Target:
     def has_half(self) -> bool:
         """Whether float16 is converted to float32 and back by instructions."""
         return "+f16c" in self.features or self.isa == "neon"
+
+    @property
+    def has_rounding(self) -> bool:
+        """Whether a float is rounded to a whole number by one instruction."""
+        return "+sse4.1" in self.features.split(",") or not self.triple.startswith("x86_64")
 
     @property
     def key(self) -> str:
@@ -156,8 +161,7 @@ _OTHER: Mapping[str, _Level] = {"portable": _Level(16, 16, False, False, (), ())
 @functools.cache
 def available_levels() -> tuple[str, ...]:
     """The levels that this machine can run, lowest first."""
-    features = _host_features()
-    return tuple(name for name, level in _levels().items() if all(features.get(need) for need in level.needs))
+    return _levels_with(_triple(), _host_features())
 
 
 @functools.cache
@@ -167,19 +171,38 @@ def host_target(isa: str | None = None) -> Target:
     Raises:
         InvalidArgument: the machine does not have the level.
     """
-    available = available_levels()
+    return _target(isa, _triple(), _host_features())
+
+
+def machine_target(architecture: str, features: Collection[str], isa: str | None = None) -> Target:
+    """The target of a Linux machine that need not be this one: kernels can be compiled for it, not run.
+
+    Args:
+        architecture: x86_64 or aarch64.
+        features: what its processor has, by LLVM's names; every other feature is off.
+        isa: the level, as for `host_target`.
+
+    Raises:
+        InvalidArgument: the features do not suffice for the level.
+    """
+    known = {**dict.fromkeys(_X86_FEATURES if architecture == "x86_64" else (), False), **dict.fromkeys(features, True)}
+    return _target(isa, f"{architecture}-unknown-linux-gnu", known)
+
+
+def _target(isa: str | None, triple: str, features: Mapping[str, bool]) -> Target:
+    available = _levels_with(triple, features)
     chosen = isa or [name for name in available if name != "amx"][-1]
     if chosen not in available:
-        raise InvalidArgument(f"isa is {isa!r}, this machine has {', '.join(available)}: choose one of these")
-    level = _levels()[chosen]
+        raise InvalidArgument(f"isa is {isa!r}, the machine has {', '.join(available)}: choose one of these")
+    level = _levels(triple)[chosen]
     return Target(
         isa=chosen,
         vector_bytes=level.vector_bytes,
         registers=level.registers,
         has_fma=level.has_fma,
         has_masks=level.has_masks,
-        features=_feature_string(level),
-        triple=_triple(),
+        features=_feature_string(level, features),
+        triple=triple,
     )
 
 
@@ -194,9 +217,13 @@ def runnable_target(key: str, here: Target) -> Target | None:
     return dataclasses.replace(host_target(isa), features=features)
 
 
-def _levels() -> Mapping[str, _Level]:
-    architecture = _triple().partition("-")[0]
-    return {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(architecture, _OTHER)
+def _levels(triple: str) -> Mapping[str, _Level]:
+    return {"x86_64": _X86, "aarch64": _ARM, "arm64": _ARM}.get(triple.partition("-")[0], _OTHER)
+
+
+def _levels_with(triple: str, features: Mapping[str, bool]) -> tuple[str, ...]:
+    """The levels for which the features suffice, lowest first."""
+    return tuple(name for name, level in _levels(triple).items() if all(features.get(need) for need in level.needs))
 
 
 @functools.cache
@@ -223,9 +250,9 @@ def _linux_flags(cpuinfo: Path) -> frozenset[str]:
     return frozenset()
 
 
-def _feature_string(level: _Level) -> str:
+def _feature_string(level: _Level, features: Mapping[str, bool]) -> str:
     """Features in the order of their names, then those of higher levels as off: LLVM obeys the last mention."""
-    kept = [(name, has and not name.startswith(level.drops)) for name, has in sorted(_host_features().items())]
+    kept = [(name, has and not name.startswith(level.drops)) for name, has in sorted(features.items())]
     on = [f"+{name}" for name, has in kept if has]
     off = [f"-{name}" for name, has in kept if not has]
     return ",".join(on + off)

@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from support.machines import runnable_machines
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import BOOL, F32, F64, I8, I32, I64, PTR, U8
+from sardonyx.codegen.emit.types import BOOL, F32, F64, I8, I32, I64, PTR, U8, Type
 from sardonyx.codegen.target import Target
 
 Run = Callable[..., None]
@@ -214,3 +215,36 @@ def test_unsigned_bytes_wrap(target: Target, run: Run) -> None:
         array.store(array.load() + 10)
     run(module, "k", [out])
     assert out[0] == 4
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [(F32, np.float32), (F64, np.float64)])
+@pytest.mark.parametrize("machine", runnable_machines())
+def test_round_even_is_exact_with_and_without_an_instruction(run: Run, machine: str, kind: Type, dtype: type) -> None:
+    """Ties go to even, signs of zeros stay, and numbers without a fraction, infinities and NaN are left alone."""
+    large = 2.0**52 if dtype is np.float64 else 2.0**23
+    sizes = [
+        0,
+        0.5,
+        1.5,
+        2.5,
+        0.49999997,
+        1e-40,
+        7.3,
+        large / 2 - 0.5,
+        large - 0.5,
+        large - 1,
+        large,
+        large + 1,
+        1e30,
+        np.inf,
+        np.nan,
+    ]
+    x = np.array([*sizes, *(-size for size in sizes)], dtype)
+    out = np.zeros_like(x)
+    module = Module(runnable_machines()[machine])
+    with module.kernel("k") as b:
+        for i, span in b.vectors(0, x.size, kind):
+            b.buffer(1, kind).store(b.round_even(b.buffer(0, kind).load(i, span)), i, span)
+    run(module, "k", [x, out])
+    np.testing.assert_array_equal(out, np.rint(x))
+    np.testing.assert_array_equal(np.signbit(out), np.signbit(x))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sardonyx.codegen.emit.types import BF16, BOOL, F16, F32, F64, I32, U8, Type, literal, of_dtype
+from sardonyx.codegen.emit.types import BF16, BOOL, F16, F32, F64, I16, I32, U8, Type, literal, of_dtype
 
 
 @pytest.mark.parametrize(
@@ -13,9 +13,9 @@ from sardonyx.codegen.emit.types import BF16, BOOL, F16, F32, F64, I32, U8, Type
         (F32, 0.1, "0x3FB99999A0000000"),
         (F32, 1e39, "0x7FF0000000000000"),
         (F64, -0.0, "0x8000000000000000"),
-        (F16, 1.0, "0xH3C00"),
-        (BF16, 1.00390625, "0xR3F80"),
-        (BF16, float("nan"), "0xR7FC0"),
+        (F16, 1.0, str(0x3C00)),
+        (BF16, 1.00390625, str(0x3F80)),
+        (BF16, float("nan"), str(0x7FC0)),
         (I32, -3, "-3"),
         (BOOL, 1, "true"),
         (F32.vector(4), 2, "splat (float 0x4000000000000000)"),
@@ -43,3 +43,10 @@ def test_a_bool_takes_a_byte_in_memory() -> None:
     """Sizes in memory are whole bytes."""
     assert BOOL.size_bytes == 1
     assert F64.size_bytes == 8
+
+
+def test_floats_of_16_bits_are_bits_and_differ_from_integers() -> None:
+    """LLVM sees i16 in all of them, and no type of ours equals another."""
+    assert {str(kind) for kind in (F16, BF16, I16)} == {"i16"}
+    assert len({F16, BF16, I16}) == 3
+    assert [kind.is_narrow for kind in (F16, BF16, F32, I16)] == [True, True, False, False]

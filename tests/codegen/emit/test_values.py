@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import BOOL, F32, F64, I8, I32, I64, U8, Type
+from sardonyx.codegen.emit.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, Type
 from sardonyx.codegen.emit.values import Span, Value
 from sardonyx.codegen.target import Target
 
@@ -135,3 +135,20 @@ def test_lanes_are_taken_put_and_shuffled(target: Target, run: Run) -> None:
         b.buffer(1, I32).store(vector.shuffle([0, 4, 3, 7], other))
     run(module, "k", [x, out])
     assert out.tolist() == [0, 30, 3, 3]
+
+
+@pytest.mark.parametrize("kind", [F16, BF16])
+def test_floats_of_16_bits_are_not_computed_with(target: Target, kind: Type) -> None:
+    """Arithmetic, comparisons and conversions of their bits would be wrong; the message says what to use."""
+    with Module(target).kernel("k") as b:
+        x = b.buffer(0, kind).load()
+        for operate in (
+            lambda: x + x,
+            lambda: -x,
+            lambda: x < x,
+            lambda: b.abs(x),
+            lambda: x.to(F32),
+            lambda: b.const(F32, 1).to(kind),
+        ):
+            with pytest.raises(TypeError, match="convert it by from_narrow and to_narrow"):
+                operate()

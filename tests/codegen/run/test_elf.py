@@ -8,7 +8,7 @@ import pytest
 
 from sardonyx.codegen import llvm
 from sardonyx.codegen.run import elf
-from sardonyx.codegen.run.elf import Image
+from sardonyx.codegen.run.elf import Image, functions_outside
 from sardonyx.codegen.target import host_target
 from sardonyx.errors import Fail
 
@@ -23,7 +23,13 @@ define i64 @twice(i64 %i) { %v = call i64 @prime(i64 %i)
  %w = add i64 %v, %v
  ret i64 %w }
 """
-_CALL = "declare i64 @labs(i64)\ndefine i64 @size(i64 %i) { %v = call i64 @labs(i64 %i)\n ret i64 %v }"
+_CALL = """
+declare i32 @toupper(i32)
+define i64 @upper(i64 %i) { %c = trunc i64 %i to i32
+ %v = call i32 @toupper(i32 %c)
+ %w = zext i32 %v to i64
+ ret i64 %w }
+"""
 _VARIABLE = "@counter = global i64 1\ndefine i64 @next() { %v = load i64, ptr @counter\n ret i64 %v }"
 _MISSING = "declare i64 @no_such_function()\ndefine i64 @f() { %v = call i64 @no_such_function()\n ret i64 %v }"
 
@@ -46,13 +52,21 @@ def test_functions_reach_their_constants_and_one_another() -> None:
 
 def test_functions_of_the_c_library_are_called_through_stubs() -> None:
     """They may lie farther away than a call reaches."""
-    assert _call(Image(_object(_CALL)), "size", -42) == 42
+    assert _call(Image(_object(_CALL)), "upper", ord("a")) == ord("A")
 
 
 def test_a_function_that_the_process_lacks_is_named() -> None:
     """Nothing is left to jump into the void."""
-    with pytest.raises(Fail, match="no_such_function"):
+    with pytest.raises(Fail, match="kernel f calls no_such_function"):
         Image(_object(_MISSING))
+
+
+def test_what_an_object_leaves_to_the_loader_is_listed() -> None:
+    """Functions of its own are not among it."""
+    assert functions_outside(_object(_CALL)) == ["toupper"]
+    assert functions_outside(_object(_CONSTANTS)) == []
+    with pytest.raises(Fail, match="no whole ELF object"):
+        functions_outside(_object(_CALL)[:-100])
 
 
 def test_variables_are_refused() -> None:

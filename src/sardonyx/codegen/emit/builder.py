@@ -142,7 +142,7 @@ class Function(Emitter):
     def call_math(self, name: str, *arguments: Value) -> Value:
         """Call LLVM's intrinsic `llvm.<name>` on arguments of one type, which is that of the result.
 
-        Such as sqrt, fabs, floor, ceil, trunc, roundeven, copysign, minimum, maximum, ctpop, smin, umax, sadd.sat, fshl.
+        Such as sqrt, fabs, floor, ceil, trunc, copysign, minimum, maximum, ctpop, smin, umax, sadd.sat, fshl.
         """
         kind = arguments[0].type
         return self.intrinsic(f"llvm.{name}.{mangle(kind)}", kind, arguments)
@@ -151,9 +151,20 @@ class Function(Emitter):
         """Square root, correctly rounded; NaN below 0."""
         return self.call_math("sqrt", x)
 
+    def round_even(self, x: Value) -> Value:
+        """The nearest whole number, ties to even; a zero keeps the sign of x.
+
+        Without the instruction of SSE 4.1, numbers that may have a fraction are added to one so large that none is left.
+        """
+        if self.target.has_rounding:
+            return self.call_math("roundeven", x)
+        large = 2.0**52 if x.type.bits == 64 else 2.0**23
+        size = self.abs(x)
+        return self.select(size < large, self.call_math("copysign", (size + large) - large, x), x)
+
     def abs(self, x: Value) -> Value:
         """Magnitude; the least integer stays as it is."""
-        if x.type.is_float:
+        if x.type.kind is Kind.FLOAT:
             return self.call_math("fabs", x)
         return x if x.type.kind is Kind.UNSIGNED else self.select(x < 0, -x, x)
 

@@ -8,7 +8,7 @@ from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.expr import PRIMITIVES, Expr, Step, number
 from sardonyx.codegen.emit.narrow import from_narrow, to_narrow
-from sardonyx.codegen.emit.types import BF16, F16, F32, I32, Kind, Type
+from sardonyx.codegen.emit.types import F32, I32, Kind, Type
 from sardonyx.codegen.emit.values import Value
 
 __all__ = ["PRINTERS", "write_expressions"]
@@ -39,16 +39,13 @@ def _cast(b: Function, x: Value, kind: Type) -> Value:
     """By value; a float that meets a small integer goes through int32, and keeps its low bits as the processor does."""
     if x.type.scalar == kind:
         return x
-    if x.type.scalar in _NARROW:
+    if x.type.is_narrow:
         return _cast(b, from_narrow(b, x), kind)
-    if kind in _NARROW:
+    if kind.is_narrow:
         return to_narrow(b, x.to(F32), kind)
     if x.type.is_float and kind.is_integer and kind.bits < 32:
         return x.to(I32).to(kind)
     return x.to(kind)
-
-
-_NARROW = (F16, BF16)
 
 
 def _divide(b: Function, x: Value, y: Value) -> Value:
@@ -130,7 +127,7 @@ PRINTERS: Mapping[str, Callable[..., Value]] = {
     "or": lambda b, x, y: x | y,
     "power": mathlib.power,
     "remainder": _remainder,
-    "round": _math("roundeven"),
+    "round": lambda b, x: b.round_even(x) if x.type.is_float else x,
     "select": lambda b, condition, yes, no: b.select(condition, yes, no),
     "shift_left": _shift_left,
     "shift_right": _shift_right,

@@ -360,7 +360,7 @@ def _power_of_two(b: Function, n: Value) -> Value:
 
 def _reduce_exp(b: Function, x: Value) -> tuple[Value, Value]:
     """The integer n, as a float, and r with x = n ln 2 + r."""
-    n = b.call_math("roundeven", x * (1 / math.log(2)))
+    n = b.round_even(x * (1 / math.log(2)))
     return n, b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, x))
 
 
@@ -402,7 +402,7 @@ def _log_edges(b: Function, x: Value, result: Value) -> Value:
 
 def _exp_double(b: Function, x: Value) -> Value:
     """e^x of float64: the series to r^13. Error: 1 ulp."""
-    n = b.call_math("roundeven", _clamp(b, x, -746.0, 711.0) * (1 / math.log(2)))
+    n = b.round_even(_clamp(b, x, -746.0, 711.0) * (1 / math.log(2)))
     r = b.fma(n, -1.9082149292705877e-10, b.fma(n, -0.693147180369123816490, _clamp(b, x, -746.0, 711.0)))
     value = b.fma(r * r, _polynomial(b, r, _EXP_DOUBLE), r) + 1
     whole = n.to(I32).to(I64)
@@ -433,7 +433,7 @@ def _trigonometric(b: Function, x: Value, name: str, finish: _Turns) -> Value:
     if x.type.scalar == F64:
         return _libm(b, name, x)
     wide = x.to(F64)
-    n = b.call_math("roundeven", wide * (2 / math.pi))
+    n = b.round_even(wide * (2 / math.pi))
     n = b.select(b.abs(wide) <= _FAR_TURNS, n, n.like(0))
     r = b.fma(n, -_QUARTER_TURN_LOW, b.fma(n, -_QUARTER_TURN, wide)).to(F32)
     z = r * r

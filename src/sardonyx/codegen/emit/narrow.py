@@ -1,38 +1,45 @@
 """float16 and bfloat16 as float32 and back, by their bits where the processor has no instruction that is right.
 
-Both directions are exact or rounded once, to even; denormals, infinities and NaN (quiet) keep their meaning. The conversion of
-x86 from float32 to bfloat16 is not used: it takes denormals for 0.
+    from_narrow   exact                          float16: a NaN becomes quiet and keeps its other bits; bfloat16: all bits stay
+    to_narrow     rounded once, ties to even     float16: a NaN becomes quiet and keeps its upper bits; bfloat16: ±0x7FC0
+
+Every target gives the same bits, those of x86's VCVTPH2PS and VCVTPS2PH for float16 and those of ml_dtypes for bfloat16;
+denormals and infinities keep their meaning. x86's own conversion to bfloat16 (VCVTNEPS2BF16) is not used: it takes denormals
+for 0.
 """
 
 from __future__ import annotations
 
 from sardonyx.codegen.emit.builder import Function
-from sardonyx.codegen.emit.types import BF16, F16, F32, U16, U32, Type
+from sardonyx.codegen.emit.types import BF16, F16, F32, U16, U32, Kind, Type
 from sardonyx.codegen.emit.values import Value
 
 __all__ = ["from_narrow", "to_narrow"]
+
+_HALF = Type("half", 16, Kind.FLOAT)
+"""LLVM's float16, for the two instructions that convert it."""
 
 
 def from_narrow(b: Function, x: Value) -> Value:
     """A float16 or bfloat16 as float32."""
     if x.type.scalar == BF16:
         return (x.bits_as(U16).to(U32) << 16).bits_as(F32)
-    return x.to(F32) if b.target.has_half else _from_half(b, x.bits_as(U16).to(U32))
+    return x.bits_as(_HALF).to(F32) if b.target.has_half else _from_half(b, x.bits_as(U16).to(U32))
 
 
 def to_narrow(b: Function, x: Value, kind: Type) -> Value:
     """A float32 as `kind`, float16 or bfloat16."""
     if kind == BF16:
         return _to_bfloat(b, x.bits_as(U32)).to(U16).bits_as(BF16)
-    return x.to(F16) if b.target.has_half else _to_half(b, x).to(U16).bits_as(F16)
+    return (x.to(_HALF) if b.target.has_half else _to_half(b, x).to(U16)).bits_as(F16)
 
 
 def _from_half(b: Function, bits: Value) -> Value:
     """Shift the exponent into place and scale it by the difference of the biases: denormals become normal by themselves."""
     magnitude = (bits & 0x7FFF) << 13
     scaled = (magnitude.bits_as(F32) * 2.0**112).bits_as(U32)
-    special = magnitude >= 0x7C00 << 13
-    return (b.select(special, magnitude | 0x7F800000, scaled) | ((bits & 0x8000) << 16)).bits_as(F32)
+    quiet = b.select(magnitude > 0x7C00 << 13, magnitude | 0x7FC00000, magnitude | 0x7F800000)
+    return (b.select(magnitude >= 0x7C00 << 13, quiet, scaled) | ((bits & 0x8000) << 16)).bits_as(F32)
 
 
 def _to_half(b: Function, x: Value) -> Value:
@@ -41,10 +48,10 @@ def _to_half(b: Function, x: Value) -> Value:
     normal = (magnitude - ((112 << 23) - 0xFFF) + odd) >> 13
     denormal = (b.abs(x) + 0.5).bits_as(U32) - 0x3F000000
     finite = b.select(magnitude < 113 << 23, denormal, normal)
-    special = b.select(b.is_nan(x), finite.like(0x7E00), finite.like(0x7C00))
+    special = b.select(b.is_nan(x), (magnitude >> 13) & 0x3FF | 0x7E00, finite.like(0x7C00))
     return b.select(b.abs(x) < 65520.0, finite, special) | ((x.bits_as(U32) >> 16) & 0x8000)
 
 
 def _to_bfloat(b: Function, bits: Value) -> Value:
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return b.select((bits & 0x7FFFFFFF) > 0x7F800000, (bits >> 16) | 0x40, rounded)
+    return b.select((bits & 0x7FFFFFFF) > 0x7F800000, (bits >> 16) & 0x8000 | 0x7FC0, rounded)

@@ -2,6 +2,10 @@
 
 `F32` is LLVM's `float`, `F32.vector(16)` its `<16 x float>`. LLVM's integers have no sign; ours do, and operators obey it:
 `I8` and `U8` are both `i8`, but are divided, compared, shifted and widened by different instructions.
+
+`F16` and `BF16` are `i16` too: floats of 16 bits are loaded, selected, shuffled and stored as bits, and computed with after a
+conversion by `narrow`. LLVM's own `half` and `bfloat` become calls of a compiler's support library on processors that lack
+instructions for them, even where a kernel only moves them; that library is not part of a process.
 """
 
 from __future__ import annotations
@@ -41,6 +45,8 @@ class Kind(enum.Enum):
     """What a type's bits mean: which instruction an operator becomes."""
 
     FLOAT = "float"
+    HALF = "float16"
+    BFLOAT = "bfloat16"
     SIGNED = "signed"
     UNSIGNED = "unsigned"
     BOOL = "bool"
@@ -89,7 +95,12 @@ class Type:
     @property
     def is_float(self) -> bool:
         """Whether the lanes are floating-point numbers."""
-        return self.kind is Kind.FLOAT
+        return self.kind is Kind.FLOAT or self.is_narrow
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the lanes are float16 or bfloat16: bits, which no operator computes with."""
+        return self.kind is Kind.HALF or self.kind is Kind.BFLOAT
 
     @property
     def is_integer(self) -> bool:
@@ -105,8 +116,8 @@ def _vector(element: str, bits: int, kind: Kind, lanes: int) -> Type:
 VOID = Type("void", 0, Kind.VOID)
 PTR = Type("ptr", 64, Kind.POINTER)
 BOOL = Type("i1", 1, Kind.BOOL)
-F16 = Type("half", 16, Kind.FLOAT)
-BF16 = Type("bfloat", 16, Kind.FLOAT)
+F16 = Type("i16", 16, Kind.HALF)
+BF16 = Type("i16", 16, Kind.BFLOAT)
 F32 = Type("float", 32, Kind.FLOAT)
 F64 = Type("double", 64, Kind.FLOAT)
 I8 = Type("i8", 8, Kind.SIGNED)
@@ -153,7 +164,7 @@ def _scalar_literal(kind: Type, number: float) -> str:
         return "null"
     if not kind.is_float:
         return str(int(number))
-    return _FLOAT_LITERALS[kind.element](number)
+    return _FLOAT_LITERALS[kind.scalar](number)
 
 
 def _double_text(number: float) -> str:
@@ -167,15 +178,15 @@ def _float_text(number: float) -> str:
 
 def _half_text(number: float) -> str:
     with np.errstate(over="ignore"):
-        return f"0xH{int(np.float16(number).view(np.uint16)):04X}"
+        return str(int(np.float16(number).view(np.uint16)))
 
 
 def _bfloat_text(number: float) -> str:
-    """The bfloat16 nearest to `number`, ties to even."""
+    """The bits of the bfloat16 nearest to `number`, ties to even."""
     bits = int(np.float32(number).view(np.uint32))
     if np.isnan(number):
-        return f"0xR{bits >> 16 | 0x40:04X}"
-    return f"0xR{(bits + 0x7FFF + (bits >> 16 & 1)) >> 16:04X}"
+        return str(bits >> 16 & 0x8000 | 0x7FC0)
+    return str((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
 
 
-_FLOAT_LITERALS = {"double": _double_text, "float": _float_text, "half": _half_text, "bfloat": _bfloat_text}
+_FLOAT_LITERALS = {F64: _double_text, F32: _float_text, F16: _half_text, BF16: _bfloat_text}

@@ -140,7 +140,7 @@ class Value:
 
     def __neg__(self) -> Value:
         """The value with its sign turned; of a zero too."""
-        if self.type.is_float:
+        if self.type.kind is Kind.FLOAT:
             return self.emitter.value(f"fneg {self.type.text} {self.ref}", self.type)
         return _binary("sub", self.like(0), self)
 
@@ -180,6 +180,9 @@ class Value:
         """Convert each lane to the element type of `kind` by value.
 
         Float to integer truncates, with no fixed result for NaN and outside the target's range. A bool is whether it is not 0.
+
+        Raises:
+            TypeError: either type is float16 or bfloat16, which `narrow` converts.
         """
         target = kind.vector(self.type.lanes)
         if target is self.type or target == self.type:
@@ -352,7 +355,7 @@ class Pointer(Value):
 
 def mangle(kind: Type) -> str:
     """The type as LLVM writes it into the names of overloaded intrinsics: v16f32, i64."""
-    letter = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}.get(kind.element, kind.element)
+    letter = {"float": "f32", "double": "f64", "ptr": "p0"}.get(kind.element, kind.element)
     return letter if kind.lanes == 1 else f"v{kind.lanes}{letter}"
 
 
@@ -401,20 +404,29 @@ def _binary(operator: str, left: Value, right: Operand) -> Value:
     left, right = agree(left, right)
     opcode = _OPCODES[operator].get(left.type.kind)
     if opcode is None:
-        raise TypeError(f"{operator} is not defined for {left.type} ({left.type.kind.value})")
+        raise _undefined(operator, left.type)
     return left.emitter.value(f"{opcode} {left.type.text} {left.ref}, {right.ref}", left.type)
 
 
 def _compare(relation: str, left: Value, right: Operand) -> Value:
     left, right = agree(left, right)
-    predicate = _PREDICATES[left.type.kind][relation]
+    predicate = _PREDICATES.get(left.type.kind, {}).get(relation)
+    if predicate is None:
+        raise _undefined(relation, left.type)
     opcode = "fcmp" if left.type.is_float else "icmp"
     text = f"{opcode} {predicate} {left.type.text} {left.ref}, {right.ref}"
     return left.emitter.value(text, BOOL.vector(left.type.lanes))
 
 
+def _undefined(operator: str, kind: Type) -> TypeError:
+    advice = ": convert it by from_narrow and to_narrow" if kind.is_narrow else ""
+    return TypeError(f"{operator} is not defined for {kind} ({kind.kind.value}){advice}")
+
+
 def _cast_opcode(source: Type, target: Type) -> str | None:
     """The instruction that converts `source` to `target`; None where the bits are the same."""
+    if source.is_narrow or target.is_narrow:
+        raise _undefined("to", source if source.is_narrow else target)
     if source.kind is Kind.POINTER:
         return "ptrtoint"
     if target.kind is Kind.POINTER:

@@ -20,15 +20,17 @@ import platform
 import struct
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
 
-__all__ = ["Image", "is_supported"]
+__all__ = ["MAGIC", "Image", "functions_outside", "is_supported"]
 
+MAGIC = b"\x7fELF"
+"""How an object file begins."""
 _HEADER = struct.Struct("<4sBBBxxxxxxxxxHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -37,7 +39,7 @@ _STUB = struct.Struct("<6sQxx")  # jmp [rip + 0], then where to
 
 _SYMBOL_TABLE, _RELOCATION_TABLE, _NO_BITS = 2, 4, 8
 _IN_MEMORY, _WRITABLE = 2, 1
-_GLOBAL, _ABSOLUTE = 1, 0xFFF1
+_GLOBAL, _ABSOLUTE, _X86_64 = 1, 0xFFF1, 62
 _ADDRESS_64, _DISTANCE_32, _CALL_32 = 1, 2, 4
 _JUMP = b"\xff\x25\x00\x00\x00\x00"
 _READ, _WRITE, _EXECUTE = 1, 2, 4
@@ -46,6 +48,18 @@ _READ, _WRITE, _EXECUTE = 1, 2, 4
 def is_supported() -> bool:
     """Whether this process can run such objects."""
     return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 1 << 32
+
+
+def functions_outside(machine_code: bytes) -> list[str]:
+    """The names that an ELF object of 64 bits, of any processor, leaves to the loader to find, in alphabetical order.
+
+    Raises:
+        Fail: it is no whole object.
+    """
+    try:
+        return _Object(machine_code).outside
+    except (struct.error, IndexError, ValueError) as error:
+        raise Fail(f"{len(machine_code)} bytes are no whole ELF object: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +100,17 @@ class Image:
         return self._symbols[symbol]
 
     def _link(self, source: _Object) -> None:
+        if source.machine != _X86_64:
+            raise ValueError("it is for another processor")
         places, size = source.layout()
-        outside = sorted({symbol.name for symbol in source.symbols if symbol.name and not symbol.section})
-        stubs = {name: size + _STUB.size * index for index, name in enumerate(outside)}
-        block = bytearray(size + _STUB.size * len(outside))
+        stubs = {name: size + _STUB.size * index for index, name in enumerate(source.outside)}
+        block = bytearray(size + _STUB.size * len(stubs))
         for index, place in places.items():
             section = source.sections[index]
             if section.kind != _NO_BITS:
                 block[place : place + section.size] = source.content(section)
         for name, place in stubs.items():
-            _STUB.pack_into(block, place, _JUMP, _address_outside(name))
+            _STUB.pack_into(block, place, _JUMP, _address_outside(name, source.exports))
         self._pages = _Pages(len(block))
         base = self._pages.address
         for place, kind, symbol, addend in source.relocations(places):
@@ -114,10 +129,21 @@ class _Object:
     def __init__(self, content: bytes) -> None:
         self._content = content
         magic, bits, order, _, kind, machine, _, _, _, table, _, _, _, _, _, count, _ = _HEADER.unpack_from(content)
-        if (magic, bits, order, kind, machine) != (b"\x7fELF", 2, 1, 1, 62):
+        if (magic, bits, order, kind) != (MAGIC, 2, 1, 1):
             raise ValueError("the header says something else")
+        self.machine = machine
         self.sections = [_section(content, table + _SECTION.size * index) for index in range(count)]
         self.symbols = list(self._read_symbols())
+
+    @property
+    def outside(self) -> list[str]:
+        """The names of what the object uses and does not have, each once."""
+        return sorted({symbol.name for symbol in self.symbols if symbol.name and not symbol.section})
+
+    @property
+    def exports(self) -> list[str]:
+        """The names of what the object has for others."""
+        return sorted(symbol.name for symbol in self.symbols if symbol.binding == _GLOBAL and symbol.section)
 
     def content(self, section: _Section) -> bytes:
         """The bytes of a section."""
@@ -202,11 +228,11 @@ def _apply(block: bytearray, base: int, place: int, kind: int, value: int) -> No
         raise ValueError(f"it has a relocation of type {kind}, which kernels do not have")
 
 
-def _address_outside(name: str) -> int:
+def _address_outside(name: str, kernels: Sequence[str]) -> int:
     try:
         return int(ctypes.cast(_process()[name], ctypes.c_void_p).value or 0)
     except AttributeError as error:
-        raise Fail(f"a kernel calls {name}, which this process does not have") from error
+        raise Fail(f"kernel {', '.join(kernels)} calls {name}, which this process does not have") from error
 
 
 def _reason() -> str:

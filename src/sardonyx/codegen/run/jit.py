@@ -16,6 +16,7 @@ from sardonyx.codegen import llvm
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.run import elf
 from sardonyx.codegen.run.compile_process import compile_texts
+from sardonyx.codegen.run.externals import check_externals
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
 from sardonyx.errors import Fail
@@ -53,11 +54,12 @@ class Engine:
         """Compile modules, or take them from the cache, and make their symbols known.
 
         Raises:
-            Fail: LLVM rejects a text or an object, or a symbol is known already; the engine is as before.
+            Fail: LLVM rejects a text or an object, the code calls what is not in `externals.PROVIDED`, or a symbol is known
+                already; the engine is as before.
         """
         texts = [str(module) for module in modules]
         keys = [object_key(text, self.target, self._level) for text in texts]
-        objects = self._objects(keys, lambda number: texts[number])
+        objects = self._objects(keys, lambda number: texts[number], [", ".join(module.exports) for module in modules])
         with self._lock:
             for module, machine_code in zip(modules, objects, strict=True):
                 self._link(module.exports, machine_code)
@@ -80,7 +82,7 @@ class Engine:
             return str(module)
 
         keys = [object_key(f"{edition}/{symbol}", self.target, self._level) for symbol in symbols]
-        objects = self._objects(keys, write)
+        objects = self._objects(keys, write, symbols)
         with self._lock:
             for symbol, machine_code in zip(symbols, objects, strict=True):
                 self._link([symbol], machine_code)
@@ -94,14 +96,19 @@ class Engine:
         """The address of every exported function."""
         return self._addresses
 
-    def _objects(self, keys: Sequence[str], write: Callable[[int], str]) -> list[bytes]:
-        """The object of each key: from the cache, or else compiled from the text that `write` makes of its number."""
+    def _objects(self, keys: Sequence[str], write: Callable[[int], str], names: Sequence[str]) -> list[bytes]:
+        """The object of each key: from the cache, or else compiled from the text that `write` makes of its number.
+
+        `names` are those of the kernels, for errors.
+        """
         found = [None if self._cache is None else self._cache.load(key) for key in keys]
         missing = [number for number, machine_code in enumerate(found) if machine_code is None]
         if not missing:
             return [machine_code or b"" for machine_code in found]
         with span("codegen.compile", objects=len(missing)):
             made = compile_texts(map(write, missing), self.target, self._level)
+        for number, machine_code in zip(missing, made, strict=True):
+            check_externals(names[number], machine_code)
         for number, machine_code in zip(missing, made, strict=True):
             found[number] = machine_code
             if self._cache is not None:

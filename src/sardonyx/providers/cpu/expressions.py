@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.codegen.emit.expr import OPERATORS, Expr, argument, constant, number
-from sardonyx.codegen.emit.types import BF16, BOOL, F16, F32, F64, Kind, Type, of_dtype
+from sardonyx.codegen.emit.types import BOOL, F16, F32, F64, Kind, Type, of_dtype
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.providers.cpu.quantization import QUANTIZATION
@@ -55,7 +55,7 @@ def expression(node: Node, operands: Operands) -> Expr:
     build = ELEMENTWISE[node.op_type]
     if node.op_type in _TYPED:
         return build(node, operands)
-    made = build(node, [operand.to(F32) if operand is not None and operand.type in _NARROW else operand for operand in operands])
+    made = build(node, [operand.to(F32) if operand is not None and operand.type.is_narrow else operand for operand in operands])
     kept = operands[1 if node.op_type == "Where" else 0]
     return made if made.type == BOOL or kept is None else made.to(kept.type)
 
@@ -273,14 +273,13 @@ _LARGEST: Mapping[DataType | None, float] = {
 
 _SMALL_POWERS = (1, 2, 3, 4)
 
-_NARROW = (F16, BF16)
 _TYPED = frozenset(("Cast", *QUANTIZATION))
 """Operators whose entry gives the type of the output itself."""
 _MIXED = frozenset(("Pow", *QUANTIZATION))
 """Operators whose operands may be of different types."""
-_FLOATS = frozenset((Kind.FLOAT,))
+_FLOATS = frozenset((Kind.FLOAT, Kind.HALF, Kind.BFLOAT))
 _BOOLS = frozenset((Kind.BOOL,))
-_NUMBERS = frozenset((Kind.FLOAT, Kind.SIGNED, Kind.UNSIGNED))
+_NUMBERS = _FLOATS | {Kind.SIGNED, Kind.UNSIGNED}
 
 _DEFINED_FOR: Mapping[str, frozenset[Kind]] = {
     **dict.fromkeys(

@@ -170,7 +170,7 @@ def _check_updates(node: Node) -> str | None:
         return "its updates are left out, or its reduction is not known"
     if reduction != "none":
         kind = element_type(updates.dtype)
-        if kind is None or kind == BOOL or (kind.is_float and kind.bits < 32):
+        if kind is None or kind == BOOL or (kind.is_narrow):
             return f"{reduction} of elements of type {updates.dtype}"
     return check_moved(node)
 
