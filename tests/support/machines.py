@@ -9,20 +9,17 @@ __all__ = ["MACHINES", "runnable_machines"]
 _V2 = "cx16 popcnt sse3 sse4.1 sse4.2 ssse3".split()
 _V3 = [*_V2, *"avx avx2 bmi bmi2 f16c fma lzcnt movbe".split()]
 _V4 = [*_V3, *"avx512bw avx512cd avx512dq avx512f avx512vl".split()]
-_BF16 = [*_V4, "avx512vnni", "avx512bf16"]
-_FP16 = [*_BF16, *"avx512bitalg avx512fp16 avx512ifma avx512vbmi avx512vbmi2 avx512vpopcntdq avxvnni gfni".split()]
+_NARROW = [*_V4, *"avx512bf16 avx512fp16 avx512vbmi avx512vbmi2 avx512vnni gfni".split()]
 
 MACHINES: dict[str, Target] = {
     "x86-64": machine_target("x86_64", []),
     "x86-64-v2": machine_target("x86_64", _V2),
     "x86-64-v3": machine_target("x86_64", _V3),
     "x86-64-v4": machine_target("x86_64", _V4),
-    "avx512-bf16": machine_target("x86_64", _BF16),
-    "avx512-fp16": machine_target("x86_64", _FP16),
+    "avx512-narrow": machine_target("x86_64", _NARROW),
     "aarch64": machine_target("aarch64", []),
 }
-"""v2 is of 2008 (Nehalem), v3 has AVX2 (Haswell, Zen 1 to 3), v4 AVX-512 (Skylake-X); bfloat16 came with Cooper Lake and Zen 4,
-float16 arithmetic with Sapphire Rapids."""
+"""v2 is of 2008 (Nehalem), v3 has AVX2 (Haswell, Zen 1 to 3), v4 AVX-512 (Skylake-X); Sapphire Rapids has float16 and bfloat16."""
 
 
 def runnable_machines() -> dict[str, Target]:

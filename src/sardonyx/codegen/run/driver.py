@@ -33,7 +33,7 @@ from sardonyx.codegen.run.thread_pool import PoolCode, ThreadPool, shared_pool, 
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
 
-__all__ = ["STATUS", "Buffer", "Driver", "Step", "StepTable"]
+__all__ = ["STATUS", "Buffer", "Driver", "Step", "StepTable", "write_driver"]
 
 STATUS = 0
 """The base that is the word in which a kernel reports a failure."""
@@ -134,7 +134,7 @@ class Driver:
 
     def __init__(self, target: Target, *, cache: Cache | None = None, pool: ThreadPool | None = None) -> None:
         module = Module(target)
-        _write_run(module, write_pool(module))
+        write_driver(module)
         self._engine = Engine(target, cache=cache)
         self._engine.add(module)
         self._pool = pool or shared_pool()
@@ -160,6 +160,11 @@ class Driver:
     def run(self, table: StepTable) -> int:
         """Run a table once, as `prepare` says."""
         return self.prepare(table)()
+
+
+def write_driver(module: Module) -> None:
+    """Write the driver, and the pool that it shares tasks with."""
+    _write_run(module, write_pool(module))
 
 
 def _write_run(module: Module, pool_code: PoolCode) -> None:
