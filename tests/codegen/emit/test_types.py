@@ -49,4 +49,5 @@ def test_floats_of_16_bits_are_bits_and_differ_from_integers() -> None:
     """LLVM sees i16 in all of them, and no type of ours equals another."""
     assert {str(kind) for kind in (F16, BF16, I16)} == {"i16"}
     assert len({F16, BF16, I16}) == 3
+    assert [kind.name for kind in (F16, BF16, F32, I16)] == ["float16", "bfloat16", "float", "i16"]
     assert [kind.is_narrow for kind in (F16, BF16, F32, I16)] == [True, True, False, False]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.models import graph
 
-from sardonyx import errors
+from sardonyx import config, errors
 from sardonyx.codegen.target import Target, available_levels, host_target
 from sardonyx.formats.program_file import read_program, write_program
 from sardonyx.ir import Graph, Node, Value
@@ -41,7 +41,7 @@ _SHAPES = """graph(x: float[n, 4]) -> (y: float[2*n, 2], k: int64[2]) {
 @pytest.fixture(scope="module")
 def target() -> Target:
     """This processor."""
-    return host_target()
+    return host_target(config.isa())
 
 
 def _partition(body: str) -> Partition:
@@ -167,9 +167,9 @@ def test_weights_that_are_left_out_are_packed_when_it_is_loaded(target: Target) 
 
 
 @pytest.mark.skipif(len(available_levels()) < 2, reason="there is one level only")
-def test_a_program_for_a_lower_processor_runs(target: Target) -> None:
+def test_a_program_for_a_lower_processor_runs() -> None:
     """It runs the kernels that it was compiled with, and is said to be better compiled anew."""
-    part, lower = _partition(_PRODUCT), host_target(available_levels()[0])
+    part, target, lower = _partition(_PRODUCT), host_target(), host_target(available_levels()[0])
     again = load_program(target, 1, _context(part), memoryview(save_program(lower, 1, part)))
     x = np.random.default_rng(0).standard_normal((5, 96), dtype=np.float32)
     expected = create({}).compile(part, lambda inner: pytest.fail(f"{inner!r} is no body"))

@@ -83,6 +83,11 @@ class Type:
         return self if lanes == self.lanes else _vector(self.element, self.bits, self.kind, lanes)
 
     @property
+    def name(self) -> str:
+        """The type in messages: LLVM's name, but float16 and bfloat16 by their own."""
+        return self.kind.value if self.is_narrow else self.text
+
+    @property
     def scalar(self) -> Type:
         """The type of one lane."""
         return self if self.lanes == 1 else self.vector(1)

@@ -394,7 +394,8 @@ def agree(left: Value, right: Operand) -> tuple[Value, Value]:
         return left, right
     if left.type.scalar != right.type.scalar or 1 not in (left.type.lanes, right.type.lanes):
         raise TypeError(
-            f"operands are {left.type} ({left.type.kind.value}) and {right.type} ({right.type.kind.value}): convert one with .to()"
+            f"operands are {left.type.name} ({left.type.kind.value}) and {right.type.name} ({right.type.kind.value}): convert one "
+            "with .to()"
         )
     lanes = max(left.type.lanes, right.type.lanes)
     return left.splat(lanes), right.splat(lanes)
@@ -420,7 +421,7 @@ def _compare(relation: str, left: Value, right: Operand) -> Value:
 
 def _undefined(operator: str, kind: Type) -> TypeError:
     advice = ": convert it by from_narrow and to_narrow" if kind.is_narrow else ""
-    return TypeError(f"{operator} is not defined for {kind} ({kind.kind.value}){advice}")
+    return TypeError(f"{operator} is not defined for {kind.name} ({kind.kind.value}){advice}")
 
 
 def _cast_opcode(source: Type, target: Type) -> str | None:

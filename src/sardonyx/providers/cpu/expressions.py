@@ -130,7 +130,7 @@ def _or_limit(limit: Expr | None, largest: float | None, sign: int) -> Expr | fl
 def _cast(node: Node, operands: Operands) -> Expr:
     kind, x = element_type(node.outputs[0].dtype), _given(operands, 0)
     if kind is None or (kind == F16 and x.type == F64):
-        raise TypeError(f"{x.type} is not converted to {node.outputs[0].dtype}")
+        raise TypeError(f"{x.type.name} is not converted to {node.outputs[0].dtype}")
     return x.to(kind)
 
 

@@ -26,7 +26,7 @@ def _quantize(node: Node, operands: _Operands) -> Expr:
     x, scale, zero_point = _operands_of(node, operands)
     kind = _type_of(node.outputs[0])
     if x.type != F32 or node.get("precision", 0) not in (0, int(DataType.FLOAT)):
-        raise TypeError(f"quantization of {x.type} in precision {node.get('precision', 0)}")
+        raise TypeError(f"quantization of {x.type.name} in precision {node.get('precision', 0)}")
     rounded = Expr("round", F32, (x / scale,))
     shifted = rounded if zero_point is None else rounded + zero_point.to(F32)
     low, high = (constant(float(limit), F32) for limit in _limits(_narrow(kind)))
@@ -71,7 +71,7 @@ def _type_of(value: Value) -> Type | None:
 
 def _narrow(kind: Type | None) -> Type:
     if kind is None or not kind.is_integer or kind.bits > 16:
-        raise TypeError(f"quantized elements of {kind}; expected integers of 8 or 16 bits")
+        raise TypeError(f"quantized elements of {kind.name}; expected integers of 8 or 16 bits")
     return kind
 
 
