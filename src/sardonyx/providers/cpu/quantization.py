@@ -71,7 +71,7 @@ def _type_of(value: Value) -> Type | None:
 
 def _narrow(kind: Type | None) -> Type:
     if kind is None or not kind.is_integer or kind.bits > 16:
-        raise TypeError(f"quantized elements of {kind.name}; expected integers of 8 or 16 bits")
+        raise TypeError(f"quantized elements of {None if kind is None else kind.name}; expected integers of 8 or 16 bits")
     return kind
 
 
