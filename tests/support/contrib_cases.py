@@ -57,6 +57,10 @@ DynamicQuantizeMatMul(x: float[2, 4] | y: uint8[4, 3] | a: float[] | b: uint8[])
 DynamicTimeWarping({_ROW})
 EmbedLayerNormalization(i: int32[1, 3] | s: int32[1, 3] | w: float[5, 4] | p: float[3, 4] | t: float[2, 4] | g: float[4] | b: float[4])
 ExpandDims({_ROW} | a: int32[])
+AttnLSTM(x: float[2, 1, 2] | w: float[1, 8, 5] | r: float[1, 8, 2] | _ | _ | _ | _ | _ | q: float[1, 2, 2] | m: float[1, 3, 2] | v: float[1, 2] | n: float[1, 4, 3]) hidden_size = 2
+BifurcationDetector(a: int64[4] | b: int64[2] | i: int64[1] | p: int64[4])
+ConvTransposeWithDynamicPads(x: float[1, 2, 3, 3] | w: float[2, 1, 2, 2] | p: int64[4])
+CropAndResize(x: float[2, 1, 4, 4] | r: float[3, 4] | i: int32[3] | c: int32[2])
 FastGelu(x: float[2, 4] | b: float[4])
 FusedConv(x: float[1, 2, 4, 4] | w: float[3, 2, 2, 2] | b: float[3]) activation = "Relu", pads = [1, 1, 1, 1], strides = [2, 2]
 FusedGemm(x: float[2, 3] | y: float[3, 4] | z: float[4]) activation = "Relu", alpha = 0.5
@@ -78,6 +82,8 @@ MatMulIntegerToFloat(x: uint8[2, 3] | y: uint8[3, 4] | a: float[] | b: float[] |
 MatMulNBits(x: float[2, 32] | w: uint8[4, 1, 16] | s: float[4]) K = 32, N = 4, bits = 4, block_size = 32
 MatMulNBitsMlp(x: float[2, 32] | r: float[2, 32] | n: float[32] | w: uint8[4, 1, 16] | s: float[4] | _ | v: uint8[4, 1, 16] | t: float[4]) K = 32, N = 4, bits = 4, block_size = 32, activation = "silu"
 MatMulNBitsQkv(x: float[2, 32] | _ | n: float[32] | w: uint8[4, 1, 16] | s: float[4] | _ | v: uint8[2, 1, 16] | t: float[2] | _ | u: uint8[2, 1, 16] | q: float[2]) K = 32, Nq = 4, Nkv = 2, bits = 4, block_size = 32
+MaxpoolWithMask(x: float[1, 2, 4, 4] | m: int32[1, 1, 4, 4]) kernel_shape = [2, 2]
+MurmurHash3(x: int64[2, 3]) seed = 7
 MoE(x: float[2, 4] | r: float[2, 2] | w: float[2, 6, 4] | _ | v: float[2, 4, 6]) k = 1
 MRotaryEmbedding(x: float[1, 2, 3, 8] | p: int64[3, 1, 3] | c: float[4, 4] | s: float[4, 4]) mrope_section = [2, 1, 1]
 MultiHeadAttention(q: float[1, 2, 4] | k: float[1, 3, 4] | v: float[1, 3, 4] | b: float[12] | m: int32[1, 3]) num_heads = 2
@@ -101,6 +107,7 @@ QuantizeLinear({_ROW} | a: float[] | b: uint8[])
 QuickGelu({_ROW}) alpha = 1.5
 Range(a: int64[] | b: int64[] | c: int64[])
 RotaryEmbedding(x: float[1, 2, 3, 8] | p: int64[1, 3] | c: float[4, 4] | s: float[4, 4]) interleaved = 1
+SampleOp({_ROW})
 ScaledSiLU({_ROW} | s: float[]) alpha = 0.5
 SkipLayerNormalization(x: float[1, 2, 4] | s: float[1, 2, 4] | g: float[4] | b: float[4]) epsilon = 0.1
 SkipSimplifiedLayerNormalization(x: float[1, 2, 4] | s: float[1, 2, 4] | g: float[4]) epsilon = 0.1
@@ -110,10 +117,12 @@ TransposeMatMul(x: float[2, 3] | y: float[4, 3]) transB = 1
 Trilu(x: float[3, 3] | k: int64[]) upper = 0
 UnfoldTensor({_ROW}) dim = 1, size = 2, step = 1
 Unique(x: float[5])
+WordConvEmbedding(x: int32[2, 4] | w: float[3, 1, 2, 2] | b: float[3] | c: float[2, 2])
 """
 
 
 _OUTPUTS = {
+    "BifurcationDetector": 2,
     "CausalConvWithState": 2,
     "GroupQueryAttention": 3,
     "LinearAttention": 2,
@@ -126,6 +135,8 @@ _OUTPUTS = {
 }
 """How many outputs a node must have where it is not one."""
 _FED = {
+    "BifurcationDetector": {"i": [1]},
+    "CropAndResize": {"c": [2, 2]},
     "GroupQueryAttention": {"s": [1], "t": 2},
     "SparseAttention": {"r": [[0, 1]], "c": [[0]], "s": [2], "t": [2]},
 }

@@ -50,11 +50,12 @@ FAMILIES: dict[str, str] = {
     "contrib/array": "CDist DynamicTimeWarping ExpandDims Inverse NGramRepeatBlock NhwcMaxPool UnfoldTensor",
     "contrib/attention": "DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention GroupQueryAttention MRotaryEmbedding "
     "MultiHeadAttention PagedAttention QAttention SparseAttention",
+    "contrib/experimental": "Affine Crop DynamicSlice ImageScaler ParametricSoftplus Scale ScaledTanh",
     "contrib/elementwise": "BiasAdd BiasGelu BiasSplitGelu FastGelu GatedAdd LinearAttentionGate QuickGelu ScaledSiLU",
     "contrib/generation": "BeamSearch GreedySearch Sampling WhisperBeamSearch",
     "contrib/matmul": "DynamicQuantizeMatMul FusedConv FusedGemm FusedMatMul FusedMatMulActivation "
     "MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulBnb4 MatMulFpQ4 MatMulInteger16 "
-    "MatMulIntegerToFloat MatMulNBits TransposeMatMul",
+    "MatMulIntegerToFloat MatMulNBits SparseToDenseMatMul TransposeMatMul",
     "contrib/moe": "MoE QMoE",
     "contrib/normalize": "BiasSoftmax BranchwiseRMSNorm EmbedLayerNormalization GatedRMSNorm QEmbedLayerNormalization "
     "SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization",
@@ -62,8 +63,10 @@ FAMILIES: dict[str, str] = {
     "contrib/qlinear": "QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul "
     "QLinearSigmoid QLinearSoftmax QLinearWhere",
     "contrib/quantize": "GatherBlockQuantized",
-    "contrib/rnn": "DynamicQuantizeLSTM",
+    "contrib/rnn": "AttnLSTM DynamicQuantizeLSTM",
     "contrib/string": "Tokenizer",
+    "contrib/text": "BifurcationDetector MurmurHash3 SampleOp WordConvEmbedding",
+    "contrib/vision": "ConvTransposeWithDynamicPads CropAndResize MaxpoolWithMask",
 }
 """Family -> the operators in it, of all domains, separated by blanks.
 

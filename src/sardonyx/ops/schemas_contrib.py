@@ -21,6 +21,13 @@ __all__ = ["CONTRIB_SCHEMAS", "OLDER_SCHEMAS"]
 _UNBOUNDED = 2**31 - 1
 
 _AI_ONNX = """
+Affine(X:T) -> Y:T | alpha:FLOAT=1.0 beta:FLOAT=0.0
+Crop(input:T) -> output:T | border:INTS! scale:INTS
+DynamicSlice(data:T starts:Tind ends:Tind axes:Tind?) -> output:T |
+ImageScaler(input:T) -> output:T | scale:FLOAT=1.0 bias:FLOATS
+ParametricSoftplus(X:T) -> Y:T | alpha:FLOAT beta:FLOAT
+Scale(input:T) -> output:T | scale:FLOAT=1.0
+ScaledTanh(input:T) -> output:T | alpha:FLOAT beta:FLOAT
 SimplifiedLayerNormalization(X:T scale:V) -> Y:V inv_std_var:U? | axis:INT=-1 epsilon:FLOAT=1e-05 stash_type:INT=1
 """
 
@@ -32,6 +39,9 @@ _MICROSOFT = """
 Attention(input:T weights:T bias:T? mask_index:M? past:T? attention_bias:T? past_sequence_length:M?) -> output:T present:T? |
   num_heads:INT! unidirectional:INT=0 qkv_hidden_sizes:INTS do_rotary:INT=0 rotary_embedding_dim:INT=0
   mask_filter_value:FLOAT=-10000.0 scale:FLOAT past_present_share_buffer:INT=0
+AttnLSTM(X:T W:T R:T B:T? sequence_lens:T1? initial_h:T? initial_c:T? P:T? QW:T? MW:T? V:T? M:T? memory_seq_lens:T1? AW:T?) ->
+  Y:T? Y_h:T? Y_c:T? | activation_alpha:FLOATS activation_beta:FLOATS activations:STRINGS clip:FLOAT direction:STRING='forward'
+  hidden_size:INT input_forget:INT=0
 BeamSearch(input_ids:F max_length:I min_length:I? num_beams:I num_return_sequences:I length_penalty:T? repetition_penalty:T?
   vocab_mask:M? prefix_vocab_mask:M? attention_mask:I? decoder_input_ids:I? logits_processor:I?) -> sequences:I
   sequences_scores:T? scores:T? | eos_token_id:INT! pad_token_id:INT! decoder_start_token_id:INT=-1 no_repeat_ngram_size:INT=0
@@ -40,10 +50,15 @@ BiasAdd(X:T bias:T skip:T) -> Y:T |
 BiasGelu(A:T B:T) -> C:T |
 BiasSoftmax(data:T bias:T) -> output:T | axis:INT=1 is_inner_broadcast:INT!
 BiasSplitGelu(X:T bias:T) -> Y:T |
+BifurcationDetector(src_tokens:T cur_tokens:T prev_suffix_match_idx:T pred_tokens:T?) -> tokens:T suffix_match_idx:T |
+  max_ngram_size:INT=3 min_ngram_size:INT=1
 BranchwiseRMSNorm(X:T scale:M?) -> Y:T | epsilon:FLOAT=1e-05 num_branches:INT=0
 CDist(A:T B:T) -> C:T | metric:STRING='sqeuclidean'
 CausalConvWithState(input:T weight:T bias:T? past_state:T?) -> output:T present_state:T | activation:STRING='none'
   channels_last:INT=0 dilation:INT=1 ndim:INT=1 state_window:INT=0
+ConvTransposeWithDynamicPads(X:T W:T Pads:tensor(int64)? B:T?) -> Y:T | auto_pad:STRING='NOTSET' dilations:INTS group:INT=1
+  kernel_shape:INTS output_padding:INTS strides:INTS
+CropAndResize(X:T1 rois:T1 batch_indices:T2 crop_size:T2) -> Y:T1 | mode:STRING='bilinear' extrapolation_value:FLOAT=0.0
 DecoderMaskedMultiHeadAttention(query:T key:T? value:T? mask_index:M? attention_bias:T? past_key:T? past_value:T?
   past_sequence_length:M? beam_width:M? cache_indirection:M? bias:T?) -> output:T present_key:T? present_value:T? qk:QK? |
   num_heads:INT! mask_filter_value:FLOAT=-10000.0 output_qk:INT=0 past_present_share_buffer:INT=0 scale:FLOAT
@@ -102,6 +117,7 @@ MatMulNBitsQkv(A:T1 skip:T1? norm_scale:T1 q_B:T2 q_scales:T1 q_bias:T1? k_B:T2 
   epsilon:FLOAT=1e-06
 MatMulNBits(A:T1 B:T2 scales:T1 zero_points:T3? g_idx:T4? bias:T1?) -> Y:T1 | K:INT! N:INT! bits:INT=4 block_size:INT!
   accuracy_level:INT=0 weight_prepacked:INT=0
+MaxpoolWithMask(X:T M:tensor(int32)) -> Y:T | auto_pad:STRING='NOTSET' kernel_shape:INTS pads:INTS storage_order:INT=0 strides:INTS
 MoE(input:T router_probs:T fc1_experts_weights:T fc1_experts_bias:T? fc2_experts_weights:T fc2_experts_bias:T?
   fc3_experts_weights:T? fc3_experts_bias:T?) -> output:T | activation_alpha:FLOAT=1.0 activation_beta:FLOAT=0.0
   activation_type:STRING='relu' k:INT=1 normalize_routing_weights:INT=0 swiglu_fusion:INT=0 swiglu_limit:FLOAT
@@ -109,6 +125,7 @@ MoE(input:T router_probs:T fc1_experts_weights:T fc1_experts_bias:T? fc2_experts
 MultiHeadAttention(query:T key:T? value:T? bias:T? key_padding_mask:M? attention_bias:T? past_key:T? past_value:T?
   past_sequence_length:M? cache_indirection:M?) -> output:T present_key:T? present_value:T? qk:QK? | num_heads:INT! scale:FLOAT
   mask_filter_value:FLOAT=-10000.0 unidirectional:INT=0
+MurmurHash3(X:T1) -> Y:T2 | positive:INT=1 seed:INT=0
 NGramRepeatBlock(input_ids:Tid scores:T) -> scores_out:T | ngram_size:INT!
 NhwcMaxPool(x:T) -> y:T | auto_pad:STRING='NOTSET' ceil_mode:INT=0 dilations:INTS kernel_shape:INTS! pads:INTS strides:INTS
 Pad(data:T pads:tensor(int64) value:T?) -> output:T | mode:STRING='constant'
@@ -155,6 +172,7 @@ QuickGelu(X:T) -> Y:T | alpha:FLOAT=1.702
 Range(start:T limit:T delta:T?) -> Y:T |
 RotaryEmbedding(input:T position_ids:M cos_cache:T sin_cache:T) -> output:T | scale:FLOAT=1.0 interleaved:INT=0
   rotary_embedding_dim:INT=0 num_heads:INT=0 is_packed_batching:INT=0
+SampleOp(X:T) -> Y:T |
 Sampling(input_ids:I max_length:I min_length:I? repetition_penalty:T? vocab_mask:I? prefix_vocab_mask:I? attention_mask:I?
   presence_mask:I? seed:I?) -> sequences:I filtered_logits:T? | eos_token_id:INT! pad_token_id:INT! decoder_start_token_id:INT=-1
   no_repeat_ngram_size:INT=0 model_type:INT=0 vocab_size:INT=-1 temperature:FLOAT=1.0 top_p:FLOAT=0.0 filter_value:FLOAT=-1e20
@@ -167,6 +185,7 @@ SkipSimplifiedLayerNormalization(input:T skip:T gamma:T bias:T?) -> output:T mea
 SparseAttention(query:T key:T? value:T? past_key:T past_value:T block_row_indices:M block_col_indices:M total_sequence_length:M
   key_total_sequence_lengths:M cos_cache:T? sin_cache:T?) -> output:T present_key:T present_value:T | num_heads:INT!
   kv_num_heads:INT! sparse_block_size:INT! scale:FLOAT do_rotary:INT=0 rotary_interleaved:INT=0
+SparseToDenseMatMul(A:T B:T1) -> Y:T1 | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0
 Tokenizer(X:tensor(string)) -> Y:tensor(string) | mark:INT! mincharnum:INT! pad_value:STRING! separators:STRINGS tokenexp:STRING
 TransposeMatMul(A:T B:T) -> Y:T | alpha:FLOAT=1.0 transA:INT=0 transB:INT=0
 Trilu(X:T k:tensor(int64)?) -> Y:T | upper:INT=1
@@ -179,6 +198,7 @@ WhisperBeamSearch(input_ids:F max_length:I min_length:I? num_beams:I num_return_
   vocab_size:INT=-1 decoder_output_cross_qk:INT=0 translate_token_id:INT transcribe_token_id:INT start_of_lm_token_id:INT
   no_speech_token_id:INT=-1 no_timestamps_token_id:INT beginning_timestamp_token_id:INT decoder:GRAPH! encoder:GRAPH
   init_decoder:GRAPH
+WordConvEmbedding(Sequence:T W:T1 B:T1 C:T1) -> Y:T1 | char_embedding_size:INT conv_window_size:INT embedding_size:INT
 """
 
 _OPTIONS = {"?": ParameterOption.OPTIONAL, "*": ParameterOption.VARIADIC, "+": ParameterOption.VARIADIC}

@@ -3,6 +3,7 @@
 from sardonyx.ops.shapes.contrib import array as array
 from sardonyx.ops.shapes.contrib import attention as attention
 from sardonyx.ops.shapes.contrib import elementwise as elementwise
+from sardonyx.ops.shapes.contrib import experimental as experimental
 from sardonyx.ops.shapes.contrib import generation as generation
 from sardonyx.ops.shapes.contrib import matmul as matmul
 from sardonyx.ops.shapes.contrib import moe as moe
@@ -12,3 +13,5 @@ from sardonyx.ops.shapes.contrib import qlinear as qlinear
 from sardonyx.ops.shapes.contrib import quantize as quantize
 from sardonyx.ops.shapes.contrib import rnn as rnn
 from sardonyx.ops.shapes.contrib import string as string
+from sardonyx.ops.shapes.contrib import text as text
+from sardonyx.ops.shapes.contrib import vision as vision

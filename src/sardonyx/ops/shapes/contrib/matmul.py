@@ -44,7 +44,7 @@ def matmul_block_weight(call: ShapeCall, a: Fact, b: Fact, *others: Fact | None)
     return tensor(a.dtype, None if not a.shape else (*a.shape[:-1], anonymous() if weights is None else weights[0]))
 
 
-@shape_function("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul", domain=_MICROSOFT)
+@shape_function("FusedMatMul", "FusedMatMulActivation", "SparseToDenseMatMul", "TransposeMatMul", domain=_MICROSOFT)
 def fused_matmul(
     call: ShapeCall, a: Fact, b: Fact, *, transA: int = 0, transB: int = 0, transBatchA: int = 0, transBatchB: int = 0
 ) -> Fact:

@@ -26,3 +26,18 @@ def dynamic_quantize_lstm(
     turned = recurrence if shape is None else tensor(recurrence.dtype, (shape[0], shape[2], shape[1]))
     every, last = state_shapes(x, turned, direction, hidden_size, 0)
     return tensor(x.dtype, every), tensor(x.dtype, last), tensor(x.dtype, last)
+
+
+@shape_function("AttnLSTM", domain=_MICROSOFT)
+def attn_lstm(
+    call: ShapeCall,
+    x: Fact,
+    weights: Fact,
+    recurrence: Fact,
+    *others: Fact | None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+) -> tuple[Fact, ...]:
+    """As LSTM."""
+    every, last = state_shapes(x, recurrence, direction, hidden_size, 0)
+    return tensor(x.dtype, every), tensor(x.dtype, last), tensor(x.dtype, last)

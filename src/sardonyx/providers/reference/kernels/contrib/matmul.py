@@ -24,6 +24,7 @@ __all__ = [
     "matmul_integer_16",
     "matmul_integer_to_float",
     "matmul_n_bits",
+    "sparse_to_dense_matmul",
 ]
 
 _MICROSOFT = "com.microsoft"
@@ -56,6 +57,13 @@ def fused_matmul(
     if alpha != 1:
         y *= y.dtype.type(alpha)
     return y.astype(a.dtype, copy=False)
+
+
+@kernel("SparseToDenseMatMul", domain=_MICROSOFT)
+def sparse_to_dense_matmul(call: Call, a: Array, b: Array, *, alpha: float = 1.0, transA: int = 0, transB: int = 0) -> Array:
+    """Return alpha a' b' of a sparse matrix, which is dense here, and a dense one. Source: com.microsoft SparseToDenseMatMul."""
+    y: Array = fused_matmul(call, a, b, alpha=alpha, transA=transA, transB=transB)
+    return y
 
 
 @kernel("FusedMatMulActivation", domain=_MICROSOFT)
