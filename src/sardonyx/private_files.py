@@ -16,6 +16,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from sardonyx.forks import without_fork
+
 __all__ = ["folder_problem", "make_private", "read_private"]
 
 _MOST_LINKS = 40
@@ -146,8 +148,9 @@ def _is_group_of_one(status: os.stat_result) -> bool:
     """
     if status.st_mode & stat.S_IWOTH or status.st_gid != os.getegid():
         return False
-    import grp
-    import pwd
+    with without_fork():
+        import grp
+        import pwd
 
     try:
         group, user = grp.getgrgid(status.st_gid), pwd.getpwuid(os.geteuid())

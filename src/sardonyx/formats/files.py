@@ -14,6 +14,7 @@ import errno
 import mmap
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -75,8 +76,8 @@ class FileContent:
     def __len__(self) -> int:
         return self._stamp[0]
 
-    def __del__(self) -> None:
-        os.close(self._descriptor)
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # modules may be gone when the interpreter ends
+        close(self._descriptor)
 
     def read(self, offset: int, size_bytes: int) -> memoryview:
         """A copy of [offset, offset + size_bytes); `obj` of the view is the buffer, which can be referred to weakly.

@@ -8,8 +8,8 @@ import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
 from sardonyx.codegen.emit.expr import Expr, argument, number
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.target import host_target
-from sardonyx.dtypes import DataType
-from sardonyx.ir import Graph, Tensor, Value
+from sardonyx.dtypes import Array, DataType
+from sardonyx.ir import Graph, KeptSource, Tensor, Value
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Kept, Lowering, find_operator, lowers
 
@@ -141,3 +141,31 @@ def test_constants_that_are_absent_have_a_shape_only(low: Lowering) -> None:
     array = Lowering(low.target, 1, Kept((), {value})).of(value).constant
     assert array is not None
     assert array.strides == (0, 0)
+
+
+class _Ones(KeptSource):
+    """Elements that can be had again; counts how often they were."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self) -> Array:
+        self.asked += 1
+        return np.ones(2, np.float32)
+
+
+def test_constants_that_no_step_reads_are_released(low: Lowering) -> None:
+    """One that was packed is read again when it is asked for; one that a step reads stays."""
+    made = graph("graph(x: float[n, 2], v: float[2], w: float[2]) -> (y: float[n, 2]) { y = Sum(x, v, w) }")
+    (node,) = made
+    sources = [_Ones(), _Ones()]
+    for value, source in zip(node.inputs[1:], sources, strict=True):
+        assert value is not None
+        value.constant = Tensor(DataType.FLOAT, (2,), source)
+    x, v, w = map(low.of, node.inputs)
+    low.move("copy", low.kernel("copy", lambda module, symbol: None), [v, x], lambda sizes: ((), 1))
+    assert w.constant is not None
+    low.release_packed(node.inputs)
+    assert low.of(node.inputs[1]) is v
+    assert low.of(node.inputs[2]) is not w
+    assert [source.asked for source in sources] == [1, 2]
