@@ -302,6 +302,21 @@ def test_a_session_goes_with_its_last_reference(action: Callable[[], object]) ->
     assert_no_circles(act)
 
 
+def test_sessions_of_compiled_models_go_too(tmp_path: Path) -> None:
+    """Neither the session that writes a compiled model nor one that loads it leaves a graph behind."""
+    save(model(MLP), tmp_path / "m.onnx")
+    options = ort.SessionOptions()
+    options.add_session_config_entry("ep.context_enable", "1")
+    options.add_session_config_entry("ep.context_file_path", str(tmp_path / "compiled.onnx"))
+
+    def act() -> None:
+        (tmp_path / "compiled.onnx").unlink(missing_ok=True)
+        ort.InferenceSession(tmp_path / "m.onnx", options, providers=["CPUExecutionProvider"])
+        ort.InferenceSession(tmp_path / "compiled.onnx", providers=["CPUExecutionProvider"]).run(None, _rows(2))
+
+    assert_no_circles(act)
+
+
 def test_a_dropped_session_is_gone_at_once() -> None:
     """A weak reference to it is dead right after `del`, without the garbage collector."""
     held = session(BRANCH)

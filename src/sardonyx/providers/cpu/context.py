@@ -69,11 +69,18 @@ def save_program(
         packed: whether they are kept so, else as they are in the model.
     """
     low = Lowering(target, threads, None if packs is None else Kept(packs, ()))
-    lowered = lower_partition(low, partition)
-    objects = _Objects()
+    graph, sizes = _graph_of(partition)
+    try:
+        return _content_of(low, partition, graph, sizes, packed)
+    finally:
+        low.forget()
+        graph.dismantle()
+
+
+def _content_of(low: Lowering, partition: Partition, graph: Graph, sizes: list[list[int]], packed: bool) -> bytes:
+    target, lowered, objects = low.target, lower_partition(low, partition), _Objects()
     Engine(target, cache=objects).add_kernels({step.symbol: low.writers[step.symbol] for step in lowered.steps}, edition())
     Driver(target, cache=objects)
-    graph, sizes = _graph_of(partition)
     constants = [np.asarray(value.constant.numpy()) for value in partition.constants if value.constant is not None]
     counts = {"inputs": len(partition.inputs), "constants": len(constants), "sizes": sizes, "packed": packed}
     about = {**_makers(), "target": target.key, **counts}
@@ -82,7 +89,7 @@ def save_program(
     absent = _absent(partition, low, lowered)
     arrays = [*constants, *low.packs]
     content = write_program(about, graph, arrays, absent, objects.found)
-    if absent and not _agrees(read_program(memoryview(content)), target, threads, partition.name, lowered):
+    if absent and not _agrees(read_program(memoryview(content)), target, low.threads, partition.name, lowered):
         return write_program(about, graph, arrays, (), objects.found)
     return content
 
@@ -107,9 +114,13 @@ def load_program(here: Target, threads: int, partition: Partition, content: memo
             "which lacks some of it; make the context anew from the original model, there with SARDONYX_ISA set to what both have"
         )
     restored, low = _restored(file, target, threads, partition.name)
-    check_signature(partition, restored.inputs, restored.outputs)
     objects = _Kept(file.objects)
-    return make_program(restored, low, lower_partition(low, restored), Driver(target, cache=objects), objects)
+    try:
+        check_signature(partition, restored.inputs, restored.outputs)
+        return make_program(restored, low, lower_partition(low, restored), Driver(target, cache=objects), objects)
+    finally:
+        low.forget()
+        restored.graph.dismantle()
 
 
 def _makers() -> dict[str, str]:
@@ -221,11 +232,15 @@ def _absent(partition: Partition, low: Lowering, lowered: Lowered) -> list[int]:
 def _agrees(file: ProgramFile, target: Target, threads: int, name: str, lowered: Lowered) -> bool:
     """Whether a file whose packed constants are absent is lowered to the same kernels over the same constants."""
     partition, low = _restored(file, target, threads, name)
-    other = lower_partition(low, partition)
-    if [step.symbol for step in lowered.steps] != [step.symbol for step in other.steps]:
-        return False
-    pairs = zip(_constants_of(lowered), _constants_of(other), strict=True)
-    return all((left is None) == (right is None) and _same(left, right) for left, right in pairs)
+    try:
+        other = lower_partition(low, partition)
+        if [step.symbol for step in lowered.steps] != [step.symbol for step in other.steps]:
+            return False
+        pairs = zip(_constants_of(lowered), _constants_of(other), strict=True)
+        return all((left is None) == (right is None) and _same(left, right) for left, right in pairs)
+    finally:
+        low.forget()
+        partition.graph.dismantle()
 
 
 def _constants_of(lowered: Lowered) -> list[Array | None]:
