@@ -29,8 +29,8 @@ from sardonyx.formats.onnx import load
 from sardonyx.ir import Model
 from sardonyx.ir.walk import all_nodes
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.participation import participation
 from sardonyx.optimize.pipeline import optimize
+from sardonyx.optimize.target import Target
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.session.optimization import optimize_file, read_settings, save_optimized
 from sardonyx.session.options import SessionOptions
@@ -50,8 +50,8 @@ def ours(path: str, folder: str) -> Counter[str]:
 
 def newest(path: str) -> Counter[str]:
     """The same without keeping to the operator set that the model imports."""
-    model, chosen = load(path), participation(None, {})
-    optimize(model, Level.ALL, evaluate=evaluate, enabled=chosen.enabled, disabled=chosen.disabled)
+    model = load(path)
+    optimize(model, Level.ALL, evaluate=evaluate, target=Target.file(keeps_opset=False))
     return _operators(model)
 
 

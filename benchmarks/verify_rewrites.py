@@ -16,25 +16,17 @@ from pathlib import Path
 
 from sardonyx.errors import SardonyxError
 from sardonyx.formats.onnx import load, save
-from sardonyx.optimize.participation import participation
 from sardonyx.optimize.pipeline import optimize
 from sardonyx.optimize.report import Problem, Report
+from sardonyx.optimize.target import Target
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.providers.reference.whole import run_model
 
 
 def prove(path: Path, level: int, *, rules_only: bool, floats: bool) -> Report:
     """Optimize the model of a file with every change compared."""
-    quantization = participation(() if floats else None, {})
-    return optimize(
-        load(path),
-        level,
-        evaluate=evaluate,
-        verify=run_model,
-        verifies_passes=not rules_only,
-        enabled=quantization.enabled,
-        disabled=quantization.disabled,
-    )
+    target = Target() if floats else Target.file(keeps_opset=False)
+    return optimize(load(path), level, evaluate=evaluate, target=target, verify=run_model, verifies_passes=not rules_only)
 
 
 def keep(problem: Problem, folder: Path, source: Path) -> None:

@@ -6,16 +6,16 @@ python docs/generate_optimizer.py            writes the page
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from pathlib import Path
 
-from sardonyx.optimize.contract import Level, Pass
+from sardonyx.optimize.contract import Pass
+from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS
 from sardonyx.optimize.names import ELSEWHERE, NAMES
-from sardonyx.optimize.participation import APART, FLOATS, FUSED, OPTIONAL, QUANTIZED, SEPARATED, UNSAVED
 from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.optimize.passes.write_older import WRITE_OLDER
 from sardonyx.optimize.pipeline import ALWAYS, CLEAN_UP, LAST, LATE_FUSIONS, PASSES, RULES
 from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.target import OpKey, OptIn, Target, left_out
 
 PAGE = Path(__file__).with_name("optimizer.md")
 HEAD = """# The optimizer
@@ -36,11 +36,12 @@ options.add_session_config_entry("optimization.disable_specified_optimizers", "f
 
 ## Rules and passes
 
-*integers*, *fused*: takes part where a provider prefers the quantized or fused operators that it makes, and in models that are
-saved; *fused, not saved*: not in these. *asked for*: takes part where a session config entry asks for it; *floats*: where no
-provider prefers quantized operators; *not saved*: in sessions, unless a provider prefers what it takes apart;
-*as it is*: where one prefers QuantizeLinear and DequantizeLinear themselves.
-See decisions [10](decisions/0010-quantized-models-run-in-floats.md) and [16](decisions/0016-fused-operators-come-last.md).
+Most take part in every session and every saved model. The others say which operators they make or take apart, and take part by
+what is legal where the model goes: in a session the operators that its providers prefer to their parts
+(`preferred_operators`), in a saved model all that ONNX Runtime's CPU provider has. Integer operators are QLinearConv and its
+like. See decisions [10](decisions/0010-quantized-models-run-in-floats.md), [16](decisions/0016-fused-operators-come-last.md) and
+[23](decisions/0023-targets-say-which-operators-are-legal.md). `sardonyx explain MODEL --fusions NODE` shows what each did, or why
+it did not, at a node.
 """
 NAMES_HEAD = """
 ## ONNX Runtime's names
@@ -53,46 +54,59 @@ here, the name is accepted and changes nothing.
 """
 
 
-def rows(level: Level) -> Iterator[tuple[str, str, str]]:
-    """(name, kind, what it does) for each pass and rule of a level."""
-    for item in PASSES[level]:
-        yield item.name, _kind(item.name, "pass"), _first_line(item)
-    for rule in RULES[level]:
-        yield rule.name, _kind(rule.name, "rule"), _first_line(rule)
+def row(item: Pass | Rule, kind: str = "") -> str:
+    """The row of a pass or rule."""
+    cells = item.name, kind or ("rule" if isinstance(item, Rule) else "pass"), _takes_part(item), sentence(item)
+    return f"| {' | '.join(cells)} |\n"
 
 
-def last_rows() -> Iterator[tuple[str, str, str]]:
-    """The same for what comes once all levels are done."""
-    for rule in (rule for rules in LATE_FUSIONS.values() for rule in rules):
-        yield rule.name, _kind(rule.name, "rule"), _first_line(rule)
-    for item in (item for passes in LAST.values() for item in passes):
-        yield item.name, _kind(item.name, "pass"), _first_line(item)
-    yield WRITE_OLDER.name, "pass, in models that are saved", _first_line(WRITE_OLDER)
+def _takes_part(item: Pass | Rule) -> str:
+    opt_in: OptIn | None = getattr(item, "opt_in", None)
+    if opt_in is not None:
+        return f'where `{opt_in.key}` is "{opt_in.text}"'
+    makes, prepares, takes_apart = (frozenset(getattr(item, name, ())) for name in ("makes", "prepares", "takes_apart"))
+    if makes or prepares:
+        in_files = "" if left_out(item, Target.file(), {}) is None else ", in no saved model"
+        return f"where {_shown(makes or prepares)} is legal{in_files}"
+    if takes_apart and not getattr(item, "takes_legal_apart", False):
+        return f"where {_shown(takes_apart)} is not legal" if len(takes_apart) == 1 else f"where no {_shown(takes_apart)} is legal"
+    return ""
 
 
-def _kind(name: str, kind: str) -> str:
-    kinds = {"floats": FLOATS, "integers": QUANTIZED, "fused": FUSED, "fused, not saved": UNSAVED, "as it is": SEPARATED}
-    kinds |= {"not saved": APART, "asked for": OPTIONAL}
-    return next((f"{kind}, *{text}*" for text, names in kinds.items() if name in names), kind)
+def _shown(operators: frozenset[OpKey]) -> str:
+    rest = "integer operator" if operators >= INTEGER_OPERATORS else ""
+    names = sorted({key.op_type for key in (operators - INTEGER_OPERATORS if rest else operators)})
+    return " or ".join([*([rest] if rest else []), *names])
 
 
-def _first_line(item: Pass | Rule) -> str:
+def sentence(item: Pass | Rule) -> str:
+    """What a pass or rule does."""
+    if isinstance(item, Rule) and item.summary:
+        return item.summary
     module = inspect.getmodule(item.pattern if isinstance(item, Rule) else type(item))
     return (inspect.getdoc(module) or "").splitlines()[0]
+
+
+def tables() -> dict[str, list[Pass | Rule]]:
+    """What each stage runs, in order."""
+    last = [*(rule for rules in LATE_FUSIONS.values() for rule in rules), *(item for passes in LAST.values() for item in passes)]
+    return {
+        "Always": [OverrideDimensions({}, {}), *ALWAYS],
+        **{level.name.capitalize(): [*PASSES[level], *RULES[level]] for level in PASSES},
+        "After the rules of each level": [*CLEAN_UP],
+        "At the end": [*last, WRITE_OLDER],
+    }
+
+
+_KINDS = {OverrideDimensions.name: "pass, before all others", WRITE_OLDER.name: "pass, in models that are saved"}
 
 
 def page() -> str:
     """The whole page."""
     text = [HEAD]
-    first = [(OverrideDimensions.name, "pass, before all others", _first_line(OverrideDimensions({}, {})))]
-    always = [(item.name, "pass", _first_line(item)) for item in ALWAYS]
-    clean_up = [(item.name, "pass", _first_line(item)) for item in CLEAN_UP]
-    levels = {level.name.capitalize(): [*rows(level)] for level in PASSES}
-    tables = {"Always": [*first, *always], **levels, "After the rules of each level": clean_up, "At the end": [*last_rows()]}
-    for title, table in tables.items():
-        if table:
-            text.append(f"\n### {title}\n\n| name | kind | what it does |\n| --- | --- | --- |\n")
-            text.extend(f"| {name} | {kind} | {line} |\n" for name, kind, line in table)
+    for title, items in tables().items():
+        text.append(f"\n### {title}\n\n| name | kind | takes part | what it does |\n| --- | --- | --- | --- |\n")
+        text.extend(row(item, _KINDS.get(item.name, "")) for item in items)
     text.append(NAMES_HEAD)
     for name in sorted({*NAMES, *ELSEWHERE}, key=str.lower):
         here = ", ".join(f"`{own}`" for own in NAMES[name]) if name in NAMES else f"nothing: {ELSEWHERE[name]}"

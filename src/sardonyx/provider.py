@@ -256,8 +256,8 @@ class PrefersOperators(Protocol):
     """A provider that has operators which stand for several, and computes them faster than these."""
 
     preferred_operators: frozenset[str]
-    """Their names without domain, such as "QLinearConv" and "FusedConv"; `optimize/participation.py` lists those that are made.
-    With "QuantizeLinear" and "DequantizeLinear" quantized models come as they are."""
+    """Their names, such as "QLinearConv" and "FusedConv", or "com.microsoft.Attention" where a name is of several domains;
+    docs/optimizer.md lists those that are made. With "QuantizeLinear" and "DequantizeLinear" quantized models come as they are."""
 
 
 @runtime_checkable

@@ -14,10 +14,14 @@ from support.backend_suite import SuiteCase, cases_of
 
 from sardonyx.formats.onnx import load
 from sardonyx.optimize.contract import Level
+from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS
 from sardonyx.optimize.pipeline import optimize
+from sardonyx.optimize.target import Target
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.providers.reference.whole import run_model
 
+INTEGERS = Target(frozenset(operator.op_type for operator in INTEGER_OPERATORS))
+"""A provider with kernels for quantized operators, so that the rules which make these are compared too."""
 LIGHT = ("test_squeezenet", "test_shufflenet", "test_resnet50")
 PARTS = 8
 EVERY = 10
@@ -35,7 +39,7 @@ def chosen() -> tuple[tuple[SuiteCase, ...], ...]:
 def problems_of(case: SuiteCase) -> list[str]:
     """What changes results while a case is optimized, or cannot be compared although its inputs are tensors."""
     model = load(str(case.model) if isinstance(case.model, Path) else case.model)
-    report = optimize(model, Level.ALL, evaluate=evaluate, verify=run_model)
+    report = optimize(model, Level.ALL, evaluate=evaluate, target=INTEGERS, verify=run_model)
     odd = [f"{name}: {reason}" for name, reason in report.unverified.items() if "no random one can be drawn" not in reason]
     return [f"{case.name}: {text}" for text in [*map(str, report.problems), *odd]]
 

@@ -30,3 +30,17 @@ def test_the_generator_writes_every_rule() -> None:
     text = runpy.run_path(str(DOCS / "generate_optimizer.py"))["page"]()
     assert [name for name in known_names() if f"| {name} |" not in text] == []
     assert "| fuse_conv_batchnorm | rule | " in text
+
+
+def test_every_rule_has_a_sentence_of_its_own() -> None:
+    """One that is a whole sentence, and that no other rule or pass has."""
+    module = runpy.run_path(str(DOCS / "generate_optimizer.py"))
+    sentences = [module["sentence"](item) for items in module["tables"]().values() for item in items]
+    assert [text for text in sentences if sentences.count(text) > 1] == []
+    assert [text for text in sentences if not re.fullmatch(r"[A-Z][a-z]+ .+\.", text)] == []
+
+
+def test_the_page_is_what_the_generator_writes() -> None:
+    """It was written again after the last change of a rule."""
+    text = runpy.run_path(str(DOCS / "generate_optimizer.py"))["page"]()
+    assert (DOCS / "optimizer.md").read_text(encoding="utf-8") == text

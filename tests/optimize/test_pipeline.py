@@ -10,6 +10,7 @@ from sardonyx.ir import Node
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.pipeline import PASSES, RULES, known_names, optimize
 from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.target import Target
 from sardonyx.trace import observe
 
 TEXT = """opset 21
@@ -142,13 +143,13 @@ def test_names_are_unique():
 
 
 def test_model_can_be_kept_fit_for_saving():
-    """With keep_opset no node is newer than the opset that the model imports; what onnxruntime has at any is made."""
+    """With keeps_opset no node is newer than the opset that the model imports; what onnxruntime has at any is made."""
     text = """opset 14
     graph(x: float[2, 4]) -> (y) { g: float[4] = ... 1 e: float[] = 0.1 two: float[] = 2.0
         m = ReduceMean(x) {axes = [1]} d = Sub(x, m) q = Pow(d, two) v = ReduceMean(q) {axes = [1]} p = Add(v, e)
         s = Sqrt(p) n = Div(d, s) y = Mul(n, g) }"""
     model = model_of(text.replace("y = Mul(n, g)", "l = Mul(n, g) f = Softplus(l) t = Tanh(f) y = Mul(l, t)"))
-    optimize(model, Level.ALL, evaluate=None, keep_opset=True)
+    optimize(model, Level.ALL, evaluate=None, target=Target(keeps_opset=True))
     assert {node.version for node in model.graph} == {14}
     assert operators(model) == ["LayerNormalization", "Softplus", "Tanh", "Mul"]
     optimize(model, Level.ALL, evaluate=None)
@@ -164,7 +165,7 @@ def test_what_is_not_renamed_is_not_made():
     made = []
     for disabled in ([], ["write_older"]):
         model = model_of(text)
-        optimize(model, Level.ALL, evaluate=None, keep_opset=True, disabled=disabled)
+        optimize(model, Level.ALL, evaluate=None, target=Target(keeps_opset=True), disabled=disabled)
         made.append(operators(model))
     assert "MultiHeadAttention" in made[0]
     assert made[1] == ["MatMul", "Softmax", "MatMul"]

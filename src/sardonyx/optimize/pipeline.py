@@ -12,13 +12,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Model
 from sardonyx.optimize.contract import Context, Evaluate, Level, Pass, RunModel
 from sardonyx.optimize.guard import Guard
-from sardonyx.optimize.participation import OPTIONAL
 from sardonyx.optimize.passes.apply_rules import ApplyRules
 from sardonyx.optimize.passes.copy_dequantization import COPY_DEQUANTIZATION
 from sardonyx.optimize.passes.eliminate_common_subexpressions import ELIMINATE_COMMON_SUBEXPRESSIONS
@@ -43,10 +43,23 @@ from sardonyx.optimize.passes.write_older import WRITE_OLDER
 from sardonyx.optimize.report import Report
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules import activation, attention, conv, elementwise, matmul, movement, normalize, quantize
+from sardonyx.optimize.target import Target, left_out
 from sardonyx.optimize.watch import Watch
 from sardonyx.trace import span
 
-__all__ = ["ALWAYS", "CLEAN_UP", "LAST", "LATE_FUSIONS", "PASSES", "ROUNDS", "RULES", "known_names", "optimize"]
+__all__ = [
+    "ALWAYS",
+    "CLEAN_UP",
+    "DECOMPOSITIONS",
+    "LAST",
+    "LATE_FUSIONS",
+    "PASSES",
+    "ROUNDS",
+    "RULES",
+    "known_items",
+    "known_names",
+    "optimize",
+]
 
 ROUNDS = 10
 """How often the passes of one level are repeated at most."""
@@ -70,13 +83,18 @@ PASSES: dict[Level, tuple[Pass, ...]] = {
 CLEAN_UP: tuple[Pass, ...] = (ELIMINATE_DEAD_NODES,)
 """What runs after the rules of each level from BASIC on."""
 
+DECOMPOSITIONS: tuple[Rule, ...] = (
+    *attention.DECOMPOSITIONS,
+    *normalize.DECOMPOSITIONS,
+    *matmul.DECOMPOSITIONS,
+    *activation.DECOMPOSITIONS,
+    *quantize.DECOMPOSITIONS,
+)
+"""Rules that take operators apart, before all others of level BASIC."""
+
 RULES: dict[Level, tuple[Rule, ...]] = {
     Level.BASIC: (
-        *attention.DECOMPOSITIONS,
-        *normalize.DECOMPOSITIONS,
-        *matmul.DECOMPOSITIONS,
-        *activation.DECOMPOSITIONS,
-        *quantize.DECOMPOSITIONS,
+        *DECOMPOSITIONS,
         *conv.BASIC,
         *matmul.BASIC,
         *activation.BASIC,
@@ -114,11 +132,20 @@ LAST: dict[Level, tuple[Pass, ...]] = {
 """Passes that others would undo, by the level from which on they run: after the rules of `LATE_FUSIONS`."""
 
 
+_ANY_SESSION = Target()
+_NO_ENTRIES: Mapping[str, str] = MappingProxyType({})
+
+
+def known_items() -> list[Pass | Rule]:
+    """Return all passes and rules that may be disabled, but for `override_dimensions`, which depends on the session."""
+    passes = [item for items in (*PASSES.values(), CLEAN_UP, *LAST.values(), [WRITE_OLDER]) for item in items]
+    rules = [rule for levels in (RULES, LATE_FUSIONS) for level in levels.values() for rule in level]
+    return [*passes, *rules]
+
+
 def known_names() -> list[str]:
-    """The names of all passes and rules that may be disabled, sorted."""
-    passes = [item.name for items in (*PASSES.values(), CLEAN_UP, *LAST.values(), [WRITE_OLDER]) for item in items]
-    rules = [rule.name for levels in (RULES, LATE_FUSIONS) for level in levels.values() for rule in level]
-    return sorted([*passes, *rules, OverrideDimensions.name])
+    """Return the names of all passes and rules that may be disabled, sorted."""
+    return sorted([OverrideDimensions.name, *(item.name for item in known_items())])
 
 
 def optimize(
@@ -126,11 +153,11 @@ def optimize(
     level: Level | int,
     *,
     evaluate: Evaluate | None,
+    target: Target = _ANY_SESSION,
+    entries: Mapping[str, str] = _NO_ENTRIES,
     disabled: Collection[str] = frozenset(),
-    enabled: Collection[str] = frozenset(),
     extra_rules: Sequence[Rule] = (),
     extra_passes: Sequence[Pass] = (),
-    keep_opset: bool = False,
     check: bool = False,
     verify: RunModel | None = None,
     verifies_passes: bool = True,
@@ -146,12 +173,11 @@ def optimize(
         model: what to optimize; its interface stays.
         level: how far to go; what is no level counts as the next lower one.
         evaluate: computes nodes for constant folding; None folds only what shape inference knows.
+        target: where the model goes, by which rules and passes take part or not.
+        entries: session config entries, some of which ask for rules and passes, or leave them out.
         disabled: names of passes and rules to leave out.
-        enabled: names of `quantization.OPTIONAL` to apply too.
         extra_rules: rules to try after those of their level.
         extra_passes: passes to run after those of their `level`, BASIC where they have none.
-        keep_opset: make no operator that is newer than the opsets that the model imports, unless the pass `write_older` has a name
-            for it there; so that the model can be saved.
         check: verify the model after each pass, to find the pass that breaks it; done anyway where there are extra ones.
         verify: computes a model; with it each rewrite is compared on random inputs with what it replaces, and each pass on the
             whole model. What changes results is undone, left out and reported, with a model that shows it.
@@ -176,7 +202,9 @@ def optimize(
     context.fold_seconds = context.fold_seconds if fold_seconds is None else fold_seconds
     context.fold_bytes = context.fold_bytes if fold_bytes is None else fold_bytes
     report = Report(_level(level), len(model.graph))
-    watch = Watch(report, {*disabled, *(OPTIONAL - set(enabled))}, verify, records=records, verifies_passes=verifies_passes)
+    items = (*known_items(), *extra_rules, *extra_passes)
+    absent = {item.name: reason for item in items if (reason := left_out(item, target, entries)) is not None}
+    watch = Watch(report, {*disabled, *absent}, verify, records=records, verifies_passes=verifies_passes)
     watch.suspects = frozenset(rule.name for rule in extra_rules)
     has_extra = bool(extra_rules or extra_passes)
     start = time.perf_counter()
@@ -185,7 +213,7 @@ def optimize(
         for item in ALWAYS:
             first.run(item)
         guard = Guard(model, context, watch, is_guarded=has_extra or verify is not None, goes_on=goes_on, checks=check)
-        choice = _Choice(watch, extra_rules, extra_passes, keep_opset)
+        choice = _Choice(watch, extra_rules, extra_passes, target.keeps_opset)
         if report.level >= Level.BASIC:
             _until_stable(guard, choice.stage(Level.BASIC))
         for _ in range(ROUNDS if loops > 1 else 1):

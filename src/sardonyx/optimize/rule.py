@@ -24,6 +24,7 @@ from sardonyx.ops.schemas_contrib import OLDER_SCHEMAS
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternFunction
+from sardonyx.optimize.target import OpKey, OptIn
 
 __all__ = ["Builder", "Check", "Replace", "Rule"]
 
@@ -154,3 +155,19 @@ class Rule:
     as much more or less as they are coarser or finer. What only moves elements must be equal bit by bit, whatever stands here."""
     integer_steps: int = 0
     """By how much an integer may differ: 1 where a rule rounds at another place."""
+    makes: frozenset[OpKey] = frozenset()
+    """Operators standing for several others that it makes: it takes part where one of them is legal (see target.py)."""
+    prepares: frozenset[OpKey] = frozenset()
+    """Operators that other rules make of what it leaves: it takes part where one of them is legal."""
+    takes_apart: frozenset[OpKey] = frozenset()
+    """Operators that it takes apart, or whose parts it changes so that they cannot be made: it takes part where none is legal."""
+    takes_legal_apart: bool = False
+    """Whether it takes part also where such an operator is legal: later rules make it again, or its parts are better everywhere."""
+    opt_in: OptIn | None = None
+    """The session config entry without which it takes no part."""
+    opt_out: str = ""
+    """The session config entry that leaves it out where it says "1"."""
+    summary: str = ""
+    """What it does, as one imperative sentence; the first line of its module's docstring where that defines no other rule."""
+    aliases: tuple[str, ...] = ()
+    """Names that onnxruntime has for what it does, by which a user may disable it too."""

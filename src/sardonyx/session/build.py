@@ -27,6 +27,7 @@ from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import check_node, check_types, find_schema, unknown_operator
 from sardonyx.optimize.edit import clone_model
 from sardonyx.optimize.report import Report
+from sardonyx.optimize.target import Target
 from sardonyx.partition.assign import Assignment, assign, dissolve
 from sardonyx.partition.assign_only import note_providers
 from sardonyx.partition.contexts import is_context
@@ -36,7 +37,7 @@ from sardonyx.partition.measured import predict
 from sardonyx.partition.placement import pin, placed_nodes
 from sardonyx.partition.profile import Profile, key_of_graph, load_profile
 from sardonyx.partition.transfers import entering_transfers, insert_transfers
-from sardonyx.provider import HOST, Body, PrefersOperators, Program, Provider
+from sardonyx.provider import HOST, Body, Program, Provider
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.plan import CopyStep, make_plan
 from sardonyx.runtime.run_step import copy
@@ -49,7 +50,15 @@ from sardonyx.session.layout_steps import layout_watch
 from sardonyx.session.memory.limits import COLLECT_ENTRY, accountant_for, beside
 from sardonyx.session.memory.stats import MemoryRecorder
 from sardonyx.session.model_files import check_unchanged, read_attributes
-from sardonyx.session.optimization import Settings, fix_dimensions, load_model, optimize_model, read_settings, save_optimized
+from sardonyx.session.optimization import (
+    Settings,
+    fix_dimensions,
+    load_model,
+    optimize_model,
+    read_settings,
+    save_optimized,
+    target_of,
+)
 from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.placement.node_streams import split_streams
 from sardonyx.session.placement.options import read_placement
@@ -230,13 +239,13 @@ def prepare(
     pin(model, read_placement(options, names).pins, names)
     with span("session.optimize"):
         saved = clone_model(model) if settings.filepath else None
-        preferred, unsaved = _preferred_operators(able), dataclasses.replace(settings, filepath="")
-        report = optimize_model(model, options, unsaved, preferred=preferred)
+        target = target_of(able)
+        report = optimize_model(model, options, settings, target)
         _check_types(model)
         if saved is not None:
             _save(saved, defaults, options, settings, able or providers)
         if widen_model(model, able, options, widened_for):
-            optimize_model(model, options, unsaved, preferred=preferred)
+            optimize_model(model, options, settings, target)
     return Prepared(declared, defaults, report)
 
 
@@ -249,17 +258,12 @@ def _save(
             value.constant = Tensor.from_array(defaults[value.name], value.name)
             model.graph.initializers[value.name] = value
     try:
-        optimize_model(model, options, settings)
+        optimize_model(model, options, settings, Target.file())
         if config_flag(options, "session.save_assignment"):
             note_providers(model, providers)
         save_optimized(model, settings)
     finally:
         model.graph.dismantle()
-
-
-def _preferred_operators(providers: Sequence[Provider]) -> frozenset[str]:
-    """The quantized and fused operators that the providers would rather run than what they stand for."""
-    return frozenset(name for item in providers if isinstance(item, PrefersOperators) for name in item.preferred_operators)
 
 
 def compile_model(

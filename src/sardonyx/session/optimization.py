@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,13 @@ from sardonyx.ir import Model, Node
 from sardonyx.ir.verify import verify
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.names import own_names
-from sardonyx.optimize.participation import participation
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.optimize.passes.raise_opset import RaiseOpset
 from sardonyx.optimize.pipeline import optimize
 from sardonyx.optimize.report import Problem, Report
+from sardonyx.optimize.target import Target
+from sardonyx.provider import PrefersOperators, Provider
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.providers.reference.registry import find_kernel
 from sardonyx.providers.reference.whole import run_model
@@ -41,7 +42,16 @@ from sardonyx.session.extensions import installed_passes, installed_rules, usabl
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
 from sardonyx.trace import span
 
-__all__ = ["Settings", "fix_dimensions", "load_model", "optimize_file", "optimize_model", "read_settings", "save_optimized"]
+__all__ = [
+    "Settings",
+    "fix_dimensions",
+    "load_model",
+    "optimize_file",
+    "optimize_model",
+    "read_settings",
+    "save_optimized",
+    "target_of",
+]
 
 _FIRST_WITH_DEFAULTS = 4
 """The IR version from which on an input that is an initializer too may be fed; before, every initializer was an input."""
@@ -100,24 +110,18 @@ def read_settings(options: SessionOptions, disabled: frozenset[str] = frozenset(
     )
 
 
-def optimize_model(
-    model: Model, options: SessionOptions, settings: Settings, *, preferred: Collection[str] | None = None, records: bool = False
-) -> Report:
-    """Optimize a model as a session does, and warn of each rule or pass that had to be left out.
-
-    `preferred` are the quantized operators that the providers prefer; None where the model goes to a file.
-    """
+def optimize_model(model: Model, options: SessionOptions, settings: Settings, target: Target, *, records: bool = False) -> Report:
+    """Optimize a model for the providers of a session or for a file, and warn of each rule or pass that had to be left out."""
     on_error = _warn if settings.goes_on else _fail
-    quantization = participation(preferred, options.session_config_entries)
     report = optimize(
         model,
         settings.level,
         evaluate=evaluate,
-        disabled=settings.disabled | quantization.disabled,
-        enabled=quantization.enabled,
+        target=target,
+        entries=options.session_config_entries,
+        disabled=settings.disabled,
         extra_rules=usable_rules((*installed_rules(on_error), *options.rules), on_error),
         extra_passes=usable_passes((*installed_passes(on_error), *options.passes), on_error),
-        keep_opset=bool(settings.filepath),
         verify=run_model if settings.verify else None,
         goes_on=settings.goes_on,
         loops=settings.loops,
@@ -129,6 +133,11 @@ def optimize_model(
         shown = _save_problem(problem, settings.verify_folder)
         warnings.warn(f"optimization {problem}; the session goes on without it{shown}", UserWarning, stacklevel=2)
     return report
+
+
+def target_of(providers: Sequence[Provider]) -> Target:
+    """Return the target of a session: the quantized and fused operators that its providers would rather run than their parts."""
+    return Target(frozenset(name for item in providers if isinstance(item, PrefersOperators) for name in item.preferred_operators))
 
 
 def _warn(message: str) -> None:
@@ -165,7 +174,8 @@ def optimize_file(
         if opset:
             INLINE_FUNCTIONS.run(model, Context())
             RaiseOpset(opset, _means_the_same).run(model, Context())
-        return model, optimize_model(model, options, settings, records=records)
+        target = Target.file(keeps_opset=bool(settings.filepath))
+        return model, optimize_model(model, options, settings, target, records=records)
     except SardonyxError as error:
         raise located(error, f"model {model.label}") from error
 

@@ -18,10 +18,14 @@ from sardonyx.optimize.edit import small_constant, tensor_of
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder
+from sardonyx.optimize.target import microsoft, standard
 from sardonyx.optimize.terms import Term
 
 __all__ = [
     "EIGHT_BITS",
+    "INTEGER_OPERATORS",
+    "NO_QUANTIZATION",
+    "QUANTIZATION",
     "Scale",
     "bytes_reason",
     "dequantized",
@@ -35,6 +39,27 @@ __all__ = [
 
 EIGHT_BITS = frozenset([DataType.INT8, DataType.UINT8])
 """The types that the quantized operators take."""
+
+INTEGER_OPERATORS = standard("QLinearConv", "QLinearMatMul") | microsoft(
+    "DynamicQuantizeMatMul",
+    "MatMulIntegerToFloat",
+    "QGemm",
+    "QLinearAdd",
+    "QLinearAveragePool",
+    "QLinearConcat",
+    "QLinearConv",
+    "QLinearGlobalAveragePool",
+    "QLinearLeakyRelu",
+    "QLinearMul",
+    "QLinearSigmoid",
+    "QLinearSoftmax",
+    "QLinearWhere",
+)
+"""The operators that compute with integers what stands as floats between DequantizeLinear and QuantizeLinear."""
+QUANTIZATION = standard("DequantizeLinear", "QuantizeLinear")
+"""The operators that a provider prefers which compiles them together with the float operators between them."""
+NO_QUANTIZATION = "session.disable_quant_qdq"
+"""The session config entry that says "1" to leave quantized models as they are."""
 
 _MOST_SCALES = 1 << 16
 

@@ -6,6 +6,7 @@ from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import Names
+from sardonyx.optimize.helpers.quantized import NO_QUANTIZATION, QUANTIZATION
 
 __all__ = ["COPY_DEQUANTIZATION"]
 
@@ -27,6 +28,10 @@ class _CopyDequantization:
     """
 
     name = "copy_dequantization"
+    makes = QUANTIZATION
+    not_saved = "one DequantizeLinear for all readers is smaller"
+    opt_out = NO_QUANTIZATION
+    aliases = ("EnsureUniqueDQForNodeUnit",)
 
     def run(self, model: Model, context: Context) -> bool:
         """Copy; whether any was."""

@@ -37,6 +37,11 @@ class _EliminateCommonSubexpressions:
     """
 
     name = "eliminate_common_subexpressions"
+    aliases = (
+        "CommonSubexpressionElimination",
+        "ConstantSharing",
+        "IdenticalChildrenConsolidation",
+    )
 
     def run(self, model: Model, context: Context) -> bool:
         """Merge; whether anything was merged."""

@@ -41,6 +41,14 @@ class _EliminateIdentities:
     """
 
     name = "eliminate_identities"
+    aliases = (
+        "CastElimination",
+        "EliminateDropout",
+        "EliminateIdentity",
+        "EliminateSlice",
+        "ExpandElimination",
+        "NoopElimination",
+    )
 
     def run(self, model: Model, context: Context) -> bool:
         """Remove; whether any was."""

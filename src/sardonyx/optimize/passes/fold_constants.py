@@ -47,6 +47,10 @@ class _FoldConstants:
     """
 
     name = "fold_constants"
+    aliases = (
+        "ConstantFolding",
+        "UnsqueezeElimination",
+    )
 
     def run(self, model: Model, context: Context) -> bool:
         """Fold; whether anything was."""

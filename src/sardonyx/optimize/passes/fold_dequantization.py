@@ -13,6 +13,7 @@ from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.contract import Context, Evaluate, Pass
 from sardonyx.optimize.edit import Names, overridable_values, take_over, tensor_of
+from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, QUANTIZATION
 from sardonyx.trace import event
 
 __all__ = ["FOLD_DEQUANTIZATION"]
@@ -35,6 +36,8 @@ class _FoldDequantization:
     """
 
     name = "fold_dequantization"
+    takes_apart = INTEGER_OPERATORS | QUANTIZATION
+    opt_out = "session.disable_qdq_constant_folding"
 
     def run(self, model: Model, context: Context) -> bool:
         """Fold; whether anything was."""

@@ -8,6 +8,7 @@ from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import Names
 from sardonyx.optimize.helpers.packed_projections import fuse, is_packed, normalization_before, packing
 from sardonyx.optimize.rule import Builder
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import attribute_value
 
 __all__ = ["FUSE_NBITS_MLP"]
@@ -31,6 +32,8 @@ class _FuseNbitsMlp:
     """
 
     name = "fuse_nbits_mlp"
+    makes = microsoft("MatMulNBitsMlp")
+    aliases = ("MatMulNBitsMlpFusion",)
 
     def run(self, model: Model, context: Context) -> bool:
         """Fuse; whether any was."""

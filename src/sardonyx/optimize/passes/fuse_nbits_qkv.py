@@ -8,6 +8,7 @@ from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import Names
 from sardonyx.optimize.helpers.packed_projections import Normalization, fuse, is_packed, normalization_before, packing
 from sardonyx.optimize.rule import Builder
+from sardonyx.optimize.target import microsoft
 
 __all__ = ["FUSE_NBITS_QKV"]
 
@@ -32,6 +33,8 @@ class _FuseNbitsQkv:
     """
 
     name = "fuse_nbits_qkv"
+    makes = microsoft("MatMulNBitsQkv")
+    aliases = ("MatMulNBitsQkvFusion",)
 
     def run(self, model: Model, context: Context) -> bool:
         """Fuse; whether any was."""

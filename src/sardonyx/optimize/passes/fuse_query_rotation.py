@@ -6,6 +6,7 @@ from sardonyx.ir import Attribute, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import are_placed_apart, remove_dead
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import attribute_value
 
 __all__ = ["FUSE_QUERY_ROTATION"]
@@ -35,6 +36,9 @@ class _FuseQueryRotation:
     """
 
     name = "fuse_query_rotation"
+    makes = microsoft("GroupQueryAttention")
+    not_saved = "onnxruntime makes this form for CUDA and WebGPU only"
+    aliases = ("GroupQueryAttentionFusion",)
 
     def run(self, model: Model, context: Context) -> bool:
         """Fuse; whether any was."""

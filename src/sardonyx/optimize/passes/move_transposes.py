@@ -24,6 +24,10 @@ class _MoveTransposes:
     """
 
     name = "move_transposes"
+    aliases = (
+        "TransposeOptimizer",
+        "TransposeOptimizer_CPUExecutionProvider",
+    )
 
     def run(self, model: Model, context: Context) -> bool:
         """Move; whether any moved."""

@@ -27,6 +27,7 @@ class OverrideDimensions:
     """
 
     name = "override_dimensions"
+    aliases = ("FreeDimensionOverrideTransformer",)
 
     def __init__(self, by_name: Mapping[str, int], by_denotation: Mapping[str, int]) -> None:
         """Fix `by_name` (symbol -> size) and `by_denotation` (denotation -> size)."""

@@ -12,6 +12,7 @@ from sardonyx.ir.walk import nested_graphs
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import Names, are_placed_apart, overridable_values, remove_dead, tensor_of
 from sardonyx.optimize.rule import Builder
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import attribute_value
 
 __all__ = ["PACK_QUERY_PROJECTIONS"]
@@ -40,6 +41,9 @@ class _PackQueryProjections:
     """
 
     name = "pack_query_projections"
+    makes = microsoft("GroupQueryAttention")
+    not_saved = "onnxruntime makes this form for CUDA and WebGPU only"
+    aliases = ("GroupQueryAttentionFusion",)
 
     def run(self, model: Model, context: Context) -> bool:
         """Pack; whether any were."""

@@ -29,6 +29,7 @@ class _SimplifyReshapes:
     """
 
     name = "simplify_reshapes"
+    aliases = ("ReshapeFusion",)
 
     def run(self, model: Model, context: Context) -> bool:
         """Simplify; whether any was."""

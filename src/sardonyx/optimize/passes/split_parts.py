@@ -44,6 +44,7 @@ class _SplitParts:
     """
 
     name = "split_parts"
+    aliases = ("GatherSliceToSplitFusion",)
 
     def run(self, model: Model, context: Context) -> bool:
         """Replace; whether any was."""

@@ -11,6 +11,7 @@ from sardonyx.ir import Graph, Model, Node, Tensor, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import Names, overridable_values, tensor_of
+from sardonyx.optimize.target import OptIn
 
 __all__ = ["STORE_WEIGHTS_AS_UINT8"]
 
@@ -51,6 +52,8 @@ class _StoreWeightsAsUint8:
     """
 
     name = "store_weights_as_uint8"
+    opt_in = OptIn("session.x64quantprecision", "1", "only some kernels for x64 need it")
+    aliases = ("Avx2WeightS8ToU8Transformer",)
 
     def run(self, model: Model, context: Context) -> bool:
         """Store; whether any were."""

@@ -16,6 +16,7 @@ from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import OptIn
 from sardonyx.optimize.terms import Term
 
 __all__ = ["APPROXIMATE_GELU"]
@@ -33,4 +34,13 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.Gelu(match["x"], approximate="tanh")
 
 
-APPROXIMATE_GELU = Rule("approximate_gelu", _pattern, _replace, _check, Level.EXTENDED, tolerance=0.01)
+APPROXIMATE_GELU = Rule(
+    "approximate_gelu",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    tolerance=0.01,
+    opt_in=OptIn("optimization.enable_gelu_approximation", "1", "results differ by up to 5e-4"),
+    aliases=("GeluApproximation",),
+)

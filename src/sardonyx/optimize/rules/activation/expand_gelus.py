@@ -18,6 +18,7 @@ from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["EXPAND_GELUS"]
@@ -46,4 +47,11 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.Gelu(x, approximate="tanh" if node.op_type == "FastGelu" else None)
 
 
-EXPAND_GELUS = Rule("expand_gelus", _pattern, _replace, _check)
+EXPAND_GELUS = Rule(
+    "expand_gelus",
+    _pattern,
+    _replace,
+    _check,
+    takes_apart=microsoft("BiasGelu", "FastGelu", "Gelu", "QuickGelu"),
+    takes_legal_apart=True,
+)

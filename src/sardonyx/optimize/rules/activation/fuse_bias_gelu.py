@@ -1,4 +1,4 @@
-"""Add a bias where Gelu reads it.
+"""Fold the addition of a bias into the Gelu after it, as BiasGelu or FastGelu of com.microsoft.
 
     Gelu(x + bias)                                ->      com.microsoft.BiasGelu(x, bias)
     Gelu(x + bias) {approximate = "tanh"}         ->      com.microsoft.FastGelu(x, bias)
@@ -17,6 +17,7 @@ from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["FUSE_BIAS_GELU"]
@@ -38,4 +39,12 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.node("FastGelu" if is_fast else "BiasGelu", match["x"], match["bias"], _domain="com.microsoft")
 
 
-FUSE_BIAS_GELU = Rule("fuse_bias_gelu", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_BIAS_GELU = Rule(
+    "fuse_bias_gelu",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    makes=microsoft("BiasGelu", "FastGelu"),
+    aliases=("BiasGeluFusion",),
+)

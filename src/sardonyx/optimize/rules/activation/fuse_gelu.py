@@ -66,5 +66,25 @@ def _replace_tanh(op: Builder, match: Match, learned: None) -> Value:
     return op.Gelu(match["x"], approximate="tanh")
 
 
-FUSE_GELU = Rule("fuse_gelu", _pattern, _replace, _check, Level.EXTENDED)
-FUSE_GELU_TANH = Rule("fuse_gelu_tanh", _tanh_pattern, _replace_tanh, _check, Level.EXTENDED)
+FUSE_GELU = Rule(
+    "fuse_gelu",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    aliases=(
+        "GeluFusion",
+        "GeluFusionL1",
+        "GeluFusionL2",
+    ),
+    summary="Replace x * (1 + Erf(x / sqrt 2)) / 2, in its forms, by Gelu.",
+)
+FUSE_GELU_TANH = Rule(
+    "fuse_gelu_tanh",
+    _tanh_pattern,
+    _replace_tanh,
+    _check,
+    Level.EXTENDED,
+    aliases=("FastGeluFusion",),
+    summary="Replace the approximation of Gelu by Tanh, in its forms, by one Gelu that approximates.",
+)

@@ -1,4 +1,4 @@
-"""Find a HardSwish that is written out.
+"""Replace x * HardSigmoid(x), in its forms, by HardSwish.
 
     x * HardSigmoid(x) {alpha = 1/6, beta = 0.5}              ->      HardSwish(x)
     x * Clip(x + 3, 0, 6) / 6                                 ->      HardSwish(x)

@@ -1,4 +1,4 @@
-"""Find a Mish that is written out.
+"""Replace x * Tanh(Softplus(x)), in its forms, by Mish.
 
     x * Tanh(Softplus(x))                 ->      Mish(x)
     x * Tanh(Log(1 + Exp(x)))             ->      Mish(x)

@@ -44,4 +44,4 @@ def _replace(op: Builder, match: Match, low: Array) -> Value:
     return op.Clip(match["x"], low, *([] if match.get("high") is None else [match["high"]]))
 
 
-FUSE_RELU_CLIP = Rule("fuse_relu_clip", _pattern, _replace, _check)
+FUSE_RELU_CLIP = Rule("fuse_relu_clip", _pattern, _replace, _check, aliases=("FuseReluClip",))

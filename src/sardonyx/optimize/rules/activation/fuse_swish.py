@@ -1,4 +1,4 @@
-"""Find a Swish (SiLU, quick Gelu) that is written out.
+"""Replace x * Sigmoid(alpha * x), in its forms, by Swish (SiLU, quick Gelu).
 
     x * Sigmoid(x)                                    ->      Swish(x)
     x * Sigmoid(alpha * x)                            ->      Swish(x) {alpha}
@@ -46,4 +46,4 @@ def _replace(op: Builder, match: Match, alpha: float) -> Value:
     return op.Swish(match["x"], alpha=None if alpha == 1 else alpha)
 
 
-FUSE_SWISH = Rule("fuse_swish", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_SWISH = Rule("fuse_swish", _pattern, _replace, _check, Level.EXTENDED, aliases=("QuickGeluFusion",))

@@ -25,6 +25,7 @@ from sardonyx.optimize.helpers.attention_mask import added_reason, added_to_scor
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["EXPAND_ATTENTION"]
@@ -95,4 +96,4 @@ def _before(op: Builder, count: Value, x: Value) -> Value:
     return op.Less(keys, op.Unsqueeze(count, [1], _version=_AXES_ARE_INPUTS))
 
 
-EXPAND_ATTENTION = Rule("expand_attention", _pattern, _replace, _check)
+EXPAND_ATTENTION = Rule("expand_attention", _pattern, _replace, _check, takes_apart=microsoft("Attention"))

@@ -17,6 +17,7 @@ from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.rules.attention.fuse_bias_softmax import repeats_inner, repeats_outer
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["EXPAND_BIAS_SOFTMAX"]
@@ -40,4 +41,6 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.Softmax(op.Add(match["x"], match["bias"]), axis=len(match["x"].shape or ()) - 1)
 
 
-EXPAND_BIAS_SOFTMAX = Rule("expand_bias_softmax", _pattern, _replace, _check)
+EXPAND_BIAS_SOFTMAX = Rule(
+    "expand_bias_softmax", _pattern, _replace, _check, takes_apart=microsoft("BiasSoftmax"), takes_legal_apart=True
+)

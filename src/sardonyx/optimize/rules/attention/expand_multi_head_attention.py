@@ -28,6 +28,7 @@ from sardonyx.optimize.helpers.attention_mask import added_reason, added_to_scor
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["EXPAND_MULTI_HEAD_ATTENTION", "EXPAND_MULTI_HEAD_ATTENTION_CACHE"]
@@ -151,5 +152,19 @@ def _mask(op: Builder, match: Match) -> Value | None:
     return added_to_scores(op, added, hidden, match.place.overridable, has_guard=has_guard(match))
 
 
-EXPAND_MULTI_HEAD_ATTENTION = Rule("expand_multi_head_attention", _pattern, _replace, _check)
-EXPAND_MULTI_HEAD_ATTENTION_CACHE = Rule("expand_multi_head_attention_cache", _cache_pattern, _replace_cache, _check)
+EXPAND_MULTI_HEAD_ATTENTION = Rule(
+    "expand_multi_head_attention",
+    _pattern,
+    _replace,
+    _check,
+    takes_apart=microsoft("MultiHeadAttention"),
+    summary="Write MultiHeadAttention of com.microsoft as Attention of ai.onnx.",
+)
+EXPAND_MULTI_HEAD_ATTENTION_CACHE = Rule(
+    "expand_multi_head_attention_cache",
+    _cache_pattern,
+    _replace_cache,
+    _check,
+    takes_apart=microsoft("MultiHeadAttention"),
+    summary="Write MultiHeadAttention of com.microsoft that returns its keys and values as Attention of ai.onnx.",
+)

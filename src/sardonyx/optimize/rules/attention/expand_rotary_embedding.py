@@ -19,6 +19,7 @@ from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_ROTARY_EMBEDDING"]
@@ -71,4 +72,6 @@ def _places_from(op: Builder, x: Value, first: Value) -> Value:
     return op.Expand(op.Unsqueeze(steps, [0], _version=_AXES_ARE_INPUTS), batch)
 
 
-EXPAND_ROTARY_EMBEDDING = Rule("expand_rotary_embedding", _pattern, _replace, _check)
+EXPAND_ROTARY_EMBEDDING = Rule(
+    "expand_rotary_embedding", _pattern, _replace, _check, takes_apart=microsoft("GroupQueryAttention", "RotaryEmbedding")
+)

@@ -1,4 +1,4 @@
-"""Find attention that is written out.
+"""Replace a softmax between two products, with what scales and masks the scores, by Attention.
 
     p = Softmax(Mul(MatMul(q, kᵀ), scale) + mask)
     y = MatMul(p, v)                                 ->      y = Attention(q, k, v, mask) {scale, softcap}
@@ -209,4 +209,4 @@ def _with_one_head(op: Builder, value: Value) -> Value:
     return op.Unsqueeze(value, [1], _version=_AXES_ARE_INPUTS)
 
 
-FUSE_ATTENTION = Rule("fuse_attention", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_ATTENTION = Rule("fuse_attention", _pattern, _replace, _check, Level.EXTENDED, aliases=("AttentionFusion",))

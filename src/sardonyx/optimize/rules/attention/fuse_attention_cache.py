@@ -1,4 +1,4 @@
-"""Let attention append to the keys and values of former runs.
+"""Fold the concatenation of new keys and values to those of former runs into Attention.
 
     keys = Concat(past_keys, k) {axis = 2}
     values = Concat(past_values, v) {axis = 2}
@@ -53,4 +53,4 @@ def _replace(op: Builder, match: Match, learned: None) -> tuple[Value, ...]:
     return op.outputs("Attention", 3, *inputs, _attributes=node.attributes, _version=node.version)
 
 
-FUSE_ATTENTION_CACHE = Rule("fuse_attention_cache", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_ATTENTION_CACHE = Rule("fuse_attention_cache", _pattern, _replace, _check, Level.EXTENDED, aliases=("AttentionFusion",))

@@ -1,4 +1,4 @@
-"""Let attention share keys and values among groups of heads instead of repeating them.
+"""Pass Attention each key and value once for a group of heads instead of repeated for each head.
 
     keys = Reshape(Expand(Unsqueeze(k, 2)))          (B, M, T, D)  ->  (B, M x group, T, D)
     values = Reshape(Expand(Unsqueeze(v, 2)))
@@ -48,4 +48,4 @@ def _replace(op: Builder, match: Match, few: tuple[Heads, Heads]) -> Value:
     return op.Attention(match["q"], k, v, *([] if mask is None else [mask]), _attributes=node.attributes, _version=node.version)
 
 
-FUSE_ATTENTION_GROUPS = Rule("fuse_attention_groups", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_ATTENTION_GROUPS = Rule("fuse_attention_groups", _pattern, _replace, _check, Level.EXTENDED, aliases=("AttentionFusion",))

@@ -1,4 +1,4 @@
-"""Make queries, keys and values where attention reads them.
+"""Fold the products that make queries, keys and values into Attention of com.microsoft.
 
     q, k, v = MatMul(x, wq) + bq, MatMul(x, wk) + bk, MatMul(x, wv) + bv
     y = MultiHeadAttention(q, k, v, b?, seen?, added?)        ->      y = Attention(x, w, b, seen, _, added), of com.microsoft both
@@ -32,6 +32,7 @@ from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["FUSE_ATTENTION_PROJECTIONS"]
@@ -149,4 +150,12 @@ def _bias(match: Match, found: list[_Projection]) -> Array:
     return np.concatenate(parts) if added is None else np.concatenate(parts) + added.numpy()
 
 
-FUSE_ATTENTION_PROJECTIONS = Rule("fuse_attention_projections", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_ATTENTION_PROJECTIONS = Rule(
+    "fuse_attention_projections",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    makes=microsoft("Attention"),
+    aliases=("AttentionFusion",),
+)

@@ -63,5 +63,14 @@ def _attend(op: Builder, match: Match, scale: float, count: int) -> tuple[Value,
     return op.outputs("Attention", count, *inputs, _attributes=node.attributes, _version=node.version, scale=scale)
 
 
-FUSE_ATTENTION_SCALE = Rule("fuse_attention_scale", _pattern, _replace, _check, Level.EXTENDED)
-FUSE_ATTENTION_SCALE_CACHE = Rule("fuse_attention_scale_cache", _cache_pattern, _replace_cache, _check, Level.EXTENDED)
+FUSE_ATTENTION_SCALE = Rule(
+    "fuse_attention_scale", _pattern, _replace, _check, Level.EXTENDED, summary="Fold the scaling of queries into Attention."
+)
+FUSE_ATTENTION_SCALE_CACHE = Rule(
+    "fuse_attention_scale_cache",
+    _cache_pattern,
+    _replace_cache,
+    _check,
+    Level.EXTENDED,
+    summary="Fold the scaling of queries into an Attention that has keys and values of former runs.",
+)

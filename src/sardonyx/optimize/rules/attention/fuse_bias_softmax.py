@@ -1,4 +1,4 @@
-"""Add a bias, such as a mask, where a softmax reads it.
+"""Fold the addition of a bias, such as a mask, into the softmax after it, as BiasSoftmax of com.microsoft.
 
     Softmax(x + bias) {axis = -1}      ->      com.microsoft.BiasSoftmax(x, bias) {axis = last, is_inner_broadcast}
 
@@ -22,6 +22,7 @@ from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["FUSE_BIAS_SOFTMAX", "repeats_inner", "repeats_outer"]
@@ -66,4 +67,6 @@ def _replace(op: Builder, match: Match, is_inner: bool) -> Value:
     return op.BiasSoftmax(match["x"], match["bias"], _domain="com.microsoft", axis=rank - 1, is_inner_broadcast=int(is_inner))
 
 
-FUSE_BIAS_SOFTMAX = Rule("fuse_bias_softmax", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_BIAS_SOFTMAX = Rule(
+    "fuse_bias_softmax", _pattern, _replace, _check, Level.EXTENDED, makes=microsoft("BiasSoftmax"), aliases=("BiasSoftmaxFusion",)
+)

@@ -1,4 +1,4 @@
-"""Let a rotary embedding turn a part of each head, where the rest is split off before it and joined again.
+"""Replace RotaryEmbedding of a part of each head, split off and joined again, by one that rotates a part.
 
     r, p = Split(x); Concat(RotaryEmbedding(r, c, s), p)         ->      RotaryEmbedding(x, c, s) {rotary_embedding_dim}
 

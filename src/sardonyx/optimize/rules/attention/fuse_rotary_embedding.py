@@ -166,5 +166,19 @@ def _batch_of(angles: Value) -> Dim | None:
     return None if angles.shape is None else angles.shape[0]
 
 
-FUSE_ROTARY_EMBEDDING = Rule("fuse_rotary_embedding", _pattern, _replace, _check, Level.EXTENDED)
-FUSE_ROTARY_PAIRS = Rule("fuse_rotary_pairs", _pairs_pattern, _replace_pairs, _check_pairs, Level.EXTENDED)
+FUSE_ROTARY_EMBEDDING = Rule(
+    "fuse_rotary_embedding",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    summary="Replace a rotation of pairs by their cosines and sines, as a product with each of two vectors, by RotaryEmbedding.",
+)
+FUSE_ROTARY_PAIRS = Rule(
+    "fuse_rotary_pairs",
+    _pairs_pattern,
+    _replace_pairs,
+    _check_pairs,
+    Level.EXTENDED,
+    summary="Replace a rotation of pairs that is written out for both elements of each pair by RotaryEmbedding.",
+)

@@ -1,4 +1,4 @@
-"""Let attention read queries, keys and values packed, where one product makes all three.
+"""Pass Attention queries, keys and values with packed heads, where one product makes all three.
 
     t = Transpose(Reshape(x, [B, S, 3, H, D])) {perm = [2, 0, 3, 1, 4]}
     q, k, v = Split(t) {axis = 0}, each without its first axis

@@ -111,5 +111,19 @@ def _part(op: Builder, match: Match, name: str) -> Value:
     )
 
 
-PACK_TRANSPOSED_HEADS = Rule("pack_transposed_heads", _pattern, _replace, _check, Level.EXTENDED)
-PACK_TRANSPOSED_HEADS_CACHE = Rule("pack_transposed_heads_cache", _cache_pattern, _replace_cache, _check, Level.EXTENDED)
+PACK_TRANSPOSED_HEADS = Rule(
+    "pack_transposed_heads",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    summary="Fold the reshapes and transposes that split and join heads into Attention.",
+)
+PACK_TRANSPOSED_HEADS_CACHE = Rule(
+    "pack_transposed_heads_cache",
+    _cache_pattern,
+    _replace_cache,
+    _check,
+    Level.EXTENDED,
+    summary="Fold the reshapes and transposes that split and join heads into an Attention that has keys and values of former runs.",
+)

@@ -25,6 +25,7 @@ from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import standard
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["DECOMPOSE_STFT"]
@@ -71,4 +72,6 @@ def _replace(op: Builder, match: Match, frames: _Frames) -> Value:
     return op.Reshape(op.Transpose(found, perm=[0, 2, 1]), np.array([0, 0, bins, 2], np.int64))
 
 
-DECOMPOSE_STFT = Rule("decompose_stft", _pattern, _replace, _check, Level.EXTENDED)
+DECOMPOSE_STFT = Rule(
+    "decompose_stft", _pattern, _replace, _check, Level.EXTENDED, takes_apart=standard("STFT"), aliases=("STFTDecomposition",)
+)

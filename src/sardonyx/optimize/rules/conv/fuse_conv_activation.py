@@ -1,4 +1,4 @@
-"""Activate where a convolution stores its result.
+"""Fold an activation into the convolution before it, as FusedConv of com.microsoft.
 
     Relu(Conv(x, w, b?))              ->      com.microsoft.FusedConv(x, w, b) {activation = "Relu"}
     Relu(FusedConv(x, w, b, z))       ->      FusedConv(x, w, b, z) {activation = "Relu"}
@@ -18,6 +18,7 @@ from sardonyx.optimize.helpers.activation import activation_of, any_activation, 
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_CONV_ACTIVATION"]
@@ -47,4 +48,15 @@ def _replace(op: Builder, match: Match, activation: tuple[str, list[float]]) -> 
     )
 
 
-FUSE_CONV_ACTIVATION = Rule("fuse_conv_activation", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_CONV_ACTIVATION = Rule(
+    "fuse_conv_activation",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    makes=microsoft("FusedConv"),
+    aliases=(
+        "ConvActivationFusion",
+        "ConvAddActivationFusion",
+    ),
+)

@@ -48,4 +48,4 @@ def _replace(op: Builder, match: Match, summand: Array) -> Value:
     return folded(op, match, None, summand)
 
 
-FUSE_CONV_ADD = Rule("fuse_conv_add", _pattern, _replace, _check)
+FUSE_CONV_ADD = Rule("fuse_conv_add", _pattern, _replace, _check, aliases=("ConvAddFusion",))

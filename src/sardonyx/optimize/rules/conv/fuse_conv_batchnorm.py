@@ -47,4 +47,4 @@ def _replace(op: Builder, match: Match, learned: Affine) -> Value:
     return folded(op, match, learned.factor, learned.shift)
 
 
-FUSE_CONV_BATCHNORM = Rule("fuse_conv_batchnorm", _pattern, _replace, _check)
+FUSE_CONV_BATCHNORM = Rule("fuse_conv_batchnorm", _pattern, _replace, _check, aliases=("ConvBNFusion",))

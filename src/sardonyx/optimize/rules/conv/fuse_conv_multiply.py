@@ -50,4 +50,4 @@ def _replace(op: Builder, match: Match, factor: Array) -> Value:
     return folded(op, match, factor, None)
 
 
-FUSE_CONV_MULTIPLY = Rule("fuse_conv_multiply", _pattern, _replace, _check)
+FUSE_CONV_MULTIPLY = Rule("fuse_conv_multiply", _pattern, _replace, _check, aliases=("ConvMulFusion",))

@@ -1,4 +1,4 @@
-"""Add a tensor where a convolution stores its result.
+"""Fold the addition of a tensor into the convolution before it, as FusedConv of com.microsoft.
 
     Conv(x, w, b?) + z                ->      com.microsoft.FusedConv(x, w, b, z)
 
@@ -18,6 +18,7 @@ from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_CONV_SUM"]
@@ -40,4 +41,6 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     )
 
 
-FUSE_CONV_SUM = Rule("fuse_conv_sum", _pattern, _replace, _check, Level.LAYOUT)
+FUSE_CONV_SUM = Rule(
+    "fuse_conv_sum", _pattern, _replace, _check, Level.LAYOUT, makes=microsoft("FusedConv"), aliases=("ConvAddActivationFusion",)
+)

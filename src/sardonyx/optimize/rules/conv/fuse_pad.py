@@ -101,4 +101,4 @@ def _replace(op: Builder, match: Match, pads: list[int]) -> Value:
     return op.node(node.op_type, match["x"], *weights, _attributes=node.attributes, pads=pads, count_include_pad=included)
 
 
-FUSE_PAD = Rule("fuse_pad", _pattern, _replace, _check)
+FUSE_PAD = Rule("fuse_pad", _pattern, _replace, _check, aliases=("Pad_Fusion",))

@@ -142,5 +142,13 @@ def _replace(op: Builder, match: Match, learned: _Added) -> Value:
     return op.Conv(match["x"], *constants, _attributes=node.attributes, _version=node.version)
 
 
-FUSE_PARALLEL_CONVS = Rule("fuse_parallel_convs", _pattern, _replace, _check)
-FUSE_PARALLEL_NORMALIZATION = Rule("fuse_parallel_normalization", _normalization_pattern, _replace, _check_normalization)
+FUSE_PARALLEL_CONVS = Rule(
+    "fuse_parallel_convs", _pattern, _replace, _check, summary="Merge two convolutions of one value whose results are added."
+)
+FUSE_PARALLEL_NORMALIZATION = Rule(
+    "fuse_parallel_normalization",
+    _normalization_pattern,
+    _replace,
+    _check_normalization,
+    summary="Merge a batch normalization into the convolution of the same value to whose result it is added.",
+)

@@ -1,4 +1,4 @@
-"""Average all of a channel and leave out the dimensions of one element at once.
+"""Replace a global average pooling, and the Flatten or Squeeze after it, by ReduceMean.
 
     Flatten(GlobalAveragePool(x))           ->      ReduceMean(x, [2, 3]) {keepdims = 0}
     Squeeze(GlobalAveragePool(x), [2, 3])   ->      the same
@@ -19,6 +19,7 @@ from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import standard
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["FUSE_POOL_FLATTEN"]
@@ -50,4 +51,4 @@ def _replace(op: Builder, match: Match, axes: list[int]) -> Value:
     return op.ReduceMean(match["x"], np.array(axes, np.int64), keepdims=0)
 
 
-FUSE_POOL_FLATTEN = Rule("fuse_pool_flatten", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_POOL_FLATTEN = Rule("fuse_pool_flatten", _pattern, _replace, _check, Level.EXTENDED, makes=standard("ReduceMean"))

@@ -103,5 +103,19 @@ def _replace_gather(op: Builder, match: Match, inverse: list[int]) -> Value:
     return op.Conv(match["x"], moved, *match.rest("bias"), _attributes=match.root.attributes, _version=match.root.version)
 
 
-FUSE_SPACE_TO_DEPTH = Rule("fuse_space_to_depth", _pattern, _replace, _check)
-FUSE_CONV_GATHER = Rule("fuse_conv_gather", _gather_pattern, _replace_gather, _check_gather)
+FUSE_SPACE_TO_DEPTH = Rule(
+    "fuse_space_to_depth",
+    _pattern,
+    _replace,
+    _check,
+    aliases=("SliceConcatToSpaceToDepthFusion",),
+    summary="Replace slices with steps that are joined by SpaceToDepth.",
+)
+FUSE_CONV_GATHER = Rule(
+    "fuse_conv_gather",
+    _gather_pattern,
+    _replace_gather,
+    _check_gather,
+    aliases=("SliceConcatToSpaceToDepthFusion",),
+    summary="Gather the constant weights of a convolution instead of the channels that it reads.",
+)

@@ -39,4 +39,4 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.Div(match["b"], match["a"])
 
 
-FUSE_DIVIDE_MULTIPLY = Rule("fuse_divide_multiply", _pattern, _replace, _check)
+FUSE_DIVIDE_MULTIPLY = Rule("fuse_divide_multiply", _pattern, _replace, _check, aliases=("DivMulFusion",))

@@ -1,4 +1,4 @@
-"""Look up once what is looked up in two tables in a row.
+"""Merge two LabelEncoders in a row into one.
 
     LabelEncoder(LabelEncoder(x, table1), table2)      ->      LabelEncoder(x, table2 after table1)         (ai.onnx.ml)
 
@@ -62,4 +62,4 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.LabelEncoder(match["x"], _domain=_DOMAIN, _attributes=attributes, **made)
 
 
-FUSE_LABEL_ENCODERS = Rule("fuse_label_encoders", _pattern, _replace, _check)
+FUSE_LABEL_ENCODERS = Rule("fuse_label_encoders", _pattern, _replace, _check, aliases=("LabelEncoderFusion",))

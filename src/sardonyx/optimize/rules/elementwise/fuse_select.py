@@ -1,4 +1,4 @@
-"""Choose by Where what is chosen by products with 0 and 1.
+"""Replace a choice that is written as products with 0 and 1 by Where.
 
     Add(Mul(Cast(c), x), Mul(Cast(Not(c)), y))       ->      Where(c, x, y)
 

@@ -15,6 +15,7 @@ from sardonyx.ir import Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import OptIn
 from sardonyx.optimize.terms import Term
 
 __all__ = ["SHORTEN_CAST_CHAINS"]
@@ -34,4 +35,13 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.Cast(match["x"], _attributes=match.root.attributes)
 
 
-SHORTEN_CAST_CHAINS = Rule("shorten_cast_chains", _pattern, _replace, _check, tolerance=1.0, integer_steps=1 << 31)
+SHORTEN_CAST_CHAINS = Rule(
+    "shorten_cast_chains",
+    _pattern,
+    _replace,
+    _check,
+    tolerance=1.0,
+    integer_steps=1 << 31,
+    opt_in=OptIn("optimization.enable_cast_chain_elimination", "1", "casts that round, clip or wrap are dropped"),
+    aliases=("CastChainElimination",),
+)

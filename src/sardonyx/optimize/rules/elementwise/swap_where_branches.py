@@ -1,4 +1,4 @@
-"""Choose without negating the condition.
+"""Exchange the branches of a Where instead of negating its condition.
 
     Where(Not(c), x, y)            ->      Where(c, y, x)
 
@@ -24,4 +24,4 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.Where(match["c"], match["y"], match["x"])
 
 
-SWAP_WHERE_BRANCHES = Rule("swap_where_branches", _pattern, _replace)
+SWAP_WHERE_BRANCHES = Rule("swap_where_branches", _pattern, _replace, aliases=("NotWhereFusion",))

@@ -29,6 +29,7 @@ from sardonyx.ir import Dim, Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import standard
 from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_EINSUM"]
@@ -173,4 +174,4 @@ def _reshaped(op: Builder, value: Value, shape: list[int] | None) -> Value:
     return value if shape is None else op.Reshape(value, shape)
 
 
-EXPAND_EINSUM = Rule("expand_einsum", _pattern, _replace, _check)
+EXPAND_EINSUM = Rule("expand_einsum", _pattern, _replace, _check, takes_apart=standard("Einsum"), takes_legal_apart=True)

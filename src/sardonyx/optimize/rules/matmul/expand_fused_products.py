@@ -24,6 +24,7 @@ from sardonyx.optimize.helpers.activation import PARAMETERS, fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["EXPAND_FUSED_PRODUCTS"]
@@ -117,4 +118,11 @@ def _turned(op: Builder, value: Value | None) -> Value:
     return op.Transpose(value, perm=[*range(rank - 2), rank - 1, rank - 2])
 
 
-EXPAND_FUSED_PRODUCTS = Rule("expand_fused_products", _pattern, _replace, _check)
+EXPAND_FUSED_PRODUCTS = Rule(
+    "expand_fused_products",
+    _pattern,
+    _replace,
+    _check,
+    takes_apart=microsoft("FusedConv", "FusedGemm", "FusedMatMul", "FusedMatMulActivation"),
+    takes_legal_apart=True,
+)

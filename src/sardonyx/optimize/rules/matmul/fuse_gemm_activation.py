@@ -1,4 +1,4 @@
-"""Activate where a product of matrices stores its result.
+"""Fold an activation into the Gemm before it, as FusedGemm of com.microsoft.
 
     Relu(Gemm(a, b, c?))              ->      com.microsoft.FusedGemm(a, b, c) {activation = "Relu"}
 
@@ -17,6 +17,7 @@ from sardonyx.optimize.helpers.activation import activation_of, any_activation, 
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_GEMM_ACTIVATION"]
@@ -43,4 +44,12 @@ def _replace(op: Builder, match: Match, activation: tuple[str, list[float]]) -> 
     )
 
 
-FUSE_GEMM_ACTIVATION = Rule("fuse_gemm_activation", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_GEMM_ACTIVATION = Rule(
+    "fuse_gemm_activation",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    makes=microsoft("FusedGemm"),
+    aliases=("GemmActivationFusion",),
+)

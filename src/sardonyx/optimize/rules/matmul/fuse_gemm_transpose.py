@@ -1,4 +1,4 @@
-"""Read a transposed operand of Gemm in place.
+"""Fold the transposition of an operand into Gemm.
 
     Gemm(Transpose(a), b, c?) {transA = t}            ->      Gemm(a, b, c?) {transA = 1 - t}, and likewise for b
 
@@ -42,4 +42,4 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.Gemm(match["a"], match["b"], *([] if bias is None else [bias]), _attributes=node.attributes, **flipped)
 
 
-FUSE_GEMM_TRANSPOSE = Rule("fuse_gemm_transpose", _pattern, _replace, _check)
+FUSE_GEMM_TRANSPOSE = Rule("fuse_gemm_transpose", _pattern, _replace, _check, aliases=("GemmTransposeFusion",))

@@ -1,4 +1,4 @@
-"""Activate where a product of matrices stores its result.
+"""Fold an activation into the product before it, as FusedMatMulActivation of com.microsoft.
 
     Softmax(MatMul(a, b)) {axis = -1}                ->      com.microsoft.FusedMatMulActivation(a, b) {activation = "Softmax"}
     Relu(FusedMatMul(a, b) {transB = 1, alpha})      ->      FusedMatMulActivation(a, b) {transB = 1, alpha, activation = "Relu"}
@@ -19,6 +19,7 @@ from sardonyx.optimize.helpers.activation import PARAMETERS, any_activation, fus
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["FUSE_MATMUL_ACTIVATION"]
@@ -55,4 +56,12 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     )
 
 
-FUSE_MATMUL_ACTIVATION = Rule("fuse_matmul_activation", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_MATMUL_ACTIVATION = Rule(
+    "fuse_matmul_activation",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    makes=microsoft("FusedMatMulActivation"),
+    aliases=("MatMulActivationFusion",),
+)

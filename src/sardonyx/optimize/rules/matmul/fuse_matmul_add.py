@@ -1,4 +1,4 @@
-"""Multiply matrices and add by one node.
+"""Fold an addition into the product before it, as Gemm.
 
     Add(MatMul(a, w), c)                        ->      Gemm(a, w, c)         for a matrix a, a constant matrix w,
                                                                               and c a row or of the size of the result
@@ -49,4 +49,13 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.Gemm(match["a"], match["b"], match["c"], _attributes=attributes, beta=1.0 if "beta" in attributes else None)
 
 
-FUSE_MATMUL_ADD = Rule("fuse_matmul_add", _pattern, _replace, _check)
+FUSE_MATMUL_ADD = Rule(
+    "fuse_matmul_add",
+    _pattern,
+    _replace,
+    _check,
+    aliases=(
+        "GemmSumFusion",
+        "MatMulAddFusion",
+    ),
+)

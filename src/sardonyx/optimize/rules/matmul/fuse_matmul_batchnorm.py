@@ -94,4 +94,4 @@ def _replace(op: Builder, match: Match, learned: Affine) -> Value:
     return result if move is None else op.node(move.op_type, result, *move.inputs[1:], _attributes=move.attributes)
 
 
-FUSE_MATMUL_BATCHNORM = Rule("fuse_matmul_batchnorm", _pattern, _replace, _check)
+FUSE_MATMUL_BATCHNORM = Rule("fuse_matmul_batchnorm", _pattern, _replace, _check, aliases=("MatMul_BatchNormalization_Fusion",))

@@ -104,5 +104,19 @@ def _replace_gemm(op: Builder, match: Match, learned: None) -> Value:
     return _gemm(op, match, np.ones(1))
 
 
-FUSE_MATMUL_MULTIPLY = Rule("fuse_matmul_multiply", _pattern, _replace, _check)
-FOLD_GEMM_SCALES = Rule("fold_gemm_scales", _gemm_pattern, _replace_gemm, _check_gemm)
+FUSE_MATMUL_MULTIPLY = Rule(
+    "fuse_matmul_multiply",
+    _pattern,
+    _replace,
+    _check,
+    aliases=("MatMulScaleFusion",),
+    summary="Fold a constant factor into the constant matrix of the product before it.",
+)
+FOLD_GEMM_SCALES = Rule(
+    "fold_gemm_scales",
+    _gemm_pattern,
+    _replace_gemm,
+    _check_gemm,
+    aliases=("MatMulScaleFusion",),
+    summary="Fold alpha and beta of a Gemm into its constant operands.",
+)

@@ -22,6 +22,7 @@ from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["FUSE_MATMUL_SCALE", "FUSE_MATMUL_TRANSPOSE", "exchanges_last"]
@@ -92,5 +93,23 @@ def _replace_scale(op: Builder, match: Match, factor: float) -> Value:
     return _fused(op, match, {"alpha": alpha * factor})
 
 
-FUSE_MATMUL_TRANSPOSE = Rule("fuse_matmul_transpose", _pattern, _replace, _check, Level.EXTENDED)
-FUSE_MATMUL_SCALE = Rule("fuse_matmul_scale", _scale_pattern, _replace_scale, _check_scale, Level.EXTENDED)
+FUSE_MATMUL_TRANSPOSE = Rule(
+    "fuse_matmul_transpose",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    makes=microsoft("FusedMatMul"),
+    aliases=("MatmulTransposeFusion",),
+    summary="Fold the transposition of an operand into a product, as FusedMatMul of com.microsoft.",
+)
+FUSE_MATMUL_SCALE = Rule(
+    "fuse_matmul_scale",
+    _scale_pattern,
+    _replace_scale,
+    _check_scale,
+    Level.EXTENDED,
+    makes=microsoft("FusedMatMul"),
+    aliases=("MatMulScaleFusion",),
+    summary="Fold a factor into the product before it, as FusedMatMul of com.microsoft.",
+)

@@ -1,4 +1,4 @@
-"""Multiply tokens as they are instead of as rows of one matrix.
+"""Remove the reshapes around a product that merge leading dimensions and split them again.
 
     Reshape(Gemm(Reshape(x, [-1, K]), w, c?), [..., N])            ->      MatMul(x, w) + c             for x (..., K), w constant
     Reshape(MatMul(Reshape(x, [-1, K]), w), [..., N])              ->      MatMul(x, w)

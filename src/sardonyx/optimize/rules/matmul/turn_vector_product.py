@@ -18,6 +18,7 @@ from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.rules.matmul.fuse_matmul_transpose import exchanges_last
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["TURN_VECTOR_PRODUCT"]
@@ -41,4 +42,4 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.MatMul(*operands, _version=match.root.version)
 
 
-TURN_VECTOR_PRODUCT = Rule("turn_vector_product", _pattern, _replace, _check, Level.EXTENDED)
+TURN_VECTOR_PRODUCT = Rule("turn_vector_product", _pattern, _replace, _check, Level.EXTENDED, makes=microsoft("FusedMatMul"))

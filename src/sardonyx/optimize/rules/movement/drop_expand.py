@@ -1,4 +1,4 @@
-"""Leave out an Expand whose result is broadcast all the same.
+"""Remove an Expand whose result is broadcast all the same.
 
     Mul(x, Expand(s, shape))           ->      Mul(x, s)                          for x of the result's shape
     Where(c, Expand(s, shape), y)      ->      Where(c, s, y)                     likewise, where c or y has it

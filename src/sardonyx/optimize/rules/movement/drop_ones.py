@@ -111,5 +111,17 @@ def _may_copy(match: Match, shape: Value) -> bool:
     return node.op_type not in _SHAPE_ARITHMETIC
 
 
-DROP_ONES_BEFORE_RESHAPE = Rule("drop_ones_before_reshape", _before_pattern, _replace_before, _check_before)
-DROP_ONES_AFTER_RESHAPE = Rule("drop_ones_after_reshape", _after_pattern, _replace_after, _check_after)
+DROP_ONES_BEFORE_RESHAPE = Rule(
+    "drop_ones_before_reshape",
+    _before_pattern,
+    _replace_before,
+    _check_before,
+    summary="Remove an Unsqueeze whose dimensions of 1 a later Reshape removes.",
+)
+DROP_ONES_AFTER_RESHAPE = Rule(
+    "drop_ones_after_reshape",
+    _after_pattern,
+    _replace_after,
+    _check_after,
+    summary="Remove a Squeeze of dimensions of 1 that the Reshape before it appends.",
+)

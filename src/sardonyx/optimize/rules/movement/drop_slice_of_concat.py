@@ -1,4 +1,4 @@
-"""Take a part of what was joined from where it came.
+"""Replace a Slice of a Concat by the input of the Concat that it takes.
 
     Slice(Concat(a, b, c) {axis}, where b is)            ->      b
 
@@ -67,4 +67,4 @@ def _replace(op: Builder, match: Match, part: Value) -> Value:
     return part
 
 
-DROP_SLICE_OF_CONCAT = Rule("drop_slice_of_concat", _pattern, _replace, _check)
+DROP_SLICE_OF_CONCAT = Rule("drop_slice_of_concat", _pattern, _replace, _check, aliases=("ConcatSliceElimination",))

@@ -1,4 +1,4 @@
-"""Slice instead of gathering a range.
+"""Replace a Gather of a range of indices by Slice.
 
     Gather(x, Range(start, limit, 1)) {axis}            ->      Slice(x, [start], [limit], [axis])
 
@@ -57,4 +57,4 @@ def _as_vector(op: Builder, number: Value) -> Value:
     return op.Unsqueeze(number, axes=[0])
 
 
-FUSE_GATHER_RANGE = Rule("fuse_gather_range", _pattern, _replace, _check)
+FUSE_GATHER_RANGE = Rule("fuse_gather_range", _pattern, _replace, _check, aliases=("GatherToSliceFusion",))

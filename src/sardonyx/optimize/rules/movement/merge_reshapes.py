@@ -47,4 +47,4 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.Reshape(value, match["shape"], _attributes=match.root.attributes)
 
 
-MERGE_RESHAPES = Rule("merge_reshapes", _pattern, _replace, _check)
+MERGE_RESHAPES = Rule("merge_reshapes", _pattern, _replace, _check, aliases=("ReshapeFusion",))

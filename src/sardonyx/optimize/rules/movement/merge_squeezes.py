@@ -52,4 +52,4 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return match["x"]
 
 
-MERGE_SQUEEZES = Rule("merge_squeezes", _pattern, _replace, _check)
+MERGE_SQUEEZES = Rule("merge_squeezes", _pattern, _replace, _check, aliases=("ReshapeFusion",))

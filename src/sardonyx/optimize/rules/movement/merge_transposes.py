@@ -44,4 +44,4 @@ def _replace(op: Builder, match: Match, perm: list[int]) -> Value:
     return match["x"] if perm == list(range(len(perm))) else op.Transpose(match["x"], perm=perm)
 
 
-MERGE_TRANSPOSES = Rule("merge_transposes", _pattern, _replace, _check)
+MERGE_TRANSPOSES = Rule("merge_transposes", _pattern, _replace, _check, aliases=("TransposeOptimizer",))

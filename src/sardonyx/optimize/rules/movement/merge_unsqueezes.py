@@ -65,4 +65,4 @@ def _replace(op: Builder, match: Match, axes: list[int]) -> Value:
     return op.node(node.op_type, match["x"], np.array(axes, np.int64))
 
 
-MERGE_UNSQUEEZES = Rule("merge_unsqueezes", _pattern, _replace, _check)
+MERGE_UNSQUEEZES = Rule("merge_unsqueezes", _pattern, _replace, _check, aliases=("ReshapeFusion",))

@@ -1,4 +1,4 @@
-"""Put new dimensions where a transpose would move them.
+"""Move an Unsqueeze behind the transpose that follows it.
 
     Transpose(Unsqueeze(x, a))        ->      Unsqueeze(x, b)         with b where the transpose puts the new dimensions
 

@@ -65,5 +65,17 @@ def _replace_transpose(op: Builder, match: Match, indices: Array) -> Value:
     return op.Gather(op.Shape(match["x"], _version=match.node("shape").version), indices, _attributes=match.root.attributes)
 
 
-SKIP_BEFORE_SHAPE = Rule("skip_before_shape", _pattern, _replace)
-SKIP_TRANSPOSE_BEFORE_SHAPE = Rule("skip_transpose_before_shape", _transpose_pattern, _replace_transpose, _check_transpose)
+SKIP_BEFORE_SHAPE = Rule(
+    "skip_before_shape",
+    _pattern,
+    _replace,
+    aliases=("PreShapeNodeElimination",),
+    summary="Read the shape of a value before an operator that changes no shape instead of after.",
+)
+SKIP_TRANSPOSE_BEFORE_SHAPE = Rule(
+    "skip_transpose_before_shape",
+    _transpose_pattern,
+    _replace_transpose,
+    _check_transpose,
+    summary="Read a dimension of a value before a transpose instead of after.",
+)

@@ -1,4 +1,4 @@
-"""Transpose dimensions as they are instead of merged ones.
+"""Remove the reshapes around a transpose that merge dimensions and split them again.
 
     Reshape(Transpose(Reshape(x, [B * H, S, D])) {perm = [0, 2, 1]}, [B, H, D, S])      ->      Transpose(x) {perm = [0, 1, 3, 2]}
 

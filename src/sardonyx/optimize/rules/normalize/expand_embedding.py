@@ -22,6 +22,7 @@ from sardonyx.ir import Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["EXPAND_EMBEDDING", "EXPAND_EMBEDDING_MASK"]
@@ -89,5 +90,19 @@ def _replace_mask(op: Builder, match: Match, learned: None) -> tuple[Value, Valu
     return _replace(op, match, learned), op.ReduceSum(is_seen, np.array([1], np.int64), keepdims=0, _version=version)
 
 
-EXPAND_EMBEDDING = Rule("expand_embedding", _pattern, _replace, _check)
-EXPAND_EMBEDDING_MASK = Rule("expand_embedding_mask", _mask_pattern, _replace_mask, _check)
+EXPAND_EMBEDDING = Rule(
+    "expand_embedding",
+    _pattern,
+    _replace,
+    _check,
+    takes_apart=microsoft("EmbedLayerNormalization"),
+    summary="Write EmbedLayerNormalization of com.microsoft without its mask index as Gather, Add and LayerNormalization.",
+)
+EXPAND_EMBEDDING_MASK = Rule(
+    "expand_embedding_mask",
+    _mask_pattern,
+    _replace_mask,
+    _check,
+    takes_apart=microsoft("EmbedLayerNormalization"),
+    summary="Write EmbedLayerNormalization of com.microsoft with its mask index as Gather, Add, ReduceSum and LayerNormalization.",
+)

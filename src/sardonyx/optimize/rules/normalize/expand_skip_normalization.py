@@ -19,6 +19,7 @@ from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["EXPAND_SKIP_LAYER_NORM_SUM", "EXPAND_SKIP_NORMALIZATION", "EXPAND_SKIP_RMS_NORM_SUM"]
@@ -63,6 +64,30 @@ def _rms_sum_pattern(op: PatternBuilder, x: Term, skip: Term, gamma: Term) -> tu
     return outputs[0], outputs[3]
 
 
-EXPAND_SKIP_NORMALIZATION = Rule("expand_skip_normalization", _pattern, _replace, _check)
-EXPAND_SKIP_LAYER_NORM_SUM = Rule("expand_skip_layer_norm_sum", _layer_sum_pattern, _replace_both, _check)
-EXPAND_SKIP_RMS_NORM_SUM = Rule("expand_skip_rms_norm_sum", _rms_sum_pattern, _replace_both, _check)
+EXPAND_SKIP_NORMALIZATION = Rule(
+    "expand_skip_normalization",
+    _pattern,
+    _replace,
+    _check,
+    takes_apart=microsoft("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+    takes_legal_apart=True,
+    summary="Write SkipLayerNormalization and its like of com.microsoft as a sum and a normalization.",
+)
+EXPAND_SKIP_LAYER_NORM_SUM = Rule(
+    "expand_skip_layer_norm_sum",
+    _layer_sum_pattern,
+    _replace_both,
+    _check,
+    takes_apart=microsoft("SkipLayerNormalization"),
+    takes_legal_apart=True,
+    summary="Write SkipLayerNormalization of com.microsoft whose sum is used as a sum and LayerNormalization.",
+)
+EXPAND_SKIP_RMS_NORM_SUM = Rule(
+    "expand_skip_rms_norm_sum",
+    _rms_sum_pattern,
+    _replace_both,
+    _check,
+    takes_apart=microsoft("SkipSimplifiedLayerNormalization"),
+    takes_legal_apart=True,
+    summary="Write SkipSimplifiedLayerNormalization of com.microsoft whose sum is used as a sum and RMSNormalization.",
+)

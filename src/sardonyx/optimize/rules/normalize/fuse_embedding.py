@@ -1,4 +1,4 @@
-"""Look up, add and normalize embeddings in one node.
+"""Replace embeddings that are gathered, added and normalized by EmbedLayerNormalization of com.microsoft.
 
     LayerNormalization(Gather(words, ids) + Gather(positions, places), gamma, beta)
     LayerNormalization(Gather(words, ids) + Gather(kinds, segments) + Gather(positions, places), gamma, beta)
@@ -30,6 +30,7 @@ from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_EMBEDDING"]
@@ -139,4 +140,12 @@ def _small(op: Builder, ids: Value | None) -> Value | None:
     return ids if ids is None or ids.dtype is DataType.INT32 else op.Cast(ids, to=int(DataType.INT32))
 
 
-FUSE_EMBEDDING = Rule("fuse_embedding", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_EMBEDDING = Rule(
+    "fuse_embedding",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    makes=microsoft("EmbedLayerNormalization"),
+    aliases=("EmbedLayerNormFusion",),
+)

@@ -137,6 +137,27 @@ def _again(op: Builder, match: Match, scale: Array, bias: Array) -> Value:
     return op.GroupNormalization(match["x"], scale, bias, _attributes=norm.attributes, _version=norm.version)
 
 
-FUSE_GROUP_NORM = Rule("fuse_group_norm", _pattern, _replace, _check, Level.EXTENDED)
-FUSE_GROUP_NORM_SCALE = Rule("fuse_group_norm_scale", _pattern_of_factor, _scale_channels, _check_channels, Level.EXTENDED)
-FUSE_GROUP_NORM_BIAS = Rule("fuse_group_norm_bias", _pattern_of_summand, _shift_channels, _check_channels, Level.EXTENDED)
+FUSE_GROUP_NORM = Rule(
+    "fuse_group_norm",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    summary="Replace an instance normalization of reshaped groups by GroupNormalization.",
+)
+FUSE_GROUP_NORM_SCALE = Rule(
+    "fuse_group_norm_scale",
+    _pattern_of_factor,
+    _scale_channels,
+    _check_channels,
+    Level.EXTENDED,
+    summary="Fold a constant factor per channel into the GroupNormalization before it.",
+)
+FUSE_GROUP_NORM_BIAS = Rule(
+    "fuse_group_norm_bias",
+    _pattern_of_summand,
+    _shift_channels,
+    _check_channels,
+    Level.EXTENDED,
+    summary="Fold the addition of a constant per channel into the GroupNormalization before it.",
+)

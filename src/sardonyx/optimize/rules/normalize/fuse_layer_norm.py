@@ -127,8 +127,58 @@ def _replace_scale(op: Builder, match: Match, scale: Array) -> Value:
     return op.LayerNormalization(match["x"], op.constant(scale), _attributes=node.attributes, _version=node.version)
 
 
-FUSE_LAYER_NORM_AFFINE = Rule("fuse_layer_norm_affine", _affine_pattern, _replace, _check_affine, Level.EXTENDED)
-FUSE_LAYER_NORM_SCALE = Rule("fuse_layer_norm_scale", _scale_pattern, _replace_scale, _check_scale, Level.EXTENDED)
-FUSE_LAYER_NORM_BIAS = Rule("fuse_layer_norm_bias", _bias_pattern, _replace_bias, _check_bias, Level.EXTENDED)
-FUSE_LAYER_NORM = Rule("fuse_layer_norm", _pattern, _replace, _check, Level.EXTENDED)
-FUSE_LAYER_NORM_UNSCALED = Rule("fuse_layer_norm_unscaled", _unscaled_pattern, _replace_unscaled, _check_unscaled, Level.EXTENDED)
+FUSE_LAYER_NORM_AFFINE = Rule(
+    "fuse_layer_norm_affine",
+    _affine_pattern,
+    _replace,
+    _check_affine,
+    Level.EXTENDED,
+    summary="Replace a layer normalization that is written out as one product and one sum by LayerNormalization.",
+)
+FUSE_LAYER_NORM_SCALE = Rule(
+    "fuse_layer_norm_scale",
+    _scale_pattern,
+    _replace_scale,
+    _check_scale,
+    Level.EXTENDED,
+    summary="Fold a constant factor into the LayerNormalization before it.",
+)
+FUSE_LAYER_NORM_BIAS = Rule(
+    "fuse_layer_norm_bias",
+    _bias_pattern,
+    _replace_bias,
+    _check_bias,
+    Level.EXTENDED,
+    aliases=(
+        "LayerNormFusion",
+        "LayerNormFusionL1",
+        "LayerNormFusionL2",
+    ),
+    summary="Fold the addition of a constant into the LayerNormalization before it.",
+)
+FUSE_LAYER_NORM = Rule(
+    "fuse_layer_norm",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    aliases=(
+        "LayerNormFusion",
+        "LayerNormFusionL1",
+        "LayerNormFusionL2",
+    ),
+    summary="Replace a layer normalization that is written out, with its scale, by LayerNormalization.",
+)
+FUSE_LAYER_NORM_UNSCALED = Rule(
+    "fuse_layer_norm_unscaled",
+    _unscaled_pattern,
+    _replace_unscaled,
+    _check_unscaled,
+    Level.EXTENDED,
+    aliases=(
+        "LayerNormFusion",
+        "LayerNormFusionL1",
+        "LayerNormFusionL2",
+    ),
+    summary="Replace a layer normalization that is written out, without a scale, by LayerNormalization.",
+)

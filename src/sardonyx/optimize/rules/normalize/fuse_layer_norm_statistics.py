@@ -1,4 +1,4 @@
-"""Find a layer normalization that is written as a batch normalization with the statistics of what it normalizes.
+"""Replace a batch normalization by the statistics of its own input by LayerNormalization.
 
     g = Reshape(x, (1, N, D, 1))                                  x is (…, D), of N rows
     mean = ReduceMean(g, (0, 2, 3))

@@ -68,5 +68,21 @@ def _replace_unscaled(op: Builder, match: Match, learned: Normalized) -> Value:
     return op.RMSNormalization(match["x"], ones, axis=learned.axis, epsilon=learned.epsilon)
 
 
-FUSE_RMS_NORM = Rule("fuse_rms_norm", _pattern, _replace, _check, Level.EXTENDED)
-FUSE_RMS_NORM_UNSCALED = Rule("fuse_rms_norm_unscaled", _unscaled_pattern, _replace_unscaled, _check_unscaled, Level.EXTENDED)
+FUSE_RMS_NORM = Rule(
+    "fuse_rms_norm",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    aliases=("SimplifiedLayerNormFusion",),
+    summary="Replace a root-mean-square normalization that is written out, with its scale, by RMSNormalization.",
+)
+FUSE_RMS_NORM_UNSCALED = Rule(
+    "fuse_rms_norm_unscaled",
+    _unscaled_pattern,
+    _replace_unscaled,
+    _check_unscaled,
+    Level.EXTENDED,
+    aliases=("SimplifiedLayerNormFusion",),
+    summary="Replace a root-mean-square normalization that is written out, without a scale, by RMSNormalization.",
+)

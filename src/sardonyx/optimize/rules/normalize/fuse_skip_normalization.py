@@ -19,6 +19,7 @@ from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["FUSE_SKIP_NORMALIZATION", "FUSE_SKIP_NORMALIZATION_BIASED_SUM", "FUSE_SKIP_NORMALIZATION_SUM"]
@@ -79,8 +80,42 @@ def _replace_both(op: Builder, match: Match, learned: None) -> tuple[Value, Valu
     return outputs[0], outputs[-1]
 
 
-FUSE_SKIP_NORMALIZATION = Rule("fuse_skip_normalization", _pattern, _replace, _check, Level.EXTENDED)
-FUSE_SKIP_NORMALIZATION_BIASED_SUM = Rule(
-    "fuse_skip_normalization_biased_sum", _biased_sum_pattern, _replace_both, _check, Level.EXTENDED
+FUSE_SKIP_NORMALIZATION = Rule(
+    "fuse_skip_normalization",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    makes=microsoft("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+    aliases=(
+        "BiasSkipLayerNormFusion",
+        "SkipLayerNormFusion",
+    ),
+    summary="Fold the addition of a residual into the normalization after it, as SkipLayerNormalization or its like.",
 )
-FUSE_SKIP_NORMALIZATION_SUM = Rule("fuse_skip_normalization_sum", _sum_pattern, _replace_both, _check, Level.EXTENDED)
+FUSE_SKIP_NORMALIZATION_BIASED_SUM = Rule(
+    "fuse_skip_normalization_biased_sum",
+    _biased_sum_pattern,
+    _replace_both,
+    _check,
+    Level.EXTENDED,
+    makes=microsoft("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+    aliases=(
+        "BiasSkipLayerNormFusion",
+        "SkipLayerNormFusion",
+    ),
+    summary="Fold the addition of a bias and a residual whose sum has other readers into the normalization after it.",
+)
+FUSE_SKIP_NORMALIZATION_SUM = Rule(
+    "fuse_skip_normalization_sum",
+    _sum_pattern,
+    _replace_both,
+    _check,
+    Level.EXTENDED,
+    makes=microsoft("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+    aliases=(
+        "BiasSkipLayerNormFusion",
+        "SkipLayerNormFusion",
+    ),
+    summary="Fold the addition of a residual whose sum has other readers into the normalization after it.",
+)

@@ -21,7 +21,16 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
 from sardonyx.optimize.edit import tensor_of
-from sardonyx.optimize.helpers.quantized import EIGHT_BITS, Scale, bytes_reason, dequantized, quantized, scale_of
+from sardonyx.optimize.helpers.quantized import (
+    EIGHT_BITS,
+    INTEGER_OPERATORS,
+    QUANTIZATION,
+    Scale,
+    bytes_reason,
+    dequantized,
+    quantized,
+    scale_of,
+)
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -87,4 +96,4 @@ def _integers(op: Builder, dequantize: Node) -> Value:
     return op.DequantizeLinear(x, one, *zero_point, _attributes=dequantize.attributes, _version=dequantize.version)
 
 
-DEFER_SCALES = Rule("defer_scales", _pattern, _replace, _check, integer_steps=1)
+DEFER_SCALES = Rule("defer_scales", _pattern, _replace, _check, integer_steps=1, takes_apart=INTEGER_OPERATORS | QUANTIZATION)

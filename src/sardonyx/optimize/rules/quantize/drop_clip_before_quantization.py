@@ -62,5 +62,27 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.QuantizeLinear(match["x"], *match.root.inputs[1:], _attributes=match.root.attributes, _version=match.root.version)
 
 
-DROP_CLIP_BEFORE_QUANTIZATION = Rule("drop_clip_before_quantization", _clipped, _replace, _check, Level.EXTENDED)
-DROP_RELU_BEFORE_QUANTIZATION = Rule("drop_relu_before_quantization", _rectified, _replace, _check, Level.EXTENDED)
+DROP_CLIP_BEFORE_QUANTIZATION = Rule(
+    "drop_clip_before_quantization",
+    _clipped,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    aliases=(
+        "ClipQuantFusion",
+        "ClipQuantRewrite",
+    ),
+    summary="Remove a Clip whose limits the QuantizeLinear after it sets anyway.",
+)
+DROP_RELU_BEFORE_QUANTIZATION = Rule(
+    "drop_relu_before_quantization",
+    _rectified,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    aliases=(
+        "ReluQuantFusion",
+        "ReluQuantRewrite",
+    ),
+    summary="Remove a Relu before a QuantizeLinear that can hold nothing below 0.",
+)

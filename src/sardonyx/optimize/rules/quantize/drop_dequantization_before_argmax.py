@@ -1,4 +1,4 @@
-"""Look for the largest element among the integers.
+"""Compute ArgMax of the integers instead of the floats that they stand for.
 
     ArgMax(DQ(x)), ArgMin(DQ(x))           ->      ArgMax(x), ArgMin(x)
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from sardonyx.ir import Value
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.helpers.quantized import bytes_reason, dequantized
+from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, NO_QUANTIZATION, bytes_reason, dequantized
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -38,4 +38,13 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.node(match.root.op_type, match["x"], _attributes=match.root.attributes)
 
 
-DROP_DEQUANTIZATION_BEFORE_ARGMAX = Rule("drop_dequantization_before_argmax", _pattern, _replace, _check, Level.EXTENDED)
+DROP_DEQUANTIZATION_BEFORE_ARGMAX = Rule(
+    "drop_dequantization_before_argmax",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    prepares=INTEGER_OPERATORS,
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQSelectorActionTransformer",),
+)

@@ -1,4 +1,4 @@
-"""Drop quantization that nothing computes with.
+"""Remove a QuantizeLinear and the DequantizeLinear that directly follows it.
 
     DQ(Q(x))            ->      x            for equal scales and zero points
 
@@ -15,6 +15,7 @@ from sardonyx.optimize.helpers.quantized import dequantized, scale_of
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import OptIn
 from sardonyx.optimize.terms import Term
 
 __all__ = ["DROP_QUANTIZATION_PAIRS"]
@@ -37,4 +38,13 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return match["x"]
 
 
-DROP_QUANTIZATION_PAIRS = Rule("drop_quantization_pairs", _pattern, _replace, _check, Level.EXTENDED, tolerance=1.0)
+DROP_QUANTIZATION_PAIRS = Rule(
+    "drop_quantization_pairs",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    tolerance=1.0,
+    opt_in=OptIn("session.enable_quant_qdq_cleanup", "1", "what quantization rounds is left as it is"),
+    aliases=("QDQFinalCleanupTransformer",),
+)

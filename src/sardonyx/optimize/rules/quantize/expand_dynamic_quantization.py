@@ -17,6 +17,7 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
+from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, QUANTIZATION
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -46,4 +47,6 @@ def _replace(op: Builder, match: Match, learned: None) -> tuple[Value, ...]:
     return op.QuantizeLinear(x, scale, zero_point), scale, zero_point
 
 
-EXPAND_DYNAMIC_QUANTIZATION = Rule("expand_dynamic_quantization", _pattern, _replace, _check, integer_steps=1)
+EXPAND_DYNAMIC_QUANTIZATION = Rule(
+    "expand_dynamic_quantization", _pattern, _replace, _check, integer_steps=1, takes_apart=INTEGER_OPERATORS | QUANTIZATION
+)

@@ -19,6 +19,7 @@ from sardonyx.ir import Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term, attribute_value
 
 __all__ = ["EXPAND_NBITS_MLP", "EXPAND_NBITS_MLP_SUM", "EXPAND_NBITS_QKV", "EXPAND_NBITS_QKV_SUM"]
@@ -94,7 +95,39 @@ def _projected(op: Builder, match: Match, x: Value, place: int, N: int) -> Value
     return op.MatMulNBits(x, numbers, scales, *further, _domain=_MICROSOFT, _attributes=kept, N=N)
 
 
-EXPAND_NBITS_MLP = Rule("expand_nbits_mlp", _mlp, _replace_mlp, _check)
-EXPAND_NBITS_MLP_SUM = Rule("expand_nbits_mlp_sum", _mlp_sum, _replace_mlp_sum, _check)
-EXPAND_NBITS_QKV = Rule("expand_nbits_qkv", _qkv, _replace_qkv, _check)
-EXPAND_NBITS_QKV_SUM = Rule("expand_nbits_qkv_sum", _qkv_sum, _replace_qkv_sum, _check)
+EXPAND_NBITS_MLP = Rule(
+    "expand_nbits_mlp",
+    _mlp,
+    _replace_mlp,
+    _check,
+    takes_apart=microsoft("MatMulNBitsMlp"),
+    takes_legal_apart=True,
+    summary="Write MatMulNBitsMlp of com.microsoft as a normalization, two products and their gate.",
+)
+EXPAND_NBITS_MLP_SUM = Rule(
+    "expand_nbits_mlp_sum",
+    _mlp_sum,
+    _replace_mlp_sum,
+    _check,
+    takes_apart=microsoft("MatMulNBitsMlp"),
+    takes_legal_apart=True,
+    summary="Write MatMulNBitsMlp of com.microsoft whose sum is used as a sum, a normalization, two products and their gate.",
+)
+EXPAND_NBITS_QKV = Rule(
+    "expand_nbits_qkv",
+    _qkv,
+    _replace_qkv,
+    _check,
+    takes_apart=microsoft("MatMulNBitsQkv"),
+    takes_legal_apart=True,
+    summary="Write MatMulNBitsQkv of com.microsoft as a normalization and three products.",
+)
+EXPAND_NBITS_QKV_SUM = Rule(
+    "expand_nbits_qkv_sum",
+    _qkv_sum,
+    _replace_qkv_sum,
+    _check,
+    takes_apart=microsoft("MatMulNBitsQkv"),
+    takes_legal_apart=True,
+    summary="Write MatMulNBitsQkv of com.microsoft whose sum is used as a sum, a normalization and three products.",
+)

@@ -30,6 +30,7 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Value
 from sardonyx.optimize.edit import tensor_of
+from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, QUANTIZATION
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -235,4 +236,6 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return _EXPANSIONS[match.root.domain, match.root.op_type](op, match.root)
 
 
-EXPAND_QUANTIZED = Rule("expand_quantized", _pattern, _replace, _check, integer_steps=1)
+EXPAND_QUANTIZED = Rule(
+    "expand_quantized", _pattern, _replace, _check, integer_steps=1, takes_apart=INTEGER_OPERATORS | QUANTIZATION
+)

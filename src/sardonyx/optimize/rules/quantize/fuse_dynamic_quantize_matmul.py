@@ -1,4 +1,4 @@
-"""Quantize a matrix by its own range where it is multiplied.
+"""Replace DynamicQuantizeLinear and the product that reads it by DynamicQuantizeMatMul of com.microsoft.
 
     q, scale, zero = DynamicQuantizeLinear(a);  MatMulIntegerToFloat(q, b, scale, b_scale, zero, b_zero, bias)
         ->      com.microsoft.DynamicQuantizeMatMul(a, b, b_scale, b_zero, bias)
@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from sardonyx.ir import Value
 from sardonyx.optimize.contract import Level
+from sardonyx.optimize.helpers.quantized import NO_QUANTIZATION
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_DYNAMIC_QUANTIZE_MATMUL"]
@@ -34,4 +36,12 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.DynamicQuantizeMatMul(match["a"], match["b"], match["b_scale"], *extra, _domain="com.microsoft")
 
 
-FUSE_DYNAMIC_QUANTIZE_MATMUL = Rule("fuse_dynamic_quantize_matmul", _pattern, _replace, level=Level.EXTENDED)
+FUSE_DYNAMIC_QUANTIZE_MATMUL = Rule(
+    "fuse_dynamic_quantize_matmul",
+    _pattern,
+    _replace,
+    level=Level.EXTENDED,
+    makes=microsoft("DynamicQuantizeMatMul"),
+    opt_out=NO_QUANTIZATION,
+    aliases=("DynamicQuantizeMatMulFusion",),
+)

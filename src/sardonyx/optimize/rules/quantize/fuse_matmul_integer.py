@@ -47,7 +47,14 @@ def _scale(op: Builder, match: Match, learned: None) -> Value:
     return op.MatMulIntegerToFloat(match["a"], match["b"], match["a_scale"], match["b_scale"], *zeros, _domain="com.microsoft")
 
 
-FUSE_MATMUL_INTEGER = Rule("fuse_matmul_integer", _scaled, _scale, _check_scaled)
+FUSE_MATMUL_INTEGER = Rule(
+    "fuse_matmul_integer",
+    _scaled,
+    _scale,
+    _check_scaled,
+    aliases=("MatMulIntegerToFloatFusion",),
+    summary="Replace MatMulInteger, and the scaling of its result, by MatMulIntegerToFloat of com.microsoft.",
+)
 
 
 def _biased(op: PatternBuilder, a: Term, b: Term, a_scale: Term, b_scale: Term, bias: Term) -> Term:
@@ -67,4 +74,11 @@ def _bias(op: Builder, match: Match, learned: None) -> Value:
     return op.MatMulIntegerToFloat(*inputs, *[None] * (6 - len(inputs)), match["bias"], _domain="com.microsoft")
 
 
-FUSE_MATMUL_INTEGER_BIAS = Rule("fuse_matmul_integer_bias", _biased, _bias, _check_biased)
+FUSE_MATMUL_INTEGER_BIAS = Rule(
+    "fuse_matmul_integer_bias",
+    _biased,
+    _bias,
+    _check_biased,
+    aliases=("MatMulIntegerToFloatFusion",),
+    summary="Fold the addition of a bias into the MatMulIntegerToFloat before it.",
+)

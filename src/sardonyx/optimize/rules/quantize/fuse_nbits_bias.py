@@ -1,4 +1,4 @@
-"""Add a bias where a product with packed weights is made.
+"""Fold the addition of a bias into the MatMulNBits before it.
 
     com.microsoft.MatMulNBits(a, b, scales, zero_points, g_idx) + bias      ->      MatMulNBits(a, b, …, bias)
 
@@ -41,4 +41,4 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.MatMulNBits(*inputs, _domain="com.microsoft", _attributes=product.attributes)
 
 
-FUSE_NBITS_BIAS = Rule("fuse_nbits_bias", _pattern, _replace, _check, Level.EXTENDED)
+FUSE_NBITS_BIAS = Rule("fuse_nbits_bias", _pattern, _replace, _check, Level.EXTENDED, aliases=("MatMulNBitsFusion",))

@@ -20,6 +20,7 @@ from sardonyx.ir import Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import OptIn
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_NBITS_MATMUL"]
@@ -75,4 +76,16 @@ def _packed(array: Array, bits: int) -> Array:
     return np.asarray(even[:, ::2] | (even[:, 1::2] << 4))
 
 
-FUSE_NBITS_MATMUL = Rule("fuse_nbits_matmul", _pattern, _replace, _check)
+FUSE_NBITS_MATMUL = Rule(
+    "fuse_nbits_matmul",
+    _pattern,
+    _replace,
+    _check,
+    opt_in=OptIn(
+        "session.enable_dq_matmulnbits_fusion", "1", "products with packed weights are slower on providers without kernels for them"
+    ),
+    aliases=(
+        "DQMatMulNBitsFusion",
+        "QDQSelectorActionTransformer",
+    ),
+)

@@ -1,4 +1,4 @@
-"""Concatenate integers.
+"""Replace a Concat between DequantizeLinear and QuantizeLinear by QLinearConcat of com.microsoft.
 
     Q(Concat(DQ(a), DQ(b), …))             ->      com.microsoft.QLinearConcat(y_scale, y_zero, a, a_scale, a_zero, b, …)
 
@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from sardonyx.ir import Node, Value
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.helpers.quantized import bytes_reason, quantized, scale_of, triple, zero_point_of
+from sardonyx.optimize.helpers.quantized import NO_QUANTIZATION, bytes_reason, quantized, scale_of, triple, zero_point_of
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_QUANTIZED_CONCAT"]
@@ -46,4 +47,14 @@ def _replace(op: Builder, match: Match, nodes: list[Node]) -> Value:
     )
 
 
-FUSE_QUANTIZED_CONCAT = Rule("fuse_quantized_concat", _pattern, _replace, _check, Level.EXTENDED, integer_steps=1)
+FUSE_QUANTIZED_CONCAT = Rule(
+    "fuse_quantized_concat",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    integer_steps=1,
+    makes=microsoft("QLinearConcat"),
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQSelectorActionTransformer",),
+)

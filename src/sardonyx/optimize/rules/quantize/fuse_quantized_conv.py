@@ -1,4 +1,4 @@
-"""Convolve integers.
+"""Replace a convolution between DequantizeLinear and QuantizeLinear by QLinearConv.
 
     Q(Conv(DQ(x), DQ(w), DQ(b)))           ->      QLinearConv(x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b)
 
@@ -18,10 +18,20 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.helpers.quantized import EIGHT_BITS, bytes_reason, dequantized, quantized, scale_of, triple, zero_point_of
+from sardonyx.optimize.helpers.quantized import (
+    EIGHT_BITS,
+    NO_QUANTIZATION,
+    bytes_reason,
+    dequantized,
+    quantized,
+    scale_of,
+    triple,
+    zero_point_of,
+)
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import standard
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_QUANTIZED_CONV"]
@@ -56,4 +66,14 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.QLinearConv(*parts, *bias, _attributes=conv.attributes)
 
 
-FUSE_QUANTIZED_CONV = Rule("fuse_quantized_conv", _pattern, _replace, _check, Level.EXTENDED, integer_steps=1)
+FUSE_QUANTIZED_CONV = Rule(
+    "fuse_quantized_conv",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    integer_steps=1,
+    makes=standard("QLinearConv"),
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQSelectorActionTransformer",),
+)

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from sardonyx.ir import Value
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.helpers.quantized import bytes_reason, dequantized, quantized, triple, zero_point_of
+from sardonyx.optimize.helpers.quantized import NO_QUANTIZATION, bytes_reason, dequantized, quantized, triple, zero_point_of
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_QUANTIZED_BINARY", "FUSE_QUANTIZED_UNARY"]
@@ -49,7 +50,18 @@ def _replace_binary(op: Builder, match: Match, learned: None) -> Value:
     )
 
 
-FUSE_QUANTIZED_BINARY = Rule("fuse_quantized_binary", _binary, _replace_binary, _check_binary, Level.EXTENDED, integer_steps=1)
+FUSE_QUANTIZED_BINARY = Rule(
+    "fuse_quantized_binary",
+    _binary,
+    _replace_binary,
+    _check_binary,
+    Level.EXTENDED,
+    integer_steps=1,
+    makes=microsoft("QLinearAdd", "QLinearMul"),
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQSelectorActionTransformer",),
+    summary="Replace an Add or Mul between DequantizeLinear and QuantizeLinear by QLinearAdd or QLinearMul of com.microsoft.",
+)
 
 
 def _unary(op: PatternBuilder, x: Term) -> Term:
@@ -82,4 +94,15 @@ def _replace_unary(op: Builder, match: Match, learned: None) -> Value:
     )
 
 
-FUSE_QUANTIZED_UNARY = Rule("fuse_quantized_unary", _unary, _replace_unary, _check_unary, Level.EXTENDED, integer_steps=1)
+FUSE_QUANTIZED_UNARY = Rule(
+    "fuse_quantized_unary",
+    _unary,
+    _replace_unary,
+    _check_unary,
+    Level.EXTENDED,
+    integer_steps=1,
+    makes=microsoft("QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax"),
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQSelectorActionTransformer",),
+    summary="Replace an activation or pooling between DequantizeLinear and QuantizeLinear by its form for integers.",
+)

@@ -19,10 +19,20 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.helpers.quantized import EIGHT_BITS, bytes_reason, dequantized, quantized, scale_of, triple, zero_point_of
+from sardonyx.optimize.helpers.quantized import (
+    EIGHT_BITS,
+    NO_QUANTIZATION,
+    bytes_reason,
+    dequantized,
+    quantized,
+    scale_of,
+    triple,
+    zero_point_of,
+)
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_QUANTIZED_GEMM", "FUSE_QUANTIZED_GEMM_TO_FLOAT"]
@@ -85,6 +95,25 @@ def _replace_float(op: Builder, match: Match, learned: None) -> Value:
 
 
 FUSE_QUANTIZED_GEMM = Rule(
-    "fuse_quantized_gemm", _quantized_product, _replace_quantized, _check_quantized, Level.EXTENDED, integer_steps=1
+    "fuse_quantized_gemm",
+    _quantized_product,
+    _replace_quantized,
+    _check_quantized,
+    Level.EXTENDED,
+    integer_steps=1,
+    makes=microsoft("QGemm"),
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQSelectorActionTransformer",),
+    summary="Replace a Gemm between DequantizeLinear and QuantizeLinear by QGemm of com.microsoft.",
 )
-FUSE_QUANTIZED_GEMM_TO_FLOAT = Rule("fuse_quantized_gemm_to_float", _product, _replace_float, _check_float, Level.EXTENDED)
+FUSE_QUANTIZED_GEMM_TO_FLOAT = Rule(
+    "fuse_quantized_gemm_to_float",
+    _product,
+    _replace_float,
+    _check_float,
+    Level.EXTENDED,
+    makes=microsoft("QGemm"),
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQSelectorActionTransformer",),
+    summary="Replace a Gemm of dequantized matrices by QGemm of com.microsoft with floats as its result.",
+)

@@ -15,10 +15,20 @@ from __future__ import annotations
 
 from sardonyx.ir import Node, Value
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.helpers.quantized import EIGHT_BITS, bytes_reason, dequantized, quantized, scale_of, triple, zero_point_of
+from sardonyx.optimize.helpers.quantized import (
+    EIGHT_BITS,
+    NO_QUANTIZATION,
+    bytes_reason,
+    dequantized,
+    quantized,
+    scale_of,
+    triple,
+    zero_point_of,
+)
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft, standard
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_QUANTIZED_MATMUL", "FUSE_QUANTIZED_MATMUL_TO_FLOAT"]
@@ -69,6 +79,25 @@ def _replace_float(op: Builder, match: Match, learned: None) -> Value:
 
 
 FUSE_QUANTIZED_MATMUL = Rule(
-    "fuse_quantized_matmul", _quantized_product, _replace_quantized, _check_quantized, Level.EXTENDED, integer_steps=1
+    "fuse_quantized_matmul",
+    _quantized_product,
+    _replace_quantized,
+    _check_quantized,
+    Level.EXTENDED,
+    integer_steps=1,
+    makes=standard("QLinearMatMul"),
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQSelectorActionTransformer",),
+    summary="Replace a MatMul between DequantizeLinear and QuantizeLinear by QLinearMatMul.",
 )
-FUSE_QUANTIZED_MATMUL_TO_FLOAT = Rule("fuse_quantized_matmul_to_float", _product, _replace_float, _check_float, Level.EXTENDED)
+FUSE_QUANTIZED_MATMUL_TO_FLOAT = Rule(
+    "fuse_quantized_matmul_to_float",
+    _product,
+    _replace_float,
+    _check_float,
+    Level.EXTENDED,
+    makes=microsoft("MatMulIntegerToFloat"),
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQSelectorActionTransformer",),
+    summary="Replace a MatMul of dequantized matrices by MatMulIntegerToFloat of com.microsoft.",
+)

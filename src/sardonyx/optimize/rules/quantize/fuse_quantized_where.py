@@ -16,10 +16,19 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.helpers.quantized import bytes_reason, dequantized, quantized, triple, zero_point_of
+from sardonyx.optimize.helpers.quantized import (
+    INTEGER_OPERATORS,
+    NO_QUANTIZATION,
+    bytes_reason,
+    dequantized,
+    quantized,
+    triple,
+    zero_point_of,
+)
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import microsoft
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_QUANTIZED_WHERE", "QUANTIZE_WHERE_SCALAR"]
@@ -39,7 +48,18 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.QLinearWhere(match["c"], *operands, match.root.inputs[1], zero_point_of(op, match.root), _domain="com.microsoft")
 
 
-FUSE_QUANTIZED_WHERE = Rule("fuse_quantized_where", _pattern, _replace, _check, Level.EXTENDED, integer_steps=1)
+FUSE_QUANTIZED_WHERE = Rule(
+    "fuse_quantized_where",
+    _pattern,
+    _replace,
+    _check,
+    Level.EXTENDED,
+    integer_steps=1,
+    makes=microsoft("QLinearWhere"),
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQSelectorActionTransformer",),
+    summary="Replace a Where between DequantizeLinear and QuantizeLinear by QLinearWhere of com.microsoft.",
+)
 
 
 def _with_scalar(op: PatternBuilder, c: Term, a: Term, number: Term) -> Term:
@@ -66,4 +86,14 @@ def _quantize_scalar(op: Builder, match: Match, number: float) -> Value:
     return op.QuantizeLinear(chosen, *match.root.inputs[1:], _attributes=match.root.attributes, _version=match.root.version)
 
 
-QUANTIZE_WHERE_SCALAR = Rule("quantize_where_scalar", _with_scalar, _quantize_scalar, _check_scalar, Level.EXTENDED)
+QUANTIZE_WHERE_SCALAR = Rule(
+    "quantize_where_scalar",
+    _with_scalar,
+    _quantize_scalar,
+    _check_scalar,
+    Level.EXTENDED,
+    prepares=INTEGER_OPERATORS,
+    opt_out=NO_QUANTIZATION,
+    aliases=("WhereDummyDq",),
+    summary="Quantize the constant number that a Where takes beside dequantized elements.",
+)

@@ -1,4 +1,4 @@
-"""Look up in a quantized table, and dequantize what is found.
+"""Gather from a quantized table before dequantizing instead of after.
 
     Gather(DQ(table), indices)              ->      DQ(Gather(table, indices))           for a constant table
 

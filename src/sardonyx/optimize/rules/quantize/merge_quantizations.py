@@ -82,4 +82,12 @@ def _replace(op: Builder, match: Match, learned: tuple[float, int]) -> Value:
     return op.DequantizeLinear(middle, scale, zero_point, _version=match.root.version)
 
 
-MERGE_QUANTIZATIONS = Rule("merge_quantizations", _pattern, _replace, _check, tolerance=0.02)
+MERGE_QUANTIZATIONS = Rule(
+    "merge_quantizations",
+    _pattern,
+    _replace,
+    _check,
+    tolerance=0.02,
+    opt_out="session.disable_double_qdq_remover",
+    aliases=("DoubleQDQPairsRemover",),
+)

@@ -12,7 +12,7 @@ Left alone: scales by axis or block, or that are not above 0; a pool that gives 
 from __future__ import annotations
 
 from sardonyx.ir import Value
-from sardonyx.optimize.helpers.quantized import bytes_reason, dequantized, quantized
+from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, QUANTIZATION, bytes_reason, dequantized, quantized
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -35,7 +35,14 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     return op.QuantizeLinear(pooled, *quantize.inputs[1:], _attributes=quantize.attributes, _version=quantize.version)
 
 
-POOL_BEFORE_QUANTIZATION = Rule("pool_before_quantization", _pattern, _replace, _check)
+POOL_BEFORE_QUANTIZATION = Rule(
+    "pool_before_quantization",
+    _pattern,
+    _replace,
+    _check,
+    takes_apart=INTEGER_OPERATORS | QUANTIZATION,
+    summary="Move a MaxPool of quantized numbers before the QuantizeLinear, where providers have kernels for floats.",
+)
 
 
 def _pool_of_integers(op: PatternBuilder, x: Term) -> Term:
@@ -52,4 +59,11 @@ def _dequantize_first(op: Builder, match: Match, learned: None) -> Value:
     return op.MaxPool(x, _attributes=pool.attributes, _version=pool.version)
 
 
-DEQUANTIZE_BEFORE_POOL = Rule("dequantize_before_pool", _pool_of_integers, _dequantize_first, _check_integers)
+DEQUANTIZE_BEFORE_POOL = Rule(
+    "dequantize_before_pool",
+    _pool_of_integers,
+    _dequantize_first,
+    _check_integers,
+    takes_apart=INTEGER_OPERATORS | QUANTIZATION,
+    summary="Move a MaxPool of integers behind the DequantizeLinear, where providers have kernels for floats.",
+)

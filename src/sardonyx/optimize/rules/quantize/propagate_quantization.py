@@ -18,7 +18,14 @@ from __future__ import annotations
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.helpers.quantized import bytes_reason, dequantized, quantized, zero_point_of
+from sardonyx.optimize.helpers.quantized import (
+    INTEGER_OPERATORS,
+    NO_QUANTIZATION,
+    bytes_reason,
+    dequantized,
+    quantized,
+    zero_point_of,
+)
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -50,7 +57,17 @@ def _quantize_after(op: Builder, match: Match, learned: None) -> Value:
     return _pair(op, moved, dequantize)
 
 
-PROPAGATE_DEQUANTIZATION = Rule("propagate_dequantization", _after, _quantize_after, _check_after, Level.EXTENDED)
+PROPAGATE_DEQUANTIZATION = Rule(
+    "propagate_dequantization",
+    _after,
+    _quantize_after,
+    _check_after,
+    Level.EXTENDED,
+    prepares=INTEGER_OPERATORS,
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQPropagationTransformer",),
+    summary="Quantize and dequantize again behind an operator that only moves elements, where its input is dequantized.",
+)
 
 
 def _before(op: PatternBuilder, x: Term) -> Term:
@@ -80,4 +97,14 @@ def _pair(op: Builder, x: Value, node: Node) -> Value:
     return op.DequantizeLinear(op.QuantizeLinear(x, scale, zero_point, _version=version), scale, zero_point, _version=version)
 
 
-PROPAGATE_QUANTIZATION = Rule("propagate_quantization", _before, _quantize_before, _check_before, Level.EXTENDED)
+PROPAGATE_QUANTIZATION = Rule(
+    "propagate_quantization",
+    _before,
+    _quantize_before,
+    _check_before,
+    Level.EXTENDED,
+    prepares=INTEGER_OPERATORS,
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQPropagationTransformer",),
+    summary="Quantize and dequantize already before an operator that only moves elements, where its result is quantized.",
+)

@@ -20,6 +20,7 @@ from sardonyx.optimize.helpers.quantized import dequantized, scale_of
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
+from sardonyx.optimize.target import OptIn
 from sardonyx.optimize.terms import Term
 
 __all__ = ["QUANTIZE_AS_UINT8"]
@@ -60,4 +61,11 @@ def _shape(node: Node) -> tuple[int, ...]:
     return () if scale is None or not scale.shape else (1,)
 
 
-QUANTIZE_AS_UINT8 = Rule("quantize_as_uint8", _pattern, _replace, _check)
+QUANTIZE_AS_UINT8 = Rule(
+    "quantize_as_uint8",
+    _pattern,
+    _replace,
+    _check,
+    opt_in=OptIn("session.qdqisint8allowed", "0", "providers take int8 as well"),
+    aliases=("QDQS8ToU8Transformer",),
+)

@@ -21,7 +21,15 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.helpers.quantized import bytes_reason, dequantized, limits_of, quantized, scale_of
+from sardonyx.optimize.helpers.quantized import (
+    INTEGER_OPERATORS,
+    NO_QUANTIZATION,
+    bytes_reason,
+    dequantized,
+    limits_of,
+    quantized,
+    scale_of,
+)
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -106,5 +114,27 @@ def _version(match: Match) -> int:
     return max(match.node("x/dequantize").version, _BY_AXIS_SINCE)
 
 
-QUANTIZE_WEIGHTS = Rule("quantize_weights", _of_float_weights, _quantize_weights, _check_weights, Level.EXTENDED, integer_steps=4)
-QUANTIZE_BIAS = Rule("quantize_bias", _of_float_bias, _quantize_bias, _check_bias, Level.EXTENDED, integer_steps=1)
+QUANTIZE_WEIGHTS = Rule(
+    "quantize_weights",
+    _of_float_weights,
+    _quantize_weights,
+    _check_weights,
+    Level.EXTENDED,
+    integer_steps=4,
+    prepares=INTEGER_OPERATORS,
+    opt_out=NO_QUANTIZATION,
+    aliases=("WeightBiasQuantization",),
+    summary="Quantize the constant weights of an operator whose input and result are quantized.",
+)
+QUANTIZE_BIAS = Rule(
+    "quantize_bias",
+    _of_float_bias,
+    _quantize_bias,
+    _check_bias,
+    Level.EXTENDED,
+    integer_steps=1,
+    prepares=INTEGER_OPERATORS,
+    opt_out=NO_QUANTIZATION,
+    aliases=("WeightBiasQuantization",),
+    summary="Quantize the constant bias of an operator whose input, weights and result are quantized.",
+)

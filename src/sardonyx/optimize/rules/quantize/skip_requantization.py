@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from sardonyx.ir import Node, Value
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.helpers.quantized import bytes_reason, dequantized, quantized, scale_of
+from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, NO_QUANTIZATION, bytes_reason, dequantized, quantized, scale_of
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -79,7 +79,16 @@ def _skip(op: Builder, match: Match, learned: None) -> Value:
     return match["x"]
 
 
-SKIP_REQUANTIZATION = Rule("skip_requantization", _pair, _skip, _equal_scales, Level.EXTENDED)
+SKIP_REQUANTIZATION = Rule(
+    "skip_requantization",
+    _pair,
+    _skip,
+    _equal_scales,
+    Level.EXTENDED,
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQFinalCleanupTransformer",),
+    summary="Remove a DequantizeLinear and the QuantizeLinear after it where both have the same scale.",
+)
 
 
 def _moved(op: PatternBuilder, x: Term) -> Term:
@@ -108,4 +117,14 @@ def _move(op: Builder, match: Match, learned: None) -> Value:
     return made[0 if moved is None else moved.index]
 
 
-SKIP_REQUANTIZATION_OF_MOVES = Rule("skip_requantization_of_moves", _moved, _move, _check_moved, Level.EXTENDED)
+SKIP_REQUANTIZATION_OF_MOVES = Rule(
+    "skip_requantization_of_moves",
+    _moved,
+    _move,
+    _check_moved,
+    Level.EXTENDED,
+    prepares=INTEGER_OPERATORS,
+    opt_out=NO_QUANTIZATION,
+    aliases=("QDQSelectorActionTransformer",),
+    summary="Move the integers themselves where they are dequantized only to be moved and quantized alike.",
+)

@@ -1,11 +1,12 @@
-"""Which rules take part."""
+"""Which rules and passes take part for which target."""
 
 import pytest
 from support.evaluate import evaluate_node
 from support.optimizing import model_of, operators
 
-from sardonyx.optimize.participation import FUSED, OPTIONAL, QUANTIZED, UNSAVED, participation
-from sardonyx.optimize.pipeline import known_names, optimize
+from sardonyx.optimize.pipeline import DECOMPOSITIONS, known_items, optimize
+from sardonyx.optimize.rules.quantize.expand_quantized import EXPAND_QUANTIZED
+from sardonyx.optimize.target import OpKey, OptIn, Target, left_out, microsoft, standard
 
 CONV = """graph(x: uint8[1,3,6,6]) -> (y: uint8[1,2,6,6]) {
     xs: float[] = 0.1 xz: uint8[] = 3 w: int8[2,3,3,3] = ... 7 ws: float[] = 0.05 wz: int8[] = 0 ys: float[] = 0.2 yz: uint8[] = 100
@@ -14,17 +15,90 @@ CONV = """graph(x: uint8[1,3,6,6]) -> (y: uint8[1,2,6,6]) {
 INTEGER = CONV[: CONV.index("xd =")] + "y = QLinearConv(x, xs, xz, w, ws, wz, ys, yz) {pads = [1, 1, 1, 1]} }"
 
 
+FILE = Target.file(keeps_opset=False)
+
+
+def target_of(preferred):
+    return FILE if preferred is None else Target(preferred)
+
+
 def optimized(text, preferred, entries=None):
-    model, chosen = model_of(text), participation(preferred, entries or {})
-    optimize(model, 99, evaluate=evaluate_node, enabled=chosen.enabled, disabled=chosen.disabled, check=True)
+    model = model_of(text)
+    optimize(model, 99, evaluate=evaluate_node, target=target_of(preferred), entries=entries or {}, check=True)
     return operators(model)
 
 
-def test_names_are_those_of_rules_and_passes():
-    """Each name is known, so that none is left from a rule that has another name now."""
-    chosen = participation(frozenset(), {})
-    off = participation(None, {"session.disable_quant_qdq": "1", "session.disable_double_qdq_remover": "1"})
-    assert set(QUANTIZED) | OPTIONAL | chosen.enabled | chosen.disabled | off.disabled <= set(known_names())
+def taking_part(target, entries=None):
+    return {item.name for item in known_items() if left_out(item, target, entries or {}) is None}
+
+
+def test_an_operator_may_be_named_with_its_domain():
+    """Without one it is preferred whatever its domain."""
+    (attention,) = microsoft("Attention")
+    assert str(attention) == "com.microsoft.Attention"
+    assert attention == OpKey("com.microsoft", "Attention")
+    assert Target(frozenset(["Attention"])).allows(attention)
+    assert Target(frozenset(["com.microsoft.Attention"])).allows(attention)
+    assert not Target(frozenset(["com.microsoft.Attention"])).allows(*standard("Attention"))
+
+
+def test_reasons_name_operators_and_entries():
+    """Each way to be left out has its reason."""
+    items = {item.name: item for item in known_items()}
+    reason = left_out(items["fuse_conv_activation"], Target(), {})
+    assert reason == "no provider prefers FusedConv, which it makes"
+    assert left_out(items["quantize_bias"], Target(), {}) == (
+        "no provider prefers DynamicQuantizeMatMul, MatMulIntegerToFloat, QGemm or 11 others, which it prepares"
+    )
+    assert left_out(items["decompose_stft"], FILE, {}) == "models that are saved keep STFT, which it takes apart"
+    assert left_out(items["decompose_stft"], Target(frozenset(["STFT"])), {}) == "a provider prefers STFT, which it takes apart"
+    assert left_out(items["fuse_bias_softmax"], FILE, {}) == "models that are saved lack BiasSoftmax, which it makes"
+    reason = left_out(items["copy_dequantization"], FILE, {})
+    assert reason == "the model is saved, and one DequantizeLinear for all readers is smaller"
+    entry = "optimization.enable_gelu_approximation"
+    reason = left_out(items["approximate_gelu"], Target(), {})
+    assert reason == f'{entry} is not "1", which asks for it, as results differ by up to 5e-4'
+    reason = left_out(items["merge_quantizations"], Target(), {"session.disable_double_qdq_remover": "1"})
+    assert reason == 'session.disable_double_qdq_remover is "1"'
+
+
+def test_what_has_no_attributes_takes_part():
+    """So it is with passes that know no targets."""
+    assert left_out(object(), FILE, {}) is None
+
+
+def test_what_is_asked_for_takes_part_when_asked():
+    """Whatever the rule is about."""
+
+    class Item:
+        opt_in = OptIn("key", "0", "of a reason")
+
+    assert left_out(Item(), Target(), {"key": "0"}) is None
+    assert left_out(Item(), Target(), {"key": "1"}) is not None
+
+
+def test_what_is_taken_apart_though_legal_is_made_again():
+    """By a rule or pass at the end; but for Einsum, whose parts every provider runs better."""
+    made = {key for item in known_items() for key in getattr(item, "makes", ())} | microsoft("Gelu", "QuickGelu")
+    for rule in DECOMPOSITIONS:
+        if rule.takes_legal_apart:
+            assert rule.takes_apart <= made | standard("Einsum"), rule.name
+
+
+def test_every_decomposition_says_what_it_takes_apart():
+    """Each operator at the root of its pattern."""
+    assert [rule.name for rule in DECOMPOSITIONS if not rule.takes_apart] == []
+
+
+def test_the_quantized_operators_are_those_that_are_taken_apart():
+    """What one rule makes floats of, other rules make."""
+    made = {key for item in known_items() for key in getattr(item, "makes", ())}
+    quantized = {key for key in EXPAND_QUANTIZED.takes_apart if key in made}
+    assert {key.op_type for key in EXPAND_QUANTIZED.takes_apart - quantized} <= {
+        "DequantizeLinear",
+        "QuantizeLinear",
+        "QLinearConv",
+    }
 
 
 @pytest.mark.parametrize("text", [CONV, INTEGER])
@@ -43,8 +117,8 @@ def test_integers_where_a_provider_prefers_them(text, preferred):
 def test_weights_stay_integers_whatever_else_folds_into_convolutions():
     """With scales by output channel, by which the sums are multiplied."""
     by_channel = CONV.replace("ws: float[] = 0.05 wz: int8[] = 0", "ws: float[2] = [0.05, 0.025] wz: int8[2] = [0, 0]")
-    model, chosen = model_of(by_channel.replace("(w, ws, wz)", "(w, ws, wz) {axis = 0}")), participation(frozenset(), {})
-    optimize(model, 99, evaluate=evaluate_node, enabled=chosen.enabled, disabled=chosen.disabled)
+    model = model_of(by_channel.replace("(w, ws, wz)", "(w, ws, wz) {axis = 0}"))
+    optimize(model, 99, evaluate=evaluate_node)
     assert operators(model) == ["DequantizeLinear", "Conv", "Mul", "QuantizeLinear"]
     (weights,) = [value.constant.numpy() for value in model.graph.initializers.values() if len(value.constant.shape) == 4]
     assert (weights == weights.round()).all()
@@ -84,21 +158,22 @@ def test_what_is_preferred_as_it_is_shares_nothing():
 )
 def test_config_entries(key, name, is_on):
     """Entries by the names of onnxruntime ask for rules, or leave them out, with "1"."""
-    assert name in (participation(None, {key: "1"}).enabled if is_on else participation(None, {key: "1"}).disabled)
-    assert name not in participation(None, {key: "0"}).enabled | participation(None, {key: "0"}).disabled
+    target = Target() if name == "fold_dequantization" else FILE
+    assert (name in taking_part(target, {key: "1"})) is is_on
+    assert (name in taking_part(target, {key: "0"})) is not is_on
 
 
 def test_int8_that_is_not_allowed():
     """Activations are uint8 where the entry says "0", weights where another says "1"."""
-    assert "quantize_as_uint8" in participation(None, {"session.qdqisint8allowed": "0"}).enabled
+    assert "quantize_as_uint8" in taking_part(FILE, {"session.qdqisint8allowed": "0"})
     for entries in ({}, {"session.qdqisint8allowed": "1"}):
-        assert "quantize_as_uint8" not in participation(None, entries).enabled
+        assert "quantize_as_uint8" not in taking_part(FILE, entries)
     given = """graph(x: float[1,3,6,6]) -> (y) { s: float[] = 0.1 z: int8[] = 3 w: int8[2,3,3,3] = ... 7 ws: float[] = 0.05
         wz: int8[] = 0 q = QuantizeLinear(x, s, z) xd = DequantizeLinear(q, s, z) wd = DequantizeLinear(w, ws, wz)
         c = Conv(xd, wd) r = QuantizeLinear(c, s, z) y = DequantizeLinear(r, s, z) }"""
     entries = {"session.qdqisint8allowed": "0", "session.x64quantprecision": "1"}
-    model, chosen = model_of(given), participation(None, entries)
-    optimize(model, 99, evaluate=evaluate_node, enabled=chosen.enabled, disabled=chosen.disabled, check=True)
+    model = model_of(given)
+    optimize(model, 99, evaluate=evaluate_node, target=FILE, entries=entries, check=True)
     conv = next(node for node in model.graph if node.op_type == "QLinearConv")
     assert {str(conv.inputs[index].dtype) for index in (0, 2, 3, 5, 7)} == {"uint8"}
 
@@ -182,8 +257,7 @@ def test_operators_that_are_taken_apart():
     assert "Conv" in optimized(text, frozenset())
 
 
-def test_each_fused_operator_is_asked_for():
-    """No rule that fuses takes part unless it is told to."""
-    assert set(UNSAVED) <= OPTIONAL - participation(None, {}).enabled
-    assert set(FUSED) <= OPTIONAL
-    assert set(FUSED) <= participation(None, {}).enabled
+def test_other_preferred_operators_do_not_stand_for_integers():
+    """Who prefers STFT or MultiHeadAttention still gets quantized models in floats."""
+    for name in ("STFT", "MultiHeadAttention"):
+        assert optimized(CONV, frozenset([name])) == ["DequantizeLinear", "Conv", "Mul", "QuantizeLinear"]
