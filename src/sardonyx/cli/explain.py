@@ -17,16 +17,28 @@ from sardonyx.cli.console import (
     provider_option,
     readable_errors,
 )
+from sardonyx.session.fusions import explain_fusions
 from sardonyx.session.options import SessionOptions
+from sardonyx.session.placement.options import wanted_providers
+from sardonyx.session.providers import make_providers
 
 
 @click.command()
 @click.argument("model", type=click.Path())
 @provider_option
+@click.option(
+    "--fusions", "node", metavar="NODE", help="Show why this node, or the one that makes this value, was fused or was not."
+)
 @placement_options
 @json_option
-def explain(model: str, provider_names: Sequence[str], options: SessionOptions, as_json: bool) -> None:
-    """Show for each node of MODEL, as optimized, who runs it and why those asked before do not."""
+def explain(model: str, provider_names: Sequence[str], node: str | None, options: SessionOptions, as_json: bool) -> None:
+    """Show for each node of MODEL, as optimized, who runs it and why those asked before do not.
+
+    With --fusions show for one node, as given, how far each rewrite rule matched around it and why it stopped.
+    """
+    if node is not None:
+        _print_fusions(model, provider_names, options, node, as_json)
+        return
     with readable_errors():
         placements = open_session(model, provider_names, options).explain()
     if as_json:
@@ -46,3 +58,13 @@ def explain(model: str, provider_names: Sequence[str], options: SessionOptions, 
     counts = collections.Counter(placement.provider for placement in placements)
     partitions = len({placement.partition for placement in placements})
     click.echo(f"{len(placements)} nodes in {partitions} partitions: " + ", ".join(f"{n} on {name}" for name, n in counts.items()))
+
+
+def _print_fusions(model: str, provider_names: Sequence[str], options: SessionOptions, node: str, as_json: bool) -> None:
+    with readable_errors():
+        providers = make_providers(wanted_providers(provider_names or None, None, options))
+        report = explain_fusions(model, options, providers, frozenset(), node)
+    if as_json:
+        print_json(dataclasses.asdict(report))
+    else:
+        click.echo(str(report))

@@ -76,6 +76,8 @@ class Guard:
         record.seconds += time.perf_counter() - start
         if changed and before:
             self._record(item, before)
+        if changed and self._watch.tracer is not None:
+            self._watch.tracer.after_pass(item.name, self._model)
         return changed
 
     def _record(self, item: Pass, before: set[Node]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Tensor, Value
@@ -13,7 +13,7 @@ from sardonyx.optimize.edit import small_constant, tensor_of
 from sardonyx.optimize.pattern import Pattern
 from sardonyx.optimize.terms import Found, Output, Place
 
-__all__ = ["Match", "find_matches"]
+__all__ = ["Match", "MatchTrace", "find_matches"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,15 +70,28 @@ class Match:
         return small_constant(self.get(name), self.place.overridable, max_elements=max_elements)
 
 
-def find_matches(pattern: Pattern, root: Node, overridable: frozenset[Value]) -> Iterator[Match]:
-    """Yield the matches of `pattern` with its root at `root` whose nodes can be taken out of the graph."""
+class MatchTrace(Protocol):
+    """Follows which matches of one pattern cannot be replaced."""
+
+    def read_elsewhere(self, match: Match, value: Value) -> None:
+        """Note that a match cannot be replaced, as nodes outside of it read a value inside, or a graph gives it out."""
+
+    def made_between(self, match: Match) -> None:
+        """Note that a match cannot be replaced, as nodes outside of it lie between its nodes."""
+
+
+def find_matches(pattern: Pattern, root: Node, overridable: frozenset[Value], trace: MatchTrace | None = None) -> Iterator[Match]:
+    """Yield the matches of `pattern` with its root at `root` whose nodes can be taken out of the graph.
+
+    `trace` is given those whose nodes cannot.
+    """
     place = Place(root.graph, overridable)
     for output in pattern.roots:
         if output.index >= len(root.outputs) or not output.operation.may_match(root):
             continue
         for found in output.match(root.outputs[output.index], Found({}, {}, {}), place):
             match = _as_match(pattern, output, root, found, place)
-            if match is not None and _can_be_replaced(match, found):
+            if match is not None and _can_be_replaced(match, found, trace):
                 yield match
 
 
@@ -94,7 +107,20 @@ def _as_match(pattern: Pattern, first: Output, root: Node, found: Found, place: 
     return Match(root, nodes, tuple(outputs), place, found.values, named, found.attributes)
 
 
-def _can_be_replaced(match: Match, found: Found) -> bool:
+def _can_be_replaced(match: Match, found: Found, trace: MatchTrace | None) -> bool:
+    value = _read_elsewhere(match, found)
+    if value is not None and trace is not None:
+        trace.read_elsewhere(match, value)
+    if value is not None or len(match.outputs) == 1:
+        return value is None
+    is_convex = _is_convex(match)
+    if not is_convex and trace is not None:
+        trace.made_between(match)
+    return is_convex
+
+
+def _read_elsewhere(match: Match, found: Found) -> Value | None:
+    """The first value inside a match that something outside reads."""
     matched = set(match.nodes)
     shared = {node for operation, node in found.nodes.items() if operation.is_shared}
     for node in match.nodes:
@@ -102,8 +128,8 @@ def _can_be_replaced(match: Match, found: Found) -> bool:
             continue
         for value in node.outputs:
             if value not in match.outputs and not all(user in matched for user, _ in value.uses):
-                return False
-    return len(match.outputs) == 1 or _is_convex(match)
+                return value
+    return None
 
 
 def _is_convex(match: Match) -> bool:

@@ -44,7 +44,7 @@ from sardonyx.optimize.terms import (
     Term,
 )
 
-__all__ = ["Pattern", "PatternBuilder", "PatternFunction", "compile_pattern"]
+__all__ = ["Pattern", "PatternBuilder", "PatternFunction", "compile_pattern", "record_pattern"]
 
 PatternFunction: TypeAlias = Callable[..., "Term | tuple[Term, ...]"]
 """f(op, *values) -> the value, or values, that the rule replaces; parameters are terms."""
@@ -74,13 +74,17 @@ class PatternBuilder:
         operation = Operation(
             constraints.get("_domain", ""),
             op_type,
-            tuple(_term(value) for value in inputs),
+            tuple(self.input(_term(value)) for value in inputs),
             {key: value for key, value in constraints.items() if key not in _RESERVED},
             name=constraints.get("_as", ""),
             is_shared=constraints.get("_shared", False),
             is_ordered=constraints.get("_ordered", False),
         )
         return Output(operation, 0)
+
+    def input(self, term: Term) -> Term:
+        """Return what is recorded for an input of a call: the term itself, or one that stands for it."""
+        return term
 
     def outputs(self, call: Term, count: int) -> tuple[Term, ...]:
         """The first `count` outputs of a call."""
@@ -148,6 +152,11 @@ class Pattern:
 @functools.lru_cache(maxsize=1024)
 def compile_pattern(function: PatternFunction) -> Pattern:
     """Run a pattern function once on a recording builder."""
+    return record_pattern(function, PatternBuilder())
+
+
+def record_pattern(function: PatternFunction, builder: PatternBuilder) -> Pattern:
+    """Run a pattern function on a builder of the caller's."""
     names = list(inspect.signature(function).parameters)[1:]
-    results = function(PatternBuilder(), *(AnyValue(name) for name in names))
+    results = function(builder, *(AnyValue(name) for name in names))
     return Pattern(names, results if isinstance(results, tuple) else (results,))

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Model
 from sardonyx.optimize.contract import Context, Evaluate, Level, Pass, RunModel
+from sardonyx.optimize.fusion_tracer import FusionTracer
 from sardonyx.optimize.guard import Guard
 from sardonyx.optimize.passes.apply_rules import ApplyRules
 from sardonyx.optimize.passes.copy_dequantization import COPY_DEQUANTIZATION
@@ -166,6 +167,7 @@ def optimize(
     loops: int = 1,
     fold_seconds: float | None = None,
     fold_bytes: int | None = None,
+    tracer: FusionTracer | None = None,
 ) -> Report:
     """Optimize `model` in place.
 
@@ -188,6 +190,7 @@ def optimize(
             levels too.
         fold_seconds: how long folding may evaluate; `LIMITS.fold_seconds` by default.
         fold_bytes: the largest constant that folding may make; `LIMITS.fold_bytes` by default.
+        tracer: follows the rules that match around one node.
 
     Returns:
         What was done.
@@ -205,6 +208,7 @@ def optimize(
     items = (*known_items(), *extra_rules, *extra_passes)
     absent = {item.name: reason for item in items if (reason := left_out(item, target, entries)) is not None}
     watch = Watch(report, {*disabled, *absent}, verify, records=records, verifies_passes=verifies_passes)
+    watch.tracer = tracer
     watch.suspects = frozenset(rule.name for rule in extra_rules)
     has_extra = bool(extra_rules or extra_passes)
     start = time.perf_counter()
@@ -212,6 +216,8 @@ def optimize(
         first = Guard(model, context, watch, is_guarded=False, goes_on=False, checks=check)
         for item in ALWAYS:
             first.run(item)
+        if tracer is not None:
+            tracer.begin(model)
         guard = Guard(model, context, watch, is_guarded=has_extra or verify is not None, goes_on=goes_on, checks=check)
         choice = _Choice(watch, extra_rules, extra_passes, target.keeps_opset)
         if report.level >= Level.BASIC:
@@ -220,9 +226,21 @@ def optimize(
             if not _higher_levels(guard, choice, report.level, loops):
                 break
         _until_stable(guard, choice.last_stage(report.level))
+        if tracer is not None:
+            rules = [item for item in items if isinstance(item, Rule)]
+            tracer.finish(model, [(rule, reason) for rule in rules if (reason := _absence(rule, report.level, disabled, absent))])
     report.seconds = time.perf_counter() - start
     report.nodes_after = len(model.graph)
     return report
+
+
+def _absence(rule: Rule, level: Level, disabled: Collection[str], absent: Mapping[str, str]) -> str | None:
+    """Why a rule was not tried; None where it was."""
+    if rule.name in disabled:
+        return "it is disabled by its name"
+    if rule.level > level:
+        return f"it is of level {rule.level.name}, and the model is optimized to {level.name}"
+    return absent.get(rule.name)
 
 
 def _higher_levels(guard: Guard, choice: _Choice, level: Level, loops: int) -> bool:

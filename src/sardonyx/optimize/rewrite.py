@@ -19,6 +19,7 @@ from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.infer import infer_node
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.edit import Names, are_placed_apart, inherit_metadata, overridable_values, remove_dead, take_over
+from sardonyx.optimize.fusion_tracer import FusionTracer
 from sardonyx.optimize.match import Match, find_matches
 from sardonyx.optimize.passes.write_older import WRITE_OLDER, has_older_name
 from sardonyx.optimize.pattern import Pattern, compile_pattern
@@ -41,13 +42,13 @@ class RuleSet:
 
     __slots__ = ("by_root", "depth", "rules")
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        """Compile the patterns of `rules`, whose order is that in which they are tried."""
+    def __init__(self, rules: Iterable[Rule], tracer: FusionTracer | None = None) -> None:
+        """Compile the patterns of `rules`, whose order is that in which they are tried; so that `tracer` follows their matching."""
         self.rules = tuple(rules)
         self.by_root: dict[tuple[str, str], list[tuple[Rule, Pattern, tuple[Operation, ...]]]] = {}
         self.depth = 1
         for rule in self.rules:
-            pattern = _compiled(rule)
+            pattern = _compiled(rule, tracer)
             self.depth = max(self.depth, pattern.depth)
             roots: dict[tuple[str, str], tuple[Operation, ...]] = {}
             for operation in (output.operation for output in pattern.roots):
@@ -57,9 +58,9 @@ class RuleSet:
                 self.by_root.setdefault(key, []).append((rule, pattern, operations))
 
 
-def _compiled(rule: Rule) -> Pattern:
+def _compiled(rule: Rule, tracer: FusionTracer | None) -> Pattern:
     try:
-        return compile_pattern(rule.pattern)
+        return compile_pattern(rule.pattern) if tracer is None else tracer.trace(rule).pattern
     except Exception as error:
         failure = OptimizationError(f"the pattern of rule {rule.name} cannot be read: {describe(error)}; disable it by its name")
         failure.optimization = rule.name
@@ -92,6 +93,7 @@ class _Rewriting:
 
     def __init__(self, model: Model, rules: RuleSet, keep_opset: bool, watch: Watch | None) -> None:
         self._model, self._rules, self._keep_opset, self._watch = model, rules, keep_opset, watch
+        self._tracer = None if watch is None else watch.tracer
         self._overridable = overridable_values(model)
         self._free = {dim for value in model.graph.inputs for dim in value.shape or () if isinstance(dim, Expr)}
         self._names: Names | None = None
@@ -127,7 +129,8 @@ class _Rewriting:
 
     def _try(self, rule: Rule, pattern: Pattern, node: Node) -> bool:
         try:
-            for match in find_matches(pattern, node, self._overridable):
+            trace = None if self._tracer is None else self._tracer.trace(rule).start()
+            for match in find_matches(pattern, node, self._overridable, trace):
                 state = None if self._watch is None else self._watch.state(rule, self._model)
                 learned = rule.check(match)
                 if state is not None and self._watch is not None:
@@ -136,6 +139,8 @@ class _Rewriting:
                 if reason is None:
                     return True
                 event("rewrite.decline", rule=rule.name, node=node.name, reason=reason)
+                if self._tracer is not None:
+                    self._tracer.declined(rule, match, reason)
                 if self._watch is not None and rule.name in self._watch.disabled:
                     break
         except SardonyxError as error:
@@ -185,7 +190,8 @@ class _Rewriting:
     def _put_in_place(self, rule: Rule, match: Match, values: Sequence[Value], builder: Builder) -> None:
         """Make the users of what is replaced read `values`, and remove what nobody reads then."""
         inherit_metadata(match.nodes, builder.nodes)
-        known = dict(zip(match.nodes, labels(match.nodes), strict=True)) if self._watch is not None and self._watch.records else {}
+        is_listed = self._tracer is not None or (self._watch is not None and self._watch.records)
+        known = dict(zip(match.nodes, labels(match.nodes), strict=True)) if is_listed else {}
         names = [node.name for node in match.nodes]
         event("rewrite.fire", rule=rule.name, nodes=names, operators=[node.op_type for node in match.nodes])
         if len(values) > 1:
@@ -198,6 +204,8 @@ class _Rewriting:
         removed_inputs = [value for node in match.nodes for value in node.inputs if value is not None]
         removed = remove_dead([*match.nodes, *reversed(builder.nodes)])
         self._touch(builder.nodes, [*values, *removed_inputs])
+        if self._tracer is not None:
+            self._tracer.fired(rule, known, builder.nodes)
         if self._watch is not None and self._watch.records:
             gone = [known.get(node) or labels([node])[0] for node in removed if node not in builder.nodes]
             self._watch.fired(rule, gone, labels(node for node in builder.nodes if node.graph is not None))

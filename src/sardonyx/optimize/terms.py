@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -27,7 +27,10 @@ __all__ = [
     "Place",
     "Rest",
     "Term",
+    "Trace",
+    "Traced",
     "attribute_value",
+    "satisfies",
 ]
 
 COMMUTATIVE = frozenset(
@@ -243,7 +246,7 @@ class Operation:
             actual = attribute_value(node, name)
             if isinstance(constraint, AttributeCapture):
                 captured = {**captured, constraint.name: actual}
-            elif not _satisfies(actual, constraint):
+            elif not satisfies(actual, constraint):
                 return None
         return captured
 
@@ -276,7 +279,8 @@ def attribute_value(node: Node, name: str) -> Any:
     return None if formal is None else formal.default
 
 
-def _satisfies(actual: Any, constraint: Any) -> bool:
+def satisfies(actual: Any, constraint: Any) -> bool:
+    """Return whether the value of an attribute (Any, by its kind) is what a pattern demands: a value or a predicate."""
     if callable(constraint):
         return bool(constraint(actual))
     if isinstance(constraint, (list, tuple)):
@@ -310,5 +314,28 @@ class Output:
             yield found
 
 
-Term: TypeAlias = AnyValue | Choice | Nothing | Number | Output | Rest
+class Trace(Protocol):
+    """Follows the search for a match of one pattern, to say where it stopped."""
+
+    def follow(self, traced: Traced, value: Value | None, found: Found, place: Place) -> Iterator[Found]:
+        """Yield the ways in which `value` matches the term of `traced` when `found` is bound already."""
+
+
+class Traced:
+    """An input of an operation whose matching is followed."""
+
+    __slots__ = ("_trace", "depth", "operation", "term")
+
+    def __init__(self, term: Term, trace: Trace) -> None:
+        """Stand for `term`, as an input of an operation that is set later."""
+        self.term, self._trace = term, trace
+        self.operation: Operation | None = None
+        self.depth: int = term.depth
+
+    def match(self, value: Value | None, found: Found, place: Place) -> Iterator[Found]:
+        """Yield what the term yields."""
+        return self._trace.follow(self, value, found, place)
+
+
+Term: TypeAlias = AnyValue | Choice | Nothing | Number | Output | Rest | Traced
 """Matches a value: match(value, found, place) yields each way."""

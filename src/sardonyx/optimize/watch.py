@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import OptimizationError, SardonyxError
@@ -21,6 +21,9 @@ from sardonyx.optimize.report import Change, NodeLabel, Problem, Report
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.sample import samples, unsuitable
 from sardonyx.trace import event
+
+if TYPE_CHECKING:
+    from sardonyx.optimize.fusion_tracer import FusionTracer
 
 __all__ = ["State", "Watch", "found_by_running", "run_both"]
 
@@ -55,6 +58,8 @@ class Watch:
         """The rule that was at work when an error was raised."""
         self.after_firing: Callable[[], None] | None = None
         """Called after each firing, to find the rule that breaks the model: raises where it is broken."""
+        self.tracer: FusionTracer | None = None
+        """Follows the rules that match around one node, where a user asks why it is not fused."""
         self.suspects: frozenset[str] = frozenset()
         """Rules that are watched, where results are compared, for changes of what they were to leave alone."""
 

@@ -26,6 +26,7 @@ from sardonyx.ir.walk import all_nodes, captured_values
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import check_node, check_types, find_schema, unknown_operator
 from sardonyx.optimize.edit import clone_model
+from sardonyx.optimize.fusion_tracer import FusionTracer
 from sardonyx.optimize.report import Report
 from sardonyx.optimize.target import Target
 from sardonyx.partition.assign import Assignment, assign, dissolve
@@ -221,10 +222,12 @@ def prepare(
     disabled: frozenset[str],
     able: Sequence[Provider],
     widened_for: str = "",
+    tracer: FusionTracer | None = None,
 ) -> Prepared:
     """Check and optimize `model` in place for the providers of `able`: calls that one claims stay, types are widened.
 
-    `widened_for` is the provider whose gaps decide what is widened, as `widen_model` takes it.
+    `widened_for` is the provider whose gaps decide what is widened, as `widen_model` takes it; `tracer` follows the rules that
+    match around a node.
     """
     settings = read_settings(options, disabled)
     _replace_initializers(model, options.initializers)
@@ -240,12 +243,12 @@ def prepare(
     with span("session.optimize"):
         saved = clone_model(model) if settings.filepath else None
         target = target_of(able)
-        report = optimize_model(model, options, settings, target)
+        report = optimize_model(model, options, settings, target, tracer=tracer)
         _check_types(model)
         if saved is not None:
             _save(saved, defaults, options, settings, able or providers)
         if widen_model(model, able, options, widened_for):
-            optimize_model(model, options, settings, target)
+            optimize_model(model, options, settings, target, tracer=tracer)
     return Prepared(declared, defaults, report)
 
 

@@ -12,13 +12,14 @@ from sardonyx.forks import new_lock, without_fork
 from sardonyx.provider import reset_cancellation, set_cancellation
 from sardonyx.session.feeds import SharedSymbols, check_feeds, own_results, select_outputs
 from sardonyx.session.options import RunOptions, SessionOptions
-from sardonyx.session.providers import REFERENCE, ProviderRequest, make_providers, requested
+from sardonyx.session.providers import REFERENCE, ProviderRequest, make_providers
 from sardonyx.session.values import ModelMetadata, NodeArg, metadata_of, node_arg
 from sardonyx.trace import event, span
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from sardonyx.optimize.fusion_report import FusionReport
     from sardonyx.optimize.report import Report
     from sardonyx.partition.explain import Placement
     from sardonyx.runtime.executor import Executor
@@ -69,7 +70,7 @@ class InferenceSession:
             from sardonyx.session.build import build, goes_on_without_providers, readable_twice
             from sardonyx.session.execution import thread_count
             from sardonyx.session.placement.cpu_fallback import check_named, check_placed
-            from sardonyx.session.placement.options import ask_in_order, read_placement
+            from sardonyx.session.placement.options import read_placement, wanted_providers
 
         for name in unknown:
             if name not in ("enable_fallback", "read_config_from_model"):
@@ -77,9 +78,7 @@ class InferenceSession:
         self._options = SessionOptions() if sess_options is None else sess_options.copy()
         self._options.verify = self._options.verify or verify
         order = read_placement(self._options).order
-        named = providers is not None or self._options.has_providers() or not order
-        requests = requested(providers if named else order, provider_options, self._options.providers)
-        requests = ask_in_order(requests, order) if named else requests
+        requests = wanted_providers(providers, provider_options, self._options)
         threads = thread_count(self._options, "intra_op")
         if threads:
             for name, own, _ in requests:
@@ -105,6 +104,8 @@ class InferenceSession:
         self._rebuild = (
             functools.partial(build, source, self._options, made, disabled, stamps=built.model.stamps) if can_load_again else None
         )
+        self._disabled, self._made, self._stamps = disabled, made, built.model.stamps
+        self._source = source if can_load_again else None
         self._left_out = dict(built.left_out)
         self._recorder = built.recorder
         self._lock = new_lock()
@@ -244,6 +245,27 @@ class InferenceSession:
     def explain(self) -> list[Placement]:
         """For each node of the optimized model who runs it, and why those asked before do not."""
         return list(self._placements)
+
+    def explain_fusions(self, node: str) -> FusionReport:
+        """Say of each rewrite rule how far it matched around a node, and why it stopped there; loads and optimizes the model again.
+
+        Args:
+            node: the name of a node of the model as it was given, or of a value that a node makes.
+
+        Returns:
+            What happened to the node, and the rules that matched it, the furthest first; text by `str`.
+
+        Raises:
+            InvalidArgument: nothing is named so, or the session was given neither a path nor bytes.
+            Fail: a file of the model was changed since the session was made.
+        """
+        with without_fork():
+            from sardonyx.session.fusions import explain_fusions  # only who asks needs it
+
+        if self._source is None:
+            raise InvalidArgument(f"model {self._label}: fusions are explained from a path or bytes; give the session one of these")
+        able = [provider for provider in self._made if provider.name not in self._left_out]
+        return explain_fusions(self._source, self._options, able, self._disabled, node, self._stamps)
 
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
         """The partitions with their providers and nodes; the config entry session.record_ep_graph_assignment_info must be "1"."""

@@ -27,6 +27,7 @@ from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Model, Node
 from sardonyx.ir.verify import verify
 from sardonyx.optimize.contract import Context
+from sardonyx.optimize.fusion_tracer import FusionTracer
 from sardonyx.optimize.names import own_names
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
@@ -110,7 +111,15 @@ def read_settings(options: SessionOptions, disabled: frozenset[str] = frozenset(
     )
 
 
-def optimize_model(model: Model, options: SessionOptions, settings: Settings, target: Target, *, records: bool = False) -> Report:
+def optimize_model(
+    model: Model,
+    options: SessionOptions,
+    settings: Settings,
+    target: Target,
+    *,
+    records: bool = False,
+    tracer: FusionTracer | None = None,
+) -> Report:
     """Optimize a model for the providers of a session or for a file, and warn of each rule or pass that had to be left out."""
     on_error = _warn if settings.goes_on else _fail
     report = optimize(
@@ -128,6 +137,7 @@ def optimize_model(model: Model, options: SessionOptions, settings: Settings, ta
         records=records,
         fold_seconds=settings.fold_seconds,
         fold_bytes=settings.fold_bytes,
+        tracer=tracer,
     )
     for problem in report.problems:
         shown = _save_problem(problem, settings.verify_folder)

@@ -33,7 +33,8 @@ class ApplyRules:
             keep_opset: as `rewrite` takes it.
             watch: as `rewrite` takes it.
         """
-        self._rules, self._keep_opset, self._watch = RuleSet(rules), keep_opset, watch
+        self._rules = RuleSet(rules, None if watch is None else watch.tracer)
+        self._keep_opset, self._watch = keep_opset, watch
         self._fired: Counter[str] = Counter() if fired is None else fired
 
     def only(self, name: str) -> ApplyRules:

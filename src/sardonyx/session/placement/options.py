@@ -35,9 +35,9 @@ from sardonyx.errors import InvalidArgument, NoSuchFile
 from sardonyx.partition.placement import Pins, find_provider, parse_pins
 from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.placement.layer_assignment import read_layer_assignment
-from sardonyx.session.providers import REFERENCE, Wanted, get_available_providers
+from sardonyx.session.providers import REFERENCE, ProviderRequest, Wanted, get_available_providers, requested
 
-__all__ = ["PlacementChoice", "ask_in_order", "read_placement"]
+__all__ = ["PlacementChoice", "ask_in_order", "read_placement", "wanted_providers"]
 
 _MODES = ("priority", "measured")
 _TABLES = ("operators", "nodes", "indices", "annotations", "memory")
@@ -88,6 +88,25 @@ def read_placement(options: SessionOptions, providers: Sequence[str] = ()) -> Pl
     order = [_full_name(name) for name in _split(entries.get("session.placement_order", "")) or facts.get("order", ())]
     pins = dataclasses.replace(pins, fall_through=pins.fall_through or falls)
     return PlacementChoice(mode == "measured", profile, tuple(order), pins, facts.get("memory", {}))
+
+
+def wanted_providers(
+    providers: Sequence[ProviderRequest] | None, provider_options: Sequence[Mapping[str, Any]] | None, options: SessionOptions
+) -> list[Wanted]:
+    """Return the providers of a session in the order in which they are asked.
+
+    Args:
+        providers: the session's argument; None for those of the options, else those of the order, else the built-in ones.
+        provider_options: options for each of `providers` (Any: by what the provider takes).
+        options: the session's options.
+
+    Raises:
+        InvalidArgument: a request is malformed, or a name is unknown.
+    """
+    order = read_placement(options).order
+    is_named = providers is not None or options.has_providers() or not order
+    requests = requested(providers if is_named else order, provider_options, options.providers)
+    return ask_in_order(requests, order) if is_named else requests
 
 
 def ask_in_order(wanted: Sequence[Wanted], order: Sequence[str]) -> list[Wanted]:
