@@ -58,3 +58,19 @@ def test_a_wrong_placement_is_told(invoke: Callable[..., Result], model_file: Pa
     assert "did you mean 'Relu'" in invoke("explain", model_file, "--place", "Rellu=CPU").stderr
     assert "a placement is OPERATOR=PROVIDER" in invoke("explain", model_file, "--place", "Relu").stderr
     assert "there is no profile 'none.json'" in invoke("explain", model_file, "--placement-profile", "none.json").stderr
+
+
+def test_fusions_of_a_node(invoke: Callable[..., Result], model_file: Path) -> None:
+    """As text, and as JSON."""
+    output = invoke("explain", model_file, "--fusions", "first").output
+    assert output.startswith("Relu first in small.onnx\n\nRules that matched one node")
+    facts = json.loads(invoke("explain", model_file, "--fusions", "first", "--json").stdout)
+    assert facts["node"] == {"operator": "Relu", "name": "first"}
+    assert {attempt["outcome"] for attempt in facts["attempts"]} == {"stopped"}
+
+
+def test_fusions_of_a_node_that_is_not_there(invoke: Callable[..., Result], model_file: Path) -> None:
+    """Near names are offered, and the status is 1."""
+    result = invoke("explain", model_file, "--fusions", "fist")
+    assert result.exit_code == 1
+    assert "near it are first" in result.stderr

@@ -44,3 +44,32 @@ def test_nodes_and_attributes_are_found_by_name(match):
     assert match.attribute("strides") == (2,)
     assert [node.op_type for node in match.nodes] == ["Conv", "Relu"]
     assert match.outputs == match.root.outputs
+
+
+class _Trace:
+    """Lists what cannot be replaced."""
+
+    def __init__(self):
+        self.seen = []
+
+    def read_elsewhere(self, match, value):
+        self.seen.append(value.name)
+
+    def made_between(self, match):
+        self.seen.append("between")
+
+
+def test_a_trace_learns_what_cannot_be_replaced():
+    """The value that others read, and nodes on a path from one matched node to another."""
+    trace = _Trace()
+    model = model_of("graph(x) -> (y, r) { r = Relu(x) y = Neg(r) }")
+    pattern = compile_pattern(lambda op, x: op.Neg(op.Relu(x)))
+    assert list(find_matches(pattern, list(model.graph)[1], frozenset(), trace)) == []
+    model = model_of("graph(x) -> (y, z) { a = Relu(x) m = Neg(a) y = Add(a, m) z = Sub(m, y) }")
+    assert list(find_matches(compile_pattern(_two), list(model.graph)[2], frozenset(), trace)) == []
+    assert trace.seen == ["r", "between"]
+
+
+def _two(op, x, m):
+    a = op.Relu(x)
+    return op.Add(a, m), a

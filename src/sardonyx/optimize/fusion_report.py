@@ -100,7 +100,7 @@ class FusionReport:
         if further:
             parts.append(_filled(f"{len(further)} more of these: ", ", ".join(further)))
         if not self.attempts:
-            parts.append("No rule has this operator in its pattern.")
+            parts.append("No rule matched a part of its pattern here, and no pass changed the node. Ask at a node beside it.")
         return "\n\n".join(parts)
 
 

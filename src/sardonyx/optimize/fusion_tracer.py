@@ -194,8 +194,8 @@ class RuleTrace:
     def read_elsewhere(self, match: Match, value: Value) -> None:
         """Note that something outside of a match reads a value inside."""
         readers = [user for user, _ in value.uses if isinstance(user, Node) and user not in match.nodes]
-        named = [node_text(reader) for reader in readers] or ["the graph, which gives it out"]
-        reason = f"{value.name or 'a value'} between the nodes is read by {', '.join(named)} too, so that its node must stay"
+        others = f"read by {', '.join(map(node_text, readers))} too" if readers else "an output of the graph"
+        reason = f"{value.name or 'a value'} between the nodes is {others}, so that the node which makes it must stay"
         self._tracer.note(self._rule, Outcome.DECLINED, match.nodes, reason=reason)
 
     def made_between(self, match: Match) -> None:

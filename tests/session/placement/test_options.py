@@ -12,7 +12,7 @@ from support.providers import FusingProvider
 import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.placement.options import ask_in_order, read_placement
+from sardonyx.session.placement.options import ask_in_order, read_placement, wanted_providers
 
 FILE = """
 placement = "measured"
@@ -149,3 +149,14 @@ def test_a_function_of_the_model_is_placed_by_its_name() -> None:
     providers = [FusingProvider({"Neg", "Exp", "Relu"}, name, fuse=False) for name in ("Own", "Other")]
     session = ort.InferenceSession(to_bytes(model(text)), options, providers=providers)
     assert [place.provider for place in session.explain()] == ["Other", "Other", "Own", "Own", "Own"]
+
+
+def test_the_wanted_providers_are_those_of_the_argument_the_options_or_the_order() -> None:
+    """Whichever is given first; else the built-in ones."""
+    options = SessionOptions()
+    built_in = ["CPUExecutionProvider", "ReferenceExecutionProvider"]
+    assert [name for name, _, _ in wanted_providers(None, None, options)] == built_in
+    options.add_session_config_entry("session.placement_order", "Reference")
+    assert [name for name, _, _ in wanted_providers(None, None, options)] == ["ReferenceExecutionProvider"]
+    named = wanted_providers(["CPUExecutionProvider", "ReferenceExecutionProvider"], None, options)
+    assert [name for name, _, _ in named] == built_in[::-1]
