@@ -73,7 +73,10 @@ def test_without_a_constant_scale(scale):
 
 def test_a_constant_scale_is_left_to_the_rule_that_takes_it():
     """The scaled form is one node, so the unscaled one waits."""
-    assert declines(FUSE_RMS_NORM_UNSCALED, text(FORMS["times Pow"])) == "a scale follows"
+    assert (
+        declines(FUSE_RMS_NORM_UNSCALED, text(FORMS["times Pow"]))
+        == "a constant scale follows, with which another rule replaces it"
+    )
 
 
 def test_normalized_axes_of_unknown_size_get_no_ones():

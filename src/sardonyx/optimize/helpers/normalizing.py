@@ -123,7 +123,7 @@ def unscaled_reason(match: Match, axis: int) -> str | None:
         return "the size of the normalized axes is not known"
     users = [user for user, _ in result.uses if isinstance(user, Node)]
     if any(user.op_type == "Mul" and any(tensor_of(other) is not None for other in user.inputs) for user in users):
-        return "a scale follows"
+        return "a constant scale follows, with which another rule replaces it"
     return None
 
 

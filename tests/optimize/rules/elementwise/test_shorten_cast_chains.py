@@ -37,4 +37,4 @@ def test_fires(source, middle, target):
 )
 def test_declines(source, middle, target):
     """Bools and strings."""
-    assert "casts from or to" in declines(SHORTEN_CAST_CHAINS, text(source, middle, target))
+    assert "a cast is from or to" in declines(SHORTEN_CAST_CHAINS, text(source, middle, target))

@@ -36,7 +36,7 @@ def _along_length(axis: int) -> bool:
 
 def _check(match: Match) -> str | None:
     if match.root.get("q_num_heads") is not None:
-        return "the heads are packed"
+        return "the heads are packed in the last dimension"
     lengths = []
     for name, past in (("k", "past_keys"), ("v", "past_values")):
         new, old = match[name].shape, match[past].shape

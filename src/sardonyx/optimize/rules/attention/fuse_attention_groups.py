@@ -29,7 +29,7 @@ def _pattern(op: PatternBuilder, q: Term, k: Term, v: Term) -> Term:
 
 def _check(match: Match) -> str | tuple[Heads, Heads]:
     if match.root.get("q_num_heads") is not None:
-        return "the heads are packed"
+        return "the heads are packed in the last dimension"
     few = [_few(match[name]) for name in ("k", "v")]
     if few[0] is None or few[1] is None or few[0].shape[1] != few[1].shape[1]:
         return "keys and values are not both repeated alike"

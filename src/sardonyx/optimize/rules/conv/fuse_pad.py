@@ -46,7 +46,7 @@ def _check(match: Match) -> str | list[int]:
     if rank < 3 or any(pads[:2]) or any(pads[rank : rank + 2]) or min(pads) < 0:
         return f"the pads {pads} are not of the spatial axes alone, or negative"
     if node.get("auto_pad", "NOTSET") != "NOTSET":
-        return f"auto_pad is {node.get('auto_pad')}"
+        return f"auto_pad is {node.get('auto_pad')}, expected NOTSET"
     spatial = [*pads[2:rank], *pads[rank + 2 :]]
     own = list(node.get("pads", [0] * len(spatial)))
     if len(own) != len(spatial):

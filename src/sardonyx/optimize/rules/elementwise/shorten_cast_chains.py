@@ -28,7 +28,7 @@ def _pattern(op: PatternBuilder, x: Term) -> Term:
 def _check(match: Match) -> str | None:
     types = [match["x"].dtype, DataType(match.attribute("middle")), DataType(match.attribute("to"))]
     other = [dtype for dtype in types if dtype is None or not (is_float(dtype) or is_integer(dtype))]
-    return f"casts from or to {other[0]}" if other else None
+    return f"a cast is from or to {other[0]}, which has rules of its own" if other else None
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:

@@ -35,7 +35,7 @@ def _check(match: Match) -> str | Value:
     place: Dim = 0
     parts = [part for part in match.rest("parts") if part is not None and part.shape is not None]
     if len(parts) != len(match.rest("parts")):
-        return "a part of unknown shape"
+        return "the shape of a part is not known"
     for index, part in enumerate(parts):
         size = (part.shape or ())[axis]
         is_last = index == len(parts) - 1
@@ -55,12 +55,12 @@ def _limits(match: Match) -> tuple[int, int, int] | str:
         return "the limits are no constants, of several axes, or with steps"
     axis = int(concat.get("axis", 1)) % len(shape)
     if axes[0] % len(shape) != axis or starts[0] < 0:
-        return "another axis, or a start from behind"
+        return "the slice is along another axis, or starts from behind"
     size = shape[axis]
     end = ends[0]
     if isinstance(size, int):
         end = min(end + size if end < 0 else end, size)
-    return "an end from behind" if end < 0 else (axis, starts[0], end)
+    return "the slice ends from behind" if end < 0 else (axis, starts[0], end)
 
 
 def _replace(op: Builder, match: Match, part: Value) -> Value:

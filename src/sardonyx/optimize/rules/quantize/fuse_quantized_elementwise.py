@@ -72,7 +72,7 @@ def _unary(op: PatternBuilder, x: Term) -> Term:
 def _check_unary(match: Match) -> str | None:
     node = match.node("operator")
     if any(step != 1 for step in node.get("dilations", ())):
-        return f"dilations {node.get('dilations')}"
+        return f"the pool has dilations {node.get('dilations')}, which QLinearAveragePool lacks"
     same = match["x"].dtype is match.outputs[0].dtype
     return bytes_reason(match, "x", "y") or (None if same else "the tensors are of two types")
 
