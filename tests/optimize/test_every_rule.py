@@ -25,6 +25,7 @@ from sardonyx.optimize.rewrite import RuleSet, rewrite
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.sample import samples
 from sardonyx.optimize.soundness import check_sound
+from sardonyx.optimize.target import OpKey, microsoft
 from sardonyx.optimize.watch import Watch, run_both
 from sardonyx.providers.reference.whole import run_model
 
@@ -36,6 +37,9 @@ STEP = 0.1
 """What a step of an integer may become where the model goes on to make floats of it."""
 LOSSY = 0.01
 """A rule that states so large a tolerance changes numbers by steps of a quantization, or is one that users ask for knowingly."""
+
+UNNAMED = microsoft("MatMulIntegerToFloat", "MatMulNBits")
+"""What rules make of products that are on integers already, or where a user asks for it, whatever a provider prefers."""
 
 
 def models(rule: Rule) -> Iterator[Model]:
@@ -66,9 +70,16 @@ def outcome(name: str) -> tuple[int, int, list[str]]:
         declined += not count
         problems += map(str, watch.report.problems)
         if count:
+            problems += unnamed(before, model, rule)
             check_sound(model)
             problems += differs(before, model, rule)
     return fired, declined, problems
+
+
+def unnamed(before: Model, after: Model, rule: Rule) -> list[str]:
+    """The operators of com.microsoft that a rule makes without saying so."""
+    was, made = ({OpKey(node.domain, node.op_type) for node in model.graph} for model in (before, after))
+    return [f"{key} is not among what it makes" for key in made - was - rule.makes - UNNAMED if key.domain == "com.microsoft"]
 
 
 def _can_run(model: Model) -> bool:

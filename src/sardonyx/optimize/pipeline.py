@@ -227,7 +227,7 @@ def optimize(
                 break
         _until_stable(guard, choice.last_stage(report.level))
         if tracer is not None:
-            rules = [item for item in items if isinstance(item, Rule)]
+            rules = [item for item in known_items() if isinstance(item, Rule)]
             tracer.finish(model, [(rule, reason) for rule in rules if (reason := _absence(rule, report.level, disabled, absent))])
     report.seconds = time.perf_counter() - start
     report.nodes_after = len(model.graph)
