@@ -15,7 +15,7 @@ from sardonyx.optimize.fusion_report import Attempt, FusionReport, Outcome
 from sardonyx.optimize.fusion_tracer import FusionTracer
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.pipeline import known_items, optimize
-from sardonyx.optimize.report import Report
+from sardonyx.optimize.report import NodeLabel, Report
 from sardonyx.optimize.rewrite import RuleSet, rewrite
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.target import Target
@@ -88,7 +88,7 @@ def test_what_replaces_the_node_is_followed() -> None:
     assert fused.outcome is Outcome.FIRED
 
 
-def test_rules_above_the_level_and_disabled_ones_are_told() -> None:
+def test_rules_above_the_level_and_disabled_ones_are_listed() -> None:
     """Where their whole pattern is there."""
     text = "graph(x: float[2, 4]) -> (y) { g = Sigmoid(x) y = Mul(x, g) }"
     assert attempt_of(traced(text, "g", Level.BASIC), "fuse_swish").reason == (
@@ -97,11 +97,16 @@ def test_rules_above_the_level_and_disabled_ones_are_told() -> None:
     assert attempt_of(traced(text, "g", disabled=["fuse_swish"]), "fuse_swish").reason == "it is disabled by its name"
 
 
-def test_passes_that_change_the_node_are_told() -> None:
+def test_passes_that_change_the_node_are_listed() -> None:
     """One that removes it, and one that puts another in its place, which is followed."""
     report = traced("graph(x: float[2, 4]) -> (y) { i = Identity(x) y = Relu(i) }", "i")
     assert [(item.optimization, item.outcome) for item in report.attempts] == [("eliminate_identities", Outcome.CHANGED)]
     assert report.attempts[0].reason == "the node is no longer needed"
+    text = """graph(x: float[2, 4]) -> (y) { a: int64[1] = [0] b: int64[1] = [2] c: int64[1] = [4] one: int64[1] = [1]
+        l = Slice(x, a, b, one) r = Slice(x, b, c, one) m = Neg(l) n = Exp(r) y = Add(m, n) }"""
+    changed = attempt_of(traced(text, "l"), "split_parts")
+    assert changed.matched == (NodeLabel("Slice", "l"),)
+    assert changed.made == (NodeLabel("Split", "l"),)
 
 
 def test_a_value_names_the_node_that_makes_it() -> None:

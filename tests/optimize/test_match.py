@@ -59,7 +59,7 @@ class _Trace:
         self.seen.append("between")
 
 
-def test_a_trace_learns_what_cannot_be_replaced():
+def test_a_trace_is_given_what_cannot_be_replaced():
     """The value that others read, and nodes on a path from one matched node to another."""
     trace = _Trace()
     model = model_of("graph(x) -> (y, r) { r = Relu(x) y = Neg(r) }")

@@ -1,4 +1,4 @@
-"""What each rule did at one node: how far it matched, and why it stopped."""
+"""Report what each rule did at one node: how far it matched, and why it stopped."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Attempt:
 
     @property
     def is_single(self) -> bool:
-        """Whether one node of several matched."""
+        """Return whether one node of several matched."""
         return self.outcome is Outcome.STOPPED and len(self.matched) == 1 < self.pattern_size
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ def _listed(labels: Iterable[NodeLabel]) -> str:
 
 
 def _filled(start: str, text: str) -> str:
-    """`start` and `text` in lines of 80 columns, where words allow it."""
+    """Return `start` and `text` in lines of 80 columns, where words allow it."""
     filler = textwrap.TextWrapper(
         _WIDTH,
         initial_indent=start,

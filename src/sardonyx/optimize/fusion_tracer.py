@@ -44,6 +44,7 @@ class FusionTracer:
         self._followed: set[Node] = set()
         self._gone: set[Node] = set()
         self._output_names: dict[Node, frozenset[str]] = {}
+        self._labels: dict[Node, NodeLabel] = {}
         self._changes: list[Attempt] = []
         self._best: dict[str, tuple[tuple[int, ...], Attempt]] = {}
         self._traces: dict[str, RuleTrace] = {}
@@ -94,7 +95,7 @@ class FusionTracer:
             made = tuple(map(label_of, makers))
             text = "" if makers else "the node is no longer needed"
             optimization = "rules around it" if name == _RULES else name
-            self._changes.append(Attempt(optimization, Outcome.CHANGED, (label_of(node),), 0, text, made=made))
+            self._changes.append(Attempt(optimization, Outcome.CHANGED, (self._labels[node],), 0, text, made=made))
             self._follow(makers)
 
     def finish(self, model: Model, absent: Sequence[tuple[Rule, str]]) -> None:
@@ -143,6 +144,7 @@ class FusionTracer:
     def _follow(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
             self._followed.add(node)
+            self._labels[node] = label_of(node)
             self._output_names[node] = frozenset(value.name for value in node.outputs if value.name)
 
     def _makers(self, model: Model, names: frozenset[str]) -> list[Node]:
@@ -215,7 +217,7 @@ class _TracingBuilder(PatternBuilder):
         return term if isinstance(term, Rest) else Traced(term, self._trace)
 
     def node(self, op_type: str, *inputs: Any, **constraints: Any) -> Term:
-        """Record a node, and tell its inputs to which operation they belong."""
+        """Record a node, and set the operation of its inputs."""
         output = super().node(op_type, *inputs, **constraints)
         if isinstance(output, Output):
             for term in output.operation.inputs:
@@ -225,7 +227,7 @@ class _TracingBuilder(PatternBuilder):
 
 
 def _downstream(nodes: Iterable[Node], depth: int) -> list[Node]:
-    """`nodes` and those that read their outputs, so many nodes deep."""
+    """Return `nodes` and those that read their outputs, so many nodes deep."""
     front = dict.fromkeys(nodes)
     seen = dict(front)
     for _ in range(depth):
@@ -236,14 +238,14 @@ def _downstream(nodes: Iterable[Node], depth: int) -> list[Node]:
 
 
 def _size(pattern: Pattern) -> int:
-    """How many nodes the smallest match of a pattern has."""
+    """Return how many nodes the smallest match of a pattern has."""
     known: dict[Term, frozenset[Operation]] = {}
     operations = frozenset[Operation]().union(*(_smallest(term, known) for term in pattern.results))
     return len(operations)
 
 
 def _smallest(term: Term, known: dict[Term, frozenset[Operation]]) -> frozenset[Operation]:
-    """The operations of the smallest match of a term; `known` keeps those of terms, which patterns may use many times."""
+    """Return the operations of the smallest match of a term; `known` keeps those of terms, which patterns may use many times."""
     if term not in known:
         parts: list[frozenset[Operation]] = []
         if isinstance(term, Output):
@@ -255,7 +257,7 @@ def _smallest(term: Term, known: dict[Term, frozenset[Operation]]) -> frozenset[
 
 
 def _unknown(name: str, nodes: Sequence[Node]) -> str:
-    """The message for a name that neither a node nor a value has."""
+    """Return the message for a name that neither a node nor a value has."""
     names = [*(node.name for node in nodes), *(value.name for node in nodes for value in node.outputs)]
     known = sorted({known for known in names if known})
     inlined = [known for known in known if name and known.startswith(f"{name}/")]

@@ -120,7 +120,7 @@ def _can_be_replaced(match: Match, found: Found, trace: MatchTrace | None) -> bo
 
 
 def _read_elsewhere(match: Match, found: Found) -> Value | None:
-    """The first value inside a match that something outside reads."""
+    """Return the first value inside a match that something outside reads; None where there is none."""
     matched = set(match.nodes)
     shared = {node for operation, node in found.nodes.items() if operation.is_shared}
     for node in match.nodes:

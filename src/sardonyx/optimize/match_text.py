@@ -88,7 +88,7 @@ def _expected_output(term: Output, value: Value | None, found: Found) -> str:
 
 
 def _expected_form(operation: Operation, node: Node) -> str:
-    """What an operator of the right name must have besides, where `node` differs in it."""
+    """Return what an operator of the right name must have besides, where `node` differs in it."""
     limit = len(operation.inputs)
     if len(node.inputs) > limit and not any(isinstance(term, Rest) for term in operation.inputs):
         return f" with at most {limit} inputs"
@@ -98,7 +98,7 @@ def _expected_form(operation: Operation, node: Node) -> str:
 
 
 def _unmet(operation: Operation, node: Node) -> list[str]:
-    """The attributes of which `operation` demands other values than `node` has."""
+    """Return the attributes of which `operation` demands other values than `node` has."""
     demands = {name: wanted for name, wanted in operation.constraints.items() if not isinstance(wanted, AttributeCapture)}
     return [name for name, wanted in demands.items() if not satisfies(attribute_value(node, name), wanted)]
 
@@ -159,7 +159,7 @@ def _name(value: Value) -> str:
 
 
 def _attribute(value: Any) -> str:
-    """An attribute's value (Any: by its kind) as text."""
+    """Return an attribute's value (Any: by its kind) as text."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, Mapping):

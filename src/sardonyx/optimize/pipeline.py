@@ -235,7 +235,7 @@ def optimize(
 
 
 def _absence(rule: Rule, level: Level, disabled: Collection[str], absent: Mapping[str, str]) -> str | None:
-    """Why a rule was not tried; None where it was."""
+    """Return why a rule was not tried; None where it was."""
     if rule.name in disabled:
         return "it is disabled by its name"
     if rule.level > level:

@@ -162,12 +162,12 @@ class Rule:
     takes_apart: frozenset[OpKey] = frozenset()
     """Operators that it takes apart, or whose parts it changes so that they cannot be made: it takes part where none is legal."""
     takes_legal_apart: bool = False
-    """Whether it takes part also where such an operator is legal: later rules make it again, or its parts are better everywhere."""
+    """True where it takes part also if such an operator is legal: later rules make it again, or its parts are better everywhere."""
     opt_in: OptIn | None = None
     """The session config entry without which it takes no part."""
     opt_out: str = ""
     """The session config entry that leaves it out where it says "1"."""
     summary: str = ""
-    """What it does, as one imperative sentence; the first line of its module's docstring where that defines no other rule."""
+    """One imperative sentence on what it does; empty where the first line of its module's docstring is that."""
     aliases: tuple[str, ...] = ()
     """Names that onnxruntime has for what it does, by which a user may disable it too."""

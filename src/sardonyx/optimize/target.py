@@ -1,4 +1,4 @@
-"""Where a model goes, which fused and quantized operators are legal there, and which rules and passes take part for it.
+"""Decide which rules and passes take part, by the fused and quantized operators that are legal where a model goes.
 
     Target(frozenset(["FusedConv"]))       a session, one provider of which prefers FusedConv
     Target.file()                          a file: whoever loads it optimizes it anew for its own providers
@@ -57,9 +57,9 @@ class Target:
     preferred: frozenset[str] = frozenset()
     """What the providers of a session prefer to its parts: names as in `PrefersOperators.preferred_operators`."""
     is_file: bool = False
-    """Whether the model goes to a file."""
+    """True where the model goes to a file."""
     keeps_opset: bool = False
-    """Whether no node may need a newer operator set than the model imports, unless `write_older` has an older name for it."""
+    """True where no node may need a newer operator set than the model imports, unless `write_older` has an older name for it."""
 
     @staticmethod
     def file(*, keeps_opset: bool = True) -> Target:

@@ -1,4 +1,4 @@
-"""Why a node of a model was fused or not, for the providers and options of a session."""
+"""Explain why a node of a model was fused or not, for the providers and options of a session."""
 
 from __future__ import annotations
 
