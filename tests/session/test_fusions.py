@@ -8,7 +8,7 @@ import pytest
 from support.models import model
 
 from sardonyx import InferenceSession, SessionOptions
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.formats.onnx import save, to_bytes
 from sardonyx.ir.text import parse_model
 from sardonyx.optimize.fusion_report import FusionReport, Outcome
@@ -65,6 +65,16 @@ def test_the_model_must_be_there_to_be_loaded_again(tmp_path: Path) -> None:
     with (tmp_path / "m.onnx").open("rb") as file:
         session = InferenceSession(file)
     with pytest.raises(InvalidArgument, match="explained from a path or bytes"):
+        session.explain_fusions("y")
+
+
+def test_a_file_that_was_replaced_is_an_error(tmp_path: Path) -> None:
+    """It is no longer the model of the session."""
+    path = tmp_path / "m.onnx"
+    save(model("graph(x: float[2]) -> (y: float[2]) { y = Relu(x) }"), path)
+    session = InferenceSession(path)
+    save(model("graph(x: float[2]) -> (y: float[2]) { z = Relu(x) y = Neg(z) }"), path)
+    with pytest.raises(Fail, match="was replaced or written to"):
         session.explain_fusions("y")
 
 

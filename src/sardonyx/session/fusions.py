@@ -51,11 +51,14 @@ def explain_fusions(
         check_provider(provider)
     check_unchanged(stamps or {})
     model = load_model(source, options)
+    functions = tuple(model.functions.values())  # which optimization takes out of the model
     tracer = FusionTracer(node)
     try:
         prepare(model, without_files(options), providers, disabled, providers, tracer=tracer)
     except SardonyxError as error:
         raise located(error, f"model {model.label}") from error
     finally:
+        for function in functions:
+            function.graph.dismantle()
         model.dismantle()
     return tracer.report(model.label)
