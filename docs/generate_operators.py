@@ -20,7 +20,7 @@ from sardonyx.ops.families import family_of
 from sardonyx.ops.schemas import find_schema
 from sardonyx.ops.schemas_contrib import CONTRIB_SCHEMAS
 from sardonyx.partition.layout import NHWC_DOMAIN
-from sardonyx.providers.cpu.lowering import find_operator
+from sardonyx.providers.cpu.claims import find_claim
 from sardonyx.providers.reference.registry import kernels_of
 
 PAGE = Path(__file__).with_name("operators.md")
@@ -70,7 +70,7 @@ def rows() -> Iterator[tuple[str, tuple[str, ...]]]:
         schemas = ", ".join(f"({-version})" if version < 0 else str(version) for version in versions)
         shapes = ", ".join(str(entry.since) for where, entry in shape_functions_of(name) if where == domain)
         homes = (domain, NHWC_DOMAIN) if domain == "" else (domain,)
-        cpu = "yes" if any(find_operator(home, name) is not None for home in homes) else ""
+        cpu = "yes" if any(find_claim(home, name) is not None for home in homes) else ""
         count = str(counts[domain, name] or "")
         yield domain, (name, schemas, shapes, _reference(domain, name), cpu, count, family_of(name) or "")
 

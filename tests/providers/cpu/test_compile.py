@@ -14,7 +14,7 @@ from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import Graph
-from sardonyx.provider import Body, Capability, Partition, TensorSpec
+from sardonyx.provider import Body, GraphView, Partition, TensorSpec
 from sardonyx.providers.cpu.compile import lower_partition, make_program
 from sardonyx.providers.cpu.library import driver_for
 from sardonyx.providers.cpu.lowering import Lowering
@@ -24,7 +24,7 @@ from sardonyx.providers.cpu.provider import CpuProvider
 
 def _partition(body: str) -> Partition:
     held = graph(body)
-    units = tuple(Capability((node,)) for node in held)
+    units = tuple(CpuProvider(host_target(), 1).capabilities(GraphView(held, tuple(held), after_layout=True)).capabilities)
     return Partition("part_0", held, tuple(held), units, tuple(held.inputs), tuple(held.initializers.values()), held.outputs)
 
 

@@ -289,7 +289,7 @@ def test_older_versions(opset: int) -> None:
 
 def test_types_that_an_operator_is_not_defined_for_are_declined() -> None:
     """The reason names the type; operands of two types are declined as well."""
-    assert declined("graph(x: string[N], z: string[N]) -> (y) { y = Equal(x, z) }") == ["elements of type string"]
+    assert declined("graph(x: string[N], z: string[N]) -> (y) { y = Equal(x, z) }") == ["input 0 has elements of type string"]
     (node,) = graph("graph(x: int32[N]) -> (y) { y = Exp(x) }")
     with pytest.raises(TypeError, match="Exp of signed elements of 32 bits"):
         expression(node, [argument(0, I32)])

@@ -8,12 +8,10 @@ from sardonyx.codegen.emit.types import BF16, BOOL, F32, I64
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.providers.cpu.expressions import (
-    ELEMENTWISE,
     argument_of,
     element_type,
     expression,
     expression_key,
-    is_elementwise,
     scalar_of,
 )
 
@@ -103,12 +101,3 @@ def test_constants_of_one_element_are_numbers() -> None:
     assert scalar_of(_node("Mul(x, l)"), 1) is None
     assert scalar_of(_node("Mul(x, z)"), 1) is None
     assert scalar_of(_node("Mul(x, z)"), 7) is None
-
-
-def test_elementwise_is_a_matter_of_domain_and_name() -> None:
-    """An operator of another domain may mean something else."""
-    node = _node("Add(x, z)")
-    assert is_elementwise(node)
-    node.domain = "custom"
-    assert not is_elementwise(node)
-    assert "MatMul" not in ELEMENTWISE

@@ -2,18 +2,19 @@
 
 from support.models import graph
 
-from sardonyx.ir import Node, Value
-from sardonyx.providers.cpu.fuse import LONGEST_TAIL, Group, group_nodes
+from sardonyx.ir import Value
+from sardonyx.providers.cpu.fuse import LONGEST_TAIL, Group, Member, group_nodes
 
 
-def _joins(group: Group, node: Node, value: Value) -> bool:
-    assert node.output.producer is node
-    return node.op_type in ("Add", "Mul", "Relu")
+def _joins(group: Group, member: Member, value: Value) -> bool:
+    assert any(value is read for read in member.node.inputs)
+    return member.node.op_type in ("Add", "Mul", "Relu")
 
 
 def _groups(body: str) -> list[str]:
     """The operators of each group, in the order in which they run."""
-    return ["+".join(node.op_type for node in group.nodes) for group in group_nodes(list(graph(body)), _joins)]
+    members = [Member(node, None) for node in graph(body)]
+    return ["+".join(node.op_type for node in group.nodes) for group in group_nodes(members, _joins)]
 
 
 def test_a_chain_joins_its_anchor() -> None:

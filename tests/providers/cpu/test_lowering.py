@@ -10,8 +10,9 @@ from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Graph, KeptSource, Tensor, Value
+from sardonyx.providers.cpu.claims import claim_node
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.lowering import Kept, Lowering, find_operator, lowers
+from sardonyx.providers.cpu.lowering import Kept, Lowering
 
 
 @pytest.fixture
@@ -22,10 +23,13 @@ def low() -> Lowering:
 
 def _tail(body: str) -> tuple[Graph, Group]:
     made = graph(body)
-    anchor, *tail = made
+    members = []
     for node in made:
         node.outputs[0].type = made.inputs[0].type
-    return made, Group(anchor, tail)
+        claimed = claim_node(node)
+        assert not isinstance(claimed, str), claimed
+        members.append(claimed)
+    return made, Group(members[0], list(members[1:]))
 
 
 def _steps(expr: Expr) -> list[str]:
@@ -117,13 +121,12 @@ def test_a_chain_begins_with_its_anchor(low: Lowering) -> None:
     assert _steps(expr) == ["argument", "argument", "sub", "mul"]
 
 
-def test_operators_are_registered_once() -> None:
-    """Twice is a mistake; what nobody registered is not found."""
-    assert find_operator("", "Softmax") is not None
-    assert find_operator("", "NoSuchOperator") is None
-    assert find_operator("no.such.domain", "Softmax") is None
-    with pytest.raises(ValueError, match="two lowerings of ai.onnx.Softmax"):
-        lowers("Softmax", check=lambda node: None)(lambda low, group: None)
+def test_elements_are_those_of_constants(low: Lowering) -> None:
+    """What the model computes has none before it runs."""
+    (node,) = graph("graph(x: float[2]) -> (y: float[2]) { w: float[2] = [1.0, 2.0] y = Add(x, w) }")
+    assert low.elements(node.inputs[1]).tolist() == [1, 2]
+    with pytest.raises(ValueError, match="no constant"):
+        low.elements(node.inputs[0])
 
 
 def test_packed_weights_are_made_once_and_found_again(low: Lowering) -> None:

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from support.models import graph
 
-from sardonyx.providers.cpu.operands import axis_of, check_moved, constant_of, given, ints_of, shape_of
+from sardonyx.codegen.emit.types import I16, I32, I64
+from sardonyx.dtypes import DataType
+from sardonyx.ir import TensorType, Value
+from sardonyx.providers.cpu.operands import axis_of, constant_of, given, index_type, ints_of, moved_as, shape_of
 
 
 def test_numbers_come_from_an_attribute_or_an_input() -> None:
@@ -26,12 +29,24 @@ def test_axes_are_counted_from_the_front() -> None:
 def test_elements_that_are_no_bytes_are_not_moved() -> None:
     """Strings are objects; all else is moved by its size."""
     nodes = list(graph("graph(x: string[2], z: bfloat16[2]) -> (y, w) { y: string[2] = Identity(x) w: bfloat16[2] = Identity(z) }"))
-    assert [check_moved(node) for node in nodes] == ["elements of type string", None]
+    assert [moved_as(node) for node in nodes] == ["elements of type string", I16]
 
 
-def test_what_no_check_lets_through_is_an_error() -> None:
-    """Inputs that are left out."""
-    with pytest.raises(ValueError, match="without this input"):
+def test_elements_that_change_their_type_are_not_moved() -> None:
+    """A file may say so of an operator that keeps it."""
+    (node,) = graph("graph(x: float[2]) -> (y: double[2]) { y: double[2] = Identity(x) }")
+    assert moved_as(node) == "elements of type float become others of type double"
+
+
+def test_indices_are_of_two_types() -> None:
+    """int32 and int64; others are declined by name."""
+    types = [index_type(Value("i", TensorType(dtype, (2,)))) for dtype in (DataType.INT32, DataType.INT64, DataType.INT8)]
+    assert types == [I32, I64, "indices of type int8"]
+
+
+def test_values_that_no_claim_is_asked_about_are_an_error() -> None:
+    """Inputs that are left out, and unknown ranks."""
+    with pytest.raises(ValueError, match="may be left out"):
         given(None)
-    with pytest.raises(ValueError, match="without this input"):
-        shape_of(None)
+    with pytest.raises(ValueError, match="rank of"):
+        shape_of(Value("v", TensorType(DataType.FLOAT)))

@@ -8,6 +8,7 @@ from sardonyx.codegen.target import host_target
 from sardonyx.ir.shape import symbol
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
+from sardonyx.providers.cpu.claims import claim_node
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.views import view_of
@@ -25,6 +26,8 @@ def trace(lines, shown="y"):
     x = made.graph.inputs[0]
     low.of(x)
     for node in made.graph:
+        claimed = claim_node(node)
+        low.specs[node] = None if isinstance(claimed, str) else claimed.spec
         for value in node.outputs:
             low.of(value)
     found = view_of(low, next(value for node in made.graph for value in node.outputs if value.name == shown))

@@ -139,6 +139,7 @@ _ARITHMETIC = (
     "shift_right",
     "select",
 )
+_EXTREMES = ("max", "min")
 _RELATIONS = ("lt", "le", "gt", "ge", "eq", "ne", "is_nan")
 _ROUNDINGS = ("floor", "ceil", "trunc", "round", "sqrt")
 _FUNCTIONS = (
@@ -230,8 +231,14 @@ def substitute(expr: Expr, arguments: Mapping[int, Expr]) -> Expr:
             raise TypeError(f"argument {node.value} is {node.type}, its replacement is {replacement.type}")
         operands = tuple(made[id(operand)] for operand in node.operands)
         unchanged = all(new is old for new, old in zip(operands, node.operands, strict=True))
-        made[id(node)] = replacement or (node if unchanged else Expr(node.primitive, node.type, operands, node.value))
+        made[id(node)] = replacement or (node if unchanged else _with_operands(node, operands))
     return made[id(expr)]
+
+
+def _with_operands(node: Expr, operands: tuple[Expr, ...]) -> Expr:
+    if node.primitive in _EXTREMES:
+        return _same(node.primitive, *operands)
+    return Expr(node.primitive, node.type, operands, node.value)
 
 
 def _operands_first(outputs: Sequence[Expr]) -> Iterator[Expr]:
@@ -260,7 +267,7 @@ def _same(primitive: str, first: Expr, *rest: Like) -> Expr:
     kinds = {operand.type for operand in operands}
     if len(kinds) > 1:
         raise TypeError(f"{primitive} of {', '.join(f'{o.type} ({o.type.kind.value})' for o in operands)}: convert with .to()")
-    if primitive in ("max", "min") and any(operand.primitive == "constant" and math.isnan(operand.value) for operand in operands):
+    if primitive in _EXTREMES and any(operand.primitive == "constant" and math.isnan(operand.value) for operand in operands):
         return constant(math.nan, first.type)
     return Expr(primitive, first.type, operands)
 

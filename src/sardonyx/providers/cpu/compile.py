@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterable, Sequence
 
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.disk_cache import Cache
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import EPFail
 from sardonyx.ir import Node, Value
+from sardonyx.ops.schema import place_of
 from sardonyx.provider import Partition
-from sardonyx.providers.cpu.fuse import Group, group_nodes
+from sardonyx.providers.cpu.claims import Claimed, NodeClaim
+from sardonyx.providers.cpu.fuse import Group, Member, group_nodes
 from sardonyx.providers.cpu.kernels.constant import store_sizes
 from sardonyx.providers.cpu.kernels.elementwise import copy_to
 from sardonyx.providers.cpu.library import library_for
 from sardonyx.providers.cpu.liveness import live_steps
-from sardonyx.providers.cpu.lowering import Lowering, find_operator
+from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_values import SizesClaim
 from sardonyx.providers.cpu.steps import Buffer, Step
@@ -38,20 +39,34 @@ class Lowered:
 
 
 def lower_partition(low: Lowering, partition: Partition) -> Lowered:
-    """Lower the groups of `partition`."""
+    """Lower the groups of `partition`, as their claims say.
+
+    Raises:
+        EPFail: a node was claimed on the condition that it be converted to NHWC, and was not.
+    """
     inputs = [low.of(value) for value in partition.inputs]
     sizes = {node: unit.elements for unit in partition.units if isinstance(unit, SizesClaim) for node in unit.nodes}
     for node, elements in sizes.items():
         store_sizes(low, node, elements)
-    computed = [node for node in partition.nodes if node not in sizes]
-    for group in group_nodes(computed, functools.partial(_joins, set(partition.outputs))):
-        operator = find_operator(group.anchor.domain, group.anchor.op_type)
-        if operator is None:
-            raise InvalidArgument(f"{group.anchor!r} was claimed, but there is no way to lower it")
-        operator.lower(low, group)
-        low.release_packed(group.anchor.inputs)
-    outputs = _outputs(low, partition.outputs, inputs)
-    return Lowered(live_steps(low.steps, outputs), inputs, outputs)
+    made = {node: unit.claimed for unit in partition.units if isinstance(unit, NodeClaim) for node in unit.nodes}
+    claims = {node: _claimed(node, made.get(node)) for node in partition.nodes if node not in sizes}
+    low.specs.update((node, claimed.spec) for node, claimed in claims.items())
+    outputs = set(partition.outputs)
+
+    def joins(group: Group, member: Member, value: Value) -> bool:
+        return value not in outputs and claims[group.node].joins(group, member, value)
+
+    for group in group_nodes(list(claims.values()), joins):
+        claims[group.node].lower(low, group)
+        low.release_packed(group.node.inputs)
+    made_outputs = _outputs(low, partition.outputs, inputs)
+    return Lowered(live_steps(low.steps, made_outputs), inputs, made_outputs)
+
+
+def _claimed(node: Node, claimed: Claimed | None) -> Claimed:
+    if claimed is None:
+        raise EPFail(f"{place_of(node)} is compiled in NHWC only, and was not converted to it")
+    return claimed
 
 
 def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: Driver, cache: Cache | None = None) -> CpuProgram:
@@ -61,11 +76,6 @@ def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: 
     storage = Storage(steps, lowered.inputs, [buffer.root for buffer in outputs])
     low.forget()
     return CpuProgram(partition.inputs, outputs, storage, kernels, engines, runner, low.threads, low.packs)
-
-
-def _joins(outputs: set[Value], group: Group, node: Node, value: Value) -> bool:
-    operator = find_operator(group.anchor.domain, group.anchor.op_type)
-    return operator is not None and value not in outputs and operator.joins(group, node, value)
 
 
 def _outputs(low: Lowering, values: Iterable[Value], inputs: Sequence[Buffer]) -> list[Buffer]:

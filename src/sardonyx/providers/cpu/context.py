@@ -20,11 +20,11 @@ from sardonyx.disk_cache import shared_cache
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import EPFail
 from sardonyx.formats.program_file import ProgramFile, read_program, write_program
-from sardonyx.ir import Dim, Graph, Tensor, TensorType, Value
+from sardonyx.ir import Dim, Graph, Node, Tensor, TensorType, Value
 from sardonyx.optimize.edit import clone_node
 from sardonyx.partition.contexts import check_signature
 from sardonyx.provider import Capability, Compatibility, Partition
-from sardonyx.providers.cpu.claiming import problem_of
+from sardonyx.providers.cpu.claims import Claimed, NodeClaim, claim_node
 from sardonyx.providers.cpu.compile import Lowered, lower_partition, make_program
 from sardonyx.providers.cpu.library import edition
 from sardonyx.providers.cpu.lowering import Kept, Lowering
@@ -205,13 +205,20 @@ def _restored(file: ProgramFile, target: Target, threads: int, name: str) -> tup
         elements = tuple(_elements(value.shape or ()) for value in shapes)
         units[nodes[index]] = SizesClaim((nodes[index],), elements=elements)
     for node in nodes:
-        reason = None if isinstance(units[node], SizesClaim) else problem_of(node)
-        if reason is not None:
-            raise EPFail(f"a compiled partition has {node!r}, which cannot be run as it is: {reason}; make the context anew")
+        if not isinstance(units[node], SizesClaim):
+            units[node] = NodeClaim((node,), claimed=_claimed_anew(node))
     partition = Partition(name, graph, nodes, tuple(units.values()), tuple(inputs), tuple(constants), graph.outputs)
     absent = {constants[index] for index in file.absent}
     kept = Kept(file.arrays[constant_count:], absent) if about["packed"] else None
     return partition, Lowering(target, threads, kept)
+
+
+def _claimed_anew(node: Node) -> Claimed:
+    """Claim a node of a file, which may hold any."""
+    found = claim_node(node)
+    if isinstance(found, str):
+        raise EPFail(f"a compiled partition has {node!r}, which cannot be run as it is: {found}; make the context anew")
+    return found
 
 
 def _elements(dims: Iterable[Dim]) -> tuple[Dim, ...]:

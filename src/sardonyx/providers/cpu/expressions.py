@@ -7,6 +7,7 @@ Each operator's entry says what it computes; those whose meaning needs an attrib
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import sys
@@ -18,10 +19,20 @@ from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.providers.cpu.quantization import QUANTIZATION
 
-__all__ = ["ELEMENTWISE", "argument_of", "element_type", "expression", "expression_key", "is_elementwise", "scalar_of"]
+__all__ = ["ELEMENTWISE", "ElementwiseSpec", "argument_of", "element_type", "expression", "expression_key", "scalar_of"]
 
 Operands = Sequence["Expr | None"]
 Build = Callable[[Node, Operands], Expr]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ElementwiseSpec:
+    """What an element-wise node computes."""
+
+    expr: Expr
+    """One element of its output; argument i is the element of input i."""
+    reads: frozenset[int]
+    """The inputs that are read as tensors: not those left out, nor constants of one element, which are part of the expression."""
 
 
 def element_type(dtype: DataType | None) -> Type | None:
@@ -32,11 +43,6 @@ def element_type(dtype: DataType | None) -> Type | None:
         return of_dtype(dtype.numpy)
     except KeyError:
         return None
-
-
-def is_elementwise(node: Node) -> bool:
-    """Whether `expression` knows the node's operator."""
-    return node.domain == "" and node.op_type in ELEMENTWISE
 
 
 def expression(node: Node, operands: Operands) -> Expr:

@@ -14,61 +14,78 @@ from collections.abc import Callable, Sequence
 
 from sardonyx.ir import Node, Value
 
-__all__ = ["Group", "group_nodes"]
+__all__ = ["Group", "Joins", "Member", "group_nodes"]
 
 LONGEST_TAIL = 64
 """Nodes that one group may take up after its anchor: longer chains are cut, so that kernels stay of a readable size."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Member:
+    """A node of a partition."""
+
+    node: Node
+    """The node."""
+    spec: object
+    """What the claim of its operator made of it: what to compute, without the node's attributes."""
 
 
 @dataclasses.dataclass(eq=False, slots=True)
 class Group:
     """An anchor with its tail."""
 
-    anchor: Node
+    anchor: Member
     """The node whose kernel it is."""
-    tail: list[Node]
-    """Element-wise nodes computed from the anchor's result, in order."""
+    tail: list[Member]
+    """Nodes computed from the anchor's result, in order."""
+
+    @property
+    def node(self) -> Node:
+        """The anchor's node."""
+        return self.anchor.node
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         """All nodes, in order."""
-        return self.anchor, *self.tail
+        return tuple(member.node for member in (self.anchor, *self.tail))
 
     @property
     def result(self) -> Value:
         """What the group makes."""
-        return self.nodes[-1].outputs[0]
+        last = self.tail[-1] if self.tail else self.anchor
+        return last.node.outputs[0]
 
 
-Joins = Callable[[Group, Node, Value], bool]
-"""Whether a group can compute `node` in its store; the value is the group's result, which `node` reads."""
+Joins = Callable[[Group, Member, Value], bool]
+"""Whether a group can compute a node in its store; the value is the group's result, which the node reads."""
 
 
-def group_nodes(nodes: Sequence[Node], joins: Joins) -> list[Group]:
+def group_nodes(members: Sequence[Member], joins: Joins) -> list[Group]:
     """Group nodes, given in topological order; the groups come in an order in which they can run. O(nodes + edges)."""
     group_of: dict[Node, Group] = {}
     last: dict[Group, int] = {}
-    for index, node in enumerate(nodes):
-        group = _joined(node, group_of, last, joins) if len(node.outputs) == 1 else None
+    for index, member in enumerate(members):
+        group = _joined(member, group_of, last, joins) if len(member.node.outputs) == 1 else None
         if group is None:
-            group = Group(node, [])
+            group = Group(member, [])
         else:
-            group.tail.append(node)
-        group_of[node] = group
+            group.tail.append(member)
+        group_of[member.node] = group
         last[group] = index
     return sorted(last, key=last.__getitem__)
 
 
-def _joined(node: Node, group_of: dict[Node, Group], last: dict[Group, int], joins: Joins) -> Group | None:
+def _joined(member: Member, group_of: dict[Node, Group], last: dict[Group, int], joins: Joins) -> Group | None:
     candidates = []
+    node = member.node
     for value in dict.fromkeys(node.inputs):
         group = None if value is None or value.producer is None else group_of.get(value.producer)
         if group is None or value is None or value is not group.result or len(group.tail) >= LONGEST_TAIL:
             continue
-        if any(user is not node for user, _ in value.uses) or not joins(group, node, value):
+        if any(user is not node for user, _ in value.uses) or not joins(group, member, value):
             continue
         candidates.append(group)
-    return max(candidates, key=lambda group: (bool(group.anchor.op_type in _HEAVY), last[group]), default=None)
+    return max(candidates, key=lambda group: (bool(group.node.op_type in _HEAVY), last[group]), default=None)
 
 
 _HEAVY = frozenset(("Conv", "ConvTranspose", "Gemm", "MatMul"))

@@ -1,16 +1,10 @@
 """The state of lowering one partition: which buffer holds each value, which kernels are needed, and the steps so far.
 
-A family of kernels registers how it lowers its operators:
+    source, result = low.of(node.inputs[0]), low.result(node.output)
+    symbol = low.kernel("transpose_4_f32", lambda module, symbol: write_transpose(module, symbol, 4))
+    low.step(group, symbol, [source, result], writes=[1], plan=lambda sizes: (words, tasks))
 
-    @lowers("Transpose", check=_check)
-    def transpose(low: Lowering, group: Group) -> None:
-        node = group.anchor
-        source, result = low.of(node.inputs[0]), low.result(node.output)
-        symbol = low.kernel("transpose_4_f32", lambda module, symbol: write_transpose(module, symbol, 4))
-        low.step(group, symbol, [source, result], writes=[1], plan=lambda sizes: (words, tasks))
-
-A family that can compute element-wise nodes in its store says so with `joins`, and gets them as `group.tail`; `low.epilogue`
-turns them into one expression. Without `joins` the tail is always empty.
+`low.epilogue` turns the tail of a group into one expression.
 """
 
 from __future__ import annotations
@@ -22,22 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.codegen.emit.expr import Expr, constant
+from sardonyx.codegen.emit.expr import Expr, substitute
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ops.schema import place_of
-from sardonyx.providers.cpu.expressions import argument_of, element_type, expression, expression_key, scalar_of
-from sardonyx.providers.cpu.fuse import Group, Joins
+from sardonyx.providers.cpu.expressions import ElementwiseSpec, argument_of, expression_key
+from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.steps import Buffer, Plan, Step
 
-__all__ = ["Check", "Kept", "Lower", "Lowering", "Operator", "Write", "find_operator", "lowers"]
+__all__ = ["Kept", "Lowering", "Write"]
 
 Write = Callable[[Module, str], None]
 """Writes the kernel of a symbol into a module."""
-Check = Callable[[Node], "str | None"]
-"""Why a node cannot be lowered, in a few words, or None where it can."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,21 +46,26 @@ class Lowering:
     """One partition on its way to steps."""
 
     def __init__(self, target: Target, threads: int, kept: Kept | None = None) -> None:
-        """Begin a partition for `target`, to be run on `threads` threads; `kept` is what is left of weights packed before."""
+        """Begin a partition for `target`, to be run on `threads` threads; `kept` is what is left of weights packed before.
+
+        `specs` is for what the claims of the partition's nodes made of them, since a kernel may look through what is before it.
+        """
         self.target = target
         self.threads = threads
         self.steps: list[Step] = []
         self.writers: dict[str, Write] = {}
         self.packs: list[Array] = []
+        self.specs: dict[Node, object] = {}
         self._kept = kept
         self._buffers: dict[Value, Buffer] = {}
         self._read: set[Buffer] = set()
         self._seen = 0
 
     def forget(self) -> None:
-        """Let go of steps, writers and buffers: plans hold this object, so they would die with the garbage collector only."""
+        """Let go of all but packed weights: plans hold this object, so the rest would die with the garbage collector only."""
         self.steps.clear()
         self.writers.clear()
+        self.specs.clear()
         self._buffers.clear()
         self._read.clear()
         self._seen = 0
@@ -106,6 +103,12 @@ class Lowering:
         """Let `value` lie in the memory of `of`, `offset` elements from its beginning: no bytes move."""
         found = self._buffers[value] = Buffer(_dtype(value), _shape(value), of.constant, of, offset)
         return found
+
+    def elements(self, value: Value | None) -> Array:
+        """The elements of a constant as they are in the model; raises ValueError for a value that is none."""
+        if value is None or value.constant is None:
+            raise ValueError(f"{value!r} is no constant, so its elements are known only when the model runs")
+        return value.constant.numpy()
 
     def _elements(self, value: Value) -> Array | None:
         if value.constant is None:
@@ -145,7 +148,7 @@ class Lowering:
     ) -> None:
         """Run a kernel after the steps so far."""
         name = "+".join(node.op_type for node in group.nodes)
-        place = place_of(group.anchor)
+        place = place_of(group.node)
         self.steps.append(Step(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched))
 
     def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan, node: Node | None = None) -> None:
@@ -162,83 +165,46 @@ class Lowering:
 
         Argument 0 is the anchor's element, argument i the element of the i-th of the tensors, counted from 1.
         """
-        first = group.anchor.outputs[0]
+        first = group.node.outputs[0]
         operands = [first]
         made = {first: argument_of(0, _dtype(first))}
-        return self._compose(group.tail, made, operands), operands[1:]
+        _compose(group.tail, made, operands)
+        return made[group.result], operands[1:]
 
     def chain(self, group: Group) -> tuple[Expr, list[Value]]:
         """A group whose anchor is element-wise too, as an expression of the tensors that it reads, which are its arguments."""
+        made: dict[Value, Expr] = {}
         operands: list[Value] = []
-        return self._compose(group.nodes, {}, operands), operands
-
-    def _compose(self, nodes: Sequence[Node], made: dict[Value, Expr], operands: list[Value]) -> Expr:
-        for node in nodes:
-            arguments = [self._operand(node, index, made, operands) for index in range(len(node.inputs))]
-            made[node.outputs[0]] = expression(node, arguments)
-        return made[nodes[-1].outputs[0]] if nodes else made[operands[0]]
-
-    def _operand(self, node: Node, index: int, made: dict[Value, Expr], operands: list[Value]) -> Expr | None:
-        value = node.inputs[index]
-        if value is None or value in made:
-            return None if value is None else made[value]
-        kind = element_type(_dtype(value))
-        scalar = scalar_of(node, index)
-        if kind is not None and scalar is not None:
-            return constant(scalar, kind)
-        made[value] = argument_of(len(operands), _dtype(value))
-        operands.append(value)
-        return made[value]
+        _compose([group.anchor, *group.tail], made, operands)
+        return made[group.result], operands
 
 
-Lower = Callable[[Lowering, Group], None]
-"""Adds the steps of one group."""
+def _compose(members: Sequence[Member], made: dict[Value, Expr], operands: list[Value]) -> None:
+    """Add to `made` an element of what each of some element-wise nodes makes, and to `operands` the tensors that they read."""
+    for member in members:
+        if isinstance(member.spec, ElementwiseSpec):
+            made[member.node.outputs[0]] = _applied(member.node, member.spec, made, operands)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Operator:
-    """How the CPU provider runs an operator."""
-
-    lower: Lower
-    """Adds its steps."""
-    check: Check
-    """Says why a node of it cannot be lowered."""
-    joins: Joins
-    """Says which element-wise nodes it computes in its store."""
-
-
-_OPERATORS: dict[tuple[str, str], Operator] = {}
-
-
-def _joins_nothing(group: Group, node: Node, value: Value) -> bool:
-    return False
-
-
-def lowers(*op_types: str, check: Check, joins: Joins = _joins_nothing, domain: str = "") -> Callable[[Lower], Lower]:
-    """Register the decorated function for these operators of `domain`, at every version whose meaning it knows."""
-
-    def register(function: Lower) -> Lower:
-        for op_type in op_types:
-            if (domain, op_type) in _OPERATORS:
-                raise ValueError(f"two lowerings of {domain or 'ai.onnx'}.{op_type}")
-            _OPERATORS[domain, op_type] = Operator(function, check, joins)
-        return function
-
-    return register
-
-
-def find_operator(domain: str, op_type: str) -> Operator | None:
-    """How the operator is lowered, or None."""
-    return _OPERATORS.get((domain, op_type))
+def _applied(node: Node, spec: ElementwiseSpec, made: dict[Value, Expr], operands: list[Value]) -> Expr:
+    arguments: dict[int, Expr] = {}
+    for index, value in enumerate(node.inputs):
+        if value is None or index not in spec.reads:
+            continue
+        if value not in made:
+            made[value] = argument_of(len(operands), _dtype(value))
+            operands.append(value)
+        arguments[index] = made[value]
+    return substitute(spec.expr, arguments)
 
 
 def _dtype(value: Value) -> DataType:
     if value.dtype is None:
-        raise ValueError(f"{value!r} has no known element type; the provider's check lets only such values through")
+        raise ValueError(f"{value!r} has no known element type; only nodes that were claimed are lowered")
     return value.dtype
 
 
 def _shape(value: Value) -> Shape:
     if value.shape is None:
-        raise ValueError(f"{value!r} has no known rank; the provider's check lets only such values through")
+        raise ValueError(f"{value!r} has no known rank; only nodes that were claimed are lowered")
     return value.shape

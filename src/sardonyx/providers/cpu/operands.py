@@ -1,36 +1,45 @@
-"""What lowerings read from a node besides its tensors: shapes that the check has seen, and numbers that are constants."""
+"""What claims read from a node's tensors: shapes, numbers that are constants, and the types that elements are moved as."""
 
 from __future__ import annotations
 
-from sardonyx.dtypes import Array
+from sardonyx.codegen.emit.types import I32, I64, Type
+from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.providers.cpu.strided import moved_type
 
-__all__ = ["axis_of", "check_moved", "constant_of", "given", "ints_of", "shape_of"]
+__all__ = ["axis_of", "constant_of", "given", "index_type", "ints_of", "moved_as", "shape_of"]
 
 
 def given(value: Value | None) -> Value:
-    """An input that the check has found."""
+    """Return an input that no node of the operator leaves out, as `inputs` of `lowers` says.
+
+    Raises:
+        ValueError: it is left out.
+    """
     if value is None:
-        raise ValueError("the check lets no node without this input through")
+        raise ValueError("an input that may be left out was taken for one that is there; ask node.input(i) first")
     return value
 
 
 def shape_of(value: Value | None) -> Shape:
-    """The shape of a value that is there; the provider lets only values of known rank through."""
+    """Return the shape of a value that is there, and of known rank, as all values are that claims are asked about.
+
+    Raises:
+        ValueError: it is left out, or its rank is not known.
+    """
     shape = given(value).shape
     if shape is None:
-        raise ValueError("the check lets only values of known rank through")
+        raise ValueError(f"the rank of {value!r} is not known; claims are asked only about nodes whose values have known ranks")
     return shape
 
 
 def constant_of(value: Value | None) -> Array | None:
-    """The elements of a constant, None for an input that is left out or computed."""
+    """Return the elements of a constant, None for an input that is left out or computed."""
     return None if value is None or value.constant is None else value.constant.numpy()
 
 
 def ints_of(node: Node, index: int, attribute: str) -> list[int] | None:
-    """Integers that newer versions have as input `index` and older ones as an attribute; None where absent or computed."""
+    """Return integers that newer versions have as input `index` and older ones as an attribute; None where absent or computed."""
     if attribute in node.attributes:
         return [int(number) for number in node.get(attribute)]
     found = constant_of(node.input(index))
@@ -38,16 +47,22 @@ def ints_of(node: Node, index: int, attribute: str) -> list[int] | None:
 
 
 def axis_of(node: Node, default: int, rank: int) -> int:
-    """The attribute `axis`, counted from the front."""
+    """Return the attribute `axis`, counted from the front."""
     axis: int = node.get("axis", default)
     return axis % max(rank, 1)
 
 
-def check_moved(node: Node) -> str | None:
-    """Why a node that only moves elements cannot be lowered: their type, or a first input that is left out."""
-    if not node.inputs or node.inputs[0] is None:
-        return "its input is left out"
-    for value in node.outputs:
-        if moved_type(value.dtype) is None:
-            return f"elements of type {value.dtype}"
-    return None
+def moved_as(node: Node, source: int = 0) -> Type | str:
+    """Return the integer type as which a node that only moves elements of one input moves them, or why it cannot."""
+    dtype = given(node.inputs[source]).dtype
+    if any(value.dtype is not dtype for value in node.outputs):
+        return f"elements of type {dtype} become others of type {node.outputs[0].dtype}"
+    return moved_type(dtype) or f"elements of type {dtype}"
+
+
+def index_type(value: Value | None) -> Type | str:
+    """Return the type of indices, or why kernels do not read them."""
+    dtype = given(value).dtype
+    if dtype is DataType.INT64:
+        return I64
+    return I32 if dtype is DataType.INT32 else f"indices of type {dtype}"

@@ -14,12 +14,12 @@ from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, GraphView, Layout, Memory, Partition, Program
-from sardonyx.providers.cpu.claiming import problem_of
+from sardonyx.providers.cpu.claims import NodeClaim, claim_node, find_claim
 from sardonyx.providers.cpu.compile import lower_partition, make_program
 from sardonyx.providers.cpu.context import compatibility_of, describe_target, load_program, save_program
 from sardonyx.providers.cpu.kernels.group_norm import SCALES_CHANNELS
 from sardonyx.providers.cpu.library import driver_for
-from sardonyx.providers.cpu.lowering import Lowering, find_operator
+from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_values import Elements, SizesClaim, size_values, symbols_of
 
@@ -130,15 +130,23 @@ def _sizes_claim(node: Node, elements: tuple[Elements, ...] | None, witnesses: M
 
 def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) -> Capability | str:
     """A claim of a node as what it does, or why it is left to others."""
-    reason = problem_of(node, layout_follows=layout_follows)
-    if reason is not None:
-        return reason
+    converts = node.domain == "" and find_claim("", node.op_type) is None
+    find = (find_claim(NHWC_DOMAIN, node.op_type) if converts else None) or claim_node
+    found = find(node)
+    if isinstance(found, str):
+        return found
     names = _symbols(node)
     missing = next((name for name in names if name not in witnesses or witnesses[name].producer is node), None)
     if missing is not None:
         return f"the size {missing} is known only when the model runs"
     reads = tuple(dict.fromkeys(witnesses[name] for name in names))
-    return Capability((node,), reads=reads, keeps_layout=_keeps_layout(node))
+    if not converts:
+        return NodeClaim((node,), reads=reads, keeps_layout=_keeps_layout(node), claimed=found)
+    if any(value.use_count for value in node.outputs[1:]):
+        return f"{node.op_type} with more than one output is not converted to NHWC"
+    if not layout_follows:
+        return f"{node.op_type} is compiled in NHWC only, and this node stays in NCHW"
+    return NodeClaim((node,), reads=reads)
 
 
 def _keeps_layout(node: Node) -> bool:
@@ -146,7 +154,7 @@ def _keeps_layout(node: Node) -> bool:
 
     An instance normalization of what a Reshape made normalizes groups that are no channels of an image.
     """
-    if find_operator(NHWC_DOMAIN, node.op_type) is None:
+    if find_claim(NHWC_DOMAIN, node.op_type) is None:
         return True
     if node.op_type == "InstanceNormalization":
         data = node.inputs[0]

@@ -2,17 +2,19 @@
 
     x (B, S, 3, H, D) ─ Transpose ─ Split ─ Squeeze ─► q (B, H, S, D)       q[b, h, s, d] = x[b, s, 0, h, d]
 
-Looked through are Transpose, Squeeze, Unsqueeze, Identity, Split, and Reshape where it splits dimensions. Steps whose results
-nobody reads any more are left out when the partition is compiled.
+Looked through are Transpose, Squeeze, Unsqueeze, Identity, Split, and Reshape and Flatten where they split dimensions. Steps whose
+results nobody reads any more are left out when the partition is compiled.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
-from sardonyx.ir import Dim, Node, Shape, Value
+from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import product
+from sardonyx.providers.cpu.kernels.reshape import OrderSpec, ViewSpec
+from sardonyx.providers.cpu.kernels.slice import SplitSpec
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.strided import dense_strides
@@ -45,17 +47,17 @@ _Place = tuple[Buffer, Dim, tuple[Dim, ...]]
 
 
 def _trace(low: Lowering, value: Value) -> _Place | None:
-    """The place of a value that is copied from another by a node of the partition; None where it is not."""
+    """Return the place of a value that is copied from another by a node of the partition; None where it is not."""
     node = value.producer
-    source = None if node is None or node.domain or not node.inputs else node.inputs[0]
-    look = _LOOKS.get(node.op_type) if node is not None and source is not None else None
-    if node is None or look is None or source is None or not low.holds(source) or source.shape is None or value.shape is None:
+    spec = None if node is None else low.specs.get(node)
+    source = None if node is None or spec is None else node.input(0)
+    if source is None or not low.holds(source) or source.shape is None:
         return None
     buffer = low.of(source)
     if buffer.constant is not None:
         return None
     place = _trace(low, source) or (buffer, 0, tuple(dense_strides(buffer.shape)))
-    found = look(node, value, source.shape, place[2])
+    found = _look(spec, value, source.shape, place[2])
     if found is None:
         return None
     offset, strides = found
@@ -66,24 +68,18 @@ _Moved = tuple[Dim, tuple[Dim, ...]]
 """How far behind the source's first element the value's is, and its strides."""
 
 
-def _transpose(node: Node, value: Value, shape: Shape, strides: Sequence[Dim]) -> _Moved:
-    perm = node.get("perm") or tuple(reversed(range(len(shape))))
-    return 0, tuple(strides[axis] for axis in perm)
+def _look(spec: object, value: Value, shape: Shape, strides: tuple[Dim, ...]) -> _Moved | None:
+    """Return where a node of this specification leaves the elements of a source of this shape; None where it computes."""
+    if isinstance(spec, OrderSpec) and spec.shape == shape:
+        return 0, tuple(strides[axis] for axis in spec.order)
+    if isinstance(spec, SplitSpec):
+        return sum(spec.lengths[: value.index]) * strides[spec.axis], strides
+    return _reshaped(shape, strides, value.shape or ()) if isinstance(spec, ViewSpec) else None
 
 
-def _split(node: Node, value: Value, shape: Shape, strides: Sequence[Dim]) -> _Moved | None:
-    axis = node.get("axis", 0) % len(shape)
-    before: Dim = 0
-    for output in node.outputs[: value.index]:
-        if output.shape is None:
-            return None
-        before = before + output.shape[axis]
-    return before * strides[axis], tuple(strides)
-
-
-def _reshape(node: Node, value: Value, shape: Shape, strides: Sequence[Dim]) -> _Moved | None:
-    """Dimensions that are split, or that are 1; None where some are joined."""
-    result = list(value.shape or ())
+def _reshaped(shape: Shape, strides: Sequence[Dim], wanted: Shape) -> _Moved | None:
+    """Return the strides of dimensions that are split, or that are 1; None where some are joined."""
+    result = list(wanted)
     made: list[Dim] = []
     for size, stride in zip(shape, strides, strict=True):
         if size == 1:
@@ -97,14 +93,3 @@ def _reshape(node: Node, value: Value, shape: Shape, strides: Sequence[Dim]) -> 
     if any(dim != 1 for dim in result):
         return None
     return 0, (*made, *(0 for _ in result))
-
-
-_LOOKS: Mapping[str, Callable[[Node, Value, Shape, Sequence[Dim]], _Moved | None]] = {
-    "Identity": _reshape,
-    "Reshape": _reshape,
-    "Split": _split,
-    "Squeeze": _reshape,
-    "Transpose": _transpose,
-    "Unsqueeze": _reshape,
-}
-"""Operator -> where the elements of its output are."""

@@ -93,7 +93,7 @@ MASKED = f"{FOUR.format(M=4)}, m: float[{{}}]"
 @pytest.mark.parametrize(
     ("call", "inputs", "reason", "opset"),
     [
-        ("Attention(q, k, v)", FOUR.format(M=4).replace("float", "float16"), "attention of other types than float", 23),
+        ("Attention(q, k, v)", FOUR.format(M=4).replace("float", "float16"), "attention of elements of type float16", 23),
         ("Attention(q, k, v, _, p, r)", f"{FOUR.format(M=4)}, p: float[b, 3, u, 12], r: float[b, 4, u, 10]", "that do not fit", 23),
         ("Attention(q, k, v, _, _, _, n)", f"{FOUR.format(M=4)}, n: int64[b]", "keys that end at another place in each batch", 24),
         ("Attention(q, k, v) {left_window_size = 3}", FOUR.format(M=4), "a window", 25),

@@ -92,8 +92,8 @@ def test_sizes_that_do_not_broadcast_are_an_error():
         (mask(S, U), 24, "whether the mask is as long as the keys"),
         (mask(3, S, T), 23, "does not broadcast"),
         (mask(S, T, dtype=DataType.DOUBLE), 23, "a mask of"),
-        (mask(), 23, "one to four dimensions"),
-        (mask(1, B, 4, S, T), 23, "one to four dimensions"),
+        (mask(), 23, "the mask is a scalar"),
+        (mask(1, B, 4, S, T), 23, "a mask of 5 dimensions"),
     ],
 )
 def test_check(value, version, reason):

@@ -4,11 +4,13 @@ import pytest
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node
-from sardonyx.providers.cpu.kernels.windows import Place, Window, check_window
+from sardonyx.providers.cpu.kernels.windows import Place, Window, claim_window
 
 
 def _window(kernel: tuple[int, ...], **attributes: object) -> Window:
-    return Window.of(Node("Conv", [], 1, attributes, version=22), kernel)
+    window = claim_window(Node("Conv", [], 1, attributes, version=22), kernel)
+    assert isinstance(window, Window)
+    return window
 
 
 def test_defaults() -> None:
@@ -59,4 +61,6 @@ def test_a_point(kernel: tuple[int, ...], expected: bool) -> None:
 )
 def test_bad_attributes_are_named(attributes: dict[str, object]) -> None:
     """Wrong lengths and numbers out of range are no window."""
-    assert next(iter(attributes)) in (check_window(Node("Conv", [], 1, attributes, version=22), (3, 3)) or "")
+    reason = claim_window(Node("Conv", [], 1, attributes, version=22), (3, 3))
+    assert isinstance(reason, str)
+    assert next(iter(attributes)) in reason

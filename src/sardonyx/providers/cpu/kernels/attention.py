@@ -18,9 +18,11 @@ from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value
-from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.attention_mask import check_mask, lower_mask
-from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.kernels.reshape import OrderSpec
+from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -67,8 +69,8 @@ def _heads(shape: Shape | None, heads: int | None) -> _Heads | None:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Call:
-    """What a node attends with."""
+class AttentionSpec:
+    """Queries, keys and values of an attention."""
 
     q: _Heads
     k: _Heads
@@ -77,6 +79,12 @@ class _Call:
     """Keys and values of former runs."""
     equal: tuple[tuple[Dim, Dim], ...]
     """What must be equal, and is known to be only when sizes are."""
+    scale: float
+    """What the products of queries and keys are multiplied by."""
+    softcap: float
+    """The limit of scores, 0 for none."""
+    is_causal: bool
+    """Whether no query sees later keys."""
 
     @property
     def scores(self) -> Shape:
@@ -93,8 +101,8 @@ class _Call:
                 )
 
 
-def _read(node: Node) -> _Call | str:
-    """What the node attends with, or why it is not known."""
+def _read(node: Node) -> AttentionSpec | str:
+    """Return what the node attends with, or why it is not known."""
     q, k, v = (
         None if value is None else _heads(value.shape, node.get(f"{name}_num_heads"))
         for value, name in zip(node.inputs[:3], ("q", "kv", "kv"), strict=True)
@@ -123,7 +131,10 @@ def _read(node: Node) -> _Call | str:
     for left, right in pairs:
         if isinstance(left, int) and isinstance(right, int):
             return f"dimensions that do not fit, {left} and {right}"
-    return _Call(q, k, v, (P, P_values), tuple(dict.fromkeys(pairs)))
+    scale = node.get("scale")
+    factor = 1 / math.sqrt(q.size) if scale is None else scale
+    causal = bool(node.get("is_causal", 0))
+    return AttentionSpec(q, k, v, (P, P_values), tuple(dict.fromkeys(pairs)), factor, node.get("softcap", 0.0), causal)
 
 
 def _results(node: Node, q: _Heads, v: _Heads, keys: tuple[Dim, Dim]) -> list[tuple[Shape, Shape]]:
@@ -133,12 +144,15 @@ def _results(node: Node, q: _Heads, v: _Heads, keys: tuple[Dim, Dim]) -> list[tu
     return [(shape_of(value), shape) for value, shape in zip(node.outputs, wanted, strict=False) if value.use_count]
 
 
-def _check(node: Node) -> str | None:
-    values = [*node.inputs[:3], node.input(_PAST_KEY), node.input(_PAST_VALUE), node.outputs[0]]
-    if any(value is None for value in node.inputs[:3]) or (values[3] is None) != (values[4] is None):
-        return "an input is left out"
-    if any(value is not None and value.dtype is not DataType.FLOAT for value in values):
-        return "attention of other types than float"
+def claim(node: Node) -> AttentionSpec | str:
+    """Return what an Attention attends with, or why it cannot be compiled."""
+    past_key, past_value = node.input(_PAST_KEY), node.input(_PAST_VALUE)
+    if (past_key is None) != (past_value is None):
+        return "it has keys of former runs without values, or values without keys"
+    values = [*node.inputs[:3], past_key, past_value, node.outputs[0]]
+    other = next((value.dtype for value in values if value is not None and value.dtype is not DataType.FLOAT), None)
+    if other is not None:
+        return f"attention of elements of type {other}"
     if node.input(_NONPAD) is not None:
         return "keys that end at another place in each batch"
     if any(value.use_count for value in node.outputs[3:]):
@@ -147,37 +161,30 @@ def _check(node: Node) -> str | None:
         return "a softmax of another precision, or a negative softcap"
     if node.get("left_window_size", -1) != -1 or node.get("right_window_size", -1) != -1:
         return "a window"
-    call = _read(node)
-    if isinstance(call, str):
-        return call
-    mask = node.input(_MASK)
-    return None if mask is None else check_mask(mask, call.scores, node.version)
+    spec, mask = _read(node), node.input(_MASK)
+    problem = None if isinstance(spec, str) or mask is None else check_mask(mask, spec.scores, node.version)
+    return problem or spec
 
 
-def _joins(group: Group, node: Node, value: Value) -> bool:
-    """Whether `node` transposes (B, H, S, D) to (B, S, H, D), which the kernel may write as well."""
-    is_swap = node.op_type == "Transpose" and not node.domain and tuple(node.get("perm", ())) == (0, 2, 1, 3)
-    return is_swap and not group.tail and value is group.anchor.outputs[0] and len(shape_of(value)) == 4
+def _joins(group: Group, spec: AttentionSpec, member: Member, value: Value) -> bool:
+    """Whether a node transposes (B, H, S, D) to (B, S, H, D), which the kernel may write as well."""
+    is_swap = isinstance(member.spec, OrderSpec) and member.spec.order == (0, 2, 1, 3)
+    return is_swap and not group.tail and value is group.node.outputs[0]
 
 
-@lowers("Attention", check=_check, joins=_joins)
-def attention(low: Lowering, group: Group) -> None:
+@lowers("Attention", claim=claim, joins=_joins, inputs=3)
+def attention(low: Lowering, group: Group, call: AttentionSpec) -> None:
     """Append new keys and values to those of former runs, pack the mask where it is one of pairs, and attend."""
-    node = group.anchor
-    call = _read(node)
-    if isinstance(call, str):
-        raise TypeError(call)
+    node = group.node
     q, v = call.q, call.v
     mask = lower_mask(low, node.input(_MASK), call.scores)
-    shape = AttentionShape(mask.masking, bool(node.get("is_causal", 0)), mask.replaces, node.get("softcap", 0.0))
+    shape = AttentionShape(mask.masking, call.is_causal, mask.replaces, call.softcap)
     symbol = f"attention_f32_{shape.name}_{tiling(low.target).name}_{low.target.isa}"
     low.kernel(symbol, lambda module, name: write_attention(module, name, shape))
     operands = [_rows(low, given(node.inputs[_Q]), q), _appended(low, node, _K, call), _appended(low, node, _V, call)]
     result = low.result(group.result)
     strides = [*(strides for _, strides in operands), _result_strides(result.shape, v, is_swapped=bool(group.tail))]
     scratch = low.temporary(DataType.FLOAT, (max_tasks(low.threads), scratch_elements(low.target, q.size, v.size)))
-    scale = node.get("scale")
-    factor = 1 / math.sqrt(q.size) if scale is None else scale
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         call.require_fit(sizes)
@@ -191,7 +198,7 @@ def attention(low: Lowering, group: Group) -> None:
             T=T,
             D=q.size,
             Dv=v.size,
-            scale=factor,
+            scale=call.scale,
             past=sizes(call.past[0]),
             mask=mask.strides(sizes),
             **places,
@@ -210,7 +217,7 @@ def _rows(low: Lowering, value: Value, heads: _Heads) -> tuple[Buffer, _Strides]
     return view.buffer, heads.strides(view.strides)
 
 
-def _appended(low: Lowering, node: Node, place: int, call: _Call) -> tuple[Buffer, _Strides]:
+def _appended(low: Lowering, node: Node, place: int, call: AttentionSpec) -> tuple[Buffer, _Strides]:
     """Where the rows of K or V are, with those of former runs before them, and as an output of their own where one is asked for."""
     heads, P = (call.k, call.past[0]) if place == _K else (call.v, call.past[1])
     buffer, strides = _rows(low, given(node.inputs[place]), heads)

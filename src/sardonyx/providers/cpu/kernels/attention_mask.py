@@ -61,12 +61,14 @@ class Mask:
 
 
 def check_mask(mask: Value, scores: Shape, version: int) -> str | None:
-    """Why a mask beside scores (B, H, S, T) cannot be lowered."""
+    """Return why a mask beside scores (B, H, S, T) cannot be lowered, None where it can."""
     shape = mask.shape
     if mask.dtype not in (DataType.FLOAT, DataType.BOOL):
         return f"a mask of {mask.dtype}"
-    if not shape or len(shape) > 4:
-        return "a mask of other than one to four dimensions"
+    if not shape:
+        return "the mask is a scalar"
+    if len(shape) > 4:
+        return f"a mask of {len(shape)} dimensions"
     pairs = zip(reversed(shape), reversed(scores), strict=False)
     if any(isinstance(dim, int) and isinstance(wide, int) and dim not in (1, wide) for dim, wide in pairs):
         return f"a mask {shape} that does not broadcast to the scores {scores}"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
-from sardonyx.codegen.emit.types import BOOL
+from sardonyx.codegen.emit.types import F32, F64, I16, I32, I64, Type
 from sardonyx.codegen.kernels.fill import TASK_ELEMENTS, write_count, write_fill, write_store
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
 from sardonyx.ir.shape import product
+from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import element_type
-from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.lowering import Lowering, lowers
-from sardonyx.providers.cpu.operands import given
+from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.size_values import Elements
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.strided import moved_type
@@ -36,22 +39,35 @@ def _store(low: Lowering, node: Node, value: Value, dims: Elements) -> None:
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         return [len(dims), *(sizes(dim) for dim in dims)], 1
 
-    low.step(Group(node, []), symbol, [result], writes=[0], plan=plan)
+    low.step(Group(Member(node, dims), []), symbol, [result], writes=[0], plan=plan)
 
 
-def _check_constant_of_shape(node: Node) -> str | None:
-    return None if moved_type(node.output.dtype) is not None else f"elements of type {node.output.dtype}"
+@dataclasses.dataclass(frozen=True, slots=True)
+class FillSpec:
+    """A tensor whose elements are all the same."""
+
+    kind: Type
+    """The type as which the element is stored."""
+    element: Array
+    """The element, in an array of one."""
 
 
-@lowers("ConstantOfShape", check=_check_constant_of_shape)
-def constant_of_shape(low: Lowering, group: Group) -> None:
-    """Fill the output, whose shape is known by the time of binding."""
-    node = group.anchor
-    result, kind = low.result(node.output), moved_type(node.output.dtype)
+def claim_constant_of_shape(node: Node) -> FillSpec | str:
+    """Return what a ConstantOfShape stores, or why it cannot be compiled."""
+    dtype, tensor = node.output.dtype, node.get("value")
+    kind = moved_type(dtype)
     if kind is None:
-        raise TypeError("the check lets only types that kernels move through")
-    tensor = node.get("value")
-    number = low.constant(np.zeros(1, result.dtype.numpy) if tensor is None else tensor.numpy().reshape(-1)[:1].copy())
+        return f"elements of type {dtype}"
+    element = np.zeros(1, np.float32) if tensor is None else tensor.numpy().reshape(-1).copy()
+    if element.size != 1 or DataType.from_numpy(element.dtype) is not dtype:
+        return f"its value is not one element of type {dtype}"
+    return FillSpec(kind, element)
+
+
+@lowers("ConstantOfShape", claim=claim_constant_of_shape)
+def constant_of_shape(low: Lowering, group: Group, spec: FillSpec) -> None:
+    """Fill the output, whose shape is known by the time of binding."""
+    result, kind = low.result(group.node.output), spec.kind
     symbol = low.kernel(f"fill_{kind.size_bytes}_{low.target.isa}", lambda module, name: write_fill(module, name, kind))
     count = product(result.shape)
 
@@ -59,32 +75,42 @@ def constant_of_shape(low: Lowering, group: Group) -> None:
         elements = sizes(count)
         return [elements], -(-elements // TASK_ELEMENTS)
 
-    low.step(group, symbol, [number, result], writes=[1], plan=plan)
+    low.step(group, symbol, [low.constant(spec.element), result], writes=[1], plan=plan)
 
 
-_COUNTED = (DataType.INT16, DataType.INT32, DataType.INT64, DataType.FLOAT, DataType.DOUBLE)
+_COUNTED = {DataType.INT16: I16, DataType.INT32: I32, DataType.INT64: I64, DataType.FLOAT: F32, DataType.DOUBLE: F64}
 
 
-def _check_range(node: Node) -> str | None:
-    if any(value is None or value.shape is None for value in node.inputs[:3]) or len(node.inputs) < 3:
-        return "an input is left out"
-    if {value.dtype for value in (*node.inputs[:3], node.output) if value is not None} - {node.output.dtype}:
+@dataclasses.dataclass(frozen=True, slots=True)
+class RangeSpec:
+    """The elements of a Range."""
+
+    dtype: DataType
+    """The type of its elements."""
+    kind: Type
+    """The kernel compiler's name for it."""
+
+
+def claim_range(node: Node) -> RangeSpec | str:
+    """Return the type that a Range counts in, or why it cannot be compiled."""
+    dtype = node.output.dtype
+    if any(given(value).dtype is not dtype for value in node.inputs[:3]):
         return "its inputs are of different types"
-    kind = element_type(node.output.dtype)
-    if node.output.dtype not in _COUNTED or kind is None or kind == BOOL:
-        return f"elements of type {node.output.dtype}"
-    return None if all(product(given(value).shape or ()) == 1 for value in node.inputs[:3]) else "its inputs are no scalars"
+    if dtype is None or dtype not in _COUNTED:
+        return f"elements of type {dtype}"
+    if any(product(shape_of(value)) != 1 for value in node.inputs[:3]):
+        return "one of its inputs is no scalar"
+    if len(shape_of(node.output)) != 1:
+        return f"its output has {len(shape_of(node.output))} dimensions"
+    return RangeSpec(dtype, _COUNTED[dtype])
 
 
-@lowers("Range", check=_check_range)
-def range_(low: Lowering, group: Group) -> None:
+@lowers("Range", claim=claim_range, inputs=3)
+def range_(low: Lowering, group: Group, spec: RangeSpec) -> None:
     """Count; how far is known by the time of binding."""
-    node = group.anchor
+    node = group.node
     start, delta, result = low.of(node.inputs[0]), low.of(node.inputs[2]), low.result(node.output)
-    kind = element_type(result.dtype)
-    if kind is None:
-        raise TypeError("the check lets only types that kernels compute with through")
-    symbol = low.kernel(f"count_{result.dtype}_{low.target.isa}", lambda module, name: write_count(module, name, kind))
+    symbol = low.kernel(f"count_{spec.dtype}_{low.target.isa}", lambda module, name: write_count(module, name, spec.kind))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         elements = sizes(result.shape[0])

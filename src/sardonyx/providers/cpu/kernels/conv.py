@@ -23,13 +23,14 @@ from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node
 from sardonyx.ir.shape import product
 from sardonyx.partition.layout import NHWC_DOMAIN
+from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, joins_conv, place_epilogue, tail_of
 from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product, is_narrow
 from sardonyx.providers.cpu.kernels.matmul import epilogue_of
-from sardonyx.providers.cpu.kernels.windows import Window, check_convolution, conv_axes
+from sardonyx.providers.cpu.kernels.windows import Filters, Window, claim_filters, conv_axes
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
-from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -39,21 +40,17 @@ _FEW_CHANNELS = 8
 """Up to so many channels a padded input is copied, so that a run is more than one tap's channels."""
 
 
-def _check(node: Node) -> str | None:
-    return check_convolution(node, lambda M, C, groups: (C * groups, M))
+def claim(node: Node) -> Filters | str:
+    """Return what a Conv does with its filters, or why it cannot be compiled."""
+    return claim_filters(node, lambda M, C, groups: (C * groups, M))
 
 
-@lowers("Conv", check=_check, joins=joins_conv, domain=NHWC_DOMAIN)
-def lower(low: Lowering, group: Group) -> None:
+@lowers("Conv", claim=claim, joins=joins_conv, domain=NHWC_DOMAIN, inputs=2)
+def lower(low: Lowering, group: Group, spec: Filters) -> None:
     """Choose how to compute it, pack the filters and add the step."""
-    node = group.anchor
-    filters = node.inputs[1]
-    if filters is None or filters.constant is None:
-        raise ValueError("the check lets only constant filters through")
-    weights, groups = filters.constant.numpy(), node.get("group", 1)
-    window = Window.of(node, weights.shape[2:])
-    tail = tail_of(low, group, node.input(2))
-    data = low.of(node.inputs[0])
+    weights, window, groups = low.elements(group.node.inputs[1]), spec.window, spec.groups
+    tail = tail_of(low, group, group.node.input(2))
+    data = low.of(group.node.inputs[0])
     if window.is_point and groups == 1 and weights.shape[1] <= CHAIN and not is_narrow(len(weights), groups, weights.shape[1]):
         _lower_product(low, group, data, weights, tail)
     elif weights.shape[:2] == (groups, 1) and len(window.kernel) <= 2:

@@ -12,24 +12,20 @@ from sardonyx.codegen.emit.values import Span
 from sardonyx.codegen.emit.values import Value as Register
 from sardonyx.codegen.kernels.conv import ConvEpilogue
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Node, Value
-from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise
+from sardonyx.ir import Value
+from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.kernels.matmul import COLUMN, WHOLE, access_of
 from sardonyx.providers.cpu.lowering import Lowering
 
 __all__ = ["Tail", "joins_conv", "place_epilogue", "tail_of"]
 
 
-def joins_conv(group: Group, node: Node, value: Value) -> bool:
-    """Whether `node` can be computed in the store: what it reads besides is one number, one for each channel, or a whole tensor."""
-    if node.output.dtype is not DataType.FLOAT or not joins_elementwise(group, node, value):
+def joins_conv(group: Group, spec: object, member: Member, value: Value) -> bool:
+    """Whether a node can be computed in the store: what it reads besides is one number, one for each channel, or a whole tensor."""
+    if member.node.output.dtype is not DataType.FLOAT or not joins_elementwise(group, spec, member, value):
         return False
-    others = (other for other in node.inputs if other is not None and other is not value)
-    return all(
-        (other.constant is not None and other.constant.size == 1) or access_of(value.shape, other) in (COLUMN, WHOLE)
-        for other in others
-    )
+    return all(access_of(value.shape, other) in (COLUMN, WHOLE) for other in others_of(member, value))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -23,12 +23,12 @@ from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node
 from sardonyx.partition.layout import NHWC_DOMAIN
+from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import joins_conv, tail_of
 from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product
-from sardonyx.providers.cpu.kernels.windows import Window, check_convolution
-from sardonyx.providers.cpu.lowering import Lowering, lowers
-from sardonyx.providers.cpu.operands import shape_of
+from sardonyx.providers.cpu.kernels.windows import Window, claim_filters
+from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 
 __all__: list[str] = []
@@ -37,36 +37,15 @@ _MOST_PHASES = 64
 """Each phase is a step of its own."""
 
 
-def _check(node: Node) -> str | None:
-    reason = check_convolution(node, lambda C, part, groups: (C, part * groups))
-    return reason or _check_output(node, len(shape_of(node.inputs[0])) - 2)
-
-
-def _check_output(node: Node, rank: int) -> str | None:
-    if math.prod(node.get("strides") or (1,)) > _MOST_PHASES:
-        return f"strides {list(node.get('strides'))} make more than {_MOST_PHASES} phases"
-    extra, shape = node.get("output_padding") or (), node.get("output_shape") or ()
-    if len(extra) not in (0, rank) or any(more < 0 for more in extra):
-        return f"output_padding {list(extra)} for {rank} spatial axes"
-    if len(shape) not in (0, rank, rank + 2):
-        return f"output_shape {list(shape)} for {rank} spatial axes"
-    return None
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Spread:
+class SpreadSpec:
     """How the output's places lie over the input's elements."""
 
     window: Window
+    groups: int
     output_padding: tuple[int, ...]
     output_shape: tuple[int, ...]
     """Its spatial sizes where the node states them, else empty."""
-
-    @staticmethod
-    def of(node: Node, kernel: Sequence[int]) -> _Spread:
-        rank = len(kernel)
-        shape = tuple(node.get("output_shape") or ())
-        return _Spread(Window.of(node, kernel), tuple(node.get("output_padding") or (0,) * rank), shape[-rank:])
 
     @property
     def is_tiling(self) -> bool:
@@ -135,17 +114,28 @@ class _Phase:
         )
 
 
-@lowers("ConvTranspose", check=_check, joins=joins_conv, domain=NHWC_DOMAIN)
-def lower(low: Lowering, group: Group) -> None:
+def claim(node: Node) -> SpreadSpec | str:
+    """Return how a ConvTranspose spreads its filters, or why it cannot be compiled."""
+    filters = claim_filters(node, lambda C, part, groups: (C, part * groups))
+    if isinstance(filters, str):
+        return filters
+    window, rank = filters.window, len(filters.window.kernel)
+    extra, shape = tuple(node.get("output_padding") or (0,) * rank), tuple(node.get("output_shape") or ())
+    if math.prod(window.strides) > _MOST_PHASES:
+        return f"strides {list(window.strides)} make more than {_MOST_PHASES} phases"
+    if len(extra) != rank or any(more < 0 for more in extra):
+        return f"output_padding {list(extra)} for {rank} spatial axes"
+    if len(shape) not in (0, rank, rank + 2):
+        return f"output_shape {list(shape)} for {rank} spatial axes"
+    return SpreadSpec(window, filters.groups, extra, shape[-rank:])
+
+
+@lowers("ConvTranspose", claim=claim, joins=joins_conv, domain=NHWC_DOMAIN, inputs=2)
+def lower(low: Lowering, group: Group, spread: SpreadSpec) -> None:
     """Add one step for each phase."""
-    node = group.anchor
-    filters = node.inputs[1]
-    if filters is None or filters.constant is None:
-        raise ValueError("the check lets only constant filters through")
-    groups, weights = node.get("group", 1), filters.constant.numpy()
+    node, groups, weights = group.node, spread.groups, low.elements(group.node.inputs[1])
     C, part, *kernel = weights.shape
     by_output = np.moveaxis(weights.reshape(groups, C // groups, part, *kernel), 1, 2).reshape(groups * part, C // groups, *kernel)
-    spread = _Spread.of(node, kernel)
     tail = tail_of(low, group, node.input(2))
     data, result = low.of(node.inputs[0]), low.result(group.result)
     window = spread.window
@@ -164,7 +154,7 @@ def lower(low: Lowering, group: Group) -> None:
         add_product(low, group, data, result, taken, groups, C // groups, tail, place, padded=not spread.is_tiling)
 
 
-def _place(spread: _Spread, phases: Sequence[_Phase], given: Sequence[int], made: Sequence[int], row: int) -> Placement:
+def _place(spread: SpreadSpec, phases: Sequence[_Phase], given: Sequence[int], made: Sequence[int], row: int) -> Placement:
     batch, *sizes, C = given
     _, *places, _ = made
     begins = spread.begins(sizes, places)

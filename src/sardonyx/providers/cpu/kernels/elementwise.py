@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.emit.expr import Expr as Element
+from sardonyx.codegen.emit.expr import argument, constant
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Expr, Node, Shape, Value
 from sardonyx.ir.shape import product
-from sardonyx.providers.cpu.expressions import ELEMENTWISE, argument_of, element_type, expression, is_elementwise, scalar_of
-from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.expressions import ELEMENTWISE, ElementwiseSpec, element_type, expression, scalar_of
+from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
 from sardonyx.providers.cpu.strided import moved_type
 
-__all__ = ["Walk", "broadcast_walk", "can_broadcast", "check", "copy_to", "joins_elementwise"]
+__all__ = ["Walk", "broadcast_walk", "can_broadcast", "claim", "copy_to", "joins_elementwise", "others_of"]
 
 _BROADCASTS_SINCE = 7
 """From this version on all operators broadcast as NumPy does."""
@@ -110,35 +112,60 @@ def _moves(wide: int, size: int) -> bool:
     return size == wide
 
 
-def joins_elementwise(group: Group, node: Node, value: Value) -> bool:
-    """Return whether a node that was claimed is element-wise and adds no broadcasting to the group's result, which it is given."""
-    return is_elementwise(node) and node.output.shape == value.shape
+def joins_elementwise(group: Group, spec: object, member: Member, value: Value) -> bool:
+    """Whether an element-wise node can be computed in the store of a group: it adds no broadcasting to the group's result."""
+    return isinstance(member.spec, ElementwiseSpec) and member.node.output.shape == value.shape
 
 
-def check(node: Node) -> str | None:
-    """Why an element-wise node cannot be compiled."""
-    output = node.outputs[0]
+def others_of(member: Member, value: Value) -> list[Value]:
+    """Return the tensors that an element-wise node reads besides `value`."""
+    reads = member.spec.reads if isinstance(member.spec, ElementwiseSpec) else ()
+    read = (member.node.inputs[index] for index in sorted(reads))
+    return [other for other in read if other is not None and other is not value]
+
+
+def claim(node: Node) -> ElementwiseSpec | str:
+    """Return what an element-wise node computes, or why it cannot be compiled."""
+    problem = _problem_of(node)
+    if problem is not None:
+        return problem
+    numbers = [scalar_of(node, index) for index in range(len(node.inputs))]
+    operands = [_operand(index, value, number) for index, (value, number) in enumerate(zip(node.inputs, numbers, strict=True))]
+    try:
+        found = expression(node, operands)
+    except TypeError as error:
+        return str(error)
+    if found.type != element_type(node.output.dtype):
+        return f"it computes {found.type.name}, not {node.output.dtype}"
+    read = (index for index, number in enumerate(numbers) if number is None and node.inputs[index] is not None)
+    return ElementwiseSpec(found, frozenset(read))
+
+
+def _problem_of(node: Node) -> str | None:
     if node.version < _BROADCASTS_SINCE and (node.get("axis") is not None or node.op_type == "PRelu"):
         return f"{node.op_type} of opset {node.version} broadcasts from another axis than the last"
-    if element_type(output.dtype) is None:
-        return f"elements of type {output.dtype}"
+    if element_type(node.output.dtype) is None:
+        return f"its output has elements of type {node.output.dtype}"
     for index, value in enumerate(node.inputs):
         if value is None:
             continue
         if element_type(value.dtype) is None:
-            return f"elements of type {value.dtype}"
-        if scalar_of(node, index) is None and not can_broadcast(output.shape, value.shape):
-            return f"how {value.shape} is broadcast to {output.shape} depends on sizes"
-    try:
-        operands = [None if value is None or value.dtype is None else argument_of(0, value.dtype) for value in node.inputs]
-        found = expression(node, operands)
-    except TypeError as error:
-        return str(error)
-    return None if found.type == element_type(output.dtype) else f"it computes {found.type}, not {output.dtype}"
+            return f"input {index} has elements of type {value.dtype}"
+        if scalar_of(node, index) is None and not can_broadcast(node.output.shape, value.shape):
+            return f"how input {index} of shape {value.shape} is broadcast to {node.output.shape} depends on sizes"
+    return None
 
 
-@lowers(*ELEMENTWISE, check=check, joins=joins_elementwise)
-def lower(low: Lowering, group: Group) -> None:
+def _operand(index: int, value: Value | None, number: float | None) -> Element | None:
+    """Return an element of input `index`, or the number that it is; None where it is left out."""
+    kind = None if value is None else element_type(value.dtype)
+    if kind is None:
+        return None
+    return argument(index, kind) if number is None else constant(number, kind)
+
+
+@lowers(*ELEMENTWISE, claim=claim, joins=joins_elementwise)
+def lower(low: Lowering, group: Group, spec: ElementwiseSpec) -> None:
     """Lower a chain of element-wise nodes to one map."""
     expr, operands = low.chain(group)
     inputs = [low.of(value) for value in operands]

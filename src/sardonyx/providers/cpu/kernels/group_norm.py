@@ -6,6 +6,8 @@ x (N, spatial, C) ─ moments ─► mean, rest, squares (N, C) ─ groups ─�
 
 from __future__ import annotations
 
+import dataclasses
+
 from sardonyx.codegen.emit.expr import argument, substitute
 from sardonyx.codegen.emit.module import float_word
 from sardonyx.codegen.emit.types import F32
@@ -14,11 +16,12 @@ from sardonyx.codegen.kernels.normalize import write_group_terms, write_moments
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Shape
 from sardonyx.partition.layout import NHWC_DOMAIN
+from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.batch_norm import lower_map
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise
 from sardonyx.providers.cpu.kernels.lines import Lines
-from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -29,23 +32,40 @@ SCALES_CHANNELS = 21
 """The opset version from which on scale and bias are for each channel."""
 
 
-def _check(node: Node) -> str | None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupNormSpec:
+    """A normalization of groups of channels."""
+
+    shape: Shape
+    """(N, spatial, C)."""
+    groups: int
+    """How many groups."""
+    epsilon: float
+    """What is added to the variance."""
+
+
+def claim(node: Node) -> GroupNormSpec | str:
+    """Return the groups that a GroupNormalization has, or why it cannot be compiled."""
     values = [value for value in (*node.inputs, *node.outputs) if value is not None]
-    if any(value.dtype is not DataType.FLOAT for value in values) or node.get("stash_type", 1) != DataType.FLOAT:
-        return "GroupNormalization of other types than float32"
+    other = next((value.dtype for value in values if value.dtype is not DataType.FLOAT), None)
+    if other is not None:
+        return f"GroupNormalization of elements of type {other}"
+    if node.get("stash_type", 1) != DataType.FLOAT:
+        return "statistics in another type than float32"
     shape, groups = shape_of(node.inputs[0]), node.get("num_groups", 0)
     if len(shape) < 3 or not isinstance(shape[-1], int) or groups < 1 or shape[-1] % groups:
         return f"{groups} groups of {shape[-1] if shape else 0} channels"
-    if node.version < SCALES_CHANNELS or any(shape_of(value) != (shape[-1],) for value in node.inputs[1:3]):
-        return "scale and bias are not known to have a number for each channel"
-    return None
+    if node.version < SCALES_CHANNELS:
+        return "scale and bias are for each group"
+    if any(shape_of(value) != (shape[-1],) for value in node.inputs[1:3]):
+        return f"that scale and bias have a number for each of {shape[-1]} channels depends on sizes"
+    return GroupNormSpec(shape, groups, node.get("epsilon", 1e-5))
 
 
-@lowers("GroupNormalization", domain=NHWC_DOMAIN, check=_check, joins=joins_elementwise)
-def group_normalization(low: Lowering, group: Group) -> None:
+@lowers("GroupNormalization", domain=NHWC_DOMAIN, claim=claim, joins=joins_elementwise, inputs=3)
+def group_normalization(low: Lowering, group: Group, spec: GroupNormSpec) -> None:
     """Lower to three steps; the input is read three times."""
-    node = group.anchor
-    shape = shape_of(node.inputs[0])
+    node, shape = group.node, spec.shape
     channels: Shape = (shape[0], *[1] * (len(shape) - 2), shape[-1])
     lines = Lines(shape, 1, len(shape) - 1, Along.COLUMNS)
     moments = [low.temporary(DataType.FLOAT, channels) for _ in range(3)]
@@ -57,7 +77,7 @@ def group_normalization(low: Lowering, group: Group) -> None:
         return params.words(), params.tasks()
 
     low.step(group, symbol, [low.of(node.inputs[0]), *moments], writes=[1, 2, 3], plan=plan)
-    terms = _terms(low, group, moments, shape)
+    terms = _terms(low, group, moments, spec)
     expr, tail = low.epilogue(group)
     count = len(tail) + 1
     mean, factor, summand = (argument(count + k, F32) for k in range(3))
@@ -66,10 +86,10 @@ def group_normalization(low: Lowering, group: Group) -> None:
     lower_map(low, group, substitute(expr, {0: element}), own, [(term, channels) for term in terms])
 
 
-def _terms(low: Lowering, group: Group, moments: list[Buffer], shape: Shape) -> list[Buffer]:
-    """The step that makes mean, factor and summand of each channel."""
-    node = group.anchor
-    groups, epsilon = node.get("num_groups"), float_word(node.get("epsilon", 1e-5))
+def _terms(low: Lowering, group: Group, moments: list[Buffer], spec: GroupNormSpec) -> list[Buffer]:
+    """Add the step that makes mean, factor and summand of each channel, and return these."""
+    node, shape = group.node, spec.shape
+    groups, epsilon = spec.groups, float_word(spec.epsilon)
     terms = [low.temporary(DataType.FLOAT, moments[0].shape) for _ in range(3)]
     symbol = f"group_terms_{low.target.isa}"
     low.kernel(symbol, write_group_terms)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.lines import Along, Beside, LineParams
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Dim, Node, Shape, Value
-from sardonyx.providers.cpu.expressions import argument_of, scalar_of
-from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise
+from sardonyx.ir import Dim, Shape, Value
+from sardonyx.providers.cpu.expressions import argument_of
+from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.sizes import Sizes
 
 __all__ = ["Lines", "is_uniform", "joins_lines"]
@@ -76,12 +76,12 @@ def is_uniform(shape: Shape, operand: Shape, split: int) -> bool:
     return len(moving) <= 1
 
 
-def joins_lines(split: int, group: Group, node: Node, value: Value) -> bool:
+def joins_lines(split: int, group: Group, member: Member, value: Value) -> bool:
     """Whether an element-wise node can be computed where a kernel of lines writes: float32, and uniform along the lines."""
-    if node.output.dtype is not DataType.FLOAT or value.shape is None or not joins_elementwise(group, node, value):
+    shape = value.shape
+    if shape is None or member.node.output.dtype is not DataType.FLOAT or not joins_elementwise(group, None, member, value):
         return False
-    others = [(index, other) for index, other in enumerate(node.inputs) if other is not None and other is not value]
-    return all(scalar_of(node, index) is not None or is_uniform(value.shape, other.shape or (), split) for index, other in others)
+    return all(is_uniform(shape, other.shape or (), split) for other in others_of(member, value))
 
 
 def _walk(dims: Shape, operands: Sequence[Shape]) -> tuple[list[Dim], list[tuple[bool, ...]]]:

@@ -6,6 +6,8 @@ matrix by matrix.
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from sardonyx.codegen.emit.expr import Expr, argument, substitute
@@ -17,12 +19,14 @@ from sardonyx.codegen.emit.values import Value as Register
 from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, Epilogue, GemmParams, pack_columns, pack_rows, tiling, write_gemm
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Node, Shape, Tensor, Value
+from sardonyx.ir import Dim, Node, Shape, Tensor, Value
 from sardonyx.ir.shape import product
 from sardonyx.ops.schema import place_of
-from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise
-from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.strided import Region, copy_region
@@ -34,36 +38,74 @@ COLUMN, WHOLE = "c", "w"
 """How an operand of the epilogue is read: one element for each column of C, or one for each element."""
 
 
-def _check(node: Node) -> str | None:
-    left, right, result = node.inputs[0], node.inputs[1], node.outputs[0]
-    if left is None or right is None or left.shape is None or result.shape is None:
-        return "an input is left out"
-    if {left.dtype, right.dtype, result.dtype} != {DataType.FLOAT}:
-        return f"products of {left.dtype} and {right.dtype}"
-    if not left.shape or not right.shape:
-        return "the shape of the right side is not known"
-    is_checked_in_run = node.op_type == "Gemm" and right.constant is not None
-    if not is_checked_in_run and left.shape[-1] != (right.shape[-1] if node.get("transB", 0) else right.shape[-2:][0]):
-        return "that the inner dimensions are equal depends on sizes"
-    if node.op_type == "Gemm":
-        return _check_gemm(node)
-    if len(right.shape) > 2 and left.shape[:-2] != right.shape[:-2] and not _is_shared(left.shape):
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProductSpec:
+    """A product of matrices."""
+
+    is_turned: bool
+    """Whether the right side is (N, K), not (K, N)."""
+    has_bias: bool
+    """Whether input 2 is added."""
+    reads: tuple[str, ...]
+    """How the store can read tensors besides: COLUMN, WHOLE."""
+
+
+def claim(node: Node) -> ProductSpec | str:
+    """Return what a MatMul multiplies, or why it cannot be compiled."""
+    left, right = shape_of(node.inputs[0]), shape_of(node.inputs[1])
+    problem = _problem_of(node)
+    if problem is not None:
+        return problem
+    if left[-1] != right[-2:][0]:
+        return _inner_problem(left[-1], right[-2:][0])
+    if len(right) > 2 and left[:-2] != right[:-2] and not _is_shared(left):
         return "the matrices of a batch are broadcast"
-    return None
+    return ProductSpec(is_turned=False, has_bias=False, reads=_reads(len(right)))
+
+
+def claim_gemm(node: Node) -> ProductSpec | str:
+    """Return what a Gemm multiplies, or why it cannot be compiled."""
+    left, right, bias = shape_of(node.inputs[0]), shape_of(node.inputs[1]), node.input(2)
+    problem = _problem_of(node)
+    if problem is not None:
+        return problem
+    if len(left) != 2 or len(right) != 2:
+        return f"sides of {len(left)} and {len(right)} dimensions, expected two"
+    is_turned = bool(node.get("transB", 0))
+    inner = right[-1] if is_turned else right[-2]
+    if left[-1] != inner and given(node.inputs[1]).constant is None:
+        return _inner_problem(left[-1], inner)
+    if node.get("transA", 0) or node.get("alpha", 1.0) != 1.0 or (bias is not None and node.get("beta", 1.0) != 1.0):
+        return "transA, alpha or beta is set"
+    if bias is not None and bias.dtype is not DataType.FLOAT:
+        return f"C has elements of type {bias.dtype}"
+    if bias is not None and access_of(node.outputs[0].shape, bias) is None:
+        return f"C of shape {bias.shape} is neither a row nor a whole matrix of {node.outputs[0].shape}"
+    return ProductSpec(is_turned, bias is not None, _reads(len(right)))
+
+
+def _problem_of(node: Node) -> str | None:
+    left, right = given(node.inputs[0]), given(node.inputs[1])
+    if {left.dtype, right.dtype, node.outputs[0].dtype} != {DataType.FLOAT}:
+        return f"products of {left.dtype} and {right.dtype}"
+    scalar = next((side for side, value in (("left", left), ("right", right)) if not shape_of(value)), None)
+    return None if scalar is None else f"the {scalar} side is a scalar"
+
+
+def _inner_problem(left: Dim, right: Dim) -> str:
+    if isinstance(left, int) and isinstance(right, int):
+        return f"the inner dimensions {left} and {right} differ"
+    return f"that the inner dimensions {left} and {right} are equal depends on sizes"
+
+
+def _reads(rank: int) -> tuple[str, ...]:
+    """Return how the store reads tensors besides, for a right side of so many dimensions."""
+    return {1: (WHOLE,), 2: (COLUMN, WHOLE)}.get(rank, (COLUMN,))
 
 
 def _is_shared(left: Shape) -> bool:
     """Whether the left side is one matrix, or a vector, for all matrices of the right side."""
     return all(dim == 1 for dim in left[:-2])
-
-
-def _check_gemm(node: Node) -> str | None:
-    bias = node.input(2)
-    if node.get("transA", 0) or node.get("alpha", 1.0) != 1.0 or (bias is not None and node.get("beta", 1.0) != 1.0):
-        return "transA, alpha or beta is set"
-    if bias is not None and access_of(node.outputs[0].shape, bias) is None:
-        return "C is neither a row nor a whole matrix"
-    return None
 
 
 def access_of(output: Shape | None, operand: Value) -> str | None:
@@ -76,45 +118,36 @@ def access_of(output: Shape | None, operand: Value) -> str | None:
     return COLUMN if shape and shape[-1] == output[-1] and all(dim == 1 for dim in shape[:-1]) else None
 
 
-def joins_product(group: Group, node: Node, value: Value) -> bool:
-    """Whether `node` can be computed in the store of a product: everything else that it reads goes along columns or elements."""
-    if not joins_elementwise(group, node, value) or node.output.dtype is not DataType.FLOAT:
+def _joins(group: Group, spec: ProductSpec, member: Member, value: Value) -> bool:
+    """Whether a node can be computed in the store of a product: everything else that it reads goes along columns or elements."""
+    if not joins_elementwise(group, spec, member, value) or member.node.output.dtype is not DataType.FLOAT:
         return False
-    right = group.anchor.inputs[1]
-    rank = 0 if right is None or right.shape is None else len(right.shape)
-    ways = {1: (WHOLE,), 2: (COLUMN, WHOLE)}.get(rank, (COLUMN,))
-    others = (other for other in node.inputs if other is not None and other is not value)
-    return all(_is_number(other) or access_of(value.shape, other) in ways for other in others)
+    return all(access_of(value.shape, other) in spec.reads for other in others_of(member, value))
 
 
-def _is_number(value: Value) -> bool:
-    return value.constant is not None and value.constant.size == 1
-
-
-@lowers("MatMul", "Gemm", check=_check, joins=joins_product)
-def lower(low: Lowering, group: Group) -> None:
+@lowers("Gemm", claim=claim_gemm, joins=_joins, inputs=2)
+@lowers("MatMul", claim=claim, joins=_joins, inputs=2)
+def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
     """Pack the right side and multiply."""
-    node = group.anchor
-    left, width = low.of(node.inputs[0]), tiling(low.target).panel
-    is_turned = bool(node.get("transB", 0))
-    weights = None if node.inputs[1] is None else node.inputs[1].constant
+    node, is_turned = group.node, spec.is_turned
+    left, width, weights = low.of(node.inputs[0]), tiling(low.target).panel, given(node.inputs[1]).constant
     if weights is not None and len(weights.shape) == 2:
         packed = low.packed(_packed, weights, width, is_turned)
-        lower_product(low, group, left, packed, weights.shape[::-1] if is_turned else weights.shape)
+        _multiply(low, group, spec, left, packed, weights.shape[::-1] if is_turned else weights.shape)
         return
     right = low.of(node.inputs[1])
     if right.constant is not None and len(right.shape) <= 2:
         columns = right.constant.T if is_turned else right.constant
         matrix = columns if columns.ndim == 2 else columns[:, np.newaxis]
         packed = low.packed(pack_columns, matrix, width)
-        lower_product(low, group, left, packed, matrix.shape)
+        _multiply(low, group, spec, left, packed, matrix.shape)
         return
     if len(right.shape) == 1:
         right = Buffer(right.dtype, (*right.shape, 1), base=right)
     K, N = reversed(right.shape) if is_turned else right.shape[-2:]
     packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-N // width), K, width))
     _pack_in_run(low, right, packed, (K, N), is_turned)
-    lower_product(low, group, left, packed, (K, N), right.shape[:-2])
+    _multiply(low, group, spec, left, packed, (K, N), right.shape[:-2])
 
 
 def _packed(weights: Tensor, width: int, is_turned: bool) -> Array:
@@ -141,14 +174,16 @@ def _pack_in_run(low: Lowering, right: Buffer, packed: Buffer, matrix: Shape, is
         copy_region(low, "Pack", source, place, [from_matrix, Region(K, to_row, width), Region(rest, to_column, 1)])
 
 
-def lower_product(low: Lowering, group: Group, left: Buffer, packed: Buffer, matrix: Shape, batch: Shape = ()) -> None:
+def _multiply(
+    low: Lowering, group: Group, spec: ProductSpec, left: Buffer, packed: Buffer, matrix: Shape, batch: Shape = ()
+) -> None:
     """Add the step that multiplies left (…, M, K) by a packed matrix (K, N), or by one for each of `batch`, with the tail.
 
     With a batch, left is one matrix for each, or one for all of them; a vector (K,) is a matrix of one row.
     """
     target = low.target
     expr, reads = low.epilogue(group)
-    bias = group.anchor.input(2) if group.anchor.op_type == "Gemm" else None
+    bias = group.node.input(2) if spec.has_bias else None
     if bias is not None:
         reads.append(bias)
         expr = substitute(expr, {0: argument(0, F32) + argument(len(reads), F32)})
@@ -164,7 +199,7 @@ def lower_product(low: Lowering, group: Group, left: Buffer, packed: Buffer, mat
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         m, n, k = sizes(rows), sizes(N), sizes(K)
         if sizes(left.shape[-1]) != k:
-            raise InvalidArgument(f"{place_of(group.anchor)}: A has rows of {sizes(left.shape[-1])} elements, B columns of {k}")
+            raise InvalidArgument(f"{place_of(group.node)}: A has rows of {sizes(left.shape[-1])} elements, B columns of {k}")
         strides = {"stride_a": 0 if is_shared else m * k, "stride_b": k * sizes(panels), "stride_c": m * n}
         params = GemmParams.blocked(target, m, n, k, threads=low.threads, **strides)
         return [*params.words(), n], params.tasks(sizes(matrices))

@@ -13,7 +13,6 @@ Scale and bias are part of the expression that writes the result, like the eleme
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 from sardonyx.codegen.emit.expr import argument, substitute
 from sardonyx.codegen.emit.module import float_word
@@ -23,10 +22,11 @@ from sardonyx.codegen.kernels.normalize import Norm, write_normalize
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.partition.layout import NHWC_DOMAIN
-from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.lines import Lines, is_uniform, joins_lines
-from sardonyx.providers.cpu.lowering import Lowering, lowers
-from sardonyx.providers.cpu.operands import constant_of, given
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import constant_of, given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 
 _SCALE, _BIAS = 1, 2
@@ -34,8 +34,8 @@ _SCALE, _BIAS = 1, 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _View:
-    """How a normalization sees its input."""
+class NormSpec:
+    """A normalization, and how it sees its input."""
 
     shape: Shape
     """The dimensions, some of which may be split."""
@@ -47,139 +47,130 @@ class _View:
     """What is folded."""
     norm: Norm
     """What it is divided by."""
+    epsilon: float
+    """What is added to the variance, or to the mean square."""
     affine: tuple[tuple[int, Shape], ...] = ()
     """The inputs that are scale and bias, where there are, with shapes that broadcast to `shape`."""
     groups: int = 0
     """Where the channels are split: into how many groups."""
 
     def of(self, shape: Shape) -> Shape:
-        """The shape of a tensor that broadcasts to the input, as it broadcasts to the view."""
+        """Return the shape of a tensor that broadcasts to the input, as it broadcasts to the view."""
         if not self.groups:
             return shape
         padded = (1,) * (len(self.shape) - 1 - len(shape)) + tuple(shape)
         return (padded[0], *((1, 1) if padded[1] == 1 else self.shape[1:3]), *padded[2:])
 
 
-def _shape(node: Node) -> Shape:
-    x = node.inputs[0]
-    return (x.shape if x is not None else None) or ()
+_EPSILON = 1e-5
+"""The default of the standard."""
 
 
 def _affine(node: Node, shape: Shape | None = None) -> tuple[tuple[int, Shape], ...]:
-    """Scale and bias by number, which may be one and the same tensor, seen with `shape` where given."""
+    """Return scale and bias by number, which may be one and the same tensor, seen with `shape` where given."""
     present = ((index, value) for index in (_SCALE, _BIAS) if (value := node.input(index)) is not None)
-    return tuple((index, value.shape or () if shape is None else shape) for index, value in present)
+    return tuple((index, shape_of(value) if shape is None else shape) for index, value in present)
 
 
-def _view_layer(node: Node) -> _View:
-    """Lines are as long as scale and bias let them be."""
-    shape = _shape(node)
-    first = node.get("axis", -1) % len(shape)
-    affine = _affine(node)
-    uniform = (split for split in range(first, len(shape) + 1) if all(is_uniform(shape, own, split) for _, own in affine))
-    norm = Norm.STANDARD if node.op_type == "LayerNormalization" else Norm.ROOT_MEAN
-    return _View(shape, first, next(uniform), Along.ROWS, norm, affine)
-
-
-def _view_instance(node: Node) -> _View:
-    shape = _shape(node)
-    if node.domain == NHWC_DOMAIN:
-        return _View(shape, 1, len(shape) - 1, Along.COLUMNS, Norm.STANDARD, _affine(node))
-    return _View(shape, 2, 2, Along.ROWS, Norm.STANDARD, _affine(node, (shape[1], *[1] * (len(shape) - 2))))
-
-
-def _view_group(node: Node) -> _View:
-    """Scale and bias are for each channel; before opset 21 for each group."""
-    batch, channels, *spatial = _shape(node)
-    groups = node.get("num_groups")
-    shape = (batch, groups, channels // groups, *spatial)
-    affine = (groups, channels // groups if node.version >= 21 else 1, *[1] * len(spatial))
-    return _View(shape, 2, 3, Along.ROWS, Norm.STANDARD, _affine(node, affine), groups)
-
-
-def _view_lp(node: Node) -> _View:
-    shape = _shape(node)
-    axis = node.get("axis", -1) % len(shape)
-    norm = Norm.NORM_1 if node.get("p", 2) == 1 else Norm.NORM_2
-    rows = all(dim == 1 for dim in shape[axis + 1 :])
-    return _View(shape, axis, axis if rows else axis + 1, Along.ROWS if rows else Along.COLUMNS, norm)
-
-
-_VIEWS: dict[str, Callable[[Node], _View]] = {
-    "GroupNormalization": _view_group,
-    "InstanceNormalization": _view_instance,
-    "LayerNormalization": _view_layer,
-    "LpNormalization": _view_lp,
-    "RMSNormalization": _view_layer,
-    "SimplifiedLayerNormalization": _view_layer,
-}
-
-
-def _check(node: Node) -> str | None:
+def _problem_of(node: Node) -> str | None:
     values = [value for value in (*node.inputs, *node.outputs) if value is not None]
-    if any(value.dtype is not DataType.FLOAT for value in values):
-        return f"{node.op_type} of other types than float32"
-    if not _shape(node):
-        return "a scalar"
-    if not -len(_shape(node)) <= node.get("axis", -1) < len(_shape(node)):
-        return f"axis={node.get('axis')} for {len(_shape(node))} dimensions"
-    return _CHECKS[node.op_type](node)
+    other = next((value.dtype for value in values if value.dtype is not DataType.FLOAT), None)
+    if other is not None:
+        return f"{node.op_type} of elements of type {other}"
+    if not shape_of(node.inputs[0]):
+        return f"{node.op_type} of a scalar"
+    return "statistics in another type than float32" if node.get("stash_type", 1) != DataType.FLOAT else None
 
 
-def _check_layer(node: Node) -> str | None:
-    if node.get("stash_type", 1) != DataType.FLOAT:
-        return "statistics in another type than float32"
-    if not all(is_uniform(_shape(node), own, len(_shape(node))) for _, own in _affine(node)):
-        return "how scale or bias is broadcast depends on sizes"
-    return None
+def _axis(node: Node, rank: int) -> int | str:
+    axis: int = node.get("axis", -1)
+    return axis % rank if -rank <= axis < rank else f"axis={axis} for {rank} dimensions"
 
 
-def _check_instance(node: Node) -> str | None:
-    shape = _shape(node)
+def claim_layer(node: Node) -> NormSpec | str:
+    """Return how a LayerNormalization sees its input, or why it cannot be compiled.
+
+    Lines are as long as scale and bias let them be.
+    """
+    problem, shape, affine = _problem_of(node), shape_of(node.inputs[0]), _affine(node)
+    if problem is not None:
+        return problem
+    first = _axis(node, len(shape))
+    if isinstance(first, str):
+        return first
+    uniform = [split for split in range(first, len(shape) + 1) if all(is_uniform(shape, own, split) for _, own in affine)]
+    if not uniform:
+        return f"how scale or bias of shape {' or '.join(str(own) for _, own in affine)} is broadcast to {shape} depends on sizes"
+    norm = Norm.STANDARD if node.op_type == "LayerNormalization" else Norm.ROOT_MEAN
+    return NormSpec(shape, first, uniform[0], Along.ROWS, norm, node.get("epsilon", _EPSILON), affine)
+
+
+def claim_instance(node: Node) -> NormSpec | str:
+    """Return how an InstanceNormalization sees its input, or why it cannot be compiled."""
+    problem, shape = _problem_of(node), shape_of(node.inputs[0])
+    if problem is not None:
+        return problem
     if len(shape) < 3:
         return f"{len(shape)} dimensions"
-    channels = shape[-1] if node.domain == NHWC_DOMAIN else shape[1]
+    is_last, epsilon = node.domain == NHWC_DOMAIN, node.get("epsilon", _EPSILON)
+    channels = shape[-1] if is_last else shape[1]
     if [own for _, own in _affine(node)] != [(channels,)] * 2:
-        return "scale and bias are not known to have a number for each channel"
-    return None
+        return f"that scale and bias have a number for each of {channels} channels depends on sizes"
+    if is_last:
+        return NormSpec(shape, 1, len(shape) - 1, Along.COLUMNS, Norm.STANDARD, epsilon, _affine(node))
+    return NormSpec(shape, 2, 2, Along.ROWS, Norm.STANDARD, epsilon, _affine(node, (channels, *[1] * (len(shape) - 2))))
 
 
-def _check_group(node: Node) -> str | None:
-    shape, groups = _shape(node), node.get("num_groups", 0)
-    if len(shape) < 3 or not isinstance(shape[1], int):
+def claim_group(node: Node) -> NormSpec | str:
+    """Return how a GroupNormalization sees its input, or why it cannot be compiled.
+
+    Before opset 21 scale and bias are for groups.
+    """
+    problem, given_shape, groups = _problem_of(node), shape_of(node.inputs[0]), node.get("num_groups", 0)
+    if problem is not None:
+        return problem
+    if len(given_shape) < 3:
+        return f"{len(given_shape)} dimensions"
+    batch, channels, *spatial = given_shape
+    if not isinstance(channels, int):
         return "the number of channels is not known"
-    if groups < 1 or shape[1] % groups or node.get("stash_type", 1) != DataType.FLOAT:
-        return f"{groups} groups of {shape[1]} channels, or statistics in another type than float32"
-    if [own for _, own in _affine(node)] != [(shape[1] if node.version >= 21 else groups,)] * 2:
-        return "scale and bias have another length"
-    return None
+    if groups < 1 or channels % groups:
+        return f"{groups} groups of {channels} channels"
+    count = channels if node.version >= 21 else groups
+    if [own for _, own in _affine(node)] != [(count,)] * 2:
+        return f"scale and bias have shapes {[own for _, own in _affine(node)]}, expected ({count},)"
+    shape = (batch, groups, channels // groups, *spatial)
+    affine = _affine(node, (groups, count // groups, *[1] * len(spatial)))
+    return NormSpec(shape, 2, 3, Along.ROWS, Norm.STANDARD, node.get("epsilon", _EPSILON), affine, groups)
 
 
-def _check_lp(node: Node) -> str | None:
-    return None if node.get("p", 2) in (1, 2) else f"p={node.get('p')}"
+def claim_lp(node: Node) -> NormSpec | str:
+    """Return how an LpNormalization sees its input, or why it cannot be compiled."""
+    problem, shape, p = _problem_of(node), shape_of(node.inputs[0]), node.get("p", 2)
+    if problem is not None:
+        return problem
+    axis = _axis(node, len(shape))
+    if isinstance(axis, str):
+        return axis
+    if p not in (1, 2):
+        return f"p={p}"
+    norm = Norm.NORM_1 if p == 1 else Norm.NORM_2
+    rows = all(dim == 1 for dim in shape[axis + 1 :])
+    return NormSpec(shape, axis, axis if rows else axis + 1, Along.ROWS if rows else Along.COLUMNS, norm, _EPSILON)
 
 
-_CHECKS: dict[str, Callable[[Node], str | None]] = {
-    "GroupNormalization": _check_group,
-    "InstanceNormalization": _check_instance,
-    "LayerNormalization": _check_layer,
-    "LpNormalization": _check_lp,
-    "RMSNormalization": _check_layer,
-    "SimplifiedLayerNormalization": _check_layer,
-}
+def _joins(group: Group, spec: NormSpec, member: Member, value: Value) -> bool:
+    return joins_lines(spec.split - bool(spec.groups), group, member, value)
 
 
-def _joins(group: Group, node: Node, value: Value) -> bool:
-    view = _VIEWS[group.anchor.op_type](group.anchor)
-    return joins_lines(view.split - bool(view.groups), group, node, value)
-
-
-@lowers("InstanceNormalization", domain=NHWC_DOMAIN, check=_check, joins=_joins)
-@lowers(*_VIEWS, check=_check, joins=_joins)
-def normalize(low: Lowering, group: Group) -> None:
+@lowers("GroupNormalization", claim=claim_group, joins=_joins, inputs=3)
+@lowers("InstanceNormalization", claim=claim_instance, joins=_joins, inputs=3, domain=NHWC_DOMAIN)
+@lowers("InstanceNormalization", claim=claim_instance, joins=_joins, inputs=3)
+@lowers("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization", claim=claim_layer, joins=_joins)
+@lowers("LpNormalization", claim=claim_lp, joins=_joins)
+def normalize(low: Lowering, group: Group, view: NormSpec) -> None:
     """Lower to one kernel that reads its input twice at most, and once where a row fits the first-level cache."""
-    node = group.anchor
-    view = _VIEWS[node.op_type](node)
+    node = group.node
     expr, tail = low.epilogue(group)
     affine = [(index, shape) for index, shape in view.affine if not _is_neutral(node, index)]
     element = argument(0, F32)
@@ -206,7 +197,7 @@ def normalize(low: Lowering, group: Group) -> None:
         symbol,
         lambda module, name: write_normalize(module, name, view.along, view.norm, after=after, besides=lines.besides, saved=saved),
     )
-    epsilon = float_word(node.get("epsilon", 1e-5))
+    epsilon = float_word(view.epsilon)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = lines.params(sizes)
@@ -217,6 +208,6 @@ def normalize(low: Lowering, group: Group) -> None:
 
 
 def _is_neutral(node: Node, index: int) -> bool:
-    """Whether it is a scale of ones or a bias of zeros."""
+    """Return whether it is a scale of ones or a bias of zeros."""
     number = constant_of(node.inputs[index])
     return number is not None and bool((number == (1 if index == _SCALE else 0)).all())

@@ -2,52 +2,61 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from sardonyx.codegen.kernels.pool import PoolParams, write_pool
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.partition.layout import NHWC_DOMAIN
+from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.kernels.windows import Window, channels_of, check_window, conv_axes
-from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.kernels.windows import Window, channels_of, claim_window, conv_axes
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 
 __all__: list[str] = []
 
 
-def _check(node: Node) -> str | None:
-    """Why a pool, in either layout, cannot be lowered."""
-    data, result = node.inputs[0], node.outputs[0]
-    if data is None or data.shape is None or result.shape is None:
-        return "its input is left out"
+@dataclasses.dataclass(frozen=True, slots=True)
+class PoolSpec:
+    """A pool."""
+
+    window: Window
+    """The window that is folded at every place."""
+    fold: str
+    """How: "max", "mean", "norm1" or "norm2"."""
+    counts_padding: bool
+    """Whether a mean counts the padding."""
+
+
+def claim(node: Node) -> PoolSpec | str:
+    """Return what a pool, in either layout, folds, or why it cannot be compiled."""
+    data, result, kernel, p = given(node.inputs[0]), node.outputs[0], node.get("kernel_shape") or (), node.get("p", 2)
     if {data.dtype, result.dtype} != {DataType.FLOAT}:
-        return f"a pool of {data.dtype}"
-    kernel = node.get("kernel_shape") or ()
-    if len(kernel) not in (1, 2, 3) or len(data.shape) != len(kernel) + 2 or len(result.shape) != len(kernel) + 2:
-        return f"a window of {len(kernel)} axes over {len(data.shape)} dimensions"
+        return f"{node.op_type} of elements of type {data.dtype}"
+    if len(kernel) not in (1, 2, 3) or {len(shape_of(data)), len(shape_of(result))} != {len(kernel) + 2}:
+        return f"a window of {len(kernel)} axes over {len(shape_of(data))} dimensions"
     if channels_of(node, data) != channels_of(node, result):
         return "that its channels stay as they are depends on sizes"
     if len(node.outputs) > 1 and node.outputs[1].use_count:
         return "where the greatest elements are is asked for"
-    if node.op_type == "LpPool" and node.get("p", 2) not in (1, 2):
-        return f"a norm of order {node.get('p')}"
-    return check_window(node, kernel)
+    if node.op_type == "LpPool" and p not in (1, 2):
+        return f"a norm of order {p}"
+    window = claim_window(node, kernel)
+    if isinstance(window, str):
+        return window
+    fold = f"norm{int(p)}" if node.op_type == "LpPool" else {"MaxPool": "max", "AveragePool": "mean"}[node.op_type]
+    return PoolSpec(window, fold, fold == "mean" and bool(node.get("count_include_pad", 0)))
 
 
-def _fold_of(node: Node) -> str:
-    if node.op_type == "LpPool":
-        return f"norm{int(node.get('p', 2))}"
-    return {"MaxPool": "max", "AveragePool": "mean"}[node.op_type]
-
-
-@lowers("AveragePool", "LpPool", "MaxPool", check=_check, domain=NHWC_DOMAIN)
-def lower(low: Lowering, group: Group) -> None:
+@lowers("AveragePool", "LpPool", "MaxPool", claim=claim, domain=NHWC_DOMAIN)
+def lower(low: Lowering, group: Group, spec: PoolSpec) -> None:
     """Add the step that folds every window."""
-    node = group.anchor
-    window = Window.of(node, node.get("kernel_shape"))
-    data, result = low.of(node.inputs[0]), low.result(group.result)
-    rank, fold = len(window.kernel), _fold_of(node)
+    window, fold, counts_padding = spec.window, spec.fold, spec.counts_padding
+    data, result = low.of(group.node.inputs[0]), low.result(group.result)
+    rank = len(window.kernel)
     dilated = set(window.dilations) != {1}
-    counts_padding = fold == "mean" and bool(node.get("count_include_pad", 0))
     words = [f"pool{rank}d", fold, "dilated" * dilated, "padding" * counts_padding, "f32", low.target.isa]
     symbol = low.kernel(
         "_".join(word for word in words if word),

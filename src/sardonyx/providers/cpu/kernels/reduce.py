@@ -23,10 +23,12 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.partition.layout import NHWC_DOMAIN
+from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import argument_of, scalar_of
-from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise
-from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
 
@@ -35,7 +37,7 @@ _AXES_INPUT_SINCE = 18
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Steps:
+class ReduceSteps:
     """The kernels of a reduction, by their names in codegen.reduce."""
 
     only: str
@@ -50,77 +52,78 @@ class _Steps:
     """Whether it is defined for int32 and int64."""
 
 
-def _same(name: str) -> _Steps:
-    return _Steps(name, name, name, name, integers=True)
+def _same(name: str) -> ReduceSteps:
+    return ReduceSteps(name, name, name, name, integers=True)
 
 
-_REDUCTIONS: dict[str, _Steps] = {
-    "ReduceL1": _Steps("norm_1", "norm_1", "sum", "sum", integers=True),
-    "ReduceL2": _Steps("norm_2", "sum_square", "sum", "root"),
-    "ReduceLogSum": _Steps("log_sum", "sum", "sum", "log_sum"),
-    "ReduceLogSumExp": _Steps("log_sum_exp", "log_sum_exp", "log_sum_exp", "log_sum_exp"),
+_REDUCTIONS: dict[str, ReduceSteps] = {
+    "ReduceL1": ReduceSteps("norm_1", "norm_1", "sum", "sum", integers=True),
+    "ReduceL2": ReduceSteps("norm_2", "sum_square", "sum", "root"),
+    "ReduceLogSum": ReduceSteps("log_sum", "sum", "sum", "log_sum"),
+    "ReduceLogSumExp": ReduceSteps("log_sum_exp", "log_sum_exp", "log_sum_exp", "log_sum_exp"),
     "ReduceMax": _same("max"),
-    "ReduceMean": _Steps("mean", "sum", "sum", "mean"),
+    "ReduceMean": ReduceSteps("mean", "sum", "sum", "mean"),
     "ReduceMin": _same("min"),
     "ReduceProd": _same("prod"),
     "ReduceSum": _same("sum"),
-    "ReduceSumSquare": _Steps("sum_square", "sum_square", "sum", "sum", integers=True),
+    "ReduceSumSquare": ReduceSteps("sum_square", "sum_square", "sum", "sum", integers=True),
 }
 _POOLS = {"GlobalAveragePool": _REDUCTIONS["ReduceMean"], "GlobalMaxPool": _REDUCTIONS["ReduceMax"]}
 _INTEGERS = (DataType.INT32, DataType.INT64)
 
 
-def _shape(node: Node) -> Shape:
-    x = node.inputs[0]
-    return (x.shape if x is not None else None) or ()
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReduceSpec:
+    """A reduction."""
+
+    axes: tuple[int, ...]
+    """The axes that are reduced, from the front and in order."""
+    steps: ReduceSteps
+    """The kernels that do it."""
 
 
-def _axes_of(node: Node) -> list[int] | None:
-    """The axes that a node reduces, from the front and in order; None where they are not known."""
-    rank = len(_shape(node))
+def _axes_of(node: Node, rank: int) -> list[int] | str:
+    """Return the axes that a node reduces, from the front and in order, or why they are not known."""
     if node.op_type in _POOLS:
         return list(range(1, rank - 1)) if node.domain == NHWC_DOMAIN else list(range(2, rank))
     wanted: Sequence[int] = node.get("axes", ())
     if node.version >= (13 if node.op_type == "ReduceSum" else _AXES_INPUT_SINCE):
-        given = node.input(1)
-        if given is not None and given.constant is None:
-            return None
-        wanted = () if given is None or given.constant is None else given.constant.numpy().reshape(-1).tolist()
+        given_axes = node.input(1)
+        if given_axes is not None and given_axes.constant is None:
+            return "its axes are computed"
+        wanted = () if given_axes is None or given_axes.constant is None else given_axes.constant.numpy().reshape(-1).tolist()
         if not wanted and node.get("noop_with_empty_axes", 0):
             return []
     axes = sorted({axis % rank for axis in wanted if -rank <= axis < rank}) if rank else []
     if rank and len(axes) != len(wanted):
-        return None
+        return f"axes {list(wanted)} of {rank} dimensions"
     return axes if wanted else list(range(rank))
 
 
-def _check(node: Node) -> str | None:
-    dtype = node.outputs[0].dtype
-    steps = _REDUCTIONS.get(node.op_type) or _POOLS[node.op_type]
-    if node.inputs[0] is None or node.inputs[0].dtype is not dtype:
-        return "input and output differ in type"
+def claim(node: Node) -> ReduceSpec | str:
+    """Return the axes that a node reduces, or why it cannot be compiled."""
+    steps, rank = _REDUCTIONS.get(node.op_type) or _POOLS[node.op_type], len(shape_of(node.inputs[0]))
+    before, dtype = given(node.inputs[0]).dtype, node.outputs[0].dtype
+    if before is not dtype:
+        return f"elements of type {before} become others of type {dtype}"
     if dtype is not DataType.FLOAT and not (steps.integers and dtype in _INTEGERS):
-        return f"{node.op_type} of {dtype}"
-    if node.op_type in _POOLS and len(_shape(node)) < 3:
-        return f"{len(_shape(node))} dimensions"
-    if _axes_of(node) is None:
-        return "the axes are no constant, or not among those of the input"
-    return None
+        return f"{node.op_type} of elements of type {dtype}"
+    if node.op_type in _POOLS and rank < 3:
+        return f"{node.op_type} of {rank} dimensions"
+    axes = _axes_of(node, rank)
+    return axes if isinstance(axes, str) else ReduceSpec(tuple(axes), steps)
 
 
-def _joins(group: Group, node: Node, value: Value) -> bool:
-    """Element-wise nodes of the result and of numbers."""
-    others = (index for index, other in enumerate(node.inputs) if other is not None and other is not value)
-    return joins_elementwise(group, node, value) and all(scalar_of(node, index) is not None for index in others)
+def _joins(group: Group, spec: ReduceSpec, member: Member, value: Value) -> bool:
+    """Whether it is an element-wise node of the result and of numbers."""
+    return joins_elementwise(group, spec, member, value) and not others_of(member, value)
 
 
-@lowers(*_POOLS, check=_check, joins=_joins, domain=NHWC_DOMAIN)
-@lowers(*_REDUCTIONS, *_POOLS, check=_check, joins=_joins)
-def reduce(low: Lowering, group: Group) -> None:
+@lowers(*_POOLS, claim=claim, joins=_joins, domain=NHWC_DOMAIN)
+@lowers(*_REDUCTIONS, *_POOLS, claim=claim, joins=_joins)
+def reduce(low: Lowering, group: Group, spec: ReduceSpec) -> None:
     """Lower to a step for each run of reduced axes, the last one first; the element-wise tail joins the last step."""
-    node = group.anchor
-    steps = _REDUCTIONS.get(node.op_type) or _POOLS[node.op_type]
-    axes = _axes_of(node) or []
+    node, steps, axes = group.node, spec.steps, spec.axes
     source, result = low.of(node.inputs[0]), low.result(group.result)
     count = product(source.shape[axis] for axis in axes)
     runs = _runs(source.shape, axes)
@@ -184,23 +187,43 @@ def _type(buffer: Buffer) -> Type:
 _SEARCHED = (DataType.FLOAT, *_INTEGERS)
 
 
-def _check_extreme(node: Node) -> str | None:
-    shape, x = _shape(node), node.inputs[0]
-    if x is None or x.dtype not in _SEARCHED or not shape:
-        return f"{node.op_type} of {None if x is None else x.dtype}, or of a scalar"
-    axis = node.get("axis", 0)
-    return None if -len(shape) <= axis < len(shape) else f"axis={axis} for {len(shape)} dimensions"
+def _line_axis(node: Node, axis: int | None) -> int | str:
+    """Return an axis of the first input, counted from the front, or why there is none of float32, int32 or int64 elements."""
+    shape, dtype = shape_of(node.inputs[0]), given(node.inputs[0]).dtype
+    if dtype not in _SEARCHED:
+        return f"{node.op_type} of elements of type {dtype}"
+    if not shape:
+        return f"{node.op_type} of a scalar"
+    if axis is None:
+        return "its axis is computed"
+    return axis % len(shape) if -len(shape) <= axis < len(shape) else f"axis={axis} for {len(shape)} dimensions"
 
 
-@lowers("ArgMax", "ArgMin", check=_check_extreme)
-def arg_extreme(low: Lowering, group: Group) -> None:
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExtremeSpec:
+    """The position of an extreme."""
+
+    axis: int
+    """The axis that is searched."""
+    greatest: bool
+    """Whether the greatest or the least is wanted."""
+    last: bool
+    """Whether the last or the first of several is wanted."""
+
+
+def claim_extreme(node: Node) -> ExtremeSpec | str:
+    """Return what an ArgMax or ArgMin searches, or why it cannot be compiled."""
+    axis = _line_axis(node, node.get("axis", 0))
+    return axis if isinstance(axis, str) else ExtremeSpec(axis, node.op_type == "ArgMax", bool(node.get("select_last_index", 0)))
+
+
+@lowers("ArgMax", "ArgMin", claim=claim_extreme)
+def arg_extreme(low: Lowering, group: Group, spec: ExtremeSpec) -> None:
     """Lower to a kernel that finds the extreme, and then where it is."""
-    node = group.anchor
+    node, axis, greatest, last = group.node, spec.axis, spec.greatest, spec.last
     source, result = low.of(node.inputs[0]), low.result(group.result)
-    axis = node.get("axis", 0) % len(source.shape)
     after = source.shape[axis + 1 :]
-    along = Along.ROWS if all(dim == 1 for dim in after) else Along.COLUMNS
-    greatest, last, kind = node.op_type == "ArgMax", bool(node.get("select_last_index", 0)), _type(source)
+    along, kind = Along.ROWS if all(dim == 1 for dim in after) else Along.COLUMNS, _type(source)
     name = f"arg_{'max' if greatest else 'min'}_{'last' if last else 'first'}_{along.value}"
     symbol = low.symbol(name, [argument(0, kind)])
     low.kernel(symbol, lambda module, key: write_extreme(module, key, along, kind, greatest=greatest, last=last))
@@ -215,21 +238,32 @@ def arg_extreme(low: Lowering, group: Group) -> None:
     low.step(group, symbol, [source, result], writes=[1], plan=plan)
 
 
-def _check_cumulative(node: Node) -> str | None:
-    shape, x = _shape(node), node.inputs[0]
-    if x is None or x.dtype not in _SEARCHED or not shape:
-        return f"{node.op_type} of {None if x is None else x.dtype}, or of a scalar"
-    axis = scalar_of(node, 1)
-    return None if axis is not None and -len(shape) <= axis < len(shape) else "the axis is no constant, or not one of the input's"
+@dataclasses.dataclass(frozen=True, slots=True)
+class CumulativeSpec:
+    """A running sum."""
+
+    axis: int
+    """The axis that it runs along."""
+    exclusive: bool
+    """Whether an element itself is left out."""
+    reverse: bool
+    """Whether it begins at the last element."""
 
 
-@lowers("CumSum", check=_check_cumulative)
-def cumulative_sum(low: Lowering, group: Group) -> None:
+def claim_cumulative(node: Node) -> CumulativeSpec | str:
+    """Return what a CumSum adds up, or why it cannot be compiled."""
+    number = scalar_of(node, 1)
+    axis = _line_axis(node, None if number is None else int(number))
+    if isinstance(axis, str):
+        return axis
+    return CumulativeSpec(axis, bool(node.get("exclusive", 0)), bool(node.get("reverse", 0)))
+
+
+@lowers("CumSum", claim=claim_cumulative, inputs=2)
+def cumulative_sum(low: Lowering, group: Group, spec: CumulativeSpec) -> None:
     """Lower to a kernel that adds up the lines of columns."""
-    node = group.anchor
-    source, result = low.of(node.inputs[0]), low.result(group.result)
-    axis = int(scalar_of(node, 1) or 0) % len(source.shape)
-    exclusive, reverse, kind = bool(node.get("exclusive", 0)), bool(node.get("reverse", 0)), _type(source)
+    source, result = low.of(group.node.inputs[0]), low.result(group.result)
+    axis, exclusive, reverse, kind = spec.axis, spec.exclusive, spec.reverse, _type(source)
     name = "_".join(["cumulative_sum", *["exclusive"][: int(exclusive)], *["reverse"][: int(reverse)]])
     symbol = low.symbol(name, [argument(0, kind)])
     low.kernel(symbol, lambda module, key: write_cumulative(module, key, kind, exclusive=exclusive, reverse=reverse))

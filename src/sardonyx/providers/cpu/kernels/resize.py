@@ -15,12 +15,12 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape
 from sardonyx.ir.shape import product
+from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.lowering import Lowering, lowers
-from sardonyx.providers.cpu.operands import check_moved, constant_of, shape_of
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import constant_of, moved_as, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
-from sardonyx.providers.cpu.strided import moved_type
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task."""
@@ -84,7 +84,7 @@ _ROUNDINGS = {"floor": (0.0, False), "ceil": (0.0, True), "round_prefer_floor": 
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Axis:
+class ResizeAxis:
     """One axis that is resized."""
 
     place: int
@@ -95,91 +95,106 @@ class _Axis:
     """The scale that the node gives; None for the quotient of the lengths."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResizeSpec:
+    """Axes that are resampled, and how."""
+
+    axes: tuple[ResizeAxis, ...]
+    """The axes that change, in order."""
+    taps: int
+    """How many elements of an axis make one."""
+    element: Type
+    """The type in which they are moved or blended."""
+    coordinates: str
+    """Where an element of the result lies in the input: a key of _COORDINATES."""
+    rounding: str | None
+    """How a coordinate becomes a place: a key of _ROUNDINGS; None for up where the axis shrinks, and down where it grows."""
+    coefficient: float
+    """Of cubic blending."""
+    inside_only: bool
+    """Whether elements outside of the input weigh nothing."""
+
+
 def _by_origin(node: Node) -> bool:
-    """Whether element i of the output lies at i / scale and all else is left open, as before Resize-11."""
+    """Return whether element i of the output lies at i / scale and all else is left open, as before Resize-11."""
     return node.op_type == "Upsample" or node.version < 11
 
 
-def _mode_of(node: Node) -> str:
-    return "asymmetric" if _by_origin(node) else str(node.get("coordinate_transformation_mode", "half_pixel"))
-
-
 def _scales_of(node: Node) -> list[float] | None:
-    """The scales of the axes that the node names, None where it gives sizes."""
+    """Return the scales of the axes that the node names, None where it gives sizes."""
     if "scales" in node.attributes:
         return [float(scale) for scale in node.get("scales")]
     found = constant_of(node.input(1 if _by_origin(node) else 2))
     return None if found is None or not found.size else [float(scale) for scale in found.astype(np.float32).ravel()]
 
 
-def _axes_of(node: Node) -> list[_Axis] | None:
-    """The axes that change, in order; None where what a node says does not fit."""
-    shape, wide = shape_of(node.inputs[0]), shape_of(node.output)
-    named = [axis % len(shape) for axis in node.get("axes", range(len(shape)))]
-    scales = _scales_of(node)
-    if scales is not None and (len(scales) != len(named) or not all(0.0 < scale < math.inf for scale in scales)):
-        return None
-    if len(set(named)) < len(named):
-        return None
-    axes = []
-    for number, place in enumerate(named):
-        scale = None if scales is None else scales[number]
-        keeps = wide[place] == shape[place] if scale is None else scale == 1.0
-        if not keeps or _mode_of(node) not in _KEEPS_SAME_SIZE:
-            axes.append(_Axis(place, wide[place], scale))
-    return sorted(axes, key=lambda axis: axis.place)
-
-
-def _check(node: Node) -> str | None:
-    data, result = node.inputs[0], node.output
-    if data is None or data.shape is None or result.shape is None or len(data.shape) != len(result.shape):
-        return "its shape is not known"
+def claim(node: Node) -> ResizeSpec | str:
+    """Return how a Resize or Upsample resamples, or why it cannot be compiled."""
+    shape, wide, kind = shape_of(node.inputs[0]), shape_of(node.output), moved_as(node)
     if node.op_type == "Upsample" and node.version < 7:
         return "Upsample before version 7"
-    reason = check_moved(node) or _check_modes(node)
-    if reason is not None:
-        return reason
-    if _scales_of(node) is None and (_by_origin(node) or node.input(3) is None):
-        return "its scales are computed"
-    sizes = None if _by_origin(node) else node.input(3)
-    if _scales_of(node) is not None and sizes is not None and sizes.shape != (0,):
-        return "it has scales and sizes"
-    return "its scales do not fit its axes" if _axes_of(node) is None else None
-
-
-def _check_modes(node: Node) -> str | None:
-    mode = node.get("mode", "nearest")
-    if mode not in _TAPS or _mode_of(node) not in _COORDINATES or node.get("nearest_mode", "floor") not in _ROUNDINGS:
-        return f"mode {mode}, {_mode_of(node)}, {node.get('nearest_mode', '')}"
+    if len(shape) != len(wide):
+        return f"{len(shape)} dimensions become {len(wide)}"
+    if isinstance(kind, str):
+        return kind
+    mode, nearest = node.get("mode", "nearest"), node.get("nearest_mode", "round_prefer_floor")
+    coordinates = "asymmetric" if _by_origin(node) else str(node.get("coordinate_transformation_mode", "half_pixel"))
+    if mode not in _TAPS or coordinates not in _COORDINATES or nearest not in _ROUNDINGS:
+        return f"mode {mode!r} with coordinates {coordinates!r} and rounding {nearest!r}"
     if mode != "nearest" and node.output.dtype is not DataType.FLOAT:
         return f"{mode} of elements of type {node.output.dtype}"
     if node.get("antialias", 0) or node.get("keep_aspect_ratio_policy", "stretch") != "stretch":
         return "antialias or keep_aspect_ratio_policy is set"
-    return None
+    axes = _axes_of(node, shape, wide, keeps_same=coordinates in _KEEPS_SAME_SIZE)
+    if isinstance(axes, str):
+        return axes
+    taps, rounding = _TAPS[mode], None if _by_origin(node) else nearest
+    coefficient, inside_only = float(node.get("cubic_coeff_a", -0.75)), bool(node.get("exclude_outside", 0))
+    return ResizeSpec(axes, taps, kind if taps == NEAREST else F32, coordinates, rounding, coefficient, inside_only)
 
 
-@lowers("Resize", "Upsample", check=_check)
-def resize(low: Lowering, group: Group) -> None:
+def _axes_of(node: Node, shape: Shape, wide: Shape, *, keeps_same: bool) -> tuple[ResizeAxis, ...] | str:
+    """Return the axes that change, in order, or why they are not known."""
+    scales, sizes = _scales_of(node), None if _by_origin(node) else node.input(3)
+    if scales is None and sizes is None:
+        return "its scales are computed"
+    if scales is not None and sizes is not None and sizes.shape != (0,):
+        return "it has scales and sizes"
+    named = [axis % max(len(shape), 1) for axis in node.get("axes", range(len(shape)))]
+    if any(place >= len(shape) for place in named):
+        return f"axes {named} of {len(shape)} dimensions"
+    if scales is not None and (len(scales) != len(named) or not all(0.0 < scale < math.inf for scale in scales)):
+        return f"scales {scales} for {len(named)} axes"
+    if len(set(named)) < len(named):
+        return f"axes {named}, one of them twice"
+    axes = []
+    for number, place in enumerate(named):
+        scale = None if scales is None else scales[number]
+        keeps = wide[place] == shape[place] if scale is None else scale == 1.0
+        if not keeps or not keeps_same:
+            axes.append(ResizeAxis(place, wide[place], scale))
+    return tuple(sorted(axes, key=lambda axis: axis.place))
+
+
+@lowers("Resize", "Upsample", claim=claim)
+def resize(low: Lowering, group: Group, spec: ResizeSpec) -> None:
     """Resample axis after axis; where none changes the result is a view."""
-    node = group.anchor
-    axes = _axes_of(node)
-    if axes is None:
-        raise TypeError("the check lets only scales that fit through")
+    node = group.node
     data = low.of(node.inputs[0])
-    passes = _passes(axes, data.shape, _TAPS[node.get("mode", "nearest")])
+    passes = _passes(spec.axes, data.shape, spec.taps)
     if not passes:
         low.view(node.output, data)
         return
     for number, taken in enumerate(passes):
         shape = tuple({axis.place: axis.output for axis in taken}.get(place, dim) for place, dim in enumerate(data.shape))
         result = low.result(node.output) if number == len(passes) - 1 else low.temporary(data.dtype, shape)
-        _resample(low, group, data, result, taken)
+        _resample(low, group, data, result, taken, spec)
         data = result
 
 
-def _passes(axes: Sequence[_Axis], shape: Shape, taps: int) -> list[list[_Axis]]:
+def _passes(axes: Sequence[ResizeAxis], shape: Shape, taps: int) -> list[list[ResizeAxis]]:
     """Which axes are resampled together: neighbours, but not where blending would gather each element more than once."""
-    passes: list[list[_Axis]] = []
+    passes: list[list[ResizeAxis]] = []
     for axis in axes:
         last = passes[-1] if passes else []
         along = product(shape[axis.place + 1 :]) == 1 and taps != NEAREST
@@ -190,13 +205,12 @@ def _passes(axes: Sequence[_Axis], shape: Shape, taps: int) -> list[list[_Axis]]
     return passes
 
 
-def _resample(low: Lowering, group: Group, data: Buffer, result: Buffer, axes: Sequence[_Axis]) -> None:
+def _resample(low: Lowering, group: Group, data: Buffer, result: Buffer, axes: Sequence[ResizeAxis], spec: ResizeSpec) -> None:
     """Add the steps that make the tables of `axes` and resample by them."""
-    node = group.anchor
-    taps = _TAPS[node.get("mode", "nearest")]
-    tables = [buffer for axis in axes for buffer in _table(low, group, data.shape[axis.place], axis, taps)]
+    taps, element = spec.taps, spec.element
+    tables = [buffer for axis in axes for buffer in _table(low, group, data.shape[axis.place], axis, spec)]
     before, after = data.shape[: axes[0].place], data.shape[axes[-1].place + 1 :]
-    element, single, count = _element(data, taps), product(after) == 1, len(axes)
+    single, count = product(after) == 1, len(axes)
     symbol = f"resize_{element}_{taps}_{count}{'_single' if single else ''}_{low.target.isa}"
     low.kernel(symbol, lambda module, name: write_resize(module, name, element, taps, count, single=single))
 
@@ -211,37 +225,28 @@ def _resample(low: Lowering, group: Group, data: Buffer, result: Buffer, axes: S
     low.step(group, symbol, [data, result, *tables], writes=[1], plan=plan)
 
 
-def _element(data: Buffer, taps: int) -> Type:
-    kind = moved_type(data.dtype) if taps == NEAREST else F32
-    if kind is None:
-        raise TypeError("the check lets only types that kernels move through")
-    return kind
-
-
-def _table(low: Lowering, group: Group, size: Dim, axis: _Axis, taps: int) -> list[Buffer]:
+def _table(low: Lowering, group: Group, size: Dim, axis: ResizeAxis, spec: ResizeSpec) -> list[Buffer]:
     """Add the step that makes the table of one axis."""
+    taps = spec.taps
     buffers = [low.temporary(DataType.INT32, (taps, axis.output))]
     if taps != NEAREST:
         buffers.append(low.temporary(DataType.FLOAT, (taps, axis.output)))
     symbol = low.kernel(f"resize_table_{taps}_{low.target.isa}", lambda module, name: write_table(module, name, taps))
-    node = group.anchor
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        words = _words(node, sizes(size), sizes(axis.output), axis.scale)
+        words = _words(spec, sizes(size), sizes(axis.output), axis.scale)
         return [word if isinstance(word, int) else float_word(word) for word in words.words()], 1
 
     low.step(group, symbol, buffers, writes=range(len(buffers)), plan=plan)
     return buffers
 
 
-def _words(node: Node, size: int, output: int, scale: float | None) -> TableWords:
+def _words(spec: ResizeSpec, size: int, output: int, scale: float | None) -> TableWords:
     if not output:
         return TableWords(size, output)
     if not size:
-        raise InvalidArgument(f"an axis of {node.op_type} is empty and cannot grow to {output} elements")
+        raise InvalidArgument(f"an axis is empty and cannot grow to {output} elements")
     scale = output / max(size, 1) if scale is None else scale
-    words = _COORDINATES[_mode_of(node)](_Lengths(size, output, scale))
-    rounding = ("ceil" if scale < 1 else "floor") if _by_origin(node) else node.get("nearest_mode", "round_prefer_floor")
-    bias, upwards = _ROUNDINGS[rounding]
-    inside_only, coefficient = bool(node.get("exclude_outside", 0)), float(node.get("cubic_coeff_a", -0.75))
-    return dataclasses.replace(words, bias=bias, upwards=upwards, coefficient=coefficient, inside_only=inside_only)
+    words = _COORDINATES[spec.coordinates](_Lengths(size, output, scale))
+    bias, upwards = _ROUNDINGS[spec.rounding or ("ceil" if scale < 1 else "floor")]
+    return dataclasses.replace(words, bias=bias, upwards=upwards, coefficient=spec.coefficient, inside_only=spec.inside_only)

@@ -19,8 +19,9 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape
 from sardonyx.ops.schema import place_of
+from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -32,8 +33,8 @@ _X, _COS, _SIN, _POSITIONS = range(4)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Call:
-    """What a node rotates."""
+class RotarySpec:
+    """Pairs of elements that are rotated."""
 
     batch: Dim
     heads: Dim
@@ -44,6 +45,8 @@ class _Call:
     """Pairs of a head."""
     is_packed: bool
     """Whether x is (B, S, H x D), not (B, H, S, D)."""
+    interleaved: bool
+    """Whether pairs are neighbours."""
 
     @property
     def shape(self) -> Shape:
@@ -51,12 +54,17 @@ class _Call:
         return self.batch, self.heads, self.positions
 
     def strides(self, strides: tuple[Dim, ...]) -> tuple[Dim, Dim, Dim]:
-        """From one batch, one head, one position to the next in a tensor like x that has these strides."""
+        """Return how far it is from one batch, one head, one position to the next in a tensor like x that has these strides."""
         return (strides[0], self.size, strides[1]) if self.is_packed else (strides[0], strides[1], strides[2])
 
 
-def _read(node: Node) -> _Call | str:
-    """What the node rotates, or why it is not known."""
+def claim(node: Node) -> RotarySpec | str:
+    """Return the pairs that a RotaryEmbedding rotates, or why it cannot be compiled."""
+    dtypes = [value.dtype for value in (*map(given, node.inputs[:3]), node.outputs[0])]
+    if any(dtype is not DataType.FLOAT for dtype in dtypes):
+        return f"rotations of {dtypes[0]} by angles of {dtypes[1]} and {dtypes[2]}"
+    if node.input(_POSITIONS) is not None:
+        return "angles are looked up by positions"
     shape, heads = shape_of(node.inputs[_X]), int(node.get("num_heads", 0))
     last, is_packed = shape[-1] if shape else None, len(shape) == 3
     outer: Shape
@@ -69,37 +77,20 @@ def _read(node: Node) -> _Call | str:
     turned = int(node.get("rotary_embedding_dim", 0)) or size
     if turned % 2 or not 0 < turned <= size:
         return f"{turned} of {size} elements are no pairs"
-    B, H, S = outer
-    return _Call(B, H, S, size, turned // 2, is_packed)
+    for angles in (shape_of(value) for value in node.inputs[1:3]):
+        if len(angles) != 3 or angles[2] != turned // 2:
+            return f"angles of shape {angles}, expected one for each of {turned // 2} pairs at each position"
+    return RotarySpec(*outer, size, turned // 2, is_packed, bool(node.get("interleaved", 0)))
 
 
-def _check(node: Node) -> str | None:
-    values = [*node.inputs[:3], node.outputs[0]]
-    if len(node.inputs) < 3 or any(value is None or value.dtype is not DataType.FLOAT for value in values):
-        return "an input is left out or not float32"
-    if node.input(_POSITIONS) is not None:
-        return "angles are looked up by positions"
-    call = _read(node)
-    if isinstance(call, str):
-        return call
-    for value in node.inputs[1:3]:
-        shape = shape_of(value)
-        if len(shape) != 3 or shape[2] != call.half:
-            return f"angles of shape {shape}, expected one for each of {call.half} pairs at each position"
-    return None
-
-
-@lowers("RotaryEmbedding", check=_check)
-def rotary_embedding(low: Lowering, group: Group) -> None:
+@lowers("RotaryEmbedding", claim=claim, inputs=3)
+def rotary_embedding(low: Lowering, group: Group, spec: RotarySpec) -> None:
     """Rotate the pairs, and copy what is behind them."""
-    node = group.anchor
-    call = _read(node)
-    if isinstance(call, str):
-        raise TypeError(call)
+    node = group.node
     view, cos, sin = view_of(low, given(node.inputs[_X])), low.of(node.inputs[_COS]), low.of(node.inputs[_SIN])
     result = low.result(node.outputs[0])
-    source, target = call.strides(view.strides), call.strides(tuple(dense_strides(result.shape)))
-    is_dense, step = view.strides[-1] == 1, 2 if node.get("interleaved", 0) else 1
+    source, target = spec.strides(view.strides), spec.strides(tuple(dense_strides(result.shape)))
+    is_dense, step = view.strides[-1] == 1, 2 if spec.interleaved else 1
     reads = Access.ORDERED if is_dense and step == 1 else Access.STRIDED
     writes = Access.ORDERED if step == 1 else Access.STRIDED
     accesses = [reads, reads, Access.ORDERED, Access.ORDERED, writes, writes]
@@ -107,27 +98,27 @@ def rotary_embedding(low: Lowering, group: Group) -> None:
     outputs = [first * c - second * s, second * c + first * s]
     symbol = low.symbol("rotary", outputs, "".join(access.name[0].lower() for access in accesses))
     low.kernel(symbol, lambda module, name: write_map(module, name, [F32] * 4, outputs, accesses))
-    behind = 1 if step == 2 else call.half
+    behind = 1 if step == 2 else spec.half
     elements = (*source, view.strides[-1] * step), (*target, step)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        B, H, S = sizes.shape(call.shape)
+        B, H, S = sizes.shape(spec.shape)
         angles = sizes.shape(cos.shape)
         if angles != sizes.shape(sin.shape) or angles[:2] != (B, S):
             raise InvalidArgument(f"{place_of(node)}: angles of shape {angles} for {S} positions in {B} batches")
         heads, made = (tuple(sizes(stride) for stride in strides) for strides in elements)
-        beside = (S * call.half, 0, call.half, 1)
+        beside = (S * spec.half, 0, spec.half, 1)
         strides = [heads, heads, beside, beside, made, made]
-        params = MapParams.over((B, H, S, call.half), strides, accesses, threads=low.threads)
+        params = MapParams.over((B, H, S, spec.half), strides, accesses, threads=low.threads)
         return params.words(), params.tasks()
 
     places = [_at(view.buffer, 0), _at(view.buffer, behind * view.strides[-1]), cos, sin, result, _at(result, behind)]
     low.step(group, symbol, places, writes=[4, 5], plan=plan)
-    rest = call.size - 2 * call.half
+    rest = spec.size - 2 * spec.half
     if rest > 0:
-        dims = zip((*call.shape, rest), (*source, view.strides[-1]), (*target, 1), strict=True)
-        tail = _at(view.buffer, 2 * call.half * view.strides[-1])
-        copy_region(low, "Copy", tail, _at(result, 2 * call.half), [Region(*dim) for dim in dims])
+        dims = zip((*spec.shape, rest), (*source, view.strides[-1]), (*target, 1), strict=True)
+        tail = _at(view.buffer, 2 * spec.half * view.strides[-1])
+        copy_region(low, "Copy", tail, _at(result, 2 * spec.half), [Region(*dim) for dim in dims])
 
 
 def _at(buffer: Buffer, offset: Dim) -> Buffer:

@@ -10,38 +10,48 @@ import numpy as np
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.pad import MODES, PadDim, PadParams, write_pad
 from sardonyx.codegen.kernels.triangle import write_triangle
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ir.shape import maximum, minimum, product
 from sardonyx.ops.schema import place_of
+from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.lowering import Lowering, lowers
-from sardonyx.providers.cpu.operands import axis_of, check_moved, constant_of, given, ints_of, shape_of
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import axis_of, constant_of, given, ints_of, moved_as, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Step
-from sardonyx.providers.cpu.strided import TASK_ELEMENTS, Region, copy_region, dense_strides, moved_type
+from sardonyx.providers.cpu.strided import TASK_ELEMENTS, Region, copy_region, dense_strides
+
+__all__ = ["SplitSpec"]
 
 
-def _moved(node: Node) -> Type:
-    kind = moved_type(node.output.dtype)
-    if kind is None:
-        raise TypeError("the check lets only types that kernels move through")
-    return kind
+@dataclasses.dataclass(frozen=True, slots=True)
+class ConcatSpec:
+    """Inputs joined along an axis."""
+
+    axis: int
+    """The axis."""
 
 
-def _check_concat(node: Node) -> str | None:
-    if any(value is None for value in node.inputs):
-        return "an input is left out"
-    return check_moved(node)
+def claim_concat(node: Node) -> ConcatSpec | str:
+    """Return the axis that a Concat joins along, or why it cannot be compiled."""
+    missing = next((index for index, value in enumerate(node.inputs) if value is None), None)
+    if missing is not None:
+        return f"input {missing} is left out"
+    rank = len(shape_of(node.output))
+    if not rank or any(len(shape_of(value)) != rank for value in node.inputs):
+        return f"its inputs do not all have {rank} dimensions" if rank else "its output is a scalar"
+    kinds = [moved_as(node, index) for index in range(len(node.inputs))]
+    problem = next((kind for kind in kinds if isinstance(kind, str)), None)
+    return problem or ConcatSpec(axis_of(node, 1, rank))
 
 
-@lowers("Concat", check=_check_concat)
-def concat(low: Lowering, group: Group) -> None:
+@lowers("Concat", claim=claim_concat)
+def concat(low: Lowering, group: Group, spec: ConcatSpec) -> None:
     """Copy each input to its place in the result; one that steps of this partition make is made there, if they can."""
-    node = group.anchor
+    node, axis = group.node, spec.axis
     result = low.result(node.output)
-    axis = axis_of(node, 1, len(result.shape))
     inner = product(result.shape[axis + 1 :])
     offset: Dim = 0
     for value in node.inputs:
@@ -102,30 +112,28 @@ def _may_be_pitched(low: Lowering, value: Value | None, part: Buffer) -> bool:
 
 
 def _origin(low: Lowering, value: Value | None) -> tuple[Buffer, list[Dim]]:
-    """Where elements lie, and their strides: what Split or Slice takes for this reader alone is read where it was."""
-    part = low.of(value)
-    producer = given(value).producer
-    if producer is None or producer.domain or given(value).use_count != 1 or not _is_made_here(low, part):
+    """Return where elements lie, and their strides: what Split or Slice takes for this reader alone is read where it was."""
+    part, value = low.of(value), given(value)
+    producer = value.producer
+    if producer is None or value.use_count != 1 or not _is_made_here(low, part):
         return part, dense_strides(part.shape)
-    if producer.op_type == "Split":
-        data = low.of(producer.inputs[0])
-        before = [shape_of(other) for other in producer.outputs[: given(value).index]]
-        axis = axis_of(producer, 0, len(data.shape))
-        return _part_of(data, {axis: (_total(before, axis), 1)})
-    if producer.op_type == "Slice":
-        return _part_of(low.of(producer.inputs[0]), _known_slices(producer))
+    spec = low.specs.get(producer)
+    if isinstance(spec, SplitSpec):
+        return _part_of(low.of(producer.inputs[0]), {spec.axis: (_total(spec.lengths[: value.index]), 1)})
+    if isinstance(spec, SliceSpec):
+        return _part_of(low.of(producer.inputs[0]), spec.taken)
     return part, dense_strides(part.shape)
 
 
-def _total(shapes: Sequence[Shape], axis: int) -> Dim:
+def _total(lengths: Sequence[Dim]) -> Dim:
     total: Dim = 0
-    for shape in shapes:
-        total = total + shape[axis]
+    for length in lengths:
+        total = total + length
     return total
 
 
 def _part_of(data: Buffer, found: Mapping[int, tuple[Dim, int]]) -> tuple[Buffer, list[Dim]]:
-    """The elements of `data` from the first ones on, axis by axis, and the strides of the part."""
+    """Return the elements of `data` from the first ones on, axis by axis, and the strides of the part."""
     strides = dense_strides(data.shape)
     offset: Dim = 0
     for axis, (first, step) in found.items():
@@ -134,26 +142,38 @@ def _part_of(data: Buffer, found: Mapping[int, tuple[Dim, int]]) -> tuple[Buffer
     return Buffer(data.dtype, data.shape, data.constant, data, offset), strides
 
 
-def _check_split(node: Node) -> str | None:
-    data = node.inputs[0]
-    if data is None or data.shape is None:
-        return "its shape is not known"
-    axis = axis_of(node, 0, len(data.shape))
-    if _total([shape_of(value) for value in node.outputs], axis) != data.shape[axis]:
-        return "the sizes of its parts are not known"
-    return check_moved(node)
+@dataclasses.dataclass(frozen=True, slots=True)
+class SplitSpec:
+    """An axis cut into parts."""
+
+    axis: int
+    """The axis."""
+    lengths: tuple[Dim, ...]
+    """How long each part is."""
 
 
-@lowers("Split", check=_check_split)
-def split(low: Lowering, group: Group) -> None:
+def claim_split(node: Node) -> SplitSpec | str:
+    """Return the parts that a Split makes, or why it cannot be compiled."""
+    shape, kind = shape_of(node.inputs[0]), moved_as(node)
+    if isinstance(kind, str):
+        return kind
+    if not shape or any(len(shape_of(value)) != len(shape) for value in node.outputs):
+        return f"its parts do not all have {len(shape)} dimensions" if shape else "its input is a scalar"
+    axis = axis_of(node, 0, len(shape))
+    lengths = tuple(shape_of(value)[axis] for value in node.outputs)
+    if _total(lengths) != shape[axis]:
+        return f"that parts of {list(lengths)} make up an axis of {shape[axis]} depends on sizes"
+    return SplitSpec(axis, lengths)
+
+
+@lowers("Split", claim=claim_split)
+def split(low: Lowering, group: Group, spec: SplitSpec) -> None:
     """Copy each part, or let it lie where it is if nothing lies between its elements."""
-    node = group.anchor
-    data = low.of(node.inputs[0])
-    axis = axis_of(node, 0, len(data.shape))
+    data, axis = low.of(group.node.inputs[0]), spec.axis
     inner = product(data.shape[axis + 1 :])
     offset: Dim = 0
-    for value in node.outputs:
-        length = shape_of(value)[axis] * inner
+    for value, part in zip(group.node.outputs, spec.lengths, strict=True):
+        length = part * inner
         _take(low, data, value, axis, offset, length, data.shape[axis] * inner)
         offset = offset + length
 
@@ -168,31 +188,50 @@ def _take(low: Lowering, data: Buffer, value: Value, axis: int, offset: Dim, len
     copy_region(low, "Split", place, low.result(value), [Region(outer, row, length), Region(length, 1, 1)], value.producer)
 
 
-def _slices_of(node: Node) -> Mapping[int, tuple[Dim, int]] | str:
-    """Axis -> (first element, step), or why it is not known; the shape of the output says how many there are."""
-    data = node.inputs[0]
-    if data is None or data.shape is None:
-        return "its shape is not known"
-    if any(value is not None and value.constant is None for value in (node.input(1), node.input(3), node.input(4))):
-        return "starts, axes or steps are computed"
+@dataclasses.dataclass(frozen=True, slots=True)
+class SliceSpec:
+    """A part of a tensor; the shape of the output says how many elements are taken."""
+
+    taken: Mapping[int, tuple[Dim, int]]
+    """Axis -> the first element, and the step from one to the next."""
+
+
+def claim_slice(node: Node) -> SliceSpec | str:
+    """Return the part that a Slice takes, or why it cannot be compiled."""
+    shape, kind = shape_of(node.inputs[0]), moved_as(node)
+    if isinstance(kind, str):
+        return kind
+    computed = [name for name, index in (("starts", 1), ("axes", 3), ("steps", 4)) if _is_computed(node.input(index))]
+    if computed:
+        return f"its {' and '.join(computed)} are computed"
     starts, axes = ints_of(node, 1, "starts"), ints_of(node, 3, "axes")
     given_steps = constant_of(node.input(4))
     if starts is None:
         return "it has no starts"
     ends = ints_of(node, 2, "ends") or [_FAR] * len(starts)
     steps = [1] * len(starts) if given_steps is None else [int(step) for step in given_steps.ravel()]
-    places = list(range(len(starts))) if axes is None else [axis % len(data.shape) for axis in axes]
-    if not len(starts) == len(steps) == len(set(places)) == len(places) or 0 in steps or len(ends) != len(starts):
-        return "its starts, ends, axes and steps do not fit"
+    places = list(range(len(starts))) if axes is None else [axis % max(len(shape), 1) for axis in axes]
+    fits = len(starts) == len(steps) == len(places) == len(set(places)) == len(ends) and set(places) <= set(range(len(shape)))
+    if not fits or 0 in steps:
+        return f"starts {starts}, ends {ends}, axes {places} and steps {steps} do not fit {len(shape)} dimensions"
+    return _taken(shape, list(zip(places, starts, ends, steps, strict=True)))
+
+
+def _is_computed(value: Value | None) -> bool:
+    return value is not None and value.constant is None
+
+
+def _taken(shape: Shape, parts: Sequence[tuple[int, int, int, int]]) -> SliceSpec | str:
+    """Return what (axis, start, end, step) take, or why that is not known."""
     found: dict[int, tuple[Dim, int]] = {}
-    for place, start, end, step in zip(places, starts, ends, steps, strict=True):
+    for place, start, end, step in parts:
         if step < 0 and end >= _FAR:
             return "a negative step to an end that is computed or far"
-        first = _first(data.shape[place], start, step)
+        first = _first(shape[place], start, step)
         if first is None:
             return "a negative step from a place that is outside the axis, or depends on its size"
         found[place] = first, step
-    return found
+    return SliceSpec(found)
 
 
 _FAR = 2**31 - 1
@@ -200,7 +239,7 @@ _FAR = 2**31 - 1
 
 
 def _first(size: Dim, start: int, step: int) -> Dim | None:
-    """The first element taken from an axis of `size`, inside it if any element is taken; None where that cannot be told."""
+    """Return the first element taken from an axis of `size`, inside it if any is taken; None where that depends on sizes."""
     if step > 0:
         return minimum(start, size) if start >= 0 else maximum(size + start, 0)
     if not isinstance(size, int):
@@ -210,18 +249,13 @@ def _first(size: Dim, start: int, step: int) -> Dim | None:
     return max(min(start + size if start < 0 else start, size - 1), 0)
 
 
-def _check_slice(node: Node) -> str | None:
-    found = _slices_of(node)
-    return found if isinstance(found, str) else check_moved(node)
-
-
-@lowers("Slice", check=_check_slice)
-def slice_(low: Lowering, group: Group) -> None:
+@lowers("Slice", claim=claim_slice)
+def slice_(low: Lowering, group: Group, spec: SliceSpec) -> None:
     """Copy the part, or let it lie where it is if its elements are dense there."""
-    node = group.anchor
-    data, found, taken = low.of(node.inputs[0]), _known_slices(node), shape_of(node.output)
-    part, strides = _part_of(data, found)
-    shape, moves = data.shape, [step != 1 for _, step in found.values()]
+    node = group.node
+    data, taken = low.of(node.inputs[0]), shape_of(node.output)
+    part, strides = _part_of(data, spec.taken)
+    shape, moves = data.shape, [step != 1 for _, step in spec.taken.values()]
     cut = [axis for axis in range(len(shape)) if taken[axis] != shape[axis]]
     if not any(moves) and (not cut or product(shape[: cut[-1]]) == 1 or product(taken[: cut[-1]]) == 1):
         low.view(node.output, data, part.offset)
@@ -230,82 +264,102 @@ def slice_(low: Lowering, group: Group) -> None:
     copy_region(low, "Slice", part, low.result(node.output), region, node)
 
 
-def _known_slices(node: Node) -> Mapping[int, tuple[Dim, int]]:
-    found = _slices_of(node)
-    if isinstance(found, str):
-        raise TypeError(found)
-    return found
+@dataclasses.dataclass(frozen=True, slots=True)
+class PadSpec:
+    """A tensor with a border."""
+
+    kind: Type
+    """The type as which elements are moved."""
+    pads: tuple[tuple[int, int], ...]
+    """For each axis how much it grows before and after."""
+    mode: str
+    """What the border is made of."""
+    number: Array | None
+    """The one element of the border, where it is no input."""
 
 
-def _pads_of(node: Node) -> list[tuple[int, int]] | None:
-    """For each axis how much it grows before and after; None where that is computed or does not fit."""
-    rank = len(shape_of(node.inputs[0]))
+def claim_pad(node: Node) -> PadSpec | str:
+    """Return the border that a Pad adds, or why it cannot be compiled."""
+    shape, kind, mode = shape_of(node.inputs[0]), moved_as(node), node.get("mode", "constant")
+    if isinstance(kind, str):
+        return kind
+    pads = "Pad before version 2" if node.version < 2 else _pads_of(node, len(shape))
+    if isinstance(pads, str):
+        return pads
+    if mode not in MODES:
+        return f"mode {mode!r}"
+    number, dtype = node.input(2), given(node.inputs[0]).dtype
+    if number is not None and (product(shape_of(number)) != 1 or number.dtype is not dtype):
+        return f"its constant is not one element of type {dtype}"
+    if any(min(pair) < 0 and not isinstance(dim, int) for dim, pair in zip(shape, pads, strict=True)):
+        return "it crops an axis whose size is not known"
+    own = None if number is not None or dtype is None else np.full(1, node.get("value", 0.0)).astype(dtype.numpy)
+    return PadSpec(kind, pads, mode, own)
+
+
+def _pads_of(node: Node, rank: int) -> tuple[tuple[int, int], ...] | str:
+    """Return for each axis how much it grows before and after, or why that is not known."""
     pads, axes = ints_of(node, 1, "pads"), ints_of(node, 3, "axes")
-    if pads is None or (axes is None and node.input(3) is not None):
-        return None
+    if pads is None:
+        return "its pads are computed"
+    if axes is None and node.input(3) is not None:
+        return "its axes are computed"
     places = list(range(rank)) if axes is None else [axis % max(rank, 1) for axis in axes]
-    if len(pads) != 2 * len(places) or len(set(places)) < len(places):
-        return None
+    if len(pads) != 2 * len(places) or len(set(places)) < len(places) or any(place >= rank for place in places):
+        return f"{len(pads)} pads for {len(places)} of {rank} axes"
     found = [(0, 0)] * rank
     for number, place in enumerate(places):
         found[place] = pads[number], pads[number + len(places)]
-    return found
+    return tuple(found)
 
 
-def _check_pad(node: Node) -> str | None:
-    reason = check_moved(node)
-    if reason is not None:
-        return reason
-    pads = _pads_of(node)
-    if pads is None or node.version < 2:
-        return "its pads or axes are computed"
-    if node.get("mode", "constant") not in MODES:
-        return f"mode {node.get('mode')}"
-    number = node.input(2)
-    if number is not None and (number.shape is None or product(number.shape) != 1 or number.dtype is not node.output.dtype):
-        return "its constant is not one element of its type"
-    crops = [dim for dim, pair in zip(shape_of(node.inputs[0]), pads, strict=True) if min(pair) < 0]
-    return None if all(isinstance(dim, int) for dim in crops) else "it crops an axis whose size is not known"
-
-
-@lowers("Pad", check=_check_pad)
-def pad(low: Lowering, group: Group) -> None:
+@lowers("Pad", claim=claim_pad)
+def pad(low: Lowering, group: Group, spec: PadSpec) -> None:
     """Write rows of the result: what lies before, the source, and what lies behind."""
-    node = group.anchor
-    pads, mode, kind = _pads_of(node), node.get("mode", "constant"), _moved(node)
-    if pads is None:
-        raise TypeError("the check lets only constant pads through")
-    data, result, number = low.of(node.inputs[0]), low.result(node.output), node.input(2)
-    value = low.constant(np.full(1, node.get("value", 0.0)).astype(data.dtype.numpy)) if number is None else low.of(number)
+    node, kind, mode = group.node, spec.kind, spec.mode
+    data, result = low.of(node.inputs[0]), low.result(node.output)
+    value = low.of(node.input(2)) if spec.number is None else low.constant(spec.number)
     symbol = low.kernel(f"pad_{kind.size_bytes}_{mode}_{low.target.isa}", lambda module, name: write_pad(module, name, kind, mode))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        dims = [PadDim.of(sizes(dim), *pair) for dim, pair in zip(data.shape, pads, strict=True)]
+        dims = [PadDim.of(sizes(dim), *pair) for dim, pair in zip(data.shape, spec.pads, strict=True)]
         if mode != "constant" and any(dim.out and not dim.length for dim in dims):
             raise InvalidArgument(f"Pad: in mode {mode!r} nothing is left to repeat of an axis of {sizes.shape(data.shape)}")
         if tuple(dim.out for dim in dims) != sizes.shape(result.shape):
-            raise InvalidArgument(f"Pad: pads {pads} do not make {sizes.shape(result.shape)} of {sizes.shape(data.shape)}")
+            raise InvalidArgument(f"Pad: pads {spec.pads} do not make {sizes.shape(result.shape)} of {sizes.shape(data.shape)}")
         params = PadParams.over(dims, mode, TASK_ELEMENTS)
         return params.words(), params.tasks()
 
     low.step(group, symbol, [data, value, result], writes=[2], plan=plan)
 
 
-def _check_trilu(node: Node) -> str | None:
-    data, k = node.inputs[0], node.input(1)
-    if data is None or data.shape is None or len(data.shape) < 2:
-        return "its input is no matrix"
-    if k is not None and (k.dtype is not DataType.INT64 or product(k.shape or ()) != 1):
+@dataclasses.dataclass(frozen=True, slots=True)
+class TriangleSpec:
+    """One side of the diagonal of matrices."""
+
+    kind: Type
+    """The type as which elements are moved."""
+    upper: bool
+    """Which side is kept."""
+
+
+def claim_trilu(node: Node) -> TriangleSpec | str:
+    """Return the side of the diagonal that a Trilu keeps, or why it cannot be compiled."""
+    shape, k, kind = shape_of(node.inputs[0]), node.input(1), moved_as(node)
+    if isinstance(kind, str):
+        return kind
+    if len(shape) < 2:
+        return f"its input is no matrix, but has {len(shape)} dimensions"
+    if k is not None and (k.dtype is not DataType.INT64 or product(shape_of(k)) != 1):
         return "its diagonal is not one int64"
-    return check_moved(node)
+    return TriangleSpec(kind, bool(node.get("upper", 1)))
 
 
-@lowers("Trilu", check=_check_trilu)
-def trilu(low: Lowering, group: Group) -> None:
+@lowers("Trilu", claim=claim_trilu)
+def trilu(low: Lowering, group: Group, spec: TriangleSpec) -> None:
     """Copy one part of each row and clear the other."""
-    node = group.anchor
-    data, kind, upper = low.of(node.inputs[0]), _moved(node), bool(node.get("upper", 1))
-    result, k = low.result(node.output), node.input(1)
+    node, kind, upper = group.node, spec.kind, spec.upper
+    data, result, k = low.of(node.inputs[0]), low.result(node.output), node.input(1)
     diagonal = low.constant(np.zeros(1, np.int64)) if k is None else low.of(k)
     symbol = f"triangle_{kind.size_bytes}_{'upper' if upper else 'lower'}_{low.target.isa}"
     low.kernel(symbol, lambda module, name: write_triangle(module, name, kind, upper=upper))

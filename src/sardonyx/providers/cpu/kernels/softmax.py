@@ -2,56 +2,67 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.kernels.lines import Along
 from sardonyx.codegen.kernels.softmax import write_softmax
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Node, Shape, Value
-from sardonyx.providers.cpu.fuse import Group
+from sardonyx.ir import Node, Value
+from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.lines import Lines, joins_lines
-from sardonyx.providers.cpu.lowering import Lowering, lowers
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 
 _ONE_AXIS_SINCE = 13
 """Before this version the axes from `axis` on made one row."""
 
 
-def _check(node: Node) -> str | None:
-    x = node.inputs[0]
-    if x is None or x.dtype is not DataType.FLOAT or not x.shape:
-        return f"a softmax of {None if x is None else x.dtype}, or of a scalar"
-    rank = len(x.shape)
-    axis = node.get("axis", _default_axis(node))
-    return None if -rank <= axis < rank else f"axis={axis} for {rank} dimensions"
+@dataclasses.dataclass(frozen=True, slots=True)
+class SoftmaxSpec:
+    """A softmax, or its logarithm."""
+
+    log: bool
+    """Whether it is the logarithm."""
+    first: int
+    """The first axis that is folded."""
+    split: int
+    """The axis at which lines begin."""
+    along: Along
+    """What is folded."""
 
 
-def _default_axis(node: Node) -> int:
-    return -1 if node.version >= _ONE_AXIS_SINCE else 1
+def claim(node: Node) -> SoftmaxSpec | str:
+    """Return what a Softmax or LogSoftmax normalizes along, or why it cannot be compiled."""
+    shape, dtype = shape_of(node.inputs[0]), given(node.inputs[0]).dtype
+    if dtype is not DataType.FLOAT:
+        return f"{node.op_type} of elements of type {dtype}"
+    if not shape:
+        return f"{node.op_type} of a scalar"
+    axis = node.get("axis", -1 if node.version >= _ONE_AXIS_SINCE else 1)
+    if not -len(shape) <= axis < len(shape):
+        return f"axis={axis} for {len(shape)} dimensions"
+    axis %= len(shape)
+    is_row = node.version < _ONE_AXIS_SINCE or all(dim == 1 for dim in shape[axis + 1 :])
+    split, along = (axis, Along.ROWS) if is_row else (axis + 1, Along.COLUMNS)
+    return SoftmaxSpec(node.op_type == "LogSoftmax", axis, split, along)
 
 
-def _view(node: Node, shape: Shape) -> tuple[int, int, Along]:
-    """The first axis that is folded, the axis at which lines begin, and what is folded."""
-    axis = node.get("axis", _default_axis(node)) % len(shape)
-    if node.version < _ONE_AXIS_SINCE or all(dim == 1 for dim in shape[axis + 1 :]):
-        return axis, axis, Along.ROWS
-    return axis, axis + 1, Along.COLUMNS
+def _joins(group: Group, spec: SoftmaxSpec, member: Member, value: Value) -> bool:
+    return joins_lines(spec.split, group, member, value)
 
 
-def _joins(group: Group, node: Node, value: Value) -> bool:
-    _, split, _ = _view(group.anchor, value.shape or ())
-    return joins_lines(split, group, node, value)
-
-
-@lowers("LogSoftmax", "Softmax", check=_check, joins=_joins)
-def softmax(low: Lowering, group: Group) -> None:
+@lowers("LogSoftmax", "Softmax", claim=claim, joins=_joins)
+def softmax(low: Lowering, group: Group, spec: SoftmaxSpec) -> None:
     """Lower to one kernel that reads a row or column once and writes it once."""
-    node = group.anchor
-    source, log = low.of(node.inputs[0]), node.op_type == "LogSoftmax"
+    source, log = low.of(group.node.inputs[0]), spec.log
     after, operands = low.epilogue(group)
     besides = [low.of(value) for value in operands]
     result = low.result(group.result)
-    lines = Lines(result.shape, *_view(node, result.shape), [(buffer.dtype, buffer.shape) for buffer in besides])
+    lines = Lines(result.shape, spec.first, spec.split, spec.along, [(buffer.dtype, buffer.shape) for buffer in besides])
     symbol = low.symbol("log_softmax" if log else "softmax", [after], lines.name)
     low.kernel(
         symbol,

@@ -14,17 +14,12 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.partition.layout import NHWC_DOMAIN
+from sardonyx.providers.cpu.operands import given, shape_of
 
-__all__ = ["Place", "Window", "channels_of", "check_convolution", "check_window", "conv_axes", "spatial_of"]
+__all__ = ["Filters", "Place", "Window", "channels_of", "claim_filters", "claim_window", "conv_axes"]
 
 _LARGEST = 1 << 31
 """Larger numbers in attributes are mistakes or attacks."""
-
-
-def spatial_of(node: Node, value: Value) -> Shape:
-    """The spatial sizes of a data tensor of `node`: where they stand depends on its layout."""
-    shape = value.shape or ()
-    return shape[1:-1] if node.domain == NHWC_DOMAIN else shape[2:]
 
 
 def channels_of(node: Node, value: Value) -> Shape:
@@ -56,19 +51,6 @@ class Window:
     """Padding before each axis, then after each."""
     auto_pad: str
     ceil_mode: bool = False
-
-    @staticmethod
-    def of(node: Node, kernel: Sequence[int]) -> Window:
-        """The window of a node that `check_window` lets through."""
-        rank = len(kernel)
-        return Window(
-            tuple(kernel),
-            tuple(node.get("strides") or (1,) * rank),
-            tuple(node.get("dilations") or (1,) * rank),
-            tuple(node.get("pads") or (0,) * (2 * rank)),
-            node.get("auto_pad", "NOTSET") or "NOTSET",
-            bool(node.get("ceil_mode", 0)),
-        )
 
     @property
     def is_padded(self) -> bool:
@@ -133,48 +115,64 @@ class Window:
 _AUTO_PADS = ("", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
-def check_convolution(node: Node, channels: Callable[[int, int, int], tuple[int, int]]) -> str | None:
-    """Why a convolution, plain or transposed, in either layout, cannot be lowered.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Filters:
+    """What a convolution, plain or transposed, does with its filters."""
+
+    window: Window
+    """Where they meet the input."""
+    groups: int
+    """Groups of channels."""
+
+
+def claim_filters(node: Node, channels: Callable[[int, int, int], tuple[int, int]]) -> Filters | str:
+    """Return what a convolution does with its filters, in either layout, or why it cannot be compiled.
 
     Args:
         node: the convolution.
         channels: how many channels go in and come out, from the first two sizes of the filters and the number of groups.
     """
-    data, filters, result = node.inputs[0], node.inputs[1], node.outputs[0]
-    if data is None or filters is None or data.shape is None or result.shape is None:
-        return "an input is left out"
+    data, filters, result = given(node.inputs[0]), given(node.inputs[1]), node.outputs[0]
     if {data.dtype, filters.dtype, result.dtype} != {DataType.FLOAT}:
         return f"a convolution of {data.dtype} with {filters.dtype}"
     if filters.constant is None:
-        return "the filters are no constant"
-    first, second, *kernel = filters.constant.shape
+        return "its filters are computed when the model runs"
+    first, second, *kernel = (*filters.constant.shape, 0, 0)[: max(len(filters.constant.shape), 2)]
     groups, rank = node.get("group", 1), len(kernel)
-    if rank not in (1, 2, 3) or len(data.shape) != rank + 2 or len(result.shape) != rank + 2:
-        return f"{rank} spatial axes"
+    if rank not in (1, 2, 3) or len(shape_of(data)) != rank + 2 or len(shape_of(result)) != rank + 2:
+        return f"filters of {rank + 2} dimensions for an input of {len(shape_of(data))}"
     if node.get("kernel_shape") and tuple(node.get("kernel_shape")) != tuple(kernel):
         return f"kernel_shape {list(node.get('kernel_shape'))} beside filters of {filters.constant.shape}"
     before, after = channels(first, second, groups)
     fits = channels_of(node, data) == (before,) and channels_of(node, result) == (after,)
     if groups < 1 or first % groups or not before or not after or not fits:
-        return f"{channels_of(node, data)} channels in {groups} groups for filters of {filters.constant.shape}"
+        return f"{channels_of(node, data)[0]} channels in {groups} groups for filters of {filters.constant.shape}"
     bias = node.input(2)
     if bias is not None and (bias.dtype is not DataType.FLOAT or bias.shape != (after,)):
-        return "the bias is not one number for each output channel"
-    return check_window(node, kernel)
+        return f"the bias of shape {bias.shape} is not one number for each of {after} output channels"
+    window = claim_window(node, kernel)
+    return window if isinstance(window, str) else Filters(window, groups)
 
 
-def check_window(node: Node, kernel: Sequence[int]) -> str | None:
-    """Why a window with the attributes of `node` cannot slide over as many axes as `kernel` has."""
-    rank = len(kernel)
+def claim_window(node: Node, kernel: Sequence[int]) -> Window | str:
+    """Return the window of a node, with defaults filled in, or why it cannot slide over as many axes as `kernel` has."""
+    rank, auto_pad = len(kernel), node.get("auto_pad", "NOTSET")
     for name, count, least in (("strides", rank, 1), ("dilations", rank, 1), ("pads", 2 * rank, 0)):
         numbers = node.get(name) or ()
         if len(numbers) not in (0, count) or any(not least <= number < _LARGEST for number in numbers):
             return f"{name} {list(numbers)} for {rank} spatial axes"
     if any(not 1 <= taps < _LARGEST for taps in kernel):
         return f"a kernel of {list(kernel)}"
-    if node.get("auto_pad", "NOTSET") not in _AUTO_PADS:
-        return f"auto_pad {node.get('auto_pad')!r}"
-    return None
+    if auto_pad not in _AUTO_PADS:
+        return f"auto_pad {auto_pad!r}"
+    return Window(
+        tuple(kernel),
+        tuple(node.get("strides") or (1,) * rank),
+        tuple(node.get("dilations") or (1,) * rank),
+        tuple(node.get("pads") or (0,) * (2 * rank)),
+        auto_pad or "NOTSET",
+        bool(node.get("ceil_mode", 0)),
+    )
 
 
 def conv_axes(

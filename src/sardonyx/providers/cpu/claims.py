@@ -1,0 +1,134 @@
+"""Which nodes the CPU provider lowers: each operator's claim says what a node is to compute, or why it cannot be compiled.
+
+A family of kernels registers its operators with what claims a node and what lowers it:
+
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class TransposeSpec:
+        order: tuple[int, ...]
+
+    def claim_transpose(node: Node) -> TransposeSpec | str: ...
+
+    @lowers("Transpose", claim=claim_transpose)
+    def transpose(low: Lowering, group: Group, spec: TransposeSpec) -> None:
+        source, result = low.of(group.node.inputs[0]), low.result(group.node.output)
+        ...
+
+A claim reads the node once, when the provider is asked for its capabilities, and its specification is handed on to the lowering:
+what a claim has found out, nothing finds out again. Specifications hold numbers, shapes and types, never weights, so that they keep
+no memory. A family that can compute element-wise nodes in its store says so with `joins`, and gets them as `group.tail`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TypeVar
+
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Node, TensorType, Value
+from sardonyx.provider import Capability
+from sardonyx.providers.cpu.fuse import Group, Joins, Member
+from sardonyx.providers.cpu.lowering import Lowering
+
+__all__ = ["Claimed", "NodeClaim", "claim_node", "find_claim", "lowers"]
+
+Spec = TypeVar("Spec")
+"""What a claim makes of a node: a frozen dataclass of its family."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Claimed(Member):
+    """A node that can be lowered."""
+
+    lower: Callable[[Lowering, Group], None]
+    """Adds the steps of a group that it is the anchor of."""
+    joins: Joins
+    """Whether a group that it is the anchor of computes another node in its store."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeClaim(Capability):
+    """A node that is claimed as what it does."""
+
+    claimed: Claimed | None = None
+    """How it is lowered; None for one that is lowered only once it has been converted to NHWC."""
+
+
+Claim = Callable[[Node], "Claimed | str"]
+"""What a node is to compute, or why it cannot be compiled, in a few words."""
+
+_CLAIMS: dict[tuple[str, str], Claim] = {}
+
+
+def _joins_nothing(group: Group, spec: object, member: Member, value: Value) -> bool:
+    return False
+
+
+def lowers(
+    *op_types: str,
+    claim: Callable[[Node], Spec | str],
+    joins: Callable[[Group, Spec, Member, Value], bool] = _joins_nothing,
+    domain: str = "",
+    inputs: int = 1,
+) -> Callable[[Callable[[Lowering, Group, Spec], None]], Callable[[Lowering, Group, Spec], None]]:
+    """Register the decorated function, which adds the steps of a group, at every version whose meaning it knows.
+
+    Args:
+        op_types: the operators.
+        claim: what a node is to compute, or why it cannot be compiled. It is asked only about nodes whose first `inputs` inputs are
+            there, and whose inputs and outputs are all tensors of known type and rank.
+        joins: whether a group computes another node in its store.
+        domain: the operators' domain.
+        inputs: how many inputs no node of them may leave out.
+    """
+
+    def register(lower: Callable[[Lowering, Group, Spec], None]) -> Callable[[Lowering, Group, Spec], None]:
+        def claimed(node: Node) -> Claimed | str:
+            spec = _problem_of(node, inputs) or claim(node)
+            if isinstance(spec, str):
+                return spec
+            return Claimed(
+                node,
+                spec,
+                lambda low, group: lower(low, group, spec),
+                lambda group, member, value: joins(group, spec, member, value),
+            )
+
+        for op_type in op_types:
+            if (domain, op_type) in _CLAIMS:
+                raise ValueError(f"two lowerings of {domain or 'ai.onnx'}.{op_type}")
+            _CLAIMS[domain, op_type] = claimed
+        return lower
+
+    return register
+
+
+def find_claim(domain: str, op_type: str) -> Claim | None:
+    """What claims nodes of the operator, or None."""
+    return _CLAIMS.get((domain, op_type))
+
+
+def claim_node(node: Node) -> Claimed | str:
+    """How a node is lowered, or why it cannot be compiled."""
+    claim = find_claim(node.domain, node.op_type)
+    return f"no compiled kernel for {node.domain or 'ai.onnx'}.{node.op_type}" if claim is None else claim(node)
+
+
+def _problem_of(node: Node, inputs: int) -> str | None:
+    """Why no claim can be made of a node, whatever its operator."""
+    missing = next((index for index in range(inputs) if node.input(index) is None), None)
+    if missing is not None:
+        return f"input {missing} is left out"
+    for what, values in (("input", node.inputs), ("output", node.outputs)):
+        for index, value in enumerate(values):
+            if value is not None and (found := _unknown(value)) is not None:
+                return f"{what} {index}{f' ({value.name})' if value.name else ''} is {found}"
+    return None
+
+
+def _unknown(value: Value) -> str | None:
+    if value.type is None or value.dtype is DataType.UNDEFINED:
+        return "of a type that is not known"
+    if not isinstance(value.type, TensorType):
+        return f"no tensor, but {value.type}"
+    return "a tensor whose rank is not known" if value.shape is None else None

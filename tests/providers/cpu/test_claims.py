@@ -1,0 +1,158 @@
+"""Claims: what they are asked about, and the reasons that they give."""
+
+import dataclasses
+
+import pytest
+from support.cpu_run import declined
+from support.models import graph, model
+
+from sardonyx import InferenceSession
+from sardonyx.codegen.target import host_target
+from sardonyx.formats.onnx import to_bytes
+from sardonyx.ir import Node
+from sardonyx.partition.layout import NHWC_DOMAIN
+from sardonyx.provider import GraphView
+from sardonyx.providers.cpu.claims import Claimed, NodeClaim, claim_node, find_claim, lowers
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.provider import NAME, CpuProvider
+
+
+@dataclasses.dataclass(frozen=True)
+class _Spec:
+    axis: int
+
+
+def _claim(node: Node) -> _Spec | str:
+    return _Spec(node.get("axis")) if "axis" in node.attributes else "it has no axis"
+
+
+@pytest.fixture(scope="module")
+def seen() -> list[_Spec]:
+    """An operator `test.Sum2` is registered; the specifications that it has lowered."""
+    specs: list[_Spec] = []
+
+    @lowers("Sum2", claim=_claim, domain="test", inputs=2)
+    def lower(low: Lowering, group: Group, spec: _Spec) -> None:
+        specs.append(spec)
+
+    return specs
+
+
+def _sum2(inputs: str, attributes: str = "{axis = 3}") -> Claimed | str:
+    return claim_node(next(iter(graph(f"graph({inputs}) -> (y: float[2]) {{ y: float[2] = test.Sum2(x, z) {attributes} }}"))))
+
+
+def test_what_a_claim_finds_out_is_handed_on(seen: list[_Spec]) -> None:
+    """The lowering gets the specification that the claim has made."""
+    claimed = _sum2("x: float[2], z: float[2]")
+    assert isinstance(claimed, Claimed)
+    claimed.lower(Lowering(host_target(), 1), Group(claimed, []))
+    assert seen == [claimed.spec] == [_Spec(3)]
+
+
+def test_a_refusal_is_the_reason_of_the_family(seen: list[_Spec]) -> None:
+    """In its own words."""
+    assert _sum2("x: float[2], z: float[2]", "") == "it has no axis"
+
+
+def test_claims_are_asked_about_tensors_of_known_type_and_rank(seen: list[_Spec]) -> None:
+    """All else is refused before, with the input's number and name."""
+    assert _sum2("x: float[2], z: float") == "input 1 (z) is a tensor whose rank is not known"
+    assert _sum2("x, z: float[2]") == "input 0 (x) is of a type that is not known"
+    assert _sum2("x: float[2], z: seq(float[2])") == "input 1 (z) is no tensor, but seq(tensor(float))"
+
+
+def test_inputs_that_an_operator_needs_are_there(seen: list[_Spec]) -> None:
+    """A node that leaves one out is refused by its number."""
+    (node,) = graph("graph(x: float[2]) -> (y: float[2]) { y: float[2] = test.Sum2(x) {axis = 0} }")
+    assert claim_node(node) == "input 1 is left out"
+
+
+def test_operators_are_registered_once() -> None:
+    """Twice is a mistake; what nobody registered is not found."""
+    assert find_claim("", "Softmax") is not None
+    assert find_claim("", "NoSuchOperator") is None
+    assert find_claim("no.such.domain", "Softmax") is None
+    with pytest.raises(ValueError, match="two lowerings of ai.onnx.Softmax"):
+        lowers("Softmax", claim=_claim)(lambda low, group, spec: None)
+
+
+def test_specifications_keep_no_weights() -> None:
+    """A claim outlives the weights that are let go of after compiling."""
+    made = graph("""graph(x: float[1, 8, 6, 6]) -> (y: float[1, 6, 6, 4]) { w: float[4, 8, 1, 1] = ... 1
+        a: float[1, 4, 6, 6] = Conv(x, w) y = Transpose(a) {perm = [0, 2, 3, 1]} }""")
+    claims = CpuProvider(host_target(), 1).capabilities(GraphView(made, tuple(made))).capabilities
+    assert all(isinstance(claim, NodeClaim) for claim in claims)
+    conv, transpose = (claim for claim in claims if isinstance(claim, NodeClaim))
+    assert conv.claimed is None
+    assert transpose.claimed is not None
+
+
+CONV = "w: float[4, 3, 3, 3] = ... 1 s = Mul(w, k) a: float[1, 4, 4, 4] = Conv(x, s)"
+
+
+@pytest.mark.parametrize("rest", ["y = Relu(a)", "v: float[2, 4, 1, 1] = ... 1 b: float[1, 2, 4, 4] = Conv(a, v) y = Relu(b)"])
+def test_a_convolution_with_computed_filters_says_so(rest: str) -> None:
+    """Whether or not another node of the model is converted to NHWC."""
+    body = f"graph(x: float[1, 3, 6, 6], k: float[4, 3, 3, 3]) -> (y) {{ {CONV} {rest} }}"
+    session = InferenceSession(to_bytes(model(body)), providers=[NAME])
+    reasons = [place.declined[NAME] for place in session.explain() if place.provider != NAME]
+    assert reasons == ["its filters are computed when the model runs"]
+    converted = [place.op_type for place in session.explain() if place.op_type.startswith(NHWC_DOMAIN)]
+    assert len(converted) == rest.count("Conv")
+
+
+def test_a_pool_whose_indices_are_read_says_so() -> None:
+    """In either layout: not that it was not converted."""
+    body = "graph(x: float[1, 3, 8, 8]) -> (y, z) { y, z = MaxPool(x) {kernel_shape = [2, 2]} }"
+    assert declined(body) == ["where the greatest elements are is asked for"]
+
+
+def test_an_operator_that_is_compiled_in_nhwc_only_says_so() -> None:
+    """Where the provider keeps NCHW, or others have not converted the node."""
+    body = "graph(x: float[1, 3, 8, 8]) -> (y) { y = MaxPool(x) {kernel_shape = [2, 2]} }"
+    assert declined(body) == ["MaxPool is compiled in NHWC only, and this node stays in NCHW"]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("(x: float[], z: float[3, 2]) -> (y) { y: float[2] = MatMul(x, z) }", "the left side is a scalar"),
+        ("(x: float[2, 3], z: float[]) -> (y) { y: float[2] = MatMul(x, z) }", "the right side is a scalar"),
+        ("(x: float[2, 3], z: float[4, 2]) -> (y) { y: float[2, 2] = MatMul(x, z) }", "the inner dimensions 3 and 4 differ"),
+        (
+            "(x: float[2, 3], z: float[m, 2]) -> (y) { y: float[2, 2] = MatMul(x, z) }",
+            "that the inner dimensions 3 and m are equal depends on sizes",
+        ),
+        ("(x: float[2, 3], z: double[3, 2]) -> (y) { y: float[2, 2] = MatMul(x, z) }", "products of float and double"),
+        (
+            "(x: float[2, 3], z: float[3, 2], c: float[2, 1]) -> (y) { y: float[2, 2] = Gemm(x, z, c) }",
+            "C of shape (2, 1) is neither a row nor a whole matrix of (2, 2)",
+        ),
+        ("(x: float[]) -> (y) { y: float[] = Softmax(x) }", "Softmax of a scalar"),
+        ("(x: double[2]) -> (y) { y: double[2] = Softmax(x) }", "Softmax of elements of type double"),
+        ("(x: float[]) -> (y) { y: int64[] = ArgMax(x) }", "ArgMax of a scalar"),
+        ("(x: uint8[2]) -> (y) { y: int64[1] = ArgMax(x) }", "ArgMax of elements of type uint8"),
+        ("(x: float[]) -> (y) { y: float[] = LpNormalization(x) }", "LpNormalization of a scalar"),
+        ("(x: float[2], a: int64[]) -> (y) { y: float[2] = CumSum(x, a) }", "its axis is computed"),
+        ("(x: float[], i: int64[1]) -> (y) { y: float[1] = Gather(x, i) }", "the data is a scalar"),
+        ("(x: float[4], i: float[1]) -> (y) { y: float[1] = Gather(x, i) }", "indices of type float"),
+        ("(x: float[4], i: int64[]) -> (y) { y: float[1] = GatherND(x, i) }", "its indices are a scalar"),
+        ("(x: string[4]) -> (y) { y: string[4] = Transpose(x) }", "elements of type string"),
+        ("(x: float[2, 3], a: int64[1]) -> (y) { y: float[1, 3] = ReduceSum(x, a) }", "its axes are computed"),
+        ("(x: float[2, 3], p: int64[4]) -> (y) { y: float[4, 4] = Pad(x, p) }", "its pads are computed"),
+        ("(x: float[4, 4], s: int64[2]) -> (y) { y: float[2, 2] = Slice(x, s, s) }", "its starts are computed"),
+        ("(x: float[4, 4], s: float[2]) -> (y) { y: float[2, 2] = Resize(x, _, s) }", "its scales are computed"),
+        (
+            "(x: float[n, 4], z: float[m]) -> (y) { y: float[n, 4] = Add(x, z) }",
+            "how input 1 of shape (m,) is broadcast to (n, 4) depends on sizes",
+        ),
+        ("(x: string[4], z: string[4]) -> (y) { y: bool[4] = Equal(x, z) }", "input 0 has elements of type string"),
+        ("(x: float) -> (y) { y: float = Relu(x) }", "input 0 (x) is a tensor whose rank is not known"),
+        ("(x: float[2, 2]) -> (y) { y: float[] = Det(x) }", "no compiled kernel for ai.onnx.Det"),
+    ],
+)
+def test_reasons_are_true(body: str, reason: str) -> None:
+    """A scalar is called a scalar, a type is named, and what is computed is said to be."""
+    assert claim_node(next(iter(graph(f"graph{body}")))) == reason
