@@ -5,6 +5,7 @@ from support.models import graph
 
 from sardonyx.codegen.emit.expr import argument, number
 from sardonyx.codegen.emit.types import BF16, BOOL, F32, I64
+from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.providers.cpu.expressions import (
@@ -12,6 +13,7 @@ from sardonyx.providers.cpu.expressions import (
     element_type,
     expression,
     expression_key,
+    expression_symbol,
     scalar_of,
 )
 
@@ -93,6 +95,16 @@ def test_keys_are_equal_for_what_computes_the_same() -> None:
     assert expression_key([x + y, x * 2]) == expression_key([argument(0, F32) + argument(1, F32), x * 2])
     assert expression_key([x + y]) != expression_key([y + x])
     assert expression_key([x + y, x]) != expression_key([x, x + y])
+
+
+def test_symbols_tell_expressions_apart() -> None:
+    """By what they compute, on which types, with which constants; equal ones are equal."""
+    x, target = argument(0, F32), host_target()
+    different = (x + 1, x + 2, x * 1, argument(0, I64) + 1, argument(1, F32) + 1, x + 0.0, x + -0.0)
+    assert len({expression_symbol(target, "map", [expr]) for expr in different}) == len(different)
+    assert expression_symbol(target, "map", [x + 1], "oo", "") == expression_symbol(target, "map", [argument(0, F32) + 1], "oo")
+    assert expression_symbol(target, "map", [x], "oo").startswith("map_oo_")
+    assert expression_symbol(target, "map", [x]).endswith(f"_{target.isa}")
 
 
 def test_constants_of_one_element_are_numbers() -> None:

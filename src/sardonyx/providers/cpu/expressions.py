@@ -9,17 +9,28 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.codegen.emit.expr import OPERATORS, Expr, argument, constant, number
 from sardonyx.codegen.emit.types import BOOL, F16, F32, F64, Kind, Type, of_dtype
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.providers.cpu.quantization import QUANTIZATION
 
-__all__ = ["ELEMENTWISE", "ElementwiseSpec", "argument_of", "element_type", "expression", "expression_key", "scalar_of"]
+__all__ = [
+    "ELEMENTWISE",
+    "ElementwiseSpec",
+    "argument_of",
+    "element_type",
+    "expression",
+    "expression_key",
+    "expression_symbol",
+    "scalar_of",
+]
 
 Operands = Sequence["Expr | None"]
 Build = Callable[[Node, Operands], Expr]
@@ -82,6 +93,12 @@ def expression_key(outputs: Sequence[Expr]) -> str:
     steps, results = number(outputs)
     words = (f"{step.primitive}:{step.type}:{step.type.kind.value}:{step.operands}:{step.value}" for step in steps)
     return ";".join(words) + f"->{results}"
+
+
+def expression_symbol(target: Target, prefix: str, outputs: Sequence[Expr], *parts: str) -> str:
+    """Return a kernel's name: the same for equal expressions and parts, as in map_of_3f2a91b04c1d_avx512."""
+    digest = hashlib.sha256(expression_key(outputs).encode()).hexdigest()[:12]
+    return "_".join([prefix, *(part for part in parts if part), digest, target.isa])
 
 
 def scalar_of(node: Node, index: int) -> float | int | bool | None:

@@ -1,7 +1,7 @@
 """The state of lowering one partition: which buffer holds each value, which kernels are needed, and the steps so far.
 
     source, result = low.of(node.inputs[0]), low.result(node.output)
-    symbol = low.kernel("transpose_4_f32", lambda module, symbol: write_transpose(module, symbol, 4))
+    symbol = low.kernel(TransposeKernel(I32))
     low.step(group, symbol, [source, result], writes=[1], plan=lambda sizes: (words, tasks))
 
 `low.epilogue` turns the tail of a group into one expression.
@@ -10,9 +10,8 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,14 +21,24 @@ from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ops.schema import place_of
-from sardonyx.providers.cpu.expressions import ElementwiseSpec, argument_of, expression_key
+from sardonyx.providers.cpu.expressions import ElementwiseSpec, argument_of
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.steps import Buffer, Plan, Step
 
-__all__ = ["Kept", "Lowering", "Write"]
+__all__ = ["Kept", "KernelSpec", "Lowering", "Write"]
 
 Write = Callable[[Module, str], None]
 """Writes the kernel of a symbol into a module."""
+
+
+class KernelSpec(Protocol):
+    """A kernel: all that its code depends on, besides the target and the sources that write it."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name for `target`: two kernels of one name have the same code."""
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it into a module, under this name."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -130,9 +139,10 @@ class Lowering:
         """A buffer that lives from the step that writes it to the last that reads it."""
         return Buffer(dtype, shape)
 
-    def kernel(self, symbol: str, write: Write) -> str:
-        """Ask for the kernel `symbol`, which `write` writes unless one of that name was asked for before; returns `symbol`."""
-        self.writers.setdefault(symbol, write)
+    def kernel(self, kernel: KernelSpec) -> str:
+        """Ask for a kernel, unless one of its name was asked for before; returns its symbol."""
+        symbol = kernel.symbol(self.target)
+        self.writers.setdefault(symbol, kernel.write)
         return symbol
 
     def step(
@@ -154,11 +164,6 @@ class Lowering:
     def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan, node: Node | None = None) -> None:
         """Run a kernel that copies its first buffer to its last, for `node` or for no node of the graph."""
         self.steps.append(Step(name, name if node is None else place_of(node), symbol, tuple(buffers), (len(buffers) - 1,), plan))
-
-    def symbol(self, prefix: str, outputs: Sequence[Expr], *parts: str) -> str:
-        """A kernel's name: the same for equal expressions and parts, as in map_of_3f2a91b04c1d_avx512."""
-        digest = hashlib.sha256(expression_key(outputs).encode()).hexdigest()[:12]
-        return "_".join([prefix, *(part for part in parts if part), digest, self.target.isa])
 
     def epilogue(self, group: Group) -> tuple[Expr, list[Value]]:
         """The group's tail: the element to store, and the tensors that it reads besides the anchor's result.

@@ -13,17 +13,17 @@ when sizes are known. What the last dimension is like decides on the kernel:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I8, I16, I32, I64, Type
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
 from sardonyx.codegen.kernels.transpose import PlaneParams, write_deinterleave, write_interleave, write_transpose
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Shape
-from sardonyx.providers.cpu.lowering import Lowering, Write
+from sardonyx.providers.cpu.lowering import KernelSpec, Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
 
@@ -31,8 +31,6 @@ __all__ = ["TASK_ELEMENTS", "Region", "copy_region", "dense_strides", "moved_typ
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task."""
-
-_StreamWriter: TypeAlias = Callable[[Module, str, Type, int], None]
 
 _MOST_STREAMS = 4
 """Up to so many rows or columns a plane is moved as streams: a tile would be mostly empty."""
@@ -79,8 +77,8 @@ def copy_region(
         raise TypeError(f"kernels do not move elements of {source.dtype}")
     dims = _merged(region)
     plane = _plane_of(dims)
-    symbol, write, plan = _by_rows(low, kind, dims) if plane is None else _by_planes(low, kind, dims, plane)
-    low.move(name, low.kernel(symbol, write), [source, result], plan, node)
+    kernel, plan = _by_rows(kind, dims) if plane is None else _by_planes(kind, dims, plane)
+    low.move(name, low.kernel(kernel), [source, result], plan, node)
 
 
 def _merged(region: Sequence[Region]) -> list[Region]:
@@ -105,18 +103,52 @@ def _plane_of(dims: Sequence[Region]) -> int | None:
     return next((place for place, dim in enumerate(dims) if dim.source == 1), None)
 
 
-def _by_planes(low: Lowering, kind: Type, dims: Sequence[Region], place: int) -> tuple[str, Write, Plan]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class TransposeKernel:
+    """Planes, transposed by tiles."""
+
+    kind: Type
+    """The type as which elements are moved."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"transpose_{self.kind.size_bytes}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_transpose(module, symbol, self.kind)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StreamsKernel:
+    """Planes with a side of a few elements, moved as streams."""
+
+    kind: Type
+    """The type as which elements are moved."""
+    streams: int
+    """How many elements."""
+    interleaves: bool
+    """Whether they are joined, or taken apart."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"{'' if self.interleaves else 'de'}interleave_{self.streams}_{self.kind.size_bytes}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        writer = write_interleave if self.interleaves else write_deinterleave
+        writer(module, symbol, self.kind, self.streams)
+
+
+def _by_planes(kind: Type, dims: Sequence[Region], place: int) -> tuple[KernelSpec, Plan]:
     rows, columns = dims[-1], dims[place]
     outer = [dim for number, dim in enumerate(dims[:-1]) if number != place]
+    kernel: KernelSpec = TransposeKernel(kind)
+    streams: int | None = None
     if isinstance(rows.size, int) and 0 < rows.size <= _MOST_STREAMS and columns.result == rows.size:
-        streams: int | None = rows.size
-        way, write = f"interleave_{streams}", _writes_streams(write_interleave, kind, rows.size)
+        streams, kernel = rows.size, StreamsKernel(kind, rows.size, interleaves=True)
     elif isinstance(columns.size, int) and 0 < columns.size <= _MOST_STREAMS and rows.source == columns.size:
-        streams = columns.size
-        way, write = f"deinterleave_{streams}", _writes_streams(write_deinterleave, kind, columns.size)
-    else:
-        streams = None
-        way, write = "transpose", lambda module, symbol: write_transpose(module, symbol, kind)
+        streams, kernel = columns.size, StreamsKernel(kind, columns.size, interleaves=False)
     side = 64 if streams is None else TASK_ELEMENTS // streams
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
@@ -132,24 +164,34 @@ def _by_planes(low: Lowering, kind: Type, dims: Sequence[Region], place: int) ->
         )
         return params.words(), params.tasks()
 
-    return f"{way}_{kind.size_bytes}_{low.target.isa}", write, plan
+    return kernel, plan
 
 
-def _writes_streams(writer: _StreamWriter, kind: Type, streams: int) -> Write:
-    return lambda module, symbol: writer(module, symbol, kind, streams)
+@dataclasses.dataclass(frozen=True, slots=True)
+class RowsKernel:
+    """Rows, copied."""
+
+    kind: Type
+    """The type as which elements are moved."""
+    accesses: tuple[Access, Access]
+    """How the source and the result are walked along a row."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"copy_{self.kind.size_bytes}_{''.join(access.name[0].lower() for access in self.accesses)}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_map(module, symbol, [self.kind], [argument(0, self.kind)], self.accesses)
 
 
-def _by_rows(low: Lowering, kind: Type, dims: Sequence[Region]) -> tuple[str, Write, Plan]:
-    accesses = [_access(dims[-1].source), _access(dims[-1].result)]
-    moved = argument(0, kind)
-    ways = "".join(access.name[0].lower() for access in accesses)
+def _by_rows(kind: Type, dims: Sequence[Region]) -> tuple[KernelSpec, Plan]:
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = _params([(sizes(dim.size), sizes(dim.source), sizes(dim.result)) for dim in dims])
         return params.words(), params.tasks()
 
-    symbol = f"copy_{kind.size_bytes}_{ways}_{low.target.isa}"
-    return symbol, lambda module, key: write_map(module, key, [kind], [moved], accesses), plan
+    return RowsKernel(kind, (_access(dims[-1].source), _access(dims[-1].result))), plan
 
 
 def _access(stride: Dim) -> Access:

@@ -13,8 +13,10 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.attention import AttentionParams, AttentionShape, max_tasks, scratch_elements, write_attention
 from sardonyx.codegen.kernels.gemm import tiling
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value
@@ -172,6 +174,22 @@ def _joins(group: Group, spec: AttentionSpec, member: Member, value: Value) -> b
     return is_swap and not group.tail and value is group.node.outputs[0]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class AttentionKernel:
+    """Attention over rows where they lie."""
+
+    shape: AttentionShape
+    """What is done to scores."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"attention_f32_{self.shape.name}_{tiling(target).name}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_attention(module, symbol, self.shape)
+
+
 @lowers("Attention", claim=claim, joins=_joins, inputs=3)
 def attention(low: Lowering, group: Group, call: AttentionSpec) -> None:
     """Append new keys and values to those of former runs, pack the mask where it is one of pairs, and attend."""
@@ -179,8 +197,7 @@ def attention(low: Lowering, group: Group, call: AttentionSpec) -> None:
     q, v = call.q, call.v
     mask = lower_mask(low, node.input(_MASK), call.scores)
     shape = AttentionShape(mask.masking, call.is_causal, mask.replaces, call.softcap)
-    symbol = f"attention_f32_{shape.name}_{tiling(low.target).name}_{low.target.isa}"
-    low.kernel(symbol, lambda module, name: write_attention(module, name, shape))
+    symbol = low.kernel(AttentionKernel(shape))
     operands = [_rows(low, given(node.inputs[_Q]), q), _appended(low, node, _K, call), _appended(low, node, _V, call)]
     result = low.result(group.result)
     strides = [*(strides for _, strides in operands), _result_strides(result.shape, v, is_swapped=bool(group.tail))]

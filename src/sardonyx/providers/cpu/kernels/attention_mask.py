@@ -13,15 +13,18 @@ import dataclasses
 import math
 
 from sardonyx.codegen.emit.expr import argument, constant, select
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BOOL, F32
 from sardonyx.codegen.kernels.attention import Masking
-from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.kernels.elementwise import Access, MapParams
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.kernels.pack import PackParams, write_pack
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Shape, Value
 from sardonyx.ir.shape import product
+from sardonyx.providers.cpu.kernels.elementwise import MapKernel
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
@@ -96,9 +99,8 @@ def lower_mask(low: Lowering, value: Value | None, scores: Shape) -> Mask:
 def _numbers(low: Lowering, mask: Buffer) -> Buffer:
     """A mask of truth values as 0 where it is True, -inf where not."""
     expr = select(argument(0, BOOL), constant(0.0, F32), constant(-math.inf, F32))
-    symbol = low.symbol("map", [expr], "oo")
-    accesses = [Access.ORDERED] * 2
-    low.kernel(symbol, lambda module, name: write_map(module, name, [BOOL], [expr], accesses))
+    accesses = (Access.ORDERED, Access.ORDERED)
+    symbol = low.kernel(MapKernel("map", (BOOL,), (expr,), accesses))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = MapParams.over((sizes.product(mask.shape),), [(1,), (1,)], accesses, threads=low.threads)
@@ -107,11 +109,26 @@ def _numbers(low: Lowering, mask: Buffer) -> Buffer:
     return _once(low, "Mask", symbol, mask, mask.shape, plan)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class PackKernel:
+    """A copy to panels."""
+
+    width: int
+    """Elements of one row of a panel."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"pack_f32_{self.width}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_pack(module, symbol, self.width)
+
+
 def _packed(low: Lowering, mask: Buffer, shape: Shape, scores: Shape, width: int) -> Buffer:
     """A mask of pairs as panels; dimensions of 1 are repeated along queries and keys."""
     S, T = scores[2:]
-    symbol = f"pack_f32_{width}_{low.target.isa}"
-    low.kernel(symbol, lambda module, name: write_pack(module, name, width))
+    symbol = low.kernel(PackKernel(width))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         own_S, own_T = sizes(shape[2]), sizes(shape[3])

@@ -9,14 +9,13 @@ import numpy as np
 
 from sardonyx.codegen.emit.expr import OPERATORS, Expr, argument, substitute
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.kernels.elementwise import write_map
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Shape
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import argument_of
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.kernels.elementwise import broadcast_walk, joins_elementwise
+from sardonyx.providers.cpu.kernels.elementwise import MapKernel, broadcast_walk, joins_elementwise
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -82,10 +81,8 @@ def lower_map(low: Lowering, group: Group, expr: Expr, tail: list[Buffer], chann
     inputs = [source, *tail, *(buffer for buffer, _ in channels)]
     shapes = [*(buffer.shape for buffer in (source, *tail)), *(shape for _, shape in channels)]
     walk = broadcast_walk(result.shape, shapes)
-    accesses = walk.accesses()
-    symbol = low.symbol("batch_norm", [expr], "".join(access.name[0].lower() for access in accesses))
-    kinds = [argument_of(0, buffer.dtype).type for buffer in inputs]
-    low.kernel(symbol, lambda module, name: write_map(module, name, kinds, [expr], accesses))
+    kinds = tuple(argument_of(0, buffer.dtype).type for buffer in inputs)
+    symbol = low.kernel(MapKernel("batch_norm", kinds, (expr,), tuple(walk.accesses())))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = walk.params(sizes)

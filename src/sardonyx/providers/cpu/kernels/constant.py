@@ -6,8 +6,10 @@ import dataclasses
 
 import numpy as np
 
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, I16, I32, I64, Type
 from sardonyx.codegen.kernels.fill import TASK_ELEMENTS, write_count, write_fill, write_store
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
 from sardonyx.ir.shape import product
@@ -29,12 +31,30 @@ def store_sizes(low: Lowering, node: Node, elements: tuple[Elements, ...]) -> No
         _store(low, node, value, dims)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class StoreKernel:
+    """Numbers among the parameters, stored."""
+
+    dtype: DataType
+    """The type of elements."""
+    kind: Type
+    """The kernel compiler's name for it."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"store_{self.dtype}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_store(module, symbol, self.kind)
+
+
 def _store(low: Lowering, node: Node, value: Value, dims: Elements) -> None:
     result = low.result(value)
     kind = element_type(result.dtype)
     if kind is None:
         raise TypeError(f"kernels do not store elements of {result.dtype}")
-    symbol = low.kernel(f"store_{result.dtype}_{low.target.isa}", lambda module, name: write_store(module, name, kind))
+    symbol = low.kernel(StoreKernel(result.dtype, kind))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         return [len(dims), *(sizes(dim) for dim in dims)], 1
@@ -64,11 +84,27 @@ def claim_constant_of_shape(node: Node) -> FillSpec | str:
     return FillSpec(kind, element)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class FillKernel:
+    """One element everywhere."""
+
+    kind: Type
+    """The type as which it is stored."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"fill_{self.kind.size_bytes}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_fill(module, symbol, self.kind)
+
+
 @lowers("ConstantOfShape", claim=claim_constant_of_shape)
 def constant_of_shape(low: Lowering, group: Group, spec: FillSpec) -> None:
     """Fill the output, whose shape is known by the time of binding."""
-    result, kind = low.result(group.node.output), spec.kind
-    symbol = low.kernel(f"fill_{kind.size_bytes}_{low.target.isa}", lambda module, name: write_fill(module, name, kind))
+    result = low.result(group.node.output)
+    symbol = low.kernel(FillKernel(spec.kind))
     count = product(result.shape)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
@@ -105,12 +141,30 @@ def claim_range(node: Node) -> RangeSpec | str:
     return RangeSpec(dtype, _COUNTED[dtype])
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class CountKernel:
+    """Numbers in even steps."""
+
+    dtype: DataType
+    """The type of elements."""
+    kind: Type
+    """The kernel compiler's name for it."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"count_{self.dtype}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_count(module, symbol, self.kind)
+
+
 @lowers("Range", claim=claim_range, inputs=3)
 def range_(low: Lowering, group: Group, spec: RangeSpec) -> None:
     """Count; how far is known by the time of binding."""
     node = group.node
     start, delta, result = low.of(node.inputs[0]), low.of(node.inputs[2]), low.result(node.output)
-    symbol = low.kernel(f"count_{spec.dtype}_{low.target.isa}", lambda module, name: write_count(module, name, spec.kind))
+    symbol = low.kernel(CountKernel(spec.dtype, spec.kind))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         elements = sizes(result.shape[0])

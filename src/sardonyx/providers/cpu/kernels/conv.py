@@ -14,20 +14,23 @@ from __future__ import annotations
 import dataclasses
 from math import prod
 
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.border import BorderParams, write_border
 from sardonyx.codegen.kernels.conv import CHAIN, pack_filters
 from sardonyx.codegen.kernels.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
-from sardonyx.codegen.kernels.gemm import GemmParams, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm import GemmParams, tiling
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node
 from sardonyx.ir.shape import product
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.kernels.conv_tail import Tail, joins_conv, place_epilogue, tail_of
+from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, joins_conv, place_epilogue, tail_of
 from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product, is_narrow
-from sardonyx.providers.cpu.kernels.matmul import epilogue_of
+from sardonyx.providers.cpu.kernels.matmul import ProductKernel
 from sardonyx.providers.cpu.kernels.windows import Filters, Window, claim_filters, conv_axes
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
 from sardonyx.providers.cpu.lowering import Lowering
@@ -64,8 +67,7 @@ def lower(low: Lowering, group: Group, spec: Filters) -> None:
 def _lower_product(low: Lowering, group: Group, data: Buffer, weights: Array, tail: Tail) -> None:
     M, K = weights.shape[:2]
     target, result = low.target, low.result(group.result)
-    symbol = low.symbol(f"gemm_f32_{tiling(target).name}", [tail.expr], tail.ways)
-    low.kernel(symbol, lambda module, name: write_gemm(module, name, epilogue_of(tail.expr, tail.ways)))
+    symbol = low.kernel(ProductKernel(tail.expr, tail.ways))
     packed = low.packed(pack_filters, weights, 1, tiling(target).panel)
     rows = product(data.shape[:-1])
 
@@ -83,15 +85,40 @@ _ONE_ROW = WindowAxis(1, 1, 1, 1, 0, 1, 0, 0)
 """The axis around a sequence, which is an image of one row."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class DepthwiseKernel:
+    """A convolution of each channel by itself."""
+
+    taps: int
+    """Taps along the last axis."""
+    stride: int
+    """From one place to the next there."""
+    dilation: int
+    """From one tap to the next there."""
+    tail: TailCode
+    """What is computed in the store."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(
+            target, f"depthwise_f32_{self.taps}s{self.stride}d{self.dilation}", [self.tail.expr], self.tail.ways
+        )
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_depthwise(
+            module,
+            symbol,
+            taps=self.taps,
+            stride=self.stride,
+            dilation=self.dilation,
+            epilogue=place_epilogue(self.tail, _FIRST_OPERAND),
+        )
+
+
 def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, window: Window, tail: Tail) -> None:
     target, result, spatial, C = low.target, low.result(group.result), data.shape[1:-1], len(weights)
-    taps, stride, dilation = window.kernel[-1], window.strides[-1], window.dilations[-1]
-    symbol = low.symbol(f"depthwise_f32_{taps}s{stride}d{dilation}", [tail.expr], tail.ways)
-    epilogue = place_epilogue(tail, _FIRST_OPERAND)
-    low.kernel(
-        symbol,
-        lambda module, name: write_depthwise(module, name, taps=taps, stride=stride, dilation=dilation, epilogue=epilogue),
-    )
+    symbol = low.kernel(DepthwiseKernel(window.kernel[-1], window.strides[-1], window.dilations[-1], tail.code))
     packed = low.packed(pack_depthwise, weights, target.lanes(32))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
@@ -131,6 +158,22 @@ def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, gr
     add_product(low, group, data, result, weights, groups, depth, tail, place, padded=padded)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class BorderKernel:
+    """A copy with a border of zeros."""
+
+    rank: int
+    """How many spatial axes."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"border{self.rank}d_f32_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_border(module, symbol, self.rank)
+
+
 def _add_border(low: Lowering, group: Group, data: Buffer, window: Window) -> Buffer:
     """Copy the input into a buffer that has room for its padding."""
     batch, *spatial, channels = data.shape
@@ -141,7 +184,7 @@ def _add_border(low: Lowering, group: Group, data: Buffer, window: Window) -> Bu
         for extent, begin, end in zip(window.extents, window.pads[:rank], window.pads[rank:], strict=True)
     ]
     held = low.temporary(DataType.FLOAT, (batch, *(size + more for size, more in zip(spatial, room, strict=True)), channels))
-    symbol = low.kernel(f"border{rank}d_f32_{low.target.isa}", lambda module, name: write_border(module, name, rank))
+    symbol = low.kernel(BorderKernel(rank))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         images, *results, C = sizes.shape(held.shape)

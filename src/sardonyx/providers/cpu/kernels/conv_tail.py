@@ -18,7 +18,7 @@ from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others
 from sardonyx.providers.cpu.kernels.matmul import COLUMN, WHOLE, access_of
 from sardonyx.providers.cpu.lowering import Lowering
 
-__all__ = ["Tail", "joins_conv", "place_epilogue", "tail_of"]
+__all__ = ["Tail", "TailCode", "joins_conv", "place_epilogue", "tail_of"]
 
 
 def joins_conv(group: Group, spec: object, member: Member, value: Value) -> bool:
@@ -29,15 +29,33 @@ def joins_conv(group: Group, spec: object, member: Member, value: Value) -> bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class TailCode:
+    """What the code of a convolution's store depends on."""
+
+    expr: Expr
+    """What is stored, of argument 0, the sum, and the operands' elements."""
+    ways: str
+    """For each of the operands how it is read."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Tail:
     """What is computed in the store of a convolution."""
 
-    expr: Expr
-    """Of argument 0, the sum, and the operands' elements."""
+    code: TailCode
+    """What its code depends on."""
     operands: tuple[Value, ...]
     """The tensors that it reads besides."""
-    ways: str
-    """For each of them how it is read."""
+
+    @property
+    def expr(self) -> Expr:
+        """What is stored."""
+        return self.code.expr
+
+    @property
+    def ways(self) -> str:
+        """How each operand is read."""
+        return self.code.ways
 
     @property
     def may_be_pitched(self) -> bool:
@@ -52,10 +70,10 @@ def tail_of(low: Lowering, group: Group, bias: Value | None) -> Tail:
         operands = [*operands, bias]
         expr = substitute(expr, {0: argument(0, F32) + argument(len(operands), F32)})
     ways = "".join(access_of(group.result.shape, value) or "?" for value in operands)
-    return Tail(expr, tuple(operands), ways)
+    return Tail(TailCode(expr, ways), tuple(operands))
 
 
-def place_epilogue(tail: Tail, first: int) -> ConvEpilogue | None:
+def place_epilogue(tail: TailCode, first: int) -> ConvEpilogue | None:
     """The tail as a kernel writes it that knows the place of what it stores; its operands are the buffers from `first` on."""
     if tail.expr.primitive == "argument":
         return None

@@ -6,23 +6,27 @@ the row that vectors go along, the one before it is walked by additions, the oth
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from sardonyx.codegen.emit.expr import Expr as Element
 from sardonyx.codegen.emit.expr import argument, constant
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.target import Target
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Expr, Node, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.claims import lowers
-from sardonyx.providers.cpu.expressions import ELEMENTWISE, ElementwiseSpec, element_type, expression, scalar_of
+from sardonyx.providers.cpu.expressions import ELEMENTWISE, ElementwiseSpec, element_type, expression, expression_symbol, scalar_of
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
 from sardonyx.providers.cpu.strided import moved_type
 
-__all__ = ["Walk", "broadcast_walk", "can_broadcast", "claim", "copy_to", "joins_elementwise", "others_of"]
+__all__ = ["MapKernel", "Walk", "broadcast_walk", "can_broadcast", "claim", "copy_to", "joins_elementwise", "others_of"]
 
 _BROADCASTS_SINCE = 7
 """From this version on all operators broadcast as NumPy does."""
@@ -164,6 +168,44 @@ def _operand(index: int, value: Value | None, number: float | None) -> Element |
     return argument(index, kind) if number is None else constant(number, kind)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class MapKernel:
+    """A map: outputs of one element of each argument."""
+
+    name: str
+    """What it is for."""
+    kinds: tuple[Type, ...]
+    """The types of its arguments."""
+    outputs: tuple[Element, ...]
+    """What it computes."""
+    accesses: tuple[Access, ...]
+    """How arguments and outputs are walked along a row."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(target, self.name, self.outputs, "".join(access.name[0].lower() for access in self.accesses))
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_map(module, symbol, self.kinds, self.outputs, self.accesses)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CopyKernel:
+    """A copy of elements in order."""
+
+    kind: Type
+    """The type as which they are moved."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(target, "copy", [argument(0, self.kind)])
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_map(module, symbol, [self.kind], [argument(0, self.kind)], [Access.ORDERED] * 2)
+
+
 @lowers(*ELEMENTWISE, claim=claim, joins=joins_elementwise)
 def lower(low: Lowering, group: Group, spec: ElementwiseSpec) -> None:
     """Lower a chain of element-wise nodes to one map."""
@@ -171,11 +213,8 @@ def lower(low: Lowering, group: Group, spec: ElementwiseSpec) -> None:
     inputs = [low.of(value) for value in operands]
     result = low.result(group.result)
     walk = broadcast_walk(result.shape, [buffer.shape for buffer in inputs])
-    accesses = walk.accesses()
-    ways = "".join("o" if access is Access.ORDERED else "f" for access in accesses)
-    symbol = low.symbol("map", [expr], ways)
-    kinds = [kind for buffer in inputs if (kind := element_type(buffer.dtype)) is not None]
-    low.kernel(symbol, lambda module, name: write_map(module, name, kinds, [expr], accesses))
+    kinds = tuple(kind for buffer in inputs if (kind := element_type(buffer.dtype)) is not None)
+    symbol = low.kernel(MapKernel("map", kinds, (expr,), tuple(walk.accesses())))
     whole = [index for index, buffer in enumerate(inputs) if buffer.shape == result.shape and buffer.dtype == result.dtype]
     low.step(group, symbol, [*inputs, result], writes=[len(inputs)], plan=_plan(walk), in_place=whole)
 
@@ -187,10 +226,7 @@ def copy_to(low: Lowering, value: Value, source: Buffer) -> Buffer:
     kind = element_type(source.dtype) or moved_type(source.dtype)
     if kind is None:
         raise TypeError(f"kernels do not move elements of {source.dtype}")
-    moved = argument(0, kind)
-    symbol = low.symbol("copy", [moved])
-    low.kernel(symbol, lambda module, name: write_map(module, name, [kind], [moved], [Access.ORDERED] * 2))
-    low.move("Copy", symbol, [source, result], _plan(walk), value.producer)
+    low.move("Copy", low.kernel(CopyKernel(kind)), [source, result], _plan(walk), value.producer)
     return result
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BOOL, Type
 from sardonyx.codegen.kernels.gather import GatherElementsParams, GatherParams, write_gather, write_gather_elements
 from sardonyx.codegen.kernels.one_hot import write_one_hot
 from sardonyx.codegen.kernels.scatter import REDUCTIONS, write_scatter, write_scatter_elements
+from sardonyx.codegen.target import Target
 from sardonyx.ir import Dim, Node
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.claims import lowers
@@ -99,13 +101,33 @@ class _Tuples:
     axes: tuple[tuple[Dim, Dim], ...]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class GatherKernel:
+    """Copies of what tuples of indices name."""
+
+    element: Type
+    """The type as which elements are moved."""
+    index: Type
+    """The type of indices."""
+    depth: int
+    """How many indices make a tuple."""
+    single: bool
+    """Whether each names one element."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"gather_{self.element.size_bytes}_int{self.index.bits}_{self.depth}{'_single' if self.single else ''}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_gather(module, symbol, self.element, self.index, self.depth, single=self.single)
+
+
 def _gather_tuples(low: Lowering, group: Group, element: Type, index: Type, tuples: _Tuples) -> None:
     """Add the step that gathers."""
     node = group.node
     data, indices, result = low.of(node.inputs[0]), low.of(node.inputs[1]), low.result(node.output)
-    depth, single = len(tuples.axes), tuples.inner == 1
-    symbol = f"gather_{element.size_bytes}_{indices.dtype}_{depth}{'_single' if single else ''}_{low.target.isa}"
-    low.kernel(symbol, lambda module, name: write_gather(module, name, element, index, depth, single=single))
+    symbol = low.kernel(GatherKernel(element, index, len(tuples.axes), tuples.inner == 1))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         row = sizes(tuples.inner)
@@ -200,13 +222,30 @@ def _elements_problem(node: Node) -> str | None:
     return None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class GatherElementsKernel:
+    """Copies of elements of lines."""
+
+    element: Type
+    """The type as which elements are moved."""
+    index: Type
+    """The type of indices."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"gather_elements_{self.element.size_bytes}_int{self.index.bits}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_gather_elements(module, symbol, self.element, self.index)
+
+
 @lowers("GatherElements", claim=claim_gather_elements, inputs=2)
 def gather_elements(low: Lowering, group: Group, spec: GatherElementsSpec) -> None:
     """Copy element by element, row after row of the indices."""
     node = group.node
     data, indices, result = low.of(node.inputs[0]), low.of(node.inputs[1]), low.result(node.output)
-    symbol = f"gather_elements_{spec.element.size_bytes}_{indices.dtype}_{low.target.isa}"
-    low.kernel(symbol, lambda module, name: write_gather_elements(module, name, spec.element, spec.index))
+    symbol = low.kernel(GatherElementsKernel(spec.element, spec.index))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = GatherElementsParams.along(spec.axis, sizes.shape(data.shape), sizes.shape(indices.shape), TASK_ELEMENTS)
@@ -261,13 +300,34 @@ def claim_scatter_nd(node: Node) -> ScatterSpec | str:
     return _claim_scatter(node, depth)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScatterKernel:
+    """Updates written where tuples of indices say."""
+
+    element: Type
+    """The type that updates are combined in."""
+    index: Type
+    """The type of indices."""
+    reduction: str
+    """How they are combined."""
+    depth: int
+    """How many indices make a tuple."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"scatter_{_update_key(self.element, self.index, self.reduction)}_{self.depth}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_scatter(module, symbol, self.element, self.index, self.depth, self.reduction)
+
+
 @lowers("ScatterND", claim=claim_scatter_nd, inputs=3)
 def scatter_nd(low: Lowering, group: Group, spec: ScatterSpec) -> None:
     """Copy the data and write the updates over it."""
     shape, tuples, depth = low.of(group.node.inputs[0]).shape, low.of(group.node.inputs[1]).shape[:-1], spec.along
     axes, inner, count = list(zip(shape, dense_strides(shape), strict=True))[:depth], product(shape[depth:]), product(tuples)
-    symbol = f"scatter_{_update_key(low, group, spec)}_{depth}_{low.target.isa}"
-    low.kernel(symbol, lambda module, name: write_scatter(module, name, spec.element, spec.index, depth, spec.reduction))
+    symbol = low.kernel(ScatterKernel(spec.element, spec.index, spec.reduction, depth))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         return [sizes(count), sizes(inner), *(sizes(word) for axis in axes for word in axis)], 1
@@ -282,12 +342,31 @@ def claim_scatter_elements(node: Node) -> ScatterSpec | str:
     return _elements_problem(node) or _claim_scatter(node, axis_of(node, 0, len(shape_of(node.inputs[0]))))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScatterElementsKernel:
+    """Updates written along an axis."""
+
+    element: Type
+    """The type that updates are combined in."""
+    index: Type
+    """The type of indices."""
+    reduction: str
+    """How they are combined."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"scatter_elements_{_update_key(self.element, self.index, self.reduction)}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_scatter_elements(module, symbol, self.element, self.index, self.reduction)
+
+
 @lowers("Scatter", "ScatterElements", claim=claim_scatter_elements, inputs=3)
 def scatter_elements(low: Lowering, group: Group, spec: ScatterSpec) -> None:
     """Copy the data and write the updates over it, one by one."""
     data, indices = low.of(group.node.inputs[0]).shape, low.of(group.node.inputs[1])
-    symbol = f"scatter_elements_{_update_key(low, group, spec)}_{low.target.isa}"
-    low.kernel(symbol, lambda module, name: write_scatter_elements(module, name, spec.element, spec.index, spec.reduction))
+    symbol = low.kernel(ScatterElementsKernel(spec.element, spec.index, spec.reduction))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = GatherElementsParams.along(spec.along, sizes.shape(data), sizes.shape(indices.shape), TASK_ELEMENTS)
@@ -296,10 +375,9 @@ def scatter_elements(low: Lowering, group: Group, spec: ScatterSpec) -> None:
     _scatter(low, group, symbol, plan)
 
 
-def _update_key(low: Lowering, group: Group, spec: ScatterSpec) -> str:
+def _update_key(element: Type, index: Type, reduction: str) -> str:
     """Name what the kernel's code depends on besides the depth of tuples."""
-    kind = spec.element
-    return f"{kind.kind.value}{kind.size_bytes}_{low.of(group.node.inputs[1]).dtype}_{spec.reduction}"
+    return f"{element.kind.value}{element.size_bytes}_int{index.bits}_{reduction}"
 
 
 def _scatter(low: Lowering, group: Group, symbol: str, plan: Plan) -> None:
@@ -335,14 +413,32 @@ def claim_one_hot(node: Node) -> OneHotSpec | str:
     return OneHotSpec(*types, axis_of(node, -1, len(shape_of(node.output))), node.version >= 11)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class OneHotKernel:
+    """One of two values at each place."""
+
+    element: Type
+    """The type as which elements are moved."""
+    index: Type
+    """The type of indices."""
+    wraps: bool
+    """Whether negative indices count from the end."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"one_hot_{self.element.size_bytes}_int{self.index.bits}{'_wraps' if self.wraps else ''}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_one_hot(module, symbol, self.element, self.index, wraps=self.wraps)
+
+
 @lowers("OneHot", claim=claim_one_hot, inputs=3)
 def one_hot(low: Lowering, group: Group, spec: OneHotSpec) -> None:
     """Fill with the one value, then put the other where indices say."""
     node = group.node
     indices, values, result = low.of(node.inputs[0]), low.of(node.inputs[2]), low.result(node.output)
-    element, index, wraps, axis = spec.element, spec.index, spec.wraps, spec.axis
-    symbol = f"one_hot_{element.size_bytes}_{indices.dtype}{'_wraps' if wraps else ''}_{low.target.isa}"
-    low.kernel(symbol, lambda module, name: write_one_hot(module, name, element, index, wraps=wraps))
+    symbol, axis = low.kernel(OneHotKernel(spec.element, spec.index, spec.wraps)), spec.axis
     outer, inner = product(indices.shape[:axis]), product(indices.shape[axis:])
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses
 
 from sardonyx.codegen.emit.expr import argument, substitute
-from sardonyx.codegen.emit.module import float_word
+from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.kernels.lines import Along
 from sardonyx.codegen.kernels.normalize import write_group_terms, write_moments
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Shape
 from sardonyx.partition.layout import NHWC_DOMAIN
@@ -62,6 +63,32 @@ def claim(node: Node) -> GroupNormSpec | str:
     return GroupNormSpec(shape, groups, node.get("epsilon", 1e-5))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class MomentsKernel:
+    """Moments of columns."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"moments_columns_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_moments(module, symbol, Along.COLUMNS)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupTermsKernel:
+    """What the groups of channels are normalized with."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"group_terms_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_group_terms(module, symbol)
+
+
 @lowers("GroupNormalization", domain=NHWC_DOMAIN, claim=claim, joins=joins_elementwise, inputs=3)
 def group_normalization(low: Lowering, group: Group, spec: GroupNormSpec) -> None:
     """Lower to three steps; the input is read three times."""
@@ -69,8 +96,7 @@ def group_normalization(low: Lowering, group: Group, spec: GroupNormSpec) -> Non
     channels: Shape = (shape[0], *[1] * (len(shape) - 2), shape[-1])
     lines = Lines(shape, 1, len(shape) - 1, Along.COLUMNS)
     moments = [low.temporary(DataType.FLOAT, channels) for _ in range(3)]
-    symbol = f"moments_columns_{low.target.isa}"
-    low.kernel(symbol, lambda module, name: write_moments(module, name, Along.COLUMNS))
+    symbol = low.kernel(MomentsKernel())
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = lines.params(sizes)
@@ -91,8 +117,7 @@ def _terms(low: Lowering, group: Group, moments: list[Buffer], spec: GroupNormSp
     node, shape = group.node, spec.shape
     groups, epsilon = spec.groups, float_word(spec.epsilon)
     terms = [low.temporary(DataType.FLOAT, moments[0].shape) for _ in range(3)]
-    symbol = f"group_terms_{low.target.isa}"
-    low.kernel(symbol, write_group_terms)
+    symbol = low.kernel(GroupTermsKernel())
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         total = sizes(shape[0]) * groups

@@ -7,12 +7,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import ConvParams, conv_tiling, pack_filters, widths_for, write_conv
 from sardonyx.codegen.kernels.conv_narrow import MOST_COLUMNS, pack_narrow, write_narrow_conv
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
+from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.kernels.conv_tail import Tail, place_epilogue
+from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, place_epilogue
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -45,6 +48,59 @@ def is_narrow(columns: int, groups: int, depth: int) -> bool:
     return groups == 1 and columns <= MOST_COLUMNS and depth >= _SHORTEST_RUN
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class NarrowConvKernel:
+    """An implicit product with vectors along the channels of the input."""
+
+    rank: int
+    """How many spatial axes."""
+    columns: int
+    """Output channels."""
+    padded: bool
+    """Whether a window may lie partly outside of the input."""
+    tail: TailCode
+    """What is computed in the store."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(
+            target, f"conv{self.rank}d_f32_to{self.columns}{'_padded' * self.padded}", [self.tail.expr], self.tail.ways
+        )
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        epilogue = place_epilogue(self.tail, _FIRST_OPERAND)
+        write_narrow_conv(module, symbol, self.rank, self.columns, padded=self.padded, epilogue=epilogue)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ConvKernel:
+    """An implicit product with vectors along the channels of the output."""
+
+    rank: int
+    """How many spatial axes."""
+    widths: tuple[int, ...]
+    """The tiles of columns that it is written for."""
+    padded: bool
+    """Whether a window may lie partly outside of the input."""
+    tail: TailCode
+    """What is computed in the store."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(
+            target,
+            f"conv{self.rank}d_f32_{conv_tiling(target).name}_{'_'.join(map(str, self.widths))}{'_padded' * self.padded}",
+            [self.tail.expr],
+            self.tail.ways,
+        )
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        epilogue = place_epilogue(self.tail, _FIRST_OPERAND)
+        write_conv(module, symbol, self.rank, padded=self.padded, epilogue=epilogue, widths=self.widths)
+
+
 def add_product(
     low: Lowering,
     group: Group,
@@ -73,16 +129,11 @@ def add_product(
         padded: whether a window may lie partly outside of the input.
     """
     target, rank, (M, C) = low.target, weights.ndim - 2, weights.shape[:2]
-    epilogue = place_epilogue(tail, _FIRST_OPERAND)
     if is_narrow(M, groups, depth):
-        symbol = low.symbol(f"conv{rank}d_f32_to{M}{'_padded' * padded}", [tail.expr], tail.ways)
-        low.kernel(symbol, lambda module, name: write_narrow_conv(module, name, rank, M, padded=padded, epilogue=epilogue))
+        symbol = low.kernel(NarrowConvKernel(rank, M, padded, tail.code))
         packed = low.packed(pack_narrow, weights)
     else:
-        widths = widths_for(target, M // groups)
-        shape = f"{conv_tiling(target).name}_{'_'.join(map(str, widths))}"
-        symbol = low.symbol(f"conv{rank}d_f32_{shape}{'_padded' * padded}", [tail.expr], tail.ways)
-        low.kernel(symbol, lambda module, name: write_conv(module, name, rank, padded=padded, epilogue=epilogue, widths=widths))
+        symbol = low.kernel(ConvKernel(rank, tuple(widths_for(target, M // groups)), padded, tail.code))
         packed = low.packed(pack_filters, weights, groups, conv_tiling(target).panel)
     zeros = low.constant(np.zeros(max(depth, 1), np.float32))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 
@@ -14,36 +15,47 @@ from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.sizes import Sizes
 
-__all__ = ["Lines", "is_uniform", "joins_lines"]
+__all__ = ["Lines", "LinesCode", "is_uniform", "joins_lines"]
 
 Operand = tuple[DataType, Shape]
 """Element type and shape of a tensor beside, which is broadcast to the folded one."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class LinesCode:
+    """What the code of a kernel of lines depends on."""
+
+    along: Along
+    """What is folded."""
+    besides: tuple[Beside, ...]
+    """The tensors beside."""
+
+    @property
+    def name(self) -> str:
+        """Rows or columns, and how each tensor beside is walked."""
+        ways = ["".join("om"[not beside.ordered] + "".join(str(int(move)) for move in beside.moves)) for beside in self.besides]
+        return "_".join([self.along.value, *ways])
+
+
 class Lines:
     """A tensor seen as lines, and how the tensors beside are walked from line to line."""
 
-    __slots__ = ("_dims", "_first", "_moves", "_ordered", "_shape", "_split", "along", "besides")
+    __slots__ = ("_dims", "_first", "_moves", "_ordered", "_shape", "_split", "code")
 
     def __init__(self, shape: Shape, first: int, split: int, along: Along, operands: Sequence[Operand] = ()) -> None:
         """See `shape` as outer (the axes before `first`) x lines (those before `split`) x length (the others).
 
         Each operand must be uniform along lines, as `is_uniform` says.
         """
-        self.along, self._shape, self._first, self._split = along, shape, first, split
+        self._shape, self._first, self._split = shape, first, split
         padded = [(1,) * (len(shape) - len(own)) + tuple(own) for _, own in operands]
         self._dims, self._moves = _walk(shape[:split], padded)
         self._ordered = [any(dim != 1 for dim in own[split:]) for own in padded]
-        self.besides = [
+        besides = tuple(
             Beside(_type(dtype), ordered, tuple(moves[k] for moves in self._moves))
             for k, ((dtype, _), ordered) in enumerate(zip(operands, self._ordered, strict=True))
-        ]
-
-    @property
-    def name(self) -> str:
-        """What the code of a kernel depends on: rows or columns, and how each tensor beside is walked."""
-        ways = ["".join("om"[not beside.ordered] + "".join(str(int(move)) for move in beside.moves)) for beside in self.besides]
-        return "_".join([self.along.value, *ways])
+        )
+        self.code = LinesCode(along, besides)
 
     def params(self, sizes: Sizes) -> LineParams:
         """The first parameters of the kernel."""
@@ -52,7 +64,7 @@ class Lines:
             sizes.product(shape[: self._first]),
             sizes.product(shape[self._first : self._split]),
             sizes.product(shape[self._split :]),
-            self.along,
+            self.code.along,
         )
 
     def walk(self, sizes: Sizes) -> list[int]:

@@ -12,17 +12,19 @@ import numpy as np
 
 from sardonyx.codegen.emit.expr import Expr, argument, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
-from sardonyx.codegen.emit.module import Kernel
+from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Span
 from sardonyx.codegen.emit.values import Value as Register
 from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, Epilogue, GemmParams, pack_columns, pack_rows, tiling, write_gemm
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Tensor, Value
 from sardonyx.ir.shape import product
 from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.lowering import Lowering
@@ -125,6 +127,24 @@ def _joins(group: Group, spec: ProductSpec, member: Member, value: Value) -> boo
     return all(access_of(value.shape, other) in spec.reads for other in others_of(member, value))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProductKernel:
+    """A product of matrices."""
+
+    expr: Expr
+    """What is stored, of argument 0, the sum, and the elements of operands."""
+    ways: str
+    """For each operand how it is read."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(target, f"gemm_f32_{tiling(target).name}", [self.expr], self.ways)
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_gemm(module, symbol, _epilogue_of(self.expr, self.ways))
+
+
 @lowers("Gemm", claim=claim_gemm, joins=_joins, inputs=2)
 @lowers("MatMul", claim=claim, joins=_joins, inputs=2)
 def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
@@ -189,8 +209,7 @@ def _multiply(
         expr = substitute(expr, {0: argument(0, F32) + argument(len(reads), F32)})
     result = low.result(group.result)
     ways = "".join(access_of(result.shape, value) or "?" for value in reads)
-    symbol = low.symbol(f"gemm_f32_{tiling(target).name}", [expr], ways)
-    low.kernel(symbol, lambda module, name: write_gemm(module, name, epilogue_of(expr, ways)))
+    symbol = low.kernel(ProductKernel(expr, ways))
     K, N = matrix
     rows, matrices = product(left.shape[-2:-1] if batch else left.shape[:-1]), product(batch)
     is_shared = _is_shared(left.shape)
@@ -207,7 +226,7 @@ def _multiply(
     low.step(group, symbol, [left, packed, result, *map(low.of, reads)], writes=[2], plan=plan)
 
 
-def epilogue_of(expr: Expr, ways: str) -> Epilogue | None:
+def _epilogue_of(expr: Expr, ways: str) -> Epilogue | None:
     """What the product's kernel computes in its store; the parameter after its own is the operands' row length."""
     if expr.primitive == "argument":
         return None

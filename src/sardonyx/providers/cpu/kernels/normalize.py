@@ -14,17 +14,19 @@ from __future__ import annotations
 
 import dataclasses
 
-from sardonyx.codegen.emit.expr import argument, substitute
-from sardonyx.codegen.emit.module import float_word
+from sardonyx.codegen.emit.expr import Expr, argument, substitute
+from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.kernels.lines import Along
 from sardonyx.codegen.kernels.normalize import Norm, write_normalize
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.kernels.lines import Lines, is_uniform, joins_lines
+from sardonyx.providers.cpu.kernels.lines import Lines, LinesCode, is_uniform, joins_lines
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import constant_of, given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -163,6 +165,28 @@ def _joins(group: Group, spec: NormSpec, member: Member, value: Value) -> bool:
     return joins_lines(spec.split - bool(spec.groups), group, member, value)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class NormalizeKernel:
+    """A normalization of lines."""
+
+    norm: Norm
+    """What they are divided by."""
+    lines: LinesCode
+    """How they and the tensors beside are walked."""
+    after: Expr
+    """What is stored, of the normalized element and the tensors beside."""
+    saved: int
+    """How many statistics are stored too."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(target, f"normalize_{self.norm.value}", [self.after], self.lines.name, str(self.saved or ""))
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_normalize(module, symbol, self.lines.along, self.norm, after=self.after, besides=self.lines.besides, saved=self.saved)
+
+
 @lowers("GroupNormalization", claim=claim_group, joins=_joins, inputs=3)
 @lowers("InstanceNormalization", claim=claim_instance, joins=_joins, inputs=3, domain=NHWC_DOMAIN)
 @lowers("InstanceNormalization", claim=claim_instance, joins=_joins, inputs=3)
@@ -192,11 +216,7 @@ def normalize(low: Lowering, group: Group, view: NormSpec) -> None:
     saved = max((value.index for value in node.outputs if value.use_count), default=0)
     statistics = [low.result(value) for value in node.outputs[1 : saved + 1]]
     result = low.result(group.result)
-    symbol = low.symbol(f"normalize_{view.norm.value}", [after], lines.name, str(saved or ""))
-    low.kernel(
-        symbol,
-        lambda module, name: write_normalize(module, name, view.along, view.norm, after=after, besides=lines.besides, saved=saved),
-    )
+    symbol = low.kernel(NormalizeKernel(view.norm, lines.code, after, saved))
     epsilon = float_word(view.epsilon)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.pool import PoolParams, write_pool
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.partition.layout import NHWC_DOMAIN
@@ -50,6 +52,29 @@ def claim(node: Node) -> PoolSpec | str:
     return PoolSpec(window, fold, fold == "mean" and bool(node.get("count_include_pad", 0)))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class PoolKernel:
+    """A fold of windows."""
+
+    rank: int
+    """How many spatial axes."""
+    fold: str
+    """How elements are put together."""
+    dilated: bool
+    """Whether the elements of a window lie apart."""
+    counts_padding: bool
+    """Whether a mean counts the padding."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        words = [f"pool{self.rank}d", self.fold, "dilated" * self.dilated, "padding" * self.counts_padding, "f32", target.isa]
+        return "_".join(word for word in words if word)
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_pool(module, symbol, self.fold, self.rank, dilated=self.dilated, counts_padding=self.counts_padding)
+
+
 @lowers("AveragePool", "LpPool", "MaxPool", claim=claim, domain=NHWC_DOMAIN)
 def lower(low: Lowering, group: Group, spec: PoolSpec) -> None:
     """Add the step that folds every window."""
@@ -57,11 +82,7 @@ def lower(low: Lowering, group: Group, spec: PoolSpec) -> None:
     data, result = low.of(group.node.inputs[0]), low.result(group.result)
     rank = len(window.kernel)
     dilated = set(window.dilations) != {1}
-    words = [f"pool{rank}d", fold, "dilated" * dilated, "padding" * counts_padding, "f32", low.target.isa]
-    symbol = low.kernel(
-        "_".join(word for word in words if word),
-        lambda module, name: write_pool(module, name, fold, rank, dilated=dilated, counts_padding=counts_padding),
-    )
+    symbol = low.kernel(PoolKernel(rank, fold, dilated, counts_padding))
     spatial, threads = data.shape[1:-1], low.threads
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:

@@ -13,18 +13,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sardonyx.codegen.emit.expr import argument
-from sardonyx.codegen.emit.module import float_word
+from sardonyx.codegen.emit.expr import Expr, argument
+from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.lines import Along, LineParams
 from sardonyx.codegen.kernels.reduce import write_cumulative, write_extreme, write_reduce
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
-from sardonyx.providers.cpu.expressions import argument_of, scalar_of
+from sardonyx.providers.cpu.expressions import argument_of, expression_symbol, scalar_of
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.lowering import Lowering
@@ -119,6 +120,28 @@ def _joins(group: Group, spec: ReduceSpec, member: Member, value: Value) -> bool
     return joins_elementwise(group, spec, member, value) and not others_of(member, value)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReduceKernel:
+    """A reduction of lines."""
+
+    name: str
+    """One of REDUCTIONS."""
+    along: Along
+    """What is reduced."""
+    kind: Type
+    """The type of elements."""
+    after: Expr
+    """What is stored, of the result."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(target, f"reduce_{self.name}_{self.along.value}", [self.after])
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_reduce(module, symbol, self.along, self.name, self.kind, self.after)
+
+
 @lowers(*_POOLS, claim=claim, joins=_joins, domain=NHWC_DOMAIN)
 @lowers(*_REDUCTIONS, *_POOLS, claim=claim, joins=_joins)
 def reduce(low: Lowering, group: Group, spec: ReduceSpec) -> None:
@@ -165,8 +188,7 @@ def _add_step(
     kind = _type(buffers[0])
     expr = low.epilogue(group)[0] if is_last else argument(0, kind)
     along = Along.COLUMNS if view[2] else Along.ROWS
-    symbol = low.symbol(f"reduce_{name}_{along.value}", [expr])
-    low.kernel(symbol, lambda module, key: write_reduce(module, key, along, name, kind, expr))
+    symbol = low.kernel(ReduceKernel(name, along, kind, expr))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = _params(sizes, view, along)
@@ -217,16 +239,40 @@ def claim_extreme(node: Node) -> ExtremeSpec | str:
     return axis if isinstance(axis, str) else ExtremeSpec(axis, node.op_type == "ArgMax", bool(node.get("select_last_index", 0)))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExtremeKernel:
+    """The place of an extreme."""
+
+    along: Along
+    """What is searched."""
+    kind: Type
+    """The type of elements."""
+    greatest: bool
+    """Whether the greatest or the least is wanted."""
+    last: bool
+    """Whether the last or the first of several is wanted."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(
+            target,
+            f"arg_{'max' if self.greatest else 'min'}_{'last' if self.last else 'first'}_{self.along.value}",
+            [argument(0, self.kind)],
+        )
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_extreme(module, symbol, self.along, self.kind, greatest=self.greatest, last=self.last)
+
+
 @lowers("ArgMax", "ArgMin", claim=claim_extreme)
 def arg_extreme(low: Lowering, group: Group, spec: ExtremeSpec) -> None:
     """Lower to a kernel that finds the extreme, and then where it is."""
-    node, axis, greatest, last = group.node, spec.axis, spec.greatest, spec.last
+    node, axis = group.node, spec.axis
     source, result = low.of(node.inputs[0]), low.result(group.result)
     after = source.shape[axis + 1 :]
     along, kind = Along.ROWS if all(dim == 1 for dim in after) else Along.COLUMNS, _type(source)
-    name = f"arg_{'max' if greatest else 'min'}_{'last' if last else 'first'}_{along.value}"
-    symbol = low.symbol(name, [argument(0, kind)])
-    low.kernel(symbol, lambda module, key: write_extreme(module, key, along, kind, greatest=greatest, last=last))
+    symbol = low.kernel(ExtremeKernel(along, kind, spec.greatest, spec.last))
     view = source.shape[:axis], source.shape[axis], after
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
@@ -259,14 +305,37 @@ def claim_cumulative(node: Node) -> CumulativeSpec | str:
     return CumulativeSpec(axis, bool(node.get("exclusive", 0)), bool(node.get("reverse", 0)))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class CumulativeKernel:
+    """Running sums of columns."""
+
+    kind: Type
+    """The type of elements."""
+    exclusive: bool
+    """Whether an element itself is left out."""
+    reverse: bool
+    """Whether it begins at the last element."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(
+            target,
+            "cumulative_sum",
+            [argument(0, self.kind)],
+            "exclusive" if self.exclusive else "",
+            "reverse" if self.reverse else "",
+        )
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_cumulative(module, symbol, self.kind, exclusive=self.exclusive, reverse=self.reverse)
+
+
 @lowers("CumSum", claim=claim_cumulative, inputs=2)
 def cumulative_sum(low: Lowering, group: Group, spec: CumulativeSpec) -> None:
     """Lower to a kernel that adds up the lines of columns."""
     source, result = low.of(group.node.inputs[0]), low.result(group.result)
-    axis, exclusive, reverse, kind = spec.axis, spec.exclusive, spec.reverse, _type(source)
-    name = "_".join(["cumulative_sum", *["exclusive"][: int(exclusive)], *["reverse"][: int(reverse)]])
-    symbol = low.symbol(name, [argument(0, kind)])
-    low.kernel(symbol, lambda module, key: write_cumulative(module, key, kind, exclusive=exclusive, reverse=reverse))
+    axis, symbol = spec.axis, low.kernel(CumulativeKernel(_type(source), spec.exclusive, spec.reverse))
     low.step(
         group,
         symbol,

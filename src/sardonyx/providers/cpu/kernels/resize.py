@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from sardonyx.codegen.emit.module import float_word
+from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.kernels.resize import CUBIC, LINEAR, NEAREST, ResizeParams, TableWords, write_resize, write_table
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape
@@ -176,6 +177,44 @@ def _axes_of(node: Node, shape: Shape, wide: Shape, *, keeps_same: bool) -> tupl
     return tuple(sorted(axes, key=lambda axis: axis.place))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResizeKernel:
+    """Axes resampled by tables."""
+
+    element: Type
+    """The type in which elements are moved or blended."""
+    taps: int
+    """How many elements of an axis make one."""
+    count: int
+    """How many axes."""
+    single: bool
+    """Whether there is one element behind them."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"resize_{self.element}_{self.taps}_{self.count}{'_single' if self.single else ''}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_resize(module, symbol, self.element, self.taps, self.count, single=self.single)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TableKernel:
+    """The table of one axis."""
+
+    taps: int
+    """How many elements of the axis make one."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"resize_table_{self.taps}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_table(module, symbol, self.taps)
+
+
 @lowers("Resize", "Upsample", claim=claim)
 def resize(low: Lowering, group: Group, spec: ResizeSpec) -> None:
     """Resample axis after axis; where none changes the result is a view."""
@@ -207,12 +246,9 @@ def _passes(axes: Sequence[ResizeAxis], shape: Shape, taps: int) -> list[list[Re
 
 def _resample(low: Lowering, group: Group, data: Buffer, result: Buffer, axes: Sequence[ResizeAxis], spec: ResizeSpec) -> None:
     """Add the steps that make the tables of `axes` and resample by them."""
-    taps, element = spec.taps, spec.element
     tables = [buffer for axis in axes for buffer in _table(low, group, data.shape[axis.place], axis, spec)]
     before, after = data.shape[: axes[0].place], data.shape[axes[-1].place + 1 :]
-    single, count = product(after) == 1, len(axes)
-    symbol = f"resize_{element}_{taps}_{count}{'_single' if single else ''}_{low.target.isa}"
-    low.kernel(symbol, lambda module, name: write_resize(module, name, element, taps, count, single=single))
+    symbol = low.kernel(ResizeKernel(spec.element, spec.taps, len(axes), product(after) == 1))
 
     lengths, outputs = tuple(data.shape[axis.place] for axis in axes), tuple(axis.output for axis in axes)
 
@@ -231,7 +267,7 @@ def _table(low: Lowering, group: Group, size: Dim, axis: ResizeAxis, spec: Resiz
     buffers = [low.temporary(DataType.INT32, (taps, axis.output))]
     if taps != NEAREST:
         buffers.append(low.temporary(DataType.FLOAT, (taps, axis.output)))
-    symbol = low.kernel(f"resize_table_{taps}_{low.target.isa}", lambda module, name: write_table(module, name, taps))
+    symbol = low.kernel(TableKernel(taps))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         words = _words(spec, sizes(size), sizes(axis.output), axis.scale)

@@ -14,13 +14,14 @@ import dataclasses
 
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
+from sardonyx.codegen.kernels.elementwise import Access, MapParams
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape
 from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.kernels.elementwise import MapKernel
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -93,11 +94,10 @@ def rotary_embedding(low: Lowering, group: Group, spec: RotarySpec) -> None:
     is_dense, step = view.strides[-1] == 1, 2 if spec.interleaved else 1
     reads = Access.ORDERED if is_dense and step == 1 else Access.STRIDED
     writes = Access.ORDERED if step == 1 else Access.STRIDED
-    accesses = [reads, reads, Access.ORDERED, Access.ORDERED, writes, writes]
+    accesses = (reads, reads, Access.ORDERED, Access.ORDERED, writes, writes)
     first, second, c, s = (argument(place, F32) for place in range(4))
-    outputs = [first * c - second * s, second * c + first * s]
-    symbol = low.symbol("rotary", outputs, "".join(access.name[0].lower() for access in accesses))
-    low.kernel(symbol, lambda module, name: write_map(module, name, [F32] * 4, outputs, accesses))
+    outputs = (first * c - second * s, second * c + first * s)
+    symbol = low.kernel(MapKernel("rotary", (F32,) * 4, outputs, accesses))
     behind = 1 if step == 2 else spec.half
     elements = (*source, view.strides[-1] * step), (*target, step)
 

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.pad import MODES, PadDim, PadParams, write_pad
 from sardonyx.codegen.kernels.triangle import write_triangle
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value
@@ -313,13 +315,31 @@ def _pads_of(node: Node, rank: int) -> tuple[tuple[int, int], ...] | str:
     return tuple(found)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class PadKernel:
+    """Rows with a border."""
+
+    kind: Type
+    """The type as which elements are moved."""
+    mode: str
+    """What the border is made of."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"pad_{self.kind.size_bytes}_{self.mode}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_pad(module, symbol, self.kind, self.mode)
+
+
 @lowers("Pad", claim=claim_pad)
 def pad(low: Lowering, group: Group, spec: PadSpec) -> None:
     """Write rows of the result: what lies before, the source, and what lies behind."""
-    node, kind, mode = group.node, spec.kind, spec.mode
+    node, mode = group.node, spec.mode
     data, result = low.of(node.inputs[0]), low.result(node.output)
     value = low.of(node.input(2)) if spec.number is None else low.constant(spec.number)
-    symbol = low.kernel(f"pad_{kind.size_bytes}_{mode}_{low.target.isa}", lambda module, name: write_pad(module, name, kind, mode))
+    symbol = low.kernel(PadKernel(spec.kind, mode))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         dims = [PadDim.of(sizes(dim), *pair) for dim, pair in zip(data.shape, spec.pads, strict=True)]
@@ -355,14 +375,31 @@ def claim_trilu(node: Node) -> TriangleSpec | str:
     return TriangleSpec(kind, bool(node.get("upper", 1)))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class TriangleKernel:
+    """One side of the diagonal."""
+
+    kind: Type
+    """The type as which elements are moved."""
+    upper: bool
+    """Which side is kept."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"triangle_{self.kind.size_bytes}_{'upper' if self.upper else 'lower'}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_triangle(module, symbol, self.kind, upper=self.upper)
+
+
 @lowers("Trilu", claim=claim_trilu)
 def trilu(low: Lowering, group: Group, spec: TriangleSpec) -> None:
     """Copy one part of each row and clear the other."""
-    node, kind, upper = group.node, spec.kind, spec.upper
+    node = group.node
     data, result, k = low.of(node.inputs[0]), low.result(node.output), node.input(1)
     diagonal = low.constant(np.zeros(1, np.int64)) if k is None else low.of(k)
-    symbol = f"triangle_{kind.size_bytes}_{'upper' if upper else 'lower'}_{low.target.isa}"
-    low.kernel(symbol, lambda module, name: write_triangle(module, name, kind, upper=upper))
+    symbol = low.kernel(TriangleKernel(spec.kind, spec.upper))
     *batch, height, width = data.shape
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 
-from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.emit.expr import Expr, argument
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.kernels.lines import Along
 from sardonyx.codegen.kernels.softmax import write_softmax
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.kernels.lines import Lines, joins_lines
+from sardonyx.providers.cpu.kernels.lines import Lines, LinesCode, joins_lines
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -55,6 +58,34 @@ def _joins(group: Group, spec: SoftmaxSpec, member: Member, value: Value) -> boo
     return joins_lines(spec.split, group, member, value)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class SoftmaxKernel:
+    """A softmax of lines, or its logarithm."""
+
+    log: bool
+    """Whether it is the logarithm."""
+    lines: LinesCode
+    """How they and the tensors beside are walked."""
+    after: Expr
+    """What is stored, of the normalized element and the tensors beside."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(target, "log_softmax" if self.log else "softmax", [self.after], self.lines.name)
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_softmax(
+            module,
+            symbol,
+            self.lines.along,
+            log=self.log,
+            before=argument(0, F32),
+            after=self.after,
+            besides=self.lines.besides,
+        )
+
+
 @lowers("LogSoftmax", "Softmax", claim=claim, joins=_joins)
 def softmax(low: Lowering, group: Group, spec: SoftmaxSpec) -> None:
     """Lower to one kernel that reads a row or column once and writes it once."""
@@ -63,13 +94,7 @@ def softmax(low: Lowering, group: Group, spec: SoftmaxSpec) -> None:
     besides = [low.of(value) for value in operands]
     result = low.result(group.result)
     lines = Lines(result.shape, spec.first, spec.split, spec.along, [(buffer.dtype, buffer.shape) for buffer in besides])
-    symbol = low.symbol("log_softmax" if log else "softmax", [after], lines.name)
-    low.kernel(
-        symbol,
-        lambda module, name: write_softmax(
-            module, name, lines.along, log=log, before=argument(0, F32), after=after, besides=lines.besides
-        ),
-    )
+    symbol = low.kernel(SoftmaxKernel(log, lines.code, after))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = lines.params(sizes)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.conv import conv_tiling, widths_for
 from sardonyx.codegen.kernels.winograd import WinogradParams, pack_winograd, scratch_elements, write_winograd
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Shape
+from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.kernels.conv_tail import Tail, place_epilogue
+from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, place_epilogue
 from sardonyx.providers.cpu.kernels.windows import Window
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
@@ -42,15 +47,34 @@ def suits_winograd(window: Window, groups: int, weights: Array, places: Shape) -
     return not (is_small and C * M > _MANY_FILTERS)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class WinogradKernel:
+    """A convolution by minimal filtering."""
+
+    widths: tuple[int, ...]
+    """The tiles of columns that it is written for."""
+    tail: TailCode
+    """What is computed in the store."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(
+            target,
+            f"winograd_f32_{conv_tiling(target).name}_{'_'.join(map(str, self.widths))}",
+            [self.tail.expr],
+            self.tail.ways,
+        )
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_winograd(module, symbol, place_epilogue(self.tail, _FIRST_OPERAND), self.widths)
+
+
 def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, window: Window, tail: Tail) -> None:
     """Transform the filters and add the step."""
     target, result = low.target, low.result(group.result)
     M, C = weights.shape[:2]
-    widths = widths_for(target, M)
-    shape = f"{conv_tiling(target).name}_{'_'.join(map(str, widths))}"
-    symbol = low.symbol(f"winograd_f32_{shape}", [tail.expr], tail.ways)
-    epilogue = place_epilogue(tail, _FIRST_OPERAND)
-    low.kernel(symbol, lambda module, name: write_winograd(module, name, epilogue, widths))
+    symbol = low.kernel(WinogradKernel(tuple(widths_for(target, M)), tail.code))
     packed = low.packed(pack_winograd, weights, conv_tiling(target).panel)
     zeros = low.constant(np.zeros(C, np.float32))
     tasks = 1 if low.threads == 1 else 2 * low.threads
