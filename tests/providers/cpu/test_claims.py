@@ -1,11 +1,14 @@
 """Claims: what they are asked about, and the reasons that they give."""
 
+import ast
 import dataclasses
+from pathlib import Path
 
 import pytest
 from support.cpu_run import declined
 from support.models import graph, model
 
+import sardonyx.providers.cpu.kernels
 from sardonyx import InferenceSession
 from sardonyx.codegen.target import host_target
 from sardonyx.formats.onnx import to_bytes
@@ -67,6 +70,22 @@ def test_inputs_that_an_operator_needs_are_there(seen: list[_Spec]) -> None:
     """A node that leaves one out is refused by its number."""
     (node,) = graph("graph(x: float[2]) -> (y: float[2]) { y: float[2] = test.Sum2(x) {axis = 0} }")
     assert claim_node(node) == "input 1 is left out"
+
+
+def _reads_attributes(function: ast.FunctionDef) -> bool:
+    """Whether it asks a node for an attribute by name."""
+    calls = (part for part in ast.walk(function) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute))
+    return any(call.func.attr == "get" and call.args and isinstance(call.args[0], ast.Constant) for call in calls)
+
+
+def test_attributes_are_read_by_claims_only() -> None:
+    """No function that has a Lowering reads one: a specification says all that a lowering needs."""
+    lowering = []
+    for path in sorted(Path(sardonyx.providers.cpu.kernels.__file__).parent.parent.rglob("*.py")):
+        functions = [part for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(part, ast.FunctionDef)]
+        lowering += [part for part in functions if any(ast.unparse(arg.annotation or arg) == "Lowering" for arg in part.args.args)]
+    assert len(lowering) > 40
+    assert not [function.name for function in lowering if _reads_attributes(function)]
 
 
 def test_operators_are_registered_once() -> None:

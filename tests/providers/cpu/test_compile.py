@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import weakref
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from support.models import graph, model
 
 from sardonyx import InferenceSession
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
+from sardonyx.errors import EPFail
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import Graph
-from sardonyx.provider import Body, GraphView, Partition, TensorSpec
+from sardonyx.provider import Body, Capability, GraphView, Partition, TensorSpec
+from sardonyx.providers.cpu.claims import Claimed, NodeClaim, claim_node
 from sardonyx.providers.cpu.compile import lower_partition, make_program
 from sardonyx.providers.cpu.library import driver_for
 from sardonyx.providers.cpu.lowering import Lowering
@@ -53,6 +57,27 @@ def test_an_input_that_is_given_out_is_copied() -> None:
     part = _partition("graph(x: float[2, 3]) -> (y: float[6]) {\ns: int64[1] = [6]\ny = Reshape(x, s)\n}")
     lowered = lower_partition(Lowering(host_target(), 1), part)
     assert lowered.outputs[0].root is not lowered.inputs[0]
+
+
+def test_a_node_that_was_to_be_converted_is_not_lowered_as_it_is() -> None:
+    """A claim on that condition does not say how the node is lowered."""
+    part = _partition("graph(x: float[1, 3, 8, 8]) -> (y: float[1, 3, 8, 8]) {\ny = Relu(x)\n}")
+    for unit in (Capability(part.nodes), NodeClaim(part.nodes)):
+        with pytest.raises(EPFail, match="Relu.*is compiled in NHWC only, and was not converted"):
+            lower_partition(Lowering(host_target(), 1), dataclasses.replace(part, units=(unit,)))
+
+
+def test_a_claim_is_lowered_as_it_was_made() -> None:
+    """Its specification is handed on; the node is not read again."""
+    part = _partition("graph(x: float[7, 9]) -> (y: float[9, 7]) {\ny = Transpose(x)\n}")
+    (node,) = part.nodes
+    claimed = claim_node(node)
+    assert isinstance(claimed, Claimed)
+    node.attributes.clear()
+    node.op_type = "Unknown"
+    part = dataclasses.replace(part, units=(NodeClaim((node,), claimed=claimed),))
+    (step,) = lower_partition(Lowering(host_target(), 1), part).steps
+    assert step.symbol.startswith("transpose_4")
 
 
 class _Remembering(CpuProvider):
