@@ -252,6 +252,10 @@ ELEMENTWISE: Mapping[str, Build] = {
         )
     },
     "And": _logical("and"),
+    "BitwiseAnd": _plain("and"),
+    "BitwiseNot": _plain("not"),
+    "BitwiseOr": _plain("or"),
+    "BitwiseXor": _plain("xor"),
     "Cast": _cast,
     "Celu": _with("celu", alpha=1.0),
     "Clip": _clip,
@@ -302,7 +306,8 @@ _MIXED = frozenset(("Pow", *QUANTIZATION))
 """Operators whose operands may be of different types."""
 _FLOATS = frozenset((Kind.FLOAT, Kind.HALF, Kind.BFLOAT))
 _BOOLS = frozenset((Kind.BOOL,))
-_NUMBERS = _FLOATS | {Kind.SIGNED, Kind.UNSIGNED}
+_INTEGERS = frozenset((Kind.SIGNED, Kind.UNSIGNED))
+_NUMBERS = _FLOATS | _INTEGERS
 
 _DEFINED_FOR: Mapping[str, frozenset[Kind]] = {
     **dict.fromkeys(
@@ -330,6 +335,7 @@ _DEFINED_FOR: Mapping[str, frozenset[Kind]] = {
         _NUMBERS,
     ),
     **dict.fromkeys(("And", "Not", "Or", "Xor"), _BOOLS),
+    **dict.fromkeys(("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"), _INTEGERS),
     **dict.fromkeys(("Cast", "Equal", "Where"), _NUMBERS | _BOOLS),
     **dict.fromkeys(QUANTIZATION, _NUMBERS),
 }

@@ -18,7 +18,8 @@ _UNARY = (
 ).split()
 _BINARY = ["Add", "Div", "Max", "Mean", "Min", "Mul", "PRelu", "Pow", "Sub", "Sum"]
 _COMPARISONS = ["Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"]
-_OTHERS = {"And", "Cast", "Clip", "IsInf", "IsNaN", "Mod", "Not", "Or", "Swish", "Where", "Xor"}
+_BITS = ["BitwiseAnd", "BitwiseOr", "BitwiseXor"]
+_OTHERS = {"And", "BitwiseNot", "Cast", "Clip", "IsInf", "IsNaN", "Mod", "Not", "Or", "Swish", "Where", "Xor"}
 
 
 def _x(*shape: int, seed: int = 0) -> Array:
@@ -35,7 +36,7 @@ def _all(operators: list[str], inputs: str, kind: str = "float") -> str:
 
 def test_every_operator_is_tested() -> None:
     """The lists of this file name them all; quantization has a test file of its own."""
-    assert {*_UNARY, *_BINARY, *_COMPARISONS, *_OTHERS, *QUANTIZATION} == set(ELEMENTWISE)
+    assert {*_UNARY, *_BINARY, *_BITS, *_COMPARISONS, *_OTHERS, *QUANTIZATION} == set(ELEMENTWISE)
 
 
 @pytest.mark.parametrize("isa", LEVELS)
@@ -88,6 +89,16 @@ def test_arithmetic_of_other_types(kind: str) -> None:
     with np.errstate(over="ignore"):
         expected = reference(body, {"x": x, "z": z})
     for found, wanted in zip(run_cpu(body, {"x": x, "z": z}), expected, strict=True):
+        assert_same_bits(found, wanted)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_bits_of_integers(kind: str) -> None:
+    """Of every size, signed or not."""
+    lines = " ".join(f"y{op} = {op}(x, z)" for op in _BITS)
+    body = f"graph(x: {kind}[n], z: {kind}[n]) -> ({', '.join(f'y{op}' for op in _BITS)}, n) {{ {lines} n = BitwiseNot(x) }}"
+    feeds = {name: np.frombuffer(np.random.default_rng(seed).bytes(37 * 8), kind) for seed, name in enumerate("xz")}
+    for found, wanted in zip(run_cpu(body, feeds), reference(body, feeds), strict=True):
         assert_same_bits(found, wanted)
 
 
