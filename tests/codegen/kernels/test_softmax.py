@@ -18,20 +18,13 @@ _X = argument(0, F32)
 
 @pytest.fixture(scope="module")
 def engine(target: Target) -> Engine:
-    """Plain softmax both ways, one with a scale and a mask before and a root after, and the exponential by itself."""
+    """Plain softmax both ways, one with a root and a sum after, and the exponential by itself."""
     module = Module(target)
     for along in Along:
-        write_softmax(module, f"softmax_{along.value}", along, log=False, before=_X, after=_X, besides=[])
-        write_softmax(module, f"log_softmax_{along.value}", along, log=True, before=_X, after=_X, besides=[])
-        write_softmax(
-            module,
-            f"masked_{along.value}",
-            along,
-            log=False,
-            before=_X * 0.5 + argument(1, F32),
-            after=OPERATORS["sqrt"](_X),
-            besides=[Beside(F32, True, (True,))],
-        )
+        write_softmax(module, f"softmax_{along.value}", along, "softmax", after=_X, besides=[])
+        write_softmax(module, f"log_softmax_{along.value}", along, "log_softmax", after=_X, besides=[])
+        after = OPERATORS["sqrt"](_X) + argument(1, F32)
+        write_softmax(module, f"after_{along.value}", along, "softmax", after=after, besides=[Beside(F32, True, (True,))])
     with module.kernel("exp") as b:
         x, y = b.buffer(0, F32), b.buffer(1, F32)
         for i, span in b.vectors(b.begin, b.end, F32):
@@ -71,13 +64,13 @@ def test_softmax_is_that_of_float64(engine: Engine, along: Along, shape: tuple[i
 
 
 @pytest.mark.parametrize("along", Along)
-def test_expressions_before_and_after(engine: Engine, along: Along) -> None:
-    """A scale and a mask are applied to what is read, a root to what is written."""
+def test_an_expression_after(engine: Engine, along: Along) -> None:
+    """A root of what is written, and a tensor beside."""
     shape = (6, 1, 19) if along is Along.ROWS else (2, 3, 19)
     generator = np.random.default_rng(1)
-    x, mask = generator.standard_normal(shape).astype(np.float32), generator.standard_normal(shape).astype(np.float32)
-    expected = np.sqrt(_exact(x * np.float32(0.5) + mask, 2 if along is Along.ROWS else 1))
-    np.testing.assert_allclose(_softmax(engine, "masked", along, x, mask), expected, rtol=1e-6)
+    x, more = generator.standard_normal(shape).astype(np.float32), generator.standard_normal(shape).astype(np.float32)
+    expected = np.sqrt(_exact(x, 2 if along is Along.ROWS else 1)) + more
+    np.testing.assert_allclose(_softmax(engine, "after", along, x, more), expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("along", Along)

@@ -23,7 +23,7 @@ from sardonyx.codegen.emit.types import I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Value
 from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Place, Strip, strips
 
-__all__ = ["REDUCTIONS", "Reduction", "write_cumulative", "write_extreme", "write_reduce"]
+__all__ = ["REDUCTIONS", "Reduction", "position_of", "write_cumulative", "write_extreme", "write_reduce"]
 
 X, Y = range(2)
 _COUNT = FIRST_FREE
@@ -132,13 +132,13 @@ def write_extreme(module: Module, symbol: str, along: Along, kind: Type, *, grea
         for strip in strips(b, along, kind):
             extremes = strip.fold(MAX if greatest else MIN, lambda place: x.load(place.offset, place.span), kind)
 
-            where = functools.partial(_position, b, strip, x, extremes, nowhere)
+            where = functools.partial(position_of, b, strip, x, extremes, nowhere)
             found = strip.fold(MAX if last else MIN, where, counter)
             strip.put(y, [position.to(I64) for position in found])
 
 
-def _position(b: Kernel, strip: Strip, x: Pointer, extremes: Sequence[Value], nowhere: Value, place: Place) -> Value:
-    """For each lane its position where it is the extreme, else one that is never chosen."""
+def position_of(b: Kernel, strip: Strip, x: Pointer, extremes: Sequence[Value], nowhere: Value, place: Place) -> Value:
+    """Return for each lane of a place its position where it is the extreme of its fold, else `nowhere`, which is never chosen."""
     value = x.load(place.offset, place.span)
     extreme = extremes[place.number]
     found = value.eq(extreme) | (b.is_nan(value) & b.is_nan(extreme)) if x.element.is_float else value.eq(extreme)

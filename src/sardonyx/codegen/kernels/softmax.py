@@ -1,7 +1,7 @@
-"""Softmax and its logarithm, along rows or columns, with expressions where elements are read and written.
+"""Softmax and its kin, along rows or columns, with an expression where elements are written.
 
-    read:   t = before(x, operands)         m = max t
-    fold:   e = exp(t - m)                  s = sum e
+    read:   m = max x
+    fold:   e = exp(x - m)                  s = sum e
     write:  after(e / s, operands)
 
 A row stays in the first-level cache between the three passes: memory is read once and written once.
@@ -9,7 +9,8 @@ A row stays in the first-level cache between the three passes: memory is read on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
@@ -18,9 +19,9 @@ from sardonyx.codegen.emit.folds import MAX, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Pointer, Value
-from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Beside, Operands, Place, Strip, strips, write_lines
+from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Beside, Operands, Place, Strip, Term, strips, write_lines
 
-__all__ = ["exp_of_difference", "write_softmax"]
+__all__ = ["WAYS", "exp_of_difference", "write_softmax"]
 
 X, Y, _FIRST_OPERAND = range(3)
 
@@ -28,68 +29,58 @@ _GREATEST = Fold("max", MAX.neutral, lambda b, found, value: b.max(found, value)
 """The greatest, in one instruction; NaN may get lost, which the exponential of the element itself brings back."""
 
 
-def write_softmax(
-    module: Module, symbol: str, along: Along, *, log: bool, before: Expr, after: Expr, besides: Sequence[Beside]
-) -> None:
+Written: TypeAlias = Callable[[Kernel, Strip, Pointer, Pointer], Term]
+"""From X, and Y, which may serve as scratch memory, to what the element of X at a place becomes."""
+
+
+def write_softmax(module: Module, symbol: str, along: Along, way: str, *, after: Expr, besides: Sequence[Beside]) -> None:
     """Write the kernel `symbol`: buffers X, Y (which may be X) and those beside; parameters as `lines` says.
 
     Args:
         module: where to write.
         symbol: the name of the kernel.
         along: what is normalized: rows, of one line each, or columns.
-        log: whether to take the logarithm.
-        before: what is normalized, of argument 0 (the element of X) and the tensors beside (from argument 1 on).
-        after: what is stored, of argument 0 (the normalized element) and the tensors beside.
+        way: how, one of WAYS.
+        after: what is stored, of argument 0 (the normalized element) and the tensors beside (from argument 1 on).
         besides: the tensors beside.
     """
     with module.kernel(symbol) as b:
         x, y = b.buffer(X, F32), b.buffer(Y, F32)
         operands = Operands(b, besides, first_buffer=_FIRST_OPERAND, first_param=FIRST_FREE)
         for strip in strips(b, along):
-            source, greatest = _read(b, strip, x, y, before, operands)
-            _fold_and_write(b, strip, (source, y), greatest, after, operands, log=log)
+            write_lines(strip, y, after, operands, WAYS[way](b, strip, x, y))
 
 
-def _read(b: Kernel, strip: Strip, x: Pointer, y: Pointer, before: Expr, operands: Operands) -> tuple[Pointer, list[Value]]:
-    """Where the elements to normalize are, and the greatest of each fold."""
-    if before.primitive == "argument":
-        return x, strip.fold(_GREATEST, lambda place: x.load(place.offset, place.span))
+def _softmax(b: Kernel, strip: Strip, x: Pointer, y: Pointer) -> Term:
+    """Compute e^(x - m) / s."""
+    greatest = _greatest(strip, x)
 
     def term(place: Place) -> Value:
-        (value,) = operands.apply(before, operands.at([place.line]), [place], lambda at: x.load(at.offset, at.span))
+        value = exp_of_difference(b, x.load(place.offset, place.span), greatest[place.number])
         y.store(value, place.offset, place.span)
         return value
 
-    return y, strip.fold(_GREATEST, term)
+    factors = [1.0 / total for total in strip.fold(SUM, term, chains=1)]
+    return lambda place: y.load(place.offset, place.span) * factors[place.number]
 
 
-def _fold_and_write(
-    b: Kernel,
-    strip: Strip,
-    buffers: tuple[Pointer, Pointer],
-    greatest: Sequence[Value],
-    after: Expr,
-    operands: Operands,
-    *,
-    log: bool,
-) -> None:
-    source, y = buffers
+def _log_softmax(b: Kernel, strip: Strip, x: Pointer, y: Pointer) -> Term:
+    """Compute x - m - log s."""
+    greatest = _greatest(strip, x)
 
     def term(place: Place) -> Value:
-        value = exp_of_difference(b, source.load(place.offset, place.span), greatest[place.number])
-        if not log:
-            y.store(value, place.offset, place.span)
-        return value
+        return exp_of_difference(b, x.load(place.offset, place.span), greatest[place.number])
 
-    sums = strip.fold(SUM, term, chains=1)
-    factors = [mathlib.log(b, total) if log else 1.0 / total for total in sums]
+    logs = [mathlib.log(b, total) for total in strip.fold(SUM, term, chains=1)]
+    return lambda place: x.load(place.offset, place.span) - greatest[place.number] - logs[place.number]
 
-    def element(place: Place) -> Value:
-        if log:
-            return source.load(place.offset, place.span) - greatest[place.number] - factors[place.number]
-        return y.load(place.offset, place.span) * factors[place.number]
 
-    write_lines(strip, y, after, operands, element)
+def _greatest(strip: Strip, x: Pointer) -> list[Value]:
+    return strip.fold(_GREATEST, lambda place: x.load(place.offset, place.span))
+
+
+WAYS: Mapping[str, Written] = {"log_softmax": _log_softmax, "softmax": _softmax}
+"""How lines are normalized, by name."""
 
 
 def exp_of_difference(b: Function, x: Value, greatest: Value) -> Value:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from sardonyx.codegen.emit.expr import Expr, argument
+from sardonyx.codegen.emit.expr import Expr
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.kernels.lines import Along
 from sardonyx.codegen.kernels.softmax import write_softmax
 from sardonyx.codegen.target import Target
@@ -23,13 +22,16 @@ from sardonyx.providers.cpu.sizes import Sizes
 _ONE_AXIS_SINCE = 13
 """Before this version the axes from `axis` on made one row."""
 
+_WAYS = {"LogSoftmax": "log_softmax", "Softmax": "softmax"}
+"""Operator -> how its kernel normalizes lines."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SoftmaxSpec:
-    """A softmax, or its logarithm."""
+    """A softmax, or one of its kin."""
 
-    log: bool
-    """Whether it is the logarithm."""
+    way: str
+    """How lines are normalized."""
     first: int
     """The first axis that is folded."""
     split: int
@@ -39,7 +41,7 @@ class SoftmaxSpec:
 
 
 def claim(node: Node) -> SoftmaxSpec | str:
-    """Return what a Softmax or LogSoftmax normalizes along, or why it cannot be compiled."""
+    """Return what one of these operators normalizes along, or why it cannot be compiled."""
     shape, dtype = shape_of(node.inputs[0]), given(node.inputs[0]).dtype
     if dtype is not DataType.FLOAT:
         return f"{node.op_type} of elements of type {dtype}"
@@ -51,7 +53,7 @@ def claim(node: Node) -> SoftmaxSpec | str:
     axis %= len(shape)
     is_row = node.version < _ONE_AXIS_SINCE or all(dim == 1 for dim in shape[axis + 1 :])
     split, along = (axis, Along.ROWS) if is_row else (axis + 1, Along.COLUMNS)
-    return SoftmaxSpec(node.op_type == "LogSoftmax", axis, split, along)
+    return SoftmaxSpec(_WAYS[node.op_type], axis, split, along)
 
 
 def _joins(group: Group, spec: SoftmaxSpec, member: Member, value: Value) -> bool:
@@ -60,10 +62,10 @@ def _joins(group: Group, spec: SoftmaxSpec, member: Member, value: Value) -> boo
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SoftmaxKernel:
-    """A softmax of lines, or its logarithm."""
+    """A softmax of lines, or one of its kin."""
 
-    log: bool
-    """Whether it is the logarithm."""
+    way: str
+    """How lines are normalized: one of WAYS."""
     lines: LinesCode
     """How they and the tensors beside are walked."""
     after: Expr
@@ -71,30 +73,22 @@ class SoftmaxKernel:
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return expression_symbol(target, "log_softmax" if self.log else "softmax", [self.after], self.lines.name)
+        return expression_symbol(target, self.way, [self.after], self.lines.name)
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_softmax(
-            module,
-            symbol,
-            self.lines.along,
-            log=self.log,
-            before=argument(0, F32),
-            after=self.after,
-            besides=self.lines.besides,
-        )
+        write_softmax(module, symbol, self.lines.along, self.way, after=self.after, besides=self.lines.besides)
 
 
-@lowers("LogSoftmax", "Softmax", claim=claim, joins=_joins)
+@lowers(*_WAYS, claim=claim, joins=_joins)
 def softmax(low: Lowering, group: Group, spec: SoftmaxSpec) -> None:
     """Lower to one kernel that reads a row or column once and writes it once."""
-    source, log = low.of(group.node.inputs[0]), spec.log
+    source = low.of(group.node.inputs[0])
     after, operands = low.epilogue(group)
     besides = [low.of(value) for value in operands]
     result = low.result(group.result)
     lines = Lines(result.shape, spec.first, spec.split, spec.along, [(buffer.dtype, buffer.shape) for buffer in besides])
-    symbol = low.kernel(SoftmaxKernel(log, lines.code, after))
+    symbol = low.kernel(SoftmaxKernel(spec.way, lines.code, after))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = lines.params(sizes)
