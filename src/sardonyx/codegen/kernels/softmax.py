@@ -9,17 +9,19 @@ A row stays in the first-level cache between the three passes: memory is read on
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.expr import Expr
-from sardonyx.codegen.emit.folds import MAX, SUM, Fold
+from sardonyx.codegen.emit.folds import MAX, MIN, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Value
 from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Beside, Operands, Place, Strip, Term, strips, write_lines
+from sardonyx.codegen.kernels.reduce import position_of
 
 __all__ = ["WAYS", "exp_of_difference", "write_softmax"]
 
@@ -79,7 +81,15 @@ def _greatest(strip: Strip, x: Pointer) -> list[Value]:
     return strip.fold(_GREATEST, lambda place: x.load(place.offset, place.span))
 
 
-WAYS: Mapping[str, Written] = {"log_softmax": _log_softmax, "softmax": _softmax}
+def _hardmax(b: Kernel, strip: Strip, x: Pointer, y: Pointer) -> Term:
+    """Compute 1 at the first of the greatest, or of NaN, and 0 elsewhere."""
+    greatest = strip.fold(MAX, lambda place: x.load(place.offset, place.span))
+    where = functools.partial(position_of, b, strip, x, greatest, b.const(I64, MIN.neutral(I64)))
+    first = strip.fold(MIN, where, I64)
+    return lambda place: strip.position(place, I64).eq(first[place.number]).to(F32)
+
+
+WAYS: Mapping[str, Written] = {"hardmax": _hardmax, "log_softmax": _log_softmax, "softmax": _softmax}
 """How lines are normalized, by name."""
 
 

@@ -43,6 +43,15 @@ def test_default_axis_follows_the_version() -> None:
         np.testing.assert_allclose(run_cpu(body, {"x": x}, opset=opset)[0].sum(axes), 1, rtol=1e-6)
 
 
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize(("axis", "opset"), [(0, 11), (1, 13), (-1, 13)])
+def test_hardmax_marks_the_first_of_the_greatest(axis: int, opset: int, isa: str) -> None:
+    """NaN is the greatest, as NumPy has it."""
+    body, x = _text("n, 35, 18", axis, "Hardmax"), _x(3, 35, 18).round()
+    x[0, 3, 4] = x[2, 7, 5] = x[2, 9, 5] = np.nan
+    assert_same_bits(run_cpu(body, {"x": x}, opset=opset, isa=isa)[0], reference(body, {"x": x}, opset=opset)[0])
+
+
 def test_elementwise_nodes_join() -> None:
     """What reads whole tensors, rows or numbers beside is computed in the store, and computes the same."""
     body = """graph(x: float[n, 4, s, s], m: float[n, 1, 1, s], w: float[n, 4, s, s]) -> (y: float[n, 4, s, s]) {

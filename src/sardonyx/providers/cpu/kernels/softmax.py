@@ -22,7 +22,7 @@ from sardonyx.providers.cpu.sizes import Sizes
 _ONE_AXIS_SINCE = 13
 """Before this version the axes from `axis` on made one row."""
 
-_WAYS = {"LogSoftmax": "log_softmax", "Softmax": "softmax"}
+_WAYS = {"Hardmax": "hardmax", "LogSoftmax": "log_softmax", "Softmax": "softmax"}
 """Operator -> how its kernel normalizes lines."""
 
 
