@@ -46,6 +46,7 @@ class ElementwiseSpec:
     """The inputs that are read as tensors: not those left out, nor constants of one element, which are part of the expression."""
 
 
+@functools.cache
 def element_type(dtype: DataType | None) -> Type | None:
     """The kernel compiler's type of elements of `dtype`, or None where kernels do not compute with it."""
     if dtype is None or dtype is DataType.UNDEFINED:
