@@ -1,0 +1,79 @@
+"""Every kernel's symbol says all that its code depends on: one with another field has another name."""
+
+import dataclasses
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import sardonyx.providers.cpu.kernels
+from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.emit.types import F32, I8, I32, I64
+from sardonyx.codegen.kernels.attention import AttentionShape, Masking
+from sardonyx.codegen.kernels.elementwise import Access
+from sardonyx.codegen.kernels.lines import Along, Beside
+from sardonyx.codegen.kernels.normalize import Norm
+from sardonyx.codegen.target import host_target
+from sardonyx.dtypes import DataType
+from sardonyx.providers.cpu import strided
+from sardonyx.providers.cpu.kernels.conv_tail import TailCode
+from sardonyx.providers.cpu.kernels.lines import LinesCode
+
+X, Z = argument(0, F32), argument(1, F32)
+VALUES: dict[str, list[Any]] = {
+    "Along": list(Along),
+    "AttentionShape": [AttentionShape(Masking.NONE, False, False, 0.0), AttentionShape(Masking.FULL, True, True, 2.0)],
+    "DataType": [DataType.FLOAT, DataType.INT64],
+    "Element": [X, X + Z],
+    "Expr": [X, X + Z],
+    "LinesCode": [LinesCode(Along.ROWS, ()), LinesCode(Along.ROWS, (Beside(F32, True, (True,)),))],
+    "Norm": list(Norm)[:2],
+    "TailCode": [TailCode(X, ""), TailCode(X + Z, "c"), TailCode(X + Z, "w")],
+    "Type": [I32, I8, I64],
+    "bool": [False, True],
+    "int": [2, 3],
+    "str": ["max", "min"],
+    "tuple[Access, ...]": [(Access.ORDERED, Access.ORDERED), (Access.FIXED, Access.ORDERED)],
+    "tuple[Access, Access]": [(Access.ORDERED, Access.ORDERED), (Access.FIXED, Access.ORDERED)],
+    "tuple[Element, ...]": [(X,), (X + Z,)],
+    "tuple[Type, ...]": [(F32,)],
+    "tuple[int, ...]": [(2, 1), (3, 2, 1)],
+}
+"""The type of a field -> values that it may have, whose kernels all differ."""
+FOLLOWS = {
+    ("CountKernel", "kind"): "the type of elements",
+    ("MapKernel", "kinds"): "what it computes",
+    ("ReduceKernel", "kind"): "what is stored",
+    ("StoreKernel", "kind"): "the type of elements",
+}
+"""Fields that follow from another one."""
+
+
+def _kernels() -> Iterator[type[Any]]:
+    package = sardonyx.providers.cpu.kernels
+    modules = [importlib.import_module(f"{package.__name__}.{found.name}") for found in pkgutil.iter_modules(package.__path__)]
+    for module in (*modules, strided):
+        for name, kernel in vars(module).items():
+            if name.endswith("Kernel") and getattr(kernel, "__module__", "") == module.__name__:
+                yield kernel
+
+
+KERNELS = list(_kernels())
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
+def test_a_kernel_with_another_field_has_another_name(kernel: type[Any]) -> None:
+    """And equal ones have equal names."""
+    fields = [field for field in dataclasses.fields(kernel) if (kernel.__name__, field.name) not in FOLLOWS]
+    base = kernel(**{field.name: VALUES[str(field.type)][0] for field in dataclasses.fields(kernel)})
+    variants = [dataclasses.replace(base, **{field.name: value}) for field in fields for value in VALUES[str(field.type)][1:]]
+    names = [found.symbol(host_target()) for found in (base, *variants)]
+    assert len(set(names)) == len(names)
+    assert dataclasses.replace(base).symbol(host_target()) == names[0]
+
+
+def test_all_kernels_are_among_these() -> None:
+    """As many as the lowerings ask for, and more than a few."""
+    assert len({kernel.__name__ for kernel in KERNELS}) == len(KERNELS) > 30
