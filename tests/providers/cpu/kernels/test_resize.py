@@ -129,6 +129,6 @@ def test_scales_that_are_no_numbers_are_left_to_others(mode: str, number: str) -
     body = f"""graph(x: float[1, 1, 4, 4]) -> (y: float[1, 1, 4, 4]) {{
         n: float[1] = [{number}] z: float[1] = [0] t = Div(n, z) i: float[3] = [1, 1, 1] s = Concat(i, t) {{axis = 0}}
         y = Resize(x, _, s) {{mode = "{mode}"}} }}"""
-    assert "its scales do not fit its axes" in declined(body)
+    assert any("expected positive numbers" in reason for reason in declined(body))
     with pytest.raises(InvalidArgument, match="expected 4 positive"):
         reference(body, {"x": np.ones((1, 1, 4, 4), np.float32)})

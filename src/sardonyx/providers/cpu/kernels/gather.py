@@ -13,10 +13,10 @@ from sardonyx.codegen.target import Target
 from sardonyx.ir import Dim, Node
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.claims import lowers
-from sardonyx.providers.cpu.expressions import element_type
+from sardonyx.providers.cpu.expressions import element_type, scalar_of
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import axis_of, constant_of, given, index_type, moved_as, shape_of
+from sardonyx.providers.cpu.operands import axis_of, given, index_type, moved_as, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS, Buffer, Plan
 from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides
@@ -59,10 +59,10 @@ def claim_gather(node: Node) -> GatherSpec | str:
 
 
 def _constant_place(node: Node, size: Dim) -> int | None:
-    indices = constant_of(node.inputs[1])
-    if indices is None or indices.size != 1 or not isinstance(size, int):
+    number = scalar_of(node, 1)
+    if number is None or not isinstance(size, int):
         return None
-    index = int(indices.ravel()[0])
+    index = int(number)
     return index % size if -size <= index < size else None
 
 

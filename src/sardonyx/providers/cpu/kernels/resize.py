@@ -164,8 +164,10 @@ def _axes_of(node: Node, shape: Shape, wide: Shape, *, keeps_same: bool) -> tupl
     named = [axis % max(len(shape), 1) for axis in node.get("axes", range(len(shape)))]
     if any(place >= len(shape) for place in named):
         return f"axes {named} of {len(shape)} dimensions"
-    if scales is not None and (len(scales) != len(named) or not all(0.0 < scale < math.inf for scale in scales)):
-        return f"scales {scales} for {len(named)} axes"
+    if scales is not None and len(scales) != len(named):
+        return f"{len(scales)} scales for {len(named)} axes"
+    if scales is not None and not all(0.0 < scale < math.inf for scale in scales):
+        return f"scales {scales}, expected positive numbers"
     if len(set(named)) < len(named):
         return f"axes {named}, one of them twice"
     axes = []
