@@ -3,6 +3,7 @@
 from sardonyx.ir.attribute import Attribute, AttributeKind, SparseTensor
 from sardonyx.ir.graph import Graph, Node, Use, Value
 from sardonyx.ir.model import Function, FunctionId, Model
+from sardonyx.ir.operator import Operator
 from sardonyx.ir.shape import Dim, Expr, Shape, symbol
 from sardonyx.ir.tensor import KeptSource, Tensor
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, ValueType
@@ -19,6 +20,7 @@ __all__ = [
     "MapType",
     "Model",
     "Node",
+    "Operator",
     "OptionalType",
     "SequenceType",
     "Shape",

@@ -13,12 +13,13 @@ Names identify values only in files and feeds: a value made by a rule may have t
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir.attribute import Attribute, AttributeKind
+from sardonyx.ir.operator import Operator
+from sardonyx.ir.order import topological_order
 from sardonyx.ir.shape import Shape
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import SparseTensorType, TensorType, ValueType
@@ -87,7 +88,7 @@ class Value:
         return f"%{self.name}" if self.name else f"%<{id(self):x}>"
 
 
-class Node:
+class Node(Operator):
     """One application of an operator."""
 
     __slots__ = (
@@ -157,6 +158,23 @@ class Node:
         """The value of attribute `name`, or `default` where the node has none; its type follows the attribute's kind."""
         found = self.attributes.get(name)
         return default if found is None else found.value
+
+    def subgraph(self, name: str) -> Graph | None:
+        """The graph of attribute `name`, or None; raises InvalidGraph for another kind."""
+        found = self.attributes.get(name)
+        if found is not None and not isinstance(found.value, Graph):
+            raise self._refusal(name, found, _GRAPH)
+        return None if found is None else found.value
+
+    @property
+    def place(self) -> str:
+        """What messages call it: `node "conv1" (Conv, opset 13)`, by its first output where it has no name."""
+        if self.name:
+            called = f'node "{self.name}"'
+        else:
+            called = f'node that makes "{self.outputs[0].name}"' if self.outputs else "node without outputs"
+        domain = f"{self.domain}." if self.domain else ""
+        return f"{called} ({domain}{self.op_type}, opset {self.version})"
 
     def input(self, index: int) -> Value | None:
         """Input `index`, or None where it is left out or beyond the last."""
@@ -433,13 +451,7 @@ class Graph:
             The nodes on cycles or after one, left at the end in their old order; empty for a valid graph.
         """
         nodes = list(self)
-        waiting = {node: len(_needs(node, self)) for node in nodes}
-        followers: dict[Node, list[Node]] = {node: [] for node in nodes}
-        for node in nodes:
-            for producer in _needs(node, self):
-                followers[producer].append(node)
-        order = _stable_order(nodes, waiting, followers)
-        stuck = [node for node in nodes if waiting[node] > 0]
+        order, stuck = topological_order(nodes, lambda node: _needs(node, self))
         for node in nodes:
             self._unlink(node)
         for node in [*order, *stuck]:
@@ -482,17 +494,3 @@ def _needs(node: Node, graph: Graph) -> list[Node]:
             if producer is not None and producer.graph is graph:
                 found[producer] = None
     return list(found)
-
-
-def _stable_order(nodes: list[Node], waiting: dict[Node, int], followers: dict[Node, list[Node]]) -> list[Node]:
-    rank = {node: index for index, node in enumerate(nodes)}
-    ready = [rank[node] for node in nodes if waiting[node] == 0]
-    order: list[Node] = []
-    while ready:
-        node = nodes[heapq.heappop(ready)]
-        order.append(node)
-        for follower in followers[node]:
-            waiting[follower] -= 1
-            if waiting[follower] == 0:
-                heapq.heappush(ready, rank[follower])
-    return order

@@ -6,6 +6,7 @@
 A shape function takes the call (`ShapeCall`), a `Fact` for each input and the attributes by keyword, and returns the fact of the
 output, or a tuple of facts. Like a reference kernel it names the attributes that it reads, `since` begins a meaning that lasts
 until the next one registered, and attributes arrive as Python values (ints, floats, str, tuples of these, `ir.Tensor`, `ir.Graph`).
+What other layers read too it takes from the operator's view (`ops/views/`) of the call.
 
 Parameters without default are inputs that the operator needs: where one is missing the engine does not call the function, and
 nothing is inferred. Parameters with default None are optional inputs. A function raises InvalidGraph for what no value
@@ -17,13 +18,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType
-from sardonyx.ir import Dim, Shape, TensorType, ValueType
+from sardonyx.ir import Attribute, Dim, Operator, Shape, TensorType, ValueType
 
 __all__ = [
     "MAX_VALUE_SIZE",
@@ -113,15 +114,19 @@ def _narrowed(value: Array, dtype: DataType) -> Array | None:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ShapeCall:
+class ShapeCall(Operator):
     """What a shape function may know about its node."""
 
     name: str
     """The node's name, for messages."""
     op_type: str
     """The operator."""
+    domain: str
+    """Its domain; "" is ai.onnx."""
     version: int
     """The opset version that the node is read under."""
+    attributes: Mapping[str, Attribute]
+    """The node's attributes, with references to those of the calling node resolved."""
     output_count: int
     """How many outputs the node lists."""
     infer_body: Callable[..., list[Fact]]

@@ -245,9 +245,11 @@ class _Inference:
         return found
 
     def _applied(self, node: Node, entry: ShapeEntry, inputs: Sequence[Fact | None]) -> tuple[Fact, ...]:
-        call = ShapeCall(node.name, node.op_type, node.version, len(node.outputs), self._infer_body)
+        attributes = self._attributes(node)
+        call = ShapeCall(node.name, node.op_type, node.domain, node.version, attributes, len(node.outputs), self._infer_body)
+        named = {name: attribute.value for name, attribute in attributes.items() if name in entry.attributes}
         try:
-            found = entry.function(call, *inputs, **self._attributes(node, entry))
+            found = entry.function(call, *inputs, **named)
             return (_bounded(found),) if isinstance(found, Fact) else tuple([_bounded(fact) for fact in found])
         except InvalidGraph as error:
             told = "" if _TELLS_INPUTS in str(error) else f"{_TELLS_INPUTS}{_inputs_text(node, inputs)}"
@@ -256,15 +258,15 @@ class _Inference:
             event("infer.gave_up", place=place_of(node), error=repr(error))
             return ()
 
-    def _attributes(self, node: Node, entry: ShapeEntry) -> dict[str, Any]:
-        """The attributes that the function takes, with references to those of the calling node resolved; Any as kinds differ."""
+    def _attributes(self, node: Node) -> Mapping[str, Attribute]:
+        """The attributes of a node, with references to those of the calling node resolved, or left out where it has none."""
+        if all(attribute.reference is None for attribute in node.attributes.values()):
+            return node.attributes
         found = {}
         for name, attribute in node.attributes.items():
-            if name not in entry.attributes:
-                continue
             given = attribute if attribute.reference is None else self._arguments.get(attribute.reference)
             if given is not None:
-                found[name] = given.value
+                found[name] = given
         return found
 
     def _infer_body(self, graph: Graph, inputs: Sequence[Fact]) -> list[Fact]:
@@ -287,11 +289,7 @@ class _Inference:
 
     def _call_arguments(self, node: Node, function: Function) -> dict[str, Attribute]:
         found = {name: default for name, default in function.attributes.items() if default is not None}
-        for name, attribute in node.attributes.items():
-            given = attribute if attribute.reference is None else self._arguments.get(attribute.reference)
-            if given is not None:
-                found[name] = given
-        return found
+        return {**found, **self._attributes(node)}
 
     def _settled(self, value: Value, fact: Fact, *, node: Node | None = None, symbols_hold: bool = False) -> Fact:
         override = self._overrides.get(value)

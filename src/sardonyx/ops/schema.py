@@ -114,9 +114,4 @@ def _parameter(formals: tuple[ParameterSchema, ...], index: int) -> ParameterSch
 
 def place_of(node: Node) -> str:
     """What messages call a node: `node "conv1" (Conv, opset 13)`, by its first output where it has no name."""
-    if node.name:
-        called = f'node "{node.name}"'
-    else:
-        called = f'node that makes "{node.outputs[0].name}"' if node.outputs else "node without outputs"
-    domain = f"{node.domain}." if node.domain else ""
-    return f"{called} ({domain}{node.op_type}, opset {node.version})"
+    return node.place

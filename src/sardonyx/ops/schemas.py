@@ -14,6 +14,7 @@ import functools
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Attribute, Node, TensorType
+from sardonyx.ir.operator import wrong_kind
 from sardonyx.ops.schema import (
     AttributeSchema,
     OpSchema,
@@ -208,9 +209,7 @@ def _check_attribute(node: Node, schema: OpSchema, name: str, attribute: Attribu
         hint = f"did you mean {close[0]!r}?" if close else f"{schema.label} takes {_signature(schema)}"
         raise InvalidGraph(f"{place_of(node)}: unknown attribute {name!r}; {hint}")
     if attribute.kind is not formal.kind and attribute.reference is None:
-        raise InvalidGraph(
-            f"{place_of(node)}: attribute {name!r} has type {attribute.kind.name} ({attribute!r:.60}), expected {formal.kind.name}"
-        )
+        raise InvalidGraph(f"{place_of(node)}: {wrong_kind(name, attribute, formal.kind)}")
 
 
 def _signature(schema: OpSchema) -> str:
