@@ -12,25 +12,11 @@ from sardonyx.ops.shapes.axes import (
     distinct_axes,
     merge_dims,
     merge_shapes,
-    normalize_axes,
-    normalize_axis,
     replace_dim,
     require_rank,
     size_of,
     unknown_shape,
 )
-
-
-def test_negative_axes_count_from_the_back() -> None:
-    """Axes are counted from the front, whichever way they were given."""
-    assert normalize_axis(-1, 3) == 2
-    assert normalize_axes((0, -1), 3) == (0, 2)
-
-
-def test_axis_out_of_range_is_refused() -> None:
-    """The message says the range."""
-    with pytest.raises(InvalidGraph, match=r"axis=3 is outside \[-3, 2\] for a tensor of rank 3"):
-        normalize_axis(3, 3)
 
 
 def test_rank_is_required() -> None:

@@ -19,7 +19,9 @@ def test_conv_refuses_what_cannot_be() -> None:
     """Channels, ranks and kernel sizes are checked."""
     assert "has 4 channels, but W" in error_of("Conv", floats(1, 4, 8), floats(8, 3, 3))
     assert "different ranks" in error_of("Conv", floats(1, 4, 8), floats(8, 4, 3, 3))
-    assert "kernel_shape=[3] has 1 axes" in error_of("Conv", floats(1, 4, 8, 8), floats(8, 4, 3, 3), kernel_shape=(3,))
+    assert "kernel_shape=[3] for filters of spatial shape [3, 3]" in error_of(
+        "Conv", floats(1, 4, 8, 8), floats(8, 4, 3, 3), kernel_shape=(3,)
+    )
 
 
 def test_types_of_quantized_convolutions() -> None:

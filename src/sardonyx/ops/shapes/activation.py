@@ -6,6 +6,7 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
 from sardonyx.ops.shapes.axes import merge_shapes
 from sardonyx.ops.shapes.broadcast import broadcast
+from sardonyx.ops.views.activation import has_one_slope_vector
 
 __all__: list[str] = []
 
@@ -44,7 +45,7 @@ def clip(call: ShapeCall, x: Fact, least: Fact | None = None, most: Fact | None 
 @shape_function("PRelu")
 def prelu(call: ShapeCall, x: Fact, slope: Fact) -> Fact:
     """The output is as the input, to which the slope broadcasts; before opset 7 a vector of slopes belonged to the channels."""
-    if call.version >= 7:
+    if not has_one_slope_vector(call):
         broadcast((x.shape, slope.shape))
     return tensor(x.dtype, x.shape)
 

@@ -11,36 +11,13 @@ from sardonyx.ops.fact import Fact
 from sardonyx.ops.shapes.elements import light
 
 __all__ = [
-    "distinct_axes",
     "merge_dims",
     "merge_shapes",
-    "normalize_axes",
-    "normalize_axis",
     "replace_dim",
     "require_rank",
     "size_of",
     "unknown_shape",
 ]
-
-
-def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
-    """The axis counted from the front; raises InvalidGraph outside [-rank, rank)."""
-    if not -rank <= axis < rank:
-        raise InvalidGraph(f"{name}={axis} is outside [{-rank}, {rank - 1}] for a tensor of rank {rank}; name an axis that it has")
-    return axis + rank if axis < 0 else axis
-
-
-def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:
-    """The axes counted from the front, in their order; raises InvalidGraph for one out of range."""
-    return tuple(normalize_axis(axis, rank, name) for axis in axes)
-
-
-def distinct_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:
-    """As `normalize_axes`; raises InvalidGraph for an axis named twice, too."""
-    found = normalize_axes(axes, rank, name)
-    if len(set(found)) < len(found):
-        raise InvalidGraph(f"{name}={list(found)} names an axis twice; name each axis once")
-    return found
 
 
 def require_rank(fact: Fact, name: str, least: int, most: int | None = None) -> Shape | None:

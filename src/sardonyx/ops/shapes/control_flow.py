@@ -11,8 +11,9 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Graph, OptionalType, SequenceType, Shape, TensorType, ValueType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import UNKNOWN, Fact, ShapeCall, known, shape_function, tensor
-from sardonyx.ops.shapes.axes import merge_dims, normalize_axis
+from sardonyx.ops.shapes.axes import merge_dims
 from sardonyx.ops.shapes.elements import int_of
+from sardonyx.ops.views.axes import normalize_axis
 from sardonyx.trace import event
 
 __all__: list[str] = []

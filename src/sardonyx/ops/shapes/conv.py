@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Shape
@@ -11,21 +9,13 @@ from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
 from sardonyx.ops.shapes.axes import require_rank, size_of, unknown_shape
 from sardonyx.ops.shapes.elements import dims_of
-from sardonyx.ops.shapes.windows import Window, slide, slide_back
+from sardonyx.ops.shapes.windows import slide, slide_back
+from sardonyx.ops.views.conv import Conv, ConvTranspose
 
 __all__: list[str] = []
 
 
-def conv_shape(
-    x: Fact,
-    w: Fact,
-    kernel_shape: Sequence[int] | None,
-    strides: Sequence[int] | None,
-    dilations: Sequence[int] | None,
-    pads: Sequence[int] | None,
-    auto_pad: str,
-    group: int,
-) -> Shape | None:
+def conv_shape(view: Conv, x: Fact, w: Fact) -> Shape | None:
     """(N, C, spatial…) * (M, C / group, kernel…) -> (N, M, places of the kernel…)."""
     shape, weights = require_rank(x, "X", 3), require_rank(w, "W", 3)
     if weights is None or shape is None:
@@ -34,14 +24,11 @@ def conv_shape(
     if len(shape) != len(weights):
         raise InvalidGraph(f"X of shape {dims_text(shape)} and W of shape {dims_text(weights)} have different ranks")
     C, part = shape[1], weights[1]
-    if isinstance(C, int) and isinstance(part, int) and part * group != C:
+    if isinstance(C, int) and isinstance(part, int) and part * view.group != C:
         raise InvalidGraph(
-            f"X of shape {dims_text(shape)} has {C} channels, but W of shape {dims_text(weights)} takes {part} x group {group}"
+            f"X of shape {dims_text(shape)} has {C} channels, but W of shape {dims_text(weights)} takes {part} x group {view.group}"
         )
-    kernel = tuple(kernel_shape) if kernel_shape else weights[2:]
-    if len(kernel) != len(shape) - 2:
-        raise InvalidGraph(f"kernel_shape={list(kernel)} has {len(kernel)} axes for X of shape {dims_text(shape)}")
-    return shape[0], weights[0], *slide(Window.of(kernel, strides, dilations, pads, auto_pad), shape[2:])
+    return shape[0], weights[0], *slide(view.window(weights[2:]), shape[2:])
 
 
 @shape_function("Conv")
@@ -50,16 +37,9 @@ def conv(
     x: Fact,
     w: Fact,
     b: Fact | None = None,
-    *,
-    kernel_shape: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    auto_pad: str = "NOTSET",
-    group: int = 1,
 ) -> Fact:
     """The type is that of the input."""
-    return tensor(x.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
+    return tensor(x.dtype, conv_shape(Conv.of(call), x, w))
 
 
 @shape_function("ConvInteger")
@@ -69,16 +49,9 @@ def conv_integer(
     w: Fact,
     x_zero: Fact | None = None,
     w_zero: Fact | None = None,
-    *,
-    kernel_shape: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    auto_pad: str = "NOTSET",
-    group: int = 1,
 ) -> Fact:
     """Of integers, into int32."""
-    return tensor(DataType.INT32, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
+    return tensor(DataType.INT32, conv_shape(Conv.of(call), x, w))
 
 
 @shape_function("QLinearConv")
@@ -93,16 +66,9 @@ def qlinear_conv(
     y_scale: Fact,
     y_zero: Fact,
     b: Fact | None = None,
-    *,
-    kernel_shape: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    auto_pad: str = "NOTSET",
-    group: int = 1,
 ) -> Fact:
     """Of quantized tensors, into the type of the last zero point."""
-    return tensor(y_zero.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
+    return tensor(y_zero.dtype, conv_shape(Conv.of(call), x, w))
 
 
 @shape_function("DeformConv")
@@ -113,15 +79,9 @@ def deform_conv(
     offset: Fact,
     b: Fact | None = None,
     mask: Fact | None = None,
-    *,
-    kernel_shape: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    group: int = 1,
 ) -> Fact:
     """As Conv."""
-    return tensor(x.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, "NOTSET", group))
+    return tensor(x.dtype, conv_shape(Conv.of(call), x, w))
 
 
 @shape_function("ConvTranspose")
@@ -130,18 +90,9 @@ def conv_transpose(
     x: Fact,
     w: Fact,
     b: Fact | None = None,
-    *,
-    kernel_shape: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    auto_pad: str = "NOTSET",
-    group: int = 1,
-    output_padding: Sequence[int] | None = None,
-    output_shape: Sequence[int] | None = None,
 ) -> Fact:
     """(N, C, spatial…), (C, M / group, kernel…) -> (N, M, spatial…), sizes that a convolution would take back to the input's."""
-    shape, weights = require_rank(x, "X", 3), require_rank(w, "W", 3)
+    view, shape, weights = ConvTranspose.of(call), require_rank(x, "X", 3), require_rank(w, "W", 3)
     if shape is None or weights is None:
         found = weights if shape is None else shape
         return tensor(x.dtype, None if found is None else unknown_shape(len(found)))
@@ -149,11 +100,10 @@ def conv_transpose(
         raise InvalidGraph(
             f"X of shape {dims_text(shape)} has {shape[1]} channels, but W of shape {dims_text(weights)} takes {weights[0]}"
         )
-    head = (shape[0], weights[1] * group)
-    if output_shape:
-        return tensor(x.dtype, (*head, *output_shape[-(len(shape) - 2) :]))
-    window = Window.of(tuple(kernel_shape) if kernel_shape else weights[2:], strides, dilations, pads, auto_pad)
-    return tensor(x.dtype, head + slide_back(window, shape[2:], output_padding or [0] * (len(shape) - 2)))
+    head, rank = (shape[0], weights[1] * view.group), len(shape) - 2
+    if view.output_shape:
+        return tensor(x.dtype, (*head, *view.output_shape[-rank:]))
+    return tensor(x.dtype, head + slide_back(view.window(weights[2:]), shape[2:], view.padding(rank)))
 
 
 @shape_function("Col2Im")

@@ -11,20 +11,22 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Expr
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, known, shape_function, tensor
-from sardonyx.ops.shapes.axes import normalize_axis, replace_dim, size_of
+from sardonyx.ops.shapes.axes import replace_dim, size_of
+from sardonyx.ops.views.axes import normalize_axis
+from sardonyx.ops.views.gather import Gather
 
 __all__: list[str] = []
 
 
 @shape_function("Gather")
-def gather(call: ShapeCall, data: Fact, indices: Fact, *, axis: int = 0) -> Fact:
+def gather(call: ShapeCall, data: Fact, indices: Fact) -> Fact:
     """The axis of the data is replaced by the dimensions of the indices."""
     if data.shape is None or indices.shape is None:
         return tensor(data.dtype)
     if not data.shape:
         raise InvalidGraph("the data is a scalar; expected a tensor of rank 1 or more to gather from")
-    place = normalize_axis(axis, len(data.shape))
-    _check_indices(indices, data.shape[place], f"axis {axis} of shape {dims_text(data.shape)}")
+    place = Gather.of(call).place(len(data.shape))
+    _check_indices(indices, data.shape[place], f"axis {place} of shape {dims_text(data.shape)}")
     shape = data.shape[:place] + indices.shape + data.shape[place + 1 :]
     if data.value is None or indices.constant is None:
         return tensor(data.dtype, shape)
@@ -51,7 +53,7 @@ def _check_indices(indices: Fact, size: Dim, what: str) -> None:
 
 
 @shape_function("GatherElements")
-def gather_elements(call: ShapeCall, data: Fact, indices: Fact, *, axis: int = 0) -> Fact:
+def gather_elements(call: ShapeCall, data: Fact, indices: Fact) -> Fact:
     """The output is in the shape of the indices."""
     if data.shape is not None and indices.shape is not None and len(data.shape) != len(indices.shape):
         raise InvalidGraph(f"data and indices have ranks {len(data.shape)} and {len(indices.shape)}, expected one rank")
@@ -60,11 +62,11 @@ def gather_elements(call: ShapeCall, data: Fact, indices: Fact, *, axis: int = 0
 
 @shape_function("GatherND", domain="com.microsoft")
 @shape_function("GatherND")
-def gather_nd(call: ShapeCall, data: Fact, indices: Fact, *, batch_dims: int = 0) -> Fact:
+def gather_nd(call: ShapeCall, data: Fact, indices: Fact) -> Fact:
     """The last dimension of the indices addresses that many axes of the data, after the batch."""
     if data.shape is None or indices.shape is None or not indices.shape:
         return tensor(data.dtype)
-    depth = indices.shape[-1]
+    depth, batch_dims = indices.shape[-1], Gather.of(call).batch_axes
     if not isinstance(depth, int):
         return tensor(data.dtype)
     if batch_dims + depth > len(data.shape):

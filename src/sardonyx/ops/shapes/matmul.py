@@ -9,6 +9,7 @@ from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
 from sardonyx.ops.shapes.axes import require_rank, unknown_shape
 from sardonyx.ops.shapes.broadcast import broadcast, broadcast_dims
+from sardonyx.ops.views.matmul import Gemm
 
 __all__: list[str] = []
 
@@ -50,16 +51,16 @@ def product_shape(a: Shape | None, b: Shape | None) -> Shape | None:
 
 
 @shape_function("Gemm")
-def gemm(call: ShapeCall, a: Fact, b: Fact, c: Fact | None = None, *, transA: int = 0, transB: int = 0) -> Fact:
+def gemm(call: ShapeCall, a: Fact, b: Fact, c: Fact | None = None) -> Fact:
     """(M, K) x (K, N) -> (M, N), to which the third input broadcasts."""
-    first, second = require_rank(a, "A", 2, 2), require_rank(b, "B", 2, 2)
+    view, first, second = Gemm.of(call), require_rank(a, "A", 2, 2), require_rank(b, "B", 2, 2)
     dtype = a.dtype if a.dtype is not None else b.dtype
-    M, K = (anonymous(), None) if first is None else first[::-1] if transA else first
-    other, N = (None, anonymous()) if second is None else second[::-1] if transB else second
+    M, K = (anonymous(), None) if first is None else first[::-1] if view.transposes_a else first
+    other, N = (None, anonymous()) if second is None else second[::-1] if view.transposes_b else second
     if isinstance(K, int) and isinstance(other, int) and other != K:
         raise InvalidGraph(
-            f"the inner sizes of shapes {dims_text(first)}{' transposed' if transA else ''} and "
-            f"{dims_text(second)}{' transposed' if transB else ''} differ: {K} and {other}"
+            f"the inner sizes of shapes {dims_text(first)}{' transposed' if view.transposes_a else ''} and "
+            f"{dims_text(second)}{' transposed' if view.transposes_b else ''} differ: {K} and {other}"
         )
     if c is not None and c.shape is not None:
         _check_bias(c.shape, (M, N))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Shape
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
-from sardonyx.ops.shapes.axes import normalize_axis
 from sardonyx.ops.shapes.element_type import element_type
+from sardonyx.ops.views.axes import normalize_axis
+from sardonyx.ops.views.normalize import LayerNormalization
 
 __all__: list[str] = []
 
@@ -42,11 +43,14 @@ def _check_channels(shape: Shape, *parameters: Fact) -> None:
 
 
 @shape_function("LayerNormalization")
-def layer_normalization(
-    call: ShapeCall, x: Fact, scale: Fact, b: Fact | None = None, *, axis: int = -1, stash_type: int = 1
-) -> tuple[Fact, ...]:
+def layer_normalization(call: ShapeCall, x: Fact, scale: Fact, b: Fact | None = None) -> tuple[Fact, ...]:
     """The output is as the input; the statistics have 1 in place of each axis from `axis` on."""
-    return (tensor(x.dtype, x.shape), *[tensor(element_type(stash_type, "stash_type"), statistics_shape(x.shape, axis))] * 2)
+    return (tensor(x.dtype, x.shape), *[statistics(LayerNormalization.of(call), x)] * 2)
+
+
+def statistics(view: LayerNormalization, x: Fact) -> Fact:
+    """The mean, or the inverse deviation: of the type `stash_type`, with 1 in place of each axis from `axis` on."""
+    return tensor(element_type(view.stash_type, "stash_type"), statistics_shape(x.shape, view.axis))
 
 
 def statistics_shape(shape: Shape | None, axis: int) -> Shape | None:

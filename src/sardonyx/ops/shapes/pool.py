@@ -11,43 +11,27 @@ from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
 from sardonyx.ops.shapes.axes import require_rank, unknown_shape
 from sardonyx.ops.shapes.elements import dims_of
-from sardonyx.ops.shapes.windows import Window, slide, slide_back
+from sardonyx.ops.shapes.windows import slide, slide_back
+from sardonyx.ops.views.pool import Pool
+from sardonyx.ops.views.window import Window
 
 __all__: list[str] = []
 
 
-def _pool_shape(
-    x: Fact,
-    kernel_shape: Sequence[int],
-    strides: Sequence[int] | None,
-    dilations: Sequence[int] | None,
-    pads: Sequence[int] | None,
-    auto_pad: str,
-    ceil_mode: int,
-) -> Shape | None:
-    shape = require_rank(x, "X", 3)
-    if shape is None:
-        return unknown_shape(len(kernel_shape) + 2) if kernel_shape else None
-    if len(kernel_shape) != len(shape) - 2:
-        raise InvalidGraph(f"kernel_shape={list(kernel_shape)} has {len(kernel_shape)} axes for X of shape {dims_text(shape)}")
-    return shape[:2] + slide(Window.of(tuple(kernel_shape), strides, dilations, pads, auto_pad, ceil_mode), shape[2:])
-
-
 @shape_function("AveragePool", "LpPool", "MaxPool")
-def pool(
-    call: ShapeCall,
-    x: Fact,
-    *,
-    kernel_shape: Sequence[int] = (),
-    strides: Sequence[int] | None = None,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-) -> tuple[Fact, ...]:
+def pool(call: ShapeCall, x: Fact) -> tuple[Fact, ...]:
     """(N, C, spatial…) -> (N, C, places of the window…), and for MaxPool where the maxima were."""
-    shape = _pool_shape(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    shape = _pool_shape(Pool.of(call).window, x)
     return tensor(x.dtype, shape), tensor(DataType.INT64, shape)
+
+
+def _pool_shape(window: Window[int], x: Fact) -> Shape:
+    shape, kernel = require_rank(x, "X", 3), window.kernel
+    if shape is None:
+        return unknown_shape(len(kernel) + 2)
+    if len(kernel) != len(shape) - 2:
+        raise InvalidGraph(f"kernel_shape={list(kernel)} has {len(kernel)} axes for X of shape {dims_text(shape)}")
+    return shape[:2] + slide(window, shape[2:])
 
 
 @shape_function("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool")
@@ -74,16 +58,7 @@ def roi_align(call: ShapeCall, x: Fact, rois: Fact, batch_indices: Fact, *, outp
 
 
 @shape_function("MaxUnpool")
-def max_unpool(
-    call: ShapeCall,
-    x: Fact,
-    indices: Fact,
-    output_shape: Fact | None = None,
-    *,
-    kernel_shape: Sequence[int] = (),
-    strides: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-) -> Fact:
+def max_unpool(call: ShapeCall, x: Fact, indices: Fact, output_shape: Fact | None = None) -> Fact:
     """The shape that MaxPool had as its input, or the one that the third input holds."""
     if output_shape is not None:
         target = dims_of(output_shape)
@@ -94,5 +69,5 @@ def max_unpool(
     shape = require_rank(x, "X", 3)
     if shape is None:
         return tensor(x.dtype)
-    window = Window.of(tuple(kernel_shape), strides, None, pads)
-    return tensor(x.dtype, shape[:2] + slide_back(window, shape[2:], [0] * len(kernel_shape)))
+    window = Pool.of(call).window
+    return tensor(x.dtype, shape[:2] + slide_back(window, shape[2:], [0] * len(window.kernel)))

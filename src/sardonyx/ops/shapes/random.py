@@ -8,6 +8,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
 from sardonyx.ops.shapes.element_type import element_type
+from sardonyx.ops.views.random import Dropout
 
 __all__: list[str] = []
 
@@ -34,4 +35,4 @@ def multinomial(call: ShapeCall, x: Fact, *, dtype: int = 6, sample_size: int = 
 @shape_function("Dropout")
 def dropout(call: ShapeCall, x: Fact, ratio: Fact | None = None, training: Fact | None = None) -> tuple[Fact, ...]:
     """The output is as the input; the mask is bool from opset 10 on."""
-    return tensor(x.dtype, x.shape), tensor(DataType.BOOL if call.version >= 10 else x.dtype, x.shape)
+    return tensor(x.dtype, x.shape), tensor(DataType.BOOL if Dropout.of(call).has_flag_mask else x.dtype, x.shape)

@@ -12,27 +12,27 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Shape
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import MAX_VALUE_SIZE, Fact, ShapeCall, dims_text, known, shape_function, tensor
-from sardonyx.ops.shapes.axes import normalize_axes, normalize_axis, require_rank, size_of, unknown_shape
+from sardonyx.ops.shapes.axes import require_rank, size_of, unknown_shape
 from sardonyx.ops.shapes.broadcast import broadcast
 from sardonyx.ops.shapes.elements import dims_of, ints_of
+from sardonyx.ops.views.axes import normalize_axis
+from sardonyx.ops.views.inputs import COMPUTED, elements
+from sardonyx.ops.views.reshape import Blocks, Flatten, Reshape, Squeeze, Tile, Transpose, Unsqueeze
 
 __all__: list[str] = []
 
 
-@shape_function("Reshape", since=5)
-def reshape(call: ShapeCall, x: Fact, shape: Fact, *, allowzero: int = 0) -> Fact:
-    """Elements in a new shape: 0 copies a dimension, -1 takes what is left."""
-    target = dims_of(shape)
-    if target is None:
-        rank = shape.shape[0] if shape.shape else None
-        return tensor(x.dtype, unknown_shape(rank) if isinstance(rank, int) else None)
-    return _reshaped(x, _resolve(x.shape, target, bool(allowzero)))
-
-
 @shape_function("Reshape")
-def reshape_before_5(call: ShapeCall, x: Fact, *, shape: Sequence[int] = ()) -> Fact:
-    """The same, with the shape as an attribute."""
-    return _reshaped(x, _resolve(x.shape, list(shape), False))
+def reshape(call: ShapeCall, x: Fact, shape: Fact | None = None) -> Fact:
+    """Elements in a new shape: 0 copies a dimension, -1 takes what is left."""
+    view = Reshape.of(call, elements(x, shape))
+    if view.shape is None:
+        return tensor(x.dtype)
+    target = dims_of(shape) if view.shape is COMPUTED else list[Dim | None](view.shape)
+    if target is None:
+        rank = shape.shape[0] if shape is not None and shape.shape else None
+        return tensor(x.dtype, unknown_shape(rank) if isinstance(rank, int) else None)
+    return _reshaped(x, _resolve(x.shape, target, view.keeps_zero))
 
 
 def _resolve(shape: Shape | None, target: Sequence[Dim | None], allow_zero: bool) -> Shape:
@@ -104,87 +104,61 @@ def _with_value(x: Fact, shape: Shape, value: Array) -> Fact:
 
 
 @shape_function("Flatten")
-def flatten(call: ShapeCall, x: Fact, *, axis: int = 1) -> Fact:
+def flatten(call: ShapeCall, x: Fact) -> Fact:
     """Two dimensions: those before the axis and those from it on."""
     if x.shape is None:
         return tensor(x.dtype, unknown_shape(2))
-    rank = len(x.shape)
-    if not -rank <= axis <= rank:
-        raise InvalidGraph(f"axis={axis} is outside [{-rank}, {rank}] for shape {dims_text(x.shape)}")
-    place = axis + rank if axis < 0 else axis
+    place = Flatten.of(call).place(len(x.shape))
     return _reshaped(x, (size_of(x.shape[:place]), size_of(x.shape[place:])))
 
 
-@shape_function("Squeeze", since=13)
-def squeeze(call: ShapeCall, x: Fact, axes: Fact | None = None) -> Fact:
-    """Dimensions of size 1 are dropped: those that the second input names, or all."""
-    return _squeeze(x, ints_of(axes)) if axes is None or axes.constant is not None else _squeeze_unknown(x, axes)
-
-
 @shape_function("Squeeze")
-def squeeze_before_13(call: ShapeCall, x: Fact, *, axes: Sequence[int] | None = None) -> Fact:
-    """The same, with the axes as an attribute."""
-    return _squeeze(x, axes)
-
-
-def _squeeze(x: Fact, axes: Sequence[int] | None) -> Fact:
+def squeeze(call: ShapeCall, x: Fact, axes: Fact | None = None) -> Fact:
+    """Dimensions of size 1 are dropped: those that the attribute or the second input names, or all."""
+    view = Squeeze.of(call, elements(x, axes))
     if x.shape is None:
         return tensor(x.dtype)
-    if axes is None:
+    dropped = view.places(len(x.shape))
+    if dropped is COMPUTED:
+        return _squeeze_unknown(x.shape, x, axes)
+    if dropped is None:
         if not all(isinstance(dim, int) for dim in x.shape):
             return tensor(x.dtype)
         return _reshaped(x, tuple(dim for dim in x.shape if dim != 1))
-    dropped = set(normalize_axes(axes, len(x.shape)))
-    for axis in sorted(dropped):
+    for axis in dropped:
         dim = x.shape[axis]
         if isinstance(dim, int) and dim != 1:
             raise InvalidGraph(f"axis {axis} of shape {dims_text(x.shape)} has size {dim}; only an axis of size 1 can be squeezed")
     return _reshaped(x, tuple(dim for axis, dim in enumerate(x.shape) if axis not in dropped))
 
 
-def _squeeze_unknown(x: Fact, axes: Fact) -> Fact:
-    count = axes.shape[0] if axes.shape else None
-    if x.shape is None or not isinstance(count, int) or count > len(x.shape):
-        return tensor(x.dtype)
-    return tensor(x.dtype, unknown_shape(len(x.shape) - count))
-
-
-@shape_function("Unsqueeze", since=13)
-def unsqueeze(call: ShapeCall, x: Fact, axes: Fact) -> Fact:
-    """Dimensions of size 1 are put at the places that the second input names."""
-    places = ints_of(axes)
-    if places is not None:
-        return _unsqueeze(x, places)
-    count = axes.shape[0] if axes.shape else None
-    return tensor(x.dtype, unknown_shape(len(x.shape) + count) if x.shape is not None and isinstance(count, int) else None)
+def _squeeze_unknown(shape: Shape, x: Fact, axes: Fact | None) -> Fact:
+    count = axes.shape[0] if axes is not None and axes.shape else None
+    is_known = isinstance(count, int) and 0 < count <= len(shape)
+    return tensor(x.dtype, unknown_shape(len(shape) - count) if is_known and isinstance(count, int) else None)
 
 
 @shape_function("Unsqueeze")
-def unsqueeze_before_13(call: ShapeCall, x: Fact, *, axes: Sequence[int] = ()) -> Fact:
-    """The same, with the axes as an attribute."""
-    return _unsqueeze(x, axes)
-
-
-def _unsqueeze(x: Fact, axes: Sequence[int]) -> Fact:
+def unsqueeze(call: ShapeCall, x: Fact, axes: Fact | None = None) -> Fact:
+    """Dimensions of size 1 are put at the places that the attribute or the second input names."""
+    view = Unsqueeze.of(call, elements(x, axes))
     if x.shape is None:
         return tensor(x.dtype)
-    rank = len(x.shape) + len(axes)
-    added = set(normalize_axes(axes, rank))
-    if len(added) < len(axes):
-        raise InvalidGraph(f"axes={list(axes)} names an axis twice for an output of rank {rank}")
-    rest = iter(x.shape)
+    if view.axes is COMPUTED:
+        count = axes.shape[0] if axes is not None and axes.shape else None
+        return tensor(x.dtype, unknown_shape(len(x.shape) + count) if isinstance(count, int) else None)
+    rank = len(x.shape) + len(view.axes)
+    added, rest = view.places(rank) or (), iter(x.shape)
     return _reshaped(x, tuple(1 if axis in added else next(rest) for axis in range(rank)))
 
 
 @shape_function("Transpose")
-def transpose(call: ShapeCall, x: Fact, *, perm: Sequence[int] | None = None) -> Fact:
+def transpose(call: ShapeCall, x: Fact) -> Fact:
     """Dimensions in the order that `perm` gives, reversed by default."""
+    view = Transpose.of(call)
     if x.shape is None:
-        return tensor(x.dtype, None if perm is None else unknown_shape(len(perm)))
-    rank = len(x.shape)
-    order = tuple(range(rank))[::-1] if perm is None else tuple(perm)
-    if sorted(order) != list(range(rank)):
-        raise InvalidGraph(f"perm={list(order)} is no order of the {rank} axes of shape {dims_text(x.shape)}")
+        return tensor(x.dtype, None if view.permutation is None else unknown_shape(len(view.permutation)))
+    order = view.order(len(x.shape))
     if x.value is not None:
         return known(x.dtype, x.value.transpose(order))
     return tensor(x.dtype, tuple([x.shape[axis] for axis in order]))
@@ -212,9 +186,11 @@ def _small(shape: Shape) -> tuple[int, ...] | None:
     return sizes if len(sizes) == len(shape) and math.prod(sizes) <= MAX_VALUE_SIZE else None
 
 
-@shape_function("Tile", since=6)
-def tile(call: ShapeCall, x: Fact, repeats: Fact) -> Fact:
+@shape_function("Tile")
+def tile(call: ShapeCall, x: Fact, repeats: Fact, axis: Fact | None = None) -> Fact:
     """Each dimension times its number of repeats."""
+    if Tile.of(call).is_by_axis:
+        return _tile_axis(x, repeats, axis)
     counts = dims_of(repeats)
     if x.shape is None or counts is None:
         return tensor(x.dtype, None if x.shape is None else unknown_shape(len(x.shape)))
@@ -227,9 +203,7 @@ def tile(call: ShapeCall, x: Fact, repeats: Fact) -> Fact:
     return tensor(x.dtype, shape)
 
 
-@shape_function("Tile")
-def tile_before_6(call: ShapeCall, x: Fact, tiles: Fact, axis: Fact) -> Fact:
-    """One axis repeated."""
+def _tile_axis(x: Fact, tiles: Fact, axis: Fact | None) -> Fact:
     times, place = ints_of(tiles), ints_of(axis)
     if x.shape is None or times is None or place is None:
         return tensor(x.dtype, None if x.shape is None else unknown_shape(len(x.shape)))
@@ -238,25 +212,25 @@ def tile_before_6(call: ShapeCall, x: Fact, tiles: Fact, axis: Fact) -> Fact:
 
 
 @shape_function("DepthToSpace")
-def depth_to_space(call: ShapeCall, x: Fact, *, blocksize: int = 1) -> Fact:
+def depth_to_space(call: ShapeCall, x: Fact) -> Fact:
     """(N, C, H, W) -> (N, C / b², H * b, W * b)."""
-    shape = require_rank(x, "input", 4, 4)
-    if shape is None or blocksize < 1:
+    shape, size = require_rank(x, "input", 4, 4), Blocks.of(call).size
+    if shape is None:
         return tensor(x.dtype, unknown_shape(4))
     N, C, H, W = shape
-    if isinstance(C, int) and C % (blocksize * blocksize):
-        raise InvalidGraph(f"{C} channels do not divide by blocksize² = {blocksize * blocksize}")
-    return tensor(x.dtype, (N, C // (blocksize * blocksize), H * blocksize, W * blocksize))
+    if isinstance(C, int) and C % (size * size):
+        raise InvalidGraph(f"{C} channels do not divide by blocksize² = {size * size}")
+    return tensor(x.dtype, (N, C // (size * size), H * size, W * size))
 
 
 @shape_function("SpaceToDepth")
-def space_to_depth(call: ShapeCall, x: Fact, *, blocksize: int = 1) -> Fact:
+def space_to_depth(call: ShapeCall, x: Fact) -> Fact:
     """(N, C, H, W) -> (N, C * b², H / b, W / b)."""
-    shape = require_rank(x, "input", 4, 4)
-    if shape is None or blocksize < 1:
+    shape, size = require_rank(x, "input", 4, 4), Blocks.of(call).size
+    if shape is None:
         return tensor(x.dtype, unknown_shape(4))
     N, C, H, W = shape
     for name, dim in (("height", H), ("width", W)):
-        if isinstance(dim, int) and dim % blocksize:
-            raise InvalidGraph(f"{name} {dim} does not divide by blocksize {blocksize}")
-    return tensor(x.dtype, (N, C * (blocksize * blocksize), H // blocksize, W // blocksize))
+        if isinstance(dim, int) and dim % size:
+            raise InvalidGraph(f"{name} {dim} does not divide by blocksize {size}")
+    return tensor(x.dtype, (N, C * (size * size), H // size, W // size))

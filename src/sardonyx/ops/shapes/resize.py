@@ -11,54 +11,31 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Expr, Shape
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
-from sardonyx.ops.shapes.axes import normalize_axes, require_rank, unknown_shape
+from sardonyx.ops.shapes.axes import require_rank, unknown_shape
 from sardonyx.ops.shapes.elements import dims_of
+from sardonyx.ops.views.inputs import COMPUTED, elements
+from sardonyx.ops.views.resize import Resize
 
 __all__: list[str] = []
 
 
 @shape_function("Resize", since=11)
-def resize(
-    call: ShapeCall,
-    x: Fact,
-    roi: Fact | None = None,
-    scales: Fact | None = None,
-    sizes: Fact | None = None,
-    *,
-    axes: Sequence[int] | None = None,
-    keep_aspect_ratio_policy: str = "stretch",
-) -> Fact:
+def resize(call: ShapeCall, x: Fact, roi: Fact | None = None, scales: Fact | None = None, sizes: Fact | None = None) -> Fact:
     """Each named axis gets its size, or floor(size * scale)."""
+    view = Resize.of(call, elements(x, roi, scales, sizes))
     if x.shape is None:
         return tensor(x.dtype)
-    places = normalize_axes(range(len(x.shape)) if axes is None else axes, len(x.shape))
     if sizes is not None and sizes.shape != (0,):
-        return tensor(x.dtype, _sized(x.shape, places, dims_of(sizes), keep_aspect_ratio_policy))
-    if scales is None or scales.shape == (0,):
-        return tensor(x.dtype, unknown_shape(len(x.shape)))
-    return tensor(x.dtype, _scaled(x.shape, places, scales))
+        return tensor(x.dtype, _sized(x.shape, view.places(len(x.shape)), dims_of(sizes), view.policy))
+    return tensor(x.dtype, _scaled(x.shape, view))
 
 
-@shape_function("Upsample")
-@shape_function("Upsample", since=9)
 @shape_function("Resize", since=10)
-def resize_before_11(
-    call: ShapeCall, x: Fact, scales: Fact | None = None, *, height_scale: float | None = None, width_scale: float | None = None
-) -> Fact:
+@shape_function("Upsample")
+def resize_before_11(call: ShapeCall, x: Fact, scales: Fact | None = None) -> Fact:
     """The same, with scales alone."""
-    if x.shape is None:
-        return tensor(x.dtype)
-    if height_scale is not None and width_scale is not None and len(x.shape) == 4:
-        return tensor(x.dtype, _times(x.shape, (1.0, 1.0, height_scale, width_scale)))
-    if scales is None:
-        return tensor(x.dtype, unknown_shape(len(x.shape)))
-    return tensor(x.dtype, _scaled(x.shape, range(len(x.shape)), scales))
-
-
-@shape_function("Upsample", since=7)
-def upsample_7(call: ShapeCall, x: Fact, *, scales: Sequence[float] = ()) -> Fact:
-    """The same, with the scales as an attribute."""
-    return tensor(x.dtype, None if x.shape is None else _times(x.shape, scales))
+    view = Resize.of(call, elements(x, scales))
+    return tensor(x.dtype, None if x.shape is None else _scaled(x.shape, view))
 
 
 def _sized(shape: Shape, axes: Sequence[int], sizes: Sequence[Dim | None] | None, policy: str) -> Shape:
@@ -85,21 +62,16 @@ def _kept_ratio(shape: Shape, axes: Sequence[int], dims: list[Dim], policy: str)
     return tuple(dims)
 
 
-def _scaled(shape: Shape, axes: Sequence[int], scales: Fact) -> Shape:
-    factors = scales.constant
-    if factors is None:
+def _scaled(shape: Shape, view: Resize) -> Shape:
+    axes, scales = view.places(len(shape)), view.scales
+    if scales is None:
+        return unknown_shape(len(shape))
+    if scales is COMPUTED:
         return tuple([anonymous() if axis in axes else dim for axis, dim in enumerate(shape)])
-    if factors.size != len(axes):
-        raise InvalidGraph(f"scales has {factors.size} elements for {len(axes)} axes of an input of shape {dims_text(shape)}")
-    every = np.ones(len(shape), np.float64)
-    every[list(axes)] = factors.reshape(-1)
-    return _times(shape, every.tolist())
-
-
-def _times(shape: Shape, factors: Sequence[float]) -> Shape:
-    if len(factors) != len(shape):
-        raise InvalidGraph(f"scales has {len(factors)} elements for an input of shape {dims_text(shape)}")
-    return tuple([_time(dim, factor) for dim, factor in zip(shape, factors, strict=True)])
+    if len(scales) != len(axes):
+        raise InvalidGraph(f"scales has {len(scales)} elements for {len(axes)} axes of an input of shape {dims_text(shape)}")
+    factors = dict(zip(axes, scales, strict=True))
+    return tuple([_time(dim, factors.get(axis, 1.0)) for axis, dim in enumerate(shape)])
 
 
 def _time(dim: Dim, factor: float) -> Dim:

@@ -6,10 +6,11 @@ from sardonyx.dtypes import DataType
 from sardonyx.ir import OptionalType, SequenceType, Shape, TensorType, ValueType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import UNKNOWN, Fact, ShapeCall, shape_function, tensor
-from sardonyx.ops.shapes.axes import normalize_axis, replace_dim
+from sardonyx.ops.shapes.axes import replace_dim
 from sardonyx.ops.shapes.control_flow import join
 from sardonyx.ops.shapes.element_type import element_type
 from sardonyx.ops.shapes.elements import ints_of
+from sardonyx.ops.views.axes import normalize_axis
 
 __all__: list[str] = []
 

@@ -12,34 +12,46 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Shape
 from sardonyx.ir.shape import anonymous, at_least_zero, ceil_div, maximum, minimum
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, known, shape_function, tensor
-from sardonyx.ops.shapes.axes import distinct_axes, merge_dims, normalize_axis, replace_dim, unknown_shape
-from sardonyx.ops.shapes.elements import dims_of, ints_of
+from sardonyx.ops.shapes.axes import merge_dims, replace_dim, unknown_shape
+from sardonyx.ops.shapes.elements import dims_of
+from sardonyx.ops.views.axes import distinct_axes
+from sardonyx.ops.views.inputs import COMPUTED, Integers, elements
+from sardonyx.ops.views.slice import Concat, Pad, Slice, Split
 
 __all__: list[str] = []
 
 _TO_THE_END = (2**31 - 1, 2**63 - 1)
-_FIRST_CLOSED = 11
-"""From this version on an end that is far to the right is no end of a range backwards."""
-_FIRST_UNEVEN = 18
-"""From this version on Split makes shorter parts where its axis does not divide."""
 _FAR = 2**31 - 1
 """An index from which on a slice is taken to reach the end of any symbolic dimension."""
 
 
-@shape_function("Slice", since=10)
-def slice_(call: ShapeCall, x: Fact, starts: Fact, ends: Fact, axes: Fact | None = None, steps: Fact | None = None) -> Fact:
+@shape_function("Slice")
+def slice_(
+    call: ShapeCall,
+    x: Fact,
+    starts: Fact | None = None,
+    ends: Fact | None = None,
+    axes: Fact | None = None,
+    steps: Fact | None = None,
+) -> Fact:
     """Ranges along axes; bounds are clamped to the dimension."""
     if x.shape is None:
         return tensor(x.dtype)
-    first, last = dims_of(starts), dims_of(ends)
+    view = Slice.of(call, elements(x, starts, ends, axes, steps))
+    first, last, strides = (_dims(given, fact) for given, fact in ((view.starts, starts), (view.ends, ends), (view.steps, steps)))
     count = _count(first, last, starts, ends, axes)
-    places = tuple(range(count)) if axes is None and count is not None else ints_of(axes)
+    places = None if count is None or view.axes is COMPUTED else range(count) if view.axes is None else view.axes
     if places is None or count is None:
         return tensor(x.dtype, unknown_shape(len(x.shape)))
-    strides = [1] * count if steps is None else dims_of(steps) or [None] * count
-    if call.version < _FIRST_CLOSED:
+    strides = [1] * count if view.steps is None else strides or [None] * count
+    if view.opens_backwards:
         last = [_opened(end, step) for end, step in zip(last, strides, strict=False)] if last is not None else None
     return _slice(x, first or [None] * count, last or [None] * count, places, strides)
+
+
+def _dims(given: Integers, fact: Fact | None) -> list[Dim | None] | None:
+    """The numbers of an attribute or an input, of which some may be symbolic or unknown."""
+    return list[Dim | None](given) if isinstance(given, tuple) else dims_of(fact)
 
 
 def _opened(end: Dim | None, step: Dim | None) -> Dim | None:
@@ -47,25 +59,17 @@ def _opened(end: Dim | None, step: Dim | None) -> Dim | None:
     return -_TO_THE_END[1] if end in _TO_THE_END and isinstance(step, int) and step < 0 else end
 
 
-def _count(first: list[Any] | None, last: list[Any] | None, starts: Fact, ends: Fact, axes: Fact | None) -> int | None:
+def _count(
+    first: list[Any] | None, last: list[Any] | None, starts: Fact | None, ends: Fact | None, axes: Fact | None
+) -> int | None:
     """How many axes are sliced, where any input says so."""
-    for elements in (first, last):
-        if elements is not None:
-            return len(elements)
+    for given in (first, last):
+        if given is not None:
+            return len(given)
     for fact in (starts, ends, axes):
         if fact is not None and fact.shape and isinstance(fact.shape[0], int):
             return fact.shape[0]
     return None
-
-
-@shape_function("Slice")
-def slice_before_10(
-    call: ShapeCall, x: Fact, *, starts: Sequence[int] = (), ends: Sequence[int] = (), axes: Sequence[int] | None = None
-) -> Fact:
-    """The same, with attributes and without steps."""
-    if x.shape is None:
-        return tensor(x.dtype)
-    return _slice(x, starts, ends, tuple(range(len(starts))) if axes is None else axes, [1] * len(starts))
 
 
 def _slice(
@@ -137,31 +141,26 @@ def _sliced_value(
     return value[tuple(index)]
 
 
-@shape_function("Concat", since=4)
-def concat(call: ShapeCall, first: Fact, *others: Fact | None, axis: int = 0) -> Fact:
-    """The inputs one after the other along the axis."""
-    return _concat((first, *[fact for fact in others if fact is not None]), axis)
-
-
 @shape_function("Concat")
-def concat_before_4(call: ShapeCall, first: Fact, *others: Fact | None, axis: int = 1) -> Fact:
-    """The same, along axis 1 by default."""
-    return _concat((first, *[fact for fact in others if fact is not None]), axis)
+def concat(call: ShapeCall, first: Fact, *others: Fact | None) -> Fact:
+    """The inputs one after the other along the axis."""
+    return _concat((first, *[fact for fact in others if fact is not None]), Concat.of(call))
 
 
-def _concat(inputs: Sequence[Fact], axis: int) -> Fact:
+def _concat(inputs: Sequence[Fact], view: Concat) -> Fact:
     dtype = next((fact.dtype for fact in inputs if fact.dtype is not None), None)
     if any(fact.shape is None for fact in inputs):
         ranks = [len(fact.shape) for fact in inputs if fact.shape is not None]
         return tensor(dtype, unknown_shape(ranks[0]) if ranks else None)
     shapes = [fact.shape for fact in inputs if fact.shape is not None]
-    shape = _concatenated(shapes, normalize_axis(axis, len(shapes[0])))
+    place = view.place(len(shapes[0]))
+    shape = _concatenated(shapes, place)
     if len(shape) == 1 and any(fact.value is not None for fact in inputs):
         value = _joined(inputs)
         return tensor(dtype, shape) if value is None else known(dtype, value)
     if any(fact.value is None for fact in inputs):
         return tensor(dtype, shape)
-    return known(dtype, np.concatenate([fact.value for fact in inputs if fact.value is not None], axis))
+    return known(dtype, np.concatenate([fact.value for fact in inputs if fact.value is not None], place))
 
 
 def _concatenated(shapes: Sequence[Shape], axis: int) -> Shape:
@@ -196,56 +195,40 @@ def _joined(inputs: Sequence[Fact]) -> Array | None:
     return joined
 
 
-@shape_function("Split", since=13)
-def split(
-    call: ShapeCall, x: Fact, split: Fact | None = None, *, axis: int = 0, num_outputs: int | None = None
-) -> tuple[Fact, ...]:
-    """Parts along the axis: of the given lengths, or equal ones of which the last may be shorter."""
-    if split is None:
-        return _split_evenly(x, axis, call.output_count, is_even=call.version < _FIRST_UNEVEN)
-    lengths = dims_of(split)
-    return _split(x, axis, [None] * call.output_count if lengths is None else lengths)
-
-
-@shape_function("Split", since=2)
-def split_before_13(call: ShapeCall, x: Fact, *, axis: int = 0, split: Sequence[int] | None = None) -> tuple[Fact, ...]:
-    """The same, with the lengths as an attribute."""
-    return _split_evenly(x, axis, call.output_count, is_even=True) if split is None else _split(x, axis, split)
-
-
 @shape_function("Split")
-def split_before_2(
-    call: ShapeCall, x: Fact, lengths: Fact | None = None, *, axis: int = 0, split: Sequence[int] | None = None
-) -> tuple[Fact, ...]:
-    """The same, with the lengths as an attribute or an input."""
-    if split is None and lengths is not None:
-        return _split(x, axis, dims_of(lengths) or [None] * call.output_count)
-    return _split_evenly(x, axis, call.output_count, is_even=True) if split is None else _split(x, axis, split)
+def split(call: ShapeCall, x: Fact, sizes: Fact | None = None) -> tuple[Fact, ...]:
+    """Parts along the axis: of the given lengths, or equal ones of which the last may be shorter."""
+    view = Split.of(call, elements(x, sizes))
+    if view.sizes is None:
+        return _split_evenly(x, view, call.output_count)
+    lengths = dims_of(sizes) if view.sizes is COMPUTED else list[Dim | None](view.sizes)
+    return _split(x, view, [None] * call.output_count if lengths is None else lengths)
 
 
-def _split_evenly(x: Fact, axis: int, count: int, *, is_even: bool) -> tuple[Fact, ...]:
-    """Parts of one length; where they need not be even (Split-18) the last ones are shorter, or empty."""
+def _split_evenly(x: Fact, view: Split, count: int) -> tuple[Fact, ...]:
+    """Parts of one length; where they need not be even the last ones are shorter, or empty."""
     if x.shape is None or count == 0:
         return (tensor(x.dtype),) * count
-    dim = x.shape[normalize_axis(axis, len(x.shape))]
+    dim = x.shape[view.place(len(x.shape))]
     part = ceil_div(dim, count)
     if count == 1 or (part * count == dim):
-        return _split(x, axis, [part] * count)
-    if is_even and isinstance(dim, int):
-        raise InvalidGraph(f"axis {axis} of shape {dims_text(x.shape)} does not split into {count} equal parts; give 'split'")
-    if is_even:
-        return _split(x, axis, [part] * (count - 1) + [dim - part * (count - 1)])
-    return _split(x, axis, [minimum(part, maximum(dim - part * place, 0)) for place in range(count)])
+        return _split(x, view, [part] * count)
+    if view.is_even and isinstance(dim, int):
+        shape = dims_text(x.shape)
+        raise InvalidGraph(f"axis {view.axis} of shape {shape} does not split into {count} equal parts; give 'split'")
+    if view.is_even:
+        return _split(x, view, [part] * (count - 1) + [dim - part * (count - 1)])
+    return _split(x, view, [minimum(part, maximum(dim - part * place, 0)) for place in range(count)])
 
 
-def _split(x: Fact, axis: int, lengths: Sequence[Dim | None]) -> tuple[Fact, ...]:
+def _split(x: Fact, view: Split, lengths: Sequence[Dim | None]) -> tuple[Fact, ...]:
     if x.shape is None:
         return (tensor(x.dtype),) * len(lengths)
-    place = normalize_axis(axis, len(x.shape))
+    place = view.place(len(x.shape))
     dim = x.shape[place]
     sizes = [length for length in lengths if isinstance(length, int)]
     if isinstance(dim, int) and len(sizes) == len(lengths) and sum(sizes) != dim:
-        raise InvalidGraph(f"the parts {sizes} do not add up to {dim}, the size of axis {axis} of shape {dims_text(x.shape)}")
+        raise InvalidGraph(f"the parts {sizes} do not add up to {dim}, the size of axis {view.axis} of shape {dims_text(x.shape)}")
     shapes = [replace_dim(x.shape, place, anonymous() if length is None else length) for length in lengths]
     if x.value is None or len(sizes) < len(lengths):
         return tuple([tensor(x.dtype, shape) for shape in shapes])
@@ -253,24 +236,16 @@ def _split(x: Fact, axis: int, lengths: Sequence[Dim | None]) -> tuple[Fact, ...
 
 
 @shape_function("Pad", domain="com.microsoft")
-@shape_function("Pad", since=11)
-def pad(call: ShapeCall, x: Fact, pads: Fact, value: Fact | None = None, axes: Fact | None = None) -> Fact:
+@shape_function("Pad")
+def pad(call: ShapeCall, x: Fact, pads: Fact | None = None, value: Fact | None = None, axes: Fact | None = None) -> Fact:
     """Each axis grows by its pads at begin and end, which may be negative."""
-    amounts, places = dims_of(pads), None if axes is None else ints_of(axes)
+    view = Pad.of(call, elements(x, pads, value, axes))
     if x.shape is None:
         return tensor(x.dtype)
-    if amounts is None or (axes is not None and places is None):
+    amounts, places = _dims(view.pads, pads), view.places(len(x.shape))
+    if amounts is None or places is None:
         return tensor(x.dtype, unknown_shape(len(x.shape)))
-    return _pad(x, amounts, range(len(x.shape)) if places is None else places)
-
-
-@shape_function("Pad")
-def pad_before_11(call: ShapeCall, x: Fact, *, pads: Sequence[int] | None = None, paddings: Sequence[int] | None = None) -> Fact:
-    """The same, with the pads as an attribute."""
-    amounts = paddings if pads is None else pads
-    if x.shape is None or amounts is None:
-        return tensor(x.dtype, x.shape)
-    return _pad(x, amounts, range(len(x.shape)))
+    return _pad(x, amounts, places)
 
 
 def _pad(x: Fact, amounts: Sequence[Dim | None], axes: Sequence[int]) -> Fact:
@@ -279,7 +254,7 @@ def _pad(x: Fact, amounts: Sequence[Dim | None], axes: Sequence[int]) -> Fact:
     if len(amounts) != 2 * count:
         raise InvalidGraph(f"pads has {len(amounts)} elements for {count} axes; expected begin and end of each, {2 * count}")
     dims = list(shape)
-    for place, begin, end in zip(distinct_axes(axes, len(shape)), amounts[:count], amounts[count:], strict=True):
+    for place, begin, end in zip(axes, amounts[:count], amounts[count:], strict=True):
         dims[place] = anonymous() if begin is None or end is None else dims[place] + begin + end
         if isinstance(dims[place], int) and not at_least_zero(dims[place]):
             raise InvalidGraph(f"pads {begin} and {end} leave {dims[place]} of axis {place} of shape {dims_text(shape)}")

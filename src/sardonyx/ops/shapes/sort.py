@@ -7,8 +7,9 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
-from sardonyx.ops.shapes.axes import normalize_axis, replace_dim, size_of, unknown_shape
+from sardonyx.ops.shapes.axes import replace_dim, size_of, unknown_shape
 from sardonyx.ops.shapes.elements import dims_of
+from sardonyx.ops.views.axes import normalize_axis
 
 __all__: list[str] = []
 

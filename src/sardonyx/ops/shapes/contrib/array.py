@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import UNKNOWN, Fact, ShapeCall, known, shape_function, tensor
-from sardonyx.ops.shapes.axes import normalize_axis, replace_dim, require_rank, unknown_shape
+from sardonyx.ops.shapes.axes import replace_dim, require_rank, unknown_shape
 from sardonyx.ops.shapes.constant import range_fact
 from sardonyx.ops.shapes.elements import int_of
-from sardonyx.ops.shapes.windows import Window, slide
+from sardonyx.ops.shapes.windows import slide
+from sardonyx.ops.views.axes import normalize_axis
+from sardonyx.ops.views.pool import Pool
+from sardonyx.ops.views.window import Window
 
 __all__: list[str] = []
 
@@ -62,27 +63,18 @@ def unfold_tensor(call: ShapeCall, x: Fact, *, dim: int = -1, size: int, step: i
     if x.shape is None:
         return tensor(x.dtype)
     axis = normalize_axis(dim, len(x.shape), "dim")
-    (places,) = slide(Window.of((size,), (step,), None, None), (x.shape[axis],))
+    (places,) = slide(Window((size,), (step,), (1,), (0, 0)), (x.shape[axis],))
     return tensor(x.dtype, (*replace_dim(x.shape, axis, places), size))
 
 
 @shape_function("NhwcMaxPool", domain=_MICROSOFT)
-def nhwc_max_pool(
-    call: ShapeCall,
-    x: Fact,
-    *,
-    kernel_shape: Sequence[int] = (),
-    strides: Sequence[int] | None = None,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-) -> Fact:
+def nhwc_max_pool(call: ShapeCall, x: Fact) -> Fact:
     """(N, spatial…, C) -> (N, places of the window…, C)."""
-    shape = require_rank(x, "x", len(kernel_shape) + 2, len(kernel_shape) + 2)
+    window = Pool.of(call).window
+    rank = len(window.kernel) + 2
+    shape = require_rank(x, "x", rank, rank)
     if shape is None:
-        return tensor(x.dtype, unknown_shape(len(kernel_shape) + 2))
-    window = Window.of(tuple(kernel_shape), strides, dilations, pads, auto_pad, ceil_mode)
+        return tensor(x.dtype, unknown_shape(rank))
     return tensor(x.dtype, (shape[0], *slide(window, shape[1:-1]), shape[-1]))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Shape
@@ -13,6 +11,8 @@ from sardonyx.ops.shapes.axes import require_rank
 from sardonyx.ops.shapes.conv import conv_shape
 from sardonyx.ops.shapes.elements import dims_of
 from sardonyx.ops.shapes.matmul import product_shape
+from sardonyx.ops.views.conv import Conv
+from sardonyx.ops.views.matmul import Gemm
 
 __all__: list[str] = []
 
@@ -81,16 +81,16 @@ def matmul_integer16(call: ShapeCall, a: Fact, b: Fact) -> Fact:
 
 
 @shape_function("FusedGemm", domain=_MICROSOFT)
-def fused_gemm(call: ShapeCall, a: Fact, b: Fact, c: Fact | None = None, *, transA: int = 0, transB: int = 0) -> Fact:
+def fused_gemm(call: ShapeCall, a: Fact, b: Fact, c: Fact | None = None) -> Fact:
     """(M, K) x (K, N) -> (M, N)."""
-    return tensor(a.dtype, gemm_shape(a, b, transA, transB))
+    return tensor(a.dtype, gemm_shape(Gemm.of(call), a, b))
 
 
-def gemm_shape(a: Fact, b: Fact, transpose_a: int, transpose_b: int) -> Shape:
+def gemm_shape(view: Gemm, a: Fact, b: Fact) -> Shape:
     """(M, N) of (M, K) x (K, N), each of which may be transposed."""
     first, second = require_rank(a, "A", 2, 2), require_rank(b, "B", 2, 2)
-    M: Dim = anonymous() if first is None else first[1 if transpose_a else 0]
-    N: Dim = anonymous() if second is None else second[0 if transpose_b else 1]
+    M: Dim = anonymous() if first is None else first[1 if view.transposes_a else 0]
+    N: Dim = anonymous() if second is None else second[view.column_axis]
     return M, N
 
 
@@ -101,16 +101,9 @@ def fused_conv(
     w: Fact,
     b: Fact | None = None,
     z: Fact | None = None,
-    *,
-    kernel_shape: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    auto_pad: str = "NOTSET",
-    group: int = 1,
 ) -> Fact:
     """As Conv; what is added before the activation has the output's shape."""
-    return tensor(x.dtype, conv_shape(x, w, kernel_shape, strides, dilations, pads, auto_pad, group))
+    return tensor(x.dtype, conv_shape(Conv.of(call), x, w))
 
 
 @shape_function("MatMulBnb4", domain=_MICROSOFT)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
-from sardonyx.ops.shapes.element_type import element_type
-from sardonyx.ops.shapes.normalize import statistics_shape
+from sardonyx.ops.shapes.normalize import statistics, statistics_shape
+from sardonyx.ops.views.normalize import LayerNormalization
 
 __all__: list[str] = []
 
@@ -15,12 +15,10 @@ _MICROSOFT = "com.microsoft"
 
 @shape_function("SimplifiedLayerNormalization")
 @shape_function("SimplifiedLayerNormalization", domain=_MICROSOFT)
-def simplified_layer_normalization(
-    call: ShapeCall, x: Fact, scale: Fact, *, axis: int = -1, stash_type: int = 1
-) -> tuple[Fact, ...]:
+def simplified_layer_normalization(call: ShapeCall, x: Fact, scale: Fact) -> tuple[Fact, ...]:
     """The output has the scale's type; the inverse deviation has 1 in place of each axis from `axis` on."""
     dtype = scale.dtype if scale.dtype is not None else x.dtype
-    return tensor(dtype, x.shape), tensor(element_type(stash_type, "stash_type"), statistics_shape(x.shape, axis))
+    return tensor(dtype, x.shape), statistics(LayerNormalization.of(call), x)
 
 
 @shape_function("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=_MICROSOFT)

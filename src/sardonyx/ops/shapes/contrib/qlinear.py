@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sardonyx.dtypes import DataType
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
-from sardonyx.ops.shapes.axes import normalize_axis, replace_dim, require_rank, unknown_shape
+from sardonyx.ops.shapes.axes import replace_dim, require_rank, unknown_shape
 from sardonyx.ops.shapes.broadcast import broadcast
 from sardonyx.ops.shapes.contrib.matmul import gemm_shape
 from sardonyx.ops.shapes.conv import conv_shape
-from sardonyx.ops.shapes.windows import Window, slide
+from sardonyx.ops.shapes.windows import slide
+from sardonyx.ops.views.conv import Conv
+from sardonyx.ops.views.matmul import Gemm
+from sardonyx.ops.views.pool import Pool
+from sardonyx.ops.views.slice import Concat
 
 __all__: list[str] = []
 
@@ -29,12 +31,9 @@ def qgemm(
     c: Fact | None = None,
     y_scale: Fact | None = None,
     y_zero: Fact | None = None,
-    *,
-    transA: int = 0,
-    transB: int = 0,
 ) -> Fact:
     """(M, K) x (K, N) -> (M, N), quantized where the output has a scale, else float."""
-    return tensor(DataType.FLOAT if y_scale is None or y_zero is None else y_zero.dtype, gemm_shape(a, b, transA, transB))
+    return tensor(DataType.FLOAT if y_scale is None or y_zero is None else y_zero.dtype, gemm_shape(Gemm.of(call), a, b))
 
 
 @shape_function("QLinearAdd", "QLinearMul", domain=_MICROSOFT)
@@ -52,13 +51,13 @@ def qlinear_unary(call: ShapeCall, x: Fact, *others: Fact | None) -> Fact:
 
 
 @shape_function("QLinearConcat", domain=_MICROSOFT)
-def qlinear_concat(call: ShapeCall, y_scale: Fact, y_zero: Fact, *inputs: Fact | None, axis: int) -> Fact:
+def qlinear_concat(call: ShapeCall, y_scale: Fact, y_zero: Fact, *inputs: Fact | None) -> Fact:
     """Tensors, each with its scale and zero point, one after the other along the axis."""
     shapes = [None if fact is None else fact.shape for fact in inputs[::3]]
     known = [shape for shape in shapes if shape is not None]
     if not known or len(known) < len(shapes):
         return tensor(y_zero.dtype, unknown_shape(len(known[0])) if known else None)
-    place = normalize_axis(axis, len(known[0]))
+    place = Concat.of(call).place(len(known[0]))
     return tensor(y_zero.dtype, replace_dim(known[0], place, sum(shape[place] for shape in known)))
 
 
@@ -83,18 +82,13 @@ def qlinear_average_pool(
     call: ShapeCall,
     x: Fact,
     *others: Fact | None,
-    kernel_shape: Sequence[int] = (),
-    strides: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
     channels_last: int = 0,
 ) -> Fact:
     """(N, C, spatial…) -> (N, C, places of the window…), or with the channels last."""
     shape = require_rank(x, "X", 3)
     if shape is None:
         return tensor(x.dtype)
-    window = Window.of(tuple(kernel_shape), strides, None, pads, auto_pad, ceil_mode)
+    window = Pool.of(call).window
     if channels_last:
         return tensor(x.dtype, (shape[0], *slide(window, shape[1:-1]), shape[-1]))
     return tensor(x.dtype, (*shape[:2], *slide(window, shape[2:])))
@@ -113,15 +107,9 @@ def qlinear_conv(
     y_zero: Fact,
     b: Fact | None = None,
     *,
-    kernel_shape: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    auto_pad: str = "NOTSET",
-    group: int = 1,
     channels_last: int = 0,
 ) -> Fact:
     """As QLinearConv of ai.onnx, or with the channels of X and the output last."""
     given = tensor(x.dtype, (x.shape[0], x.shape[-1], *x.shape[1:-1])) if channels_last and x.shape else x
-    shape = conv_shape(given, w, kernel_shape, strides, dilations, pads, auto_pad, group)
+    shape = conv_shape(Conv.of(call), given, w)
     return tensor(y_zero.dtype, (shape[0], *shape[2:], shape[1]) if channels_last and shape is not None else shape)

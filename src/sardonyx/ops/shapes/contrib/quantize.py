@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sardonyx.dtypes import DataType
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
-from sardonyx.ops.shapes.axes import normalize_axis
+from sardonyx.ops.views.axes import normalize_axis
 
 __all__: list[str] = []
 

@@ -1,0 +1,57 @@
+"""Operators that read or write at places that an input names."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Self
+
+from sardonyx.errors import InvalidGraph
+from sardonyx.ir import Operator
+from sardonyx.ops.views.axes import normalize_axis
+
+__all__ = ["REDUCTIONS", "Gather", "Scatter"]
+
+REDUCTIONS = ("add", "max", "min", "mul", "none")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Gather:
+    """Gather, GatherElements or GatherND."""
+
+    axis: int
+    """The axis along which indices count, as the node gives it; without meaning for GatherND."""
+    batch_axes: int
+    """How many leading axes the data of GatherND has in common with its indices."""
+    wraps: bool
+    """Whether a negative index counts from the end: from opset 11 on."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node."""
+        return cls(node.integer("axis", 0), node.integer("batch_dims", 0), bool(node.domain) or node.version >= 11)
+
+    def place(self, rank: int) -> int:
+        """Return the axis counted from the front; raises InvalidGraph where a tensor of `rank` lacks it."""
+        return normalize_axis(self.axis, rank)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scatter:
+    """Scatter, ScatterElements or ScatterND."""
+
+    axis: int
+    """The axis along which indices count, as the node gives it; without meaning for ScatterND."""
+    reduction: str
+    """What an element and its update become: none (the update), add, mul, max or min."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node; raises InvalidGraph for an unknown reduction."""
+        reduction = node.text("reduction", "none")
+        if reduction not in REDUCTIONS:
+            raise InvalidGraph(f"reduction={reduction!r}, expected one of {', '.join(REDUCTIONS)}")
+        return cls(node.integer("axis", 0), reduction)
+
+    def place(self, rank: int) -> int:
+        """Return the axis counted from the front; raises InvalidGraph where a tensor of `rank` lacks it."""
+        return normalize_axis(self.axis, rank)

@@ -1,0 +1,113 @@
+"""Normalizations."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Self
+
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidGraph
+from sardonyx.ir import Operator
+from sardonyx.ops.views.axes import normalize_axis
+
+__all__ = ["BatchNormalization", "GroupNormalization", "LayerNormalization", "LpNormalization", "epsilon_of"]
+
+_EPSILON = 1e-5
+_FLOAT = int(DataType.FLOAT)
+
+
+def epsilon_of(node: Operator) -> float:
+    """Return what a normalization adds to the variance."""
+    return node.number("epsilon", _EPSILON)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BatchNormalization:
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias, with statistics that are given, or in training those of the batch."""
+
+    epsilon: float
+    """What is added to the variance."""
+    momentum: float
+    """How much of the running statistics stays in training."""
+    is_training: bool
+    """Whether the attributes say that the statistics are those of the batch: `is_test` before opset 7, `training_mode` since 14."""
+    trains_by_outputs: bool
+    """Whether the node trains where its further outputs are there, as from opset 7 to 13."""
+    is_per_channel: bool
+    """Whether statistics are for each channel, (C,), rather than each activation, (C, …), as `spatial` may say before opset 9."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node."""
+        if node.version < 7:
+            is_training = not node.flag("is_test")
+        else:
+            is_training = node.version >= 14 and node.flag("training_mode")
+        is_per_channel = node.version >= 9 or node.flag("spatial", True)
+        return cls(epsilon_of(node), node.number("momentum", 0.9), is_training, 7 <= node.version < 14, is_per_channel)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupNormalization:
+    """A normalization of each group of channels."""
+
+    groups: int
+    """How many groups there are."""
+    epsilon: float
+    """What is added to the variance."""
+    scales_channels: bool
+    """Whether scale and bias have a number for each channel, as from opset 21 on, rather than for each group."""
+    stash_type: int
+    """The data type of the statistics; that of the input before opset 21."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node; raises InvalidGraph where the number of groups is left out or below 1."""
+        groups = node.integer("num_groups")
+        if groups is None or groups < 1:
+            raise InvalidGraph(f"num_groups={groups}, expected at least 1")
+        return cls(groups, epsilon_of(node), node.version >= 21, node.integer("stash_type", _FLOAT))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LayerNormalization:
+    """A normalization over the last axes: LayerNormalization, RMSNormalization, SimplifiedLayerNormalization."""
+
+    axis: int
+    """The first of them, as the node gives it."""
+    epsilon: float
+    """What is added to the variance, or to the mean square."""
+    stash_type: int
+    """The data type of the statistics."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node."""
+        return cls(node.integer("axis", -1), epsilon_of(node), node.integer("stash_type", _FLOAT))
+
+    def first(self, rank: int) -> int:
+        """Return the first axis, counted from the front; raises InvalidGraph where a tensor of `rank` lacks it."""
+        return normalize_axis(self.axis, rank)
+
+    @property
+    def stashes_float(self) -> bool:
+        """Whether the statistics are float32."""
+        return self.stash_type == _FLOAT
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LpNormalization:
+    """A division by the norm along an axis."""
+
+    axis: int
+    """The axis, as the node gives it."""
+    order: int
+    """1 or 2."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node; raises InvalidGraph for another norm than 1 and 2."""
+        order = node.integer("p", 2)
+        if order not in (1, 2):
+            raise InvalidGraph(f"p={order}, expected 1 or 2")
+        return cls(node.integer("axis", -1), order)

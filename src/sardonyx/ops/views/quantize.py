@@ -1,0 +1,36 @@
+"""Quantization with a scale and a zero point."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Self
+
+from sardonyx.ir import Operator
+from sardonyx.ops.views.axes import normalize_axis
+
+__all__ = ["BY_AXIS_SINCE", "Quantization"]
+
+BY_AXIS_SINCE = 13
+"""The opset version from which on a scale for each index of an axis is possible."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Quantization:
+    """QuantizeLinear or DequantizeLinear."""
+
+    axis: int
+    """The axis along which scales change, where there are several; as the node gives it."""
+    names_axis: bool
+    """Whether the node gives the axis."""
+    block: int
+    """How many elements along the axis have one scale; 0 for one scale for each index."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node."""
+        axis = node.integer("axis")
+        return cls(1 if axis is None else axis, axis is not None, node.integer("block_size", 0))
+
+    def place(self, rank: int) -> int:
+        """Return the axis counted from the front; raises InvalidGraph where a tensor of `rank` lacks it."""
+        return normalize_axis(self.axis, rank)

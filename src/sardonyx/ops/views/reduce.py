@@ -1,0 +1,83 @@
+"""Reductions along axes, and running sums."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Self
+
+from sardonyx.ir import Operator
+from sardonyx.ops.views.axes import normalize_axes, normalize_axis, takes_axes_input
+from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, no_inputs
+
+__all__ = ["ArgExtreme", "Cumulative", "Reduce"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reduce:
+    """A fold over axes: ReduceSum and its like."""
+
+    axes: tuple[int, ...] | Computed
+    """The axes, as the node gives them; empty where it names none."""
+    keeps_axes: bool
+    """Whether the axes become 1 rather than go."""
+    keeps_all: bool
+    """Whether a node that names no axes reduces none, rather than all; from opset 18 on, ReduceSum from 13."""
+
+    @classmethod
+    def of(cls, node: Operator, inputs: Inputs = no_inputs) -> Self:
+        """Read a node whose second input, where it has the axes, is as `inputs` says."""
+        if not takes_axes_input(node.op_type, node.version):
+            return cls(node.integers("axes", ()), node.flag("keepdims", True), False)
+        found = inputs(1)
+        if found is None:
+            axes: tuple[int, ...] | Computed = ()
+        else:
+            axes = COMPUTED if found is COMPUTED else tuple(int(axis) for axis in found.ravel().tolist())
+        return cls(axes, node.flag("keepdims", True), node.flag("noop_with_empty_axes"))
+
+    def places(self, rank: int) -> tuple[int, ...] | None:
+        """Return the axes that are reduced, counted from the front and in order, None where they are computed.
+
+        An axis may be named twice. Raises InvalidGraph for one that a tensor of `rank` lacks.
+        """
+        if self.axes is COMPUTED:
+            return None
+        if self.axes:
+            return tuple(sorted(set(normalize_axes(self.axes, rank))))
+        return () if self.keeps_all else tuple(range(rank))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ArgExtreme:
+    """ArgMax or ArgMin."""
+
+    axis: int
+    """The axis, as the node gives it."""
+    keeps_axis: bool
+    """Whether the axis becomes 1 rather than goes."""
+    takes_last: bool
+    """Whether of equal elements the last one counts."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node."""
+        return cls(node.integer("axis", 0), node.flag("keepdims", True), node.flag("select_last_index"))
+
+    def place(self, rank: int) -> int:
+        """Return the axis counted from the front; raises InvalidGraph where a tensor of `rank` lacks it."""
+        return normalize_axis(self.axis, rank)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cumulative:
+    """CumSum or CumProd."""
+
+    is_exclusive: bool
+    """Whether an element is left out of its own result."""
+    is_reversed: bool
+    """Whether it goes from the end."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node."""
+        return cls(node.flag("exclusive"), node.flag("reverse"))

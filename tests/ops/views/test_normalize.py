@@ -1,0 +1,79 @@
+"""Views of normalizations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.view_node import node
+
+from sardonyx.errors import InvalidGraph
+from sardonyx.ops.views.normalize import BatchNormalization, GroupNormalization, LayerNormalization, LpNormalization, epsilon_of
+
+
+def test_epsilon_is_a_hundred_thousandth() -> None:
+    """By default, in every normalization."""
+    assert epsilon_of(node("InstanceNormalization", 6)) == 1e-5
+
+
+@pytest.mark.parametrize(
+    ("version", "attributes", "is_training"),
+    [
+        (1, {}, True),
+        (6, {"is_test": 1}, False),
+        (7, {}, False),
+        (13, {}, False),
+        (14, {}, False),
+        (14, {"training_mode": 1}, True),
+    ],
+)
+def test_a_batch_normalization_trains(version: int, attributes: dict[str, Any], is_training: bool) -> None:
+    """Unless `is_test` before opset 7, and where `training_mode` says so from 14 on."""
+    assert BatchNormalization.of(node("BatchNormalization", version, **attributes)).is_training is is_training
+
+
+@pytest.mark.parametrize(("version", "expected"), [(6, False), (7, True), (13, True), (14, False)])
+def test_a_batch_normalization_may_train_by_its_outputs(version: int, expected: bool) -> None:
+    """From opset 7 to 13."""
+    assert BatchNormalization.of(node("BatchNormalization", version)).trains_by_outputs is expected
+
+
+@pytest.mark.parametrize(("version", "expected"), [(1, False), (8, False), (9, True)])
+def test_statistics_may_be_for_each_activation(version: int, expected: bool) -> None:
+    """Where `spatial` is 0, which there is before opset 9."""
+    assert BatchNormalization.of(node("BatchNormalization", version, spatial=0)).is_per_channel is expected
+    assert BatchNormalization.of(node("BatchNormalization", version)).is_per_channel
+
+
+@pytest.mark.parametrize(("version", "expected"), [(18, False), (21, True)])
+def test_a_group_normalization_scales_channels(version: int, expected: bool) -> None:
+    """From opset 21 on, groups before."""
+    view = GroupNormalization.of(node("GroupNormalization", version, num_groups=2))
+    assert (view.groups, view.scales_channels, view.stash_type) == (2, expected, 1)
+
+
+@pytest.mark.parametrize("attributes", [{}, {"num_groups": 0}])
+def test_groups_are_counted(attributes: dict[str, Any]) -> None:
+    """There is at least one."""
+    with pytest.raises(InvalidGraph, match="num_groups=.*, expected at least 1"):
+        GroupNormalization.of(node("GroupNormalization", 21, **attributes))
+
+
+def test_a_layer_normalization_begins_at_the_last_axis() -> None:
+    """By default, with statistics in float32."""
+    view = LayerNormalization.of(node("LayerNormalization", 17))
+    assert (view.axis, view.first(3), view.stashes_float) == (-1, 2, True)
+    assert not LayerNormalization.of(node("LayerNormalization", 17, stash_type=11)).stashes_float
+
+
+def test_an_axis_that_is_not_there_is_refused() -> None:
+    """The message says the range."""
+    with pytest.raises(InvalidGraph, match=r"axis=3 is outside \[-3, 2\]"):
+        LayerNormalization.of(node("LayerNormalization", 17, axis=3)).first(3)
+
+
+def test_a_norm_is_of_order_1_or_2() -> None:
+    """2 by default."""
+    assert LpNormalization.of(node("LpNormalization", 1)) == LpNormalization(-1, 2)
+    with pytest.raises(InvalidGraph, match="p=3, expected 1 or 2"):
+        LpNormalization.of(node("LpNormalization", 1, p=3))
