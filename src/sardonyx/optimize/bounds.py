@@ -104,7 +104,7 @@ def _of_node(value: Value, overridable: frozenset[Value], depth: int) -> Interva
     if node.op_type == "Cast":
         return _rounded(operand(0)) if value.dtype is DataType.FLOAT else _UNKNOWN
     if node.op_type == "ConstantOfShape":
-        filled = node.get("value")
+        filled = node.tensor("value")
         return (0.0, 0.0) if filled is None else _of_constant(filled.numpy())
     if node.op_type in ("Shape", "Size"):
         return (0.0, float(np.iinfo(np.int64).max))

@@ -14,6 +14,11 @@ from typing import Any
 import numpy as np
 
 from sardonyx.ir import Node, Tensor, Value
+from sardonyx.ops.views.binary import Broadcast
+from sardonyx.ops.views.matmul import Gemm
+from sardonyx.ops.views.reduce import Reduce
+from sardonyx.ops.views.reshape import Transpose
+from sardonyx.ops.views.softmax import Softmax
 
 __all__ = ["Derivative", "Make", "derivative_of", "differentiable_operators"]
 
@@ -119,13 +124,14 @@ def _swapped(make: Make, value: Value) -> Value:
 
 def _gemm(make: Make, node: Node, g: Value) -> Gradients:
     a, b = node.inputs[:2]
-    alpha, trans_a, trans_b = node.get("alpha", 1.0), node.get("transA", 0), node.get("transB", 0)
-    first = [b, g, trans_b, 1] if trans_a else [g, b, 0, 1 - trans_b]
-    second = [g, a, 1, trans_a] if trans_b else [a, g, 1 - trans_a, 0]
-    gradients = [make("Gemm", x, y, alpha=alpha, transA=s, transB=t) for x, y, s, t in (first, second)]
+    view = Gemm.of(node)
+    trans_a, trans_b = int(view.transposes_a), int(view.transposes_b)
+    first = (b, g, trans_b, 1) if trans_a else (g, b, 0, 1 - trans_b)
+    second = (g, a, 1, trans_a) if trans_b else (a, g, 1 - trans_a, 0)
+    gradients = [make("Gemm", x, y, alpha=view.alpha, transA=s, transB=t) for x, y, s, t in (first, second)]
     c = node.input(2)
     if c is not None:
-        gradients.append(make.shrunk(make("Mul", g, make.number(node.get("beta", 1.0), g)), c))
+        gradients.append(make.shrunk(make("Mul", g, make.number(view.beta, g)), c))
     return gradients
 
 
@@ -133,8 +139,8 @@ def _reduce(make: Make, node: Node, g: Value) -> Value:
     """The gradient of a reduction's output, spread over its input."""
     x, axes = node.inputs[0], node.input(1)
     if axes is None and "axes" in node.attributes:
-        axes = make.integers(*node.get("axes"))
-    if not node.get("keepdims", 1):
+        axes = make.integers(*node.integers("axes", ()))
+    if not Reduce.of(node).keeps_axes:
         if axes is None:
             g = make("Reshape", g, make.integers(1))
         else:
@@ -165,7 +171,7 @@ def _expand(make: Make, node: Node, g: Value) -> Gradients:
 
 
 def _transpose(make: Make, node: Node, g: Value) -> Gradients:
-    order = node.get("perm")
+    order = Transpose.of(node).permutation
     return [make("Transpose", g) if order is None else make("Transpose", g, perm=[int(axis) for axis in np.argsort(order)])]
 
 
@@ -181,12 +187,12 @@ def _where(make: Make, node: Node, g: Value) -> Gradients:
 
 def _softmax(make: Make, node: Node, g: Value) -> Gradients:
     weighted = make("Mul", g, node.output)
-    total = make("ReduceSum", weighted, make.integers(node.get("axis", -1)), keepdims=1)
+    total = make("ReduceSum", weighted, make.integers(Softmax.of(node).axis), keepdims=1)
     return [make("Sub", weighted, make("Mul", node.output, total))]
 
 
 def _log_softmax(make: Make, node: Node, g: Value) -> Gradients:
-    total = make("ReduceSum", g, make.integers(node.get("axis", -1)), keepdims=1)
+    total = make("ReduceSum", g, make.integers(Softmax.of(node).axis), keepdims=1)
     return [make("Sub", g, make("Mul", make("Exp", node.output), total))]
 
 
@@ -249,11 +255,8 @@ _DERIVATIVES: Mapping[str, Derivative] = {
 
 def derivative_of(node: Node) -> Derivative | None:
     """The derivative of a node's operator, or None where none is known."""
-    is_old_broadcast = node.get("broadcast") is not None or (node.op_type.endswith("oftmax") and node.version < _SOFTMAX_BY_AXIS)
-    return None if node.domain or is_old_broadcast else _DERIVATIVES.get(node.op_type)
-
-
-_SOFTMAX_BY_AXIS = 13
+    is_flat = node.op_type in ("LogSoftmax", "Softmax") and Softmax.of(node).is_flat
+    return None if node.domain or is_flat or Broadcast.of(node).is_legacy else _DERIVATIVES.get(node.op_type)
 
 
 def differentiable_operators() -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Tensor, Value
 from sardonyx.ir.walk import captured_values
+from sardonyx.ops.views.inputs import Inputs, constants
 from sardonyx.optimize.edit import small_constant, tensor_of
 from sardonyx.optimize.pattern import Pattern
 from sardonyx.optimize.terms import Found, Output, Place
@@ -64,6 +65,10 @@ class Match:
     def tensor(self, name: str) -> Tensor | None:
         """The tensor of a parameter that is a constant, else None; reads no data."""
         return tensor_of(self.get(name), self.place.overridable)
+
+    def inputs(self, node: Node) -> Inputs:
+        """The inputs of a node for its view, of which those are known that are small constants."""
+        return constants(node, self.place.overridable)
 
     def constant(self, name: str, max_elements: int = 1024) -> Array | None:
         """The elements of a parameter that is a constant of at most so many elements, else None."""

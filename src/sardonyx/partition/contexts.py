@@ -34,7 +34,7 @@ def context_claim(node: Node, providers: Sequence[Provider]) -> tuple[Provider, 
     Raises:
         NotImplemented: the session lacks the provider that compiled it, or that one keeps no programs.
     """
-    source = node.get("source", "")
+    source = node.text("source", "")
     provider = next((item for item in providers if item.name == source), None)
     if provider is None or not isinstance(provider, KeepsPrograms):
         raise errors.NotImplemented(

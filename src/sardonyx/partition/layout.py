@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from sardonyx.ir import Graph, Node, Tensor, TensorType, Value
+from sardonyx.ops.views.reshape import Transpose
+from sardonyx.ops.views.resize import Resize
 
 __all__ = ["NHWC_DOMAIN", "lay_out", "layout_sensitive_operators", "to_first", "to_last"]
 
@@ -114,23 +116,20 @@ def _resize_numbers(node: Node) -> dict[int, Value]:
     """Scales and sizes that are given, by the number of the input; none but for Resize."""
     if node.op_type != "Resize":
         return {}
-    given = {index: node.input(index) for index in ((1,) if node.version < 11 else (2, 3))}
+    view = Resize.of(node)
+    places = [] if view.scales_input is None else [view.scales_input] if view.is_by_origin else [view.scales_input, _SIZES]
+    given = {index: node.input(index) for index in places}
     return {index: value for index, value in given.items() if value is not None and value.shape != (0,)}
 
 
 def _is_resized_by_constants(node: Node) -> bool:
-    cropped = node.get("coordinate_transformation_mode") == "tf_crop_and_resize"
-    rank = _rank_of(node)
+    view, rank = Resize.of(node), _rank_of(node)
     numbers = _resize_numbers(node).values()
-    return (
-        not cropped
-        and "axes" not in node.attributes
-        and all(value.constant is not None and value.shape == (rank,) for value in numbers)
-    )
+    return not view.crops and view.axes is None and all(value.constant is not None and value.shape == (rank,) for value in numbers)
 
 
 def _convert(graph: Graph, node: Node, carriers: tuple[int, ...]) -> None:
-    if not (node.get("channels_last", 0) or _resizes_last(node)):
+    if not (node.flag("channels_last") or _resizes_last(node)):
         _wrap(graph, node, carriers)
         for index, value in _resize_numbers(node).items():
             if value.constant is not None:
@@ -193,5 +192,5 @@ def _cancel(graph: Graph, node: Node, carriers: tuple[int, ...]) -> None:
 
 
 def _undo(first: Node, second: Node) -> bool:
-    one, two = first.get("perm"), second.get("perm")
+    one, two = Transpose.of(first).permutation, Transpose.of(second).permutation
     return one is not None and two is not None and tuple(one[axis] for axis in two) == tuple(range(len(one)))

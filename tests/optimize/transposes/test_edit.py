@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.models import graph
 
-from sardonyx.optimize.transposes.edit import Edit, axes_of, is_neutral
+from sardonyx.optimize.transposes.edit import Edit, is_neutral
 
 TEXT = """graph(x: float[2, 3, 4], z: float[2, 3, 4]) -> (y: float[2, 4, 3]) {
     k: float[3] = [1, 2, 3]
@@ -64,14 +64,3 @@ def test_costs_are_counted_by_dimensions() -> None:
     assert edit.going(add.inputs, (0, 2, 1), None) == 3
     assert edit.coming([held.initializers["k"]], (0, 2, 1)) == 0
     assert edit.coming([held.inputs[1]], (0, 2, 1)) == 3
-
-
-def test_axes_are_found_where_they_are() -> None:
-    """In an attribute or a constant; None where they are computed."""
-    squeeze, old, unknown = graph("""graph(x: float[2, 1], v: int64[1]) -> (a: float[2], b: float[2], c: float) {
-        ax: int64[1] = [1]
-        a = Squeeze(x, ax)
-        b = Squeeze(x) {axes = [1]}
-        c = Squeeze(x, v)
-    }""")
-    assert [axes_of(node, 1) for node in (squeeze, old, unknown)] == [[1], [1], None]

@@ -8,34 +8,16 @@ from sardonyx.dtypes import Array, DataType, bit_width, is_float, is_integer
 from sardonyx.ir import Expr
 from sardonyx.ops.fact import Fact, ShapeCall, known, shape_function, tensor
 from sardonyx.ops.shapes.axes import replace_dim
-from sardonyx.ops.shapes.element_type import element_type
+from sardonyx.ops.views.cast import Cast
+from sardonyx.ops.views.element_type import element_type
 
 __all__: list[str] = []
 
-_OLD_NAMES = {
-    "FLOAT": 1,
-    "UINT8": 2,
-    "INT8": 3,
-    "UINT16": 4,
-    "INT16": 5,
-    "INT32": 6,
-    "INT64": 7,
-    "STRING": 8,
-    "BOOL": 9,
-    "FLOAT16": 10,
-    "DOUBLE": 11,
-    "UINT32": 12,
-    "UINT64": 13,
-    "COMPLEX64": 14,
-    "COMPLEX128": 15,
-}
-"""What opset 1 to 5 call the types."""
-
 
 @shape_function("Cast")
-def cast(call: ShapeCall, x: Fact, *, to: int | str = 0) -> Fact:
+def cast(call: ShapeCall, x: Fact) -> Fact:
     """The output is the input in the type `to`; known elements are converted."""
-    return _cast(x, _target(to))
+    return _cast(x, Cast.of(call).target)
 
 
 @shape_function("CastLike")
@@ -47,17 +29,13 @@ def cast_like(call: ShapeCall, x: Fact, like: Fact) -> Fact:
 @shape_function("BitCast")
 def bit_cast(call: ShapeCall, x: Fact, *, to: int = 0) -> Fact:
     """The bits are read as another type; the last dimension takes up the difference in width."""
-    target = _target(to)
+    target = element_type(to, "to")
     if x.shape is None or x.dtype is None:
         return tensor(target)
     before, after = bit_width(x.dtype), bit_width(target)
     if before == after or not x.shape:
         return tensor(target, x.shape)
     return tensor(target, replace_dim(x.shape, len(x.shape) - 1, x.shape[-1] * before // after))
-
-
-def _target(to: int | str) -> DataType:
-    return element_type(_OLD_NAMES.get(to.upper(), 0) if isinstance(to, str) else to, "to")
 
 
 def _cast(x: Fact, target: DataType | None) -> Fact:

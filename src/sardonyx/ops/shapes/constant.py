@@ -13,8 +13,8 @@ from sardonyx.ir import Dim, SparseTensor, Tensor
 from sardonyx.ir.shape import anonymous, ceil_div, maximum
 from sardonyx.ops.fact import MAX_VALUE_SIZE, Fact, ShapeCall, known, shape_function, tensor
 from sardonyx.ops.shapes.axes import size_of, unknown_shape
-from sardonyx.ops.shapes.element_type import element_type
 from sardonyx.ops.shapes.elements import dims_of, from_dims
+from sardonyx.ops.views.element_type import element_type
 
 __all__: list[str] = []
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Shape
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
-from sardonyx.ops.shapes.element_type import element_type
 from sardonyx.ops.views.axes import normalize_axis
+from sardonyx.ops.views.element_type import element_type
 from sardonyx.ops.views.normalize import LayerNormalization
 
 __all__: list[str] = []

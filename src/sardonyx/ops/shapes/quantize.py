@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sardonyx.dtypes import DataType
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
-from sardonyx.ops.shapes.element_type import element_type
+from sardonyx.ops.views.element_type import element_type
 
 __all__: list[str] = []
 

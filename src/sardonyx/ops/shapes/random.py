@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
-from sardonyx.ops.shapes.element_type import element_type
+from sardonyx.ops.views.element_type import element_type
 from sardonyx.ops.views.random import Dropout
 
 __all__: list[str] = []

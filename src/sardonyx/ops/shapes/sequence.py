@@ -8,9 +8,9 @@ from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import UNKNOWN, Fact, ShapeCall, shape_function, tensor
 from sardonyx.ops.shapes.axes import replace_dim
 from sardonyx.ops.shapes.control_flow import join
-from sardonyx.ops.shapes.element_type import element_type
 from sardonyx.ops.shapes.elements import ints_of
 from sardonyx.ops.views.axes import normalize_axis
+from sardonyx.ops.views.element_type import element_type
 
 __all__: list[str] = []
 

@@ -6,9 +6,9 @@ from sardonyx.ir import Dim, Shape
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
 from sardonyx.ops.shapes.axes import replace_dim, unknown_shape
-from sardonyx.ops.shapes.element_type import element_type
 from sardonyx.ops.shapes.elements import dims_of, int_of
 from sardonyx.ops.views.axes import normalize_axis
+from sardonyx.ops.views.element_type import element_type
 
 __all__: list[str] = []
 

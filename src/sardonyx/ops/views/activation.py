@@ -8,9 +8,10 @@ from typing import Self
 
 from sardonyx.ir import Operator
 
-__all__ = ["Clip", "Selu", "has_one_slope_vector"]
+__all__ = ["LARGEST_FLOAT", "Clip", "Selu", "has_one_slope_vector"]
 
-_LARGEST_FLOAT = 3.4028234663852886e38
+LARGEST_FLOAT = 3.4028234663852886e38
+"""The limit that stands for one that is left out, of float32."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Clip:
         least, most = node.number("min"), node.number("max")
         if node.version >= 11:
             return cls(None, False)
-        limit = math.inf if node.version < 6 else _LARGEST_FLOAT
+        limit = math.inf if node.version < 6 else LARGEST_FLOAT
         limits = (-limit if least is None else least, limit if most is None else most)
         return cls(limits, least is not None or most is not None)
 

@@ -7,10 +7,10 @@ from typing import Self
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
-from sardonyx.ir import Operator
+from sardonyx.ir import Node, Operator
 from sardonyx.ops.views.axes import normalize_axis
 
-__all__ = ["BatchNormalization", "GroupNormalization", "LayerNormalization", "LpNormalization", "epsilon_of"]
+__all__ = ["BatchNormalization", "GroupNormalization", "LayerNormalization", "LpNormalization", "epsilon_of", "trains"]
 
 _EPSILON = 1e-5
 _FLOAT = int(DataType.FLOAT)
@@ -45,6 +45,15 @@ class BatchNormalization:
             is_training = node.version >= 14 and node.flag("training_mode")
         is_per_channel = node.version >= 9 or node.flag("spatial", True)
         return cls(epsilon_of(node), node.number("momentum", 0.9), is_training, 7 <= node.version < 14, is_per_channel)
+
+
+def trains(node: Node) -> bool:
+    """Return whether a BatchNormalization normalizes by the statistics of the batch.
+
+    From opset 7 to 13 it does where further outputs are listed, whether anything reads them or not, as in ONNX Runtime.
+    """
+    view = BatchNormalization.of(node)
+    return view.is_training or (view.trains_by_outputs and any(value.name or value.use_count for value in node.outputs[1:]))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

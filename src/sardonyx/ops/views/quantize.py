@@ -8,10 +8,18 @@ from typing import Self
 from sardonyx.ir import Operator
 from sardonyx.ops.views.axes import normalize_axis
 
-__all__ = ["BY_AXIS_SINCE", "Quantization"]
+__all__ = ["BY_AXIS_SINCE", "Quantization", "takes_bytes"]
 
 BY_AXIS_SINCE = 13
 """The opset version from which on a scale for each index of an axis is possible."""
+
+_BYTES_SINCE = {"ArgMax": 13, "ArgMin": 13, "MaxPool": 12, "ReduceMax": 13, "ReduceMin": 13}
+"""Operator of ai.onnx -> the opset version from which on runtimes take integers of 8 bits, where that is not its first."""
+
+
+def takes_bytes(node: Operator) -> bool:
+    """Return whether an operator that takes numbers of any kind takes integers of 8 bits at the node's version."""
+    return node.version >= _BYTES_SINCE.get(node.op_type, 1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

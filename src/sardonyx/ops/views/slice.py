@@ -35,7 +35,7 @@ class Slice:
     @classmethod
     def of(cls, node: Operator, inputs: Inputs = no_inputs) -> Self:
         """Read a node whose inputs are as `inputs` says."""
-        takes_inputs = node.version >= 10
+        takes_inputs = cls.takes_limits_input(node.version)
         if not takes_inputs:
             starts, ends, axes = node.integers("starts", ()), node.integers("ends", ()), node.integers("axes")
             return cls(starts, ends, axes, None, takes_inputs, opens_backwards=True)
@@ -43,6 +43,11 @@ class Slice:
             integers(node, name, inputs, k) for k, name in enumerate(("starts", "ends", "axes", "steps"), 1)
         )
         return cls(starts_, ends_, axes_, steps, takes_inputs, node.version < 11)
+
+    @staticmethod
+    def takes_limits_input(version: int) -> bool:
+        """Return whether starts, ends and axes are inputs at opset `version`."""
+        return version >= 10
 
     @property
     def count(self) -> int | None:

@@ -25,8 +25,9 @@ class Softmax:
     @classmethod
     def of(cls, node: Operator) -> Self:
         """Read a node."""
-        version = node.integer("opset", _ONE_AXIS_SINCE) if node.op_type == "QLinearSoftmax" else node.version
-        is_flat = version < _ONE_AXIS_SINCE
+        if node.op_type == "QLinearSoftmax":
+            return cls(node.integer("axis", -1), node.integer("opset", _ONE_AXIS_SINCE) < _ONE_AXIS_SINCE)
+        is_flat = node.version < _ONE_AXIS_SINCE
         return cls(node.integer("axis", 1 if is_flat else -1), is_flat)
 
     def first(self, rank: int) -> int:

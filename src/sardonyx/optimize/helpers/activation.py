@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
 from sardonyx.ops.activations import FUSED_ACTIVATIONS
+from sardonyx.ops.views.activation import LARGEST_FLOAT, Clip
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.terms import Term, attribute_value
@@ -29,15 +28,15 @@ def activation_of(match: Match) -> tuple[str, list[float]]:
     """The name and the parameters of the activation at the root of a match."""
     node = match.root
     if node.op_type == "Clip":
-        largest = float(np.finfo(np.float32).max)
-        return "Clip", [_limit(match, "low", "min", -largest), _limit(match, "high", "max", largest)]
+        low, high = Clip.of(node).limits or (-LARGEST_FLOAT, LARGEST_FLOAT)
+        return "Clip", [_limit(match, "low", low), _limit(match, "high", high)]
     return node.op_type, [float(attribute_value(node, name)) for name in PARAMETERS[node.op_type]]
 
 
-def _limit(match: Match, name: str, attribute: str, otherwise: float) -> float:
-    """A limit of Clip: a constant scalar, an attribute (opset < 11), or left out."""
+def _limit(match: Match, name: str, otherwise: float) -> float:
+    """A limit of Clip: a constant scalar, or what stands for it where there is none."""
     array = match.constant(name)
-    return float(match.root.get(attribute, otherwise)) if array is None else float(array.reshape(()))
+    return otherwise if array is None else float(array.reshape(()))
 
 
 def fused_type_reason(*values: Value) -> str | None:

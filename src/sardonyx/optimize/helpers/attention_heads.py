@@ -18,6 +18,7 @@ from sardonyx.ir import Node, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.optimize.helpers.attention_scores import joined
 from sardonyx.optimize.rule import Builder
+from sardonyx.optimize.transposes.permutation import permutation_of
 
 __all__ = ["Heads", "read_heads", "read_keys", "repeated", "tokens_of"]
 
@@ -148,7 +149,7 @@ def _read_transposed(value: Value) -> Heads | None:
 
 def _perm_of(node: Node) -> tuple[int, ...]:
     """The permutation of a Transpose; of the last four dimensions where it leaves the first of five in place."""
-    perm = tuple(node.get("perm", ()))
+    perm = permutation_of(node) or ()
     return tuple(axis - 1 for axis in perm[1:]) if len(perm) == 5 and perm[0] == 0 else perm
 
 

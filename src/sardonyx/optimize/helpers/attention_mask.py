@@ -21,11 +21,11 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import product
+from sardonyx.ops.views.attention import MicrosoftAttention
 from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.helpers.attention_scores import Added, Filling, Floor, Part, Scores
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.rule import Builder
-from sardonyx.optimize.terms import attribute_value
 
 __all__ = ["added_reason", "added_to_scores", "mask_inputs", "mask_reason", "may_hide_all", "seen_as_added", "windows_of"]
 
@@ -188,10 +188,11 @@ def added_reason(match: Match) -> str | None:
     Causal attention of com.microsoft hides keys by the least number that there is, where what is added may be as small.
     """
     added, node = match.get("added"), match.node("attention")
-    fill = attribute_value(node, "mask_filter_value")
+    view = MicrosoftAttention.of(node)
+    fill = view.fill
     if node.outputs[0].dtype is DataType.FLOAT16 and fill < float(np.finfo(np.float16).min):
         return "what hides keys is beyond float16"
-    if attribute_value(node, "unidirectional") and (added is not None or fill < -_LEAST_FILL):
+    if view.is_causal and (added is not None or fill < -_LEAST_FILL):
         return "it is causal, and what else is added to the scores may be as small"
     return None if added is None or len(added.shape or ()) == 4 else f"what is added to the scores is {added.shape}"
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Tensor, Value
+from sardonyx.ops.views.conv import Conv
+from sardonyx.ops.views.normalize import epsilon_of, trains
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.rule import Builder
-from sardonyx.optimize.terms import attribute_value
 
 __all__ = ["FLOATS", "Affine", "channels_of", "folded", "normalization", "per_channel", "weights_reason"]
 
@@ -34,15 +35,16 @@ class Affine:
 def normalization(match: Match, channels: int, node: Node | None = None) -> str | Affine:
     """What a BatchNormalization of "scale", "shift", "mean" and "variance" does, the root by default; or why that is not known."""
     node = match.root if node is None else node
-    if node.get("training_mode", 0) or (node.version < 7 and not node.get("is_test", 0)):
+    if trains(node):
         return "the normalization is in training mode"
     statistics = [match.constant(name, channels) for name in ("scale", "shift", "mean", "variance")]
     if any(array is None or array.shape != (channels,) for array in statistics):
         return f"the statistics do not have one element for each of the {channels} output channels"
     scale, shift, mean, variance = (array.astype(np.float64) for array in statistics if array is not None)
-    if (variance + attribute_value(node, "epsilon") <= 0).any():
+    shifted = variance + epsilon_of(node)
+    if (shifted <= 0).any():
         return "the variance is not positive"
-    factor = scale / np.sqrt(variance + attribute_value(node, "epsilon"))
+    factor = scale / np.sqrt(shifted)
     return Affine(factor, shift - mean * factor)
 
 
@@ -56,7 +58,7 @@ def weights_reason(match: Match) -> str | None:
     if match["w"].use_count > 1:
         return "the weights have other users"
     channels = channels_of(node, weights)
-    if len(weights.shape) < 2 or channels == 0 or weights.shape[0] % int(node.get("group", 1)):
+    if len(weights.shape) < 2 or channels == 0 or weights.shape[0] % Conv.of(node).group:
         return f"the weights have shape {weights.shape}, which fits no convolution"
     bias = match.tensor("b")
     return None if bias is None or bias.shape == (channels,) else f"the bias has shape {bias.shape}, expected ({channels},)"
@@ -66,7 +68,7 @@ def channels_of(node: Node, weights: Tensor) -> int:
     """How many output channels a convolution has."""
     if len(weights.shape) < 2:
         return 0
-    return weights.shape[0] if node.op_type == "Conv" else weights.shape[1] * int(node.get("group", 1))
+    return weights.shape[0] if node.op_type == "Conv" else weights.shape[1] * Conv.of(node).group
 
 
 def per_channel(tensor: Tensor, channels: int, rank: int) -> Array | None:
@@ -106,7 +108,7 @@ def _scaled(node: Node, weights: Tensor, factor: Array) -> Array:
     array = weights.numpy()
     if node.op_type == "Conv":
         return _product(array, factor.reshape(-1, *[1] * (array.ndim - 1)))
-    group = int(node.get("group", 1))
+    group = Conv.of(node).group
     split = array.reshape(group, array.shape[0] // group, *array.shape[1:])
     return _product(split, factor.reshape(group, 1, array.shape[1], *[1] * (array.ndim - 2))).reshape(array.shape)
 

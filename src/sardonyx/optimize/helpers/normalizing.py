@@ -13,11 +13,13 @@ import dataclasses
 import numpy as np
 
 from sardonyx.ir import Node, Value
-from sardonyx.optimize.edit import small_constant, tensor_of
+from sardonyx.ops.views.inputs import COMPUTED
+from sardonyx.ops.views.reduce import Reduce
+from sardonyx.optimize.edit import tensor_of
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = [
     "Normalized",
@@ -91,15 +93,12 @@ def _last_axes(match: Match, node: Node) -> int | None:
     value = node.inputs[0]
     if node.op_type == "GlobalAveragePool":
         return 2 - len(value.shape) if value is not None and value.shape is not None else None
-    axes = node.get("axes")
-    if axes is None:
-        found = small_constant(node.input(1), match.place.overridable)
-        axes = None if found is None else found.tolist()
-    if not axes or value is None or value.shape is None or not attribute_value(node, "keepdims"):
+    view = Reduce.of(node, match.inputs(node))
+    if not view.axes or view.axes is COMPUTED or value is None or value.shape is None or not view.keeps_axes:
         return None
     rank = len(value.shape)
-    ordered = sorted(axis - rank if axis >= 0 else axis for axis in axes)
-    return ordered[0] if ordered == list(range(-len(ordered), 0)) else None
+    first, *_ = places = view.places(rank) or ()
+    return first - rank if list(places) == list(range(first, rank)) else None
 
 
 def _number_of(match: Match, name: str) -> float | None:

@@ -20,16 +20,18 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Shape, Value
+from sardonyx.ops.views.attention import Attention
+from sardonyx.ops.views.axes import takes_axes_input
 from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.edit import small_constant
 from sardonyx.optimize.rule import Builder
+from sardonyx.optimize.transposes.permutation import permutation_of
 
 __all__ = ["AttentionWriter", "can_write_attention"]
 
 _MICROSOFT = "com.microsoft"
 _TYPES = (DataType.FLOAT, DataType.FLOAT16)
 _SWAP_HEADS = (0, 2, 1, 3)
-_AXES_ARE_INPUTS = 13
 _HAS_ALL_SINCE = 9
 """The operators that are written beside it, Expand and IsNaN."""
 
@@ -46,9 +48,8 @@ def can_write_attention(node: Node, opset: int) -> bool:
         return False
     if any(value.dtype not in _TYPES or value.dtype is not values[0].dtype for value in values):
         return False
-    if any(node.get(name, 0) for name in ("is_causal", "softcap")) or node.get("scale") == 0:
-        return False
-    if node.get("softmax_precision", 1) not in (0, 1):
+    view = Attention.of(node)
+    if view.is_causal or view.softcap or view.scale == 0 or not view.is_in_float:
         return False
     return (node.input(_PAST_KEY) is None) == (node.input(_PAST_VALUE) is None) and _read(node) is not None
 
@@ -99,7 +100,7 @@ class _Heads:
         tokens = _source_of(self.value, "Transpose")
         packed = _source_of(tokens, "Reshape")
         B, _, T, _ = self.value.shape or ()
-        is_swap = tuple(self.value.producer.get("perm", ())) == _SWAP_HEADS if self.value.producer is not None else False
+        is_swap = permutation_of(self.value.producer) == _SWAP_HEADS
         return packed if is_swap and packed is not None and packed.shape == (B, T, self.count * self.size) else None
 
     def packed(self, op: Builder) -> Value:
@@ -134,7 +135,8 @@ def _heads(value: Value | None, count: int | None) -> _Heads | None:
 
 def _read(node: Node) -> tuple[_Heads, _Heads, _Heads] | None:
     """Q, K and V; None where their heads are not known, or not the query's or fewer for groups of these."""
-    count, few = node.get("q_num_heads"), node.get("kv_num_heads")
+    view = Attention.of(node)
+    count, few = view.query_heads, view.key_heads
     q, k, v = (_heads(node.input(place), heads) for place, heads in ((_Q, count), (_K, few), (_V, few)))
     if q is None or k is None or v is None or k.count != v.count or q.count % k.count or q.size != k.size:
         return None
@@ -175,7 +177,7 @@ class AttentionWriter:
             *inputs,
             _domain=_MICROSOFT,
             num_heads=q.count,
-            scale=node.get("scale"),
+            scale=Attention.of(node).scale,
         )
         y = _with_zeros(op, made[0]) if _may_give_zeros(node.input(_MASK)) else made[0]
         return [_result(op, node, q, v, y), *zip(node.outputs[1:3], present or made[1:], strict=False)]
@@ -195,7 +197,7 @@ class AttentionWriter:
         return _Heads(op.Reshape(wide, [0, count, -1, part.size]), count, part.size, is_packed=False)
 
     def _with_axes(self, op: Builder, value: Value, axes: list[int]) -> Value:
-        return op.Unsqueeze(value, axes) if self._opset >= _AXES_ARE_INPUTS else op.Unsqueeze(value, axes=axes)
+        return op.Unsqueeze(value, axes) if takes_axes_input("Unsqueeze", self._opset) else op.Unsqueeze(value, axes=axes)
 
     def _mask(self, op: Builder, mask: Value | None, q: _Heads, length: Dim, keys: tuple[_Heads, Value | None]) -> Value | None:
         """The mask as (1 or B, 1 or H, S, T)."""
@@ -251,10 +253,9 @@ def _result(op: Builder, node: Node, q: _Heads, v: _Heads, made: Value) -> tuple
         return result, made
     tokens = _only_result(result, "Transpose")
     packed = _only_result(tokens, "Reshape")
-    if tokens is not None and packed is not None and packed.shape == made.shape is not None:
-        is_swap = tokens.producer is not None and tuple(tokens.producer.get("perm", ())) == _SWAP_HEADS
-        if is_swap:
-            return packed, made
+    is_same = packed is not None and packed.shape == made.shape is not None
+    if tokens is not None and packed is not None and is_same and permutation_of(tokens.producer) == _SWAP_HEADS:
+        return packed, made
     return result, op.Transpose(op.Reshape(made, [0, 0, q.count, v.size]), perm=list(_SWAP_HEADS))
 
 

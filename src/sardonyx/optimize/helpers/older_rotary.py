@@ -13,6 +13,7 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.attention import RotaryEmbedding
 from sardonyx.optimize.rule import Builder
 
 __all__ = ["RotaryWriter", "can_write_rotary"]
@@ -31,7 +32,7 @@ def can_write_rotary(node: Node, opset: int) -> bool:
     x, cos = node.inputs[_X], node.inputs[_COS]
     rank = 3 if node.input(_IDS) is None else 2
     known = x is not None and cos is not None and len(cos.shape or ()) == rank and isinstance((cos.shape or ("",))[-1], int)
-    is_whole = x is not None and len(x.shape or ()) == 4 and not node.get("rotary_embedding_dim", 0)
+    is_whole = x is not None and len(x.shape or ()) == 4 and not RotaryEmbedding.of(node).width
     return known and (is_whole or _head_count(node) > 0)
 
 
@@ -39,7 +40,7 @@ def _head_count(node: Node) -> int:
     """How many heads x has; 0 where it is not known."""
     x = node.inputs[_X]
     shape = () if x is None or x.shape is None else x.shape
-    heads = shape[1] if len(shape) == 4 else node.get("num_heads", 0)
+    heads = shape[1] if len(shape) == 4 else RotaryEmbedding.of(node).heads
     return heads if isinstance(heads, int) else 0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.normalize import LayerNormalization
 from sardonyx.optimize.edit import are_placed_apart, inherit_metadata, remove_dead, take_over
 from sardonyx.optimize.rule import Builder
 from sardonyx.optimize.terms import attribute_value
@@ -43,7 +44,7 @@ def is_packed(node: Node | None) -> bool:
 
 def packing(node: Node) -> tuple[int, ...]:
     """By what packed weights must agree: features, bits, block and accuracy."""
-    return tuple(int(attribute_value(node, name)) for name in ("K", "bits", "block_size", "accuracy_level"))
+    return tuple(node.integer(name, default) for name, default in (("K", 0), ("bits", 4), ("block_size", 0), ("accuracy_level", 0)))
 
 
 def weights_of(node: Node) -> tuple[Value | None, ...]:
@@ -73,14 +74,13 @@ def _plain(node: Node) -> Normalization | None:
     x, scale = node.inputs[:2]
     if not _fits(x, scale) or any(value.use_count for value in node.outputs[1:]):
         return None
-    axis, rank = int(attribute_value(node, "axis")), len(x.shape or ()) if x is not None else 0
-    if axis not in (-1, rank - 1) or int(attribute_value(node, "stash_type")) != 1:
+    view, rank = LayerNormalization.of(node), len(x.shape or ()) if x is not None else 0
+    if view.axis not in (-1, rank - 1) or not view.stashes_float:
         return None
-    epsilon = float(attribute_value(node, "epsilon"))
     add = None if x is None else x.producer
     if add is None or not _is_sum(add, node):
-        return Normalization((node,), (x, None, scale), epsilon, None)
-    return Normalization((add, node), (*add.inputs, scale), epsilon, x)
+        return Normalization((node,), (x, None, scale), view.epsilon, None)
+    return Normalization((add, node), (*add.inputs, scale), view.epsilon, x)
 
 
 def _is_sum(add: Node, node: Node) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.quantize import Quantization
 from sardonyx.optimize.edit import small_constant, tensor_of
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -110,14 +111,14 @@ def scale_of(node: Node) -> Scale | None:
     value = node.outputs[0] if node.op_type == "QuantizeLinear" else node.inputs[0]
     scale = small_constant(node.input(1), max_elements=_MOST_SCALES)
     given = node.input(2)
-    zero = small_constant(given, max_elements=_MOST_SCALES)
-    if value is None or value.dtype is None or scale is None or scale.dtype != np.float32 or node.get("block_size", 0):
+    zero, view = small_constant(given, max_elements=_MOST_SCALES), Quantization.of(node)
+    if value is None or value.dtype is None or scale is None or scale.dtype != np.float32 or view.block:
         return None
     if scale.ndim > 1 or (given is not None and (zero is None or zero.size != scale.size)) or value.dtype not in _RANGES:
         return None
     shape = () if scale.size == 1 else scale.shape
     integers = np.zeros(shape, np.int64) if zero is None else zero.astype(np.int64).reshape(shape)
-    return Scale(scale.astype(np.float64).reshape(shape), integers, value.dtype, int(node.get("axis", 1)))
+    return Scale(scale.astype(np.float64).reshape(shape), integers, value.dtype, view.axis)
 
 
 def bytes_reason(match: Match, *names: str) -> str | None:

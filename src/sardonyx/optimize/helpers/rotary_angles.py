@@ -17,6 +17,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Shape, Value
+from sardonyx.ops.views.gather import Gather
 from sardonyx.optimize.edit import small_constant, tensor_of
 from sardonyx.optimize.rule import Builder
 
@@ -139,5 +140,5 @@ def _keeps_pairs(node: Node, overridable: frozenset[Value]) -> bool:
         factor = small_constant(node.inputs[1], overridable, max_elements=1)
         return factor is not None and factor.size == 1 and value.shape == result.shape
     if node.op_type == "Gather":
-        return len(value.shape) == 2 and node.get("axis", 0) == 0
+        return len(value.shape) == 2 and Gather.of(node).axis == 0
     return node.op_type != "Unsqueeze" or value.shape[-1] == result.shape[-1]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.slice import Split
 from sardonyx.optimize.edit import small_constant
 from sardonyx.optimize.rule import Builder
 
@@ -53,7 +54,7 @@ def _splits_in_two(node: Node) -> bool:
     shapes = [value.shape for value in node.outputs]
     if node.op_type != "Split" or len(shapes) != 2 or shapes[0] is None or shapes[0] != shapes[1]:
         return False
-    return isinstance(shapes[0][-1], int) and node.get("axis", 0) in (-1, len(shapes[0]) - 1)
+    return isinstance(shapes[0][-1], int) and Split.of(node).axis in (-1, len(shapes[0]) - 1)
 
 
 def _read_slices(left: Node, right: Node, overridable: frozenset[Value]) -> Pairs | None:

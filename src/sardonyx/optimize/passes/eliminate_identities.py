@@ -9,6 +9,11 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.ir import Graph, Model, Node, Shape, Value
 from sardonyx.ir.walk import nested_graphs
+from sardonyx.ops.views.cast import Cast
+from sardonyx.ops.views.inputs import Inputs, constants
+from sardonyx.ops.views.random import Dropout
+from sardonyx.ops.views.reshape import Tile, Transpose
+from sardonyx.ops.views.slice import Concat, Pad
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import overridable_values, remove_dead, replace_value, small_constant
 
@@ -84,6 +89,9 @@ class _Look:
     def constant(self, value: Value | None) -> Array | None:
         return small_constant(value, self._overridable)
 
+    def inputs(self, node: Node) -> Inputs:
+        return constants(node, self._overridable)
+
     def is_constant(self, value: Value | None, wanted: float) -> bool:
         array = self.constant(value)
         return array is not None and array.dtype.kind not in "OUSc" and bool((array.astype(np.float64) == wanted).all())
@@ -99,16 +107,13 @@ def _only_input(look: _Look, node: Node) -> Value | None:
 
 def _only_full_input(look: _Look, node: Node) -> Value | None:
     """The one input of a Concat that is not known to be empty along its axis."""
-    axis = int(node.get("axis", 1))
+    axis = Concat.of(node).axis
     full = [value for value in node.inputs if value is None or not value.shape or value.shape[axis] != 0]
     return full[0] if len(full) == 1 else None
 
 
 def _dropout(look: _Look, node: Node) -> Value | None:
-    if node.version < 7:
-        return node.inputs[0] if node.get("is_test", 0) else None
-    mode = node.input(2)
-    return node.inputs[0] if mode is None or look.is_constant(mode, 0) else None
+    return node.inputs[0] if Dropout.of(node, look.inputs(node)).is_training is False else None
 
 
 def _split(look: _Look, node: Node) -> Value | None:
@@ -117,7 +122,7 @@ def _split(look: _Look, node: Node) -> Value | None:
 
 def _cast(look: _Look, node: Node) -> Value | None:
     value = node.inputs[0]
-    return value if value is not None and value.dtype is not None and value.dtype == node.get("to") else None
+    return value if value is not None and value.dtype is not None and value.dtype is Cast.of(node).target else None
 
 
 def _cast_like(look: _Look, node: Node) -> Value | None:
@@ -126,7 +131,7 @@ def _cast_like(look: _Look, node: Node) -> Value | None:
 
 
 def _transpose(look: _Look, node: Node) -> Value | None:
-    perm = node.get("perm")
+    perm = Transpose.of(node).permutation
     value = node.inputs[0]
     if perm is None:
         return value if value is not None and value.shape is not None and len(value.shape) < 2 else None
@@ -138,7 +143,7 @@ def _reshaped(look: _Look, node: Node) -> Value | None:
 
 
 def _tile(look: _Look, node: Node) -> Value | None:
-    return node.inputs[0] if look.is_constant(node.input(1), 1) else _reshaped(look, node) if node.version >= 6 else None
+    return node.inputs[0] if look.is_constant(node.input(1), 1) else None if Tile.of(node).is_by_axis else _reshaped(look, node)
 
 
 def _slice(look: _Look, node: Node) -> Value | None:
@@ -152,8 +157,8 @@ def _are_ends(ends: Array | None) -> bool:
 
 
 def _pad(look: _Look, node: Node) -> Value | None:
-    pads = node.get("pads", node.get("paddings")) if node.version < 11 else look.constant(node.input(1))
-    return node.inputs[0] if pads is not None and not np.any(np.asarray(pads)) else None
+    pads = Pad.of(node, look.inputs(node)).pads
+    return node.inputs[0] if isinstance(pads, tuple) and not any(pads) else None
 
 
 def _same_shape(node: Node) -> bool:

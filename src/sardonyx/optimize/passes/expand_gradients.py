@@ -56,9 +56,9 @@ def _expand(node: Node, made: dict[str, Value]) -> None:
     graph = node.graph
     assert graph is not None
     named = {**_values_by_name(graph), **made}
-    xs = [_find(node, name, named) for name in node.get("xs", ())]
-    zs = [_find(node, name, named) for name in node.get("zs", ())]
-    y = _find(node, node.get("y", ""), named)
+    xs = [_find(node, name, named) for name in node.texts("xs", ())]
+    zs = [_find(node, name, named) for name in node.texts("zs", ())]
+    y = _find(node, node.text("y", ""), named)
     if len(node.inputs) != len(xs) + len(zs) or len(node.outputs) > len(xs):
         raise InvalidGraph(
             f"{place_of(node)} has {len(node.inputs)} inputs and {len(node.outputs)} outputs; expected {len(xs) + len(zs)} inputs, "

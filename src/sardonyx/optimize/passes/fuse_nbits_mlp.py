@@ -73,7 +73,7 @@ def _own_producer(graph: Graph, value: Value | None) -> Node | None:
 def _match(gate: Node, up: Node) -> bool:
     if not (is_packed(gate) and is_packed(up)) or gate.inputs[0] is not up.inputs[0]:
         return False
-    return packing(gate) == packing(up) and gate.get("N") == up.get("N")
+    return packing(gate) == packing(up) and gate.integer("N") == up.integer("N")
 
 
 def _fuse(model: Model, names: Names, node: Node, gate: Node, up: Node) -> bool:
@@ -84,4 +84,4 @@ def _fuse(model: Model, names: Names, node: Node, gate: Node, up: Node) -> bool:
     if normalization is None:
         return False
     op = Builder(normalization.nodes[0], model.opset_imports, names.fresh)
-    return fuse(op, "MatMulNBitsMlp", normalization, [gate, up], [node.output], N=int(gate.get("N")), activation="silu")
+    return fuse(op, "MatMulNBitsMlp", normalization, [gate, up], [node.output], N=gate.integer("N", 0), activation="silu")

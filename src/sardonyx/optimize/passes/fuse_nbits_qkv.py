@@ -64,7 +64,7 @@ def _projections(node: Node) -> tuple[Normalization, list[Node]] | None:
 
 def _queries_first(users: list[Node]) -> list[Node] | None:
     """The products in the operator's order; None where they have three sizes."""
-    sizes = [user.get("N") for user in users]
+    sizes = [user.integer("N") for user in users]
     queries = next((place for place in range(3) if sizes[place - 2] == sizes[place - 1]), None)
     return None if queries is None else [users[queries], *(user for user in users if user is not users[queries])]
 
@@ -77,6 +77,6 @@ def _fuse(model: Model, names: Names, normalization: Normalization, products: li
         normalization,
         products,
         [product.output for product in products],
-        Nq=int(products[0].get("N")),
-        Nkv=int(products[1].get("N")),
+        Nq=products[0].integer("N", 0),
+        Nkv=products[1].integer("N", 0),
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from sardonyx.ir import Attribute, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
+from sardonyx.ops.views.attention import MicrosoftAttention
+from sardonyx.ops.views.normalize import LayerNormalization
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import are_placed_apart, remove_dead
 from sardonyx.optimize.target import microsoft
-from sardonyx.optimize.terms import attribute_value
 
 __all__ = ["FUSE_QUERY_NORM"]
 
@@ -53,9 +54,9 @@ FUSE_QUERY_NORM: Pass = _FuseQueryNorm()
 
 
 def _fuse(node: Node) -> bool:
-    if not int(attribute_value(node, "do_rotary")) or node.input(_SCALES) or node.input(_SCALES + 1):
+    if not node.flag("do_rotary") or node.input(_SCALES) or node.input(_SCALES + 1):
         return False
-    heads = int(attribute_value(node, "num_heads")), int(attribute_value(node, "kv_num_heads"))
+    heads = (view := MicrosoftAttention.of(node)).heads, view.key_heads
     chains = [_chain(node, index, count) for index, count in enumerate(heads)]
     queries, keys = chains
     if queries is None or keys is None or _epsilon(queries[1]) != _epsilon(keys[1]) or are_placed_apart([node, *queries, *keys]):
@@ -94,9 +95,10 @@ def _is_by_head(value: Value, norm: Node, inner: Node, heads: int) -> bool:
     size, rank = grouped.shape[-1], len(grouped.shape)
     if not isinstance(size, int) or x.shape[2] != heads * size or scale.shape != (size,) or scale.dtype is not x.dtype:
         return False
-    is_last = int(norm.get("axis", -1)) in (-1, rank - 1) and int(norm.get("stash_type", 1)) == 1
+    view = LayerNormalization.of(norm)
+    is_last = view.axis in (-1, rank - 1) and view.stashes_float
     return is_last and not any(output.use_count for output in norm.outputs[1:])
 
 
 def _epsilon(norm: Node) -> float:
-    return float(norm.get("epsilon", _EPSILON))
+    return LayerNormalization.of(norm).epsilon

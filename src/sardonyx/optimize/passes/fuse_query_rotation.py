@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sardonyx.ir import Attribute, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
+from sardonyx.ops.views.attention import MicrosoftAttention, RotaryEmbedding
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import are_placed_apart, remove_dead
 from sardonyx.optimize.target import microsoft
-from sardonyx.optimize.terms import attribute_value
 
 __all__ = ["FUSE_QUERY_ROTATION"]
 
@@ -53,9 +53,9 @@ FUSE_QUERY_ROTATION: Pass = _FuseQueryRotation()
 
 
 def _fuse(node: Node) -> bool:
-    if int(attribute_value(node, "do_rotary")) or any(node.input(index) for index in range(_CACHE, _LAST + 1)):
+    if node.flag("do_rotary") or any(node.input(index) for index in range(_CACHE, _LAST + 1)):
         return False
-    heads = int(attribute_value(node, "num_heads")), int(attribute_value(node, "kv_num_heads"))
+    heads = (view := MicrosoftAttention.of(node)).heads, view.key_heads
     rotations = [_rotation(node, index, count) for index, count in enumerate(heads)]
     if None in rotations or _how(rotations[0]) != _how(rotations[1]) or are_placed_apart([node, *filter(None, rotations)]):
         return False
@@ -79,20 +79,20 @@ def _rotation(node: Node, index: int, heads: int) -> Node | None:
     cos, _, positions = (found.input(place) for place in _INPUTS[found.domain])
     if positions is None or not _splits_alike(found, cos, heads):
         return None
-    is_plain = not int(found.get("is_packed_batching", 0)) and float(found.get("scale", 1.0)) == 1
+    is_plain = not found.flag("is_packed_batching") and found.number("scale", 1.0) == 1
     return found if is_plain else None
 
 
 def _splits_alike(rotation: Node, cos: Value | None, heads: int) -> bool:
     """Whether a rotation splits (batch, steps, heads x size) into so many heads."""
-    x, rotated = rotation.inputs[0], int(rotation.get("rotary_embedding_dim", 0))
+    x, rotated = rotation.inputs[0], RotaryEmbedding.of(rotation).width
     if x is None or cos is None or x.shape is None or cos.shape is None or len(x.shape) != 3 or len(cos.shape) != 2:
         return False
     hidden, half = x.shape[2], cos.shape[1]
     if not isinstance(hidden, int) or not isinstance(half, int) or hidden % heads:
         return False
     if rotated:
-        return rotated == 2 * half and int(rotation.get("num_heads", 0)) == heads
+        return rotated == 2 * half and RotaryEmbedding.of(rotation).heads == heads
     return hidden == heads * 2 * half
 
 
@@ -101,4 +101,4 @@ def _how(rotation: Node | None) -> tuple[Value | None, Value | None, Value | Non
     if rotation is None:
         return None, None, None, 0
     cos, sin, positions = (rotation.input(place) for place in _INPUTS[rotation.domain])
-    return cos, sin, positions, int(rotation.get("interleaved", 0))
+    return cos, sin, positions, int(RotaryEmbedding.of(rotation).is_interleaved)

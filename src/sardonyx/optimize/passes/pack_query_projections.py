@@ -112,7 +112,7 @@ def _pack(op: Builder, node: Node, products: Sequence[Node]) -> None:
     if first.op_type == "MatMul":
         weights: list[Value | None] = [op.constant(np.concatenate([_array(product, 1) for product in products], axis=1))]
     else:
-        attributes["N"] = Attribute.of(sum(int(product.get("N")) for product in products))
+        attributes["N"] = Attribute.of(sum(product.integer("N", 0) for product in products))
         weights = [_stacked(op, products, place) for place in range(1, len(first.inputs))]
     packed = op.node(first.op_type, first.inputs[0], *weights, _domain=first.domain, _version=first.version, _attributes=attributes)
     node.set_inputs([packed, None, None, *node.inputs[_PARTS:]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from sardonyx.ir import Attribute, Model, Node, Tensor
 from sardonyx.ir.walk import all_nodes
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import check_node, find_schema
+from sardonyx.ops.views.axes import takes_axes_input
+from sardonyx.ops.views.normalize import trains
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.edit import Names
 
@@ -19,23 +21,6 @@ __all__ = ["RaiseOpset"]
 MeansTheSame = Callable[[Node, int], bool]
 """Whether a node means the same when it is read under another version of its domain."""
 
-_AXES_ARE_INPUTS: Mapping[str, int] = {
-    **dict.fromkeys(["ReduceSum", "Squeeze", "Unsqueeze"], 13),
-    **dict.fromkeys(
-        [
-            "ReduceL1",
-            "ReduceL2",
-            "ReduceLogSum",
-            "ReduceLogSumExp",
-            "ReduceMax",
-            "ReduceMean",
-            "ReduceMin",
-            "ReduceProd",
-            "ReduceSumSquare",
-        ],
-        18,
-    ),
-}
 _SPLIT_NAMES_ITS_PARTS = 18
 _NORMALIZATION_HAS_ONE_OUTPUT = 14
 
@@ -93,15 +78,14 @@ class RaiseOpset:
 
 def _moves_axes(node: Node, target: int) -> bool:
     """Whether a node's attribute `axes` is an input in the newer version."""
-    since = _AXES_ARE_INPUTS.get(node.op_type)
-    return since is not None and node.version < since <= target
+    return takes_axes_input(node.op_type, target) and not takes_axes_input(node.op_type, node.version)
 
 
 def _is_inference(node: Node) -> bool:
     """Whether a normalization gives one output and trains nothing: these mean the same in all versions from 9 on."""
-    if node.op_type != "BatchNormalization" or node.version < 9 or node.get("training_mode", 0):
+    if node.op_type != "BatchNormalization" or node.version < 9:
         return False
-    return len(node.outputs) == 1 or not any(value.use_count for value in node.outputs[1:])
+    return not trains(node)
 
 
 def _rewrite(node: Node, target: int, names: Names) -> None:

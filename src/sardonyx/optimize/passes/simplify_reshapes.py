@@ -9,6 +9,7 @@ import numpy as np
 from sardonyx.ir import Dim, Expr, Model, Node, Shape, Tensor
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.fact import Fact
+from sardonyx.ops.views.reshape import Reshape
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import Names, overridable_values, remove_dead, tensor_of
 
@@ -59,7 +60,7 @@ def _simplify(node: Node, context: Context, fresh: Callable[[str], str]) -> bool
     if value is None or target is None or value.shape is None:
         return False
     fact = context.facts.get(target)
-    shape = _inferring_shape(fact) or (None if node.get("allowzero", 0) else _copying_shape(value.shape, fact))
+    shape = _inferring_shape(fact) or (None if Reshape.of(node).keeps_zero else _copying_shape(value.shape, fact))
     if shape is None:
         return False
     tensor = Tensor.from_array(np.array(shape, np.int64))

@@ -9,6 +9,9 @@ import numpy as np
 
 from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
+from sardonyx.ops.views.axes import takes_axes_input
+from sardonyx.ops.views.gather import Gather
+from sardonyx.ops.views.slice import Split
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import Names, overridable_values, remove_dead, small_constant, take_over
 from sardonyx.optimize.rule import Builder
@@ -17,9 +20,6 @@ __all__ = ["SPLIT_PARTS"]
 
 _MOVES = ("Reshape", "Transpose")
 """What makes values whose elements are worth a Split."""
-
-_SPLIT_READS_SIZES = 13
-"""From this version on Split, Squeeze and their like take sizes and axes as inputs."""
 
 
 class _SplitParts:
@@ -109,8 +109,9 @@ class _Look:
 
     def constant(self, node: Node, index: int, attribute: str) -> list[int] | None:
         """The integers of an input, or of the attribute that older versions have in its place."""
-        if attribute in node.attributes:
-            return [int(item) for item in node.get(attribute)]
+        given = node.integers(attribute)
+        if given is not None:
+            return list(given)
         array = small_constant(node.input(index), self._overridable)
         return None if array is None or array.ndim != 1 else [int(item) for item in array]
 
@@ -122,7 +123,7 @@ class _Look:
     def _split(self, first: Node, value: Value, parts: list[_Part]) -> None:
         op = Builder(first, self._model.opset_imports, self._fresh)
         sizes, axis = [part.end - part.first for part in parts], parts[0].axis
-        if op.version("", "Split") >= _SPLIT_READS_SIZES:
+        if Split.takes_sizes_input(op.version("", "Split")):
             made = op.outputs("Split", len(parts), value, np.array(sizes, np.int64), axis=axis)
         else:
             made = op.outputs("Split", len(parts), value, axis=axis, split=sizes)
@@ -141,7 +142,7 @@ class _Look:
 
 
 def _without_axis(op: Builder, value: Value, axis: int) -> Value:
-    if op.version("", "Squeeze") >= _SPLIT_READS_SIZES:
+    if takes_axes_input("Squeeze", op.version("", "Squeeze")):
         return op.Squeeze(value, np.array([axis], np.int64))
     return op.Squeeze(value, axes=[axis])
 
@@ -172,7 +173,7 @@ def _read_slice(look: _Look, node: Node, rank: int, value: Value) -> _Part | Non
 
 
 def _read_gather(look: _Look, node: Node, rank: int, value: Value) -> _Part | None:
-    axis, index = int(node.get("axis", 0)) % rank, look.index(node)
+    axis, index = Gather.of(node).place(rank), look.index(node)
     size = (value.shape or ())[axis]
     if index is None or not isinstance(size, int) or value.producer is None or value.producer.op_type not in _MOVES:
         return None

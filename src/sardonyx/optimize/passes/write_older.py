@@ -74,13 +74,13 @@ def _rewrite(model: Model, nodes: Sequence[Node], imported: int) -> None:
 
 
 def _write_gelu(node: Node) -> None:
-    is_fast = node.get("approximate", "none") in ("tanh", b"tanh")
+    is_fast = node.text("approximate", "none") == "tanh"
     node.attributes.pop("approximate", None)
     _move(node, "FastGelu" if is_fast else "Gelu")
 
 
 def _write_swish(node: Node) -> None:
-    node.attributes["alpha"] = Attribute.of(float(node.get("alpha", 1.0)))
+    node.attributes["alpha"] = Attribute.of(node.number("alpha", 1.0))
     _move(node, "QuickGelu")
 
 

@@ -15,11 +15,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 
 from sardonyx.ir import Attribute, Node
-from sardonyx.optimize.transposes.edit import Edit, axes_of
+from sardonyx.ops.views.gather import Gather
+from sardonyx.ops.views.inputs import COMPUTED, constants
+from sardonyx.ops.views.reduce import ArgExtreme, Reduce
+from sardonyx.ops.views.reshape import Squeeze, Unsqueeze
+from sardonyx.ops.views.slice import Concat, Split
+from sardonyx.ops.views.softmax import Softmax
+from sardonyx.optimize.transposes.edit import Edit
 from sardonyx.optimize.transposes.handler import Handler, all_inputs
 from sardonyx.optimize.transposes.permutation import Permutation, reordering
 
-__all__ = ["AXES", "axis_of", "push_axis"]
+__all__ = ["AXES", "push_axis", "push_softmax"]
 
 _REDUCTIONS = (
     "ReduceL1",
@@ -35,15 +41,8 @@ _REDUCTIONS = (
 )
 
 
-def axis_of(node: Node, default: int, rank: int) -> int:
-    """The attribute `axis`, counted from the front."""
-    axis: int = node.get("axis", default)
-    return axis % rank
-
-
-def push_axis(edit: Edit, node: Node, permutation: Permutation, default: int) -> bool:
-    """The first input carries the layout, `axis` is renamed, and every result gets the transpose."""
-    axis = axis_of(node, default, len(permutation))
+def push_axis(edit: Edit, node: Node, permutation: Permutation, axis: int) -> bool:
+    """The first input carries the layout, `axis`, counted from the front, is renamed, and every result gets the transpose."""
     edit.bring_whole(node, 0, permutation)
     node.attributes["axis"] = Attribute.of(permutation[axis])
     for value in reversed(node.outputs):
@@ -54,7 +53,7 @@ def push_axis(edit: Edit, node: Node, permutation: Permutation, default: int) ->
 def _concat(edit: Edit, node: Node, permutation: Permutation) -> bool:
     if any(value is None or value.shape is None for value in node.inputs):
         return False
-    axis = axis_of(node, 1, len(permutation))
+    axis = Concat.of(node).place(len(permutation))
     for index in range(len(node.inputs)):
         edit.bring_whole(node, index, permutation)
     node.attributes["axis"] = Attribute.of(permutation[axis])
@@ -63,14 +62,15 @@ def _concat(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 
 def _split(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    return push_axis(edit, node, permutation, 0)
+    return push_axis(edit, node, permutation, Split.of(node).place(len(permutation)))
 
 
-def _softmax(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    if node.version >= 13:
-        return push_axis(edit, node, permutation, -1)
-    rank = len(permutation)
-    axis = axis_of(node, 1, rank)
+def push_softmax(edit: Edit, node: Node, permutation: Permutation) -> bool:
+    """Along one axis as any operator with one; over all axes from one on where these stay as they are."""
+    view, rank = Softmax.of(node), len(permutation)
+    axis = view.first(rank)
+    if not view.is_flat:
+        return push_axis(edit, node, permutation, axis)
     if permutation[axis:] != tuple(range(axis, rank)):
         return False
     edit.bring_whole(node, 0, permutation)
@@ -88,41 +88,42 @@ def _after_removal(permutation: Permutation, axes: set[int]) -> Permutation:
 
 
 def _reduce(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    axes, rank = axes_of(node, 1), len(permutation)
-    if axes is None or (not axes and node.get("noop_with_empty_axes", 0)):
+    view = Reduce.of(node, constants(node))
+    reduced = view.places(len(permutation))
+    if not reduced:
         return False
-    kept, reduced = node.get("keepdims", 1), {axis % rank for axis in axes} or set(range(rank))
     edit.bring_whole(node, 0, permutation)
-    if axes:
-        edit.set_axes(node, 1, [permutation[axis % rank] for axis in axes])
-    edit.put_behind(node, node.output, permutation if kept else _after_removal(permutation, reduced))
+    if view.axes:
+        edit.set_axes(node, 1, [permutation[axis] for axis in reduced])
+    edit.put_behind(node, node.output, permutation if view.keeps_axes else _after_removal(permutation, set(reduced)))
     return True
 
 
 def _arg(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    axis = axis_of(node, 0, len(permutation))
+    view = ArgExtreme.of(node)
+    axis = view.place(len(permutation))
     edit.bring_whole(node, 0, permutation)
     node.attributes["axis"] = Attribute.of(permutation[axis])
-    edit.put_behind(node, node.output, permutation if node.get("keepdims", 1) else _after_removal(permutation, {axis}))
+    edit.put_behind(node, node.output, permutation if view.keeps_axis else _after_removal(permutation, {axis}))
     return True
 
 
 def _squeeze(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    axes, rank = axes_of(node, 1), len(permutation)
-    if not axes:
+    axes = Squeeze.of(node, constants(node)).places(len(permutation))
+    if axes is None or axes is COMPUTED:
         return False
     edit.bring_whole(node, 0, permutation)
-    edit.set_axes(node, 1, [permutation[axis % rank] for axis in axes])
-    edit.put_behind(node, node.output, _after_removal(permutation, {axis % rank for axis in axes}))
+    edit.set_axes(node, 1, [permutation[axis] for axis in axes])
+    edit.put_behind(node, node.output, _after_removal(permutation, set(axes)))
     return True
 
 
 def _unsqueeze(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    axes = axes_of(node, 1)
-    if not axes:
+    view = Unsqueeze.of(node, constants(node))
+    if view.axes is COMPUTED or not view.axes:
         return False
-    rank = len(permutation) + len(axes)
-    new = {axis % rank for axis in axes}
+    rank = len(permutation) + len(view.axes)
+    new = view.places(rank) or ()
     old = [axis for axis in range(rank) if axis not in new]
     behind = list(range(rank))
     for index, axis in enumerate(old):
@@ -137,7 +138,7 @@ def _gather(edit: Edit, node: Node, permutation: Permutation) -> bool:
     indices = node.inputs[1]
     if indices is None or indices.shape is None:
         return False
-    axis = axis_of(node, 0, len(permutation))
+    axis = Gather.of(node).place(len(permutation))
     inner: list[Hashable] = [("index", number) for number in range(len(indices.shape))]
     source = permutation[axis]
     before = [*range(source), *inner, *range(source + 1, len(permutation))]
@@ -151,7 +152,7 @@ def _gather(edit: Edit, node: Node, permutation: Permutation) -> bool:
 AXES: Mapping[str, Handler] = {
     **dict.fromkeys(_REDUCTIONS, Handler(_reduce)),
     **dict.fromkeys(("ArgMax", "ArgMin"), Handler(_arg)),
-    **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), Handler(_softmax)),
+    **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), Handler(push_softmax)),
     "Concat": Handler(_concat, all_inputs),
     "Gather": Handler(_gather),
     "Split": Handler(_split),

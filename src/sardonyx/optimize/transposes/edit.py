@@ -16,6 +16,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Attribute, AttributeKind, Graph, Node, Tensor, TensorType, Value
+from sardonyx.ops.views.quantize import Quantization
 from sardonyx.optimize.transposes.permutation import (
     Permutation,
     identity,
@@ -27,7 +28,7 @@ from sardonyx.optimize.transposes.permutation import (
     weight_of,
 )
 
-__all__ = ["Edit", "axes_of", "has_axis", "is_neutral"]
+__all__ = ["Edit", "has_axis", "is_neutral"]
 
 _VERSION = 13
 """The opset version of nodes that are added."""
@@ -38,20 +39,10 @@ def is_neutral(value: Value | None) -> bool:
     return value is None or (value.shape is not None and all(dim == 1 for dim in value.shape))
 
 
-def axes_of(node: Node, index: int) -> list[int] | None:
-    """The axes that a node has as an attribute or as a constant input; None where they are computed, empty where there are none."""
-    if "axes" in node.attributes:
-        return list(node.get("axes"))
-    value = node.input(index)
-    if value is None:
-        return []
-    return None if value.constant is None else [int(axis) for axis in value.constant.numpy().ravel()]
-
-
 def has_axis(node: Node) -> bool:
     """Whether the axis of a QuantizeLinear or DequantizeLinear matters: it is given, or scales are not known to be one for all."""
     scale = node.inputs[1]
-    return "axis" in node.attributes or scale is None or scale.shape is None or len(scale.shape) > 0
+    return Quantization.of(node).names_axis or scale is None or scale.shape is None or len(scale.shape) > 0
 
 
 class Edit:
@@ -156,7 +147,7 @@ class Edit:
 
     def _dequantized(self, node: Node, value: Value, quantized: Value, permutation: Permutation) -> Value:
         rank, given = len(permutation), len(value.shape or ())
-        axis = node.get("axis", 1) % max(given, 1) + rank - given
+        axis = Quantization.of(node).place(given) + rank - given if has_axis(node) else 0
         source = self.transposed(quantized, permutation)
         twin = Node(
             node.op_type,
@@ -179,7 +170,7 @@ class Edit:
         if node is None or node.op_type != "DequantizeLinear" or node.graph is not self.graph:
             return None
         quantized = node.inputs[0]
-        is_whole = not node.get("block_size", 0) and value.shape is not None
+        is_whole = not Quantization.of(node).block and value.shape is not None
         return quantized if is_whole and quantized is not None and quantized.constant is not None else None
 
     def _padded(self, value: Value, rank: int) -> Value:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sardonyx.ir import Node
+from sardonyx.ops.views.binary import Broadcast
 from sardonyx.optimize.transposes.edit import Edit, is_neutral
 from sardonyx.optimize.transposes.handler import Handler, all_inputs
 from sardonyx.optimize.transposes.permutation import Permutation
@@ -29,8 +30,6 @@ _BROADCAST = (
     "PRelu Pow Sub Sum Where Xor"
 ).split()
 _FIRST_INPUT = ("CastLike", "Clip")
-_WITH_BROADCASTING = 7
-"""The opset version from which on binary operators broadcast as NumPy does."""
 
 
 def push_first(edit: Edit, node: Node, permutation: Permutation) -> bool:
@@ -51,7 +50,8 @@ def push_broadcast(edit: Edit, node: Node, permutation: Permutation) -> bool:
     out = node.outputs[0].shape
     if out is None or len(out) != rank or len(ranks) < sum(value is not None for value in node.inputs) or max(ranks) > rank:
         return False
-    if node.version < _WITH_BROADCASTING and ("broadcast" in node.attributes or len(set(ranks)) > 1) and not node.domain:
+    view = Broadcast.of(node)
+    if not view.is_numpy and (view.is_legacy or len(set(ranks)) > 1):
         return False
     for index in range(len(node.inputs)):
         edit.bring(node, index, permutation)

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import TypeAlias
 
 from sardonyx.ir import Node, Shape
+from sardonyx.ops.views.reshape import Transpose
 
 __all__ = [
     "Permutation",
@@ -54,9 +55,9 @@ def permutation_of(node: Node | None) -> Permutation | None:
     """The permutation of a Transpose of ai.onnx; None for other nodes, and where the rank is not known."""
     if node is None or node.op_type != "Transpose" or node.domain:
         return None
-    given = node.get("perm")
+    given = Transpose.of(node).permutation
     if given is not None:
-        return tuple(given)
+        return given
     data = node.inputs[0]
     return None if data is None or data.shape is None else tuple(reversed(range(len(data.shape))))
 

@@ -20,7 +20,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sardonyx.config import LIMITS
 from sardonyx.ir import Node, Value
-from sardonyx.optimize.transposes.axes import axis_of
+from sardonyx.ops.views.matmul import Gemm
+from sardonyx.ops.views.quantize import Quantization
 from sardonyx.optimize.transposes.edit import Edit, is_neutral
 from sardonyx.optimize.transposes.elementwise import ELEMENTWISE
 from sardonyx.optimize.transposes.handler import Handler
@@ -66,7 +67,8 @@ class _Weights:
     def _has_row_scales(self) -> bool:
         if self.linear is None or is_neutral(self.linear.inputs[1]):
             return False
-        return bool(self.linear.get("block_size", 0)) or axis_of(self.linear, 1, len(self.constant.shape or ())) == self.axis
+        view = Quantization.of(self.linear)
+        return bool(view.block) or view.place(len(self.constant.shape or ())) == self.axis
 
 
 def _matmul(edit: Edit, node: Node, permutation: Permutation) -> bool:
@@ -117,14 +119,14 @@ def _weights_behind(value: Value, offered: Collection[Node]) -> list[_Weights] |
 def _ignores_places(node: Node) -> bool:
     """Whether a node does the same to every element of its first input."""
     is_known = node.op_type in ELEMENTWISE or node.op_type in ("DequantizeLinear", "QuantizeLinear")
-    return not node.domain and is_known and not node.get("block_size", 0) and all(is_neutral(value) for value in node.inputs[1:])
+    return not node.domain and is_known and not Quantization.of(node).block and all(is_neutral(value) for value in node.inputs[1:])
 
 
 def _weights_of(node: Node) -> list[_Weights] | None:
     """The weights of a product whose first input is the data; None for other nodes."""
     index = _WEIGHTS.get((node.domain, node.op_type))
     value = None if index is None else node.input(index)
-    if index is None or value is None or value.shape is None or node.get("transA", 0) or len(value.shape) > 2:
+    if index is None or value is None or value.shape is None or Gemm.of(node).transposes_a or len(value.shape) > 2:
         return None
     linear = value.producer if value.producer is not None and value.producer.op_type == "DequantizeLinear" else None
     if linear is not None and linear.graph is not node.graph:
@@ -133,7 +135,7 @@ def _weights_of(node: Node) -> list[_Weights] | None:
     if constant is None or constant.constant is None or constant.shape is None:
         return None
     last = len(value.shape) - 1
-    return [_Weights(node, index, linear, constant, last if node.get("transB", 0) else max(last - 1, 0))]
+    return [_Weights(node, index, linear, constant, last if Gemm.of(node).transposes_b else max(last - 1, 0))]
 
 
 def _reordered(edit: Edit, weights: _Weights, order: Sequence[int]) -> Value:

@@ -15,7 +15,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from sardonyx.ir import Attribute, AttributeKind, Node, TensorType, Value
-from sardonyx.optimize.transposes.axes import axis_of, push_axis
+from sardonyx.ops.views.quantize import Quantization
+from sardonyx.ops.views.reduce import Reduce
+from sardonyx.ops.views.slice import Concat
+from sardonyx.optimize.transposes.axes import push_softmax
 from sardonyx.optimize.transposes.edit import Edit, has_axis
 from sardonyx.optimize.transposes.elementwise import push_first, push_simple
 from sardonyx.optimize.transposes.handler import Handler
@@ -26,12 +29,12 @@ __all__ = ["MICROSOFT", "QUANTIZATION", "keep_units_whole"]
 
 def _linear(edit: Edit, node: Node, permutation: Permutation) -> bool:
     """One scale, one for each index of an axis, or blocks, which lie as the elements do."""
-    rank = len(permutation)
-    if node.get("block_size", 0):
+    view = Quantization.of(node)
+    if view.block:
         for index in range(1, len(node.inputs)):
             edit.bring_whole(node, index, permutation)
     if has_axis(node):
-        node.attributes["axis"] = Attribute.of(permutation[axis_of(node, 1, rank)])
+        node.attributes["axis"] = Attribute.of(permutation[view.place(len(permutation))])
     return push_first(edit, node, permutation)
 
 
@@ -58,7 +61,7 @@ def _concat(edit: Edit, node: Node, permutation: Permutation) -> bool:
     """The result's scale and zero point, then each part with its own."""
     if any(value is None or value.shape is None for value in _parts(node)):
         return False
-    axis = axis_of(node, 1, len(permutation))
+    axis = Concat.of(node).place(len(permutation))
     for index in range(2, len(node.inputs), 3):
         edit.bring_whole(node, index, permutation)
     node.attributes["axis"] = Attribute.of(permutation[axis])
@@ -68,7 +71,7 @@ def _concat(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 def _pool(edit: Edit, node: Node, permutation: Permutation) -> bool:
     """The attribute `channels_last` says which layout is meant, so only a transpose between the two goes through."""
-    rank, last = len(permutation), node.get("channels_last", 0)
+    rank, last = len(permutation), node.flag("channels_last")
     to_last, to_first = (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
     if rank < 3 or permutation != (to_last if last else to_first):
         return False
@@ -76,17 +79,12 @@ def _pool(edit: Edit, node: Node, permutation: Permutation) -> bool:
     return push_first(edit, node, permutation)
 
 
-def _softmax(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    if node.get("opset", 13) < 13:
-        return False
-    return push_axis(edit, node, permutation, -1)
-
-
 def _mean(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    axes = node.get("axes")
-    if not axes or not node.get("keepdims", 1):
+    view = Reduce.of(node)
+    axes = view.places(len(permutation))
+    if not view.axes or axes is None or not view.keeps_axes:
         return False
-    node.attributes["axes"] = Attribute(AttributeKind.INTS, tuple(permutation[axis % len(permutation)] for axis in axes))
+    node.attributes["axes"] = Attribute(AttributeKind.INTS, tuple(permutation[axis] for axis in axes))
     return push_first(edit, node, permutation)
 
 
@@ -101,7 +99,7 @@ MICROSOFT: Mapping[str, Handler] = {
     **dict.fromkeys(("QLinearAveragePool", "QLinearGlobalAveragePool"), Handler(_pool)),
     "QLinearConcat": Handler(_concat, _parts),
     "QLinearReduceMean": Handler(_mean),
-    "QLinearSoftmax": Handler(_softmax),
+    "QLinearSoftmax": Handler(push_softmax),
 }
 """Operator of com.microsoft -> how a transpose is pushed through it."""
 
@@ -119,7 +117,7 @@ def keep_units_whole(edit: Edit, offered: Collection[Node]) -> None:
 def _swap(edit: Edit, linear: Node, transpose: Node, permutation: Permutation) -> None:
     """A twin of `linear`, fed by the transposed integers, takes the place of `transpose`."""
     quantized = linear.inputs[0]
-    if quantized is None or linear.get("block_size", 0):
+    if quantized is None or Quantization.of(linear).block:
         return
     twin = Node(
         "DequantizeLinear",
@@ -131,7 +129,7 @@ def _swap(edit: Edit, linear: Node, transpose: Node, permutation: Permutation) -
         name=f"{linear.name}/transposed",
     )
     if has_axis(linear):
-        twin.attributes["axis"] = Attribute.of(permutation.index(axis_of(linear, 1, len(permutation))))
+        twin.attributes["axis"] = Attribute.of(permutation.index(Quantization.of(linear).place(len(permutation))))
     value = transpose.output
     twin.output.type = value.type
     if value.type is None and linear.output.dtype is not None and linear.output.shape is not None:

@@ -24,6 +24,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from sardonyx.ir import Node, Shape, TensorType
+from sardonyx.ops.views.reshape import Reshape
 from sardonyx.optimize.transposes.edit import Edit
 from sardonyx.optimize.transposes.handler import Handler
 from sardonyx.optimize.transposes.permutation import Permutation, inverse, permutation_of, permuted
@@ -118,6 +119,11 @@ def transpose_later(
     return None if numbers is None else (shape, numbers, inverse(axes))
 
 
+def _has_target_input(node: Node) -> bool:
+    """Whether a node is a Reshape whose target is an input, or a Flatten."""
+    return node.op_type == "Flatten" or (node.op_type == "Reshape" and Reshape.of(node).takes_input)
+
+
 def mixed_into_last(node: Node, permutation: Permutation) -> Mixed | None:
     """How a Reshape or Flatten of what `permutation` made can read the elements of its last dimension in another order.
 
@@ -125,7 +131,7 @@ def mixed_into_last(node: Node, permutation: Permutation) -> Mixed | None:
     """
     data, result = node.input(0), node.outputs[0]
     before, after = None if data is None else data.shape, result.shape
-    if (node.domain, node.version >= 5, node.op_type in RESHAPES) != ("", True, True) or before is None or after is None:
+    if node.domain or not _has_target_input(node) or before is None or after is None:
         return None
     if _has_zero(before) or _has_zero(after):
         return None
@@ -145,7 +151,7 @@ def mixed_into_last(node: Node, permutation: Permutation) -> Mixed | None:
 def _reshape(edit: Edit, node: Node, permutation: Permutation) -> bool:
     result = node.outputs[0]
     data = node.inputs[0]
-    plan = transpose_later(None if data is None else data.shape, result.shape, permutation) if node.version >= 5 else None
+    plan = transpose_later(None if data is None else data.shape, result.shape, permutation) if _has_target_input(node) else None
     if plan is None or result.dtype is None:
         return False
     shape, numbers, behind = plan

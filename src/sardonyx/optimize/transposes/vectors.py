@@ -9,10 +9,14 @@ Upsample where the vector's length is not the rank.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from sardonyx.ir import Attribute, AttributeKind, Node, TensorType
-from sardonyx.optimize.transposes.edit import Edit, axes_of
+from sardonyx.ops.views.inputs import constants
+from sardonyx.ops.views.reshape import Tile
+from sardonyx.ops.views.resize import Resize
+from sardonyx.ops.views.slice import Pad, Slice
+from sardonyx.optimize.transposes.edit import Edit
 from sardonyx.optimize.transposes.handler import Handler
 from sardonyx.optimize.transposes.permutation import Permutation, inverse
 
@@ -33,7 +37,7 @@ def _has_length(node: Node, index: int, length: int) -> bool:
 def _shape(edit: Edit, node: Node, permutation: Permutation) -> bool:
     """No transpose comes behind: the numbers are reordered."""
     rank, value = len(permutation), node.output
-    start, end = node.get("start", 0), node.get("end", rank)
+    start, end = node.integer("start", 0), node.integer("end", rank)
     order = list(permutation)[slice(start, end)]
     edit.bring_whole(node, 0, permutation)
     for name in ("start", "end"):
@@ -51,17 +55,17 @@ def _shape(edit: Edit, node: Node, permutation: Permutation) -> bool:
 def _pad(edit: Edit, node: Node, permutation: Permutation) -> bool:
     rank, order = len(permutation), inverse(permutation)
     both = [*order, *(rank + axis for axis in order)]
-    if node.version < 11:
-        name = "pads" if "pads" in node.attributes else "paddings"
-        pads = node.get(name)
-        if pads is None or len(pads) != 2 * rank:
+    view = Pad.of(node, constants(node))
+    if view.pads_attribute is not None:
+        pads = node.integers(view.pads_attribute, ())
+        if len(pads) != 2 * rank:
             return False
-        node.attributes[name] = Attribute(AttributeKind.INTS, tuple(pads[index] for index in both))
-    elif node.input(3) is not None:
-        axes = axes_of(node, 3)
+        node.attributes[view.pads_attribute] = Attribute(AttributeKind.INTS, tuple(pads[index] for index in both))
+    elif view.axes is not None:
+        axes = view.places(rank)
         if axes is None:
             return False
-        edit.set_axes(node, 3, [permutation[axis % rank] for axis in axes])
+        edit.set_axes(node, 3, [permutation[axis] for axis in axes])
     elif _has_length(node, 1, 2 * rank):
         edit.reorder(node, 1, both)
     else:
@@ -70,30 +74,29 @@ def _pad(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 
 def _slice(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    axes = _sliced_axes(node)
+    view = Slice.of(node, constants(node))
+    axes = view.places(len(permutation))
+    if axes is None and view.axes is None:
+        axes = _first_axes(node)
     if axes is None:
         return False
-    renamed = [permutation[axis % len(permutation)] for axis in axes]
-    if node.version < 10:
-        node.attributes["axes"] = Attribute(AttributeKind.INTS, tuple(renamed))
-    else:
+    renamed = [permutation[axis] for axis in axes]
+    if view.takes_inputs:
         edit.set_axes(node, 3, renamed)
+    else:
+        node.attributes["axes"] = Attribute(AttributeKind.INTS, tuple(renamed))
     return _finish(edit, node, permutation)
 
 
-def _sliced_axes(node: Node) -> list[int] | None:
-    axes = axes_of(node, 3)
-    if axes is None or axes:
-        return axes
-    if node.version < 10:
-        return list(range(len(node.get("starts"))))
-    starts = node.inputs[1]
+def _first_axes(node: Node) -> tuple[int, ...] | None:
+    """The axes of a Slice that names none and whose starts are computed: as many as there are starts."""
+    starts = node.input(1)
     count = starts.shape[0] if starts is not None and starts.shape is not None and len(starts.shape) == 1 else None
-    return list(range(count)) if isinstance(count, int) and count else None
+    return tuple(range(count)) if isinstance(count, int) and count else None
 
 
 def _tile(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    if node.version < 6 or not _has_length(node, 1, len(permutation)):
+    if (node.op_type == "Tile" and Tile.of(node).is_by_axis) or not _has_length(node, 1, len(permutation)):
         return False
     edit.reorder(node, 1, inverse(permutation))
     return _finish(edit, node, permutation)
@@ -105,12 +108,11 @@ def _expand(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 
 def _resize(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    rank = len(permutation)
-    if node.version < 11:
+    rank, view = len(permutation), Resize.of(node)
+    if view.is_by_origin:
         return _upsample(edit, node, permutation)
-    axes = axes_of(node, len(node.inputs))
-    if axes:
-        node.attributes["axes"] = Attribute(AttributeKind.INTS, tuple(permutation[axis % rank] for axis in axes))
+    if view.axes:
+        node.attributes["axes"] = Attribute(AttributeKind.INTS, tuple(permutation[axis] for axis in view.places(rank)))
         return _finish(edit, node, permutation)
     given = [index for index in (2, 3) if (value := node.input(index)) is not None and value.shape != (0,)]
     if not all(_has_length(node, index, rank) for index in given) or not _forget_region(edit, node, permutation):
@@ -125,7 +127,7 @@ def _forget_region(edit: Edit, node: Node, permutation: Permutation) -> bool:
     region, rank = node.input(1), len(permutation)
     if region is None or region.shape == (0,):
         return True
-    if node.get("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize":
+    if not Resize.of(node).crops:
         node.replace_input(1, None)
         return True
     if not _has_length(node, 1, 2 * rank):
@@ -137,7 +139,7 @@ def _forget_region(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 def _upsample(edit: Edit, node: Node, permutation: Permutation) -> bool:
     """Also Resize of opset 10: scales are an attribute before opset 9, then an input."""
-    scales: Sequence[float] | None = node.get("scales")
+    scales = node.numbers("scales")
     if scales is not None and len(scales) == len(permutation):
         node.attributes["scales"] = Attribute(AttributeKind.FLOATS, tuple(scales[axis] for axis in inverse(permutation)))
     elif _has_length(node, 1, len(permutation)):

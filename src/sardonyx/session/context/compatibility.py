@@ -74,7 +74,7 @@ def check_compatibility(model: Model, options: SessionOptions, providers: Sequen
     """
     is_strict = config_flag(options, "session.fail_on_suboptimal_compiled_model")
     told = [(provider, info) for provider in providers if (info := _info_of(model, provider.name)) is not None]
-    compiled = {str(node.get("source", "")) for node in all_nodes(model) if is_context(node)} if told else set()
+    compiled = {node.text("source", "") for node in all_nodes(model) if is_context(node)} if told else set()
     for provider, info in told:
         if provider.name in compiled:
             _check(provider, info, is_strict=is_strict)

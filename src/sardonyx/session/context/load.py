@@ -67,7 +67,7 @@ class ContextLoader:
             raise located(blamed(error, provider.name), what) from error
 
     def _check(self, node: Node, taken: TakenProgram, what: str) -> None:
-        notes = str(node.get("notes", ""))
+        notes = node.text("notes", "")
         if noted_digest(notes) not in ("", taken.digest.hex()):
             raise EPFail(
                 f"{what} was written with another content than the program that it has now: files were swapped, damaged or written "
@@ -81,15 +81,15 @@ class ContextLoader:
             )
 
     def _content(self, node: Node, what: str) -> memoryview:
-        text, mode = node.get("ep_cache_context", ""), node.get("embed_mode", 1)
-        if not node.get("main_context", 1):
+        text, mode = node.text("ep_cache_context", ""), node.integer("embed_mode", 1)
+        if not node.flag("main_context", True):
             raise InvalidGraph(f"{what} has main_context 0: its program is in another node, which sardonyx never writes")
-        if not text or not isinstance(text, str) or mode not in (0, 1):
+        if not text or mode not in (0, 1):
             raise InvalidGraph(f"{what} has {text!r:.40} as its ep_cache_context and {mode!r:.40} as embed_mode; make it anew")
         if mode:
             return memoryview(_decoded(text, what))
-        whole, size = self._whole(text, what), node.get("max_size", 0)
-        if not isinstance(size, int) or not 0 <= size <= len(whole):
+        whole, size = self._whole(text, what), node.integer("max_size", 0)
+        if not 0 <= size <= len(whole):
             raise EPFail(f"{what} needs {size!r} bytes of {text!r}, which has {len(whole)}; restore it, or make the context anew")
         return whole[:size] if size else whole
 
@@ -109,7 +109,7 @@ class ContextLoader:
 
     def _with_weights(self, partition: Partition, node: Node, taken: TakenProgram) -> Partition:
         names = taken.elsewhere
-        given = self._source.values(names, str(node.get("onnx_model_filename", ""))) if names else []
+        given = self._source.values(names, node.text("onnx_model_filename", "")) if names else []
         return dataclasses.replace(partition, constants=(*partition.constants, *taken.weights, *given))
 
 

@@ -18,7 +18,7 @@ from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import microsoft
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_BIAS_GELU"]
 
@@ -35,7 +35,7 @@ def _check(match: Match) -> str | None:
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:
-    is_fast = attribute_value(match.root, "approximate") in ("tanh", b"tanh")
+    is_fast = match.root.text("approximate", "none") == "tanh"
     return op.node("FastGelu" if is_fast else "BiasGelu", match["x"], match["bias"], _domain="com.microsoft")
 
 

@@ -14,6 +14,7 @@ Left alone:
 from __future__ import annotations
 
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.activation import Clip
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.edit import small_constant
 from sardonyx.optimize.match import Match
@@ -58,8 +59,9 @@ def _attributes(node: Node) -> list[float | None]:
 def _limits(match: Match) -> list[float | None]:
     """The limits of the Clip, attributes before opset 11 and inputs since; None for one that is no constant."""
     node = match.node("clip")
-    if "min" in node.attributes or "max" in node.attributes:
-        return [node.get("min"), node.get("max")]
+    limits = Clip.of(node).limits
+    if limits is not None:
+        return list(limits)
     arrays = [small_constant(node.input(index), match.place.overridable, max_elements=1) for index in (1, 2)]
     return [None if array is None or array.size != 1 else float(array.reshape(())) for array in arrays]
 

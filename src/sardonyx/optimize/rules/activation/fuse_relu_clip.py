@@ -16,6 +16,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Value
+from sardonyx.ops.views.activation import Clip
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -30,7 +31,7 @@ def _pattern(op: PatternBuilder, x: Term) -> Term:
 
 
 def _check(match: Match) -> str | Array:
-    if any("min" in node.attributes or "max" in node.attributes or node.version < 11 for node in match.nodes):
+    if any(node.op_type == "Clip" and Clip.of(node).limits is not None for node in match.nodes):
         return "the bounds are attributes"
     dtype, low, high = match["x"].dtype, match.constant("low", 1), match.constant("high", 1)
     if dtype is None:

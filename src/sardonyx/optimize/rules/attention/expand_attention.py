@@ -19,6 +19,7 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Shape, Value
+from sardonyx.ops.views.attention import MicrosoftAttention
 from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.helpers.attention_guard import guard_reason, guarded, has_guard
 from sardonyx.optimize.helpers.attention_mask import added_reason, added_to_scores, seen_as_added
@@ -26,7 +27,7 @@ from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import microsoft
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_ATTENTION"]
 
@@ -54,8 +55,8 @@ def _check(match: Match) -> str | None:
     x, weights, mask, node = match["x"], match.tensor("w"), match.get("mask"), match.node("attention")
     if x.shape is None or len(x.shape) != 3 or weights is None or len(weights.shape) != 2:
         return f"x is {x.shape}, expected three dimensions, and a matrix of weights"
-    width, heads = weights.shape[1], int(node.get("num_heads"))
-    if node.get("qkv_hidden_sizes") or width % (3 * heads):
+    width, heads = weights.shape[1], MicrosoftAttention.of(node).heads
+    if node.integers("qkv_hidden_sizes") or width % (3 * heads):
         return "queries, keys and values are not of one size"
     if mask is not None and mask.shape not in (x.shape[:1], x.shape[:2]):
         return f"the mask is {mask.shape}, expected {x.shape[:1]} or {x.shape[:2]}"
@@ -66,14 +67,13 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     node, bias, weights = match.node("attention"), match.get("bias"), match.tensor("w")
     if weights is None:
         raise ValueError("the weights are no constant")
-    heads, size = int(node.get("num_heads")), weights.shape[1] // 3
+    view, size = MicrosoftAttention.of(node), weights.shape[1] // 3
     product = op.MatMul(match["x"], match["w"])
     made = product if bias is None else op.Add(product, bias)
     parts = op.outputs("Split", 3, made, np.array([size] * 3, np.int64), axis=2, _version=_AXES_ARE_INPUTS)
-    mask, scale = _mask(op, match), float(node.get("scale", 0.0)) or None
-    is_causal = attribute_value(node, "unidirectional") or None
+    mask, causal = _mask(op, match), {"is_causal": 1} if view.is_causal else {}
     return op.Attention(
-        *parts, *([] if mask is None else [mask]), scale=scale, is_causal=is_causal, q_num_heads=heads, kv_num_heads=heads
+        *parts, *([] if mask is None else [mask]), scale=view.scale, **causal, q_num_heads=view.heads, kv_num_heads=view.heads
     )
 
 
@@ -81,7 +81,7 @@ def _mask(op: Builder, match: Match) -> Value | None:
     mask, hidden = match.get("mask"), None
     if mask is not None:
         seen = mask if _is_whole(mask.shape) else _before(op, mask, match["x"])
-        hidden = seen_as_added(op, seen, attribute_value(match.node("attention"), "mask_filter_value"), match["x"])
+        hidden = seen_as_added(op, seen, MicrosoftAttention.of(match.node("attention")).fill, match["x"])
     return added_to_scores(op, match.get("added"), hidden, match.place.overridable, has_guard=has_guard(match))
 
 

@@ -18,7 +18,7 @@ from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.rules.attention.fuse_bias_softmax import repeats_inner, repeats_outer
 from sardonyx.optimize.target import microsoft
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_BIAS_SOFTMAX"]
 
@@ -31,9 +31,9 @@ def _check(match: Match) -> str | None:
     x, bias = match["x"].shape, match["bias"].shape
     if match["x"].dtype is not DataType.FLOAT:
         return f"it is of {match['x'].dtype}, expected float"
-    if not x or not bias or int(attribute_value(match.root, "axis")) not in (-1, len(x) - 1):
-        return f"the axis is {attribute_value(match.root, 'axis')}, expected the last of {x}"
-    repeats = repeats_inner if int(match.root.get("is_inner_broadcast", 0)) else repeats_outer
+    if not x or not bias or match.root.integer("axis", 1) not in (-1, len(x) - 1):
+        return f"the axis is {match.root.integer('axis', 1)}, expected the last of {x}"
+    repeats = repeats_inner if match.root.flag("is_inner_broadcast") else repeats_outer
     return None if repeats(x, bias) else f"a sum does not repeat rows of shape {bias} so"
 
 

@@ -22,6 +22,7 @@ import dataclasses
 import numpy as np
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.attention import MicrosoftAttention
 from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.helpers.attention_guard import guard_reason, guarded, has_guard
 from sardonyx.optimize.helpers.attention_mask import added_reason, added_to_scores, seen_as_added
@@ -29,7 +30,7 @@ from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import microsoft
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_MULTI_HEAD_ATTENTION", "EXPAND_MULTI_HEAD_ATTENTION_CACHE"]
 
@@ -62,7 +63,7 @@ def _cache_pattern(op: PatternBuilder, q: Term, k: Term, v: Term) -> tuple[Term,
 
 
 def _check(match: Match) -> str | _Learned:
-    q, k, v, heads = match["q"], match["k"], match["v"], int(match.node("attention").get("num_heads"))
+    q, k, v, heads = match["q"], match["k"], match["v"], MicrosoftAttention.of(match.node("attention")).heads
     shapes = (q.shape, k.shape, v.shape)
     widths = [width for value in (q, k, v) if (width := _width(value, heads)) is not None]
     if q.shape is None or len(q.shape) != 3 or len({len(shape or ()) for shape in shapes[1:]}) > 1:
@@ -86,7 +87,7 @@ def _width(value: Value, heads: int) -> int | None:
 
 
 def _causal_reason(match: Match, learned: _Learned) -> str | None:
-    if not attribute_value(match.node("attention"), "unidirectional"):
+    if not MicrosoftAttention.of(match.node("attention")).is_causal:
         return None
     S, T = (match[name].shape or () for name in ("q", "k"))
     has_past = match.get("past_keys") is not None
@@ -127,9 +128,9 @@ def _attend(op: Builder, match: Match, learned: _Learned, count: int) -> tuple[V
     while inputs[-1] is None:
         inputs.pop()
     packed = {} if learned.has_heads_apart else {"q_num_heads": heads, "kv_num_heads": heads}
-    node = match.node("attention")
-    scale, is_causal = float(node.get("scale", 0.0)) or None, attribute_value(node, "unidirectional") or None
-    y, *present = op.outputs("Attention", count, *inputs, scale=scale, is_causal=is_causal, **packed, _version=_VERSION)
+    view = MicrosoftAttention.of(match.node("attention"))
+    causal = {"is_causal": 1} if view.is_causal else {}
+    y, *present = op.outputs("Attention", count, *inputs, scale=view.scale, **causal, **packed, _version=_VERSION)
     if learned.has_heads_apart:
         y = op.Reshape(op.Transpose(y, perm=_SWAP_HEADS), [0, 0, value_width])
     return y, *present
@@ -147,7 +148,7 @@ def _biased(op: Builder, match: Match, learned: _Learned) -> tuple[Value, Value,
 
 def _mask(op: Builder, match: Match) -> Value | None:
     seen, added = match.get("seen"), match.get("added")
-    fill = attribute_value(match.node("attention"), "mask_filter_value")
+    fill = MicrosoftAttention.of(match.node("attention")).fill
     hidden = None if seen is None else seen_as_added(op, seen, fill, match["q"])
     return added_to_scores(op, added, hidden, match.place.overridable, has_guard=has_guard(match))
 

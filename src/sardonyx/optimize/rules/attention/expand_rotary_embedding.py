@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.attention import RotaryEmbedding
 from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -43,9 +44,9 @@ def _check(match: Match) -> str | int:
     reason = fused_type_reason(x)
     if reason is not None:
         return reason
-    heads, width = match.root.get("num_heads", 0), x.shape[-1]
+    heads, width = RotaryEmbedding.of(match.root).heads, x.shape[-1]
     if len(x.shape) == 4 or heads:
-        return int(heads)
+        return heads
     return width // (2 * angles[1]) if isinstance(width, int) else "how many heads there are is not known"
 
 

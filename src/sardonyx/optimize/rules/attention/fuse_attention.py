@@ -34,6 +34,7 @@ from collections.abc import Sequence
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Value
+from sardonyx.ops.views.softmax import Softmax
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.attention_heads import Heads, read_heads, read_keys, repeated
 from sardonyx.optimize.helpers.attention_mask import mask_inputs, mask_reason, may_hide_all, windows_of
@@ -41,7 +42,8 @@ from sardonyx.optimize.helpers.attention_scores import Scores, joined, read_scor
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
+from sardonyx.optimize.transposes.permutation import permutation_of
 
 __all__ = ["FUSE_ATTENTION"]
 
@@ -119,10 +121,7 @@ def _check(match: Match) -> str | _Learned:
 
 
 def _goes_along_keys(softmax: Node, rank: int, is_turned: bool) -> bool:
-    axis = attribute_value(softmax, "axis")
-    if is_turned:
-        return softmax.version >= _SOFTMAX_GOES_ALONG_ONE and axis in (-2, rank - 2)
-    return axis in (-1, rank - 1)
+    return list(Softmax.of(softmax).row(rank)) == [rank - 2 if is_turned else rank - 1]
 
 
 def _joins(node: Node) -> bool:
@@ -157,7 +156,7 @@ def _is_transposed_back(result: Value, parts: _Parts) -> bool:
             return False
         user = _only_user(user.outputs[0])
     wanted = (0, 1, 3, 2, 4) if parts[0].outer else (0, 2, 1, 3)
-    return user is not None and user.op_type == "Transpose" and tuple(user.get("perm", ())) == wanted
+    return permutation_of(user) == wanted
 
 
 def _only_user(value: Value) -> Node | None:

@@ -15,6 +15,7 @@ Left alone:
 from __future__ import annotations
 
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.attention import Attention
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -35,7 +36,7 @@ def _along_length(axis: int) -> bool:
 
 
 def _check(match: Match) -> str | None:
-    if match.root.get("q_num_heads") is not None:
+    if Attention.of(match.root).query_heads is not None:
         return "the heads are packed in the last dimension"
     lengths = []
     for name, past in (("k", "past_keys"), ("v", "past_values")):

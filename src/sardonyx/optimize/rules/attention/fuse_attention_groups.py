@@ -13,6 +13,7 @@ The nodes that repeat stay where they have other users.
 from __future__ import annotations
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.attention import Attention
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.attention_heads import Heads, read_heads, repeated
 from sardonyx.optimize.match import Match
@@ -28,7 +29,7 @@ def _pattern(op: PatternBuilder, q: Term, k: Term, v: Term) -> Term:
 
 
 def _check(match: Match) -> str | tuple[Heads, Heads]:
-    if match.root.get("q_num_heads") is not None:
+    if Attention.of(match.root).query_heads is not None:
         return "the heads are packed in the last dimension"
     few = [_few(match[name]) for name in ("k", "v")]
     if few[0] is None or few[1] is None or few[0].shape[1] != few[1].shape[1]:

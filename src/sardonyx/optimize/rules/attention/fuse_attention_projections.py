@@ -25,6 +25,8 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Tensor, Value
+from sardonyx.ops.views.attention import Attention
+from sardonyx.ops.views.slice import Split
 from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.edit import tensor_of
@@ -33,7 +35,7 @@ from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import microsoft
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_ATTENTION_PROJECTIONS"]
 
@@ -76,16 +78,16 @@ def _check(match: Match) -> str | list[_Projection]:
 
 def _standard_reason(match: Match) -> str | None:
     """Why Attention of ai.onnx is not that of com.microsoft; None where it is."""
-    node, added = match.root, match.get("added")
-    given = {name for name in node.attributes if node.get(name)}
-    if not given <= {"is_causal", "kv_num_heads", "q_num_heads", "scale"} or node.get("q_num_heads") != node.get("kv_num_heads"):
+    view, added = Attention.of(match.root), match.get("added")
+    given = {name for name, attribute in match.root.attributes.items() if attribute.value}
+    if not given <= {"is_causal", "kv_num_heads", "q_num_heads", "scale"} or view.query_heads != view.key_heads:
         return f"it has {', '.join(sorted(given))}, expected as many heads of each, a scale, and causal or not"
     if added is None:
         return None
     B, S, _ = match["q"].shape or (0, 0, 0)
     batch, heads, *pairs = added.shape or (0, 0)
-    is_mask = added.dtype is match["q"].dtype and batch in (1, B) and heads in (1, node.get("q_num_heads")) and pairs == [S, S]
-    if not is_mask or node.get("is_causal", 0) or bounds_of(added, match.place.overridable)[0] == -math.inf:
+    is_mask = added.dtype is match["q"].dtype and batch in (1, B) and heads in (1, view.query_heads) and pairs == [S, S]
+    if not is_mask or view.is_causal or bounds_of(added, match.place.overridable)[0] == -math.inf:
         return f"the mask is {added.dtype} {added.shape}, or may hide all keys"
     return None
 
@@ -96,7 +98,7 @@ def _split_source(values: tuple[Value, Value, Value]) -> Value | None:
     source = None if node is None or node.op_type != "Split" or node.domain else node.inputs[0]
     if node is None or source is None or tuple(node.outputs) != values or any(value.use_count != 1 for value in values):
         return None
-    return source if attribute_value(node, "axis") in (-1, 2) else None
+    return source if Split.of(node).axis in (-1, 2) else None
 
 
 def _read(value: Value, overridable: frozenset[Value]) -> _Projection | None:
@@ -131,15 +133,15 @@ def _replace(op: Builder, match: Match, found: list[_Projection]) -> Value:
     inputs = [found[0].x, weights, _bias(match, found), match.get("seen"), None, match.get("added")]
     while inputs[-1] is None:
         inputs.pop()
-    node = match.root
+    node, view = match.root, Attention.of(match.root)
     if node.domain:
         return op.Attention(*inputs, _domain=_MICROSOFT, _attributes=node.attributes)
     return op.Attention(
         *inputs,
         _domain=_MICROSOFT,
-        num_heads=node.get("q_num_heads"),
-        scale=node.get("scale"),
-        unidirectional=node.get("is_causal") or None,
+        num_heads=view.query_heads,
+        scale=view.scale,
+        unidirectional=1 if view.is_causal else None,
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.attention import Attention
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -38,12 +39,12 @@ def _check(match: Match) -> str | float:
     q = node.inputs[0]
     if factor is None or not 0 < float(factor.reshape(())) < math.inf or q is None or q.shape is None:
         return "the factor is no number above 0"
-    packed, last = node.get("q_num_heads"), q.shape[-1]
+    view, last = Attention.of(node), q.shape[-1]
+    packed = view.query_heads
     size = last // (packed if packed and len(q.shape) == 3 else 1) if isinstance(last, int) else 0
-    scale = node.get("scale")
-    if scale is None and size == 0:
+    if view.scale is None and size == 0:
         return "the size of the heads is not known"
-    return float(factor.reshape(())) * (1 / math.sqrt(size) if scale is None else float(scale))
+    return float(factor.reshape(())) * (1 / math.sqrt(size) if view.scale is None else view.scale)
 
 
 def _replace(op: Builder, match: Match, scale: float) -> Value:

@@ -17,13 +17,14 @@ Left alone:
 from __future__ import annotations
 
 from sardonyx.ir import Shape, Value
+from sardonyx.ops.views.softmax import Softmax
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import microsoft
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_BIAS_SOFTMAX", "repeats_inner", "repeats_outer"]
 
@@ -36,8 +37,9 @@ def _check(match: Match) -> str | bool:
     x, bias = match["x"].shape, match["bias"].shape
     if not x or not bias or match.outputs[0].shape != x:
         return f"the shapes are {x} and {bias}, those of the sum {match.outputs[0].shape}"
-    if int(attribute_value(match.root, "axis")) not in (-1, len(x) - 1):
-        return f"the axis is {attribute_value(match.root, 'axis')}, expected the last"
+    softmax = Softmax.of(match.root)
+    if softmax.axis not in (-1, len(x) - 1):
+        return f"the axis is {softmax.axis}, expected the last"
     if not (repeats_inner(x, bias) or repeats_outer(x, bias)):
         return f"rows of shape {bias} do not simply repeat in {x}"
     return fused_type_reason(match["x"]) or repeats_inner(x, bias)

@@ -16,6 +16,8 @@ import dataclasses
 
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import product
+from sardonyx.ops.views.attention import RotaryEmbedding
+from sardonyx.ops.views.slice import Concat
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -50,14 +52,14 @@ def _check(match: Match) -> str | _Learned:
     if x is None or part is None or rest is None or len(x) != 4 or not x[:3] == part[:3] == rest[:3]:
         return f"x is {x}, expected four dimensions, of which the last is split"
     turned = part[3]
-    if match.root.get("axis") not in (-1, 3) or not isinstance(turned, int) or len(split.outputs) != 2:
+    if Concat.of(match.root).axis not in (-1, 3) or not isinstance(turned, int) or len(split.outputs) != 2:
         return "the parts are not joined as they were split"
-    if rotary.get("rotary_embedding_dim", 0) or match.root.inputs[0] is None or match.root.inputs[0].shape != part:
+    if RotaryEmbedding.of(rotary).width or match.root.inputs[0] is None or match.root.inputs[0].shape != part:
         return "it turns a part only, or gives another shape"
     entered = rotary.inputs[0]
     if entered is split.outputs[0]:
         return _Learned(turned)
-    found = None if entered is None else _reshaped(entered.shape, x, part, int(rotary.get("num_heads", 0)))
+    found = None if entered is None else _reshaped(entered.shape, x, part, RotaryEmbedding.of(rotary).heads)
     return found or "the reshape before does not see batches as heads, nor heads as packed"
 
 

@@ -25,6 +25,7 @@ import dataclasses
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Shape, Value
+from sardonyx.ops.views.slice import Concat
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.rotary_angles import HEADS, Angles, heads_axis_of, read_angles
 from sardonyx.optimize.helpers.rotary_pairs import Pairs, read_pairs
@@ -111,7 +112,7 @@ def _learn(match: Match, pairs: Pairs, angles: tuple[Angles, Angles]) -> str | _
         return f"the pairs are {first.shape}, expected known heads"
     joined = match.node("joined")
     wanted = (*outer, n, 2) if pairs.is_alternating else (*outer, 2 * n)
-    if joined.output.shape != wanted or joined.get("axis") not in (-1, len(wanted) - 1):
+    if joined.output.shape != wanted or Concat.of(joined).axis not in (-1, len(wanted) - 1):
         return "the pairs are not joined as they were parted"
     return _Learned(pairs, (*outer, 2 * n), axis, angles, cos.shape)
 

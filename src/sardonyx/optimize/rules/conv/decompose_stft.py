@@ -26,7 +26,7 @@ from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import standard
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["DECOMPOSE_STFT"]
 
@@ -64,7 +64,7 @@ def _check(match: Match) -> str | _Frames:
 
 def _replace(op: Builder, match: Match, frames: _Frames) -> Value:
     signal, size = match["signal"], len(frames.window)
-    bins = size // 2 + 1 if int(attribute_value(match.root, "onesided")) else size
+    bins = size // 2 + 1 if match.root.flag("onesided", True) else size
     angles = 2 * np.pi * (np.outer(np.arange(bins), np.arange(size)) % size) / size
     waves = np.stack([np.cos(angles), -np.sin(angles)], axis=1) * frames.window
     row = op.Transpose(signal, perm=[0, 2, 1]) if len(signal.shape or ()) == 3 else op.Unsqueeze(signal, np.array([1], np.int64))

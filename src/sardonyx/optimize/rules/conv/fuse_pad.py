@@ -21,7 +21,9 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Node, Value
+from sardonyx.ir import Value
+from sardonyx.ops.views.slice import Pad
+from sardonyx.ops.views.window import Sliding
 from sardonyx.optimize.edit import small_constant
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -45,26 +47,27 @@ def _check(match: Match) -> str | list[int]:
     node, rank = match.root, len(pads) // 2
     if rank < 3 or any(pads[:2]) or any(pads[rank : rank + 2]) or min(pads) < 0:
         return f"the pads {pads} are not of the spatial axes alone, or negative"
-    if node.get("auto_pad", "NOTSET") != "NOTSET":
-        return f"auto_pad is {node.get('auto_pad')}, expected NOTSET"
+    sliding = Sliding.of(node)
+    if sliding.auto_pad != "NOTSET":
+        return f"auto_pad is {sliding.auto_pad}, expected NOTSET"
     spatial = [*pads[2:rank], *pads[rank + 2 :]]
-    own = list(node.get("pads", [0] * len(spatial)))
+    own = list(sliding.pads or [0] * len(spatial))
     if len(own) != len(spatial):
         return f"the pads {own} and {spatial} do not fit"
-    if node.op_type == "AveragePool" and (any(own) or node.get("ceil_mode", 0)):
+    if node.op_type == "AveragePool" and (any(own) or sliding.ceil_mode):
         return "the pooling pads too, or rounds up"
     if node.op_type == "AveragePool" and attribute_value(node, "count_include_pad") is None:
         return "the pooling has no count_include_pad"
     sums = [ours + theirs for ours, theirs in zip(own, spatial, strict=True)]
-    if node.op_type == "MaxPool" and (node.get("ceil_mode", 0) or _reaches(sums, node)):
+    if node.op_type == "MaxPool" and (sliding.ceil_mode or _reaches(sums, sliding)):
         return "the pooling rounds up, or a window may lie in the padding"
     return sums
 
 
-def _reaches(pads: list[int], node: Node) -> bool:
+def _reaches(pads: list[int], sliding: Sliding) -> bool:
     """Whether a window of the pooling may hold nothing but padding."""
-    window = list(node.get("kernel_shape", ()))
-    if any(step != 1 for step in node.get("dilations", ())):
+    window = sliding.kernel_shape
+    if any(step != 1 for step in sliding.dilations):
         return True
     return len(pads) != 2 * len(window) or any(pad >= size for pad, size in zip(pads, [*window, *window], strict=True))
 
@@ -72,18 +75,16 @@ def _reaches(pads: list[int], node: Node) -> bool:
 def _pads(match: Match) -> list[int] | str:
     """The pads in the order begin..., end..., or why they cannot be used."""
     node = match.node("pad")
-    if "pads" in node.attributes:
-        return list(node.get("pads")) if _is_neutral(match, float(attribute_value(node, "value"))) else _OTHER_VALUE
-    if node.input(3) is not None:
+    view = Pad.of(node, match.inputs(node))
+    if view.axes is not None:
         return "the padding has axes"
     value = node.input(2)
     number = small_constant(value, match.place.overridable, max_elements=1)
     if value is not None and (number is None or number.size != 1):
         return _OTHER_VALUE
-    if not _is_neutral(match, 0.0 if number is None else float(number.reshape(()))):
+    if not _is_neutral(match, view.value or 0.0 if number is None else float(number.reshape(()))):
         return _OTHER_VALUE
-    pads = small_constant(node.input(1), match.place.overridable)
-    return "the pads are no constant" if pads is None else [int(pad) for pad in pads]
+    return list(view.pads) if isinstance(view.pads, tuple) else "the pads are no constant"
 
 
 def _is_neutral(match: Match, number: float) -> bool:

@@ -17,11 +17,14 @@ Left alone:
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.conv import Conv
+from sardonyx.ops.views.window import Window
 from sardonyx.optimize.helpers.channels import normalization, weights_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -41,16 +44,6 @@ class _Added:
     """What."""
     bias: Array | None
     """And to its bias."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Window:
-    """How a kernel is moved."""
-
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    pads: tuple[int, ...]
-    """All begins, then all ends."""
 
 
 def _convolution(op: PatternBuilder, x: Term, w: Term) -> Term:
@@ -74,12 +67,16 @@ def _check(match: Match) -> str | _Added:
     node, other = match.node("convolution"), match.node("other")
     if added.dtype is not weights.dtype or len(added.shape) != len(weights.shape) or added.shape[:2] != weights.shape[:2]:
         return f"the weights are {weights.dtype} {weights.shape} and {added.dtype} {added.shape}"
-    if match["v"].use_count > 1 or (bias is not None and bias.shape != added.shape[:1]) or _groups(node) != _groups(other):
+    if (
+        match["v"].use_count > 1
+        or (bias is not None and bias.shape != added.shape[:1])
+        or Conv.of(node).group != Conv.of(other).group
+    ):
         return "the weights have other users, or the convolutions other groups"
-    large, small = _window(node, len(weights.shape) - 2), _window(other, len(added.shape) - 2)
+    large, small = _window(node, weights.shape[2:]), _window(other, added.shape[2:])
     if large is None or small is None or large.strides != small.strides:
         return "the strides differ, or pads are computed"
-    place = _place(large, small, weights.shape[2:], added.shape[2:])
+    place = _place(large, small)
     if place is None:
         return "the second kernel does not lie within the first"
     return _Added((slice(None), slice(None), *place), added.numpy(), None if bias is None else bias.numpy())
@@ -91,10 +88,11 @@ def _check_normalization(match: Match) -> str | _Added:
     if reason is not None or weights is None:
         return reason or "the weights are no constant"
     channels, inner, *kernel = weights.shape
-    window = _window(node, len(kernel))
-    if channels != inner * _groups(node) or window is None or set(window.strides) - {1}:
+    window = _window(node, kernel)
+    if channels != inner * Conv.of(node).group or window is None or set(window.strides) - {1}:
         return "the convolution changes the number of channels, or the size"
-    place = _place(window, _Window(window.strides, (1,) * len(kernel), (0,) * 2 * len(kernel)), kernel, (1,) * len(kernel))
+    ones = (1,) * len(kernel)
+    place = _place(window, Window(ones, ones, ones, (0,) * 2 * len(kernel)))
     if place is None:
         return "the convolution changes the size"
     learned = normalization(match, channels, match.node("normalization"))
@@ -104,19 +102,14 @@ def _check_normalization(match: Match) -> str | _Added:
     return _Added((every, every % inner, *(part.start for part in place)), learned.factor, learned.shift)
 
 
-def _groups(node: Node) -> int:
-    return int(node.get("group", 1))
+def _window(node: Node, kernel: Sequence[int]) -> Window[int] | None:
+    window = Conv.of(node).window(kernel)
+    return None if window.auto_pad != "NOTSET" else window
 
 
-def _window(node: Node, rank: int) -> _Window | None:
-    if node.get("auto_pad", "NOTSET") != "NOTSET":
-        return None
-    ones, zeros = (1,) * rank, (0,) * 2 * rank
-    return _Window(tuple(node.get("strides", ones)), tuple(node.get("dilations", ones)), tuple(node.get("pads", zeros)))
-
-
-def _place(large: _Window, small: _Window, kernel: tuple[int, ...] | list[int], inner: tuple[int, ...]) -> list[slice] | None:
+def _place(large: Window[int], small: Window[int]) -> list[slice] | None:
     """Where a kernel lies within a larger one; None where it reaches beyond it, or between its elements."""
+    kernel, inner = large.kernel, small.kernel
     place = []
     for axis, (size, inner_size) in enumerate(zip(kernel, inner, strict=True)):
         step = large.dilations[axis]

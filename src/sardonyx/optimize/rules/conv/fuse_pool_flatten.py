@@ -15,16 +15,16 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.axes import takes_axes_input
+from sardonyx.ops.views.reshape import Flatten, Squeeze
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import standard
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_POOL_FLATTEN"]
-
-_AXES_ARE_AN_INPUT = 18
 
 
 def _pattern(op: PatternBuilder, x: Term) -> Term:
@@ -38,17 +38,15 @@ def _check(match: Match) -> str | list[int]:
         return "the rank of what is pooled is not known, or it is quantized"
     spatial = list(range(2, len(x.shape)))
     if node.op_type == "Flatten":
-        return spatial if attribute_value(node, "axis") in (1, 1 - len(x.shape)) else "it flattens at another axis than 1"
-    constant = match.constant("axes")
-    axes = node.get("axes") if constant is None else constant.tolist()
-    squeezed = [] if axes is None else sorted(int(axis) % len(x.shape) for axis in axes)
-    return spatial if squeezed == spatial else f"it squeezes {axes}, expected {spatial}"
+        return spatial if Flatten.of(node).place(len(x.shape)) == 1 else "it flattens at another axis than 1"
+    axes = Squeeze.of(node, match.inputs(node)).places(len(x.shape))
+    return spatial if isinstance(axes, tuple) and list(axes) == spatial else f"it squeezes {axes}, expected {spatial}"
 
 
 def _replace(op: Builder, match: Match, axes: list[int]) -> Value:
-    if op.version("", "ReduceMean") < _AXES_ARE_AN_INPUT:
-        return op.ReduceMean(match["x"], axes=axes, keepdims=0)
-    return op.ReduceMean(match["x"], np.array(axes, np.int64), keepdims=0)
+    if takes_axes_input("ReduceMean", op.version("", "ReduceMean")):
+        return op.ReduceMean(match["x"], np.array(axes, np.int64), keepdims=0)
+    return op.ReduceMean(match["x"], axes=axes, keepdims=0)
 
 
 FUSE_POOL_FLATTEN = Rule("fuse_pool_flatten", _pattern, _replace, _check, Level.EXTENDED, makes=standard("ReduceMean"))

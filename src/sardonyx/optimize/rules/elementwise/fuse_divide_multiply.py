@@ -11,6 +11,7 @@ Left alone:
 from __future__ import annotations
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.binary import Broadcast
 from sardonyx.optimize.helpers.channels import FLOATS
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -19,8 +20,6 @@ from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_DIVIDE_MULTIPLY"]
 
-_BROADCASTS_SINCE = 7
-
 
 def _pattern(op: PatternBuilder, a: Term, b: Term) -> Term:
     return op.Mul(op.any_of(op.Div(1, a), op.Reciprocal(a)), b)
@@ -28,7 +27,7 @@ def _pattern(op: PatternBuilder, a: Term, b: Term) -> Term:
 
 def _check(match: Match) -> str | None:
     divisor, result = match["a"], match.outputs[0]
-    if result.dtype not in FLOATS or match.root.version < _BROADCASTS_SINCE:
+    if result.dtype not in FLOATS or not Broadcast.of(match.root).is_numpy:
         return f"opset {match.root.version} multiplies {result.dtype}"
     if divisor.shape is None or divisor.shape != result.shape:
         return f"the divisor has shape {divisor.shape}, the result {result.shape}"

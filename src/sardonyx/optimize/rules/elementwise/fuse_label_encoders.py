@@ -10,8 +10,7 @@ Left alone:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 from sardonyx.ir import Node, Value
 from sardonyx.optimize.match import Match
@@ -22,9 +21,8 @@ from sardonyx.optimize.terms import Term
 __all__ = ["FUSE_LABEL_ENCODERS"]
 
 _DOMAIN = "ai.onnx.ml"
-_TABLES_SINCE = 2
-_DEFAULTS: Mapping[str, Any] = {"strings": "_Unused", "int64s": -1, "floats": -0.0}
-"""What is found for a key that a table lacks, by the suffix of its values."""
+_KINDS = ("strings", "int64s", "floats")
+"""Of what keys and values may be: the suffixes of their attributes."""
 
 
 def _pattern(op: PatternBuilder, x: Term) -> Term:
@@ -33,7 +31,7 @@ def _pattern(op: PatternBuilder, x: Term) -> Term:
 
 def _check(match: Match) -> str | None:
     for node in match.nodes:
-        if node.version < _TABLES_SINCE or _kind(node, "keys") is None or _kind(node, "values") is None:
+        if _kind(node, "keys") is None or _kind(node, "values") is None:
             return "a table is given as a tensor, or of opset 1"
     middle = _kind(match.root, "keys")
     return None if middle in ("strings", "int64s") and middle == _kind(match.node("first"), "values") else f"{middle} in between"
@@ -41,21 +39,32 @@ def _check(match: Match) -> str | None:
 
 def _kind(node: Node, side: str) -> str | None:
     """Of what the keys or values of a table are: the suffix of its attribute."""
-    found = [kind for kind in _DEFAULTS if f"{side}_{kind}" in node.attributes]
+    found = [kind for kind in _KINDS if f"{side}_{kind}" in node.attributes]
     return found[0] if len(found) == 1 and f"{side}_tensor" not in node.attributes else None
 
 
-def _default(node: Node) -> Any:
+def _entries(node: Node, side: str) -> Sequence[str | int | float]:
+    """The keys or values of a table."""
+    kind = str(_kind(node, side))
+    name = f"{side}_{kind}"
+    if kind == "strings":
+        return node.texts(name, ())
+    return node.integers(name, ()) if kind == "int64s" else node.numbers(name, ())
+
+
+def _default(node: Node) -> str | int | float:
     """What is found for other keys: text or a number, as the values are."""
     kind = str(_kind(node, "values"))
-    return node.get(f"default_{kind.removesuffix('s')}", _DEFAULTS[kind])
+    if kind == "strings":
+        return node.text("default_string", "_Unused")
+    return node.integer("default_int64", -1) if kind == "int64s" else node.number("default_float", -0.0)
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:
     first, second = match.node("first"), match.root
-    table = dict(zip(second.get(f"keys_{_kind(second, 'keys')}"), second.get(f"values_{_kind(second, 'values')}"), strict=True))
+    table = dict(zip(_entries(second, "keys"), _entries(second, "values"), strict=True))
     other, kind = _default(second), str(_kind(second, "values"))
-    values = [table.get(value, other) for value in first.get(f"values_{_kind(first, 'values')}")]
+    values = [table.get(value, other) for value in _entries(first, "values")]
     keys = f"keys_{_kind(first, 'keys')}"
     attributes = {keys: first.attributes[keys]}
     made = {f"values_{kind}": values, f"default_{kind.removesuffix('s')}": table.get(_default(first), other)}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
+from sardonyx.ops.schemas import find_schema
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -23,8 +24,6 @@ from sardonyx.optimize.terms import Term
 __all__ = ["FUSE_SELECT"]
 
 _KINDS = (DataType.FLOAT, DataType.DOUBLE)
-
-_WHERE_SINCE = 9
 
 
 def _pattern(op: PatternBuilder, condition: Term, x: Term, y: Term) -> Term:
@@ -37,7 +36,7 @@ def _check(match: Match) -> str | None:
     kinds = {match["x"].dtype, match["y"].dtype, match.outputs[0].dtype}
     if match["condition"].dtype is not DataType.BOOL or len(kinds) > 1 or match.outputs[0].dtype not in _KINDS:
         return f"it chooses by {match['condition'].dtype} among {match['x'].dtype} and {match['y'].dtype}"
-    return None if match.root.version >= _WHERE_SINCE else "the opset has no Where"
+    return "the opset has no Where" if find_schema("", "Where", match.root.version) is None else None
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:

@@ -80,7 +80,7 @@ def _check(match: Match) -> str | _Plan:
     values = [match["a"]] if b is None else [match["a"], b]
     if any(value.shape is None or value.dtype not in _KINDS for value in values):
         return "the operands are not float or double of known rank"
-    equation = _read(str(match.root.get("equation")).replace(" ", ""), values)
+    equation = _read(match.root.text("equation", "").replace(" ", ""), values)
     if isinstance(equation, str):
         return equation
     if len(values) == 2:

@@ -25,7 +25,7 @@ from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import microsoft
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_FUSED_PRODUCTS"]
 
@@ -51,7 +51,7 @@ def _check(match: Match) -> str | None:
     if reason is not None:
         return reason
     if node.op_type in _PRODUCTS:
-        turned = [value for value, name in zip(inputs, ("transA", "transB"), strict=False) if node.get(name, 0)]
+        turned = [value for value, name in zip(inputs, ("transA", "transB"), strict=False) if node.flag(name)]
         if not all(value is not None and value.shape is not None and len(value.shape) > 1 for value in turned):
             return "what is transposed is a vector, or of unknown rank"
     name = _activation(node)
@@ -67,14 +67,13 @@ def _is_known(node: Node, name: str) -> bool:
 
 
 def _activation(node: Node) -> str:
-    name = node.get("activation", "")
-    return name.decode() if isinstance(name, bytes) else str(name)
+    return node.text("activation", "")
 
 
 def _parameters(node: Node) -> Sequence[float]:
     if node.op_type == "FusedConv":
-        return tuple(node.get("activation_params", ()))
-    given = (node.get("activation_alpha"), node.get("activation_beta"))
+        return node.numbers("activation_params", ())
+    given = (node.number("activation_alpha"), node.number("activation_beta"))
     return tuple(value for value in given if value is not None)
 
 
@@ -94,15 +93,15 @@ def _activated(op: Builder, node: Node, value: Value) -> Value:
     if name == "":
         return value
     if name == "Softmax":
-        return op.Softmax(value, axis=int(node.get("activation_axis", -1)))
+        return op.Softmax(value, axis=node.integer("activation_axis", -1))
     if name == "Clip":
         return op.Clip(value, *(_number(limit, value) for limit in parameters), _version=13)
     return op.node(name, value, **dict(zip(PARAMETERS[name], map(float, parameters), strict=False)))
 
 
 def _product(op: Builder, node: Node, inputs: Sequence[Value | None]) -> Value:
-    sides = (_turned(op, value) if node.get(name, 0) else value for value, name in zip(inputs, ("transA", "transB"), strict=True))
-    alpha, made = attribute_value(node, "alpha"), op.MatMul(*sides)
+    sides = (_turned(op, value) if node.flag(name) else value for value, name in zip(inputs, ("transA", "transB"), strict=True))
+    alpha, made = node.number("alpha", 1.0), op.MatMul(*sides)
     return made if alpha == 1 else op.Mul(made, _number(alpha, made))
 
 

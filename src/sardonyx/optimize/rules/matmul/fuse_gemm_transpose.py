@@ -10,6 +10,7 @@ The transpose stays where it has other users.
 from __future__ import annotations
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.reshape import Transpose
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -27,7 +28,7 @@ def _pattern(op: PatternBuilder, a: Term, b: Term) -> Term:
 
 def _check(match: Match) -> str | None:
     (node,) = [node for node in match.nodes if node is not match.root]
-    perm, value = node.get("perm"), node.inputs[0]
+    perm, value = Transpose.of(node).permutation, node.inputs[0]
     is_matrix = value is not None and value.shape is not None and len(value.shape) == 2
     if list(perm) != [1, 0] if perm is not None else not is_matrix:
         return "the transpose does not exchange the axes of a matrix"

@@ -14,6 +14,7 @@ Left alone:
 from __future__ import annotations
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.softmax import Softmax
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.activation import PARAMETERS, any_activation, fused_type_reason
 from sardonyx.optimize.match import Match
@@ -36,7 +37,7 @@ def _pattern(op: PatternBuilder, a: Term, b: Term) -> Term:
 def _check(match: Match) -> str | None:
     result = match.outputs[0]
     if match.root.op_type == "Softmax":
-        axis, rank = int(attribute_value(match.root, "axis")), len(result.shape or ())
+        axis, rank = Softmax.of(match.root).axis, len(result.shape or ())
         if axis not in (-1, rank - 1) or not rank:
             return f"the axis is {axis}, expected the last of {result.shape}"
     return fused_type_reason(result)

@@ -14,6 +14,7 @@ Left alone:
 from __future__ import annotations
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.binary import Broadcast
 from sardonyx.optimize.helpers.channels import FLOATS
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -21,8 +22,6 @@ from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_MATMUL_ADD"]
-
-_BROADCASTS_SINCE = 7
 
 
 def _pattern(op: PatternBuilder, a: Term, b: Term, c: Term) -> Term:
@@ -35,7 +34,7 @@ def _check(match: Match) -> str | None:
     shapes = [value.shape for value in (match["a"], match["b"], result)]
     if any(shape is None or len(shape) != 2 for shape in shapes) or result.shape is None:
         return f"the shapes are {shapes}, expected matrices"
-    if result.dtype not in FLOATS or added.dtype is not result.dtype or match.root.version < _BROADCASTS_SINCE:
+    if result.dtype not in FLOATS or added.dtype is not result.dtype or not Broadcast.of(match.root).is_numpy:
         return f"opset {match.root.version} adds {added.dtype} to {result.dtype}"
     columns = result.shape[1]
     if added.shape not in ((columns,), (1, columns), result.shape) or node.output.shape != result.shape:

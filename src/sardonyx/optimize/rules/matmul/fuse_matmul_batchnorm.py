@@ -22,11 +22,13 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Tensor, Value
+from sardonyx.ops.views.matmul import Gemm
+from sardonyx.ops.views.reshape import Transpose
 from sardonyx.optimize.helpers.channels import FLOATS, Affine, normalization
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_MATMUL_BATCHNORM"]
 
@@ -67,12 +69,12 @@ def _ends_as_channels(rank: int, columns: int, move: Node | None) -> bool:
     if move.op_type != "Transpose":
         shape = move.output.shape
         return shape is not None and len(shape) == 2 and shape[1] == columns
-    perm = move.get("perm", tuple(range(rank))[::-1])
+    perm = Transpose.of(move).order(rank)
     return len(perm) == rank >= 2 and perm[1] == rank - 1
 
 
 def _columns(node: Node, weights: Tensor) -> int:
-    return weights.shape[0] if node.get("transB", 0) else weights.shape[1]
+    return weights.shape[Gemm.of(node).column_axis]
 
 
 def _replace(op: Builder, match: Match, learned: Affine) -> Value:
@@ -80,10 +82,10 @@ def _replace(op: Builder, match: Match, learned: Affine) -> Value:
     if weights is None:
         raise ValueError("the weights are no constant")
     name, dtype = match["w"].name, weights.dtype.numpy
-    factor = learned.factor[:, None] if node.get("transB", 0) else learned.factor
+    factor = learned.factor[:, None] if Gemm.of(node).transposes_b else learned.factor
     scaled = op.constant((weights.numpy().astype(np.float64) * factor).astype(dtype), f"{name}/scaled")
     before = np.zeros(()) if given is None else given.numpy().astype(np.float64)
-    beta = attribute_value(node, "beta") if node.op_type == "Gemm" else 1.0
+    beta = Gemm.of(node).beta if node.op_type == "Gemm" else 1.0
     added: Array = (before.reshape(-1) * beta * learned.factor + learned.shift).astype(dtype)
     bias = op.constant(added, f"{name}/bias")
     if node.op_type == "Gemm":

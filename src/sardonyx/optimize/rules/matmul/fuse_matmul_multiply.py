@@ -20,12 +20,13 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Value
+from sardonyx.ops.views.matmul import Gemm
 from sardonyx.optimize.helpers.channels import FLOATS
 from sardonyx.optimize.helpers.quantized import is_quantized
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["FOLD_GEMM_SCALES", "FUSE_MATMUL_MULTIPLY"]
 
@@ -42,7 +43,7 @@ def _check(match: Match) -> str | Array:
     if reason is not None or is_quantized(match.outputs[0]):
         return reason or "the product is quantized"
     node, result, weights = match.node("product"), match.outputs[0], match.tensor("w")
-    columns = 0 if weights is None else weights.shape[0] if node.get("transB", 0) else weights.shape[1]
+    columns = 0 if weights is None else weights.shape[Gemm.of(node).column_axis]
     factor = match.constant("factor", max(columns, 1))
     if factor is None or factor.shape not in ((), (1,), (columns,), (1, columns)) or node.output.shape != result.shape:
         return f"the factor has shape {match['factor'].shape}, expected a number or one for each of {columns} columns"
@@ -69,8 +70,9 @@ def _replace(op: Builder, match: Match, scale: Array) -> Value:
 def _gemm(op: Builder, match: Match, scale: Array) -> Value:
     """The Gemm of a match with a result that is multiplied by `scale`, without alpha and beta."""
     node = match.node("product")
-    alpha, beta = attribute_value(node, "alpha"), attribute_value(node, "beta")
-    columns = scale[:, None] if node.get("transB", 0) and scale.size > 1 else scale
+    view = Gemm.of(node)
+    alpha, beta = view.alpha, view.beta
+    columns = scale[:, None] if view.transposes_b and scale.size > 1 else scale
     inputs = [match["a"], _scaled(op, match, "w", columns * alpha)]
     if match.get("c") is not None:
         inputs.append(match["c"] if match.tensor("c") is None else _scaled(op, match, "c", scale * beta))
@@ -90,7 +92,7 @@ def _gemm_pattern(op: PatternBuilder, a: Term, w: Term) -> Term:
 
 def _check_gemm(match: Match) -> str | None:
     node = match.node("product")
-    alpha, beta = attribute_value(node, "alpha"), 1 if match.get("c") is None else attribute_value(node, "beta")
+    alpha, beta = Gemm.of(node).alpha, 1 if match.get("c") is None else Gemm.of(node).beta
     if alpha == 1 and beta == 1:
         return "alpha and beta are 1"
     if beta == 0:

@@ -17,13 +17,14 @@ import math
 from collections.abc import Mapping
 
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.reshape import Transpose
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import microsoft
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_MATMUL_SCALE", "FUSE_MATMUL_TRANSPOSE", "exchanges_last"]
 
@@ -54,7 +55,7 @@ def _rank_reason(product: Node) -> str | None:
 
 def exchanges_last(node: Node) -> bool:
     """Whether a Transpose exchanges the last two dimensions and keeps the others."""
-    value, perm = node.inputs[0], node.get("perm")
+    value, perm = node.inputs[0], Transpose.of(node).permutation
     rank = len(value.shape) if value is not None and value.shape is not None else 0
     order = list(perm) if perm is not None else list(reversed(range(rank)))
     return rank > 1 and order == [*range(rank - 2), rank - 1, rank - 2]
@@ -89,7 +90,7 @@ def _check_scale(match: Match) -> str | float:
 
 def _replace_scale(op: Builder, match: Match, factor: float) -> Value:
     node = match.node("product")
-    alpha = float(attribute_value(node, "alpha")) if node.op_type == "FusedMatMul" else 1.0
+    alpha = node.number("alpha", 1.0) if node.op_type == "FusedMatMul" else 1.0
     return _fused(op, match, {"alpha": alpha * factor})
 
 

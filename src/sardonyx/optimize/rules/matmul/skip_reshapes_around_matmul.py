@@ -18,10 +18,11 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.matmul import Gemm
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["SKIP_RESHAPES_AROUND_MATMUL"]
 
@@ -39,7 +40,7 @@ def _check(match: Match) -> str | None:
         return "the product is not one of a matrix and a constant matrix"
     if x is None or result is None or made is None or len(x) < 3 or x[-1] != left.shape[1] or result != (*x[:-1], made[1]):
         return f"{x} becomes {result}, which are not known to differ in the last dimension alone"
-    if node.op_type == "Gemm" and (attribute_value(node, "alpha") != 1 or attribute_value(node, "beta") != 1):
+    if node.op_type == "Gemm" and Gemm.of(node).is_scaled:
         return "alpha or beta is set"
     bias = match.get("c")
     if bias is not None and bias.shape not in ((made[1],), (1, made[1])):
@@ -51,7 +52,7 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     node, weights, bias = match.node("product"), match.tensor("w"), match.get("c")
     if weights is None:
         raise ValueError("the weights are no constant")
-    is_turned = node.op_type == "Gemm" and node.get("transB", 0)
+    is_turned = node.op_type == "Gemm" and Gemm.of(node).transposes_b
     matrix = op.constant(np.ascontiguousarray(weights.numpy().T), f"{match['w'].name}/turned") if is_turned else match["w"]
     made = op.MatMul(match["x"], matrix)
     return made if bias is None else op.Add(made, bias)

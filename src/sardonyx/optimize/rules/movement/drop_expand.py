@@ -9,6 +9,7 @@ Left alone: operands that are not known to have the result's shape. The Expand s
 from __future__ import annotations
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.binary import Broadcast
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -34,8 +35,6 @@ _BINARY = (
     "Sub",
     "Xor",
 )
-_WITH_BROADCASTING = 7
-"""The opset version from which on operators broadcast as NumPy does."""
 
 
 def _pattern(op: PatternBuilder, x: Term, y: Term, s: Term) -> Term:
@@ -47,7 +46,7 @@ def _pattern(op: PatternBuilder, x: Term, y: Term, s: Term) -> Term:
 
 
 def _check(match: Match) -> str | None:
-    if match.root.version < _WITH_BROADCASTING:
+    if not Broadcast.of(match.root).is_numpy:
         return "the operator does not broadcast yet"
     expanded, result = match.node("expand").output, match.outputs[0].shape
     others = [value for value in match.root.inputs if value is not None and value is not expanded]

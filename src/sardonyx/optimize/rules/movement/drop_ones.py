@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.reshape import Squeeze, Transpose, Unsqueeze
 from sardonyx.optimize.edit import small_constant
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -39,7 +40,7 @@ def _before_pattern(op: PatternBuilder, x: Term, shape: Term) -> Term:
 def _check_before(match: Match) -> str | list[int]:
     node = match.node("unsqueeze")
     axes, rank = _axes(match, node), len(node.output.shape or ())
-    perm = match.node("transpose").get("perm") if match.has("transpose") else range(rank)
+    perm = Transpose.of(match.node("transpose")).permutation if match.has("transpose") else tuple(range(rank))
     if axes is None or perm is None:
         return "the axes or the permutation are not known"
     if _may_copy(match, match["shape"]):
@@ -89,13 +90,9 @@ def _replace_after(op: Builder, match: Match, sizes: list[Value]) -> Value:
 def _axes(match: Match, node: Node) -> list[int] | None:
     """The axes of a Squeeze or Unsqueeze in the larger of the two shapes, counted from the front; None where they are not known."""
     value = node.inputs[0] if node.op_type == "Squeeze" else node.output
-    axes = node.get("axes")
-    if axes is None:
-        found = small_constant(node.input(1), match.place.overridable)
-        axes = None if found is None else found.tolist()
-    if axes is None or value is None or value.shape is None:
-        return None
-    return [axis % len(value.shape) for axis in axes]
+    view = (Squeeze if node.op_type == "Squeeze" else Unsqueeze).of(node, match.inputs(node))
+    places = None if value is None or value.shape is None else view.places(len(value.shape))
+    return list(places) if isinstance(places, tuple) else None
 
 
 def _may_copy(match: Match, shape: Value) -> bool:

@@ -11,6 +11,7 @@ Concat stays where it has other users.
 from __future__ import annotations
 
 from sardonyx.ir import Dim, Value
+from sardonyx.ops.views.slice import Concat
 from sardonyx.optimize.edit import small_constant
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -53,7 +54,7 @@ def _limits(match: Match) -> tuple[int, int, int] | str:
     starts, ends, axes, steps = (None if array is None else [int(item) for item in array.reshape(-1)] for array in arrays)
     if shape is None or starts is None or ends is None or axes is None or len(starts) != 1 or (steps != [1] and node.input(4)):
         return "the limits are no constants, of several axes, or with steps"
-    axis = int(concat.get("axis", 1)) % len(shape)
+    axis = Concat.of(concat).place(len(shape))
     if axes[0] % len(shape) != axis or starts[0] < 0:
         return "the slice is along another axis, or starts from behind"
     size = shape[axis]

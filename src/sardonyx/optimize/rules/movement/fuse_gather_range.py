@@ -16,19 +16,16 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
+from sardonyx.ops.views.axes import takes_axes_input
+from sardonyx.ops.views.gather import Gather
+from sardonyx.ops.views.slice import Slice
 from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_GATHER_RANGE"]
-
-_INPUTS_SINCE = 10
-"""Of Slice: from this version on its limits are inputs."""
-
-_AXES_ARE_INPUTS = 13
-"""Of Unsqueeze."""
 
 
 def _pattern(op: PatternBuilder, x: Term, start: Term, limit: Term) -> Term:
@@ -42,17 +39,17 @@ def _check(match: Match) -> str | None:
             return f"the range is of {value.dtype}"
         if bounds_of(value, match.place.overridable)[0] < 0:
             return f"the {name} may be negative"
-    return None if match.root.version >= _INPUTS_SINCE else "before opset 10 a slice has constant limits"
+    return None if Slice.takes_limits_input(match.root.version) else "before opset 10 a slice has constant limits"
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:
     start, limit = (_as_vector(op, match[name]) for name in ("start", "limit"))
-    axis, dtype = int(attribute_value(match.root, "axis")), match["start"].dtype or DataType.INT64
+    axis, dtype = Gather.of(match.root).axis, match["start"].dtype or DataType.INT64
     return op.Slice(match["x"], start, limit, np.array([axis], dtype.numpy))
 
 
 def _as_vector(op: Builder, number: Value) -> Value:
-    if op.version("", "Unsqueeze") >= _AXES_ARE_INPUTS:
+    if takes_axes_input("Unsqueeze", op.version("", "Unsqueeze")):
         return op.Unsqueeze(number, [0])
     return op.Unsqueeze(number, axes=[0])
 

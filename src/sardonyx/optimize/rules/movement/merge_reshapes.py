@@ -11,6 +11,7 @@ The inner node stays where it has other users.
 from __future__ import annotations
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.reshape import Reshape
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -31,11 +32,11 @@ def _pattern(op: PatternBuilder, x: Term, shape: Term) -> Term:
 
 def _check(match: Match) -> str | None:
     shape, before, after = match.constant("shape"), match["x"].shape, match.outputs[0].shape
-    if (before is not None and before == after) or (shape is None and match.root.get("allowzero", 0)):
+    if (before is not None and before == after) or (shape is None and Reshape.of(match.root).keeps_zero):
         return None
     if shape is None:
         return "the shape is no constant"
-    if not match.root.get("allowzero", 0) and (shape == 0).any():
+    if not Reshape.of(match.root).keeps_zero and (shape == 0).any():
         return "the shape copies a dimension of the value that would be skipped"
     return None
 

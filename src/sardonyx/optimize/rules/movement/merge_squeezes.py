@@ -12,7 +12,8 @@ The inner node stays where it has other users.
 from __future__ import annotations
 
 from sardonyx.ir import Node, Value
-from sardonyx.optimize.edit import small_constant
+from sardonyx.ops.views.inputs import COMPUTED
+from sardonyx.ops.views.reshape import Squeeze, Unsqueeze
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -37,11 +38,8 @@ def _check(match: Match) -> str | None:
 
 def _axes(match: Match, node: Node) -> list[int] | None:
     """The axes in order, counted from the front where the rank is known; of the larger of the two shapes."""
-    axes = node.get("axes")
-    if axes is None:
-        found = small_constant(node.input(1), match.place.overridable)
-        axes = None if found is None else found.reshape(-1).tolist()
-    if axes is None:
+    axes = (Squeeze if node.op_type == "Squeeze" else Unsqueeze).of(node, match.inputs(node)).axes
+    if axes is None or axes is COMPUTED:
         return None
     value = node.inputs[0] if node.op_type == "Squeeze" else node.output
     rank = None if value is None or value.shape is None else len(value.shape)

@@ -10,11 +10,12 @@ The inner transpose stays where it has other users.
 
 from __future__ import annotations
 
-from sardonyx.ir import Node, Value
+from sardonyx.ir import Value
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.terms import Term
+from sardonyx.optimize.transposes.permutation import permutation_of
 
 __all__ = ["MERGE_TRANSPOSES"]
 
@@ -24,20 +25,12 @@ def _pattern(op: PatternBuilder, x: Term) -> Term:
 
 
 def _check(match: Match) -> str | list[int]:
-    first, second = _perm(match.node("inner")), _perm(match.root)
+    first, second = permutation_of(match.node("inner")), permutation_of(match.root)
     if first is None or second is None:
         return "the rank is unknown and perm is missing"
-    if len(first) != len(second) or sorted(first) != sorted(second):
+    if len(first) != len(second):
         return f"the permutations {first} and {second} do not fit"
     return [first[axis] for axis in second]
-
-
-def _perm(node: Node) -> list[int] | None:
-    perm = node.get("perm")
-    if perm is not None:
-        return list(perm)
-    value = node.inputs[0]
-    return None if value is None or value.shape is None else list(range(len(value.shape)))[::-1]
 
 
 def _replace(op: Builder, match: Match, perm: list[int]) -> Value:

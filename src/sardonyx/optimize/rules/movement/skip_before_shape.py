@@ -13,6 +13,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Value
+from sardonyx.ops.views.reshape import Transpose
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -55,8 +56,8 @@ def _transpose_pattern(op: PatternBuilder, x: Term, indices: Term) -> Term:
 
 
 def _check_transpose(match: Match) -> str | Array:
-    perm, indices, shape = match.node("transpose").get("perm"), match.constant("indices"), match.node("shape")
-    if perm is None or indices is None or shape.get("start", 0) or shape.get("end") is not None:
+    perm, indices, shape = Transpose.of(match.node("transpose")).permutation, match.constant("indices"), match.node("shape")
+    if perm is None or indices is None or shape.integer("start", 0) or shape.integer("end") is not None:
         return "the indices, or the dimensions that they count, are not known"
     return np.asarray(perm, np.int64)[indices]
 

@@ -24,6 +24,7 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Value
 from sardonyx.ir.shape import minimum
+from sardonyx.ops.views.normalize import LayerNormalization
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.edit import small_constant
 from sardonyx.optimize.helpers.activation import fused_type_reason
@@ -70,13 +71,13 @@ def _pattern(op: PatternBuilder, gamma: Term, beta: Term) -> Term:
 def _check(match: Match) -> str | _Roles:
     nodes = [match.node(name) for name in ("first", "second", "third") if match.has(name)]
     tables = [node.inputs[0] for node in nodes]
-    result = match.outputs[0].shape
-    if result is None or len(result) != 3 or int(match.root.get("axis", -1)) not in (-1, 2):
+    result, view = match.outputs[0].shape, LayerNormalization.of(match.root)
+    if result is None or len(result) != 3 or view.axis not in (-1, 2):
         return f"the result is {result}, expected three dimensions, normalized along the last"
     if any(table is None or table.shape is None or len(table.shape) != 2 for table in tables):
         return "a table has other than two dimensions"
     gamma, beta = match["gamma"].shape, match["beta"].shape
-    if int(match.root.get("stash_type", 1)) != 1 or not gamma == beta == result[2:]:
+    if not view.stashes_float or not gamma == beta == result[2:]:
         return f"scale and shift are {gamma} and {beta}, expected {result[2:]} and sums in float"
     reason = fused_type_reason(match.outputs[0], match["gamma"], *(table for table in tables if table is not None))
     return reason or _roles(nodes, result[:2])
@@ -131,7 +132,7 @@ def _replace(op: Builder, match: Match, roles: _Roles) -> Value:
     places = [] if roles.counts else [None, _small(op, roles.positions.inputs[1])]
     words, ids = roles.words.inputs[:2]
     inputs = [_small(op, ids), kinds[1], words, roles.positions.inputs[0], kinds[0], match["gamma"], match["beta"], *places]
-    epsilon = float(match.root.get("epsilon", _EPSILON))
+    epsilon = LayerNormalization.of(match.root).epsilon
     return op.outputs("EmbedLayerNormalization", _OUTPUTS, *inputs, _domain="com.microsoft", epsilon=epsilon)[0]
 
 

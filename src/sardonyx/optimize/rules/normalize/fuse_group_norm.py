@@ -24,6 +24,7 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import product
+from sardonyx.ops.views.normalize import GroupNormalization, epsilon_of
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
@@ -70,7 +71,7 @@ def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
         ones,
         np.zeros_like(ones),
         num_groups=learned.groups,
-        epsilon=match.node("normalized").get("epsilon", 1e-5),
+        epsilon=epsilon_of(match.node("normalized")),
         _version=_VERSION,
     )
 
@@ -110,7 +111,7 @@ def _pattern_of_summand(op: PatternBuilder, x: Term, scale: Term, bias: Term, fa
 def _check_channels(match: Match) -> str | Array:
     """The number for each channel."""
     value, result, norm = match["x"], match.outputs[0], match.node("norm")
-    if norm.version < _VERSION:
+    if not GroupNormalization.of(norm).scales_channels:
         return f"opset {norm.version} has a scale for each group"
     if value.shape is None or value.shape != result.shape or value.dtype is not result.dtype:
         return f"the result is {result.dtype} {result.shape}, the value {value.dtype} {value.shape}"

@@ -22,9 +22,10 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 from sardonyx.ir.shape import product
+from sardonyx.ops.views.normalize import epsilon_of
+from sardonyx.ops.views.reduce import Reduce
 from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.edit import small_constant
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -32,7 +33,7 @@ from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_LAYER_NORM_STATISTICS"]
 
-_ALL_BUT_ROWS = [0, 2, 3]
+_ALL_BUT_ROWS = (0, 2, 3)
 
 
 def _pattern(op: PatternBuilder, x: Term, scale: Term, bias: Term, size: Term) -> Term:
@@ -58,23 +59,19 @@ def _check(match: Match) -> str | int:
         return f"{x.shape} is reshaped to {rows.shape}, which are not its rows"
     if bounds_of(match["scale"], overridable) != (1, 1) or bounds_of(match["bias"], overridable) != (0, 0):
         return "the rows have a scale or bias of their own"
-    if any(_axes(match, match.node(name)) != _ALL_BUT_ROWS for name in ("mean", "squares")):
+    if any(_places(match, match.node(name)) != _ALL_BUT_ROWS for name in ("mean", "squares")):
         return "the statistics are not those of rows"
     divisor = match.constant("size", 1)
     is_mean = divisor is not None and divisor.size == 1 and float(divisor.reshape(())) == D
     return D if is_mean else "the squares are not divided by D"
 
 
-def _axes(match: Match, node: Node) -> list[int] | None:
-    axes = node.get("axes")
-    if axes is None:
-        found = small_constant(node.input(1), match.place.overridable)
-        axes = None if found is None else found.tolist()
-    return None if axes is None else sorted(axis % 4 for axis in axes)
+def _places(match: Match, node: Node) -> tuple[int, ...] | None:
+    return Reduce.of(node, match.inputs(node)).places(4)
 
 
 def _replace(op: Builder, match: Match, size: int) -> Value:
-    epsilon = match.node("normalized").get("epsilon", 1e-5)
+    epsilon = epsilon_of(match.node("normalized"))
     return op.LayerNormalization(match["x"], np.ones(size, np.float32), axis=-1, epsilon=epsilon)
 
 

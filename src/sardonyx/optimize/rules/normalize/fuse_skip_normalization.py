@@ -14,13 +14,14 @@ Left alone:
 from __future__ import annotations
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.normalize import LayerNormalization
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.activation import fused_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.target import microsoft
-from sardonyx.optimize.terms import Term, attribute_value
+from sardonyx.optimize.terms import Term
 
 __all__ = ["FUSE_SKIP_NORMALIZATION", "FUSE_SKIP_NORMALIZATION_BIASED_SUM", "FUSE_SKIP_NORMALIZATION_SUM"]
 
@@ -54,7 +55,8 @@ def _check(match: Match) -> str | None:
     shape = x.shape
     if shape is None or len(shape) not in (2, 3) or skip.shape != shape:
         return f"x is {shape} and the residual {skip.shape}, expected the same two or three dimensions"
-    if attribute_value(match.root, "axis") not in (-1, len(shape) - 1) or attribute_value(match.root, "stash_type") != 1:
+    view = LayerNormalization.of(match.root)
+    if view.axis not in (-1, len(shape) - 1) or not view.stashes_float:
         return "it normalizes other axes than the last, or computes in another type than float"
     vectors = [value for value in (gamma, match.get("beta"), bias) if value is not None]
     if any(value.shape != shape[-1:] for value in vectors):
@@ -75,7 +77,7 @@ def _replace_both(op: Builder, match: Match, learned: None) -> tuple[Value, Valu
         shifts.pop()
     inputs = [match["x"], match["skip"], match["gamma"], *shifts]
     count = 1 if len(match.outputs) == 1 else _SUM + 1
-    epsilon = attribute_value(match.root, "epsilon")
+    epsilon = LayerNormalization.of(match.root).epsilon
     outputs = op.outputs(name, count, *inputs, _domain="com.microsoft", epsilon=epsilon)
     return outputs[0], outputs[-1]
 

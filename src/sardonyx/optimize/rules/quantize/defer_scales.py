@@ -20,6 +20,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.matmul import Gemm
 from sardonyx.optimize.edit import tensor_of
 from sardonyx.optimize.helpers.quantized import (
     EIGHT_BITS,
@@ -52,7 +53,7 @@ def _check(match: Match) -> str | Array:
     a, b, y = (scale_of(match.node(name)) for name in ("a/dequantize", "b/dequantize", "y/quantize"))
     if a is None or b is None or y is None or b.dtype not in EIGHT_BITS or not _goes_by_channel(match, b):
         return "b has no scales of float32 that go by output channel, or is not of 8 bits"
-    if product.get("alpha", 1.0) != 1.0 or product.get("beta", 1.0) != 1.0:
+    if Gemm.of(product).is_scaled:
         return "alpha or beta is not 1"
     if float(a.scale) == 1 and (b.scale == 1).all():
         return "the scales are 1 already"
@@ -74,7 +75,7 @@ def _goes_by_channel(match: Match, scale: Scale) -> bool:
         return True
     if product.op_type == "Conv":
         return scale.axis == 0
-    column = 0 if product.get("transB", 0) else 1
+    column = Gemm.of(product).column_axis
     return shape is not None and len(shape) == 2 and scale.axis % 2 == column
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.activation import Clip
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.quantized import limits_of, quantized, scale_of
 from sardonyx.optimize.match import Match
@@ -33,7 +34,7 @@ def _rectified(op: PatternBuilder, x: Term) -> Term:
 
 
 def _check(match: Match) -> str | None:
-    if "min" in match.node("clip").attributes or "max" in match.node("clip").attributes or match.node("clip").version < 6:
+    if Clip.of(match.node("clip")).has_limits:
         return "the limits are attributes"
     ends = _ends(match)
     if ends is None:

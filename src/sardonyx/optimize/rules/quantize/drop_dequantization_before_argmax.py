@@ -11,6 +11,7 @@ takes floats alone in most runtimes.
 from __future__ import annotations
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.quantize import takes_bytes
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, NO_QUANTIZATION, bytes_reason, dequantized
 from sardonyx.optimize.match import Match
@@ -20,8 +21,6 @@ from sardonyx.optimize.terms import Term
 
 __all__ = ["DROP_DEQUANTIZATION_BEFORE_ARGMAX"]
 
-_SINCE = 13
-
 
 def _pattern(op: PatternBuilder, x: Term) -> Term:
     number = dequantized(op, x, "x")
@@ -29,8 +28,8 @@ def _pattern(op: PatternBuilder, x: Term) -> Term:
 
 
 def _check(match: Match) -> str | None:
-    if match.root.version < _SINCE:
-        return f"{match.root.op_type} of opset {match.root.version}, expected {_SINCE} or later"
+    if not takes_bytes(match.root):
+        return f"{match.root.op_type} of opset {match.root.version} takes no integers of 8 bits"
     return bytes_reason(match, "x")
 
 

@@ -49,7 +49,7 @@ def _check(match: Match) -> str | None:
     inputs = match.rest("inputs")
     if inputs[0] is None or inputs[0].dtype is not DataType.FLOAT:
         return "it is of another type than float"
-    if match.root.op_type == "MatMulNBitsMlp" and match.root.get("activation", "") not in ("silu", b"silu"):
+    if match.root.op_type == "MatMulNBitsMlp" and match.root.text("activation", "") != "silu":
         return f"the activation is {match.root.get('activation')!r}, expected 'silu'"
     return None
 
@@ -61,7 +61,7 @@ def _replace_mlp(op: Builder, match: Match, learned: None) -> Value:
 def _replace_mlp_sum(op: Builder, match: Match, learned: None) -> tuple[Value, Value]:
     """What the layer gives, and the sum."""
     x, total = _normalized(op, match)
-    N = int(match.root.get("N"))
+    N = match.root.integer("N", 0)
     gate, up = (_projected(op, match, x, _WEIGHTS + 3 * place, N) for place in range(2))
     return op.Mul(op.Swish(gate), up), total
 

@@ -29,6 +29,10 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.matmul import Gemm
+from sardonyx.ops.views.quantize import BY_AXIS_SINCE
+from sardonyx.ops.views.slice import Concat
+from sardonyx.ops.views.softmax import Softmax
 from sardonyx.optimize.edit import tensor_of
 from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, QUANTIZATION
 from sardonyx.optimize.match import Match
@@ -39,7 +43,6 @@ from sardonyx.optimize.terms import Term
 __all__ = ["EXPAND_QUANTIZED"]
 
 _MICROSOFT = "com.microsoft"
-_BY_AXIS_SINCE = 13
 
 
 def _pattern(op: PatternBuilder) -> Term:
@@ -48,7 +51,7 @@ def _pattern(op: PatternBuilder) -> Term:
 
 def _check(match: Match) -> str | None:
     node = match.root
-    if node.get("channels_last", 0):
+    if node.flag("channels_last"):
         return "the channels are last"
     for index in _WITH_ONE_SCALE.get(node.op_type, ()):
         if not _is_one(node.input(index)):
@@ -85,7 +88,7 @@ def _number(op: Builder, node: Node, places: tuple[int, int, int], axis: int = 0
     """DQ of the inputs at `places`: integers, scale, zero point; with one scale or with one per index of `axis`."""
     x, scale, zero_point = (node.input(place) for place in places)
     single = _is_one(scale)
-    version = max(op.version("", "DequantizeLinear"), _BY_AXIS_SINCE)
+    version = max(op.version("", "DequantizeLinear"), BY_AXIS_SINCE)
     inputs = [x, scale] if zero_point is None else [x, scale, zero_point]
     return op.DequantizeLinear(*inputs, axis=None if single else axis, _version=version)
 
@@ -94,7 +97,7 @@ def _integers(op: Builder, y: Value, scale: Value | None, zero_point: Value | No
     """Q(y), in the type of the zero point, or of `like` where it is left out."""
     if zero_point is None and like is not None and like.dtype is not None:
         zero_point = op.constant(np.zeros((), like.dtype.numpy))
-    return op.QuantizeLinear(y, scale, zero_point, _version=max(op.version("", "QuantizeLinear"), _BY_AXIS_SINCE))
+    return op.QuantizeLinear(y, scale, zero_point, _version=max(op.version("", "QuantizeLinear"), BY_AXIS_SINCE))
 
 
 def _float_bias(op: Builder, node: Node, index: int, alpha: float = 1.0) -> Value | None:
@@ -105,7 +108,7 @@ def _float_bias(op: Builder, node: Node, index: int, alpha: float = 1.0) -> Valu
     x_scale, w_scale = (_constant(node.input(place)).astype(np.float64) for place in (1, 4))
     steps = (alpha * x_scale.reshape(()) * (w_scale.reshape(()) if w_scale.size == 1 else w_scale)).astype(np.float32)
     axis = None if steps.ndim == 0 or bias.shape is None else len(bias.shape) - 1
-    return op.DequantizeLinear(bias, steps, axis=axis, _version=max(op.version("", "DequantizeLinear"), _BY_AXIS_SINCE))
+    return op.DequantizeLinear(bias, steps, axis=axis, _version=max(op.version("", "DequantizeLinear"), BY_AXIS_SINCE))
 
 
 def _constant(value: Value | None) -> Array:
@@ -128,9 +131,9 @@ def _matmul(op: Builder, node: Node) -> Value:
 
 
 def _gemm(op: Builder, node: Node) -> Value:
-    by_row = bool(node.get("transB", 0))
-    a, b, alpha = _number(op, node, (0, 1, 2)), _number(op, node, (3, 4, 5), axis=0 if by_row else 1), node.get("alpha", 1.0)
-    bias = _float_bias(op, node, 6, alpha)
+    view = Gemm.of(node)
+    a, b = _number(op, node, (0, 1, 2)), _number(op, node, (3, 4, 5), axis=view.column_axis)
+    bias = _float_bias(op, node, 6, view.alpha)
     y = op.Gemm(a, b, *([] if bias is None else [bias]), _attributes=node.attributes)
     return y if node.input(7) is None else _integers(op, y, node.input(7), node.input(8), node.input(0))
 
@@ -179,15 +182,17 @@ def _binary(op: Builder, node: Node) -> Value:
 
 def _unary(op: Builder, node: Node) -> Value:
     kept = {name: attribute for name, attribute in node.attributes.items() if name not in ("channels_last", "opset")}
-    version = {"_version": int(node.get("opset"))} if node.op_type == "QLinearSoftmax" else {}
-    y = op.node(node.op_type.removeprefix("QLinear"), _number(op, node, (0, 1, 2)), _attributes=kept, **version)
+    extra = {}
+    if node.op_type == "QLinearSoftmax":
+        extra = {"axis": Softmax.of(node).axis, "_version": node.integer("opset", 0) or None}
+    y = op.node(node.op_type.removeprefix("QLinear"), _number(op, node, (0, 1, 2)), _attributes=kept, **extra)
     return _after_zero(op, y, node.input(3), node.input(4), node.input(0))
 
 
 def _concat(op: Builder, node: Node) -> Value:
     starts = range(2, len(node.inputs), 3)
     parts = [_number(op, node, (start, start + 1, start + 2)) for start in starts]
-    return _integers(op, op.Concat(*parts, axis=node.get("axis")), node.input(0), node.input(1), None)
+    return _integers(op, op.Concat(*parts, axis=Concat.of(node).axis), node.input(0), node.input(1), None)
 
 
 def _where(op: Builder, node: Node) -> Value:

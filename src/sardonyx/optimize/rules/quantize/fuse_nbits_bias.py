@@ -29,7 +29,7 @@ def _pattern(op: PatternBuilder, a: Term, b: Term, scales: Term, bias: Term) -> 
 
 
 def _check(match: Match) -> str | None:
-    bias, outputs = match["bias"], match.node("product").get("N")
+    bias, outputs = match["bias"], match.node("product").integer("N")
     if bias.shape != (outputs,) or bias.dtype is not match["a"].dtype:
         return f"the bias is {bias.dtype} {bias.shape}, expected {match['a'].dtype} ({outputs},)"
     return None

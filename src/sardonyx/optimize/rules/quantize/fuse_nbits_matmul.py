@@ -17,6 +17,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Value
+from sardonyx.ops.views.quantize import Quantization
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -37,8 +38,9 @@ def _pattern(op: PatternBuilder, a: Term, w: Term, scales: Term) -> Term:
 
 def _check(match: Match) -> str | None:
     w, scales, node = match.tensor("w"), match.tensor("scales"), match.node("dequantize")
-    block = int(node.get("block_size", 0))
-    if w is None or scales is None or w.dtype not in _BITS or len(w.shape) != 2 or node.get("axis", 1) % 2 != 0:
+    view = Quantization.of(node)
+    block = view.block
+    if w is None or scales is None or w.dtype not in _BITS or len(w.shape) != 2 or view.axis % 2 != 0:
         return "the weights are no matrix of 4 or 8 bits with scales along the axis of the sum"
     if block < _SMALLEST_BLOCK or block & (block - 1):
         return f"blocks of {block}, expected a power of two from {_SMALLEST_BLOCK} on"
@@ -49,7 +51,7 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     w, scales, zeros = (match.tensor(name) for name in ("w", "scales", "zero_points"))
     if w is None or scales is None:
         raise ValueError("the weights are no constant")
-    bits, block, name = _BITS[w.dtype], int(match.node("dequantize").get("block_size")), match["w"].name
+    bits, block, name = _BITS[w.dtype], Quantization.of(match.node("dequantize")).block, match["w"].name
     shift = 1 << (bits - 1) if w.dtype in _SIGNED else 0
     K, N = w.shape
     numbers = _unsigned(w.numpy(), shift).T

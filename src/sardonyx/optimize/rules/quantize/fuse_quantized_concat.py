@@ -11,6 +11,7 @@ dequantized; Concat that has other users.
 from __future__ import annotations
 
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.slice import Concat
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.quantized import NO_QUANTIZATION, bytes_reason, quantized, scale_of, triple, zero_point_of
 from sardonyx.optimize.match import Match
@@ -43,7 +44,11 @@ def _check(match: Match) -> str | list[Node]:
 def _replace(op: Builder, match: Match, nodes: list[Node]) -> Value:
     parts = [value for node in nodes for value in triple(op, node)]
     return op.QLinearConcat(
-        match.root.inputs[1], zero_point_of(op, match.root), *parts, axis=match.node("concat").get("axis"), _domain="com.microsoft"
+        match.root.inputs[1],
+        zero_point_of(op, match.root),
+        *parts,
+        axis=Concat.of(match.node("concat")).axis,
+        _domain="com.microsoft",
     )
 
 

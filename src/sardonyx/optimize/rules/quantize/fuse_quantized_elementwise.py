@@ -14,6 +14,7 @@ operators that have other users.
 from __future__ import annotations
 
 from sardonyx.ir import Value
+from sardonyx.ops.views.softmax import Softmax
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.quantized import NO_QUANTIZATION, bytes_reason, dequantized, quantized, triple, zero_point_of
 from sardonyx.optimize.match import Match
@@ -26,7 +27,6 @@ __all__ = ["FUSE_QUANTIZED_BINARY", "FUSE_QUANTIZED_UNARY"]
 
 _UNARY = ("AveragePool", "GlobalAveragePool", "LeakyRelu", "Sigmoid", "Softmax")
 _BINARY = ("Add", "Mul")
-_SOFTMAX_AXIS_LAST_SINCE = 13
 
 
 def _binary(op: PatternBuilder, a: Term, b: Term) -> Term:
@@ -71,8 +71,9 @@ def _unary(op: PatternBuilder, x: Term) -> Term:
 
 def _check_unary(match: Match) -> str | None:
     node = match.node("operator")
-    if any(step != 1 for step in node.get("dilations", ())):
-        return f"the pool has dilations {node.get('dilations')}, which QLinearAveragePool lacks"
+    dilations = node.integers("dilations", ())
+    if any(step != 1 for step in dilations):
+        return f"the pool has dilations {list(dilations)}, which QLinearAveragePool lacks"
     same = match["x"].dtype is match.outputs[0].dtype
     return bytes_reason(match, "x", "y") or (None if same else "the tensors are of two types")
 
@@ -82,7 +83,7 @@ def _replace_unary(op: Builder, match: Match, learned: None) -> Value:
     attributes = {name: attribute for name, attribute in node.attributes.items() if name != "dilations"}
     extra = {}
     if node.op_type == "Softmax":
-        extra = {"opset": node.version, "axis": node.get("axis", -1 if node.version >= _SOFTMAX_AXIS_LAST_SINCE else 1)}
+        extra = {"opset": node.version, "axis": Softmax.of(node).axis}
     return op.node(
         f"QLinear{node.op_type}",
         *triple(op, match.node("x/dequantize")),

@@ -18,6 +18,7 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.matmul import Gemm
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.quantized import (
     EIGHT_BITS,
@@ -53,13 +54,13 @@ def _operands_reason(match: Match) -> str | None:
         return reason or "a has no scale"
     if b is None or b.dtype not in EIGHT_BITS:
         return "b has no scales of float32, or is not of 8 bits"
-    column = 0 if gemm.get("transB", 0) else 1
+    column = Gemm.of(gemm).column_axis
     if not b.is_single and b.axis % 2 != column:
         return f"b has scales along axis {b.axis}, expected {column}"
     if match.get("c") is None:
         return None
-    c, alpha = scale_of(match.node("c/dequantize")), float(gemm.get("alpha", 1.0))
-    if c is None or c.dtype is not DataType.INT32 or c.zero.any() or gemm.get("beta", 1.0) != 1.0 or alpha != 1.0:
+    c, view = scale_of(match.node("c/dequantize")), Gemm.of(gemm)
+    if c is None or c.dtype is not DataType.INT32 or c.zero.any() or view.is_scaled:
         return "c is not int32 with zero point 0, or is scaled"
     return None if np.allclose(c.scale, a.scale * b.scale, rtol=1e-4, atol=0) else "c is not in steps of a_scale * b_scale"
 

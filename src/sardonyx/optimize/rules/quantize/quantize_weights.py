@@ -20,6 +20,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.quantize import BY_AXIS_SINCE
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.quantized import (
     INTEGER_OPERATORS,
@@ -39,7 +40,6 @@ __all__ = ["QUANTIZE_BIAS", "QUANTIZE_WEIGHTS"]
 
 _OPERATORS = ("Conv", "ConvTranspose", "Gemm")
 _LARGEST = 127
-_BY_AXIS_SINCE = 13
 
 
 def _of_float_weights(op: PatternBuilder, x: Term) -> Term:
@@ -79,7 +79,7 @@ def _check_bias(match: Match) -> str | tuple[Array, Array]:
     if b is None or b.dtype is not DataType.FLOAT or len(b.shape) != 1 or match["b"].use_count > 1:
         return "the bias is no float vector, or has other users"
     x, w = scale_of(match.node("x/dequantize")), scale_of(match.node("w/dequantize"))
-    if x is None or w is None or match.node("operator").get("beta", 1.0) != 1.0:
+    if x is None or w is None or match.node("operator").number("beta", 1.0) != 1.0:
         return "the weights have no scales, or the bias is scaled"
     if not w.is_single and w.scale.shape != b.shape:
         return f"the weights have {w.scale.size} scales for a bias of {b.size} elements"
@@ -111,7 +111,7 @@ def _again(op: Builder, match: Match, index: int, value: Value) -> Value:
 
 
 def _version(match: Match) -> int:
-    return max(match.node("x/dequantize").version, _BY_AXIS_SINCE)
+    return max(match.node("x/dequantize").version, BY_AXIS_SINCE)
 
 
 QUANTIZE_WEIGHTS = Rule(

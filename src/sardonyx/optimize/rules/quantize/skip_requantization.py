@@ -17,6 +17,8 @@ Left alone:
 from __future__ import annotations
 
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.quantize import takes_bytes
+from sardonyx.ops.views.resize import Resize
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.quantized import INTEGER_OPERATORS, NO_QUANTIZATION, bytes_reason, dequantized, quantized, scale_of
 from sardonyx.optimize.match import Match
@@ -48,19 +50,18 @@ MOVES = (
 """Operators with one result, whose elements are elements of the first input."""
 
 _MOST_PARTS = 16
-_INTEGERS_SINCE = {"MaxPool": 12, "ReduceMax": 13, "ReduceMin": 13}
 
 
 def takes_integers(node: Node) -> bool:
     """Whether one of `MOVES`, or Split, does to integers of 8 bits what it does to the numbers behind them."""
-    if node.version < _INTEGERS_SINCE.get(node.op_type, 1):
+    if not takes_bytes(node):
         return False
     return node.op_type != "Resize" or (_moves_only(node) and len(node.inputs) > 2)
 
 
 def _moves_only(resize: Node) -> bool:
-    mode = resize.get("coordinate_transformation_mode", "half_pixel")
-    return resize.get("mode", "nearest") == "nearest" and mode != "tf_crop_and_resize" and resize.version >= 11
+    view = Resize.of(resize)
+    return view.only_moves and not view.is_by_origin
 
 
 def _pair(op: PatternBuilder, x: Term) -> Term:

@@ -6,7 +6,7 @@ import pytest
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
-from sardonyx.ops.shapes.element_type import element_type
+from sardonyx.ops.views.element_type import element_type
 
 
 def test_known_number() -> None:
