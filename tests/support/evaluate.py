@@ -37,10 +37,10 @@ def evaluate_node(node: Node, inputs: Sequence[Any], outer: dict[Value, Any] | N
     kernel = find_kernel(node.domain, node.op_type, node.version)
     if kernel is None:
         raise errors.NotImplemented(f"no reference kernel for {node.domain}.{node.op_type}")
-    attributes = {name: _attribute(value, outer or {}) for name, value in node.attributes.items() if name in kernel.attributes}
+    named = {name: _attribute(value, outer or {}) for name, value in node.attributes.items() if name in kernel.attributes}
     present = tuple(bool(value.name or value.use_count) for value in node.outputs)
     call = Call(node.name, node.op_type, node.version, present, tuple(value.dtype for value in node.outputs))
-    result = kernel.function(call, *inputs, **attributes)
+    result = kernel.function(call, *inputs, **kernel.keywords(node, named))
     results = list(result) if isinstance(result, tuple) else [result]
     return [np.asarray(item) if isinstance(item, np.generic) else item for item in results]
 

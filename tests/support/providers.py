@@ -97,8 +97,8 @@ class _NhwcProgram:
         for node in partition.nodes:
             found = find_kernel("", node.op_type, node.version)
             assert found is not None
-            attributes = {name: item.value for name, item in node.attributes.items() if name in found.attributes}
-            self._steps.append((node, found.function, attributes))
+            attributes = {name: item.value for name, item in node.attributes.items()}
+            self._steps.append((node, found.function, found.keywords(node, attributes)))
         self._partition = partition
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
@@ -122,7 +122,7 @@ class _NhwcProgram:
 
 def _turned(node: Node) -> tuple[int, ...]:
     """The inputs that the kernel takes in NCHW; none of Resize, whose sizes are reordered with its data."""
-    if node.domain != NHWC_DOMAIN or node.op_type == "Resize" or node.get("channels_last", 0):
+    if node.domain != NHWC_DOMAIN or node.op_type == "Resize" or node.flag("channels_last"):
         return ()
     return (0, 1) if node.op_type == "MaxUnpool" else (0,)
 

@@ -6,7 +6,7 @@ import pytest
 from support.view_node import node
 
 from sardonyx.errors import InvalidGraph
-from sardonyx.ops.views.pool import Pool, norm_order
+from sardonyx.ops.views.pool import Norm, Pool
 
 
 def test_defaults() -> None:
@@ -18,7 +18,7 @@ def test_defaults() -> None:
 
 def test_the_order_of_a_norm_was_a_float() -> None:
     """LpPool and GlobalLpPool have a float `p` in their first version, an int since."""
-    assert norm_order(node("GlobalLpPool", 1, p=3.0)) == norm_order(node("GlobalLpPool", 2, p=3)) == 3.0
+    assert Norm.of(node("GlobalLpPool", 1, p=3.0)) == Norm.of(node("GlobalLpPool", 2, p=3)) == Norm(3.0)
     assert Pool.of(node("LpPool", 1, kernel_shape=[2], p=1.0)).order == 1.0
 
 
@@ -31,4 +31,4 @@ def test_a_pool_without_a_kernel_shape_is_refused() -> None:
 def test_a_norm_of_order_0_is_refused() -> None:
     """It is none."""
     with pytest.raises(InvalidGraph, match="p=0"):
-        norm_order(node("LpPool", 11, p=0))
+        Norm.of(node("LpPool", 11, p=0))

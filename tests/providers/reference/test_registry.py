@@ -6,7 +6,8 @@ import pytest
 
 import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
 from sardonyx.ops.families import family_of
-from sardonyx.providers.reference.registry import find_kernel, kernel, kernels_of, registered_operators
+from sardonyx.ops.views.attention import Attention
+from sardonyx.providers.reference.registry import Given, find_kernel, kernel, kernels_of, registered_operators
 
 
 def test_the_newest_meaning_not_above_the_version_is_found() -> None:
@@ -32,3 +33,26 @@ def test_registering_one_version_twice_is_an_error() -> None:
 def test_every_kernel_belongs_to_a_family() -> None:
     """`sardonyx where` finds the files of each operator."""
     assert not [name for _, name in registered_operators() if family_of(name) is None]
+
+
+def test_a_kernel_may_take_a_view() -> None:
+    """Its keywords are the view of the node, and the attributes that it names besides."""
+    found = find_kernel("", "Attention", 23)
+    assert found is not None
+    assert found.view is Attention
+    given = Given.of("Attention", 24, "", {"scale": 2.0, "q_num_heads": None, "left_window_size": 3})
+    keywords = found.keywords(given, {"left_window_size": 3, "scale": 2.0})
+    assert keywords.keys() == {"view", "left_window_size"}
+    assert (keywords["view"].scale, keywords["view"].takes_short_masks) == (2.0, True)
+
+
+def test_versions_with_one_function_are_two_meanings() -> None:
+    """A view says what differs, so one function may serve several versions, but each is a kernel of its own."""
+    old, new = find_kernel("", "Softmax", 12), find_kernel("", "Softmax", 13)
+    assert old is not new
+    assert old is find_kernel("", "Softmax", 1)
+
+
+def test_what_is_given_without_a_value_is_left_out() -> None:
+    """None and empty lists are not attributes."""
+    assert Given.of("Conv", 11, "", {"pads": (), "strides": [], "group": None}).attributes == {}

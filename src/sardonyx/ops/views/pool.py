@@ -9,7 +9,7 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Operator
 from sardonyx.ops.views.window import Sliding, Window
 
-__all__ = ["Pool", "norm_order"]
+__all__ = ["Norm", "Pool"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Pool:
         sliding = Sliding.of(node)
         if not sliding.kernel_shape:
             raise InvalidGraph("kernel_shape is missing; expected the size of the window along each spatial axis")
-        return cls(sliding, node.flag("count_include_pad"), norm_order(node), node.flag("storage_order"))
+        return cls(sliding, node.flag("count_include_pad"), Norm.of(node).order, node.flag("storage_order"))
 
     @property
     def window(self) -> Window[int]:
@@ -39,9 +39,17 @@ class Pool:
         return self.sliding.over(self.sliding.kernel_shape)
 
 
-def norm_order(node: Operator) -> float:
-    """Return the p of the norm of LpPool or GlobalLpPool, a float before opset 2; raises InvalidGraph for 0 or less."""
-    order = node.number("p", 2.0) if node.version < 2 else node.integer("p", 2)
-    if not order > 0:
-        raise InvalidGraph(f"p={order}, expected a number above 0")
-    return float(order)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Norm:
+    """The norm of LpPool or GlobalLpPool."""
+
+    order: float
+    """Its p, a float before opset 2."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node; raises InvalidGraph for an order of 0 or less."""
+        order = node.number("p", 2.0) if node.version < 2 else node.integer("p", 2)
+        if not order > 0:
+            raise InvalidGraph(f"p={order}, expected a number above 0")
+        return cls(float(order))

@@ -176,6 +176,7 @@ def _compile(
             graphs[name] = _Graph(body, attribute.value, tuple(slots[value] for value in body.captures))
         else:
             attributes[name] = _decode(node, name, attribute)
+    attributes = found.keywords(node, attributes)
     call = Call(
         name=node.name,
         op_type=node.op_type,

@@ -1,11 +1,12 @@
 """Registration of reference kernels: one function per semantic version range of an operator.
 
-    @kernel("Softmax", since=13)
-    def softmax(node, x, *, axis=-1): ...
+    @kernel("Softmax", since=13, view=Softmax)
+    def softmax(node, x, *, view): ...
 
 `since` is the opset version at which this meaning begins; it lasts until the next registered version of the same name, so a
 schema bump that changes no meaning needs no line here. A kernel takes the call (`Call`), the inputs in order (None for one
-left out) and the attributes by keyword, and returns an array, or a tuple where the operator has several outputs.
+left out) and by keyword the view of the node (`ops/views/`) and the attributes that only the kernel reads, and returns an array,
+or a tuple where the operator has several outputs.
 
 What arrives as an attribute: int, float, str, a tuple of these, an array for a tensor, a `Body` for a graph. Attributes that
 the signature does not name (`consumed_inputs` of opset 1) are dropped. Tensors are NumPy arrays (strings: object arrays of
@@ -17,15 +18,35 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, Self
 
 from sardonyx.dtypes import DataType
+from sardonyx.ir import Attribute, Operator
 
-__all__ = ["Body", "Call", "Kernel", "KernelFunction", "find_kernel", "kernel", "kernels_of", "registered_operators"]
+__all__ = [
+    "Body",
+    "Call",
+    "Given",
+    "Kernel",
+    "KernelFunction",
+    "View",
+    "find_kernel",
+    "kernel",
+    "kernels_of",
+    "registered_operators",
+]
 
 KernelFunction = Callable[..., Any]
 """A kernel takes and returns arrays, lists, dicts and None by operator: only the schema knows which."""
+
+
+class View(Protocol):
+    """A view of an operator."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node."""
 
 
 class Body(Protocol):
@@ -74,16 +95,45 @@ class Kernel:
     """Those of them that it cannot do without."""
     most_inputs: int
     """How many inputs it takes."""
+    view: type[View] | None
+    """The view that the function takes by the keyword `view`."""
+
+    def keywords(self, node: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the function takes by keyword: the view of `node`, and of `attributes` those that it names."""
+        named = {name: value for name, value in attributes.items() if name in self.attributes}
+        return named if self.view is None else {**named, "view": self.view.of(node)}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Given(Operator):
+    """An operator that no node applies, for kernels that are called by others."""
+
+    op_type: str
+    """The operator."""
+    version: int
+    """The opset version that it is read under."""
+    domain: str
+    """Its domain."""
+    attributes: Mapping[str, Attribute]
+    """Its attributes."""
+
+    @staticmethod
+    def of(op_type: str, version: int, domain: str, attributes: Mapping[str, Any]) -> Given:
+        """Give an operator attributes as Python values; None and empty lists are left out."""
+        given = {name: value for name, value in attributes.items() if value is not None and value != () and value != []}
+        return Given(op_type, version, domain, {name: Attribute.of(value) for name, value in given.items()})
 
 
 _KERNELS: dict[tuple[str, str], list[Kernel]] = {}
 
 
-def kernel(op_type: str, *, since: int = 1, domain: str = "") -> Callable[[KernelFunction], KernelFunction]:
+def kernel(
+    op_type: str, *, since: int = 1, domain: str = "", view: type[View] | None = None
+) -> Callable[[KernelFunction], KernelFunction]:
     """Register the decorated function as the meaning of `op_type` from opset `since` of `domain` on."""
 
     def register(function: KernelFunction) -> KernelFunction:
-        entry = _entry(function, op_type, domain, since)
+        entry = _entry(function, op_type, domain, since, view)
         versions = _KERNELS.setdefault((domain, op_type), [])
         if any(other.since == since for other in versions):
             raise ValueError(f"two reference kernels for {domain or 'ai.onnx'}.{op_type} since {since}")
@@ -94,13 +144,13 @@ def kernel(op_type: str, *, since: int = 1, domain: str = "") -> Callable[[Kerne
     return register
 
 
-def _entry(function: KernelFunction, op_type: str, domain: str, since: int) -> Kernel:
+def _entry(function: KernelFunction, op_type: str, domain: str, since: int, view: type[View] | None) -> Kernel:
     written = inspect.unwrap(function)
     code = written.__code__  # what `inspect.signature` reads too, and takes fifty times as long for
-    names = frozenset(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
+    names = frozenset(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]) - {"view"}
     required = names - (written.__kwdefaults__ or {}).keys()
     most_inputs = 1 << 30 if code.co_flags & inspect.CO_VARARGS else code.co_argcount - 1
-    return Kernel(function, op_type, domain, since, names, required, most_inputs)
+    return Kernel(function, op_type, domain, since, names, required, most_inputs, view)
 
 
 def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.placing import place
 
 from sardonyx.dtypes import Array
 from sardonyx.providers.reference.algorithms.convolve import convolve
-from sardonyx.providers.reference.algorithms.window import Window, place_window
+from sardonyx.providers.reference.algorithms.window import PlacedWindow
 
 
-def _direct(x: Array, w: Array, group: int, window: Window) -> Array:
+def _direct(x: Array, w: Array, group: int, window: PlacedWindow) -> Array:
     rank = x.ndim - 2
     pads = [
         (b, e + k * d + s)
@@ -55,7 +56,7 @@ def test_every_way_of_cutting_gives_the_sum_over_windows(
     rng = np.random.default_rng(sum(shape))
     x, w = rng.standard_normal(shape, dtype=np.float32), rng.standard_normal(filters, dtype=np.float32)
     bias = rng.standard_normal(filters[0], dtype=np.float32)
-    window = place_window(shape[2:], filters[2:], **attributes)  # type: ignore[arg-type]  # one of several keywords
+    window = place(shape[2:], filters[2:], **attributes)  # type: ignore[arg-type]  # one of several keywords
     y = convolve(x, w, bias, group, window)
     expected = _direct(x, w, group, window) + bias.reshape(-1, *(1,) * (x.ndim - 2))
     assert y.dtype == np.float32
@@ -67,20 +68,20 @@ def test_a_transposed_input_needs_no_copy_first() -> None:
     """A non-contiguous input gives what its contiguous copy gives."""
     x = np.random.default_rng(5).standard_normal((2, 6, 7, 3), dtype=np.float32).transpose(0, 3, 1, 2)
     w = np.random.default_rng(6).standard_normal((4, 3, 3, 3), dtype=np.float32)
-    window = place_window((6, 7), (3, 3), pads=(1, 1, 1, 1))
+    window = place((6, 7), (3, 3), pads=(1, 1, 1, 1))
     assert np.array_equal(convolve(x, w, None, 1, window), convolve(x.copy(), w, None, 1, window))
 
 
 def test_an_empty_batch_gives_an_empty_output() -> None:
     """No images give no outputs, of the right shape."""
-    window = place_window((4, 4), (3, 3))
+    window = place((4, 4), (3, 3))
     assert convolve(np.zeros((0, 2, 4, 4)), np.zeros((3, 2, 3, 3)), None, 1, window).shape == (0, 3, 2, 2)
 
 
 def test_float64_stays_float64() -> None:
     """Double operands multiply in double precision."""
     x = np.full((1, 1, 3), 1e-9)
-    y = convolve(x + 1, np.ones((1, 1, 2)), None, 1, place_window((3,), (2,)))
+    y = convolve(x + 1, np.ones((1, 1, 2)), None, 1, place((3,), (2,)))
     assert y.tolist() == [[[2 + 2e-9, 2 + 2e-9]]]
 
 
@@ -89,5 +90,5 @@ def test_equal_filters_give_equal_scores() -> None:
     rng = np.random.default_rng(5)
     x = rng.random((1, 512, 13, 13), dtype=np.float32) * np.float32(1e8)
     w = np.tile(rng.random((1, 512, 1, 1), dtype=np.float32), (1000, 1, 1, 1))
-    y = convolve(x, w, None, 1, place_window((13, 13), (1, 1)))
+    y = convolve(x, w, None, 1, place((13, 13), (1, 1)))
     assert (y == y[:, :1]).all()

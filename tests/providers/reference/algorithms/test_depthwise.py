@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from support.placing import place
 
 from sardonyx.providers.reference.algorithms.depthwise import convolve_depthwise, suits_depthwise
 from sardonyx.providers.reference.algorithms.phases import sliding_axes
-from sardonyx.providers.reference.algorithms.window import place_window
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_it_adds_every_tap(shape, kernel, filters, attributes):
     rng = np.random.default_rng(sum(shape))
     x, w = rng.standard_normal(shape), rng.standard_normal((shape[1], filters, *kernel))
     offsets = rng.standard_normal((shape[1], filters, 1))
-    window = place_window(shape[2:], kernel, **attributes)
+    window = place(shape[2:], kernel, **attributes)
     axes = sliding_axes(shape[2:], window)
     assert suits_depthwise(axes, 1, filters)
     y = np.empty((shape[0], shape[1], filters, *window.output))
@@ -49,5 +49,5 @@ def test_it_adds_every_tap(shape, kernel, filters, attributes):
 )
 def test_other_convolutions_are_left_to_whole_windows(spatial, kernel, channels, filters, attributes):
     """One axis, several channels a group, many filters, few kernel rows, strides and huge planes do not suit."""
-    axes = sliding_axes(spatial, place_window(spatial, kernel, **attributes))
+    axes = sliding_axes(spatial, place(spatial, kernel, **attributes))
     assert not suits_depthwise(axes, channels, filters)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.placing import place
 
 from sardonyx.providers.reference.algorithms.exact import convolve_integers, multiply_integers
-from sardonyx.providers.reference.algorithms.window import place_window
 
 
 @pytest.mark.parametrize("length", [0, 1, 257, 258, 259, 5000])
@@ -32,7 +32,7 @@ def test_convolution_of_large_values_is_exact(group: int, channels: int, kernel:
     rng = np.random.default_rng(channels)
     x = rng.integers(200, 256, (1, channels * group, 24, 24), np.int16)
     w = rng.integers(200, 256, (2 * group, channels, kernel, kernel), np.int16)
-    window = place_window((24, 24), (kernel, kernel))
+    window = place((24, 24), (kernel, kernel))
     y = convolve_integers(x, w, group, window)
     views = np.lib.stride_tricks.sliding_window_view(x.astype(np.int64), (kernel, kernel), axis=(2, 3))
     views = views.reshape(1, group, channels, *views.shape[2:])
@@ -43,5 +43,5 @@ def test_convolution_of_large_values_is_exact(group: int, channels: int, kernel:
 
 def test_no_channels_give_zeros() -> None:
     """A convolution over no input channels is zero."""
-    y = convolve_integers(np.zeros((1, 0, 3), np.int16), np.zeros((2, 0, 2), np.int16), 1, place_window((3,), (2,)))
+    y = convolve_integers(np.zeros((1, 0, 3), np.int16), np.zeros((2, 0, 2), np.int16), 1, place((3,), (2,)))
     assert y.tolist() == [[[0, 0], [0, 0]]]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.run_op import run_op
 
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import InvalidArgument, InvalidGraph
 
 IMAGE = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
 
@@ -129,9 +129,8 @@ def test_windows_longer_than_the_output_pool_alike(attributes):
 @pytest.mark.parametrize(
     ("x", "attributes", "message"),
     [
-        (IMAGE[0, 0], {"kernel_shape": ()}, "rank 3"),
-        (IMAGE, {}, "kernel_shape is missing"),
-        (IMAGE, {"kernel_shape": (2,)}, "kernel_shape"),
+        (IMAGE[0, 0], {"kernel_shape": (2, 2)}, "rank 3"),
+        (IMAGE, {"kernel_shape": (2,)}, "a window of .2. taps"),
         (IMAGE, {"kernel_shape": (5, 5)}, "does not fit"),
         (IMAGE, {"kernel_shape": (1, 1), "pads": (1 << 29,) * 4}, "bytes"),
         (IMAGE, {"kernel_shape": (1, 1), "pads": (1 << 39,) * 4}, "2.31"),
@@ -144,6 +143,12 @@ def test_wrong_windows_are_refused(x, attributes, message):
         run_op("MaxPool", x, **attributes)
 
 
+def test_a_pool_needs_a_kernel_shape():
+    """There are no weights that would say it."""
+    with pytest.raises(InvalidGraph, match="kernel_shape is missing"):
+        run_op("MaxPool", IMAGE)
+
+
 @pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool", "LpPool"])
 def test_nothing_is_pooled_from_nothing(op_type):
     """A spatial axis of size 0 has no windows."""
@@ -153,5 +158,5 @@ def test_nothing_is_pooled_from_nothing(op_type):
 @pytest.mark.parametrize(("op_type", "attributes"), [("LpPool", {"kernel_shape": (2, 2)}), ("GlobalLpPool", {})])
 def test_norms_are_positive(op_type, attributes):
     """There is no norm of order 0."""
-    with pytest.raises(InvalidArgument, match="p = 0, expected a norm greater than 0"):
+    with pytest.raises(InvalidGraph, match="p=0, expected a number above 0"):
         run_op(op_type, IMAGE, p=0, **attributes)

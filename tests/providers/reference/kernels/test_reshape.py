@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.run_op import run_op
 
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import InvalidArgument, InvalidGraph
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -88,7 +88,7 @@ def test_transpose_permutes_or_reverses():
     turned = run_op("Transpose", CUBE, perm=(1, 0, 2))
     assert turned.shape == (3, 2, 4)
     assert np.shares_memory(turned, CUBE)
-    with pytest.raises(InvalidArgument, match="exactly once"):
+    with pytest.raises(InvalidGraph, match="no order of 3 axes"):
         run_op("Transpose", CUBE, perm=(0, 0, 1))
 
 
@@ -142,7 +142,7 @@ def test_depth_to_space_orders_blocks():
 @pytest.mark.parametrize("attributes", [{"blocksize": 0}, {"blocksize": 3}, {"blocksize": 2, "mode": "RCD"}])
 def test_depth_to_space_rejects_bad_attributes(attributes):
     """Blocks of at least 1 that divide the channels, in a known mode."""
-    with pytest.raises(InvalidArgument):
+    with pytest.raises((InvalidArgument, InvalidGraph)):
         run_op("DepthToSpace", np.zeros((1, 4, 1, 1)), **attributes)
 
 

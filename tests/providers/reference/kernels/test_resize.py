@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.run_op import run_op
 
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import InvalidArgument, InvalidGraph
 
 SQUARE = np.array([[[[1, 2], [3, 4]]]], np.float32)
 DOUBLE = np.array([1, 1, 2, 2], np.float32)
@@ -131,8 +131,6 @@ def test_resize_10_and_upsample_start_at_the_origin():
         (SQUARE, (None, DOUBLE * np.float32(np.nan)), {}, "positive"),
         (SQUARE, (None, None, sizes(1, 1, -2, 2)), {}, "sizes"),
         (SQUARE, (None, None, sizes(1, 1, 1 << 40, 2)), {}, "bytes"),
-        (SQUARE, (None, DOUBLE), {"mode": "area"}, "mode"),
-        (SQUARE, (None, None, sizes(4, 4)), {"axes": (2, 3), "keep_aspect_ratio_policy": "fit"}, "policy"),
         (SQUARE, (None, DOUBLE), {"coordinate_transformation_mode": "tf_crop_and_resize"}, "roi"),
         (SQUARE[..., :0], (None, None, sizes(1, 1, 2, 2)), {}, "empty"),
         (SQUARE.astype(object), (None, DOUBLE), {"mode": "linear"}, "nearest"),
@@ -142,3 +140,10 @@ def test_wrong_arguments_are_refused(x, inputs, attributes, message):
     """What fits neither the input nor the standard raises InvalidArgument."""
     with pytest.raises(InvalidArgument, match=message):
         run_op("Resize", x, *inputs, **attributes)
+
+
+@pytest.mark.parametrize("attributes", [{"mode": "area"}, {"keep_aspect_ratio_policy": "fit"}])
+def test_unknown_modes_are_refused(attributes):
+    """They raise InvalidGraph, which names the attribute."""
+    with pytest.raises(InvalidGraph, match=next(iter(attributes))):
+        run_op("Resize", SQUARE, None, DOUBLE, **attributes)

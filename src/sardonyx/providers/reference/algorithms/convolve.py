@@ -11,7 +11,7 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.providers.reference.algorithms.depthwise import convolve_depthwise, suits_depthwise
 from sardonyx.providers.reference.algorithms.phases import ColumnGatherer, SlidingAxis, sliding_axes
-from sardonyx.providers.reference.algorithms.window import Window
+from sardonyx.providers.reference.algorithms.window import PlacedWindow
 
 __all__ = ["convolve"]
 
@@ -25,7 +25,7 @@ _FEW_FILTERS = 8
 """Below this many filters per group the gathering costs more than the product: rows are gathered with their surplus."""
 
 
-def convolve(x: Array, w: Array, bias: Array | None, group: int, window: Window) -> Array:
+def convolve(x: Array, w: Array, bias: Array | None, group: int, window: PlacedWindow) -> Array:
     """Convolve x (N, C, *spatial) with w (M, C / group, *kernel), add bias (M,); return (N, M, *window.output).
 
     All have one type that `np.matmul` multiplies, the result's; the geometry has been checked. Scratch: the columns and
@@ -63,7 +63,7 @@ def convolve(x: Array, w: Array, bias: Array | None, group: int, window: Window)
     return y
 
 
-def _is_pointwise(window: Window, spatial: tuple[int, ...]) -> bool:
+def _is_pointwise(window: PlacedWindow, spatial: tuple[int, ...]) -> bool:
     return max(window.kernel) == 1 and max(window.strides) == 1 and window.output == spatial
 
 

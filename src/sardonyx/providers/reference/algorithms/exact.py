@@ -12,7 +12,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.providers.reference.algorithms.convolve import convolve
-from sardonyx.providers.reference.algorithms.window import Window
+from sardonyx.providers.reference.algorithms.window import PlacedWindow
 
 __all__ = ["convolve_integers", "multiply_integers"]
 
@@ -26,7 +26,7 @@ def multiply_integers(a: Array, b: Array) -> Array:
     return _accumulate(a.shape[-1], step, lambda terms: np.matmul(a[..., terms], b[..., terms, :]))
 
 
-def convolve_integers(x: Array, w: Array, group: int, window: Window) -> Array:
+def convolve_integers(x: Array, w: Array, group: int, window: PlacedWindow) -> Array:
     """The int32 convolution of x (N, C, *spatial) with w (M, C / group, *kernel), integer arrays of at most 9 bits."""
     taps = max(1, int(np.prod(window.kernel)))
     step = _exact_terms(x, w) // taps

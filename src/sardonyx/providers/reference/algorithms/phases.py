@@ -20,7 +20,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from sardonyx.dtypes import Array
-from sardonyx.providers.reference.algorithms.window import Window
+from sardonyx.providers.reference.algorithms.window import PlacedWindow
 
 __all__ = ["ColumnGatherer", "SlidingAxis", "sliding_axes"]
 
@@ -56,7 +56,7 @@ class SlidingAxis:
         return self.output + (self.kernel - 1) * self.dilation // self.stride
 
 
-def sliding_axes(spatial: Sequence[int], window: Window) -> tuple[SlidingAxis, ...]:
+def sliding_axes(spatial: Sequence[int], window: PlacedWindow) -> tuple[SlidingAxis, ...]:
     """The axes of `window` over `spatial`, without those of length 1 on which nothing slides; never empty."""
     axes = tuple(
         SlidingAxis(*values)

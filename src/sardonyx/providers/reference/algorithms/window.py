@@ -10,8 +10,9 @@ import functools
 from collections.abc import Sequence
 
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.window import Window
 
-__all__ = ["Window", "place_window", "resolve_axes_values", "split_padding"]
+__all__ = ["PlacedWindow", "place_window", "resolve_axes_values", "split_padding"]
 
 _LARGEST_AXIS = 1 << 40
 """Larger numbers in attributes are mistakes or attacks."""
@@ -20,7 +21,7 @@ _LARGEST_PADDED_AXIS = 1 << 31
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Window:
+class PlacedWindow:
     """A placed window: one value per spatial axis in every field."""
 
     kernel: tuple[int, ...]
@@ -58,42 +59,20 @@ def split_padding(total: int, auto_pad: str) -> tuple[int, int]:
     return (small, total - small) if auto_pad == "SAME_UPPER" else (total - small, small)
 
 
-def place_window(
-    spatial: Sequence[int],
-    kernel: Sequence[int],
-    *,
-    strides: Sequence[int] = (),
-    dilations: Sequence[int] = (),
-    pads: Sequence[int] = (),
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-) -> Window:
-    """Place a window of `kernel` taps over an input of `spatial` lengths (ONNX Conv-22, MaxPool-22, AveragePool-22).
+@functools.lru_cache(maxsize=1024)
+def place_window(spatial: tuple[int, ...], window: Window[int]) -> PlacedWindow:
+    """Place a window over an input of `spatial` lengths (ONNX Conv-22, MaxPool-22, AveragePool-22).
 
     With `ceil_mode` a last window that starts beyond the input and its beginning padding is dropped.
 
     Raises:
-        InvalidArgument: attributes that fit neither the rank nor one another, or a window larger than the padded input.
+        InvalidArgument: a window of another rank, or larger than the padded input.
     """
-    return _place(tuple(spatial), tuple(kernel), tuple(strides), tuple(dilations), tuple(pads), auto_pad, bool(ceil_mode))
-
-
-@functools.lru_cache(maxsize=1024)
-def _place(
-    spatial: tuple[int, ...],
-    kernel: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilations: tuple[int, ...],
-    pads: tuple[int, ...],
-    auto_pad: str,
-    ceil_mode: bool,
-) -> Window:
-    rank = len(spatial)
-    kernel = resolve_axes_values("kernel_shape", kernel, rank, 1, 1)
-    strides = resolve_axes_values("strides", strides, rank, 1, 1)
-    dilations = resolve_axes_values("dilations", dilations, rank, 1, 1)
-    extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    begins, ends = _padding(spatial, extents, strides, pads, auto_pad)
+    if len(spatial) != len(window.kernel):
+        raise InvalidArgument(f"a window of {list(window.kernel)} taps for an input of spatial shape {list(spatial)}")
+    kernel, strides, dilations, ceil_mode = window.kernel, window.strides, window.dilations, window.ceil_mode
+    extents = window.extents
+    begins, ends = _padding(spatial, window)
     output = []
     for size, extent, stride, begin, end in zip(spatial, extents, strides, begins, ends, strict=True):
         room = size + begin + end - extent
@@ -104,27 +83,22 @@ def _place(
                 f"a window of {list(kernel)} taps with dilations {list(dilations)} does not fit an input of spatial "
                 f"shape {list(spatial)} with padding {[*begins, *ends]}: {extent} > {size + begin + end}"
             )
-        steps = -(-room // stride) if ceil_mode and not auto_pad.startswith("SAME") else room // stride
+        steps = -(-room // stride) if ceil_mode and not window.is_same else room // stride
         length = steps + 1
         if ceil_mode and (length - 1) * stride >= size + begin:
             length -= 1
         output.append(max(0, length) if size else 0)
-    return Window(kernel, strides, dilations, begins, ends, tuple(output))
+    return PlacedWindow(kernel, strides, dilations, begins, ends, tuple(output))
 
 
-def _padding(
-    spatial: Sequence[int], extents: Sequence[int], strides: Sequence[int], pads: Sequence[int], auto_pad: str
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _padding(spatial: Sequence[int], window: Window[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     rank = len(spatial)
-    if auto_pad == "VALID":
+    if window.auto_pad == "VALID":
         return (0,) * rank, (0,) * rank
-    if auto_pad in ("NOTSET", ""):
-        both = resolve_axes_values("pads", pads, 2 * rank, 0, 0)
-        return both[:rank], both[rank:]
-    if auto_pad not in ("SAME_UPPER", "SAME_LOWER"):
-        raise InvalidArgument(f"auto_pad = {auto_pad!r}, expected NOTSET, SAME_UPPER, SAME_LOWER or VALID")
+    if window.auto_pad == "NOTSET":
+        return window.pads[:rank], window.pads[rank:]
     sides = []
-    for size, extent, stride in zip(spatial, extents, strides, strict=True):
+    for size, extent, stride in zip(spatial, window.extents, window.strides, strict=True):
         total = max(0, (-(-size // stride) - 1) * stride + extent - size)
-        sides.append(split_padding(total, auto_pad))
+        sides.append(split_padding(total, window.auto_pad))
     return tuple(side[0] for side in sides), tuple(side[1] for side in sides)

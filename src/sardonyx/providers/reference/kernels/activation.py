@@ -16,6 +16,7 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
 from sardonyx.forks import without_fork
+from sardonyx.ops.views.activation import Clip, Selu
 from sardonyx.providers.reference.algorithms.blocks import map_blocks
 from sardonyx.providers.reference.algorithms.erf import erf_into
 from sardonyx.providers.reference.algorithms.precision import compute_type, quiet, require_same_type, widen
@@ -25,7 +26,6 @@ __all__ = [
     "celu",
     "clip",
     "clip_1",
-    "clip_6",
     "elu",
     "gelu",
     "hard_sigmoid",
@@ -36,7 +36,6 @@ __all__ = [
     "prelu_1",
     "relu",
     "selu",
-    "selu_1",
     "shrink",
     "sigmoid",
     "softplus",
@@ -45,8 +44,6 @@ __all__ = [
     "swish",
     "thresholded_relu",
 ]
-
-_FLOAT32_MAX = 3.4028234663852886e38
 
 
 @kernel("Relu")
@@ -103,18 +100,12 @@ def _require_broadcast_to(array: Array, shape: tuple[int, ...], name: str) -> No
         raise InvalidArgument(f"{name} of shape {array.shape} does not broadcast to {shape}; reshape it")
 
 
-@kernel("Clip", since=1)
+@kernel("Clip", since=1, view=Clip)
+@kernel("Clip", since=6, view=Clip)
 @quiet
-def clip_1(_node: Call, x: Array, *, min: float = -math.inf, max: float = math.inf) -> Array:
-    """Limit x to [min, max], no limit by default; same shape and type out; NaN stays. ONNX Clip-1."""
-    return _limited(x, *_as_type(x, min, max))
-
-
-@kernel("Clip", since=6)
-@quiet
-def clip_6(_node: Call, x: Array, *, min: float = -_FLOAT32_MAX, max: float = _FLOAT32_MAX) -> Array:
-    """Limit x to [min, max], float32's range by default; same shape and type out; NaN stays. ONNX Clip-6."""
-    return _limited(x, *_as_type(x, min, max))
+def clip_1(_node: Call, x: Array, *, view: Clip) -> Array:
+    """Limit x to the range that attributes give; same shape and type out; NaN stays. ONNX Clip-1, Clip-6."""
+    return x if view.limits is None else _limited(x, *_as_type(x, *view.limits))
 
 
 def _as_type(x: Array, *limits: float) -> list[Array]:
@@ -180,18 +171,12 @@ def elu(_node: Call, x: Array, *, alpha: float = 1.0) -> Array:
     return _scaled_elu(x, alpha, 1.0)
 
 
-@kernel("Selu", since=1)
+@kernel("Selu", since=1, view=Selu)
+@kernel("Selu", since=6, view=Selu)
 @quiet
-def selu_1(_node: Call, x: Array, *, alpha: float = 1.6732, gamma: float = 1.0507) -> Array:
-    """Return gamma x where x > 0, gamma alpha (exp(x) - 1) elsewhere; same shape and type out. ONNX Selu-1."""
-    return _scaled_elu(x, alpha, gamma)
-
-
-@kernel("Selu", since=6)
-@quiet
-def selu(_node: Call, x: Array, *, alpha: float = 1.6732631921768188, gamma: float = 1.0507010221481323) -> Array:
-    """Return gamma x where x > 0, gamma alpha (exp(x) - 1) elsewhere; same shape and type out. ONNX Selu-6, Selu-22."""
-    return _scaled_elu(x, alpha, gamma)
+def selu(_node: Call, x: Array, *, view: Selu) -> Array:
+    """Return gamma x where x > 0, gamma alpha (exp(x) - 1) elsewhere; same shape and type out. ONNX Selu-1 to Selu-22."""
+    return _scaled_elu(x, view.alpha, view.gamma)
 
 
 def _scaled_elu(x: Array, alpha: float, gamma: float) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.attention import Attention
 from sardonyx.providers.reference.algorithms.rotary import look_up, rotate
 from sardonyx.providers.reference.algorithms.scaled_dot_product import (
     ScoreOutput,
@@ -28,7 +29,7 @@ from sardonyx.providers.reference.registry import Body, Call, kernel
 __all__ = ["attention", "flex_attention", "rotary_embedding"]
 
 
-@kernel("Attention", since=23)
+@kernel("Attention", since=23, view=Attention)
 def attention(
     call: Call,
     query: Array,
@@ -39,15 +40,10 @@ def attention(
     past_value: Array | None = None,
     nonpad_kv_seqlen: Array | None = None,
     *,
-    is_causal: int = 0,
-    kv_num_heads: int | None = None,
+    view: Attention,
     left_window_size: int = -1,
-    q_num_heads: int | None = None,
     qk_matmul_output_mode: int = 0,
     right_window_size: int = -1,
-    scale: float | None = None,
-    softcap: float = 0.0,
-    softmax_precision: int | None = None,
 ) -> tuple[Array, ...]:
     """Attend; return Y, present_key, present_value (B, M, T, D) and the scores (B, N, S, T) at the stage asked for.
 
@@ -60,29 +56,29 @@ def attention(
         raise InvalidArgument(f"qk_matmul_output_mode is {qk_matmul_output_mode}; expected 0, 1, 2 or 3")
     q, k, v = (
         _four_dimensional(name, x, heads)
-        for name, x, heads in (("Q", query, q_num_heads), ("K", key, kv_num_heads), ("V", value, kv_num_heads))
+        for name, x, heads in (("Q", query, view.query_heads), ("K", key, view.key_heads), ("V", value, view.key_heads))
     )
     present_key = k if past_key is None else _append("K", past_key, k)
     present_value = v if past_value is None else _append("V", past_value, v)
     _check_shapes(q, present_key, present_value)
     S, T = q.shape[2], present_key.shape[2]
     dtype = np.dtype(np.float64 if np.float64 in (query.dtype, value.dtype) else np.float32)
-    bias, masked = _read_mask(attn_mask, T, dtype, may_be_short=call.version >= 24)
+    bias, masked = _read_mask(attn_mask, T, dtype, may_be_short=view.takes_short_masks)
     if masked is not None:
         expect_broadcast("attn_mask", masked, (*q.shape[:3], T))
-    window = _narrow_to_causal(left_window_size, right_window_size, is_causal)
+    window = _narrow_to_causal(left_window_size, right_window_size, is_causal=view.is_causal)
     stage = query.dtype if query.dtype == DataType.BFLOAT16.numpy else None
-    scaled = _apply_scale(q.astype(dtype, copy=False), present_key.astype(dtype, copy=False), scale, stage)
+    scaled = _apply_scale(q.astype(dtype, copy=False), present_key.astype(dtype, copy=False), view.scale, stage)
     result = attend(
         scaled.query,
         scaled.key,
         present_value.astype(dtype, copy=False),
         Scoring(
             scale=scaled.remaining,
-            softcap=softcap,
+            softcap=view.softcap,
             bias=bias,
             blocked=_block(masked, window, past_key, nonpad_kv_seqlen, (len(q), S, T)),
-            precision=_read_precision(softmax_precision),
+            precision=_read_precision(view.softmax_precision),
             stage=stage,
             output=ScoreOutput(qk_matmul_output_mode) if len(call.present) > 3 and call.present[3] else ScoreOutput.NONE,
         ),

@@ -14,13 +14,14 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.normalize import BatchNormalization
 from sardonyx.providers.reference.algorithms.precision import compute_type, quiet, widen
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["batch_normalization", "batch_normalization_1", "batch_normalization_7"]
 
 
-@kernel("BatchNormalization", since=1)
+@kernel("BatchNormalization", since=1, view=BatchNormalization)
 @quiet
 def batch_normalization_1(
     _node: Call,
@@ -30,21 +31,18 @@ def batch_normalization_1(
     mean: Array,
     variance: Array,
     *,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    is_test: int = 0,
-    spatial: int = 1,
+    view: BatchNormalization,
 ) -> tuple[Array, ...]:
     """Normalize x of shape (N, C, ...); statistics of shape (C) or, if not `spatial`, (C, ...). ONNX BatchNormalization-1, -6.
 
     Training, unless `is_test`, returns running and saved statistics after the result.
     """
-    if is_test:
-        return (_normalize(x, scale, bias, mean, variance, epsilon, bool(spatial)),)
-    return _train_5(x, (scale, bias, mean, variance), epsilon, momentum, bool(spatial))
+    if not view.is_training:
+        return (_normalize(x, scale, bias, mean, variance, view),)
+    return _train_5(x, (scale, bias, mean, variance), view)
 
 
-@kernel("BatchNormalization", since=7)
+@kernel("BatchNormalization", since=7, view=BatchNormalization)
 @quiet
 def batch_normalization_7(
     node: Call,
@@ -54,17 +52,15 @@ def batch_normalization_7(
     mean: Array,
     variance: Array,
     *,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    spatial: int = 1,
+    view: BatchNormalization,
 ) -> tuple[Array, ...]:
     """Normalize as opset 1 does; a node with more outputs than the first trains. ONNX BatchNormalization-7, -9."""
     if not any(node.present[1:]):
-        return (_normalize(x, scale, bias, mean, variance, epsilon, bool(spatial)),)
-    return _train_5(x, (scale, bias, mean, variance), epsilon, momentum, bool(spatial))
+        return (_normalize(x, scale, bias, mean, variance, view),)
+    return _train_5(x, (scale, bias, mean, variance), view)
 
 
-@kernel("BatchNormalization", since=14)
+@kernel("BatchNormalization", since=14, view=BatchNormalization)
 @quiet
 def batch_normalization(
     _node: Call,
@@ -74,23 +70,20 @@ def batch_normalization(
     mean: Array,
     variance: Array,
     *,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    training_mode: int = 0,
+    view: BatchNormalization,
 ) -> tuple[Array, ...]:
     """Normalize x of shape (N, C, ...) by the statistics given, of shape (C). ONNX BatchNormalization-14, -15.
 
     With `training_mode`, by those of the batch, and return the running mean and variance (population) after the result.
     """
-    if not training_mode:
-        return (_normalize(x, scale, bias, mean, variance, epsilon, spatial=True),)
-    return _train_5(x, (scale, bias, mean, variance), epsilon, momentum, spatial=True)[:3]
+    if not view.is_training:
+        return (_normalize(x, scale, bias, mean, variance, view),)
+    return _train_5(x, (scale, bias, mean, variance), view)[:3]
 
 
-def _train_5(
-    x: Array, parameters: tuple[Array, Array, Array, Array], epsilon: float, momentum: float, spatial: bool
-) -> tuple[Array, ...]:
+def _train_5(x: Array, parameters: tuple[Array, Array, Array, Array], view: BatchNormalization) -> tuple[Array, ...]:
     """The result, the running mean and variance, and the mean and variance of this batch."""
+    spatial, momentum = view.is_per_channel, view.momentum
     scale, bias, mean, variance = parameters
     _require_statistics(x, parameters, spatial)
     axes = tuple(axis for axis in range(x.ndim) if axis != 1) if spatial and x.ndim > 1 else (0,)
@@ -99,7 +92,7 @@ def _train_5(
     shape = _parameter_shape(x, spatial)
     centred = exact - batch_mean.reshape(shape).astype(exact.dtype)
     batch_variance = np.square(centred).mean(axis=axes, dtype=np.float64).reshape(variance.shape)
-    y = _normalize(x, scale, bias, batch_mean, batch_variance, epsilon, spatial)
+    y = _normalize(x, scale, bias, batch_mean, batch_variance, view)
     running_mean = mean.astype(np.float64) * momentum + batch_mean * (1 - momentum)
     running_variance = variance.astype(np.float64) * momentum + batch_variance * (1 - momentum)
     return (
@@ -111,8 +104,9 @@ def _train_5(
     )
 
 
-def _normalize(x: Array, scale: Array, bias: Array, mean: Array, variance: Array, epsilon: float, spatial: bool) -> Array:
+def _normalize(x: Array, scale: Array, bias: Array, mean: Array, variance: Array, view: BatchNormalization) -> Array:
     """(x - mean) / sqrt(variance + epsilon) * scale + bias as x a + b; a and b are made in float64."""
+    spatial, epsilon = view.is_per_channel, view.epsilon
     _require_statistics(x, (scale, bias, mean, variance), spatial)
     shape = _parameter_shape(x, spatial)
     factor = scale.astype(np.float64) / np.sqrt(variance.astype(np.float64) + epsilon)

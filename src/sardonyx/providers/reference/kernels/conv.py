@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.conv import Conv
+from sardonyx.ops.views.window import Window
 from sardonyx.providers.reference.algorithms.convolve import convolve
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
 from sardonyx.providers.reference.algorithms.exact import convolve_integers
 from sardonyx.providers.reference.algorithms.precision import quiet, widen
 from sardonyx.providers.reference.algorithms.requantize import center, requantize
-from sardonyx.providers.reference.algorithms.window import Window, place_window
+from sardonyx.providers.reference.algorithms.window import PlacedWindow, place_window
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []
 
 
-@kernel("Conv")
+@kernel("Conv", view=Conv)
 @quiet
 def conv(
     node: Call,
@@ -27,21 +27,15 @@ def conv(
     w: Array,
     b: Array | None = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] = (),
-    group: int = 1,
-    kernel_shape: Sequence[int] = (),
-    pads: Sequence[int] = (),
-    strides: Sequence[int] = (),
+    view: Conv,
 ) -> Array:
     """Convolve x (N, C, *spatial) with w (M, C / group, *kernel), add b (M,); half types in float32. Source: ONNX Conv-22."""
-    _check_operands(x, w, b, group, kernel_shape)
-    window = _conv_window(x, w, strides, dilations, pads, auto_pad)
+    window = _checked_window(view, x, w, b)
     bias = None if b is None else widen(b)
-    return convolve(widen(x), widen(w), bias, group, window).astype(x.dtype, copy=False)
+    return convolve(widen(x), widen(w), bias, view.group, window).astype(x.dtype, copy=False)
 
 
-@kernel("ConvInteger", since=10)
+@kernel("ConvInteger", since=10, view=Conv)
 def conv_integer(
     node: Call,
     x: Array,
@@ -49,25 +43,19 @@ def conv_integer(
     x_zero_point: Array | None = None,
     w_zero_point: Array | None = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] = (),
-    group: int = 1,
-    kernel_shape: Sequence[int] = (),
-    pads: Sequence[int] = (),
-    strides: Sequence[int] = (),
+    view: Conv,
 ) -> Array:
     """Convolve (x - x_zero_point) with (w - w_zero_point), 8-bit integers, exactly into int32.
 
     w_zero_point is a scalar or (M,). Padding stands for x_zero_point. Source: ONNX ConvInteger-10.
     """
-    _check_operands(x, w, None, group, kernel_shape)
-    window = _conv_window(x, w, strides, dilations, pads, auto_pad)
+    window = _checked_window(view, x, w, None)
     return convolve_integers(
-        center(x, x_zero_point, "x_zero_point", None), center(w, w_zero_point, "w_zero_point", 0), group, window
+        center(x, x_zero_point, "x_zero_point", None), center(w, w_zero_point, "w_zero_point", 0), view.group, window
     )
 
 
-@kernel("QLinearConv", since=10)
+@kernel("QLinearConv", since=10, view=Conv)
 def qlinear_conv(
     node: Call,
     x: Array,
@@ -80,22 +68,16 @@ def qlinear_conv(
     y_zero_point: Array,
     b: Array | None = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] = (),
-    group: int = 1,
-    kernel_shape: Sequence[int] = (),
-    pads: Sequence[int] = (),
-    strides: Sequence[int] = (),
+    view: Conv,
 ) -> Array:
     """Convolve quantized x with quantized w, add b (M,) of int32, and quantize to y_zero_point's type.
 
     w_scale and w_zero_point are scalars or (M,); the product and the sum are exact, the scaling is float32.
     Source: ONNX QLinearConv-10.
     """
-    _check_operands(x, w, b, group, kernel_shape)
-    window = _conv_window(x, w, strides, dilations, pads, auto_pad)
+    window = _checked_window(view, x, w, b)
     total = convolve_integers(
-        center(x, x_zero_point, "x_zero_point", None), center(w, w_zero_point, "w_zero_point", 0), group, window
+        center(x, x_zero_point, "x_zero_point", None), center(w, w_zero_point, "w_zero_point", 0), view.group, window
     )
     if b is not None:
         total += b.reshape(-1, *(1,) * (x.ndim - 2))
@@ -138,37 +120,31 @@ def causal_conv_with_state(
     present = joined[:, :, x.shape[2] :]
     if x.size == 0:
         return np.empty_like(x), present
-    window = place_window(joined.shape[2:], weight.shape[2:])
+    window = place_window(joined.shape[2:], Window(weight.shape[2:], (1,), (1,), (0, 0)))
     y = convolve(widen(joined), widen(weight), None if bias is None else widen(bias), x.shape[1], window)
     if activation != "none":
         y /= 1 + np.exp(-y)
     return y.astype(x.dtype, copy=False), present
 
 
-def _check_operands(x: Array, w: Array, b: Array | None, group: int, kernel_shape: Sequence[int]) -> None:
+def _checked_window(view: Conv, x: Array, w: Array, b: Array | None) -> PlacedWindow:
+    group = view.group
     if x.ndim < 3 or w.ndim != x.ndim:
         raise InvalidArgument(
             f"X has shape {x.shape} and W has shape {w.shape}; expected (N, C, *spatial) and (M, C / group, *kernel) "
             "of one rank, at least 3"
         )
-    if group < 1 or x.shape[1] != w.shape[1] * group or w.shape[0] % group:
+    if x.shape[1] != w.shape[1] * group or w.shape[0] % group:
         raise InvalidArgument(
             f"X has {x.shape[1]} channels, W has shape {w.shape} and group = {group}; expected X's channels to be "
             "group times W's second dimension and W's first dimension to be a multiple of group"
         )
-    if len(kernel_shape) and tuple(kernel_shape) != w.shape[2:]:
-        raise InvalidArgument(f"kernel_shape = {list(kernel_shape)}, but W has kernel {list(w.shape[2:])}; drop one")
     _check_bias(b, w.shape[0])
+    window = place_window(x.shape[2:], view.window(w.shape[2:]))
+    check_output_size((x.shape[0], w.shape[0], *window.output), 4)
+    return window
 
 
 def _check_bias(b: Array | None, filters: int) -> None:
     if b is not None and b.shape != (filters,):
         raise InvalidArgument(f"the bias has shape {b.shape}, expected ({filters},): one value per output channel")
-
-
-def _conv_window(
-    x: Array, w: Array, strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int], auto_pad: str
-) -> Window:
-    window = place_window(x.shape[2:], w.shape[2:], strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
-    check_output_size((x.shape[0], w.shape[0], *window.output), 4)
-    return window

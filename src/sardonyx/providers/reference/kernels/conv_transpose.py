@@ -10,9 +10,11 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.conv import ConvTranspose
+from sardonyx.ops.views.window import Sliding, Window
 from sardonyx.providers.reference.algorithms.dimensions import as_ints, check_output_size
 from sardonyx.providers.reference.algorithms.precision import compute_type, quiet, widen
-from sardonyx.providers.reference.algorithms.window import Window, place_window, resolve_axes_values, split_padding
+from sardonyx.providers.reference.algorithms.window import PlacedWindow, place_window, resolve_axes_values, split_padding
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []
@@ -21,7 +23,7 @@ _BLOCK_ELEMENTS = 1 << 22
 """Products scattered at a time, in elements: 16 MiB of float32."""
 
 
-@kernel("ConvTranspose")
+@kernel("ConvTranspose", view=ConvTranspose)
 @quiet
 def conv_transpose(
     node: Call,
@@ -29,31 +31,21 @@ def conv_transpose(
     w: Array,
     b: Array | None = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] = (),
-    group: int = 1,
-    kernel_shape: Sequence[int] = (),
-    output_padding: Sequence[int] = (),
-    output_shape: Sequence[int] = (),
-    pads: Sequence[int] = (),
-    strides: Sequence[int] = (),
+    view: ConvTranspose,
 ) -> Array:
     """Transposed convolution of x (N, C, *spatial) with w (C, M / group, *kernel), plus b (M,); half types in float32.
 
     Source: ONNX ConvTranspose-22. The formulas of version 1 divide an odd padding the other way, against its own text;
     they were an error.
     """
-    _check_operands(x, w, b, group, kernel_shape)
-    rank = x.ndim - 2
-    steps = resolve_axes_values("strides", strides, rank, 1, 1)
-    spread = resolve_axes_values("dilations", dilations, rank, 1, 1)
-    extra = resolve_axes_values("output_padding", output_padding, rank, 0, 0)
+    _check_operands(x, w, b, view.group)
+    rank, group, sliding = x.ndim - 2, view.group, view.window(w.shape[2:])
     totals = [
-        stride * (size - 1) + more + (k - 1) * dilation + 1
-        for stride, size, more, k, dilation in zip(steps, x.shape[2:], extra, w.shape[2:], spread, strict=True)
+        stride * (size - 1) + more + extent
+        for stride, size, more, extent in zip(sliding.strides, x.shape[2:], view.padding(rank), sliding.extents, strict=True)
     ]
-    output, begins = _output_and_begins(x.shape[2:], totals, steps, auto_pad, output_shape, pads)
-    window = Window(w.shape[2:], steps, spread, begins, (0,) * rank, output)
+    output, begins = _output_and_begins(x.shape[2:], totals, sliding, view.output_shape)
+    window = PlacedWindow(sliding.kernel, sliding.strides, sliding.dilations, begins, (0,) * rank, output)
     check_output_size((x.shape[0], w.shape[1] * group, *output), 4)
     wide = widen(x)
     y = np.zeros((x.shape[0], w.shape[1] * group, *output), wide.dtype)
@@ -63,49 +55,40 @@ def conv_transpose(
     return y.astype(x.dtype, copy=False)
 
 
-def _check_operands(x: Array, w: Array, b: Array | None, group: int, kernel_shape: Sequence[int]) -> None:
+def _check_operands(x: Array, w: Array, b: Array | None, group: int) -> None:
     if x.ndim < 3 or w.ndim != x.ndim:
         raise InvalidArgument(
             f"X has shape {x.shape} and W has shape {w.shape}; expected (N, C, *spatial) and (C, M / group, *kernel) "
             "of one rank, at least 3"
         )
-    if group < 1 or x.shape[1] != w.shape[0] or w.shape[0] % group:
+    if x.shape[1] != w.shape[0] or w.shape[0] % group:
         raise InvalidArgument(
             f"X has {x.shape[1]} channels, W has shape {w.shape} and group = {group}; expected X's channels to be W's "
             "first dimension and a multiple of group"
         )
-    if len(kernel_shape) and tuple(kernel_shape) != w.shape[2:]:
-        raise InvalidArgument(f"kernel_shape = {list(kernel_shape)}, but W has kernel {list(w.shape[2:])}; drop one")
     if b is not None and b.shape != (w.shape[1] * group,):
         raise InvalidArgument(f"B has shape {b.shape}, expected ({w.shape[1] * group},): one value per output channel")
 
 
 def _output_and_begins(
-    spatial: Sequence[int],
-    totals: Sequence[int],
-    strides: Sequence[int],
-    auto_pad: str,
-    output_shape: Sequence[int],
-    pads: Sequence[int],
+    spatial: Sequence[int], totals: Sequence[int], window: Window[int], output_shape: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Lengths of the output, and how much of the scattered windows (`totals` long) is cut off before it."""
     rank = len(totals)
-    if auto_pad not in ("NOTSET", "", "VALID", "SAME_UPPER", "SAME_LOWER"):
-        raise InvalidArgument(f"auto_pad = {auto_pad!r}, expected NOTSET, SAME_UPPER, SAME_LOWER or VALID")
-    if not len(output_shape) and not auto_pad.startswith("SAME"):
-        both = (0,) * (2 * rank) if auto_pad == "VALID" else resolve_axes_values("pads", pads, 2 * rank, 0, 0)
+    if not len(output_shape) and not window.is_same:
+        both = (0,) * (2 * rank) if window.auto_pad == "VALID" else window.pads
         output = tuple(total - sum(both[axis::rank]) for axis, total in enumerate(totals))
         if any(length < 0 for length in output):
             raise InvalidArgument(f"pads = {list(both)} leave an output of {list(output)}; the unpadded one is {list(totals)}")
         return output, both[:rank]
     wanted = output_shape[-rank:] if len(output_shape) == rank + 2 else output_shape
-    same = tuple(size * stride for size, stride in zip(spatial, strides, strict=True))
+    same = tuple(size * stride for size, stride in zip(spatial, window.strides, strict=True))
     output = resolve_axes_values("output_shape", wanted, rank, 0, 0) if len(wanted) else same
-    begins = tuple(split_padding(max(0, total - length), auto_pad)[0] for total, length in zip(totals, output, strict=True))
+    begins = tuple(split_padding(max(0, total - length), window.auto_pad)[0] for total, length in zip(totals, output, strict=True))
     return output, begins
 
 
-def _scatter_products(x: Array, w: Array, y: Array, group: int, window: Window) -> None:
+def _scatter_products(x: Array, w: Array, y: Array, group: int, window: PlacedWindow) -> None:
     """Add to y (N, M, *output) the transposed convolution of x (N, C, *spatial) with w (C, M / group, *kernel)."""
     if x.size == 0 or w.size == 0 or y.size == 0:
         return
@@ -125,20 +108,20 @@ def _scatter_products(x: Array, w: Array, y: Array, group: int, window: Window) 
         _scatter_taps(products.reshape(len(block), taps, *x.shape[2:]), target, window)
 
 
-def _scatter_taps(products: Array, y: Array, window: Window) -> None:
+def _scatter_taps(products: Array, y: Array, window: PlacedWindow) -> None:
     """Add products (M, taps, *spatial) to y (M, *output), each tap where the window puts it."""
     for tap, (sources, targets) in enumerate(_tap_places(products.shape[2:], y.shape[1:], window)):
         y[:, *targets] += products[:, tap][:, *sources]
 
 
-def _scatter_depthwise(x: Array, w: Array, y: Array, window: Window) -> None:
+def _scatter_depthwise(x: Array, w: Array, y: Array, window: PlacedWindow) -> None:
     """Add x (N, C, *spatial) times each tap of w (C, 1, *kernel) to y (N, C, *output), where the window puts it."""
     taps = w.reshape(len(w), -1, *(1,) * (x.ndim - 2))
     for tap, (sources, targets) in enumerate(_tap_places(x.shape[2:], y.shape[2:], window)):
         y[:, :, *targets] += x[:, :, *sources] * taps[:, tap]
 
 
-def _tap_places(spatial: Sequence[int], output: Sequence[int], window: Window) -> Iterator[tuple[list[slice], list[slice]]]:
+def _tap_places(spatial: Sequence[int], output: Sequence[int], window: PlacedWindow) -> Iterator[tuple[list[slice], list[slice]]]:
     """For each tap, row-major, the elements of the input that it reaches the output from, and those that it reaches."""
     lengths = list(zip(spatial, output, window.strides, strict=True))
     for index in np.ndindex(window.kernel):
@@ -156,7 +139,7 @@ def _overlap(size: int, output: int, stride: int, offset: int) -> tuple[slice, s
     return slice(first, last + 1), slice(first * stride + offset, last * stride + offset + 1, stride)
 
 
-@kernel("Col2Im", since=18)
+@kernel("Col2Im", since=18, view=Sliding)
 @quiet
 def col2im(
     node: Call,
@@ -164,9 +147,7 @@ def col2im(
     image_shape: Array,
     block_shape: Array,
     *,
-    dilations: Sequence[int] = (),
-    pads: Sequence[int] = (),
-    strides: Sequence[int] = (),
+    view: Sliding,
 ) -> Array:
     """Add the columns of x (N, C * taps, L) up into images (N, C, *image_shape). Source: ONNX Col2Im-18.
 
@@ -176,7 +157,7 @@ def col2im(
         raise InvalidArgument("input is a tensor of strings; expected numbers, which can be added up")
     image = resolve_axes_values("image_shape", as_ints(image_shape, "image_shape"), image_shape.size, 1, 1)
     kernel_shape = as_ints(block_shape, "block_shape")
-    window = place_window(image, kernel_shape, strides=strides, dilations=dilations, pads=pads)
+    window = place_window(image, view.over(kernel_shape))
     taps, positions = math.prod(window.kernel), math.prod(window.output)
     if x.ndim != 3 or x.shape[1] % taps or x.shape[2] != positions:
         raise InvalidArgument(

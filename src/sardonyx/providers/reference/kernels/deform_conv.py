@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.conv import Conv
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
 from sardonyx.providers.reference.algorithms.precision import quiet, widen
 from sardonyx.providers.reference.algorithms.sampling import linear_taps, sample
-from sardonyx.providers.reference.algorithms.window import Window, place_window
+from sardonyx.providers.reference.algorithms.window import PlacedWindow, place_window
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []
 
 
-@kernel("DeformConv", since=19)
+@kernel("DeformConv", since=19, view=Conv)
 @quiet
 def deform_conv(
     node: Call,
@@ -28,20 +28,17 @@ def deform_conv(
     b: Array | None = None,
     mask: Array | None = None,
     *,
-    dilations: Sequence[int] = (),
-    group: int = 1,
-    kernel_shape: Sequence[int] = (),
+    view: Conv,
     offset_group: int = 1,
-    pads: Sequence[int] = (),
-    strides: Sequence[int] = (),
 ) -> Array:
     """Convolve x (N, C, *spatial) with w (M, C / group, *kernel), each tap moved by its offset, times its mask.
 
     Taps between elements are interpolated linearly, those outside read zero; half types compute in float32.
     Source: ONNX DeformConv-22.
     """
-    _check_operands(x, w, b, group, offset_group, kernel_shape)
-    window = place_window(x.shape[2:], w.shape[2:], strides=strides, dilations=dilations, pads=pads)
+    _check_operands(x, w, b, view.group, offset_group)
+    window = place_window(x.shape[2:], view.window(w.shape[2:]))
+    group = view.group
     _check_offsets(x, offset, mask, offset_group, window)
     check_output_size((x.shape[0], w.shape[0], *window.output), 4)
     wide, weights = widen(x), widen(w).reshape(group, w.shape[0] // group, math.prod(w.shape[1:]))
@@ -57,7 +54,7 @@ def deform_conv(
     return y.astype(x.dtype, copy=False)
 
 
-def _columns(x: Array, offset: Array, mask: Array | None, offset_group: int, window: Window) -> Array:
+def _columns(x: Array, offset: Array, mask: Array | None, offset_group: int, window: PlacedWindow) -> Array:
     """The moved windows of one image x (C, *spatial) as columns (C, taps, outputs)."""
     rank = len(window.kernel)
     taps = math.prod(window.kernel)
@@ -81,22 +78,20 @@ def _columns(x: Array, offset: Array, mask: Array | None, offset_group: int, win
     return np.concatenate(parts)
 
 
-def _check_operands(x: Array, w: Array, b: Array | None, group: int, offset_group: int, kernel_shape: Sequence[int]) -> None:
+def _check_operands(x: Array, w: Array, b: Array | None, group: int, offset_group: int) -> None:
     if x.ndim < 3 or w.ndim != x.ndim:
         raise InvalidArgument(
             f"X has shape {x.shape} and W has shape {w.shape}; expected (N, C, *spatial) and (M, C / group, *kernel)"
         )
-    if group < 1 or x.shape[1] != w.shape[1] * group or w.shape[0] % group:
+    if x.shape[1] != w.shape[1] * group or w.shape[0] % group:
         raise InvalidArgument(f"X has {x.shape[1]} channels, W has shape {w.shape} and group = {group}; they do not agree")
     if offset_group < 1 or x.shape[1] % offset_group:
         raise InvalidArgument(f"offset_group = {offset_group} does not divide the {x.shape[1]} channels of X")
-    if len(kernel_shape) and tuple(kernel_shape) != w.shape[2:]:
-        raise InvalidArgument(f"kernel_shape = {list(kernel_shape)}, but W has kernel {list(w.shape[2:])}; drop one")
     if b is not None and b.shape != w.shape[:1]:
         raise InvalidArgument(f"B has shape {b.shape}, expected {w.shape[:1]}: one value per output channel")
 
 
-def _check_offsets(x: Array, offset: Array, mask: Array | None, offset_group: int, window: Window) -> None:
+def _check_offsets(x: Array, offset: Array, mask: Array | None, offset_group: int, window: PlacedWindow) -> None:
     taps, rank = math.prod(window.kernel), len(window.kernel)
     expected = (x.shape[0], offset_group * taps * rank, *window.output)
     if offset.shape != expected:

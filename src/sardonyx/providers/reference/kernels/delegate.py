@@ -11,7 +11,7 @@ from typing import Any
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ops.activations import FUSED_ACTIVATIONS
-from sardonyx.providers.reference.registry import Call, find_kernel
+from sardonyx.providers.reference.registry import Call, Given, find_kernel
 
 __all__ = ["activate", "run_standard"]
 
@@ -26,6 +26,8 @@ def run_standard(op_type: str, *inputs: Any, version: int = _NEWEST, outputs: in
     found = find_kernel("", op_type, version)
     assert found is not None, f"ai.onnx.{op_type} has no reference kernel"
     call = Call("", op_type, version, (True,) * outputs, (None,) * outputs)
+    if found.view is not None:
+        attributes = found.keywords(Given.of(op_type, version, "", attributes), attributes)
     return found.function(call, *inputs, **attributes)
 
 

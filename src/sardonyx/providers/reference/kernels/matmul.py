@@ -6,6 +6,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.matmul import Gemm
 from sardonyx.providers.reference.algorithms.exact import multiply_integers
 from sardonyx.providers.reference.algorithms.precision import quiet, widen
 from sardonyx.providers.reference.algorithms.product import check_product, multiply
@@ -26,7 +27,7 @@ def matmul(node: Call, a: Array, b: Array) -> Array:
     return multiply(widen(a), widen(b)).astype(a.dtype, copy=False)
 
 
-@kernel("Gemm")
+@kernel("Gemm", view=Gemm)
 @quiet
 def gemm(
     node: Call,
@@ -34,10 +35,7 @@ def gemm(
     b: Array,
     c: Array | None = None,
     *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: int = 0,
-    transB: int = 0,
+    view: Gemm,
 ) -> Array:
     """Return alpha * a' b' + beta * c for matrices a' (M, K), b' (K, N) and c broadcast to (M, N). Source: ONNX Gemm-13.
 
@@ -46,12 +44,12 @@ def gemm(
     """
     if a.ndim != 2 or b.ndim != 2:
         raise InvalidArgument(f"A has shape {a.shape} and B has shape {b.shape}, expected matrices")
-    left, right = widen(a.T if transA else a), widen(b.T if transB else b)
+    left, right = widen(a.T if view.transposes_a else a), widen(b.T if view.transposes_b else b)
     check_product(left, right)
-    y = _scaled(multiply(left, right), alpha)
+    y = _scaled(multiply(left, right), view.alpha)
     if c is not None:
         _check_addend(c, y.shape)
-        y += _scaled(widen(c), beta)
+        y += _scaled(widen(c), view.beta)
     return y.astype(a.dtype, copy=False)
 
 

@@ -7,16 +7,16 @@ that would read it is left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.pool import Norm, Pool
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
 from sardonyx.providers.reference.algorithms.precision import quiet, widen
-from sardonyx.providers.reference.algorithms.window import Window, place_window
+from sardonyx.providers.reference.algorithms.window import PlacedWindow, place_window
 from sardonyx.providers.reference.registry import Call, kernel
 
 __all__: list[str] = []
@@ -25,75 +25,56 @@ _MOST_STEPS = 1 << 20
 """More taps and outputs than this along one axis are refused: pooling takes one step per tap or per output."""
 
 
-@kernel("MaxPool")
+@kernel("MaxPool", view=Pool)
 @quiet
 def max_pool(
     node: Call,
     x: Array,
     *,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    dilations: Sequence[int] = (),
-    kernel_shape: Sequence[int] = (),
-    pads: Sequence[int] = (),
-    storage_order: int = 0,
-    strides: Sequence[int] = (),
+    view: Pool,
 ) -> Array | tuple[Array, Array]:
     """The maximum of each window of x (N, C, *spatial) and, where used, its index in x flattened. Source: ONNX MaxPool-22.
 
     Of equal maxima the first in row-major order counts. With storage_order 1 an index counts the spatial axes column-major.
     """
-    window = _pool_window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    window = _pool_window(x, view)
     if len(node.present) > 1 and node.present[1]:
-        return _max_with_indices(x, window, storage_order)
+        return _max_with_indices(x, window, view.counts_by_column)
     return _slide(x, window, np.maximum, _lowest(x.dtype))
 
 
-@kernel("AveragePool")
+@kernel("AveragePool", view=Pool)
 @quiet
 def average_pool(
     node: Call,
     x: Array,
     *,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    count_include_pad: int = 0,
-    dilations: Sequence[int] = (),
-    kernel_shape: Sequence[int] = (),
-    pads: Sequence[int] = (),
-    strides: Sequence[int] = (),
+    view: Pool,
 ) -> Array:
     """The mean of each window of x (N, C, *spatial); half types are summed in float32. Source: ONNX AveragePool-22.
 
     A window counts its elements inside x or, with count_include_pad, inside the declared padding.
     """
-    window = _pool_window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    window = _pool_window(x, view)
     counts = np.ones((), np.int64)
     for axis, size in enumerate(x.shape[2:]):
-        counts = counts[..., None] * _count_taps(size, window, axis, include_padding=bool(count_include_pad))
+        counts = counts[..., None] * _count_taps(size, window, axis, include_padding=view.counts_padding)
     total = _slide(widen(x), window, np.add, 0)
     mean: Array = total / counts.astype(total.dtype)
     return mean.astype(x.dtype, copy=False)
 
 
-@kernel("LpPool")
+@kernel("LpPool", view=Pool)
 @quiet
 def lp_pool(
     node: Call,
     x: Array,
     *,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    dilations: Sequence[int] = (),
-    kernel_shape: Sequence[int] = (),
-    p: float = 2,
-    pads: Sequence[int] = (),
-    strides: Sequence[int] = (),
+    view: Pool,
 ) -> Array:
     """The p-norm of each window of x (N, C, *spatial); half types in float32. Source: ONNX LpPool-22."""
-    _check_norm(p)
-    window = _pool_window(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
-    return _root(_slide(_powers(widen(x), p), window, np.add, 0), p).astype(x.dtype, copy=False)
+    window = _pool_window(x, view)
+    return _root(_slide(_powers(widen(x), view.order), window, np.add, 0), view.order).astype(x.dtype, copy=False)
 
 
 @kernel("GlobalAveragePool")
@@ -111,11 +92,11 @@ def global_max_pool(node: Call, x: Array) -> Array:
     return y
 
 
-@kernel("GlobalLpPool")
+@kernel("GlobalLpPool", view=Norm)
 @quiet
-def global_lp_pool(node: Call, x: Array, *, p: float = 2) -> Array:
+def global_lp_pool(node: Call, x: Array, *, view: Norm) -> Array:
     """The p-norm of x (N, C, *spatial) over the spatial axes, as (N, C, 1, ...). Source: ONNX GlobalLpPool-22."""
-    _check_norm(p)
+    p = view.order
     powers = _powers(widen(x), p)
     return _root(powers.sum(axis=_spatial_axes(x), keepdims=True), p).astype(x.dtype, copy=False)
 
@@ -126,22 +107,10 @@ def _spatial_axes(x: Array) -> tuple[int, ...]:
     return tuple(range(2, x.ndim))
 
 
-def _pool_window(
-    x: Array,
-    kernel_shape: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int],
-    auto_pad: str,
-    ceil_mode: int,
-) -> Window:
+def _pool_window(x: Array, view: Pool) -> PlacedWindow:
     if x.ndim < 3:
         raise InvalidArgument(f"X has shape {x.shape}, expected (N, C, *spatial) of rank 3 or more")
-    if not len(kernel_shape):
-        raise InvalidArgument(f"kernel_shape is missing; give one length per spatial axis of X, of shape {x.shape}")
-    window = place_window(
-        x.shape[2:], kernel_shape, strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad, ceil_mode=ceil_mode
-    )
+    window = place_window(x.shape[2:], view.window)
     check_output_size((*x.shape[:2], *window.output), x.dtype.itemsize)
     return window
 
@@ -150,7 +119,7 @@ def _lowest(dtype: np.dtype[Any]) -> float | int:
     return int(np.iinfo(dtype).min) if dtype.kind in "iu" else -np.inf
 
 
-def _slide(x: Array, window: Window, combine: np.ufunc, neutral: float | int) -> Array:
+def _slide(x: Array, window: PlacedWindow, combine: np.ufunc, neutral: float | int) -> Array:
     """Combine the elements of each window of x (N, C, *spatial) into (N, C, *output); `neutral` where there are none."""
     for axis in range(len(window.kernel)):
         if window.kernel[axis] > 1 or window.strides[axis] > 1 or window.output[axis] != x.shape[axis + 2]:
@@ -158,7 +127,7 @@ def _slide(x: Array, window: Window, combine: np.ufunc, neutral: float | int) ->
     return x
 
 
-def _slide_axis(x: Array, axis: int, window: Window, combine: np.ufunc, neutral: float | int) -> Array:
+def _slide_axis(x: Array, axis: int, window: PlacedWindow, combine: np.ufunc, neutral: float | int) -> Array:
     output = window.output[axis]
     if output == 0:
         return np.empty((*x.shape[: axis + 2], 0, *x.shape[axis + 3 :]), x.dtype)
@@ -183,7 +152,7 @@ def _slide_axis(x: Array, axis: int, window: Window, combine: np.ufunc, neutral:
     return y
 
 
-def _reduce_windows(x: Array, axis: int, window: Window, combine: np.ufunc, neutral: float | int) -> Array:
+def _reduce_windows(x: Array, axis: int, window: PlacedWindow, combine: np.ufunc, neutral: float | int) -> Array:
     """Combine window by window along an axis that has fewer of them than taps."""
     size, dilation = x.shape[axis + 2], window.dilations[axis]
     parts = []
@@ -196,7 +165,7 @@ def _reduce_windows(x: Array, axis: int, window: Window, combine: np.ufunc, neut
     return np.concatenate(parts, axis=axis + 2)
 
 
-def _tap_slices(size: int, window: Window, axis: int, tap: int) -> tuple[slice, slice]:
+def _tap_slices(size: int, window: PlacedWindow, axis: int, tap: int) -> tuple[slice, slice]:
     """The outputs whose `tap` reads an element of an axis of `size`, and those elements."""
     stride, offset = window.strides[axis], tap * window.dilations[axis] - window.begins[axis]
     first = max(0, -(offset // stride))
@@ -206,7 +175,7 @@ def _tap_slices(size: int, window: Window, axis: int, tap: int) -> tuple[slice, 
     return slice(first, last + 1), slice(first * stride + offset, last * stride + offset + 1, stride)
 
 
-def _count_taps(size: int, window: Window, axis: int, *, include_padding: bool) -> Array:
+def _count_taps(size: int, window: PlacedWindow, axis: int, *, include_padding: bool) -> Array:
     """For each output of `axis`, how many taps read x or, with include_padding, x or its declared padding."""
     begin = window.begins[axis]
     taps = np.arange(window.kernel[axis]) * window.dilations[axis] - begin
@@ -215,10 +184,10 @@ def _count_taps(size: int, window: Window, axis: int, *, include_padding: bool) 
     return np.asarray(np.count_nonzero((positions >= low) & (positions < high), axis=1))
 
 
-def _max_with_indices(x: Array, window: Window, storage_order: int) -> tuple[Array, Array]:
+def _max_with_indices(x: Array, window: PlacedWindow, counts_by_column: bool) -> tuple[Array, Array]:
     spatial = x.shape[2:]
     numbers = np.arange(math.prod(spatial), dtype=np.int64)
-    numbers = numbers.reshape(spatial[::-1]).T if storage_order else numbers.reshape(spatial)
+    numbers = numbers.reshape(spatial[::-1]).T if counts_by_column else numbers.reshape(spatial)
     best = np.full((*x.shape[:2], *window.output), _lowest(x.dtype), x.dtype)
     index = np.zeros(best.shape, np.int64)
     found = np.zeros(window.output, np.bool_)
@@ -234,11 +203,6 @@ def _max_with_indices(x: Array, window: Window, storage_order: int) -> tuple[Arr
     planes = np.arange(x.shape[0] * x.shape[1], dtype=np.int64) * numbers.size
     index += planes.reshape(*x.shape[:2], *(1,) * len(spatial))
     return best, index
-
-
-def _check_norm(p: float) -> None:
-    if not p > 0:
-        raise InvalidArgument(f"p = {p}, expected a norm greater than 0")
 
 
 def _powers(x: Array, p: float) -> Array:

@@ -6,6 +6,7 @@ The axes are an attribute before opset 18 (ReduceSum: 13) and an input since. No
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,9 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float, is_integer
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.algorithms.dimensions import as_int, as_ints, normalize_axes, normalize_axis
+from sardonyx.ops.views.inputs import COMPUTED
+from sardonyx.ops.views.reduce import ArgExtreme, Cumulative, Reduce
+from sardonyx.providers.reference.algorithms.dimensions import as_int, as_ints, normalize_axis
 from sardonyx.providers.reference.algorithms.precision import compute_type, quiet, widen
 from sardonyx.providers.reference.registry import Call, KernelFunction, kernel
 
@@ -130,66 +133,51 @@ _FUNCTIONS: dict[str, ReduceFunction] = {
 }
 
 
-def _reduce(function: ReduceFunction, x: Array, axes: tuple[int, ...], keepdims: int) -> Array:
-    """`function` over `axes` (all where empty) in the compute type of `x`, in the type of `x`."""
-    over = normalize_axes(axes, x.ndim) if axes else tuple(range(x.ndim))
-    return _finish(function(widen(x), over), x, over, keepdims)
-
-
-def _finish(result: Array, x: Array, over: tuple[int, ...], keepdims: int) -> Array:
+def _finish(result: Array, x: Array, over: tuple[int, ...], keeps_axes: bool) -> Array:
     result = result.astype(x.dtype, copy=False)
-    return result if keepdims else result.reshape([size for axis, size in enumerate(x.shape) if axis not in over])
+    return result if keeps_axes else result.reshape([size for axis, size in enumerate(x.shape) if axis not in over])
 
 
-def _with_attribute(function: ReduceFunction) -> KernelFunction:
-    """The kernel with axes as an attribute: x of any shape; its type out; `keepdims` leaves axes of size 1."""
-
-    @quiet
-    def apply(_node: Call, x: Array, *, axes: tuple[int, ...] = (), keepdims: int = 1) -> Array:
-        return _reduce(function, x, axes, keepdims)
-
-    return apply
-
-
-def _with_input(function: ReduceFunction) -> KernelFunction:
-    """The kernel with axes as an optional input (1-D int64): otherwise as with the attribute."""
+def _kernel(function: ReduceFunction) -> KernelFunction:
+    """The kernel that reduces x, of any shape, over the axes that an attribute or an input (1-D int64) names; its type out."""
 
     @quiet
-    def apply(_node: Call, x: Array, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Array:
-        wanted = () if axes is None else as_ints(axes, "axes")
-        if not wanted and noop_with_empty_axes:
-            return _finish(function(widen(x), ()), x, (), keepdims)
-        return _reduce(function, x, wanted, keepdims)
+    def apply(_node: Call, x: Array, axes: Array | None = None, *, view: Reduce) -> Array:
+        if view.axes is COMPUTED:
+            named = () if axes is None else as_ints(axes, "axes")
+            view = dataclasses.replace(view, axes=tuple(normalize_axis(axis, x.ndim, "axes") for axis in named))
+        over = view.places(x.ndim) or ()
+        return _finish(function(widen(x), over), x, over, view.keeps_axes)
 
     return apply
 
 
 for _name, _function in _FUNCTIONS.items():
-    kernel(_name, since=1)(_with_attribute(_function))
-    kernel(_name, since=13 if _name == "ReduceSum" else 18)(_with_input(_function))
+    kernel(_name, since=1, view=Reduce)(_kernel(_function))
+    kernel(_name, since=13 if _name == "ReduceSum" else 18, view=Reduce)(_kernel(_function))
 
 
 def arg_extreme(find: Callable[..., Any]) -> KernelFunction:
     """The kernel that finds the first (or last) extreme along `axis`: x not empty there; int64 out. ONNX ArgMax, ArgMin."""
 
-    def apply(_node: Call, x: Array, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Array:
-        axis = normalize_axis(axis, max(x.ndim, 1))
+    def apply(_node: Call, x: Array, *, view: ArgExtreme) -> Array:
+        axis = view.place(max(x.ndim, 1))
         values = widen(x) if x.ndim else widen(x).reshape(1)
         if values.shape[axis] == 0:
             raise InvalidArgument(f"axis {axis} of shape {x.shape} has no element to choose from")
-        if select_last_index:
+        if view.takes_last:
             found = values.shape[axis] - 1 - find(np.flip(values, axis), axis=axis, keepdims=True)
         else:
             found = find(values, axis=axis, keepdims=True)
         if x.ndim == 0:
             return np.asarray(found, np.int64).reshape(())
-        return np.asarray(found if keepdims else found.squeeze(axis), np.int64)
+        return np.asarray(found if view.keeps_axis else found.squeeze(axis), np.int64)
 
     return apply
 
 
-kernel("ArgMax")(arg_extreme(np.argmax))
-kernel("ArgMin")(arg_extreme(np.argmin))
+kernel("ArgMax", view=ArgExtreme)(arg_extreme(np.argmax))
+kernel("ArgMin", view=ArgExtreme)(arg_extreme(np.argmin))
 
 
 def cumulate(ufunc: np.ufunc, neutral: int) -> KernelFunction:
@@ -199,11 +187,11 @@ def cumulate(ufunc: np.ufunc, neutral: int) -> KernelFunction:
     """
 
     @quiet
-    def apply(_node: Call, x: Array, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Array:
+    def apply(_node: Call, x: Array, axis: Array, *, view: Cumulative) -> Array:
         along = normalize_axis(as_int(axis, "axis"), x.ndim)
-        source = np.flip(x, along) if reverse else x
+        source = np.flip(x, along) if view.is_reversed else x
         wide = compute_type(x.dtype)
-        if exclusive:
+        if view.is_exclusive:
             result = np.full(x.shape, neutral, wide)
             later, earlier = _slices(x.ndim, along)
             _accumulate(ufunc, source[earlier].astype(wide, copy=False), along, result[later])
@@ -211,7 +199,7 @@ def cumulate(ufunc: np.ufunc, neutral: int) -> KernelFunction:
             result = np.empty(x.shape, wide)
             _accumulate(ufunc, source.astype(wide, copy=False), along, result)
         result = result.astype(x.dtype, copy=False)
-        return np.flip(result, along) if reverse else result
+        return np.flip(result, along) if view.is_reversed else result
 
     return apply
 
@@ -234,5 +222,5 @@ def _slices(rank: int, axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]
     return (*before, slice(1, None), *after), (*before, slice(None, -1), *after)
 
 
-kernel("CumProd")(cumulate(np.multiply, 1))
-kernel("CumSum")(cumulate(np.add, 0))
+kernel("CumProd", view=Cumulative)(cumulate(np.multiply, 1))
+kernel("CumSum", view=Cumulative)(cumulate(np.add, 0))

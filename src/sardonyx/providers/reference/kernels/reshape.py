@@ -9,6 +9,8 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.inputs import COMPUTED
+from sardonyx.ops.views.reshape import Blocks, Flatten, Squeeze, Transpose
 from sardonyx.providers.reference.algorithms.dimensions import (
     as_int,
     as_ints,
@@ -61,40 +63,32 @@ def reshape(_node: Call, data: Array, shape: Array, *, allowzero: int = 0) -> Ar
     return data.reshape(_target_shape(as_ints(shape, "shape"), data, copies_zero=not allowzero))
 
 
-@kernel("Flatten")
-def flatten(_node: Call, data: Array, *, axis: int = 1) -> Array:
+@kernel("Flatten", view=Flatten)
+def flatten(_node: Call, data: Array, *, view: Flatten) -> Array:
     """Fold the axes before `axis` into one and the others into another. A view if it can be. ONNX Flatten-1 to -11."""
-    if not -data.ndim <= axis <= data.ndim:
-        raise InvalidArgument(f"axis={axis} is outside [{-data.ndim}, {data.ndim}] for data of shape {data.shape}")
-    split = axis + data.ndim if axis < 0 else axis
+    split = view.place(data.ndim)
     return data.reshape(math.prod(data.shape[:split]), math.prod(data.shape[split:]))
 
 
-def _squeezed(data: Array, axes: Sequence[int] | None) -> Array:
-    if axes is None:
+@kernel("Squeeze", view=Squeeze)
+@kernel("Squeeze", since=13, view=Squeeze)
+def squeeze(_node: Call, data: Array, axes: Array | None = None, *, view: Squeeze) -> Array:
+    """Drop the axes of length 1 named by the attribute or the second input, or all of them. A view. ONNX Squeeze-1 to -13.
+
+    An empty `axes` counts as none given, as in ONNX Runtime.
+    """
+    if view.axes is COMPUTED:
+        named = () if axes is None else as_ints(axes, "axes")
+        view = Squeeze(tuple(normalize_axis(axis, data.ndim, "axes") for axis in named) or None)
+    dropped = view.places(data.ndim)
+    if not isinstance(dropped, tuple):
         return data.reshape(tuple(length for length in data.shape if length != 1))
-    dropped = normalize_axes(axes, data.ndim)
     for axis in dropped:
         if data.shape[axis] != 1:
             raise InvalidArgument(
                 f"axis {axis} has length {data.shape[axis]} in data of shape {data.shape}; only an axis of length 1 can go"
             )
     return data.squeeze(dropped)
-
-
-@kernel("Squeeze")
-def squeeze_1(_node: Call, data: Array, *, axes: Sequence[int] | None = None) -> Array:
-    """Drop the axes of length 1 named by the attribute, or all of them. A view. ONNX Squeeze-1, -11."""
-    return _squeezed(data, axes)
-
-
-@kernel("Squeeze", since=13)
-def squeeze(_node: Call, data: Array, axes: Array | None = None) -> Array:
-    """Drop the axes of length 1 named by the second input, or all of them. A view. ONNX Squeeze-13.
-
-    An empty `axes` counts as none given, as in ONNX Runtime.
-    """
-    return _squeezed(data, None if axes is None or axes.size == 0 else as_ints(axes, "axes"))
 
 
 def _unsqueezed(data: Array, axes: Sequence[int]) -> Array:
@@ -113,14 +107,10 @@ def unsqueeze(_node: Call, data: Array, axes: Array) -> Array:
     return _unsqueezed(data, as_ints(axes, "axes"))
 
 
-@kernel("Transpose")
-def transpose(_node: Call, data: Array, *, perm: Sequence[int] | None = None) -> Array:
+@kernel("Transpose", view=Transpose)
+def transpose(_node: Call, data: Array, *, view: Transpose) -> Array:
     """Permute the axes; without `perm`, reverse them. A view. ONNX Transpose-1."""
-    if perm is None:
-        return data.T
-    if len(perm) != data.ndim or sorted(perm) != list(range(data.ndim)):
-        raise InvalidArgument(f"perm={list(perm)} does not name each axis of data of shape {data.shape} exactly once")
-    return data.transpose(perm)
+    return data.transpose(view.order(data.ndim))
 
 
 @kernel("Expand")
@@ -165,46 +155,33 @@ def _tiled(data: Array, repeats: Sequence[int]) -> Array:
     return np.broadcast_to(spread, interleaved).reshape(target)
 
 
-def _check_blocks(data: Array, blocksize: int) -> None:
+def _check_image(data: Array) -> None:
     if data.ndim != 4:
         raise InvalidArgument(f"data has shape {data.shape}; expected (N, C, H, W)")
-    if blocksize < 1:
-        raise InvalidArgument(f"blocksize={blocksize}; expected at least 1")
 
 
-def _depth_to_space(data: Array, blocksize: int, mode: str) -> Array:
-    _check_blocks(data, blocksize)
-    N, C, H, W = data.shape
-    if C % (blocksize * blocksize):
-        raise InvalidArgument(f"{C} channels do not divide by blocksize squared, {blocksize * blocksize}")
-    depth = C // (blocksize * blocksize)
-    if mode == "DCR":
-        blocks = data.reshape(N, blocksize, blocksize, depth, H, W).transpose(0, 3, 4, 1, 5, 2)
-    elif mode == "CRD":
-        blocks = data.reshape(N, depth, blocksize, blocksize, H, W).transpose(0, 1, 4, 2, 5, 3)
-    else:
-        raise InvalidArgument(f"mode={mode!r}; expected 'DCR' or 'CRD'")
-    return blocks.reshape(N, depth, H * blocksize, W * blocksize)
-
-
-@kernel("DepthToSpace")
-def depth_to_space(_node: Call, data: Array, *, blocksize: int, mode: str = "DCR") -> Array:
+@kernel("DepthToSpace", view=Blocks)
+def depth_to_space(_node: Call, data: Array, *, view: Blocks) -> Array:
     """Move blocks of (N, C, H, W) from depth to space: (N, C/b/b, H*b, W*b). ONNX DepthToSpace-1, -11 (`mode`)."""
-    return _depth_to_space(data, blocksize, mode)
-
-
-@kernel("SpaceToDepth")
-def space_to_depth(_node: Call, data: Array, *, blocksize: int, mode: str = "DCR") -> Array:
-    """Move blocks of (N, C, H, W) from space to depth: (N, C*b*b, H/b, W/b). ONNX SpaceToDepth-1, -28 (`mode`)."""
-    _check_blocks(data, blocksize)
-    N, C, H, W = data.shape
-    if H % blocksize or W % blocksize:
-        raise InvalidArgument(f"height {H} and width {W} must be multiples of blocksize={blocksize}")
-    blocks = data.reshape(N, C, H // blocksize, blocksize, W // blocksize, blocksize)
-    if mode == "DCR":
-        blocks = blocks.transpose(0, 3, 5, 1, 2, 4)
-    elif mode == "CRD":
-        blocks = blocks.transpose(0, 1, 3, 5, 2, 4)
+    _check_image(data)
+    (N, C, H, W), size = data.shape, view.size
+    if C % (size * size):
+        raise InvalidArgument(f"{C} channels do not divide by blocksize squared, {size * size}")
+    depth = C // (size * size)
+    if view.is_depth_first:
+        blocks = data.reshape(N, size, size, depth, H, W).transpose(0, 3, 4, 1, 5, 2)
     else:
-        raise InvalidArgument(f"mode={mode!r}; expected 'DCR' or 'CRD'")
-    return blocks.reshape(N, C * blocksize * blocksize, H // blocksize, W // blocksize)
+        blocks = data.reshape(N, depth, size, size, H, W).transpose(0, 1, 4, 2, 5, 3)
+    return blocks.reshape(N, depth, H * size, W * size)
+
+
+@kernel("SpaceToDepth", view=Blocks)
+def space_to_depth(_node: Call, data: Array, *, view: Blocks) -> Array:
+    """Move blocks of (N, C, H, W) from space to depth: (N, C*b*b, H/b, W/b). ONNX SpaceToDepth-1, -28 (`mode`)."""
+    _check_image(data)
+    (N, C, H, W), size = data.shape, view.size
+    if H % size or W % size:
+        raise InvalidArgument(f"height {H} and width {W} must be multiples of blocksize={size}")
+    blocks = data.reshape(N, C, H // size, size, W // size, size)
+    order = (0, 3, 5, 1, 2, 4) if view.is_depth_first else (0, 1, 3, 5, 2, 4)
+    return blocks.transpose(order).reshape(N, C * size * size, H // size, W // size)

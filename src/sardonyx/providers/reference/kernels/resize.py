@@ -9,7 +9,8 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float, is_integer
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.algorithms.dimensions import as_ints, check_output_size, normalize_axes
+from sardonyx.ops.views.resize import Resize
+from sardonyx.providers.reference.algorithms.dimensions import as_ints, check_output_size
 from sardonyx.providers.reference.algorithms.precision import quiet, widen
 from sardonyx.providers.reference.algorithms.requantize import integer_limits
 from sardonyx.providers.reference.algorithms.resize_taps import (
@@ -27,31 +28,28 @@ _LARGEST_TAPS = 1 << 16
 """Antialiasing reads no more elements than this for one output element along one axis."""
 
 
-@kernel("Upsample")
-def upsample_1(node: Call, x: Array, *, height_scale: float, width_scale: float, mode: str = "nearest") -> Array:
-    """Enlarge x (N, C, H, W) as Upsample-9 does; modes "nearest" and "bilinear". Source: ONNX Upsample-1."""
-    if x.ndim != 4:
-        raise InvalidArgument(f"X has shape {x.shape}, expected (N, C, H, W)")
-    return _resize_by_origin(x, np.asarray([1, 1, height_scale, width_scale], np.float32), mode)
-
-
-@kernel("Upsample", since=7)
-def upsample_7(node: Call, x: Array, *, scales: Sequence[float], mode: str = "nearest") -> Array:
-    """Enlarge x by one scale per axis as Upsample-9 does. Source: ONNX Upsample-7."""
-    return _resize_by_origin(x, np.asarray(scales, np.float32), mode)
-
-
-@kernel("Upsample", since=9)
-@kernel("Resize", since=10)
-def resize_10(node: Call, x: Array, scales: Array, *, mode: str = "nearest") -> Array:
-    """Resize x by one scale per axis; element i of the output lies at i / scale. Source: ONNX Resize-10, Upsample-9.
+@kernel("Upsample", view=Resize)
+@kernel("Upsample", since=7, view=Resize)
+@kernel("Upsample", since=9, view=Resize)
+@kernel("Resize", since=10, view=Resize)
+def resize_10(node: Call, x: Array, scales: Array | None = None, *, view: Resize) -> Array:
+    """Resize x by one scale per axis; element i of the output lies at i / scale. Source: ONNX Resize-10, Upsample-1 to -9.
 
     "nearest" takes the element below or, on an axis that shrinks, above. What the standard leaves open is as in ONNX Runtime.
     """
-    return _resize_by_origin(x, scales, mode)
+    factors = np.asarray(view.scales, np.float32) if isinstance(view.scales, tuple) else scales
+    plan = _plan(x, view, None, factors, None)
+    check_output_size([axis.output for axis in plan], x.dtype.itemsize)
+    coordinates = [original_coordinates(axis, view.coordinates) for axis in plan]
+    if view.mode == "nearest":
+        rounding = ["ceil" if axis.scale < 1 else "floor" for axis in plan]
+        return _take(x, [nearest_index(at, axis.size, how) for at, axis, how in zip(coordinates, plan, rounding, strict=True)])
+    if view.mode != "linear":
+        raise InvalidArgument(f"mode = {view.mode!r}, expected nearest or linear")
+    return _blend(x, view, plan, coordinates)
 
 
-@kernel("Resize", since=11)
+@kernel("Resize", since=11, view=Resize)
 @quiet
 def resize(
     node: Call,
@@ -60,64 +58,33 @@ def resize(
     scales: Array | None = None,
     sizes: Array | None = None,
     *,
-    antialias: int = 0,
-    axes: Sequence[int] = (),
-    coordinate_transformation_mode: str = "half_pixel",
-    cubic_coeff_a: float = -0.75,
-    exclude_outside: int = 0,
-    extrapolation_value: float = 0.0,
-    keep_aspect_ratio_policy: str = "stretch",
-    mode: str = "nearest",
-    nearest_mode: str = "round_prefer_floor",
+    view: Resize,
 ) -> Array:
     """Resample x (any rank) along `axes`, all by default, by `scales` or to `sizes`. Source: ONNX Resize-19.
 
     "nearest" takes any type; "linear" and "cubic" blend numbers in float32 or the wider type of x, and truncate to integers.
     """
-    plan = _plan(x, roi, scales, sizes, axes, coordinate_transformation_mode, keep_aspect_ratio_policy)
+    plan = _plan(x, view, roi, scales, sizes)
     check_output_size([axis.output for axis in plan], x.dtype.itemsize)
-    crops = coordinate_transformation_mode == "tf_crop_and_resize"
-    coordinates = [original_coordinates(axis, coordinate_transformation_mode) for axis in plan]
-    if mode == "nearest":
-        y = _take(x, [nearest_index(at, axis.size, nearest_mode) for at, axis in zip(coordinates, plan, strict=True)])
-    elif mode in ("linear", "cubic"):
-        y = _blend(x, plan, coordinates, mode, cubic_coeff_a, bool(antialias), bool(exclude_outside))
+    coordinates = [original_coordinates(axis, view.coordinates) for axis in plan]
+    if view.mode == "nearest":
+        y = _take(x, [nearest_index(at, axis.size, view.rounding) for at, axis in zip(coordinates, plan, strict=True)])
     else:
-        raise InvalidArgument(f"mode = {mode!r}, expected nearest, linear or cubic")
-    return _extrapolated(y, plan, coordinates, extrapolation_value) if crops else y
+        y = _blend(x, view, plan, coordinates)
+    return _extrapolated(y, plan, coordinates, view.extrapolation) if view.crops else y
 
 
-def _resize_by_origin(x: Array, scales: Array, mode: str) -> Array:
-    plan = _plan(x, None, scales, None, (), "asymmetric", "stretch")
-    check_output_size([axis.output for axis in plan], x.dtype.itemsize)
-    coordinates = [original_coordinates(axis, "asymmetric") for axis in plan]
-    if mode == "nearest":
-        rounding = ["ceil" if axis.scale < 1 else "floor" for axis in plan]
-        return _take(x, [nearest_index(at, axis.size, how) for at, axis, how in zip(coordinates, plan, rounding, strict=True)])
-    if mode not in ("linear", "bilinear"):
-        raise InvalidArgument(f"mode = {mode!r}, expected nearest or linear")
-    return _blend(x, plan, coordinates, "linear", 0.0, False, False)
-
-
-def _plan(
-    x: Array,
-    roi: Array | None,
-    scales: Array | None,
-    sizes: Array | None,
-    axes: Sequence[int],
-    transformation: str,
-    policy: str,
-) -> list[AxisResize]:
+def _plan(x: Array, view: Resize, roi: Array | None, scales: Array | None, sizes: Array | None) -> list[AxisResize]:
     """How each axis of x is resized."""
-    named = normalize_axes(axes, x.ndim) if len(axes) else tuple(range(x.ndim))
-    region = _region(roi, len(named)) if transformation == "tf_crop_and_resize" else [(0.0, 1.0)] * len(named)
+    named = view.places(x.ndim)
+    region = _region(roi, len(named)) if view.crops else [(0.0, 1.0)] * len(named)
     by_sizes = sizes is not None and sizes.size > 0
     by_scales = scales is not None and scales.size > 0
     if by_sizes == by_scales:
         raise InvalidArgument(f"{'both' if by_sizes else 'neither'} of scales and sizes given, expected one of them")
     plan = [AxisResize(size, size, 1.0) for size in x.shape]
     if sizes is not None and by_sizes:
-        factors = _resize_to(x, named, as_ints(sizes, "sizes"), policy)
+        factors = _resize_to(x, named, as_ints(sizes, "sizes"), view.policy)
     else:
         assert scales is not None, "one of scales and sizes is there"
         factors = _resize_by(x, named, scales)
@@ -153,10 +120,7 @@ def _resize_to(x: Array, axes: Sequence[int], sizes: Sequence[int], policy: str)
     ratios = [size / length for size, length in zip(sizes, lengths, strict=True)]
     if policy == "stretch":
         return list(zip(sizes, ratios, strict=True))
-    choose = {"not_larger": min, "not_smaller": max}.get(policy)
-    if choose is None:
-        raise InvalidArgument(f"keep_aspect_ratio_policy = {policy!r}, expected stretch, not_larger or not_smaller")
-    ratio = choose(ratios)
+    ratio = min(ratios) if policy == "not_larger" else max(ratios)
     return [(int(np.floor(ratio * x.shape[axis] + 0.5)), ratio) for axis in axes]
 
 
@@ -168,15 +132,8 @@ def _take(x: Array, indices: Sequence[Array]) -> Array:
 
 
 @quiet
-def _blend(
-    x: Array,
-    plan: Sequence[AxisResize],
-    coordinates: Sequence[Array],
-    mode: str,
-    cubic_coeff_a: float,
-    antialias: bool,
-    exclude_outside: bool,
-) -> Array:
+def _blend(x: Array, view: Resize, plan: Sequence[AxisResize], coordinates: Sequence[Array]) -> Array:
+    mode, antialias = view.mode, view.antialiases
     kind = DataType.from_numpy(x.dtype)
     if not is_float(kind) and not is_integer(kind):
         raise InvalidArgument(f"mode {mode} blends numbers, X is of type {kind}; use mode nearest")
@@ -187,7 +144,14 @@ def _blend(
             continue
         if antialias and axis.scale * _LARGEST_TAPS < 1:
             raise InvalidArgument(f"scale {axis.scale} of axis {number} is too small to antialias, expected 2^-16 or more")
-        taps = blend_taps(at, axis, mode, cubic_coeff_a=cubic_coeff_a, antialias=antialias, exclude_outside=exclude_outside)
+        taps = blend_taps(
+            at,
+            axis,
+            mode,
+            cubic_coeff_a=view.cubic_coefficient,
+            antialias=antialias,
+            exclude_outside=view.excludes_outside,
+        )
         y = _blend_axis(y, number, taps)
     if is_float(kind):
         return y.astype(x.dtype, copy=False)

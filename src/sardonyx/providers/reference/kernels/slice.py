@@ -9,6 +9,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.slice import Slice
 from sardonyx.providers.reference.algorithms.dimensions import (
     as_int,
     as_ints,
@@ -87,8 +88,10 @@ def slice_1(_node: Call, data: Array, *, starts: Sequence[int], ends: Sequence[i
     return _sliced(data, starts, ends, axes, None, is_open=True)
 
 
-@kernel("Slice", since=10)
-def slice_10(node: Call, data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Array:
+@kernel("Slice", since=10, view=Slice)
+def slice_10(
+    _node: Call, data: Array, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None, *, view: Slice
+) -> Array:
     """Take a strided box of `data`; bounds are 1-D inputs, clamped to each axis. A view. ONNX Slice-10 to -13."""
     return _sliced(
         data,
@@ -96,7 +99,7 @@ def slice_10(node: Call, data: Array, starts: Array, ends: Array, axes: Array | 
         as_ints(ends, "ends"),
         None if axes is None else as_ints(axes, "axes"),
         None if steps is None else as_ints(steps, "steps"),
-        is_open=node.version < 11,
+        is_open=view.opens_backwards,
     )
 
 

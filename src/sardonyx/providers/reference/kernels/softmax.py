@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sardonyx.dtypes import Array
+from sardonyx.ops.views.softmax import Softmax
 from sardonyx.providers.reference.algorithms.blocks import row_blocks
-from sardonyx.providers.reference.algorithms.dimensions import normalize_axis
 from sardonyx.providers.reference.algorithms.precision import compute_type, quiet
 from sardonyx.providers.reference.registry import Call, KernelFunction, kernel
 
@@ -53,29 +53,16 @@ def softmax_rows(function: RowFunction, x: Array) -> Array:
     return out
 
 
-def _along_axis(function: RowFunction) -> KernelFunction:
-    """The kernel from opset 13 on: along `axis` of x; same shape and type out."""
+def _kernel(function: RowFunction) -> KernelFunction:
+    """The kernel that applies `function` to each row of x; same shape and type out."""
 
     @quiet
-    def apply(_node: Call, x: Array, *, axis: int = -1) -> Array:
-        axis = normalize_axis(axis, max(x.ndim, 1))
+    def apply(_node: Call, x: Array, *, view: Softmax) -> Array:
         shape = x.shape or (1,)
-        inner = math.prod(shape[axis + 1 :])
-        rows = math.prod(shape[:axis])
-        matrix = x.reshape(rows, shape[axis]) if inner == 1 else x.reshape(rows, shape[axis], inner)
+        row = view.row(len(shape))
+        rows, size, inner = (math.prod(part) for part in (shape[: row.start], shape[row.start : row.stop], shape[row.stop :]))
+        matrix = x.reshape(rows, size) if inner == 1 else x.reshape(rows, size, inner)
         return softmax_rows(function, matrix).reshape(x.shape)
-
-    return apply
-
-
-def _over_matrix(function: RowFunction) -> KernelFunction:
-    """The kernel before opset 13: the axes before `axis` make the rows, the others the columns; same shape and type out."""
-
-    @quiet
-    def apply(_node: Call, x: Array, *, axis: int = 1) -> Array:
-        axis = axis if axis == x.ndim else normalize_axis(axis, x.ndim)
-        rows = x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
-        return softmax_rows(function, rows).reshape(x.shape)
 
     return apply
 
@@ -87,5 +74,5 @@ _FUNCTIONS: dict[str, RowFunction] = {
 }
 
 for _name, _function in _FUNCTIONS.items():
-    kernel(_name, since=1)(_over_matrix(_function))
-    kernel(_name, since=13)(_along_axis(_function))
+    kernel(_name, since=1, view=Softmax)(_kernel(_function))
+    kernel(_name, since=13, view=Softmax)(_kernel(_function))
