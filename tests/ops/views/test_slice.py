@@ -14,7 +14,7 @@ def test_a_slice_had_attributes() -> None:
     """Before opset 10, without steps."""
     view = Slice.of(node("Slice", 9, starts=[1, 0], ends=[2, 3]))
     assert (view.starts, view.ends, view.axes, view.steps, view.takes_inputs) == ((1, 0), (2, 3), None, None, False)
-    assert (view.count, view.places(3)) == (2, (0, 1))
+    assert (view.length, view.places(3)) == (2, (0, 1))
 
 
 def test_a_slice_has_inputs() -> None:

@@ -4,7 +4,7 @@
     view.axis                      as the node gives it
     view.row(rank)                 counted from the front
 
-A view is a frozen dataclass. `of` takes a node, or the call that a shape function or a reference kernel gets. What newer versions
+A view is a named tuple. `of` takes a node, or the call that a shape function or a reference kernel gets. What newer versions
 of an operator take as an input and older ones as an attribute is one field; `inputs` (`ops/views/inputs.py`) says which inputs
 are constants, and where the numbers are computed the field is COMPUTED.
 

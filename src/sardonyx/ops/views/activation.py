@@ -1,10 +1,7 @@
 """Activations whose limits or parameters depend on the version."""
 
-from __future__ import annotations
-
-import dataclasses
 import math
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.ir import Operator
 
@@ -14,8 +11,7 @@ LARGEST_FLOAT = 3.4028234663852886e38
 """The limit that stands for one that is left out, of float32."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Clip:
+class Clip(NamedTuple):
     """Elements kept between two limits."""
 
     limits: tuple[float, float] | None
@@ -37,8 +33,7 @@ class Clip:
         return cls(limits, least is not None or most is not None)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Selu:
+class Selu(NamedTuple):
     """gamma * x where x > 0, else gamma * (alpha * exp(x) - alpha)."""
 
     alpha: float

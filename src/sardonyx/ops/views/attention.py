@@ -1,17 +1,13 @@
 """Attention and rotary embeddings, of ai.onnx and of com.microsoft."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.ir import Operator
 
 __all__ = ["Attention", "MicrosoftAttention", "RotaryEmbedding"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(NamedTuple):
     """Attention of ai.onnx."""
 
     query_heads: int | None
@@ -48,8 +44,7 @@ class Attention:
         return self.softmax_precision in (None, 0, 1)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class MicrosoftAttention:
+class MicrosoftAttention(NamedTuple):
     """Attention, MultiHeadAttention or GroupQueryAttention of com.microsoft."""
 
     heads: int
@@ -76,8 +71,7 @@ class MicrosoftAttention:
         )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class RotaryEmbedding:
+class RotaryEmbedding(NamedTuple):
     """A rotary embedding, of either domain."""
 
     heads: int

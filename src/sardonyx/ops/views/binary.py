@@ -1,9 +1,6 @@
 """Element-wise operators of several inputs, and how these are broadcast."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.ir import Operator
 
@@ -13,8 +10,7 @@ _BROADCASTS_SINCE = {"Max": 8, "Mean": 8, "Min": 8, "Sum": 8}
 """The opset version from which on an operator of ai.onnx broadcasts as NumPy does, where it is not 7 or its first."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Broadcast:
+class Broadcast(NamedTuple):
     """How the inputs of an element-wise operator meet."""
 
     is_numpy: bool

@@ -1,9 +1,6 @@
 """The view of Cast."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
@@ -13,8 +10,7 @@ from sardonyx.ops.views.element_type import element_type
 __all__ = ["Cast"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(NamedTuple):
     """A conversion of every element."""
 
     target: DataType

@@ -1,10 +1,7 @@
 """Convolutions: Conv, ConvTranspose, ConvInteger, QLinearConv, DeformConv, and FusedConv of com.microsoft."""
 
-from __future__ import annotations
-
-import dataclasses
 from collections.abc import Sequence
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Operator
@@ -13,8 +10,7 @@ from sardonyx.ops.views.window import D, Sliding, Window
 __all__ = ["Conv", "ConvTranspose"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Conv:
+class Conv(NamedTuple):
     """A convolution of data with filters."""
 
     group: int
@@ -32,8 +28,7 @@ class Conv:
         return _window(self.sliding, kernel)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ConvTranspose:
+class ConvTranspose(NamedTuple):
     """A transposed convolution."""
 
     group: int

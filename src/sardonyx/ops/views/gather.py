@@ -1,9 +1,6 @@
 """Operators that read or write at places that an input names."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Operator
@@ -14,8 +11,7 @@ __all__ = ["REDUCTIONS", "Gather", "Scatter"]
 REDUCTIONS = ("add", "max", "min", "mul", "none")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Gather:
+class Gather(NamedTuple):
     """Gather, GatherElements or GatherND."""
 
     axis: int
@@ -35,8 +31,7 @@ class Gather:
         return normalize_axis(self.axis, rank)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Scatter:
+class Scatter(NamedTuple):
     """Scatter, ScatterElements or ScatterND."""
 
     axis: int

@@ -1,17 +1,13 @@
 """General matrix products: Gemm, FusedGemm and QGemm of com.microsoft, and the transposes of FusedMatMul."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.ir import Operator
 
 __all__ = ["Gemm"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Gemm:
+class Gemm(NamedTuple):
     """alpha * A' * B' + beta * C, where A' and B' are A and B, or transposed."""
 
     alpha: float

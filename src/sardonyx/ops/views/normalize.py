@@ -1,9 +1,6 @@
 """Normalizations."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
@@ -21,8 +18,7 @@ def epsilon_of(node: Operator) -> float:
     return node.number("epsilon", _EPSILON)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class BatchNormalization:
+class BatchNormalization(NamedTuple):
     """(x - mean) / sqrt(variance + epsilon) * scale + bias, with statistics that are given, or in training those of the batch."""
 
     epsilon: float
@@ -56,8 +52,7 @@ def trains(node: Node) -> bool:
     return view.is_training or (view.trains_by_outputs and any(value.name or value.use_count for value in node.outputs[1:]))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class GroupNormalization:
+class GroupNormalization(NamedTuple):
     """A normalization of each group of channels."""
 
     groups: int
@@ -78,8 +73,7 @@ class GroupNormalization:
         return cls(groups, epsilon_of(node), node.version >= 21, node.integer("stash_type", _FLOAT))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class LayerNormalization:
+class LayerNormalization(NamedTuple):
     """A normalization over the last axes: LayerNormalization, RMSNormalization, SimplifiedLayerNormalization."""
 
     axis: int
@@ -104,8 +98,7 @@ class LayerNormalization:
         return self.stash_type == _FLOAT
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class LpNormalization:
+class LpNormalization(NamedTuple):
     """A division by the norm along an axis."""
 
     axis: int

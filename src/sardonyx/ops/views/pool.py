@@ -1,9 +1,6 @@
 """Pools: AveragePool, LpPool, MaxPool, MaxUnpool, and QLinearAveragePool and NhwcMaxPool of com.microsoft."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Operator
@@ -12,8 +9,7 @@ from sardonyx.ops.views.window import Sliding, Window
 __all__ = ["Norm", "Pool"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(NamedTuple):
     """A fold of what a window shows at each of its places."""
 
     sliding: Sliding
@@ -39,8 +35,7 @@ class Pool:
         return self.sliding.over(self.sliding.kernel_shape)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Norm:
+class Norm(NamedTuple):
     """The norm of LpPool or GlobalLpPool."""
 
     order: float

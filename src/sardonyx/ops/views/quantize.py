@@ -1,9 +1,6 @@
 """Quantization with a scale and a zero point."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.ir import Operator
 from sardonyx.ops.views.axes import normalize_axis
@@ -22,8 +19,7 @@ def takes_bytes(node: Operator) -> bool:
     return node.version >= _BYTES_SINCE.get(node.op_type, 1)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Quantization:
+class Quantization(NamedTuple):
     """QuantizeLinear or DequantizeLinear."""
 
     axis: int

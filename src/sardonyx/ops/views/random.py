@@ -1,9 +1,6 @@
 """Operators that draw numbers."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.ir import Operator
 from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, no_inputs
@@ -11,8 +8,7 @@ from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, no_inputs
 __all__ = ["Dropout"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Dropout:
+class Dropout(NamedTuple):
     """Elements that are left out at random in training."""
 
     is_training: bool | Computed

@@ -1,9 +1,6 @@
 """Reductions along axes, and running sums."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.ir import Operator
 from sardonyx.ops.views.axes import normalize_axes, normalize_axis, takes_axes_input
@@ -12,8 +9,7 @@ from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, no_inputs
 __all__ = ["ArgExtreme", "Cumulative", "Reduce"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Reduce:
+class Reduce(NamedTuple):
     """A fold over axes: ReduceSum and its like."""
 
     axes: tuple[int, ...] | Computed
@@ -47,8 +43,7 @@ class Reduce:
         return () if self.keeps_all else tuple(range(rank))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ArgExtreme:
+class ArgExtreme(NamedTuple):
     """ArgMax or ArgMin."""
 
     axis: int
@@ -68,8 +63,7 @@ class ArgExtreme:
         return normalize_axis(self.axis, rank)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Cumulative:
+class Cumulative(NamedTuple):
     """CumSum or CumProd."""
 
     is_exclusive: bool

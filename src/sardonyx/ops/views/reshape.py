@@ -1,9 +1,6 @@
 """Operators that change the shape and keep the elements, or repeat them."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Operator
@@ -13,8 +10,7 @@ from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, Integers, inte
 __all__ = ["Blocks", "Flatten", "Reshape", "Squeeze", "Tile", "Transpose", "Unsqueeze"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Reshape:
+class Reshape(NamedTuple):
     """The same elements in another shape."""
 
     shape: Integers
@@ -32,8 +28,7 @@ class Reshape:
         return cls(integers(node, "shape", inputs, 1), node.flag("allowzero"), True)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Flatten:
+class Flatten(NamedTuple):
     """Two dimensions: those before an axis, and those from it on."""
 
     axis: int
@@ -51,8 +46,7 @@ class Flatten:
         return self.axis + rank if self.axis < 0 else self.axis
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Squeeze:
+class Squeeze(NamedTuple):
     """Dimensions of size 1 that go."""
 
     axes: Integers
@@ -73,8 +67,7 @@ class Squeeze:
         return tuple(sorted(set(normalize_axes(self.axes, rank))))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Unsqueeze:
+class Unsqueeze(NamedTuple):
     """Dimensions of size 1 that come."""
 
     axes: tuple[int, ...] | Computed
@@ -102,8 +95,7 @@ class Unsqueeze:
         return tuple(sorted(found))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Transpose:
+class Transpose(NamedTuple):
     """Dimensions in another order."""
 
     permutation: tuple[int, ...] | None
@@ -126,8 +118,7 @@ class Transpose:
         return self.permutation
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(NamedTuple):
     """Repetition along axes."""
 
     is_by_axis: bool
@@ -139,8 +130,7 @@ class Tile:
         return cls(node.version < 6)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(NamedTuple):
     """DepthToSpace or SpaceToDepth."""
 
     size: int

@@ -6,10 +6,7 @@ Upsample-9, Resize-10    scales as input 1
 Resize-11                region, scales and sizes as inputs 1, 2 and 3, and how coordinates are mapped
 """
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -35,8 +32,7 @@ _ROUNDINGS = ("ceil", "floor", "round_prefer_ceil", "round_prefer_floor")
 _POLICIES = ("not_larger", "not_smaller", "stretch")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Resize:
+class Resize(NamedTuple):
     """A resampling on a grid of its own."""
 
     mode: str
@@ -90,7 +86,7 @@ class Resize:
         )
         _one_of("coordinate_transformation_mode", found.coordinates, _COORDINATES)
         _one_of("nearest_mode", found.rounding, _ROUNDINGS)
-        return dataclasses.replace(found, mode=_MODES[found.mode])
+        return found._replace(mode=_MODES[found.mode])
 
     @property
     def crops(self) -> bool:

@@ -1,9 +1,6 @@
 """Operators that take parts of tensors and put tensors together: Slice, Split, Concat, Pad."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Operator
@@ -15,8 +12,7 @@ __all__ = ["PAD_MODES", "Concat", "Pad", "Slice", "Split"]
 PAD_MODES = ("constant", "edge", "reflect", "wrap")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     """Ranges along axes."""
 
     starts: Integers
@@ -50,7 +46,7 @@ class Slice:
         return version >= 10
 
     @property
-    def count(self) -> int | None:
+    def length(self) -> int | None:
         """How many axes are sliced; None where that is computed."""
         lengths = (len(given) for given in (self.starts, self.ends, self.axes) if given is not None and given is not COMPUTED)
         return next(lengths, None)
@@ -60,12 +56,11 @@ class Slice:
         if self.axes is COMPUTED:
             return None
         if self.axes is None:
-            return None if self.count is None else distinct_axes(range(self.count), rank)
+            return None if self.length is None else distinct_axes(range(self.length), rank)
         return distinct_axes(self.axes, rank)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Split:
+class Split(NamedTuple):
     """A division along an axis."""
 
     axis: int
@@ -90,8 +85,7 @@ class Split:
         return normalize_axis(self.axis, rank)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Concat:
+class Concat(NamedTuple):
     """Tensors one after the other along an axis."""
 
     axis: int
@@ -110,8 +104,7 @@ class Concat:
         return normalize_axis(self.axis, rank)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Pad:
+class Pad(NamedTuple):
     """Elements put before and behind each axis, or taken away."""
 
     mode: str

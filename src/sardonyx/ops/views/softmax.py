@@ -1,9 +1,6 @@
 """Softmax, LogSoftmax and Hardmax, and QLinearSoftmax, which names the opset of the Softmax that it stands for."""
 
-from __future__ import annotations
-
-import dataclasses
-from typing import Self
+from typing import NamedTuple, Self
 
 from sardonyx.ir import Operator
 from sardonyx.ops.views.axes import normalize_axis
@@ -13,8 +10,7 @@ __all__ = ["Softmax"]
 _ONE_AXIS_SINCE = 13
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Softmax:
+class Softmax(NamedTuple):
     """A normalization of rows."""
 
     axis: int

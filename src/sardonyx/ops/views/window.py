@@ -4,11 +4,8 @@ On axis i, tap k of place p reads element p * strides[i] + k * dilations[i] - be
 or follow from the sizes where `auto_pad` says so.
 """
 
-from __future__ import annotations
-
-import dataclasses
 from collections.abc import Sequence
-from typing import Generic, Self, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Operator
@@ -22,8 +19,7 @@ _LARGEST = 1 << 40
 D = TypeVar("D", bound=Dim, covariant=True)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Window(Generic[D]):
+class Window(NamedTuple, Generic[D]):
     """A sliding window, with one number for each spatial axis."""
 
     kernel: tuple[D, ...]
@@ -45,13 +41,12 @@ class Window(Generic[D]):
         return self.auto_pad.startswith("SAME")
 
     @property
-    def extents(self: Window[int]) -> tuple[int, ...]:
+    def extents(self: "Window[int]") -> tuple[int, ...]:
         """From the first tap to behind the last one along each axis."""
         return tuple([(taps - 1) * dilation + 1 for taps, dilation in zip(self.kernel, self.dilations, strict=True)])
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Sliding:
+class Sliding(NamedTuple):
     """How a window slides, whatever its size: what convolutions and pools have in common. An empty tuple stands for a default."""
 
     kernel_shape: tuple[int, ...]

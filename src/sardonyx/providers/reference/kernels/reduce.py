@@ -6,7 +6,6 @@ The axes are an attribute before opset 18 (ReduceSum: 13) and an input since. No
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -145,7 +144,7 @@ def _kernel(function: ReduceFunction) -> KernelFunction:
     def apply(_node: Call, x: Array, axes: Array | None = None, *, view: Reduce) -> Array:
         if view.axes is COMPUTED:
             named = () if axes is None else as_ints(axes, "axes")
-            view = dataclasses.replace(view, axes=tuple(normalize_axis(axis, x.ndim, "axes") for axis in named))
+            view = view._replace(axes=tuple(normalize_axis(axis, x.ndim, "axes") for axis in named))
         over = view.places(x.ndim) or ()
         return _finish(function(widen(x), over), x, over, view.keeps_axes)
 
