@@ -57,3 +57,36 @@ def test_no_folder_is_over_the_limit() -> None:
     """No package has more than 50 modules."""
     counts = Counter(path.parent for path in SOURCES)
     assert not [_shown(folder) for folder, count in counts.items() if count > MOST_FILES]
+
+
+COMPARES_VERSIONS = {
+    "formats/onnx_write.py": "a file says where a node's version is not the one that it imports",
+    "ir/text_print.py": "so does the text form",
+    "optimize/passes/raise_opset.py": "rewrites nodes for another version",
+    "optimize/passes/write_older.py": "rewrites nodes for another version",
+    "optimize/rewrite.py": "asks whether a file can import the version of a node",
+    "partition/as_model.py": "makes a model, with what it imports",
+    "session/context/model.py": "makes a model, with what it imports",
+}
+"""Module -> why it compares versions of nodes; the folder ops/ says what they mean."""
+
+
+def _compares_versions(tree: ast.AST) -> list[int]:
+    """The lines that compare a `version` of something."""
+    operands = [
+        (node.lineno, part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        for side in (node.left, *node.comparators)
+        for part in (side.elts if isinstance(side, ast.Tuple) else [side])
+    ]
+    called = [(line, part.func if isinstance(part, ast.Call) else part) for line, part in operands]
+    return [line for line, part in called if isinstance(part, ast.Attribute) and part.attr == "version"]
+
+
+def test_versions_of_operators_are_compared_in_ops_only() -> None:
+    """What changed in an operator from one version to another is said by its view (`ops/views/`), and read from there."""
+    package = ROOT / "src" / "sardonyx"
+    modules = {str(path.relative_to(package)): path for path in SOURCES if package / "ops" not in path.parents}
+    found = {name for name, path in modules.items() if _compares_versions(ast.parse(path.read_text(encoding="utf-8")))}
+    assert found == set(COMPARES_VERSIONS)

@@ -9,7 +9,6 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir.shape import anonymous, is_anonymous
 from sardonyx.ops.fact import UNKNOWN
 from sardonyx.ops.shapes.axes import (
-    distinct_axes,
     merge_dims,
     merge_shapes,
     replace_dim,
@@ -38,13 +37,6 @@ def test_replacing_and_multiplying() -> None:
 def test_product_of_many_long_dimensions_is_unknown() -> None:
     """A product that would be too long an expression is anonymous."""
     assert is_anonymous(size_of([A + B + 1] * 40))
-
-
-def test_distinct_axes_are_named_once() -> None:
-    """Counted from the front, in their order."""
-    assert distinct_axes([-1, 0], 3) == (2, 0)
-    with pytest.raises(InvalidGraph, match="names an axis twice"):
-        distinct_axes([-1, 2], 3)
 
 
 def test_merging_takes_the_better_known() -> None:

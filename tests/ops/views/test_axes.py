@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sardonyx.errors import InvalidGraph
-from sardonyx.ops.views.axes import normalize_axes, normalize_axis, takes_axes_input
+from sardonyx.ops.views.axes import distinct_axes, normalize_axes, normalize_axis, takes_axes_input
 
 
 def test_negative_axes_count_from_the_back() -> None:
@@ -28,3 +28,10 @@ def test_axes_became_inputs() -> None:
         True,
         False,
     )
+
+
+def test_distinct_axes_are_named_once() -> None:
+    """Counted from the front, in their order."""
+    assert distinct_axes([-1, 0], 3) == (2, 0)
+    with pytest.raises(InvalidGraph, match="names an axis twice"):
+        distinct_axes([-1, 2], 3)

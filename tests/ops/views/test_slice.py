@@ -93,3 +93,21 @@ def test_an_unknown_mode_is_refused() -> None:
     """The message lists what there is."""
     with pytest.raises(InvalidGraph, match="mode='mirror', expected one of constant, edge, reflect, wrap"):
         Pad.of(node("Pad", 2, mode="mirror"))
+
+
+@pytest.mark.parametrize(("version", "expected"), [(13, True), (18, False)])
+def test_equal_parts_were_of_one_length(version: int, expected: bool) -> None:
+    """Before opset 18."""
+    assert Split.of(node("Split", version)).is_even is expected
+
+
+def test_a_dynamic_slice_has_inputs() -> None:
+    """In its only version, which is below Slice-10."""
+    given = node("DynamicSlice", 1, ["x", [1], [2], [0]])
+    assert Slice.of(given, constants(given)).places(2) == (0,)
+
+
+def test_an_axis_is_sliced_or_padded_once() -> None:
+    """One that is named twice is refused."""
+    with pytest.raises(InvalidGraph, match="names an axis twice"):
+        Slice.of(node("Slice", 9, starts=[0, 0], ends=[1, 1], axes=[0, -2])).places(2)

@@ -85,14 +85,14 @@ def deform_conv(
 
 
 @shape_function("ConvTranspose")
-def conv_transpose(
-    call: ShapeCall,
-    x: Fact,
-    w: Fact,
-    b: Fact | None = None,
-) -> Fact:
+def conv_transpose(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None) -> Fact:
     """(N, C, spatial…), (C, M / group, kernel…) -> (N, M, spatial…), sizes that a convolution would take back to the input's."""
-    view, shape, weights = ConvTranspose.of(call), require_rank(x, "X", 3), require_rank(w, "W", 3)
+    return conv_transpose_fact(ConvTranspose.of(call), x, w)
+
+
+def conv_transpose_fact(view: ConvTranspose, x: Fact, w: Fact) -> Fact:
+    """As `conv_transpose`, for a view."""
+    shape, weights = require_rank(x, "X", 3), require_rank(w, "W", 3)
     if shape is None or weights is None:
         found = weights if shape is None else shape
         return tensor(x.dtype, None if found is None else unknown_shape(len(found)))

@@ -13,7 +13,7 @@ PAD_MODES = ("constant", "edge", "reflect", "wrap")
 
 
 class Slice(NamedTuple):
-    """Ranges along axes."""
+    """Ranges along axes: Slice, and DynamicSlice, which had inputs before it."""
 
     starts: Integers
     """The first index of each range; attributes before opset 10, inputs since, as are the others."""
@@ -31,7 +31,7 @@ class Slice(NamedTuple):
     @classmethod
     def of(cls, node: Operator, inputs: Inputs = no_inputs) -> Self:
         """Read a node whose inputs are as `inputs` says."""
-        takes_inputs = cls.takes_limits_input(node.version)
+        takes_inputs = node.op_type == "DynamicSlice" or cls.takes_limits_input(node.version)
         if not takes_inputs:
             starts, ends, axes = node.integers("starts", ()), node.integers("ends", ()), node.integers("axes")
             return cls(starts, ends, axes, None, takes_inputs, opens_backwards=True)

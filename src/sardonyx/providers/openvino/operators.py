@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
+from sardonyx.ops.views.reshape import Blocks
+from sardonyx.ops.views.resize import Resize
 
 __all__ = ["reason_against"]
 
@@ -34,13 +36,13 @@ _INDEX_OUTPUTS = {"ArgMax": (0,), "ArgMin": (0,), "TopK": (1,)}
 def _is_other_attention(node: Node) -> bool:
     shapes = [value.shape or () for value in node.inputs[:2] if value is not None]
     groups = {*map(len, shapes)} == {4} and shapes[0][1] != shapes[1][1] and any(not isinstance(dim, int) for dim in shapes[0])
-    return groups or any("window" in name for name in node.attributes) or (node.get("is_causal") == 1 and node.input(4) is not None)
+    return groups or any("window" in name for name in node.attributes) or (node.flag("is_causal") and node.input(4) is not None)
 
 
 def _is_other_resize(node: Node) -> bool:
-    aligns = node.get("coordinate_transformation_mode", "") == "align_corners" and node.input(3) is None
-    others = node.get("antialias", 0), node.get("exclude_outside", 0), node.get("keep_aspect_ratio_policy", "stretch") != "stretch"
-    return aligns or any(others)
+    view = Resize.of(node)
+    aligns = view.coordinates == "align_corners" and node.input(3) is None
+    return aligns or view.antialiases or view.excludes_outside or view.policy != "stretch"
 
 
 def _keeps_channels(node: Node) -> bool:
@@ -53,12 +55,12 @@ _DIFFERENT: dict[str, tuple[Callable[[Node], bool], str]] = {
     "Attention": (_is_other_attention, "windows, a past under a causal mask, and grouped heads of open sizes differ"),
     "DFT": (lambda node: True, "its results are less accurate"),
     "NonMaxSuppression": (lambda node: True, "it drops boxes that overlap by the threshold itself"),
-    **dict.fromkeys(("AveragePool", "LpPool"), (lambda node: bool(node.get("ceil_mode", 0)), "rounding up counts padding wrong")),
+    **dict.fromkeys(("AveragePool", "LpPool"), (lambda node: node.flag("ceil_mode"), "rounding up counts padding wrong")),
     **dict.fromkeys([name for name in _SECOND_INPUT if "Reduce" in name], (_keeps_channels, "constants that follow are mixed up")),
     **dict.fromkeys(_RANDOM, (lambda node: True, "its random numbers are others")),
     **dict.fromkeys(("Normalizer", "ReduceMax", "ReduceMin"), (lambda node: True, "the largest negative or infinite one differs")),
     "Resize": (_is_other_resize, "antialiasing, kept aspect ratios and weights outside differ"),
-    "SpaceToDepth": (lambda node: node.get("mode", "DCR") != "DCR", "it has the order DCR only"),
+    "SpaceToDepth": (lambda node: not Blocks.of(node).is_depth_first, "it has the order DCR only"),
     "Tile": (lambda node: all(value is None or value.constant is None for value in node.inputs[1:]), "open repeats go wrong"),
 }
 """Operator -> for which of its nodes OpenVINO's results differ from the standard's, and how; found by the standard's own cases."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
 from sardonyx.ops.shapes.axes import require_rank, unknown_shape
-from sardonyx.ops.shapes.conv import conv_transpose
+from sardonyx.ops.shapes.conv import conv_transpose_fact
 from sardonyx.ops.shapes.elements import ints_of
 from sardonyx.ops.shapes.pool import pool
+from sardonyx.ops.views.conv import ConvTranspose
 
 __all__: list[str] = []
 
@@ -23,34 +22,15 @@ def conv_transpose_with_dynamic_pads(
     w: Fact,
     pads: Fact | None = None,
     b: Fact | None = None,
-    *,
-    kernel_shape: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-    dilations: Sequence[int] | None = None,
-    auto_pad: str = "NOTSET",
-    group: int = 1,
-    output_padding: Sequence[int] | None = None,
 ) -> Fact | tuple[Fact, ...]:
     """As ConvTranspose where the padding is known; else the spatial sizes are not."""
-    padding = None if pads is None else ints_of(pads)
-    if pads is not None and padding is None:
+    view, padding = ConvTranspose.of(call), () if pads is None else ints_of(pads)
+    if padding is None:
         shape, weights = require_rank(x, "X", 3), require_rank(w, "W", 3)
-        head = (anonymous() if shape is None else shape[0], anonymous() if weights is None else weights[1] * group)
+        head = (anonymous() if shape is None else shape[0], anonymous() if weights is None else weights[1] * view.group)
         rank = len(shape or weights or ()) - 2
         return tensor(x.dtype, None if rank < 0 else (*head, *unknown_shape(rank)))
-    return conv_transpose(
-        call,
-        x,
-        w,
-        b,
-        kernel_shape=kernel_shape,
-        strides=strides,
-        dilations=dilations,
-        pads=padding,
-        auto_pad=auto_pad,
-        group=group,
-        output_padding=output_padding,
-    )
+    return conv_transpose_fact(view._replace(sliding=view.sliding._replace(pads=padding)), x, w)
 
 
 @shape_function("CropAndResize", domain=_MICROSOFT)
@@ -63,16 +43,7 @@ def crop_and_resize(call: ShapeCall, x: Fact, rois: Fact, batch_indices: Fact, c
 
 
 @shape_function("MaxpoolWithMask", domain=_MICROSOFT)
-def maxpool_with_mask(
-    call: ShapeCall,
-    x: Fact,
-    mask: Fact,
-    *,
-    kernel_shape: Sequence[int] = (),
-    strides: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    auto_pad: str = "NOTSET",
-) -> Fact:
+def maxpool_with_mask(call: ShapeCall, x: Fact, mask: Fact) -> Fact:
     """As MaxPool."""
-    found = pool(call, x, kernel_shape=kernel_shape, strides=strides, pads=pads, auto_pad=auto_pad)
+    found = pool(call, x)
     return found[0] if isinstance(found, tuple) else found

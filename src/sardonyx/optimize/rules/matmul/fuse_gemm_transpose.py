@@ -39,7 +39,7 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     node = match.root
     name = "transA" if node.inputs[0] is not match["a"] else "transB"
     bias = match.get("c")
-    flipped = {name: 1 - int(node.get(name, 0))}
+    flipped = {name: int(not node.flag(name))}
     return op.Gemm(match["a"], match["b"], *([] if bias is None else [bias]), _attributes=node.attributes, **flipped)
 
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views.pool import Pool
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
 from sardonyx.providers.reference.algorithms.precision import quiet, widen
-from sardonyx.providers.reference.algorithms.window import Window, place_window
+from sardonyx.providers.reference.algorithms.window import PlacedWindow, place_window
 from sardonyx.providers.reference.kernels.delegate import run_standard
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -126,17 +127,13 @@ def _lines(image: Array, rows: Array, left: Array, right: Array, weight: Array) 
     return mixed
 
 
-@kernel("MaxpoolWithMask", domain=_MICROSOFT)
+@kernel("MaxpoolWithMask", domain=_MICROSOFT, view=Pool)
 def maxpool_with_mask(
     call: Call,
     x: Array,
     mask: Array,
     *,
-    auto_pad: str = "NOTSET",
-    kernel_shape: Sequence[int] = (),
-    pads: Sequence[int] = (),
-    storage_order: int = 0,
-    strides: Sequence[int] = (),
+    view: Pool,
 ) -> Array:
     """Compute the maximum of each window, each of whose rows ends where the mask is 0 (but not at the first element of all).
 
@@ -149,7 +146,7 @@ def maxpool_with_mask(
         raise InvalidArgument(
             f"the mask has shape {mask.shape}; expected rank {x.ndim} and the spatial axes of X, of shape {x.shape}"
         )
-    window = place_window(x.shape[2:], kernel_shape, strides=strides, dilations=(), pads=pads, auto_pad=auto_pad, ceil_mode=0)
+    window = place_window(x.shape[2:], view.window)
     check_output_size((*x.shape[:2], *window.output), x.dtype.itemsize)
     lowest = np.finfo(x.dtype).min
     plane = mask[0, 0] != 0
@@ -164,7 +161,7 @@ def maxpool_with_mask(
     return y
 
 
-def _windows(array: Array, window: Window) -> Array:
+def _windows(array: Array, window: PlacedWindow) -> Array:
     """Return the windows over the last axes of a padded array: (…, *output, *kernel)."""
     rank = len(window.kernel)
     axes = tuple(range(array.ndim - rank, array.ndim))
