@@ -168,7 +168,7 @@ def test_constants_that_no_step_reads_are_released(low: Lowering) -> None:
         assert value is not None
         value.constant = Tensor(DataType.FLOAT, (2,), source)
     x, v, w = map(low.of, node.inputs)
-    low.move("copy", low.kernel("copy", lambda module, symbol: None), [v, x], lambda sizes: ((), 1))
+    low.move("copy", low.kernel(_Kernel("copy")), [v, x], lambda sizes: ((), 1))
     assert w.constant is not None
     low.release_packed(node.inputs)
     assert low.of(node.inputs[1]) is v
