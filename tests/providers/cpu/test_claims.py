@@ -165,7 +165,15 @@ def test_an_operator_that_is_compiled_in_nhwc_only_says_so() -> None:
         ("(x: float[4, 4], s: float[2]) -> (y) { y: float[2, 2] = Resize(x, _, s) }", "its scales are computed"),
         (
             "(x: float[n, 4], z: float[m]) -> (y) { y: float[n, 4] = Add(x, z) }",
-            "how input 1 of shape (m,) is broadcast to (n, 4) depends on sizes",
+            "that input 1 of shape (m,) is broadcast to (n, 4) depends on sizes",
+        ),
+        (
+            "(x: float[3, 4], z: float[5]) -> (y) { y: float[3, 4] = Add(x, z) }",
+            "that input 1 of shape (5,) is broadcast to (3, 4) is not so",
+        ),
+        (
+            "(x: float[3, 4]) -> (y, z) { y: float[1, 4], z: float[1, 4] = Split(x) }",
+            "that parts of [1, 1] make up an axis of 3 is not so",
         ),
         ("(x: string[4], z: string[4]) -> (y) { y: bool[4] = Equal(x, z) }", "input 0 has elements of type string"),
         ("(x: float) -> (y) { y: float = Relu(x) }", "input 0 (x) is a tensor whose rank is not known"),

@@ -7,7 +7,8 @@ from support.models import graph
 from sardonyx.codegen.emit.types import I16, I32, I64
 from sardonyx.dtypes import DataType
 from sardonyx.ir import TensorType, Value
-from sardonyx.providers.cpu.operands import axis_of, constant_of, given, index_type, ints_of, moved_as, shape_of
+from sardonyx.ir.shape import symbol
+from sardonyx.providers.cpu.operands import axis_of, constant_of, given, index_type, ints_of, moved_as, open_or_wrong, shape_of
 
 
 def test_numbers_come_from_an_attribute_or_an_input() -> None:
@@ -50,3 +51,9 @@ def test_values_that_no_claim_is_asked_about_are_an_error() -> None:
         given(None)
     with pytest.raises(ValueError, match="rank of"):
         shape_of(Value("v", TensorType(DataType.FLOAT)))
+
+
+def test_a_reason_says_whether_it_is_known() -> None:
+    """Sizes that are symbols may still turn out right."""
+    assert open_or_wrong((2, symbol("n")), None) == "depends on sizes"
+    assert open_or_wrong((2, 3), (4,)) == "is not so"

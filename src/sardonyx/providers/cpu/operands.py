@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sardonyx.codegen.emit.types import I32, I64, Type
 from sardonyx.dtypes import Array, DataType
-from sardonyx.ir import Node, Shape, Value
+from sardonyx.ir import Dim, Expr, Node, Shape, Value
 from sardonyx.providers.cpu.strided import moved_type
 
-__all__ = ["axis_of", "constant_of", "given", "index_type", "ints_of", "moved_as", "shape_of"]
+__all__ = ["axis_of", "constant_of", "given", "index_type", "ints_of", "moved_as", "open_or_wrong", "shape_of"]
 
 
 def given(value: Value | None) -> Value:
@@ -44,6 +46,12 @@ def ints_of(node: Node, index: int, attribute: str) -> list[int] | None:
         return [int(number) for number in node.get(attribute)]
     found = constant_of(node.input(index))
     return None if found is None else [int(number) for number in found.ravel()]
+
+
+def open_or_wrong(*shapes: Iterable[Dim] | None) -> str:
+    """Return how a reason ends that says what shapes would have to be: they may still turn out so, or are known not to be."""
+    is_open = any(isinstance(dim, Expr) for shape in shapes for dim in shape or ())
+    return "depends on sizes" if is_open else "is not so"
 
 
 def axis_of(node: Node, default: int, rank: int) -> int:

@@ -17,7 +17,7 @@ from sardonyx.providers.cpu.expressions import argument_of
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.elementwise import MapKernel, broadcast_walk, joins_elementwise
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import given, shape_of
+from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -46,10 +46,11 @@ def claim(node: Node) -> BatchNormSpec | str:
         return "statistics for each activation"
     is_last = node.domain == NHWC_DOMAIN
     count = shape[-1] if is_last else shape[1]
-    if any(shape_of(value) != (count,) for value in node.inputs[1:5]):
-        return f"that the statistics have a number for each of {count} channels depends on sizes"
-    own: Shape = (-1,) if is_last else (-1, *[1] * (len(shape) - 2))
-    return BatchNormSpec(own, node.get("epsilon", 1e-5))
+    own = [shape_of(value) for value in node.inputs[1:5]]
+    if own != [(count,)] * 4:
+        return f"that the statistics have a number for each of {count} channels {open_or_wrong((count,), *own)}"
+    channels: Shape = (-1,) if is_last else (-1, *[1] * (len(shape) - 2))
+    return BatchNormSpec(channels, node.get("epsilon", 1e-5))
 
 
 def _trains(node: Node) -> bool:

@@ -22,6 +22,7 @@ from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import ELEMENTWISE, ElementwiseSpec, element_type, expression, expression_symbol, scalar_of
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import open_or_wrong
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
 from sardonyx.providers.cpu.strided import moved_type
@@ -156,7 +157,8 @@ def _problem_of(node: Node) -> str | None:
         if element_type(value.dtype) is None:
             return f"input {index} has elements of type {value.dtype}"
         if scalar_of(node, index) is None and not can_broadcast(node.output.shape, value.shape):
-            return f"how input {index} of shape {value.shape} is broadcast to {node.output.shape} depends on sizes"
+            verdict = open_or_wrong(value.shape, node.output.shape)
+            return f"that input {index} of shape {value.shape} is broadcast to {node.output.shape} {verdict}"
     return None
 
 

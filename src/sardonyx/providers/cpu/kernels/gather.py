@@ -16,7 +16,7 @@ from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import element_type, scalar_of
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import axis_of, given, index_type, moved_as, shape_of
+from sardonyx.providers.cpu.operands import axis_of, given, index_type, moved_as, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS, Buffer, Plan
 from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides
@@ -170,7 +170,7 @@ def claim_gather_nd(node: Node) -> GatherNDSpec | str:
     if depth == 0 or batch + depth > len(data) or not 0 <= batch < len(indices):
         return f"tuples of {depth} indices in {batch} batch dimensions do not fit data of {len(data)} dimensions"
     if data[:batch] != indices[:batch]:
-        return "that data and indices have the same batches depends on sizes"
+        return f"that data and indices have the same batches {open_or_wrong(data[:batch], indices[:batch])}"
     return types if isinstance(types, str) else GatherNDSpec(*types, batch, depth)
 
 
@@ -218,7 +218,7 @@ def _elements_problem(node: Node) -> str | None:
     axis = axis_of(node, 0, len(data))
     pairs = [pair for place, pair in enumerate(zip(indices, data, strict=True)) if place != axis]
     if any(have != most and not (isinstance(have, int) and isinstance(most, int) and have <= most) for have, most in pairs):
-        return "that the indices are no longer than the data depends on sizes"
+        return f"that the indices are no longer than the data {open_or_wrong(*pairs)}"
     return None
 
 
@@ -296,7 +296,7 @@ def claim_scatter_nd(node: Node) -> ScatterSpec | str:
     if not 0 < depth <= len(data):
         return f"tuples of {depth} indices do not fit data of {len(data)} dimensions"
     if updates != indices[:-1] + data[depth:]:
-        return "that the updates fit the indices depends on sizes"
+        return f"that the updates fit the indices {open_or_wrong(data, indices, updates)}"
     return _claim_scatter(node, depth)
 
 
@@ -338,7 +338,7 @@ def scatter_nd(low: Lowering, group: Group, spec: ScatterSpec) -> None:
 def claim_scatter_elements(node: Node) -> ScatterSpec | str:
     """Return how a ScatterElements writes, or why it cannot be compiled."""
     if shape_of(node.inputs[2]) != shape_of(node.inputs[1]):
-        return "that the updates fit the indices depends on sizes"
+        return f"that the updates fit the indices {open_or_wrong(shape_of(node.inputs[1]), shape_of(node.inputs[2]))}"
     return _elements_problem(node) or _claim_scatter(node, axis_of(node, 0, len(shape_of(node.inputs[0]))))
 
 

@@ -23,7 +23,7 @@ from sardonyx.providers.cpu.kernels.batch_norm import lower_map
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise
 from sardonyx.providers.cpu.kernels.lines import Lines
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import shape_of
+from sardonyx.providers.cpu.operands import open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
@@ -59,7 +59,9 @@ def claim(node: Node) -> GroupNormSpec | str:
     if node.version < SCALES_CHANNELS:
         return "scale and bias are for each group"
     if any(shape_of(value) != (shape[-1],) for value in node.inputs[1:3]):
-        return f"that scale and bias have a number for each of {shape[-1]} channels depends on sizes"
+        return (
+            f"that scale and bias have a number for each of {shape[-1]} channels {open_or_wrong(*map(shape_of, node.inputs[1:3]))}"
+        )
     return GroupNormSpec(shape, groups, node.get("epsilon", 1e-5))
 
 

@@ -28,7 +28,7 @@ from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.lines import Lines, LinesCode, is_uniform, joins_lines
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import constant_of, given, shape_of
+from sardonyx.providers.cpu.operands import constant_of, given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 
 _SCALE, _BIAS = 1, 2
@@ -102,7 +102,8 @@ def claim_layer(node: Node) -> NormSpec | str:
         return first
     uniform = [split for split in range(first, len(shape) + 1) if all(is_uniform(shape, own, split) for _, own in affine)]
     if not uniform:
-        return f"how scale or bias of shape {' or '.join(str(own) for _, own in affine)} is broadcast to {shape} depends on sizes"
+        shapes = [own for _, own in affine]
+        return f"that scale or bias of shapes {shapes} are broadcast to {shape} {open_or_wrong(shape, *shapes)}"
     norm = Norm.STANDARD if node.op_type == "LayerNormalization" else Norm.ROOT_MEAN
     return NormSpec(shape, first, uniform[0], Along.ROWS, norm, node.get("epsilon", _EPSILON), affine)
 
@@ -116,8 +117,9 @@ def claim_instance(node: Node) -> NormSpec | str:
         return f"{len(shape)} dimensions"
     is_last, epsilon = node.domain == NHWC_DOMAIN, node.get("epsilon", _EPSILON)
     channels = shape[-1] if is_last else shape[1]
-    if [own for _, own in _affine(node)] != [(channels,)] * 2:
-        return f"that scale and bias have a number for each of {channels} channels depends on sizes"
+    own = [shape for _, shape in _affine(node)]
+    if own != [(channels,)] * 2:
+        return f"that scale and bias have a number for each of {channels} channels {open_or_wrong((channels,), *own)}"
     if is_last:
         return NormSpec(shape, 1, len(shape) - 1, Along.COLUMNS, Norm.STANDARD, epsilon, _affine(node))
     return NormSpec(shape, 2, 2, Along.ROWS, Norm.STANDARD, epsilon, _affine(node, (channels, *[1] * (len(shape) - 2))))

@@ -14,7 +14,7 @@ from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.windows import Window, channels_of, claim_window, conv_axes
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import given, shape_of
+from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 
 __all__: list[str] = []
@@ -40,7 +40,7 @@ def claim(node: Node) -> PoolSpec | str:
     if len(kernel) not in (1, 2, 3) or {len(shape_of(data)), len(shape_of(result))} != {len(kernel) + 2}:
         return f"a window of {len(kernel)} axes over {len(shape_of(data))} dimensions"
     if channels_of(node, data) != channels_of(node, result):
-        return "that its channels stay as they are depends on sizes"
+        return f"that its channels stay as they are {open_or_wrong(channels_of(node, data), channels_of(node, result))}"
     if len(node.outputs) > 1 and node.outputs[1].use_count:
         return "where the greatest elements are is asked for"
     if node.op_type == "LpPool" and p not in (1, 2):

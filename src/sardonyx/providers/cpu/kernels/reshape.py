@@ -11,7 +11,7 @@ from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.elementwise import can_broadcast
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import given, moved_as, shape_of
+from sardonyx.providers.cpu.operands import given, moved_as, open_or_wrong, shape_of
 from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides
 
 __all__ = ["OrderSpec", "ViewSpec"]
@@ -31,7 +31,7 @@ def claim_view(node: Node) -> ViewSpec | str:
     if isinstance(kind, str):
         return kind
     if product(shape) != product(wide):
-        return f"that {shape} and {wide} have as many elements depends on sizes"
+        return f"that {shape} and {wide} have as many elements {open_or_wrong(shape, wide)}"
     return ViewSpec()
 
 
@@ -78,7 +78,7 @@ def claim_blocks(node: Node) -> OrderSpec | str:
     image = shape if node.op_type == "SpaceToDepth" else wide
     filled = all((dim // block) * block == dim for dim in (image[1:3] if is_last else image[2:]))
     if not filled or product(shape) != product(wide):
-        return "that blocks fill its axes depends on sizes"
+        return f"that blocks fill its axes {open_or_wrong(shape, wide)}"
     kind = moved_as(node)
     if isinstance(kind, str):
         return kind
@@ -153,7 +153,7 @@ def claim_expand(node: Node) -> ExpandSpec | str:
     shape, wide = shape_of(node.inputs[0]), shape_of(node.output)
     pairs = list(zip(reversed(shape), reversed(wide), strict=False))
     if not can_broadcast(wide, shape) or any(isinstance(dim, Expr) and dim != size for dim, size in pairs):
-        return f"how {shape} is broadcast to {wide} depends on sizes"
+        return f"that {shape} is broadcast to {wide} {open_or_wrong(shape, wide)}"
     return ExpandSpec((1,) * (len(wide) - len(shape)) + tuple(shape))
 
 
@@ -190,7 +190,7 @@ def claim_tile(node: Node) -> TileSpec | str:
         return f"{len(shape)} dimensions become {len(wide)}"
     repeats = tuple(0 if dim == 0 else after // dim for dim, after in zip(shape, wide, strict=True))
     if any(times * dim != after for times, dim, after in zip(repeats, shape, wide, strict=True)):
-        return "how often it is repeated depends on sizes"
+        return f"that {shape} makes up {wide} several times {open_or_wrong(shape, wide)}"
     kind = moved_as(node)
     return kind if isinstance(kind, str) else TileSpec(repeats)
 

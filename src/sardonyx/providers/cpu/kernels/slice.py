@@ -20,7 +20,7 @@ from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import axis_of, constant_of, given, ints_of, moved_as, shape_of
+from sardonyx.providers.cpu.operands import axis_of, constant_of, given, ints_of, moved_as, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Step
 from sardonyx.providers.cpu.strided import TASK_ELEMENTS, Region, copy_region, dense_strides
@@ -164,7 +164,7 @@ def claim_split(node: Node) -> SplitSpec | str:
     axis = axis_of(node, 0, len(shape))
     lengths = tuple(shape_of(value)[axis] for value in node.outputs)
     if _total(lengths) != shape[axis]:
-        return f"that parts of {list(lengths)} make up an axis of {shape[axis]} depends on sizes"
+        return f"that parts of {list(lengths)} make up an axis of {shape[axis]} {open_or_wrong(lengths, shape)}"
     return SplitSpec(axis, lengths)
 
 
