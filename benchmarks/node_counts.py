@@ -32,8 +32,9 @@ from sardonyx.optimize.contract import Level
 from sardonyx.optimize.pipeline import optimize
 from sardonyx.optimize.target import Target
 from sardonyx.providers.reference.provider import evaluate
-from sardonyx.session.optimization import optimize_file, read_settings, save_optimized
+from sardonyx.session.optimization import optimize_file, save_optimized
 from sardonyx.session.options import SessionOptions
+from sardonyx.session.settings.settings import read_settings
 
 _ONLY_LAYOUT = {"ReorderInput", "ReorderOutput"}
 
@@ -43,8 +44,8 @@ def ours(path: str, folder: str) -> Counter[str]:
     options = SessionOptions()
     options.optimized_model_filepath = str(Path(folder) / "ours.onnx")
     settings = read_settings(options)
-    model, _ = optimize_file(path, options, settings)
-    save_optimized(model, settings)
+    model, _ = optimize_file(path, settings)
+    save_optimized(model, settings.save)
     return _operators(load(options.optimized_model_filepath))
 
 

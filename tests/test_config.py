@@ -21,11 +21,19 @@ def test_an_isa_is_forced_or_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
     assert config.isa() == "avx2"
 
 
-@pytest.mark.parametrize(("text", "threads"), [("4", 4), ("1", 1), ("0", None), ("-2", None), ("many", None), ("", None)])
+@pytest.mark.parametrize(("text", "threads"), [("4", 4), ("1", 1), ("0", None), ("", None)])
 def test_only_a_positive_number_of_threads_counts(monkeypatch: pytest.MonkeyPatch, text: str, threads: int | None) -> None:
-    """Anything else leaves the number open."""
+    """0 leaves the number open."""
     monkeypatch.setenv("SARDONYX_NUM_THREADS", text)
     assert config.num_threads() == threads
+
+
+@pytest.mark.parametrize("text", ["-2", "many", "1G"])
+def test_a_text_that_is_no_number_is_warned_of(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """It leaves the number open."""
+    monkeypatch.setenv("SARDONYX_NUM_THREADS", text)
+    with pytest.warns(UserWarning, match=f"SARDONYX_NUM_THREADS must be a number of at least 1, got '{text}', which has no effect"):
+        assert config.num_threads() is None
 
 
 def test_the_cache_has_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +74,7 @@ def test_a_trace_file_is_named_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert config.trace_file() == Path("/t.jsonl")
 
 
-@pytest.mark.parametrize(("text", "limit"), [("1000", 1000), ("0", None), ("1G", None), ("", None)])
+@pytest.mark.parametrize(("text", "limit"), [("1000", 1000), ("0", None), ("", None)])
 def test_limits_are_configured(monkeypatch: pytest.MonkeyPatch, text: str, limit: int | None) -> None:
     """Positive numbers; else tensors may take half of the memory, at most 64 GiB, and loops may run 10 million times."""
     monkeypatch.setenv("SARDONYX_MAX_TENSOR_BYTES", text)
@@ -100,3 +108,13 @@ def test_mapping_is_off_unless_it_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not config.maps_weights()
     monkeypatch.setenv("SARDONYX_MAP_WEIGHTS", "1")
     assert config.maps_weights()
+
+
+def test_kernels_are_compiled_inline_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one word; another is warned of."""
+    for text, inline in (("", False), ("inline", True)):
+        monkeypatch.setenv("SARDONYX_COMPILE", text)
+        assert config.compiles_inline() is inline
+    monkeypatch.setenv("SARDONYX_COMPILE", "here")
+    with pytest.warns(UserWarning, match="SARDONYX_COMPILE is inline or empty, got 'here'"):
+        assert not config.compiles_inline()

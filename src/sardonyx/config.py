@@ -2,25 +2,14 @@
 
 No other module reads `os.environ`. Variables are read when asked for, so a test may set one.
 
-    SARDONYX_ISA           a lower instruction set than the machine's: portable, avx2, avx512, amx, neon
-    SARDONYX_NUM_THREADS   threads of the process-wide pool, where the session options leave the number open
-    SARDONYX_CACHE_DIR     folder of the object cache; empty switches the cache off
-    SARDONYX_CACHE_BYTES   its size limit in bytes (default 1 GiB)
-    SARDONYX_COMPILE       `inline` runs LLVM in this process, not in one of its own
-    SARDONYX_GUARD         `1` runs compiled kernels in memory where leaving a buffer stops the process (slow, for finding defects)
-    SARDONYX_MAP_WEIGHTS   1 maps model files, which then must not be written to while a session of theirs lives
-    SARDONYX_TRACE         a file that trace events are appended to as JSON lines
-
-The limits are read once, when the package is imported:
-
-    SARDONYX_MAX_TENSOR_BYTES  largest tensor that a node may make (default: half of the machine's memory, at most 64 GiB)
-    SARDONYX_MAX_ITERATIONS    most iterations of a Loop (default 10 million)
+`session/settings/variables.py` lists them. Limits are read once, when the package is imported.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from pathlib import Path
 
 __all__ = [
@@ -38,11 +27,17 @@ __all__ = [
 
 
 _MOST_BYTES = 64 << 30
+_DEFAULT_CACHE_BYTES = 1 << 30
+_DEFAULT_ITERATIONS = 10_000_000
 
 
-def _number(name: str, default: int) -> int:
+def _positive(name: str) -> int | None:
+    """A variable as a positive number; None where it is not set or 0, and, with a warning, where it is no number."""
     text = os.environ.get(name, "")
-    return int(text) if text.isdigit() and int(text) > 0 else default
+    if text and not text.isdigit():
+        message = f"the environment variable {name} must be a number of at least 1, got {text!r}, which has no effect"
+        warnings.warn(message, UserWarning, stacklevel=3)
+    return int(text) or None if text.isdigit() else None
 
 
 def _half_of_memory() -> int:
@@ -53,11 +48,11 @@ def _half_of_memory() -> int:
 
 
 def _tensor_bytes() -> int:
-    return _number("SARDONYX_MAX_TENSOR_BYTES", _half_of_memory())
+    return _positive("SARDONYX_MAX_TENSOR_BYTES") or _half_of_memory()
 
 
 def _iterations() -> int:
-    return _number("SARDONYX_MAX_ITERATIONS", 10_000_000)
+    return _positive("SARDONYX_MAX_ITERATIONS") or _DEFAULT_ITERATIONS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,8 +89,7 @@ def isa() -> str | None:
 
 def num_threads() -> int | None:
     """`SARDONYX_NUM_THREADS` as a positive number, or None where unset or no number."""
-    text = os.environ.get("SARDONYX_NUM_THREADS", "")
-    return int(text) if text.isdigit() and int(text) > 0 else None
+    return _positive("SARDONYX_NUM_THREADS")
 
 
 def cache_dir() -> Path | None:
@@ -118,12 +112,16 @@ def cache_dir() -> Path | None:
 def cache_limit_bytes() -> int:
     """The size limit of the object cache in bytes."""
     text = os.environ.get("SARDONYX_CACHE_BYTES", "")
-    return int(text) if text.isdigit() else 1 << 30
+    return int(text) if text.isdigit() else _DEFAULT_CACHE_BYTES
 
 
 def compiles_inline() -> bool:
     """Whether `SARDONYX_COMPILE` asks for LLVM in this process."""
-    return os.environ.get("SARDONYX_COMPILE") == "inline"
+    text = os.environ.get("SARDONYX_COMPILE", "")
+    if text not in ("", "inline"):
+        message = f"the environment variable SARDONYX_COMPILE is inline or empty, got {text!r}, which has no effect"
+        warnings.warn(message, UserWarning, stacklevel=2)
+    return text == "inline"
 
 
 def guards_memory() -> bool:

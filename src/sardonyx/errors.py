@@ -19,6 +19,9 @@ fault it is, so that a session can go on without it.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 __all__ = [
     "EPFail",
     "Fail",
@@ -34,6 +37,7 @@ __all__ = [
     "blamed",
     "describe",
     "located",
+    "locating",
 ]
 
 
@@ -107,3 +111,12 @@ def located(error: SardonyxError, place: str) -> SardonyxError:
     copy = type(error)(message if message.startswith(place) else f"{place}: {message}")
     vars(copy).update(vars(error))
     return copy
+
+
+@contextlib.contextmanager
+def locating(place: str) -> Iterator[None]:
+    """Have the messages of errors that the block raises start with `place`."""
+    try:
+        yield
+    except SardonyxError as error:
+        raise located(error, place) from error

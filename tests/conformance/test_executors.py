@@ -13,7 +13,6 @@ from support.provider_sets import SETS
 
 import sardonyx as ort
 from sardonyx.runtime.executor import EXECUTORS
-from sardonyx.session.execution import EXECUTOR_ENTRY
 
 MIXED = [item for item in SETS if item.name in ("device", "fusing")]
 EVERY = 12
@@ -34,7 +33,7 @@ def _cases() -> list[SuiteCase]:
 
 def _results(case: SuiteCase, providers: Any, executor: str) -> list[list[Any]]:
     options = ort.SessionOptions()
-    options.add_session_config_entry(EXECUTOR_ENTRY, executor)
+    options.add_session_config_entry("session.executor", executor)
     options.inter_op_num_threads = 3
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = str(case.model) if isinstance(case.model, Path) else case.model

@@ -9,7 +9,8 @@ from support.models import graph
 from support.providers import DeviceProvider, FusingProvider
 
 from sardonyx.ir import Graph
-from sardonyx.partition.measured import MEASURED, calibrated, claimed_by, is_worth_it, predict
+from sardonyx.partition.claims import claims_of
+from sardonyx.partition.measured import MEASURED, calibrated, is_worth_it, predict
 from sardonyx.partition.profile import Copies, Profile, Sample, key_of, key_of_graph
 from sardonyx.provider import Provider
 
@@ -53,7 +54,7 @@ def _profile(
 def _who(text: str, providers: list[Provider], profile: Profile, **pinned: str) -> str:
     held = graph(text)
     pins = {node: pinned[node.name] for node in held if node.name in pinned}
-    placed = predict(held, providers, profile, pins).placed
+    placed = predict(held, providers, claims_of(held, providers), profile, pins).placed
     return " ".join(placed[node] for node in held)
 
 
@@ -102,10 +103,10 @@ def test_branches_that_run_at_once_are_spread_over_memories() -> None:
     times = {name: {"Relu": 50.0, "Neg": 50.0, "Exp": 50.0} for name in ("Device", "A", "B")}
     held = graph(BRANCHES)
     profile = _profile(held, times, copy_us=2.0)
-    placed = predict(held, [device, HOST_A], profile, parallel=True).placed
+    placed = predict(held, [device, HOST_A], claims_of(held, [device, HOST_A]), profile, parallel=True).placed
     names = [placed[node] for node in held]
     assert names[0] == names[1] != names[2] == names[3]
-    assert predict(held, [HOST_A, HOST_B], profile, parallel=True).is_single
+    assert predict(held, [HOST_A, HOST_B], claims_of(held, [HOST_A, HOST_B]), profile, parallel=True).is_single
 
 
 def test_nodes_that_nobody_was_measured_on_go_by_the_order() -> None:
@@ -113,18 +114,11 @@ def test_nodes_that_nobody_was_measured_on_go_by_the_order() -> None:
     assert _who(CHAIN, [HOST_B, HOST_A], Profile()) == "B B B B"
 
 
-def test_claims_are_asked_for_all_nodes_at_once() -> None:
-    """Each provider as if it were the first."""
-    held = graph(CHAIN)
-    claims = claimed_by(held, [DEVICE, HOST_A])
-    assert {name: len(nodes) for name, nodes in claims.items()} == {"Device": 3, "A": 4}
-
-
 def test_whole_runs_set_the_pieces_right() -> None:
     """By one factor for each provider, where most of the run was its own; within bounds."""
     times = {"A": {"Relu": 10.0, "Neg": 10.0, "Exp": 10.0}, "Device": {"Relu": 10.0, "Neg": 10.0}}
     held = graph(CHAIN)
-    found = calibrated(held, [DEVICE, HOST_A], _profile(held, times), {"A": 80.0, "Device": 1e9})
+    found = calibrated(held, [DEVICE, HOST_A], claims_of(held, [DEVICE, HOST_A]), _profile(held, times), {"A": 80.0, "Device": 1e9})
     assert {sample.inside_us for sample in found.samples if sample.provider == "A"} == {20.0}
     assert {sample.inside_us for sample in found.samples if sample.provider == "Device"} == {40.0}
 

@@ -8,7 +8,8 @@ from support.models import model
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Model
 from sardonyx.optimize.edit import PROVIDER_KEY
-from sardonyx.partition.placement import ANNOTATION_KEY, Pins, find_provider, parse_pins, pin, placed_nodes
+from sardonyx.partition.pins import Pins, parse_pins
+from sardonyx.partition.placement import ANNOTATION_KEY, find_provider, pin, placed_nodes
 
 PROVIDERS = ["AExecutionProvider", "BExecutionProvider", "Own"]
 TEXT = """graph(x: float[2], c: bool[]) -> (y: float[2]) {
@@ -26,19 +27,6 @@ TEXT = """graph(x: float[2], c: bool[]) -> (y: float[2]) {
 def _placed(held: Model, pins: Pins) -> dict[str, str]:
     pin(held, pins, PROVIDERS)
     return {node.name or node.outputs[0].name: name for node, name in placed_nodes(held.graph, pins, PROVIDERS).items()}
-
-
-def test_the_notation_tells_operators_nodes_indices_and_annotations() -> None:
-    """The provider stands after the last equals sign."""
-    pins = parse_pins(["Conv=A", "com.microsoft.Gelu = B", "node:a=b=A", "7=B", "annotation:=enc=A"])
-    assert pins == Pins({"Conv": "A", "com.microsoft.Gelu": "B"}, {"a=b": "A"}, {7: "B"}, {"=enc": "A"})
-
-
-@pytest.mark.parametrize("text", ["Conv", "=A", "Conv=", "node:=A", "axis:1=A"])
-def test_a_malformed_placement_is_refused(text: str) -> None:
-    """With what was given."""
-    with pytest.raises(InvalidArgument, match=text):
-        parse_pins([text])
 
 
 def test_each_kind_finds_its_nodes() -> None:
@@ -110,12 +98,6 @@ def test_a_model_can_name_providers_itself() -> None:
     third.metadata = {PROVIDER_KEY: "Missing", "other": "stays"}
     assert _placed(held, Pins()) == {"first": "AExecutionProvider", "b": "Own"}
     assert third.metadata == {"other": "stays"}
-
-
-def test_later_pins_win() -> None:
-    """Of two for one operator; falling through is asked for by either."""
-    joined = parse_pins(["Relu=A", "Neg=A"]).joined(Pins({"Relu": "B"}, fall_through=True))
-    assert joined == Pins({"Relu": "B", "Neg": "A"}, fall_through=True)
 
 
 @pytest.mark.parametrize(

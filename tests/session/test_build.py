@@ -7,18 +7,19 @@ from collections.abc import Callable
 import pytest
 from support.models import model
 from support.providers import DeviceProvider, FusingProvider
+from support.sessions import built_of
 
 from sardonyx.errors import EPFail, InvalidArgument
 from sardonyx.ir import Graph
 from sardonyx.provider import Body, Partition, Program
 from sardonyx.providers.reference.provider import ReferenceProvider
-from sardonyx.session.build import Built, build
+from sardonyx.session.build import Built
 from sardonyx.session.options import SessionOptions
 from sardonyx.trace import Event, observe
 
 
 def _build(text: str, *providers: FusingProvider) -> Built:
-    return build(model(text), SessionOptions(), [*providers, ReferenceProvider()], frozenset())
+    return built_of(model(text), *providers, ReferenceProvider())
 
 
 def test_the_stages_are_told_in_order() -> None:
@@ -61,7 +62,7 @@ def test_an_initializer_that_the_model_lacks_is_refused() -> None:
     options = SessionOptions()
     options.add_initializer("k", 3)
     with pytest.raises(InvalidArgument, match="'k', which is no initializer"):
-        build(model("graph(x: float[2]) -> (y: float[2]) {\ny = Relu(x)\n}"), options, [ReferenceProvider()], frozenset())
+        built_of(model("graph(x: float[2]) -> (y: float[2]) {\ny = Relu(x)\n}"), ReferenceProvider(), options=options)
 
 
 def test_standard_function_bodies_stand_in_for_missing_kernels() -> None:
@@ -75,6 +76,6 @@ def test_placements_and_copies_are_told() -> None:
     told: list[Event] = []
     text = "graph(x: float[2]) -> (y: float[2]) {\na = Relu(x)\ny = Exp(a)\n}"
     with observe(told.append):
-        built = build(model(text), SessionOptions(), [DeviceProvider(), ReferenceProvider()], frozenset())
+        built = built_of(model(text), DeviceProvider(), ReferenceProvider())
     (done,) = [item.details for item in told if item.name == "placement.done"]
     assert (done["placements"], done["copies"]) == (built.placements, 2)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.models import model
+from support.sessions import built_of
 
 import sardonyx as ort
 from sardonyx.formats.onnx import load, to_bytes
@@ -15,14 +16,11 @@ from sardonyx.ir.text import parse_model
 from sardonyx.ir.verify import verify
 from sardonyx.provider import HOST, Bound, Capability, Claims, GraphView, Layout, Partition
 from sardonyx.providers.reference.provider import ReferenceProvider
-from sardonyx.session.build import build
 from sardonyx.session.function_bodies import expand
-from sardonyx.session.options import SessionOptions
 
 
 def _run(held: Any, x: Any) -> Any:
-    built = build(held, SessionOptions(), [ReferenceProvider()], frozenset())
-    return built.executor.run([x])[0]
+    return built_of(held, ReferenceProvider()).executor.run([x])[0]
 
 
 NODES = [

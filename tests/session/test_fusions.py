@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.models import model
+from support.sessions import settings_of
 
 from sardonyx import InferenceSession, SessionOptions
 from sardonyx.errors import Fail, InvalidArgument
@@ -14,6 +15,8 @@ from sardonyx.ir.text import parse_model
 from sardonyx.optimize.fusion_report import FusionReport, Outcome
 from sardonyx.session.fusions import explain_fusions
 from sardonyx.session.providers import make_providers
+from sardonyx.session.stages.provider_list import ProviderList
+from sardonyx.session.stages.source import Source
 
 BODY = to_bytes(model("graph(x: float[2, 4]) -> (y: float[2, 4]) { g = Sigmoid(x) @gate y = Mul(x, g) }"))
 CALL = """opset 21
@@ -82,4 +85,4 @@ def test_errors_name_the_model(tmp_path: Path) -> None:
     """With the names that are near."""
     save(model("graph(x: float[2]) -> (y: float[2]) { y = Relu(x) @relu }"), tmp_path / "m.onnx")
     with pytest.raises(InvalidArgument, match=r"m\.onnx: no node .* is named 'rely'; near it are relu"):
-        explain_fusions(tmp_path / "m.onnx", SessionOptions(), make_providers([]), frozenset(), "rely")
+        explain_fusions(Source.of(tmp_path / "m.onnx"), settings_of(), ProviderList.of(make_providers([])), "rely")

@@ -11,7 +11,6 @@ from support.providers import NhwcProvider
 
 import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
-from sardonyx.session.layout_steps import ENTRY
 
 TEXT = """graph(x: float[1, 3, 8, 6]) -> (y: float[1, 4, 8, 6]) {
     w: float[4, 3, 1, 1] = ... 1
@@ -23,7 +22,7 @@ TEXT = """graph(x: float[1, 3, 8, 6]) -> (y: float[1, 4, 8, 6]) {
 
 def _session(setting: str) -> None:
     options = ort.SessionOptions()
-    options.add_session_config_entry(ENTRY, setting)
+    options.add_session_config_entry("session.debug_layout_transformation", setting)
     ort.InferenceSession(to_bytes(model(TEXT)), options, providers=[NhwcProvider()])
 
 

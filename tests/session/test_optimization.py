@@ -17,7 +17,6 @@ from sardonyx.formats.onnx import load, save, to_bytes
 from sardonyx.optimize.rule import Rule
 from sardonyx.providers.reference.provider import ReferenceProvider
 from sardonyx.session.inference_session import InferenceSession
-from sardonyx.session.optimization import read_settings
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
 
 BYTES = to_bytes(model("graph(x: float[2]) -> (y: float[2]) { a = Neg(x) b = Relu(a) y = Exp(b) }"))
@@ -63,49 +62,9 @@ def test_a_rule_that_raises_is_an_error_or_left_out() -> None:
     np.testing.assert_allclose(session.run(None, FEED)[0], np.exp([1, 0]), rtol=1e-6)
 
 
-def test_entries_say_what_properties_say() -> None:
-    """Levels, names, paths and limits may be given as text; a property that was set wins."""
-    options = _options(
-        session__graph_optimization_level="ORT_ENABLE_BASIC",
-        session__optimized_model_filepath="m.onnx",
-        optimization__disable_specified_optimizers="fuse_gelu;merge_casts",
-        optimization__constant_folding_max_output_size_in_bytes="1000",
-        optimization__constant_folding_max_seconds="0.5",
-        session__optimized_model_external_initializers_file_name="m.bin",
-        session__optimized_model_external_initializers_min_size_in_bytes="100",
-        optimization__failure="skip",
-        session__graph_optimizations_loop_level="2",
-    )
-    settings = read_settings(options, frozenset(["merge_reshapes"]))
-    assert (settings.level, settings.filepath, settings.data_name, settings.data_least_bytes) == (1, "m.onnx", "m.bin", 100)
-    assert settings.disabled == {"fuse_gelu", "merge_casts", "merge_reshapes"}
-    assert (settings.fold_bytes, settings.fold_seconds, settings.goes_on, settings.verify) == (1000, 0.5, True, False)
-    assert settings.loops == 2
-    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
-    assert read_settings(options).level == 0
-
-
-@pytest.mark.parametrize(
-    ("key", "text", "message"),
-    [
-        ("session.graph_optimization_level", "most", "is a number or one of ORT_DISABLE_ALL"),
-        ("optimization.constant_folding_max_output_size_in_bytes", "1 MB", "is a number of bytes, got '1 MB'"),
-        ("optimization.constant_folding_max_seconds", "soon", "is a number, got 'soon'"),
-        ("session.graph_optimizations_loop_level", "3", "is 0, 1 or 2, got '3'"),
-        ("optimization.failure", "ignore", 'is "error" or "skip", got \'ignore\''),
-    ],
-)
-def test_entries_that_say_nothing_are_refused(key: str, text: str, message: str) -> None:
-    """A text that a key does not take is named."""
-    options = SessionOptions()
-    options.add_session_config_entry(key, text)
-    with pytest.raises(InvalidArgument, match=message):
-        read_settings(options)
-
-
 def test_unknown_entries_are_accepted() -> None:
     """Entries that concern something else, or nothing, are no error, as in onnxruntime."""
-    options = _options(session__disable_prepacking="1", session__no_such_thing="x", mlas__use_lut_gemm="1")
+    options = _options(session__disable_prepacking="1", mine__no_such_thing="x", mlas__use_lut_gemm="1")
     assert InferenceSession(BYTES, options).run(None, FEED)[0].shape == (2,)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sardonyx.errors import InvalidArgument
-from sardonyx.session.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions, config_flag
+from sardonyx.session.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
 
 
 def test_defaults_are_onnxruntimes() -> None:
@@ -20,9 +20,9 @@ def test_defaults_are_onnxruntimes() -> None:
 def test_config_entries_are_kept_by_name() -> None:
     """What is added can be got."""
     options = SessionOptions()
-    options.add_session_config_entry("session.x", "1")
-    assert options.get_session_config_entry("session.x") == "1"
-    assert options.session_config_entries == {"session.x": "1"}
+    options.add_session_config_entry("mine.x", "1")
+    assert options.get_session_config_entry("mine.x") == "1"
+    assert options.session_config_entries == {"mine.x": "1"}
 
 
 def test_an_unknown_config_entry_lists_the_known() -> None:
@@ -68,12 +68,21 @@ def test_placements_are_kept_in_order() -> None:
     assert options.placements == ("Conv=CPUExecutionProvider", "node:last=ReferenceExecutionProvider")
 
 
-def test_a_flag_is_zero_or_one() -> None:
-    """Left out it is "0"; another text is refused with its key."""
+@pytest.mark.parametrize("made", [SessionOptions, RunOptions])
+def test_a_misspelt_property_cannot_be_set(made: type) -> None:
+    """As in onnxruntime."""
+    with pytest.raises(AttributeError, match="enable_profilling"):
+        made().enable_profilling = True
+
+
+def test_a_copy_changes_by_itself() -> None:
+    """Properties, entries and what was added."""
     options = SessionOptions()
-    assert not config_flag(options, "a.flag")
-    options.add_session_config_entry("a.flag", "1")
-    assert config_flag(options, "a.flag")
-    options.add_session_config_entry("a.flag", "yes")
-    with pytest.raises(InvalidArgument, match='a.flag is "0" or "1", got \'yes\''):
-        config_flag(options, "a.flag")
+    options.add_session_config_entry("mine.x", "1")
+    options.place("Conv", "A")
+    made = options.copy()
+    made.add_session_config_entry("mine.x", "2")
+    made.place("Relu", "A")
+    made.verify = True
+    assert (options.session_config_entries, options.placements, options.verify) == ({"mine.x": "1"}, ("Conv=A",), False)
+    assert (made.session_config_entries, made.placements) == ({"mine.x": "2"}, ("Conv=A", "Relu=A"))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from support.models import model
 
-from sardonyx.session.options import SessionOptions
-from sardonyx.session.variant import Variant, without_files
+from sardonyx.session.variant import Variant
 
 TEXT = "graph(x: float[n, n]) -> (a: float[n, n], b: float[n, n], c: float[n, n]) {\na = Neg(x)\nb = Exp(a)\nc = Abs(a)\n}"
 
@@ -26,13 +25,3 @@ def test_names_of_dimensions_can_be_forgotten() -> None:
     assert first != second
     assert [node.outputs[0].shape for node in held.graph] == [None] * 3
     assert len(held.graph.outputs) == 3
-
-
-def test_a_variant_writes_no_files() -> None:
-    """The options that it is made of stay as they are."""
-    options = SessionOptions()
-    options.optimized_model_filepath = "a.onnx"
-    options.add_session_config_entry("session.debug_layout_transformation", "1")
-    quiet = without_files(options)
-    assert (quiet.optimized_model_filepath, quiet.get_session_config_entry("session.debug_layout_transformation")) == ("", "")
-    assert options.optimized_model_filepath == "a.onnx"

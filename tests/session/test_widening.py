@@ -9,7 +9,6 @@ from support.models import model
 import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.session.providers import get_available_providers
-from sardonyx.session.widening import ENTRY
 
 TEXT = """graph(x: float16[3, 3], n: int64[]) -> (y: float16[3, 3]) {
     w: float16[3, 3] = ... 1
@@ -50,4 +49,4 @@ def test_a_body_in_float16_is_widened() -> None:
 @needs_cpu
 def test_it_can_be_turned_off() -> None:
     """The reference provider computes in float16 then."""
-    assert _provider_of(_session(**{ENTRY: "1"}), "MatMul") == ["ReferenceExecutionProvider"]
+    assert _provider_of(_session(session__keep_narrow_floats="1"), "MatMul") == ["ReferenceExecutionProvider"]

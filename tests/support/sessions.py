@@ -1,10 +1,18 @@
-"""Options of sessions in few words."""
+"""Options of sessions in few words, and sessions that are built in part."""
 
 from __future__ import annotations
 
-from sardonyx import SessionOptions
+from typing import Any
 
-__all__ = ["options_of"]
+from sardonyx import SessionOptions
+from sardonyx.ir import Model
+from sardonyx.provider import Provider
+from sardonyx.session.build import Built, build
+from sardonyx.session.settings.settings import Settings, read_settings
+from sardonyx.session.stages.provider_list import ProviderList
+from sardonyx.session.stages.source import Source
+
+__all__ = ["built_of", "options_of", "settings_of"]
 
 
 def options_of(**entries: str) -> SessionOptions:
@@ -13,3 +21,13 @@ def options_of(**entries: str) -> SessionOptions:
     for key, text in entries.items():
         options.add_session_config_entry(key.replace("__", "."), text)
     return options
+
+
+def settings_of(**entries: str) -> Settings:
+    """What options with these config entries say."""
+    return read_settings(options_of(**entries))
+
+
+def built_of(held: Model, *providers: Provider, options: SessionOptions | None = None, **variant: Any) -> Built:
+    """A model that is built for these providers."""
+    return build(Source(held), read_settings(options or SessionOptions()), ProviderList.of(providers), **variant)

@@ -16,8 +16,8 @@ from rich.table import Table
 
 from sardonyx.errors import SardonyxError
 from sardonyx.session.inference_session import InferenceSession
-from sardonyx.session.memory.limits import LIMITS_ENTRY
 from sardonyx.session.options import SessionOptions
+from sardonyx.session.settings.keys import MEMORY_LIMITS
 from sardonyx.trace import Event, observe
 
 __all__ = [
@@ -98,7 +98,7 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
         options.placement_file, options.placement_fall_through = placement_file, fall_through
         options.placement_profile, options.placement = placement_profile, "measured" if placement_profile else ""
         options.provider_failure = "skip" if skip_failing else ""
-        options.add_session_config_entry(LIMITS_ENTRY, ";".join(limits))
+        options.add_session_config_entry(MEMORY_LIMITS.name, ";".join(limits))
         for text in entries:
             key, separator, value = text.partition("=")
             if not separator or not key:

@@ -19,8 +19,9 @@ from sardonyx.cli.console import (
 )
 from sardonyx.session.fusions import explain_fusions
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.placement.options import wanted_providers
-from sardonyx.session.providers import make_providers
+from sardonyx.session.provider_choice import choose_providers
+from sardonyx.session.settings.settings import read_settings
+from sardonyx.session.stages.source import Source
 
 
 @click.command()
@@ -62,8 +63,9 @@ def explain(model: str, provider_names: Sequence[str], node: str | None, options
 
 def _print_fusions(model: str, provider_names: Sequence[str], options: SessionOptions, node: str, as_json: bool) -> None:
     with readable_errors():
-        providers = make_providers(wanted_providers(provider_names or None, None, options))
-        report = explain_fusions(model, options, providers, frozenset(), node)
+        settings = read_settings(options)
+        chosen = choose_providers(provider_names or None, None, options.providers, settings)
+        report = explain_fusions(Source.of(model), settings, chosen.providers, node)
     if as_json:
         print_json(dataclasses.asdict(report))
     else:

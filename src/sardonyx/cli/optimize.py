@@ -15,8 +15,9 @@ from sardonyx.cli.console import fail, json_option, print_json, progress, readab
 from sardonyx.formats.onnx import save
 from sardonyx.ir import Model
 from sardonyx.optimize.report import Change, Report
-from sardonyx.session.optimization import Settings, optimize_file, read_settings
+from sardonyx.session.optimization import optimize_file
 from sardonyx.session.options import SessionOptions
+from sardonyx.session.settings.settings import Settings, read_settings
 from sardonyx.trace import Event, observe
 
 _LEVELS = {"none": "0", "basic": "1", "extended": "2", "layout": "3", "all": "99"}
@@ -70,8 +71,8 @@ def optimize(
             fail(f"expected NAME=SIZE, got {text!r}")
         options.add_free_dimension_override_by_name(name, int(size))
     with readable_errors():
-        settings = read_settings(options, frozenset(disable))
-        optimized, report = _optimized(model, options, settings, output, external_data, records=diff, opset=opset or 0)
+        settings = read_settings(options, disable)
+        optimized, report = _optimized(model, settings, output, external_data, records=diff, opset=opset or 0)
     if as_json:
         print_json(_facts(optimized, report, diff))
         return
@@ -82,7 +83,7 @@ def optimize(
 
 
 def _optimized(
-    model: str, options: SessionOptions, settings: Settings, output: Path | None, external_data: str, *, records: bool, opset: int
+    model: str, settings: Settings, output: Path | None, external_data: str, *, records: bool, opset: int
 ) -> tuple[Model, Report]:
     with progress(f"loading {model}", 3) as advance, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the report lists the same problems
@@ -94,7 +95,7 @@ def _optimized(
                 advance(f"optimizing, {event.details['optimization']} done", 0)
 
         with observe(follow):
-            optimized, report = optimize_file(model, options, settings, records=records, opset=opset)
+            optimized, report = optimize_file(model, settings, records=records, opset=opset)
         advance("saving")
         if output is not None:
             save(optimized, output, data_name=external_data)

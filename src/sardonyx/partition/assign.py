@@ -10,22 +10,22 @@ A node that is placed (see `placement.py`) is offered to its provider only; wher
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from sardonyx import errors
-from sardonyx.errors import EPFail, SardonyxError, blamed, describe, located
-from sardonyx.ir import Graph, Node, Value
-from sardonyx.ir.walk import captured_values
+from sardonyx.errors import EPFail, blamed
+from sardonyx.ir import Graph, Node
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.transposes.push import push_transposes
 from sardonyx.partition.budget import Accountant
+from sardonyx.partition.claims import ask, claimed_nodes
 from sardonyx.partition.contexts import context_claim, is_context
 from sardonyx.partition.layout import lay_out
 from sardonyx.partition.shape_nodes import shape_nodes
-from sardonyx.provider import HOST, Capability, Claims, GraphView, Layout, Provider
+from sardonyx.provider import HOST, Capability, Claims, Layout, Provider
 
-__all__ = ["Assignment", "Unit", "Watch", "ask", "assign", "dissolve"]
+__all__ = ["Assignment", "Unit", "Watch", "assign", "dissolve"]
 
 Watch: TypeAlias = Callable[[str], None]
 """What is told that a step of a layout conversion was taken: "converted" or "pushed"."""
@@ -160,74 +160,10 @@ def _offered(graph: Graph, provider: Provider, assignment: Assignment) -> tuple[
     return tuple(node for node in _free(graph, assignment) if placed.get(node, provider.name) == provider.name)
 
 
-def ask(provider: Provider, graph: Graph, nodes: tuple[Node, ...], *, after_layout: bool = False) -> Claims:
-    """What `provider` claims of `nodes`; raises EPFail, with its name, where it raises or claims what it was not offered."""
-    try:
-        before = _state(graph)
-        answer: object = provider.capabilities(GraphView(graph, nodes, after_layout))
-        claims, problem = _checked(answer, set(nodes), graph)
-        if _state(graph) != before:
-            problem = "changed the graph when it was asked for its capabilities; the view of it is for reading"
-    except SardonyxError as error:
-        raise blamed(located(error, f"{provider.name} was asked for its capabilities"), provider.name) from error
-    except Exception as error:
-        message = f"{provider.name} raised when asked for its capabilities: {describe(error)}"
-        raise blamed(EPFail(message), provider.name) from error
-    if problem is not None:
-        raise blamed(EPFail(f"{provider.name} {problem}"), provider.name)
-    return claims
-
-
-def _state(graph: Graph) -> list[tuple[object, ...]]:
-    """What tells whether `graph` was changed."""
-    return [(node, node.domain, node.op_type, node.version, *node.inputs, None, *node.outputs) for node in graph]
-
-
-def _checked(answer: object, offered: set[Node], graph: Graph) -> tuple[Claims, str | None]:
-    """What a provider answered, anything, with sequences and a mapping as they are annotated, and what is wrong with it."""
-    if not isinstance(answer, Claims):
-        return Claims(), f"answers the question for its capabilities with {answer!r:.200}; it must return Claims"
-    declined: object = answer.declined
-    if not isinstance(declined, Mapping):
-        return Claims(), f"gives the reasons {declined!r:.200} for what it declines; they are a mapping from nodes to texts"
-    claimed: list[Capability] = []
-    given: Iterable[object] = answer.capabilities
-    for capability in given:
-        if not isinstance(capability, Capability):
-            return Claims(), f"claims {capability!r:.200}; a claim is a Capability"
-        claimed.append(dataclasses.replace(capability, nodes=tuple(capability.nodes), reads=tuple(capability.reads)))
-    problems = (_problem_of_claim(capability, offered, graph) for capability in claimed)
-    return Claims(claimed, answer.declined), next((problem for problem in problems if problem is not None), None)
-
-
-def _problem_of_claim(capability: Capability, offered: set[Node], graph: Graph) -> str | None:
-    strange = [node for node in capability.nodes if node not in offered]
-    if strange:
-        return f"claims {strange[0]!r}, which it was not offered; claim only nodes of view.nodes"
-    if not capability.nodes and capability.fused:
-        return f"claims {capability.name or 'a fused unit'} without nodes; a fused claim needs at least one"
-    if len(set(capability.nodes)) < len(capability.nodes):
-        twice = next(node for node in capability.nodes if capability.nodes.count(node) > 1)
-        return f"claims {twice!r} twice in {capability.name or 'one claim'}; name each node once"
-    unreadable = [value for value in capability.reads if not _is_readable(value, graph)]
-    if unreadable:
-        return f"wants to read {unreadable[0]!r} for {capability.nodes[0]!r}, which is no value of its graph"
-    return None
-
-
-def _is_readable(value: object, graph: Graph) -> bool:
-    """Whether nodes of `graph` can read `value`, which may be anything."""
-    if not isinstance(value, Value):
-        return False
-    if value.producer is not None and value.producer.graph is graph:
-        return True
-    return value.constant is not None or value in graph.inputs or value in captured_values(graph)
-
-
 def _ask_after_layout(
     provider: Provider, graph: Graph, claims: Claims, assignment: Assignment, too_much: Collection[Node]
 ) -> Claims:
-    claimed = set(_claimed(claims))
+    claimed = set(claimed_nodes(claims))
     kept = {node for capability in claims.capabilities if capability.keeps_layout for node in capability.nodes}
     converted = lay_out(graph, [node for node in graph if node in claimed and node not in kept])
     if not converted:
@@ -239,7 +175,7 @@ def _ask_after_layout(
     offered = tuple(node for node in _offered(graph, provider, assignment) if node not in too_much)
     again = ask(provider, graph, offered, after_layout=True)
     again = _without_shape_nodes(provider, graph, again, assignment.placed)
-    still = set(_claimed(again))
+    still = set(claimed_nodes(again))
     for node in converted:
         if node not in still:
             message = (
@@ -256,7 +192,7 @@ def _without_shape_nodes(provider: Provider, graph: Graph, claims: Claims, place
         return claims
     fixed = {node for capability in claims.capabilities if capability.fused for node in capability.nodes}
     fixed.update(node for node, name in placed.items() if name == provider.name)
-    left = shape_nodes(graph, set(_claimed(claims)) - fixed, fixed)
+    left = shape_nodes(graph, set(claimed_nodes(claims)) - fixed, fixed)
     kept = [
         capability
         if capability.fused
@@ -269,10 +205,6 @@ def _without_shape_nodes(provider: Provider, graph: Graph, claims: Claims, place
 
 def _look_away(step: str) -> None:
     """Nobody watches."""
-
-
-def _claimed(claims: Claims) -> Iterable[Node]:
-    return (node for capability in claims.capabilities for node in capability.nodes)
 
 
 def _take(provider: Provider, claims: Claims, assignment: Assignment) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from sardonyx.ir import Graph, Model, Node
 from sardonyx.ir.walk import nested_graphs
-from sardonyx.partition.assign import ask
+from sardonyx.partition.claims import claims_of
 from sardonyx.provider import Provider
 
 __all__ = ["PROVIDERS_KEY", "assign_only", "note_providers"]
@@ -27,12 +27,8 @@ def assign_only(graph: Graph, providers: Sequence[Provider]) -> Mapping[Node, tu
     Raises:
         EPFail: a provider raised, or claimed what it was not offered.
     """
-    found: dict[Node, list[str]] = {node: [] for node in graph}
-    for provider in providers:
-        claims = ask(provider, graph, tuple(graph))
-        for node in dict.fromkeys(node for capability in claims.capabilities for node in capability.nodes):
-            found[node].append(provider.name)
-    return {node: tuple(names) for node, names in found.items()}
+    table = claims_of(graph, providers)
+    return {node: table.providers_of(node) for node in graph}
 
 
 def note_providers(model: Model, providers: Sequence[Provider]) -> None:

@@ -22,7 +22,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.ir import AttributeKind, Graph, Node, Tensor, TensorType, Value
 from sardonyx.ops.schema import OpSchema, ParameterOption
 from sardonyx.ops.schemas import find_schema
-from sardonyx.partition.assign import ask
+from sardonyx.partition.claims import claims_of
 from sardonyx.provider import Provider
 
 __all__ = ["NARROW", "Widening", "widen"]
@@ -64,12 +64,12 @@ def widen(graph: Graph, providers: Sequence[Provider], widening: Widening) -> in
     able = {node for node in graph if _can_widen(node)}
     if not able or len(providers) < 2:
         return 0
-    native = _claimed(graph, providers[:-1], tuple(graph))
+    native = claims_of(graph, providers[:-1]).claimed()
     if able <= native:
         return 0
     copy, copies = _copy(graph)
     _apply(copy, {copies[node] for node in able}, widening)
-    wide = _claimed(copy, providers[:-1], tuple(copy))
+    wide = claims_of(copy, providers[:-1]).claimed()
     runs_wide = {node for node in able if copies[node] in wide}
     island = _grow(runs_wide - native, {node for node in runs_wide & native if not _is_lookup(node) and not _is_cache(node, graph)})
     _apply(graph, island, widening)
@@ -109,14 +109,6 @@ def _takes_floats(node: Node, schema: OpSchema) -> bool:
             if constraint is None or "tensor(float)" not in constraint.types:
                 return False
     return True
-
-
-def _claimed(graph: Graph, providers: Sequence[Provider], nodes: tuple[Node, ...]) -> set[Node]:
-    found: set[Node] = set()
-    for provider in providers:
-        claims = ask(provider, graph, tuple(node for node in nodes if node not in found))
-        found.update(node for capability in claims.capabilities for node in capability.nodes)
-    return found
 
 
 def _copy(graph: Graph) -> tuple[Graph, dict[Node, Node]]:

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 
 from sardonyx.ir import Graph, Node, Value
 from sardonyx.ir.graph import User
-from sardonyx.partition.assign import ask
+from sardonyx.partition.claims import ClaimTable
 from sardonyx.partition.cut import node_reads
 from sardonyx.partition.profile import Profile, key_of_graph, value_bytes
 from sardonyx.partition.schedule import HOST_SIDE, Choice, Flow, Problem, duration, least_sum, least_time, total
 from sardonyx.provider import HOST, Provider
 
-__all__ = ["LEAST_GAIN", "LEAST_MEASURED_GAIN", "MEASURED", "Prediction", "calibrated", "claimed_by", "is_worth_it", "predict"]
+__all__ = ["LEAST_GAIN", "LEAST_MEASURED_GAIN", "MEASURED", "Prediction", "calibrated", "is_worth_it", "predict"]
 
 LEAST_GAIN = 0.05
 """The part of the time that a choice must save over the best single provider to be taken."""
@@ -45,18 +45,10 @@ class Prediction:
     """Whether the choice is that single provider."""
 
 
-def claimed_by(graph: Graph, providers: Sequence[Provider]) -> dict[str, set[Node]]:
-    """Provider -> the nodes of `graph` that it claims when all are to be had; raises EPFail for one that fails."""
-    nodes = tuple(graph)
-    return {
-        provider.name: {node for capability in ask(provider, graph, nodes).capabilities for node in capability.nodes}
-        for provider in providers
-    }
-
-
 def predict(
     graph: Graph,
     providers: Sequence[Provider],
+    claims: ClaimTable,
     profile: Profile,
     pinned: Mapping[Node, str] | None = None,
     *,
@@ -67,11 +59,12 @@ def predict(
     Args:
         graph: the optimized graph, before the layout step.
         providers: the session's, in their order.
+        claims: theirs of `graph`.
         profile: what was measured.
         pinned: nodes whose provider the user has chosen.
         parallel: whether branches run at once, so that the end of the last counts, not the sum.
     """
-    tasks, problem, single = _problem(graph, providers, profile, pinned or {})
+    tasks, problem, single = _problem(graph, providers, claims, profile, pinned or {})
     places = {provider.name: provider.memory.name for provider in providers}
 
     def price(choice: Choice) -> float:
@@ -88,16 +81,19 @@ def predict(
     return Prediction(placed, prices[1] if is_single else prices[0], fastest, prices[1], is_single)
 
 
-def calibrated(graph: Graph, providers: Sequence[Provider], profile: Profile, times_us: Mapping[str, float]) -> Profile:
+def calibrated(
+    graph: Graph, providers: Sequence[Provider], claims: ClaimTable, profile: Profile, times_us: Mapping[str, float]
+) -> Profile:
     """`profile` with what each provider takes set right by whole runs, where most of such a run is its own.
 
     Args:
         graph: the graph that was run.
         providers: the session's.
+        claims: theirs of `graph`.
         profile: what was measured by pieces.
         times_us: provider -> what a run took with it first.
     """
-    _, problem, single = _problem(graph, providers, profile, {})
+    _, problem, single = _problem(graph, providers, claims, profile, {})
     factors: dict[str, float] = {}
     for name, choice in single.items():
         whole = total(problem, choice)
@@ -113,15 +109,14 @@ def calibrated(graph: Graph, providers: Sequence[Provider], profile: Profile, ti
 
 
 def _problem(
-    graph: Graph, providers: Sequence[Provider], profile: Profile, pinned: Mapping[Node, str]
+    graph: Graph, providers: Sequence[Provider], claims: ClaimTable, profile: Profile, pinned: Mapping[Node, str]
 ) -> tuple[list[Node], Problem, dict[str, Choice]]:
     """The nodes that somebody claims, the choice to be made for them, and for each provider the choice that gives it all."""
-    claims = claimed_by(graph, providers)
     order = [provider.name for provider in providers]
-    tasks = [node for node in graph if any(node in claims[name] for name in order)]
-    seconds = [_seconds(node, [name for name in order if node in claims[name]], profile, pinned) for node in tasks]
+    tasks = [node for node in graph if claims.providers_of(node)]
+    seconds = [_seconds(node, claims.providers_of(node), profile, pinned) for node in tasks]
     problem = Problem(seconds, _flows(graph, tasks, profile), _Transfers(providers, tasks, profile))
-    return tasks, problem, {name: _first_on(problem, name, order) for name in order if claims[name]}
+    return tasks, problem, {name: _first_on(problem, name, order) for name in order if claims.nodes[name]}
 
 
 def _seconds(node: Node, able: Sequence[str], profile: Profile, pinned: Mapping[Node, str]) -> dict[str, float]:

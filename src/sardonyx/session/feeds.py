@@ -63,6 +63,11 @@ class SharedSymbols:
                     places.setdefault(dim.name, []).append((index, axis))
         self._groups = [group for group in places.values() if len(group) > 1]
 
+    @property
+    def are_shared(self) -> bool:
+        """Whether there is any."""
+        return bool(self._groups)
+
     def hold(self, values: Sequence[Any]) -> bool:
         """Whether a checked feed gives each of them one size."""
         for (first, axis), *others in self._groups:

@@ -17,13 +17,10 @@ from sardonyx.ops.schemas import find_schema
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS, KEEP_CALL
-from sardonyx.partition.assign import ask
+from sardonyx.partition.claims import claims_of
 from sardonyx.provider import Provider
 
-__all__ = ["KEEP_ENTRY", "expand", "keep_claimed_calls"]
-
-KEEP_ENTRY = "session.disable_aot_function_inlining"
-"""The config entry; onnxruntime's name."""
+__all__ = ["expand", "keep_claimed_calls"]
 
 
 def keep_claimed_calls(model: Model, providers: Sequence[Provider], *, keep_all: bool = False) -> int:
@@ -43,13 +40,11 @@ def keep_claimed_calls(model: Model, providers: Sequence[Provider], *, keep_all:
 
 def _keep(graph: Graph, model: Model, providers: Sequence[Provider]) -> int:
     calls = _calls(graph, model)
-    kept: set[Node] = set()
-    for provider in providers if calls else ():
-        claims = ask(provider, graph, tuple(node for node in calls if node not in kept))
-        for node in (node for capability in claims.capabilities for node in capability.nodes):
-            _mark(node, provider.name)
-            kept.add(node)
-    return len(kept)
+    if not calls:
+        return 0
+    claims = claims_of(graph, providers, calls)
+    claimants = {node: claims.providers_of(node) for node in calls}
+    return sum(_mark(node, names[0]) for node, names in claimants.items() if names)
 
 
 def _calls(graph: Graph, model: Model) -> list[Node]:

@@ -1,4 +1,4 @@
-"""The config entry `session.debug_layout_transformation`: the steps of layout conversions, written as models.
+"""The steps of layout conversions, written as models where `session.debug_layout_transformation` asks for it.
 
     post_layout_transform_step_1.onnx       claimed nodes are converted, with transposes around each
     post_layout_transform_step_2.onnx       transposes have been pushed and cancelled
@@ -13,20 +13,13 @@ from pathlib import Path
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Model
 from sardonyx.partition.assign import Watch
-from sardonyx.session.options import SessionOptions
 
-__all__ = ["ENTRY", "layout_watch"]
-
-ENTRY = "session.debug_layout_transformation"
-"""The config entry: "1" writes into the working folder, another text but "0" is the folder, which is made where it is missing."""
+__all__ = ["layout_watch"]
 
 
-def layout_watch(model: Model, options: SessionOptions) -> Watch | None:
-    """What writes the steps of `model`; None where they are not asked for."""
-    setting = options.session_config_entries.get(ENTRY, "0")
-    if setting in ("", "0"):
-        return None
-    folder = Path() if setting == "1" else Path(setting)
+def layout_watch(model: Model, folder_name: str) -> Watch:
+    """Return what writes the steps of `model` into a folder, which is made where it is missing."""
+    folder = Path(folder_name)
     written: list[Path] = []
 
     def write(step: str) -> None:

@@ -2,52 +2,30 @@
 
 from __future__ import annotations
 
-import copy
-import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.forks import without_fork
 from sardonyx.session.context.data import ContextOutput, ReadData
+from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
 
-__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions", "config_flag"]
-
-
-class GraphOptimizationLevel(enum.IntEnum):
-    """How much the optimizer does; the numbers are onnxruntime's."""
-
-    ORT_DISABLE_ALL = 0
-    ORT_ENABLE_BASIC = 1
-    ORT_ENABLE_EXTENDED = 2
-    ORT_ENABLE_LAYOUT = 3
-    ORT_ENABLE_ALL = 99
-
-
-class ExecutionMode(enum.IntEnum):
-    """Which executor walks the plan."""
-
-    ORT_SEQUENTIAL = 0
-    ORT_PARALLEL = 1
-
-
-class ExecutionOrder(enum.IntEnum):
-    """In which of the topological orders nodes run."""
-
-    DEFAULT = 0
-    PRIORITY_BASED = 1
-    MEMORY_EFFICIENT = 2
+__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
 
 
 class _ConfigEntries:
-    """Named text options."""
+    """Named text options; attributes that a class does not have cannot be set, as in onnxruntime."""
+
+    __slots__ = ("_entries",)
 
     def __init__(self) -> None:
         self._entries: dict[str, str] = {}
 
-    def _add(self, key: str, value: str) -> None:
+    def _add(self, key: str, value: str, check: Callable[[str, str], None]) -> None:
         if not key or len(key) > 1024 or len(value) > 4096:
             raise InvalidArgument(f"a config entry needs a key of 1 to 1024 characters and a value of at most 4096, got {key!r}")
+        check(key, str(value))
         self._entries[key] = str(value)
 
     def _get(self, key: str) -> str:
@@ -58,7 +36,42 @@ class _ConfigEntries:
 
 
 class SessionOptions(_ConfigEntries):
-    """How a session is built and run."""
+    """How a session is built and run; `docs/options.md` says what each property does."""
+
+    __slots__ = (
+        "_context_reader",
+        "_dimensions_by_denotation",
+        "_dimensions_by_name",
+        "_initializers",
+        "_passes",
+        "_placements",
+        "_providers",
+        "_rules",
+        "context_output",
+        "enable_cpu_mem_arena",
+        "enable_mem_pattern",
+        "enable_mem_reuse",
+        "enable_profiling",
+        "execution_mode",
+        "execution_order",
+        "graph_optimization_level",
+        "inter_op_num_threads",
+        "intra_op_num_threads",
+        "log_severity_level",
+        "log_verbosity_level",
+        "logid",
+        "optimized_model_filepath",
+        "optimizer_failure",
+        "placement",
+        "placement_fall_through",
+        "placement_file",
+        "placement_profile",
+        "profile_file_prefix",
+        "provider_failure",
+        "use_deterministic_compute",
+        "use_per_session_threads",
+        "verify",
+    )
 
     def __init__(self) -> None:
         """Make options with onnxruntime's defaults."""
@@ -106,13 +119,22 @@ class SessionOptions(_ConfigEntries):
 
     def copy(self) -> SessionOptions:
         """Options that begin as these are, and may be changed by themselves."""
-        made = copy.copy(self)
-        vars(made).update((name, copy.copy(value)) for name, value in vars(self).items() if isinstance(value, (dict, list)))
+        made = SessionOptions()
+        for name in (*SessionOptions.__slots__, *_ConfigEntries.__slots__):
+            value = getattr(self, name)
+            setattr(made, name, value.copy() if isinstance(value, (dict, list)) else value)
         return made
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Set a named text option; raises InvalidArgument for a key of no or over 1024 characters."""
-        self._add(key, value)
+        """Set a named text option, which `docs/options.md` lists; warns of one that has no effect.
+
+        Raises:
+            InvalidArgument: the key has no or over 1024 characters.
+        """
+        with without_fork():
+            from sardonyx.session.settings.check import check_session_entry  # with the table of keys, which few need
+
+        self._add(key, value, check_session_entry)
 
     def get_session_config_entry(self, key: str) -> str:
         """The text set under `key`; raises InvalidArgument where none was."""
@@ -226,6 +248,8 @@ class SessionOptions(_ConfigEntries):
 class RunOptions(_ConfigEntries):
     """How one run behaves."""
 
+    __slots__ = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "terminate")
+
     def __init__(self) -> None:
         """Make options with onnxruntime's defaults."""
         super().__init__()
@@ -238,19 +262,14 @@ class RunOptions(_ConfigEntries):
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Set a named text option; raises InvalidArgument for a key of no or over 1024 characters."""
-        self._add(key, value)
+        with without_fork():
+            from sardonyx.session.settings.check import check_run_entry  # with the table of keys, which few need
+
+        self._add(key, value, check_run_entry)
 
     def get_run_config_entry(self, key: str) -> str:
         """The text set under `key`; raises InvalidArgument where none was."""
         return self._get(key)
-
-
-def config_flag(options: SessionOptions, key: str) -> bool:
-    """Whether a config entry is "1"; raises InvalidArgument where it is set to something else than "0" and "1"."""
-    text = options.session_config_entries.get(key, "0")
-    if text not in ("0", "1"):
-        raise InvalidArgument(f'the config entry {key} is "0" or "1", got {text!r}')
-    return text == "1"
 
 
 def _checked_size(name: str, size: int) -> int:

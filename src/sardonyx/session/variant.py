@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from sardonyx.ir import Model, TensorType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ir.walk import all_graphs
-from sardonyx.session.options import SessionOptions
 
-__all__ = ["Variant", "without_files"]
-
-_FILES = {"session.optimized_model_filepath": "", "session.debug_layout_transformation": "", "ep.context_enable": "0"}
+__all__ = ["Variant"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,15 +31,6 @@ class Variant:
             model.graph.clear_outputs()
             for value in kept:
                 model.graph.add_output(value)
-
-
-def without_files(options: SessionOptions) -> SessionOptions:
-    """`options` that have no models written."""
-    quiet = options.copy()
-    quiet.optimized_model_filepath = ""
-    for entry, text in _FILES.items():
-        quiet.add_session_config_entry(entry, text)
-    return quiet
 
 
 def _forget_symbols(model: Model) -> None:

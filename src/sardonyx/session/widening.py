@@ -1,7 +1,4 @@
-"""The casts of a session: float16 and bfloat16 that no provider runs as they are, in float32 between casts.
-
-The config entry `session.keep_narrow_floats` set to "1" leaves such nodes to the reference provider, in their own type.
-"""
+"""The casts of a session: float16 and bfloat16 that no provider runs as they are, in float32 between casts."""
 
 from __future__ import annotations
 
@@ -11,26 +8,19 @@ from sardonyx.ir import Model
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.partition.casts import Widening, widen
 from sardonyx.provider import Provider
-from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.trace import event
 
-__all__ = ["ENTRY", "widen_model"]
-
-ENTRY = "session.keep_narrow_floats"
-"""The config entry that turns the casts off."""
+__all__ = ["widen_model"]
 
 
-def widen_model(model: Model, providers: Sequence[Provider], options: SessionOptions, widened_for: str = "") -> bool:
+def widen_model(model: Model, providers: Sequence[Provider], widened_for: str = "") -> bool:
     """Widen the main graph and every body; whether anything was widened.
 
     Args:
         model: what to widen, in place.
         providers: in the order in which they are asked; the last runs everything.
-        options: the session's.
         widened_for: the one provider that is asked, besides the last; where none of that name is there, all are.
     """
-    if config_flag(options, ENTRY):
-        return False
     only = [provider for provider in providers[:-1] if provider.name == widened_for]
     asked = [*only, providers[-1]] if only else providers
     widening = Widening()

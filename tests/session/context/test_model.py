@@ -253,7 +253,7 @@ class _Packer(FusingProvider):
             "'model_ctx.bin' is the file of programs; give the model",
         ),
         ({"ep__context_enable": "yes"}, errors.InvalidArgument, 'ep.context_enable is "0" or "1"'),
-        ({"ep__context_model_external_initializers_size": "-1"}, errors.InvalidArgument, "must be a number of at least 0"),
+        ({"ep__context_model_external_initializers_size": "-1"}, errors.InvalidArgument, "_size is a number of bytes, got '-1'"),
     ],
 )
 def test_options_that_cannot_be_are_errors(source: Path, entries: dict[str, str], kind: type[Exception], message: str) -> None:

@@ -12,9 +12,12 @@ from support.providers import FusingProvider
 import sardonyx as ort
 from sardonyx.errors import InvalidArgument, NoSuchFile
 from sardonyx.formats.onnx import save, to_bytes
-from sardonyx.session.memory.limits import COLLECT_ENTRY, LIMITS_ENTRY, accountant_for, beside, read_max_shapes
+from sardonyx.session.memory.limits import accountant_for, beside, sizes_of
+from sardonyx.session.settings.grammar import Limit
+from sardonyx.session.settings.settings import MemorySettings
 
 CUDA_ENTRY, SHAPES_ENTRY = "session.resource_cuda_partitioning_settings", "session.max_shape_override"
+LIMITS_ENTRY, COLLECT_ENTRY = "session.memory_limits", "session.collect_node_memory_stats_to_file"
 TEXT = """graph(x: float[n, 256]) -> (y: float[n, 256]) {
     a = Neg(x) @first
     b = Exp(a) @second
@@ -66,7 +69,7 @@ def test_a_placement_file_can_say_it(tmp_path: Path) -> None:
         ("P", InvalidArgument, "a list PROVIDER=KIB; PROVIDER=KIB,FILE; .* got 'P'"),
         ("P=much", InvalidArgument, "the memory limit of P is KIB, KIB,FILE or ,FILE; got 'much'"),
         ("P=", InvalidArgument, "the memory limit of P is KIB, KIB,FILE or ,FILE; got ''"),
-        ("P=,stats.csv", InvalidArgument, "has no number, got ',stats.csv', but P does not say what it has"),
+        ("P=,stats.csv", InvalidArgument, "has no number, but P does not say what it has"),
         ("Q=1", InvalidArgument, "a memory limit names provider 'Q', which the session does not have"),
         ("P=1,none.csv", NoSuchFile, "there is no file .*none.csv"),
     ],
@@ -78,20 +81,18 @@ def test_what_is_malformed_is_told(tmp_path: Path, text: str, kind: type[Excepti
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("shapes", "message"),
     [
-        ("x", "a list NAME:.*, got 'x'"),
-        ("x:[0, 4]", "with sizes from 1 on"),
-        ("z:[1]", "names 'z', which is no input of the model"),
-        ("x:[1]", "gives 'x' 1 dimensions, the model 2"),
-        ("x:[1, 5]", r"gives 'x' the shape \[1, 5\], but a dimension is 4"),
-        ("x:[1, 4]; s:[2]", r"gives 's' the shape \[2\], but n is 1"),
+        ({"z": (1,)}, "names 'z', which is no input of the model"),
+        ({"x": (1,)}, "gives 'x' 1 dimensions, the model 2"),
+        ({"x": (1, 5)}, r"gives 'x' the shape \[1, 5\], but a dimension is 4"),
+        ({"x": (1, 4), "s": (2,)}, r"gives 's' the shape \[2\], but n is 1"),
     ],
 )
-def test_shapes_that_inputs_cannot_have_are_refused(text: str, message: str) -> None:
+def test_shapes_that_inputs_cannot_have_are_refused(shapes: dict[str, tuple[int, ...]], message: str) -> None:
     """With the input and both shapes."""
     with pytest.raises(InvalidArgument, match=message):
-        read_max_shapes(text, graph("graph(x: float[n, 4], s: float[n]) -> (y: float[n, 4]) {\ny = Neg(x)\n}").inputs)
+        sizes_of(shapes, graph("graph(x: float[n, 4], s: float[n]) -> (y: float[n, 4]) {\ny = Neg(x)\n}").inputs)
 
 
 class _Knowing(FusingProvider):
@@ -114,8 +115,6 @@ def test_a_provider_can_say_how_much_it_has(tmp_path: Path) -> None:
 def test_without_limits_nothing_is_counted(tmp_path: Path) -> None:
     """A model from no file has its files in the working folder."""
     held = model(TEXT)
-    options = ort.SessionOptions()
-    options.add_session_config_entry(CUDA_ENTRY, "1,")
-    assert accountant_for(held, options, {}, [FusingProvider((), "P")]) is None
+    assert accountant_for(held, MemorySettings(cuda=Limit(1)), [FusingProvider((), "P")]) is None
     assert beside(held, "stats.csv") == Path("stats.csv")
     assert beside(held, str(tmp_path / "stats.csv")) == tmp_path / "stats.csv"

@@ -11,9 +11,9 @@ from support.providers import FusingProvider
 
 import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
-from sardonyx.session.placement.cpu_fallback import ENTRY
 from sardonyx.trace import Event, observe
 
+ENTRY = "session.disable_cpu_ep_fallback"
 TEXT = "graph(x: float[2]) -> (y: float[2]) {\n a = Relu(x)\n y = Exp(a)\n}"
 
 

@@ -13,7 +13,6 @@ from support.providers import FusingProvider
 
 import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
-from sardonyx.session.placement.node_streams import ENTRY
 
 TEXT = """graph(x: float[2]) -> (y: float[2]) {
     a = Neg(x) @left.1
@@ -28,7 +27,7 @@ STREAMS = {"type": "DeviceBasedPartitioner", "streams": [["left.1", "left.2"], [
 
 def _session(path: Path, *operators: str, executor: str = "sequential", fuse: bool = False) -> ort.InferenceSession:
     options = ort.SessionOptions()
-    options.add_session_config_entry(ENTRY, str(path))
+    options.add_session_config_entry("session.node_partition_config_file", str(path))
     options.add_session_config_entry("session.executor", executor)
     provider = FusingProvider(operators or OPERATORS, fuse=fuse)
     return ort.InferenceSession(to_bytes(model(TEXT)), options, providers=[provider])

@@ -13,7 +13,7 @@ from sardonyx.dtypes import Array
 from sardonyx.ir import Model, Value
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.passes.infer_shapes import INFER_SHAPES
-from sardonyx.partition.measured import claimed_by
+from sardonyx.partition.claims import claims_of
 from sardonyx.partition.profile import Copies, Profile, Sample
 from sardonyx.providers.reference.provider import ReferenceProvider
 from sardonyx.session.placement import samples as placement_samples
@@ -54,7 +54,7 @@ def _measured(device: TimedDevice, told: list[str] | None = None) -> Samples:
     held, values = _model(CHAIN)
     providers: list[Any] = [device, ReferenceProvider()]
     samples = Samples(held, providers, values, Profile(copies={device.memory.name: measure_copies(device.memory)}))
-    samples.measure(claimed_by(held.graph, providers), [].append if told is None else told.append)
+    samples.measure(claims_of(held.graph, providers).nodes, [].append if told is None else told.append)
     return samples
 
 

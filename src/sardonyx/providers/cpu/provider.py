@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
 from sardonyx import config
 from sardonyx.codegen.run.processors import available_processors
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.dtypes import Array
-from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
+from sardonyx.option import COUNT, Option, check_names
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, GraphView, Layout, Memory, Partition, Program
 from sardonyx.providers.cpu.claims import NodeClaim, claim_node, find_claim
@@ -23,10 +24,13 @@ from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_values import Elements, SizesClaim, size_values, symbols_of
 
-__all__ = ["NAME", "CpuProvider", "create"]
+__all__ = ["NAME", "OPTIONS", "CpuProvider", "create"]
 
 NAME = "CPUExecutionProvider"
 """The provider's name."""
+_THREADS = Option("intra_op_num_threads", COUNT, 0, "how many threads run a step; 0 for as many as the process has processors")
+OPTIONS: tuple[Option[Any], ...] = (_THREADS,)
+"""Its options."""
 
 
 class CpuProvider:
@@ -91,21 +95,14 @@ def _packs_of(program: Program) -> Sequence[Array] | None:
 
 
 def create(options: Mapping[str, str]) -> CpuProvider:
-    """Make the provider.
-
-    Args:
-        options: `intra_op_num_threads`, 0 or absent for as many as the process has processors.
+    """Make the provider from the options that `OPTIONS` lists.
 
     Raises:
         InvalidArgument: an option is unknown or no number, or `SARDONYX_ISA` names a level that the processor lacks.
     """
-    unknown = set(options) - {"intra_op_num_threads"}
-    if unknown:
-        raise InvalidArgument(f"{NAME} has no options {sorted(unknown)}; it has intra_op_num_threads")
-    text = options.get("intra_op_num_threads", "0")
-    if not text.isdigit():
-        raise InvalidArgument(f"intra_op_num_threads must be a number of at least 0, got {text!r}")
-    return CpuProvider(host_target(config.isa()), int(text) or config.num_threads() or available_processors())
+    check_names(NAME, options, OPTIONS)
+    threads = _THREADS.read(options) or config.num_threads() or available_processors()
+    return CpuProvider(host_target(config.isa()), threads)
 
 
 def _witnesses(graph: Graph) -> dict[str, Value]:

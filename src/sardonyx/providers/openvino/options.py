@@ -8,40 +8,49 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx.errors import InvalidArgument, NoSuchFile
+from sardonyx.option import PATH, POSITIVE, TEXT, Kind, Option, Unfit, check_names
 
 __all__ = ["OPTIONS", "settings_of"]
 
-OPTIONS = ("cache_dir", "device_type", "load_config", "num_of_threads", "num_streams", "precision")
-
 _HINT, _ACCURATE = "INFERENCE_PRECISION_HINT", {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
 _PRECISIONS = {"FP32": _ACCURATE, "FP16": {_HINT: "f16"}, "BF16": {_HINT: "bf16"}, "ACCURACY": _ACCURATE}
-_COUNTS = {"num_of_threads": "INFERENCE_NUM_THREADS", "num_streams": "NUM_STREAMS"}
+
+
+def _precision(text: str) -> str:
+    if text.upper() not in _PRECISIONS:
+        raise Unfit(text)
+    return text.upper()
+
+
+_DEVICE = Option("device_type", TEXT, "CPU", 'the device, as OpenVINO calls it, such as "GPU.0" or "AUTO:GPU,CPU"')
+_PRECISION = Option(
+    "precision", Kind(f"one of {', '.join(sorted(_PRECISIONS))}", _precision), "FP32", "the type that it computes in"
+)
+_COUNTS: Mapping[str, Option[int]] = {
+    "INFERENCE_NUM_THREADS": Option("num_of_threads", POSITIVE, 0, "how many threads it has; by default OpenVINO decides"),
+    "NUM_STREAMS": Option("num_streams", POSITIVE, 0, "how many runs it computes at once; by default OpenVINO decides"),
+}
+_CACHE = Option("cache_dir", PATH, "", "a folder in which OpenVINO keeps what it has compiled")
+_CONFIG = Option("load_config", TEXT, "", "JSON text, or the path of a JSON file: {device: {property: value}}")
+OPTIONS: tuple[Option[Any], ...] = (_DEVICE, _PRECISION, *_COUNTS.values(), _CACHE, _CONFIG)
+"""The provider's options."""
 
 
 def settings_of(options: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """The device, and its properties of any type that OpenVINO takes; raises InvalidArgument, or NoSuchFile for `load_config`.
+    """The device, and its properties of any type that OpenVINO takes, from the options that `OPTIONS` lists.
 
-    Args:
-        options: `device_type` ("CPU" by default; whatever OpenVINO calls a device, such as "GPU.0" or "AUTO:GPU,CPU"), `precision`
-            ("FP32", the default, "FP16", "BF16" or "ACCURACY"), `num_of_threads`, `num_streams`, `cache_dir`, and `load_config`:
-            JSON text, or the path of a JSON file, that holds {device: {property: value}}.
+    Raises:
+        InvalidArgument: an option is unknown, or has none of its values.
+        NoSuchFile: `load_config` names a file that is not there.
     """
-    unknown = sorted(set(options) - set(OPTIONS))
-    if unknown:
-        raise InvalidArgument(f"OpenVINOExecutionProvider has no options {unknown}; it has {', '.join(OPTIONS)}")
-    device = options.get("device_type", "CPU")
-    precision = options.get("precision", "FP32").upper()
-    if precision not in _PRECISIONS:
-        raise InvalidArgument(f"precision must be one of {', '.join(sorted(_PRECISIONS))}, got {precision!r}")
-    found: dict[str, Any] = dict(_PRECISIONS[precision])
-    for name in _COUNTS.keys() & options.keys():
-        if not options[name].isdigit() or int(options[name]) < 1:
-            raise InvalidArgument(f"{name} must be a number of at least 1, got {options[name]!r}")
-        found[_COUNTS[name]] = int(options[name])
-    if options.get("cache_dir"):
-        found["CACHE_DIR"] = options["cache_dir"]
-    if options.get("load_config"):
-        found.update(_loaded(options["load_config"], device))
+    check_names("OpenVINOExecutionProvider", options, OPTIONS)
+    device = _DEVICE.read(options)
+    found: dict[str, Any] = dict(_PRECISIONS[_PRECISION.read(options)])
+    found.update((name, count) for name, option in _COUNTS.items() if (count := option.read(options)))
+    if _CACHE.read(options):
+        found["CACHE_DIR"] = _CACHE.read(options)
+    if _CONFIG.read(options):
+        found.update(_loaded(_CONFIG.read(options), device))
     return device, found
 
 

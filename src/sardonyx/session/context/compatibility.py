@@ -19,7 +19,6 @@ from sardonyx.ir import Model
 from sardonyx.ir.walk import all_nodes
 from sardonyx.partition.contexts import is_context
 from sardonyx.provider import Compatibility, DescribesPrograms, JudgesPrograms, Provider
-from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.providers import blaming, get_available_providers, make_providers
 from sardonyx.trace import event
 
@@ -65,14 +64,12 @@ def get_model_compatibility_for_ep_devices(ep_devices: Sequence[Any], compatibil
     return max(_judged(provider, compatibility_info) for provider in providers)
 
 
-def check_compatibility(model: Model, options: SessionOptions, providers: Sequence[Provider]) -> None:
-    """Refuse a compiled model that a provider of the session does not run, or should not run as it is, where options say so.
+def check_compatibility(model: Model, providers: Sequence[Provider], *, is_strict: bool) -> None:
+    """Refuse a compiled model that a provider of the session does not run or, where `is_strict`, should not run as it is.
 
     Raises:
-        Fail: a provider says that it does not run what was compiled; or that compiling anew is better, and the config entry
-            session.fail_on_suboptimal_compiled_model is set.
+        Fail: a provider says that it does not run what was compiled; or that compiling anew is better, and `is_strict`.
     """
-    is_strict = config_flag(options, "session.fail_on_suboptimal_compiled_model")
     told = [(provider, info) for provider in providers if (info := _info_of(model, provider.name)) is not None]
     compiled = {node.text("source", "") for node in all_nodes(model) if is_context(node)} if told else set()
     for provider, info in told:

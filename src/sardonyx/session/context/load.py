@@ -16,16 +16,13 @@ from sardonyx.provider import KeepsPrograms, Partition, Program
 from sardonyx.session.context.data import read_by
 from sardonyx.session.context.seal import noted_digest, seal_problem
 from sardonyx.session.context.weights import SourceModel
-from sardonyx.session.options import SessionOptions, config_flag
 from sardonyx.session.providers import blaming, check_program
+from sardonyx.session.settings.keys import CONTEXT_TRUST
+from sardonyx.session.settings.settings import ContextSettings, LoadSettings
 from sardonyx.trace import span
 
-__all__ = ["CHECK_ENTRY", "TRUST_ENTRY", "ContextLoader", "refuse_to_compile"]
+__all__ = ["ContextLoader", "refuse_to_compile"]
 
-TRUST_ENTRY = "session.trust_compiled_context"
-"""The config entry that allows machine code which this user's own sessions did not write."""
-CHECK_ENTRY = "session.check_compiled_weights"
-"""The config entry that has all elements of weights copied and compared, not samples of those that stay in a mapped file."""
 _MOST_CHARACTERS = 1024
 """The longest name of a file."""
 
@@ -33,16 +30,14 @@ _MOST_CHARACTERS = 1024
 class ContextLoader:
     """Loads the compiled partitions of one model; each file is mapped once."""
 
-    def __init__(self, model: Model, options: SessionOptions) -> None:
-        """Prepare to load, reading nothing yet."""
-        entries = options.session_config_entries
-        self._folder = _folder(model, entries.get("ep.context_file_path", ""))
-        self._is_trusted = config_flag(options, TRUST_ENTRY)
-        self._takes_whole = config_flag(options, CHECK_ENTRY)
-        self._read, self._most_bytes = options.context_data_reader
+    def __init__(self, model: Model, settings: ContextSettings, load: LoadSettings) -> None:
+        """Prepare to load, reading nothing yet; `load` says how models are read that weights were left in."""
+        self._folder = _folder(model, settings.path)
+        self._is_trusted, self._takes_whole = settings.is_trusted, settings.checks_weights
+        self._read, self._most_bytes = settings.read_data, settings.most_read_bytes
         self._files = ExternalData(self._folder, model.path)
         self._given: dict[str, memoryview] = {}
-        self._source = SourceModel(options, self._folder)
+        self._source = SourceModel(settings.source, self._folder, load)
 
     def load(self, part: Cut) -> Program:
         """The program of an EPContext node, from its provider.
@@ -77,7 +72,7 @@ class ContextLoader:
         if problem:
             raise EPFail(
                 f"{what} holds machine code that was not compiled by this user on this machine, or that has changed ({problem}); "
-                f"make the context anew, or, if you trust where it comes from, set the config entry {TRUST_ENTRY} to 1"
+                f"make the context anew, or, if you trust where it comes from, set the config entry {CONTEXT_TRUST.name} to 1"
             )
 
     def _content(self, node: Node, what: str) -> memoryview:
@@ -113,9 +108,9 @@ class ContextLoader:
         return dataclasses.replace(partition, constants=(*partition.constants, *taken.weights, *given))
 
 
-def refuse_to_compile(part: Cut, options: SessionOptions) -> None:
-    """Raise ModelRequiresCompilation where `session.disable_model_compile` is set and `part` would have to be compiled."""
-    if config_flag(options, "session.disable_model_compile") and isinstance(part.provider, KeepsPrograms):
+def refuse_to_compile(part: Cut) -> None:
+    """Raise ModelRequiresCompilation for a partition that its provider could have kept a program of."""
+    if isinstance(part.provider, KeepsPrograms):
         raise ModelRequiresCompilation(
             f"{part.provider.name} would compile {part.partition.name}, {len(part.partition.nodes)} nodes, but "
             "session.disable_model_compile is set; give a model that was written with ep.context_enable"

@@ -9,31 +9,30 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EPFail, NoSuchFile, SardonyxError, located
+from sardonyx.formats import onnx as onnx_format
 from sardonyx.formats.external_data import ExternalData
 from sardonyx.formats.onnx import external_places
 from sardonyx.formats.program_archive import block_key
 from sardonyx.formats.program_file import bytes_of
 from sardonyx.ir import Tensor, Value
 from sardonyx.session.context.data import OrtExternalInitializerInfo
-from sardonyx.session.optimization import load_model
-from sardonyx.session.options import SessionOptions
+from sardonyx.session.settings.keys import CONTEXT_SOURCE
+from sardonyx.session.settings.settings import LoadSettings
 
-__all__ = ["SOURCE_ENTRY", "SourceModel", "external_infos", "name_beside", "names_by_content"]
+__all__ = ["SourceModel", "external_infos", "name_beside", "names_by_content"]
 
-SOURCE_ENTRY = "ep.context_source_model_path"
-"""The config entry that says where the model is."""
 _NARROW = (DataType.FLOAT16, DataType.BFLOAT16, DataType.INT8, DataType.UINT8)
 _LEAST_BYTES = 1024
 """Smaller weights are kept in programs: each name takes place too."""
 
 
-def names_by_content(path: Path, options: SessionOptions) -> dict[bytes, str]:
-    """For each weight of the model at `path`, loaded as `options` say, what its elements are known by, and its name.
+def names_by_content(path: Path, load: LoadSettings) -> dict[bytes, str]:
+    """For each weight of the model at `path`, read as `load` says, what its elements are known by, and its name.
 
     Those of narrow types are known in float32 too, which they may run in.
     """
     found = {}
-    for name, tensor in _weights(path, options):
+    for name, tensor in _weights(path, load):
         if tensor.size_bytes >= _LEAST_BYTES:
             found[block_key(bytes_of(tensor.numpy()))] = name
         if tensor.size_bytes >= _LEAST_BYTES and tensor.dtype in _NARROW:
@@ -48,10 +47,10 @@ def name_beside(source: Path, context: Path) -> str:
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else source.name
 
 
-def external_infos(path: Path, options: SessionOptions) -> Callable[[str, Tensor], OrtExternalInitializerInfo | None]:
+def external_infos(path: Path, load: LoadSettings) -> Callable[[str, Tensor], OrtExternalInitializerInfo | None]:
     """For the model at `path`: tells of an initializer by that name and with those elements where it lies in another file."""
     places = external_places(path)
-    held = {name: tensor for name, tensor in _weights(path, options) if name in places}
+    held = {name: tensor for name, tensor in _weights(path, load) if name in places}
 
     def info_of(name: str, tensor: Tensor) -> OrtExternalInitializerInfo | None:
         own = held.get(name)
@@ -66,10 +65,9 @@ def external_infos(path: Path, options: SessionOptions) -> Callable[[str, Tensor
 class SourceModel:
     """The model that weights are left in, read when the first is asked for."""
 
-    def __init__(self, options: SessionOptions, folder: Path | None) -> None:
-        """Look where `options` say, and else for the file that a node names below `folder`."""
-        self._options, self._folder = options, folder
-        self._chosen = options.session_config_entries.get(SOURCE_ENTRY, "")
+    def __init__(self, chosen: str, folder: Path | None, load: LoadSettings) -> None:
+        """Look at the path `chosen`, or, where that is empty, for the file that a node names below `folder`."""
+        self._chosen, self._folder, self._load = chosen, folder, load
         self._found: dict[str, dict[str, Tensor]] = {}
 
     def values(self, names: Sequence[str], location: str) -> list[Value]:
@@ -85,7 +83,7 @@ class SourceModel:
             SardonyxError: it cannot be read, or the node's name for it leads out of the folder.
         """
         if location not in self._found:
-            self._found[location] = dict(_weights(self._path(location), self._options))
+            self._found[location] = dict(_weights(self._path(location), self._load))
         tensors = self._found[location]
         made = [Value(name) for name in names if name in tensors]
         for value in made:
@@ -96,17 +94,19 @@ class SourceModel:
         if self._chosen:
             return Path(self._chosen)
         if not location or self._folder is None:
-            raise EPFail(f"its weights are in the model that it was compiled from; set the config entry {SOURCE_ENTRY} to its path")
+            raise EPFail(
+                f"its weights are in the model that it was compiled from; set the config entry {CONTEXT_SOURCE.name} to its path"
+            )
         try:
             ExternalData(self._folder).whole(location, "the model that weights are left in")
         except NoSuchFile as error:
-            raise NoSuchFile(f"{error}, or set the config entry {SOURCE_ENTRY} to where it is") from error
+            raise NoSuchFile(f"{error}, or set the config entry {CONTEXT_SOURCE.name} to where it is") from error
         return self._folder / location
 
 
-def _weights(path: Path, options: SessionOptions) -> Iterator[tuple[str, Tensor]]:
+def _weights(path: Path, load: LoadSettings) -> Iterator[tuple[str, Tensor]]:
     try:
-        graph = load_model(path, options).graph
+        graph = onnx_format.load(path, external_dir=load.external_folder).graph
     except SardonyxError as error:
         raise located(error, "the model that weights are left in") from error
     for name, value in graph.initializers.items():

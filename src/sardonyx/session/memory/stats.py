@@ -16,8 +16,9 @@ from sardonyx.ir.walk import nested_graphs
 from sardonyx.partition.node_memory import NodeMemory, name_of, save_node_memory, weights_of
 from sardonyx.partition.profile import value_bytes
 from sardonyx.session.feeds import symbol_sizes
+from sardonyx.session.memory.limits import beside
 
-__all__ = ["MemoryRecorder"]
+__all__ = ["MemoryRecorder", "recorder_for"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,3 +67,8 @@ class MemoryRecorder:
             if table != self._table:
                 self._table = table
                 save_node_memory(table, self._path)
+
+
+def recorder_for(model: Model, name: str) -> MemoryRecorder | None:
+    """Return the recorder that writes the file `name` beside a prepared model; None where the name is empty."""
+    return MemoryRecorder(model, beside(model, name)) if name else None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sardonyx.errors import Fail
 from sardonyx.partition.explain import Placement
+from sardonyx.session.settings.keys import RECORD_ASSIGNMENT
 
 __all__ = ["OrtEpAssignedNode", "OrtEpAssignedSubgraph", "assignment_info"]
-
-_ENTRY = "session.record_ep_graph_assignment_info"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,10 +38,10 @@ class OrtEpAssignedSubgraph:
         return list(self.nodes)
 
 
-def assignment_info(placements: Sequence[Placement], entries: Mapping[str, str]) -> list[OrtEpAssignedSubgraph]:
+def assignment_info(placements: Sequence[Placement], *, recorded: bool) -> list[OrtEpAssignedSubgraph]:
     """The partitions that `placements` are of; raises Fail where the config entry that asks for them is not set."""
-    if entries.get(_ENTRY) != "1":
-        raise Fail(f'set the session config entry {_ENTRY} to "1" to be told who runs what, or use explain()')
+    if not recorded:
+        raise Fail(f'set the session config entry {RECORD_ASSIGNMENT.name} to "1" to get who runs what, or use explain()')
     nodes: dict[tuple[str, str], list[OrtEpAssignedNode]] = {}
     for place in placements:
         domain, _, op_type = place.op_type.rpartition(".")

@@ -10,43 +10,36 @@ from collections.abc import Collection, Sequence
 
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.partition.explain import Placement
-from sardonyx.session.options import SessionOptions, config_flag
+from sardonyx.session.settings.keys import NO_FALLBACK
 from sardonyx.trace import event
 
-__all__ = ["ENTRY", "check_named", "check_placed"]
-
-ENTRY = "session.disable_cpu_ep_fallback"
-"""The config entry."""
+__all__ = ["check_named", "check_placed"]
 
 _CPU = "CPUExecutionProvider"
 _SHOWN = 5
 """How many nodes a message names."""
 
 
-def _is_forbidden(options: SessionOptions) -> bool:
-    return config_flag(options, ENTRY)
-
-
-def check_named(options: SessionOptions, named: Collection[str]) -> None:
-    """Raise InvalidArgument where the CPU provider is among those that the user named, and forbidden."""
-    if _is_forbidden(options) and _CPU in named:
+def check_named(named: Collection[str]) -> None:
+    """Raise InvalidArgument where the CPU provider, to which nothing may fall back, is among those that the user named."""
+    if _CPU in named:
         raise InvalidArgument(
-            f"{_CPU} is among the session's providers, but {ENTRY} forbids to fall back to it; give up one of them"
+            f"{_CPU} is among the session's providers, but {NO_FALLBACK.name} forbids to fall back to it; give up one of them"
         )
 
 
-def check_placed(options: SessionOptions, named: Collection[str], placements: Sequence[Placement]) -> None:
+def check_placed(named: Collection[str], placements: Sequence[Placement], *, forbidden: bool) -> None:
     """Look for nodes that run on a provider which is not among `named`; raises Fail where that is forbidden, with the reasons."""
     others = [place for place in placements if place.provider not in named]
     if others and named:
         event("placement.fallback", nodes=[place.node for place in others], providers=sorted({place.provider for place in others}))
-    if not others or not _is_forbidden(options):
+    if not others or not forbidden:
         return
     shown = "; ".join(f"{place.op_type} {place.node!r} ({_reasons(place)})" for place in others[:_SHOWN])
     more = f"; and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
     raise Fail(
         f"{len(others)} nodes would fall back to {', '.join(sorted({place.provider for place in others}))}, which "
-        f"{ENTRY} forbids: {shown}{more}"
+        f"{NO_FALLBACK.name} forbids: {shown}{more}"
     )
 
 

@@ -10,19 +10,15 @@ with a warning, and a node whose provider declines it goes to the others, as in 
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
-from sardonyx.errors import InvalidArgument
-from sardonyx.partition.placement import Pins
+from sardonyx.partition.pins import Pins
 from sardonyx.session.providers import REFERENCE
+from sardonyx.session.settings.settings import PlacementSettings
 
-__all__ = ["read_layer_assignment"]
+__all__ = ["layer_pins"]
 
-_BY_ANNOTATION = "session.layer_assignment_settings"
-_BY_NAME = "session.name_based_layer_assignment"
-_RULE = re.compile(r"([^()]+)\(([^()]*)\)")
 _CPU = "CPUExecutionProvider"
 _DEVICES = {
     "cpu": "CPU",
@@ -36,42 +32,15 @@ _DEVICES = {
 """Device -> providers that it may mean; "accelerator" means any but those of the processor."""
 
 
-def read_layer_assignment(entries: Mapping[str, str], providers: Sequence[str]) -> Pins:
-    """What the two entries say to a session with these providers.
-
-    Raises:
-        InvalidArgument: an entry is malformed or names a text twice, or both are given.
-    """
-    by_annotation, by_name = entries.get(_BY_ANNOTATION, ""), entries.get(_BY_NAME, "")
-    if by_annotation and by_name:
-        raise InvalidArgument(f"{_BY_ANNOTATION} and {_BY_NAME} exclude each other; give one of them")
-    annotations, parts = _parse(_BY_ANNOTATION, by_annotation), _parse(_BY_NAME, by_name)
-    exact = next((text for text in parts if text.startswith("=")), None)
-    if exact is not None:
-        raise InvalidArgument(f"{_BY_NAME} has {exact!r}, but compares parts of names; leave out the equals sign")
-    found = dict(_resolved(annotations or parts, providers))
+def layer_pins(settings: PlacementSettings, providers: Sequence[str]) -> Pins:
+    """Return where the layers that the entries assign are placed, in a session with these providers."""
+    by_annotation, by_name = settings.layers_by_annotation, settings.layers_by_name
+    found = dict(_resolved(by_annotation or by_name, providers))
     return Pins(
-        layers={text: provider for text, provider in found.items() if text in annotations},
-        name_parts={text: provider for text, provider in found.items() if text in parts},
-        fall_through=bool(annotations or parts),
+        layers={text: provider for text, provider in found.items() if text in by_annotation},
+        name_parts={text: provider for text, provider in found.items() if text in by_name},
+        fall_through=bool(by_annotation or by_name),
     )
-
-
-def _parse(entry: str, setting: str) -> dict[str, str]:
-    """Text -> device."""
-    found: dict[str, str] = {}
-    for rule in (part.strip() for part in setting.split(";")):
-        if not rule:
-            continue
-        match = _RULE.fullmatch(rule)
-        if match is None:
-            raise InvalidArgument(f"{entry} is a list of DEVICE(TEXT, TEXT), separated by semicolons, got {rule!r}")
-        device = match[1].strip()
-        for text in (text.strip() for text in match[2].split(",") if text.strip()):
-            if text in found:
-                raise InvalidArgument(f"{entry} has {text!r} twice, for {found[text]} and {device}; give it to one device")
-            found[text] = device
-    return found
 
 
 def _resolved(rules: Mapping[str, str], providers: Sequence[str]) -> Iterable[tuple[str, str]]:

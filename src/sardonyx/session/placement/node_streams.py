@@ -20,31 +20,24 @@ from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.ir import Graph, Node
 from sardonyx.partition.assign import Unit
 from sardonyx.partition.node_memory import name_of
-from sardonyx.session.options import SessionOptions
+from sardonyx.session.settings.keys import STREAMS
 
-__all__ = ["ENTRY", "split_streams"]
-
-ENTRY = "session.node_partition_config_file"
-"""The config entry; its text is the path of a file."""
+__all__ = ["split_streams"]
 
 _TYPE = "DeviceBasedPartitioner"
 _NO_STREAM = 0
 
 
-def split_streams(graph: Graph, units: dict[Node, Unit], options: SessionOptions) -> None:
-    """Note in `units`, of the nodes of `graph`, which streams they are of, where the options name a file.
+def split_streams(graph: Graph, units: Mapping[Node, Unit], path: Path) -> dict[Node, Unit]:
+    """Return `units`, of the nodes of `graph`, in the streams that the file at `path` says.
 
     Raises:
         InvalidArgument: the file is malformed, or names a node twice or one that is not there.
         Fail: there is no file, and none can be written.
     """
-    text = options.session_config_entries.get(ENTRY, "")
-    if not text:
-        return
-    path = Path(text)
     if not path.is_file():
         _write(path, units)
-        return
+        return dict(units)
     streams = _read(path)
     known = {name_of(node) for node in graph}
     missing = next((name for name in streams if name not in known), None)
@@ -53,9 +46,11 @@ def split_streams(graph: Graph, units: dict[Node, Unit], options: SessionOptions
         hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
         raise InvalidArgument(f"{path.name} names node {missing!r}, which the optimized model does not have{hint}")
     chosen = _spread(graph, {node: streams[name_of(node)] for node in graph if name_of(node) in streams})
+    found: dict[Node, Unit] = {}
     for unit in dict.fromkeys(units.values()):
         stream = next((chosen[node] for node in unit.capability.nodes if node in chosen), _NO_STREAM)
-        units.update(dict.fromkeys(unit.capability.nodes, dataclasses.replace(unit, stream=stream)))
+        found.update(dict.fromkeys(unit.capability.nodes, dataclasses.replace(unit, stream=stream)))
+    return found
 
 
 def _spread(graph: Graph, named: Mapping[Node, int]) -> dict[Node, int]:
@@ -109,4 +104,4 @@ def _write(path: Path, units: Mapping[Node, Unit]) -> None:
     try:
         path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
-        raise Fail(f"{ENTRY}: {str(path)!r} is not there and cannot be written: {error.strerror or error}") from error
+        raise Fail(f"{STREAMS.name}: {str(path)!r} is not there and cannot be written: {error.strerror or error}") from error

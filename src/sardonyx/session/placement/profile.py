@@ -15,20 +15,26 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sardonyx.errors import InvalidArgument
-from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Model, Value
 from sardonyx.ir.walk import all_graphs
 from sardonyx.partition.casts import NARROW
-from sardonyx.partition.explain import Placement
-from sardonyx.partition.measured import MEASURED, calibrated, claimed_by, is_worth_it, predict
+from sardonyx.partition.claims import claims_of
+from sardonyx.partition.measured import MEASURED, calibrated, is_worth_it, predict
 from sardonyx.partition.profile import Profile, key_of_graph
 from sardonyx.partition.schedule import Choice
 from sardonyx.provider import HOST, Provider
 from sardonyx.runtime.executor import Executor
-from sardonyx.session.build import Prepared, compile_model, prepare
 from sardonyx.session.feeds import check_feeds, symbol_sizes
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.placement.samples import Samples, in_turns_us, measure_copies
+from sardonyx.session.settings.settings import Settings, read_settings
+from sardonyx.session.stages.assign import assign_model
+from sardonyx.session.stages.compile import compile_model
+from sardonyx.session.stages.load import load
+from sardonyx.session.stages.owned_model import OwnedModel
+from sardonyx.session.stages.prepare import Prepared, prepare
+from sardonyx.session.stages.provider_list import ProviderList
+from sardonyx.session.stages.source import Source
 
 __all__ = ["profile_placement"]
 
@@ -60,10 +66,11 @@ def profile_placement(
     if isinstance(source, Model) or hasattr(source, "read"):
         raise InvalidArgument("measuring loads the model more than once: give a path, bytes or a ModelProto")
     tell = progress if progress is not None else _tell_nobody
-    work = _Profiling(source, options, providers)
+    settings = read_settings(options)
+    work = _Profiling(Source.of(source), settings, providers)
     best = _profile(work, feed, tell)
     for provider in providers[:-1] if work.has_narrow_floats() else ():
-        other = _Profiling(source, options, providers, provider.name)
+        other = _Profiling(Source.of(source), settings, providers, provider.name)
         if other.key() not in best.models:
             best = min(best, _profile(other, feed, tell), key=_shortest_run)
     return best
@@ -77,7 +84,7 @@ def _profile(work: _Profiling, feed: Mapping[str, Any], tell: Callable[[str], No
     providers = work.providers
     tell("values")
     model, values, sizes = work.values(feed)
-    claims = claimed_by(model.graph, providers)
+    claims = claims_of(model.graph, providers).nodes
     tell("copies")
     memories = {provider.memory.name: provider.memory for provider in providers if provider.memory.name != HOST.name}
     copies = {name: measure_copies(memory) for name, memory in memories.items()}
@@ -97,26 +104,31 @@ def _tell_nobody(label: str) -> None:
 class _Profiling:
     """The model, loaded anew for each use, its narrow floats widened for one provider or for all."""
 
-    def __init__(self, source: Any, options: SessionOptions, providers: Sequence[Provider], widened_for: str = "") -> None:
-        self._source, self._options, self.providers, self.widened_for = source, options, list(providers), widened_for
+    def __init__(self, source: Source, settings: Settings, providers: Sequence[Provider], widened_for: str = "") -> None:
+        self._source, self._settings, self.providers, self.widened_for = source, settings, list(providers), widened_for
 
-    def _prepared(self) -> tuple[Model, Prepared]:
-        model = onnx_format.load(self._source)
-        return model, prepare(model, self._options, self.providers, frozenset(), self.providers, self.widened_for)
+    def _prepared(self) -> Prepared:
+        loaded = load(self._source, self._settings.load)
+        return prepare(loaded, self._settings, ProviderList.of(self.providers), self.widened_for)
+
+    def _executor(self, prepared: Prepared, providers: Sequence[Provider], profile: Profile | None) -> Executor:
+        assigned = assign_model(prepared, self._settings, ProviderList.of(providers), profile)
+        return compile_model(assigned, self._settings, prepared.defaults).executor
 
     def has_narrow_floats(self) -> bool:
         """Whether another choice of what is widened may make another model."""
-        model, _ = self._prepared()
+        model = self._prepared().model.view()
         values = (value for graph in all_graphs(model) for node in graph for value in (*node.inputs, *node.outputs))
         return any(value is not None and value.dtype in NARROW for value in values)
 
     def key(self) -> str:
         """The profile's key of the main graph."""
-        return key_of_graph(self._prepared()[0].graph)
+        return key_of_graph(self._prepared().model.view().graph)
 
     def values(self, feed: Mapping[str, Any]) -> tuple[Model, dict[Value, Any], dict[str, int]]:
         """A prepared model, what each value of its main graph is for `feed`, and the sizes of its symbols."""
-        watched, prepared = self._prepared()
+        prepared = self._prepared()
+        watched = prepared.model.take("values")
         graph = watched.graph
         given = check_feeds(graph.inputs, prepared.defaults, feed, watched.label)
         places = [(row, column) for row, node in enumerate(graph) for column, value in enumerate(node.outputs) if value.use_count]
@@ -124,8 +136,9 @@ class _Profiling:
         first = len(graph.outputs)
         for row, column in places:
             graph.add_output(nodes[row].outputs[column])
-        results = compile_model(watched, self._options, self.providers, {}, None, []).run(given)[first:]
-        model, _ = self._prepared()
+        watching = dataclasses.replace(prepared, model=OwnedModel(watched))
+        results = self._executor(watching, self.providers, None).run(given)[first:]
+        model = self._prepared().model.view()
         same = list(model.graph)
         values = dict(zip(model.graph.inputs, given, strict=True))
         values.update({same[row].outputs[column]: result for (row, column), result in zip(places, results, strict=True)})
@@ -137,16 +150,18 @@ class _Profiling:
         First with each provider first, by which what was measured by pieces is set right. Then as the profile places the nodes;
         where that is slower than the best single provider, again with borders between partitions counted twice and four times.
         """
-        model, prepared = self._prepared()
+        prepared = self._prepared()
+        model = prepared.model.view()
         given = check_feeds(model.graph.inputs, prepared.defaults, feed, model.label)
+        claims = claims_of(model.graph, self.providers)
         sessions = {first.name: self._session([first, *self._others(first)], None) for first in singles}
         runs = {name: functools.partial(session.run, given) for name, session in sessions.items()}
         times = in_turns_us(runs, _RUN_BUDGET_S)
         key, tried, slower = key_of_graph(model.graph), set[Choice](), dict[str, float]()
-        profile = calibrated(model.graph, self.providers, profile, times)
+        profile = calibrated(model.graph, self.providers, claims, profile, times)
         for factor in _BORDER_FACTORS:
             profile = dataclasses.replace(profile, border_factor=factor, models={key: times})
-            prediction = predict(model.graph, self.providers, profile)
+            prediction = predict(model.graph, self.providers, claims, profile)
             choice = tuple(prediction.placed.values())
             if prediction.is_single or choice in tried:
                 continue
@@ -162,9 +177,7 @@ class _Profiling:
         return [provider for provider in self.providers if provider is not first]
 
     def _session(self, providers: Sequence[Provider], profile: Profile | None) -> Executor:
-        model, _ = self._prepared()
-        placements: list[Placement] = []
-        return compile_model(model, self._options, providers, {}, profile, placements)
+        return self._executor(self._prepared(), providers, profile)
 
 
 def _best_of(runs: Mapping[str, Callable[[], Any]], times: Mapping[str, float]) -> dict[str, Callable[[], Any]]:

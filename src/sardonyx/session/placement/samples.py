@@ -12,6 +12,7 @@ import functools
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ from sardonyx.partition.profile import Copies, Profile, Sample, key_of, operator
 from sardonyx.provider import Capability, Memory, Provider
 from sardonyx.session.build import build
 from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
+from sardonyx.session.settings.settings import Settings, read_settings
+from sardonyx.session.stages.provider_list import ProviderList
+from sardonyx.session.stages.source import Source
 from sardonyx.trace import event
 
 __all__ = ["Samples", "fastest_us", "in_turns_us", "measure_copies"]
@@ -48,11 +52,11 @@ class Samples:
 
     def __init__(self, model: Model, providers: Sequence[Provider], values: Mapping[Value, Any], copies: Profile) -> None:
         self._model, self._providers, self._values, self._copies = model, providers, values, copies
-        self._reference = providers[-1]
+        self._reference, self._settings = providers[-1], _unoptimized()
         self.found: dict[tuple[str, str], Sample] = {}
         self.steps_us: dict[str, float] = {}
 
-    def measure(self, claims: Mapping[str, set[Node]], tell: Callable[[str], None]) -> None:
+    def measure(self, claims: Mapping[str, AbstractSet[Node]], tell: Callable[[str], None]) -> None:
         """Fill `found`."""
         seen: set[str] = set()
         for node in self._model.graph:
@@ -103,7 +107,7 @@ class Samples:
         size_bytes = sum(makes) + sum(reads)
         self.found[provider.name, key] = Sample(provider.name, operator_of(node), key, size_bytes, taken_us, taken_us, tuple(makes))
 
-    def _measure_partitions(self, provider: Provider, claims: Mapping[str, set[Node]]) -> None:
+    def _measure_partitions(self, provider: Provider, claims: Mapping[str, AbstractSet[Node]]) -> None:
         """Replace what nodes take by themselves by their shares of whole partitions."""
         self.steps_us[provider.name] = step_us = self._step_us(provider)
         shares: dict[str, list[float]] = {}
@@ -126,7 +130,9 @@ class Samples:
                 inside_us = statistics.fmean(shares[key]) if key in shares else max(sample.alone_us - step_us, _LEAST_US)
                 self.found[name, key] = dataclasses.replace(sample, inside_us=inside_us)
 
-    def _partitions(self, provider: Provider, claims: Mapping[str, set[Node]]) -> Iterable[tuple[Sequence[Node], Sequence[Value]]]:
+    def _partitions(
+        self, provider: Provider, claims: Mapping[str, AbstractSet[Node]]
+    ) -> Iterable[tuple[Sequence[Node], Sequence[Value]]]:
         """The nodes and outputs of the partitions that a provider gets where it gets all that it claims."""
         mine = claims[provider.name]
         units = {node: Unit(provider if node in mine else self._other(provider), Capability((node,))) for node in self._model.graph}
@@ -160,17 +166,21 @@ class Samples:
     def _time_model(
         self, provider: Provider, model: Model, arguments: Sequence[Array], copied_us: float, budget_s: float
     ) -> float | None:
-        options = SessionOptions()
-        options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
         chosen = [provider] if provider is self._reference else [provider, self._reference]
         try:
-            built = build(model, options, chosen, frozenset())
+            built = build(Source(model), self._settings, ProviderList.of(chosen))
             if any(placement.provider != provider.name for placement in built.placements):
                 return None
             return max(_LEAST_US, fastest_us(functools.partial(built.executor.run, arguments), budget_s) - copied_us)
         except SardonyxError as error:
             event("profile.failed", provider=provider.name, model=model.label, error=str(error))
             return None
+
+
+def _unoptimized() -> Settings:
+    options = SessionOptions()
+    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+    return read_settings(options)
 
 
 def _is_tensor(value: Value, array: Any) -> bool:

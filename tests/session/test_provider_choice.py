@@ -1,8 +1,6 @@
-"""What options, config entries and a file say about placement, put together."""
+"""Which providers run what, as options and the order of placement say."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,23 +10,8 @@ from support.providers import FusingProvider
 import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.placement.options import ask_in_order, read_placement, wanted_providers
+from sardonyx.session.provider_choice import ask_in_order
 
-FILE = """
-placement = "measured"
-profile = "profile.json"
-order = ["Reference", "CPUExecutionProvider"]
-fall_through = true
-[operators]
-Conv = "CPUExecutionProvider"
-Relu = "CPUExecutionProvider"
-[nodes]
-"/a/b=c" = "ReferenceExecutionProvider"
-[indices]
-7 = "CPU"
-[annotations]
-encoder = "CPU"
-"""
 TEXT = "graph(x: float[2]) -> (y: float[2]) {\na = Neg(x) @first\nb = Exp(a) @second\ny = Relu(b) @third\n}"
 
 
@@ -43,54 +26,6 @@ def _who(options: SessionOptions, *providers: FusingProvider) -> list[str]:
     session = ort.InferenceSession(to_bytes(model(TEXT)), options, providers=list(providers) or None)
     np.testing.assert_allclose(session.run(None, {"x": np.float32([0, 1])})[0], np.exp([0, -1]), rtol=1e-6)
     return [placement.provider for placement in session.explain()]
-
-
-def test_a_file_says_all_of_it(tmp_path: Path) -> None:
-    """The profile is found beside the file."""
-    (tmp_path / "p.toml").write_text(FILE)
-    options = SessionOptions()
-    options.placement_file = str(tmp_path / "p.toml")
-    choice = read_placement(options)
-    assert (choice.measured, choice.profile) == (True, str(tmp_path / "profile.json"))
-    assert choice.order == ("ReferenceExecutionProvider", "CPUExecutionProvider")
-    assert choice.pins.operators == {"Conv": "CPUExecutionProvider", "Relu": "CPUExecutionProvider"}
-    assert (choice.pins.nodes, choice.pins.indices) == ({"/a/b=c": "ReferenceExecutionProvider"}, {7: "CPU"})
-    assert (choice.pins.annotations, choice.pins.fall_through) == ({"encoder": "CPU"}, True)
-
-
-def test_entries_win_over_the_file_and_calls_over_entries(tmp_path: Path) -> None:
-    """For each operator by itself."""
-    (tmp_path / "p.toml").write_text(FILE)
-    options = _options(placement_file=str(tmp_path / "p.toml"), place="Relu=B; Neg=B", placement="priority", placement_order="X;Y")
-    options.place("Neg", "C")
-    choice = read_placement(options)
-    assert choice.pins.operators == {"Conv": "CPUExecutionProvider", "Relu": "B", "Neg": "C"}
-    assert (choice.measured, choice.order) == (False, ("X", "Y"))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("operator = 1", "there is no key 'operator'; did you mean 'operators'"),
-        ("fall_through = 1", "fall_through must be true or false, got 1"),
-        ("[operators]\nConv = 1", "operators must be a table of texts"),
-        ("[indices]\nfirst = 'A'", "an index is a number of at least 0, got 'first'"),
-        ("placement = 'fast'", "placement is one of priority, measured, got 'fast'"),
-        ("placement = 'measured'", "needs a profile"),
-        ("= 3", "not valid TOML"),
-    ],
-)
-def test_a_wrong_file_is_told(tmp_path: Path, text: str, message: str) -> None:
-    """With its key."""
-    (tmp_path / "p.toml").write_text(text)
-    with pytest.raises(ort.InvalidArgument, match=message):
-        read_placement(_options(placement_file=str(tmp_path / "p.toml")))
-
-
-def test_a_missing_file_is_told() -> None:
-    """As other missing files."""
-    with pytest.raises(ort.NoSuchFile, match=r"no-such\.toml"):
-        read_placement(_options(placement_file="no-such.toml"))
 
 
 def test_a_placed_node_runs_where_it_is_placed() -> None:
@@ -149,14 +84,3 @@ def test_a_function_of_the_model_is_placed_by_its_name() -> None:
     providers = [FusingProvider({"Neg", "Exp", "Relu"}, name, fuse=False) for name in ("Own", "Other")]
     session = ort.InferenceSession(to_bytes(model(text)), options, providers=providers)
     assert [place.provider for place in session.explain()] == ["Other", "Other", "Own", "Own", "Own"]
-
-
-def test_the_wanted_providers_are_those_of_the_argument_the_options_or_the_order() -> None:
-    """Whichever is given first; else the built-in ones."""
-    options = SessionOptions()
-    built_in = ["CPUExecutionProvider", "ReferenceExecutionProvider"]
-    assert [name for name, _, _ in wanted_providers(None, None, options)] == built_in
-    options.add_session_config_entry("session.placement_order", "Reference")
-    assert [name for name, _, _ in wanted_providers(None, None, options)] == ["ReferenceExecutionProvider"]
-    named = wanted_providers(["CPUExecutionProvider", "ReferenceExecutionProvider"], None, options)
-    assert [name for name, _, _ in named] == built_in[::-1]

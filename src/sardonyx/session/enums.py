@@ -1,0 +1,32 @@
+"""Enumerations of session options, with the names and numbers of onnxruntime's."""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel"]
+
+
+class GraphOptimizationLevel(enum.IntEnum):
+    """How much the optimizer does; the numbers are onnxruntime's."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(enum.IntEnum):
+    """Which executor walks the plan."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(enum.IntEnum):
+    """In which of the topological orders nodes run."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2

@@ -1,0 +1,81 @@
+"""Which providers a session asks, in which order and with which options: its arguments, its options and the order of placement."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sardonyx.partition.placement import find_provider
+from sardonyx.session.placement.cpu_fallback import check_named
+from sardonyx.session.providers import REFERENCE, ProviderRequest, Wanted, get_available_providers, make_providers, requested
+from sardonyx.session.settings.settings import Settings
+from sardonyx.session.stages.provider_list import ProviderList
+
+__all__ = ["ProviderChoice", "ask_in_order", "choose_providers"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProviderChoice:
+    """The providers of a session."""
+
+    providers: ProviderList
+    """Those that could be made, and what was wrong with the others."""
+    named: frozenset[str]
+    """The names of those that the user named himself."""
+    options: Mapping[str, Mapping[str, str]]
+    """Provider -> its options."""
+
+
+def choose_providers(
+    providers: Sequence[ProviderRequest] | None,
+    provider_options: Sequence[Mapping[str, Any]] | None,
+    added: Sequence[tuple[str, Mapping[str, str]]],
+    settings: Settings,
+) -> ProviderChoice:
+    """Make the providers of a session.
+
+    Args:
+        providers: the session's argument; None for those of the options, else those of the order of placement, else all built-in.
+        provider_options: the session's argument, one for each of `providers`.
+        added: the providers of the session's options.
+        settings: of the session.
+
+    Raises:
+        InvalidArgument: a provider is unknown, or named and forbidden.
+        EPFail: one cannot be made, and the settings do not allow to go on without it.
+    """
+    order = [_full_name(name) for name in settings.placement.order]
+    has_own = providers is not None or bool(added)
+    wanted = requested(providers if has_own or not order else order, provider_options, added)
+    wanted = ask_in_order(wanted, order) if has_own else wanted
+    named = frozenset(name for name, _, _ in wanted) if has_own or order else frozenset()
+    if settings.placement.forbids_fallback:
+        check_named(named)
+    wanted = [(name, _with_threads(name, own, settings.execution.intra_op_threads), made) for name, own, made in wanted]
+    failed: dict[str, str] = {}
+    made = make_providers(wanted, failed if settings.placement.goes_on else None)
+    own = {name: options for name, options, _ in wanted}
+    return ProviderChoice(ProviderList.of(made, failed), named, {provider.name: own.get(provider.name, {}) for provider in made})
+
+
+def ask_in_order(wanted: Sequence[Wanted], order: Sequence[str]) -> list[Wanted]:
+    """Return `wanted` with the providers of `order` first; raises InvalidArgument for one that is not among them."""
+    names = [name for name, _, _ in wanted]
+    known = names if REFERENCE in names else [*names, REFERENCE]
+    first = [find_provider(name, known, "the order of placement") for name in order]
+    rank = {name: place for place, name in enumerate(dict.fromkeys([*first, *names]))}
+    return sorted(wanted, key=lambda item: rank[item[0]])
+
+
+def _full_name(name: str) -> str:
+    longer = f"{name}ExecutionProvider"
+    available = get_available_providers()
+    return longer if name not in available and longer in available else name
+
+
+def _with_threads(name: str, options: Mapping[str, str], threads: int) -> dict[str, str]:
+    own = dict(options)
+    if threads and name == "CPUExecutionProvider":
+        own.setdefault("intra_op_num_threads", str(threads))
+    return own

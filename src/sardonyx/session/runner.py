@@ -1,0 +1,125 @@
+"""Runs of one model, with what is built again when a run asks for it.
+
+A run may need a variant: one of the outputs that it wants only, or one in which dimensions of one name may differ. Where the
+settings allow it, a provider that fails in a run is left out from then on. Both read the model again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sardonyx.errors import InvalidArgument, SardonyxError
+from sardonyx.forks import new_lock
+from sardonyx.runtime.executor import Executor
+from sardonyx.session.build import Built, build
+from sardonyx.session.feeds import SharedSymbols
+from sardonyx.session.profiler import Profiler
+from sardonyx.session.settings.settings import Settings
+from sardonyx.session.stages.provider_list import ProviderList
+from sardonyx.session.stages.source import Source
+from sardonyx.session.variant import Variant
+from sardonyx.trace import event
+
+__all__ = ["Runner"]
+
+_MOST_VARIANTS = 8
+"""How many builds of its model a session keeps, besides the one of all outputs."""
+
+
+class Runner:
+    """A model that is built, and its variants; any number of threads may run it at a time."""
+
+    def __init__(self, source: Source, settings: Settings, providers: ProviderList, profiler: Profiler | None = None) -> None:
+        """Build the model; raises SardonyxError where that fails.
+
+        Args:
+            source: where the model comes from; it is kept only where it may be needed again.
+            settings: of the session.
+            providers: of the session.
+            profiler: records steps, where the settings ask for it.
+        """
+        self.built: Built = build(source, settings, providers, profiler=profiler)
+        """What is run now; another after a provider was left out."""
+        self._settings, self._profiler = settings, profiler
+        self._symbols = SharedSymbols(self.built.inputs)
+        has_variants = len(self.built.declared) > 1 or self._symbols.are_shared
+        again = source.after(self.built.stamps)
+        self.source = again.kept(for_variants=has_variants, for_failures=settings.placement.goes_on)
+        """What the model can be read from again, or None."""
+        self._lock = new_lock()
+        self._variants: dict[tuple[bool, tuple[int, ...] | None], Executor] = {}
+
+    def run(self, values: list[Any], wanted: Sequence[int], *, only_wanted: bool) -> list[Any]:
+        """Compute outputs; values are Any by their ONNX type.
+
+        Args:
+            values: checked, one for each input.
+            wanted: the numbers of the outputs to return, in this order.
+            only_wanted: whether nothing is to be computed but what they need.
+
+        Raises:
+            SardonyxError: a kernel or a provider failed, or the run was terminated.
+        """
+        part = self._part_of(wanted) if only_wanted else None
+        results = self._execute(values, part)
+        return [results[index if part is None else part.index(index)] for index in wanted]
+
+    def trim(self) -> int:
+        """Give back memory that idle runs hold: arenas and bindings; returns the bytes of the arenas."""
+        return sum(executor.trim() for executor in (self.built.executor, *list(self._variants.values())))
+
+    def _part_of(self, wanted: Sequence[int]) -> tuple[int, ...] | None:
+        """The outputs that are to be computed; None for all."""
+        part = tuple(sorted(set(wanted)))
+        return part if len(part) < len(self.built.declared) and self.source is not None else None
+
+    def _execute(self, values: list[Any], part: tuple[int, ...] | None) -> list[Any]:
+        """Run the plan; where the settings allow it, without a provider that fails, now and from now on."""
+        while True:
+            known = self.built.providers.left_out
+            try:
+                return self._executor_for(values, part).run(values)
+            except SardonyxError as error:
+                if error.provider in known or not self._leave_out(error):
+                    raise
+
+    def _leave_out(self, error: SardonyxError) -> bool:
+        """Build anew without the provider that failed; whether that is asked for and possible."""
+        name, providers = error.provider, self.built.providers
+        if not self._settings.placement.goes_on or self.source is None or name not in providers.names[:-1]:
+            return False
+        with self._lock:
+            if name not in self.built.providers.left_out:
+                event("provider.left_out", provider=name, error=str(error))
+                fewer = self.built.providers.without(name, str(error))
+                self.built = build(self.source, self._settings, fewer, profiler=self._profiler)
+                self._variants.clear()
+        return True
+
+    def _executor_for(self, values: list[Any], part: tuple[int, ...] | None) -> Executor:
+        """The executor, or one that is built when first needed.
+
+        There is one for feeds that give one symbol two sizes, which some exporters' models need, and one for each set of outputs.
+        """
+        symbols_hold = self._symbols.hold(values)
+        if symbols_hold and part is None:
+            return self.built.executor
+        with self._lock:
+            if (symbols_hold, part) not in self._variants:
+                self._variants[symbols_hold, part] = self._variant(symbols_hold, part)
+                if len(self._variants) > _MOST_VARIANTS:
+                    del self._variants[next(iter(self._variants))]
+            return self._variants[symbols_hold, part]
+
+    def _variant(self, symbols_hold: bool, part: tuple[int, ...] | None) -> Executor:
+        if self.source is None:
+            raise InvalidArgument(
+                f"model {self.built.label}: the feed gives one symbolic dimension two sizes; give the session a path or bytes, "
+                "which it can load again without symbols"
+            )
+        if not symbols_hold:
+            event("session.symbols_differ", model=self.built.label)
+        names = None if part is None else [self.built.declared[index].name for index in part]
+        variant = Variant(symbols_hold, names)
+        return build(self.source, self._settings, self.built.providers, variant, profiler=self._profiler).executor

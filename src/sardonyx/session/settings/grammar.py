@@ -1,0 +1,104 @@
+"""Kinds of config entries whose text is a list of pairs.
+
+"P=65536; OpenVINO=4096,stats.csv"              limits of memory by provider
+"input_ids:[8,4096]; mask:[8,4096]"             shapes by input
+"cuda(encoder, =embed); cpu(decoder)"           devices of layers
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+
+from sardonyx.errors import InvalidArgument
+from sardonyx.option import Kind, Unfit
+from sardonyx.partition.pins import parse_pins
+from sardonyx.session.enums import GraphOptimizationLevel
+
+__all__ = ["LAYERS", "LEVEL", "LIMIT", "LIMITS", "PINS", "SHAPES", "Limit", "read_limit"]
+
+_LIMIT = re.compile(r"(\d*)\s*(?:,(.*))?", re.ASCII)
+_SHAPE = re.compile(r"(.+):\s*\[([\d\s,]*)\]", re.ASCII)
+_RULE = re.compile(r"([^()]+)\(([^()]*)\)")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limit:
+    """How much memory a provider may take."""
+
+    kib: int | None
+    """KiB; None for what the provider says that it has."""
+    file: str = ""
+    """A file of what nodes need, beside the model; "" for none."""
+
+
+def read_limit(what: str, text: str) -> Limit:
+    """Return the limit that `text` says; raises InvalidArgument, which begins with `what`, for another text."""
+    try:
+        return _limit(text)
+    except Unfit as error:
+        raise InvalidArgument(f"{what} is {LIMIT.values}; got {error}") from error
+
+
+def _limit(text: str) -> Limit:
+    match = _LIMIT.fullmatch(text.strip())
+    if match is None or not text.strip():
+        raise Unfit(text)
+    return Limit(int(match[1]) if match[1] else None, (match[2] or "").strip())
+
+
+def _limits(text: str) -> tuple[tuple[str, Limit], ...]:
+    found: list[tuple[str, Limit]] = []
+    for part in _parts(text):
+        name, separator, limit = (item.strip() for item in part.partition("="))
+        if not separator or not name:
+            raise Unfit(part)
+        found.append((name, read_limit(f"the memory limit of {name}", limit)))
+    return tuple(found)
+
+
+def _shapes(text: str) -> Mapping[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for part in _parts(text):
+        match = _SHAPE.fullmatch(part)
+        sizes = [] if match is None else [size.strip() for size in match[2].split(",")]
+        if match is None or not all(size.isdigit() and int(size) > 0 for size in sizes):
+            raise Unfit(part)
+        found[match[1].strip()] = tuple(map(int, sizes))
+    return found
+
+
+def _layers(text: str) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for rule in _parts(text):
+        match = _RULE.fullmatch(rule)
+        if match is None:
+            raise Unfit(rule)
+        device = match[1].strip()
+        for layer in (part.strip() for part in match[2].split(",") if part.strip()):
+            if layer in found:
+                raise InvalidArgument(
+                    f"the layer {layer!r} is assigned twice, to {found[layer]} and {device}; give it to one device"
+                )
+            found[layer] = device
+    return found
+
+
+def _level(text: str) -> int:
+    by_text = {name: level for level in GraphOptimizationLevel for name in (level.name, str(level.value))}
+    if text not in by_text:
+        raise Unfit(text)
+    return int(by_text[text])
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(";") if part.strip()]
+
+
+LIMIT = Kind("KIB, KIB,FILE or ,FILE", _limit)
+LIMITS = Kind("a list PROVIDER=KIB; PROVIDER=KIB,FILE; ...", _limits)
+SHAPES = Kind("a list NAME:[SIZE,SIZE]; ... with sizes from 1 on", _shapes)
+LAYERS = Kind("a list of DEVICE(TEXT, TEXT), separated by semicolons", _layers)
+LEVEL = Kind(f"0, 1, 2, 3, 99 or one of {', '.join(level.name for level in GraphOptimizationLevel)}", _level)
+PINS = Kind("a list WHAT=PROVIDER; ...", lambda text: parse_pins(_parts(text)))

@@ -1,0 +1,46 @@
+"""What the properties of SessionOptions and RunOptions do, for the documentation; their defaults are in `session/options.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["PROPERTIES", "PROPERTIES_OF_RUNS"]
+
+_ARENA = "no effect: memory is planned for each shape, and given back by `InferenceSession.trim`"
+_LOGGING = "no effect: events are observed by `sardonyx.trace`, or written to the file that SARDONYX_TRACE names"
+
+PROPERTIES: Mapping[str, str] = {
+    "enable_cpu_mem_arena": _ARENA,
+    "enable_mem_pattern": _ARENA,
+    "enable_mem_reuse": _ARENA,
+    "enable_profiling": "record runs, for `InferenceSession.end_profiling`",
+    "execution_mode": "ORT_PARALLEL runs parts at once that do not wait for one another",
+    "execution_order": "no effect, and a warning: steps run in the order in which they are planned",
+    "graph_optimization_level": "how far a model is optimized",
+    "inter_op_num_threads": "threads of the parallel executor; 0 leaves the number open",
+    "intra_op_num_threads": "threads of the CPU provider; 0 leaves the number open",
+    "log_severity_level": _LOGGING,
+    "log_verbosity_level": _LOGGING,
+    "logid": _LOGGING,
+    "optimized_model_filepath": "where the optimized model is saved",
+    "optimizer_failure": '"skip" goes on without a rule or pass that fails; "error" (as where empty) raises',
+    "placement": '"measured" follows `placement_profile`; "priority" (as where empty) asks providers in order',
+    "placement_fall_through": "let a placed node that its provider declines go to the others",
+    "placement_file": "a TOML file that says where operators run",
+    "placement_profile": "what `sardonyx profile --placement` wrote",
+    "profile_file_prefix": "what the name of the file of `enable_profiling` begins with",
+    "provider_failure": '"skip" goes on without a provider that fails; "error" (as where empty) raises',
+    "use_deterministic_compute": "no effect: which thread runs a task does not change what it computes",
+    "use_per_session_threads": "no effect: the sessions of a process share its threads",
+    "verify": "compare each rewrite on random inputs with what it replaces, and leave out one that changes results",
+}
+"""Of SessionOptions: name -> what it does."""
+
+PROPERTIES_OF_RUNS: Mapping[str, str] = {
+    "log_severity_level": _LOGGING,
+    "log_verbosity_level": _LOGGING,
+    "logid": _LOGGING,
+    "only_execute_path_to_fetches": "compute nothing but what leads to the outputs that are asked for",
+    "terminate": "set it, from any thread, to end the runs that were given these options",
+}
+"""Of RunOptions: name -> what it does."""

@@ -1,0 +1,375 @@
+"""What the options of a session say, parsed once: `read_settings` makes of them the values that the stages take."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+from sardonyx.optimize.names import own_names
+from sardonyx.partition.pins import Pins, parse_pins
+from sardonyx.session.context.data import ContextOutput, ReadData
+from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.settings import keys
+from sardonyx.session.settings.check import warn_of_order
+from sardonyx.session.settings.grammar import Limit
+from sardonyx.session.settings.placement_file import MODES, PlacementFile, hint, read_placement_file
+
+__all__ = [
+    "ContextSettings",
+    "ExecutionSettings",
+    "LoadSettings",
+    "MemorySettings",
+    "OptimizeSettings",
+    "PlacementSettings",
+    "SaveSettings",
+    "Settings",
+    "read_settings",
+]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """How a model is read."""
+
+    external_folder: str | None
+    """The folder of external data; None for beside the model."""
+    initializers: Mapping[str, Array]
+    """Initializer -> the array that takes its place."""
+    dimensions: Mapping[str, int]
+    """Symbol of inputs -> the size that it is fixed to."""
+    denotations: Mapping[str, int]
+    """Denotation of dimensions -> the size that they are fixed to."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OptimizeSettings:
+    """How a model is optimized."""
+
+    level: int
+    """How far: a GraphOptimizationLevel."""
+    disabled: frozenset[str]
+    """Rules and passes to leave out."""
+    loops: int
+    """How often levels repeat: 0, 1 or 2, as `optimize` takes it."""
+    fold_bytes: int | None
+    """The largest constant that folding makes; None for the default."""
+    fold_seconds: float | None
+    """How long folding may compute; None for the default."""
+    verify: bool
+    """Whether each rewrite is compared with what it replaces."""
+    verify_folder: str
+    """Where models that show a problem are saved; "" for nowhere."""
+    goes_on: bool
+    """Whether to go on without a rule or pass that fails."""
+    entries: Mapping[str, str]
+    """All config entries: rules and passes, those of packages included, name the ones that they ask for."""
+    rules: tuple[Any, ...]
+    """Rules of the user's."""
+    passes: tuple[Any, ...]
+    """Passes of the user's."""
+    keeps_calls: bool
+    """Whether calls of model-local functions are offered before they are inlined, whoever claims them."""
+    keeps_narrow_floats: bool
+    """Whether float16 and bfloat16 stay where no provider has a kernel for them."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SaveSettings:
+    """Where the optimized model goes."""
+
+    path: str = ""
+    """Its file; "" for nowhere."""
+    data_name: str = ""
+    """The file beside it for its weights; "" to decide by size."""
+    data_least_bytes: int = 0
+    """The least size of a weight in that file."""
+    notes_providers: bool = False
+    """Whether its nodes note which providers can run them."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlacementSettings:
+    """How nodes get their providers."""
+
+    measured: bool = False
+    """Whether a profile decides what the user leaves open; else the order of the providers does."""
+    profile: str = ""
+    """The profile's file."""
+    order: tuple[str, ...] = ()
+    """Providers in the order in which they are asked, with or without "ExecutionProvider"; empty for the session's own."""
+    pins: Pins = dataclasses.field(default_factory=Pins)
+    """What is placed by hand."""
+    layers_by_annotation: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Annotation of nodes -> device; `layer_assignment.py` finds its provider."""
+    layers_by_name: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Part of the names of nodes -> device."""
+    streams_file: str = ""
+    """A file of nodes that are one stream; "" for none."""
+    forbids_fallback: bool = False
+    """Whether each node must run on a provider that the session names."""
+    records_assignment: bool = False
+    """Whether `get_provider_graph_assignment_info` may be called."""
+    goes_on: bool = False
+    """Whether the session goes on without a provider that fails."""
+    layout_folder: str | None = None
+    """Where the steps of layout conversions are written; None for nowhere."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """How much memory providers may take."""
+
+    limits: tuple[tuple[str, Limit], ...] = ()
+    """Provider and limit; of two for one provider the later counts."""
+    cuda: Limit | None = None
+    """The limit of CUDAExecutionProvider, where the session has it."""
+    shapes: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+    """Input -> the shape by which memory is estimated."""
+    stats_name: str = ""
+    """The file to which runs write what nodes need; "" for none."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExecutionSettings:
+    """How a session runs."""
+
+    executor: str = "sequential"
+    """One of EXECUTORS."""
+    intra_op_threads: int = 0
+    """Threads of one provider; 0 leaves the number open."""
+    inter_op_threads: int = 0
+    """Threads of the parallel executor; 0 leaves the number open."""
+    profile_prefix: str | None = None
+    """What the name of the file begins with in which runs are recorded; None where they are not."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """How compiled models are written and loaded."""
+
+    writes: bool = False
+    """Whether a compiled model is written."""
+    path: str = ""
+    """Where it goes; "" for beside the model. Of a compiled model from memory: a path beside which its files are."""
+    embeds: bool = False
+    """Whether programs go into the model."""
+    prefix: str = ""
+    """What the names of its nodes begin with."""
+    data_name: str = ""
+    """The file beside it for the weights of other nodes; "" for the model itself."""
+    data_least_bytes: int = 1024
+    """The least size of a weight in that file."""
+    source: str = ""
+    """The model that a compiled one has left its weights in; "" for the one that it names."""
+    shares: bool = False
+    """Whether sessions share a file of programs."""
+    stops_sharing: bool = False
+    """Whether later sessions do not share this one's file."""
+    leaves_out_weights: bool = False
+    """Whether weights stay in the model that is compiled."""
+    is_trusted: bool = False
+    """Whether machine code that this user's own sessions did not write is loaded."""
+    checks_weights: bool = False
+    """Whether all elements of weights are copied and compared, not samples of those that stay in a mapped file."""
+    forbids_compiling: bool = False
+    """Whether every partition must be compiled already."""
+    fails_on_suboptimal: bool = False
+    """Whether programs that were compiled for a lower processor are refused."""
+    read_data: ReadData | None = None
+    """A callback that reads in the place of files."""
+    most_read_bytes: int = 0
+    """How many bytes it may give."""
+    output: ContextOutput = dataclasses.field(default_factory=ContextOutput)
+    """Callbacks that write in the place of files."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """What the options of a session say."""
+
+    load: LoadSettings
+    """How its model is read."""
+    optimize: OptimizeSettings
+    """How it is optimized."""
+    save: SaveSettings
+    """Where the optimized model goes."""
+    placement: PlacementSettings
+    """Who runs what."""
+    memory: MemorySettings
+    """How much memory providers may take."""
+    execution: ExecutionSettings
+    """How it runs."""
+    context: ContextSettings
+    """How compiled models are written and loaded."""
+
+    def without_files(self) -> Settings:
+        """Return settings that have no models written."""
+        return dataclasses.replace(
+            self,
+            save=SaveSettings(),
+            placement=dataclasses.replace(self.placement, layout_folder=None),
+            context=dataclasses.replace(self.context, writes=False),
+        )
+
+
+def read_settings(options: SessionOptions, disabled: Iterable[str] = (), *, verify: bool = False) -> Settings:
+    """Return what options say, with the placement file that they name.
+
+    Args:
+        options: of a session.
+        disabled: names of rules and passes, ours or onnxruntime's, that are to be left out besides.
+        verify: whether to compare each rewrite with what it replaces, whatever the options say.
+
+    Raises:
+        InvalidArgument: an option or the placement file is malformed; the message names the key.
+        NoSuchFile: there is no such placement file.
+    """
+    entries = options.session_config_entries
+    file = _placement_file(options, entries)
+    return Settings(
+        load=LoadSettings(
+            external_folder=keys.EXTERNAL_FOLDER.read(entries) or None,
+            initializers=options.initializers,
+            dimensions=options.dimension_overrides,
+            denotations=options.denotation_overrides,
+        ),
+        optimize=_optimize(options, entries, disabled, verify=verify),
+        save=SaveSettings(
+            path=str(options.optimized_model_filepath or keys.SAVED_PATH.read(entries)),
+            data_name=keys.SAVED_DATA.read(entries),
+            data_least_bytes=keys.SAVED_LEAST.read(entries),
+            notes_providers=keys.SAVED_ASSIGNMENT.read(entries),
+        ),
+        placement=_placement(options, entries, file),
+        memory=MemorySettings(
+            limits=(*file.limits, *keys.MEMORY_LIMITS.read(entries)),
+            cuda=keys.CUDA_LIMIT.read(entries),
+            shapes=keys.MAX_SHAPES.read(entries),
+            stats_name=keys.MEMORY_STATS.read(entries),
+        ),
+        execution=_execution(options, entries),
+        context=_context(options, entries),
+    )
+
+
+def _optimize(options: SessionOptions, entries: Mapping[str, str], disabled: Iterable[str], *, verify: bool) -> OptimizeSettings:
+    for option in keys.OPTIMIZER_FLAGS.values():
+        option.read(entries)  # rules and passes compare texts; one that is neither "0" nor "1" is told here
+    level = int(options.graph_optimization_level)
+    if level == GraphOptimizationLevel.ORT_ENABLE_ALL:
+        level = keys.LEVEL_OF_OPTIMIZATION.read(entries)
+    return OptimizeSettings(
+        level=level,
+        disabled=own_names(disabled) | own_names(keys.DISABLED.read(entries)),
+        loops=int(keys.LOOPS.read(entries)),
+        fold_bytes=keys.FOLD_BYTES.read(entries),
+        fold_seconds=keys.FOLD_SECONDS.read(entries),
+        verify=verify or options.verify or keys.VERIFY.read(entries),
+        verify_folder=keys.VERIFY_FOLDER.read(entries),
+        goes_on=_skips("optimizer_failure", options.optimizer_failure, keys.OPTIMIZER_FAILURE.read(entries)),
+        entries=entries,
+        rules=options.rules,
+        passes=options.passes,
+        keeps_calls=keys.KEEP_CALLS.read(entries),
+        keeps_narrow_floats=keys.KEEP_NARROW.read(entries),
+    )
+
+
+def _skips(name: str, chosen: str, entry: str) -> bool:
+    choice = chosen or entry
+    if choice not in ("error", "skip"):
+        raise InvalidArgument(f'{name} is "error" or "skip", got {choice!r}')
+    return choice == "skip"
+
+
+def _placement_file(options: SessionOptions, entries: Mapping[str, str]) -> PlacementFile:
+    path = options.placement_file or keys.PLACEMENT_FILE.read(entries)
+    return read_placement_file(path) if path else PlacementFile()
+
+
+def _placement(options: SessionOptions, entries: Mapping[str, str], file: PlacementFile) -> PlacementSettings:
+    mode = options.placement or keys.PLACEMENT.read(entries) or file.mode or "priority"
+    if mode not in MODES:
+        raise InvalidArgument(f"placement is one of {', '.join(MODES)}, got {mode!r}{hint(mode, MODES)}")
+    profile = options.placement_profile or keys.PLACEMENT_PROFILE.read(entries) or file.profile
+    if mode == "measured" and not profile:
+        raise InvalidArgument(
+            'placement = "measured" needs a profile: make one by `sardonyx profile --placement MODEL -o FILE` and name it in '
+            "SessionOptions.placement_profile"
+        )
+    by_annotation, by_name = keys.LAYERS_BY_ANNOTATION.read(entries), keys.LAYERS_BY_NAME.read(entries)
+    _check_layers(by_annotation, by_name)
+    pins = file.pins.joined(keys.PLACED.read(entries)).joined(parse_pins(options.placements))
+    falls = pins.fall_through or options.placement_fall_through or keys.FALL_THROUGH.read(entries)
+    layout = keys.LAYOUT_FOLDER.read(entries)
+    return PlacementSettings(
+        measured=mode == "measured",
+        profile=str(profile),
+        order=keys.PLACEMENT_ORDER.read(entries) or file.order,
+        pins=dataclasses.replace(pins, fall_through=falls or bool(by_annotation or by_name)),
+        layers_by_annotation=by_annotation,
+        layers_by_name=by_name,
+        streams_file=keys.STREAMS.read(entries),
+        forbids_fallback=keys.NO_FALLBACK.read(entries),
+        records_assignment=keys.RECORD_ASSIGNMENT.read(entries),
+        goes_on=_skips("provider_failure", options.provider_failure, keys.PROVIDER_FAILURE.read(entries)),
+        layout_folder=None if layout == "0" else "" if layout == "1" else layout,
+    )
+
+
+def _check_layers(by_annotation: Mapping[str, str], by_name: Mapping[str, str]) -> None:
+    first, second = keys.LAYERS_BY_ANNOTATION.name, keys.LAYERS_BY_NAME.name
+    if by_annotation and by_name:
+        raise InvalidArgument(f"{first} and {second} exclude each other; give one of them")
+    exact = next((text for text in by_name if text.startswith("=")), None)
+    if exact is not None:
+        raise InvalidArgument(f"{second} has {exact!r}, but compares parts of names; leave out the equals sign")
+
+
+def _execution(options: SessionOptions, entries: Mapping[str, str]) -> ExecutionSettings:
+    if options.execution_mode not in list(ExecutionMode):
+        raise InvalidArgument(f"execution_mode is one of {', '.join(map(str, ExecutionMode))}, got {options.execution_mode!r}")
+    if options.execution_order != ExecutionOrder.DEFAULT:
+        warn_of_order()
+    mode = "parallel" if options.execution_mode == ExecutionMode.ORT_PARALLEL else "sequential"
+    profiles = options.enable_profiling or keys.PROFILING.read(entries)
+    return ExecutionSettings(
+        executor=keys.EXECUTOR.read(entries) or keys.EXECUTION_MODE.read(entries) or mode,
+        intra_op_threads=_threads("intra_op_num_threads", options.intra_op_num_threads) or keys.INTRA_THREADS.read(entries),
+        inter_op_threads=_threads("inter_op_num_threads", options.inter_op_num_threads) or keys.INTER_THREADS.read(entries),
+        profile_prefix=str(options.profile_file_prefix) if profiles else None,
+    )
+
+
+def _threads(name: str, asked: object) -> int:
+    if not str(asked).isdigit():
+        raise InvalidArgument(f"{name} is a number of at least 0, which leaves it open, got {asked!r}")
+    return int(str(asked))
+
+
+def _context(options: SessionOptions, entries: Mapping[str, str]) -> ContextSettings:
+    read_data, most_bytes = options.context_data_reader
+    stops = keys.CONTEXT_STOP.read(entries)
+    return ContextSettings(
+        writes=keys.CONTEXT_ENABLE.read(entries),
+        path=keys.CONTEXT_PATH.read(entries),
+        embeds=keys.CONTEXT_EMBED.read(entries),
+        prefix=keys.CONTEXT_PREFIX.read(entries),
+        data_name=keys.CONTEXT_DATA.read(entries),
+        data_least_bytes=keys.CONTEXT_LEAST.read(entries),
+        source=keys.CONTEXT_SOURCE.read(entries),
+        shares=keys.CONTEXT_SHARE.read(entries) or stops,
+        stops_sharing=stops,
+        leaves_out_weights=keys.CONTEXT_WEIGHTLESS.read(entries),
+        is_trusted=keys.CONTEXT_TRUST.read(entries),
+        checks_weights=keys.CONTEXT_CHECK.read(entries),
+        forbids_compiling=keys.NO_COMPILING.read(entries),
+        fails_on_suboptimal=keys.FAIL_ON_SUBOPTIMAL.read(entries),
+        read_data=read_data,
+        most_read_bytes=most_bytes,
+        output=options.context_output,
+    )

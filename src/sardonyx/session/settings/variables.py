@@ -1,0 +1,48 @@
+"""The environment variables, for the documentation; `sardonyx.config` reads them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+__all__ = ["VARIABLES", "Variable"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable."""
+
+    name: str
+    """Its name."""
+    values: str
+    """What it may be."""
+    default: str
+    """What counts where it is not set, or is something else."""
+    meaning: str
+    """What it does, for the documentation."""
+    since: str = "0.1"
+    """The version of sardonyx that brought it."""
+
+
+VARIABLES = (
+    Variable("SARDONYX_ISA", "portable, avx2, avx512, amx or neon", "the machine's", "a lower instruction set than the machine's"),
+    Variable(
+        "SARDONYX_NUM_THREADS",
+        "a number of at least 1",
+        "one for each processor",
+        "threads, where a session leaves the number open",
+    ),
+    Variable("SARDONYX_CACHE_DIR", "a folder; empty for none", "$XDG_CACHE_HOME/sardonyx", "where compiled kernels are kept"),
+    Variable("SARDONYX_CACHE_BYTES", "a number of bytes", "1073741824", "how much that folder may hold"),
+    Variable("SARDONYX_COMPILE", "inline", "", "run LLVM in this process, not in one of its own"),
+    Variable("SARDONYX_GUARD", "1", "", "run compiled kernels in memory where leaving a buffer stops the process, to find defects"),
+    Variable("SARDONYX_MAP_WEIGHTS", "1", "", "map model files, which then must not be written to while a session of theirs lives"),
+    Variable("SARDONYX_TRACE", "a file", "", "to which trace events are appended, as lines of JSON"),
+    Variable(
+        "SARDONYX_MAX_TENSOR_BYTES",
+        "a number of at least 1",
+        "half of the machine's memory, at most 64 GiB",
+        "the largest tensor that a node may make",
+    ),
+    Variable("SARDONYX_MAX_ITERATIONS", "a number of at least 1", "10000000", "the most iterations of a Loop"),
+)
+"""Every variable that `sardonyx.config` reads, but for XDG_CACHE_HOME."""

@@ -1,0 +1,81 @@
+"""Where a session's model comes from, what of it is kept to read it again, and whether it is still the same then."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sardonyx.formats import onnx as onnx_format
+from sardonyx.formats.files import FileStamp
+from sardonyx.ir import Function, Model
+from sardonyx.optimize.edit import clone_graph, clone_model
+from sardonyx.session.model_files import check_unchanged
+from sardonyx.session.settings.settings import LoadSettings
+
+__all__ = ["Source"]
+
+_SMALL_BYTES = 1 << 20
+"""Bytes that are worth no care: the model of a session that has them can always be read again."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Source:
+    """What a model is read from: as often as wanted, as reading uses nothing up."""
+
+    given: Any
+    """A path, bytes, a ModelProto or an ir.Model; Any, as a ModelProto is no type of ours."""
+    is_copy: bool = False
+    """Whether these are bytes that were read from a file object, so that nobody else holds them."""
+    stamps: Mapping[Path, FileStamp] = dataclasses.field(default_factory=dict)
+    """What the model's files were when it was read before."""
+
+    @classmethod
+    def of(cls, given: Any) -> Source:
+        """Return the source for a session's first argument: a path, bytes, a file object, a ModelProto or an ir.Model."""
+        if hasattr(given, "read"):
+            return cls(given.read(), is_copy=True)
+        return cls(given)
+
+    def read(self, settings: LoadSettings) -> Model:
+        """Return the model, the caller's own; raises NoSuchFile, InvalidProtobuf or InvalidGraph."""
+        if isinstance(self.given, Model):
+            copy = clone_model(self.given)
+            copy.functions = {key: _copied(function) for key, function in copy.functions.items()}
+            return copy
+        return onnx_format.load(self.given, external_dir=settings.external_folder)
+
+    def check(self) -> None:
+        """Raise Fail where a file of the model is not what it was when it was read before."""
+        check_unchanged(self.stamps)
+
+    def after(self, stamps: Mapping[Path, FileStamp]) -> Source:
+        """Return this source, once it was read from files with these `stamps`."""
+        return dataclasses.replace(self, stamps=stamps)
+
+    def kept(self, *, for_variants: bool, for_failures: bool) -> Source | None:
+        """Return what a session keeps, so that it can read its model again, or None.
+
+        A path is always kept. Bytes are kept where they are small or needed, since they are as large as the model: of the
+        caller's where a variant may be built, any where the session goes on without a provider that fails.
+        """
+        if for_failures or isinstance(self.given, (str, os.PathLike)):
+            return self
+        if self.is_copy or not isinstance(self.given, bytes):
+            return None
+        return self if for_variants or len(self.given) <= _SMALL_BYTES else None
+
+
+def _copied(function: Function) -> Function:
+    copy = Function(
+        function.domain,
+        function.name,
+        clone_graph(function.graph, {}),
+        dict(function.opset_imports),
+        overload=function.overload,
+        attributes=dict(function.attributes),
+    )
+    copy.doc, copy.metadata = function.doc, function.metadata
+    return copy

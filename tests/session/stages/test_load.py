@@ -1,0 +1,69 @@
+"""The first stage: a checked model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.models import model
+
+from sardonyx.errors import InvalidArgument, InvalidGraph
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.settings.settings import read_settings
+from sardonyx.session.stages.load import Loaded, fix_dimensions, load
+from sardonyx.session.stages.source import Source
+from sardonyx.session.variant import Variant
+
+TEXT = """graph(x: float[n, 2], k: float[2]) -> (y: float[rows, 2], z: float[2]) {
+    k: float[2] = [1, 2]
+    w: float[2] = [3, 4]
+    y = Add(x, k)
+    z = Neg(w)
+}"""
+
+
+def _loaded(text: str, options: SessionOptions | None = None, variant: Variant | None = None) -> Loaded:
+    return load(Source(model(text)), read_settings(options or SessionOptions()).load, variant)
+
+
+def test_outputs_and_defaults_are_told_as_the_file_has_them() -> None:
+    """An initializer that is an input too becomes one with a default."""
+    found = _loaded(TEXT)
+    assert [(item.name, item.shape) for item in found.declared] == [("y", ["rows", 2]), ("z", [2])]
+    assert {name: array.tolist() for name, array in found.defaults.items()} == {"k": [1, 2]}
+    graph = found.model.view().graph
+    assert [value.name for value in graph.inputs] == ["x", "k"]
+    assert list(graph.initializers) == ["w"]
+
+
+def test_initializers_are_replaced() -> None:
+    """By arrays of their type and shape."""
+    options = SessionOptions()
+    options.add_initializer("w", np.float32([5, 6]))
+    value = _loaded(TEXT, options).model.view().graph.initializers["w"]
+    assert value.constant is not None
+    assert value.constant.numpy().tolist() == [5, 6]
+    options.add_initializer("nothing", np.float32([5, 6]))
+    with pytest.raises(InvalidArgument, match="model .*: add_initializer names 'nothing', which is no initializer"):
+        _loaded(TEXT, options)
+
+
+def test_dimensions_are_fixed_unless_that_is_disabled() -> None:
+    """By the pass of that name."""
+    options = SessionOptions()
+    options.add_free_dimension_override_by_name("n", 7)
+    settings = read_settings(options).load
+    for disabled, size in ((frozenset[str](), "7"), (frozenset(["override_dimensions"]), "n")):
+        held = model(TEXT)
+        fix_dimensions(held, settings, disabled)
+        assert str((held.graph.inputs[0].shape or ())[0]) == size
+
+
+def test_a_variant_is_applied_to_what_was_read() -> None:
+    """Here one of the outputs only."""
+    assert [item.name for item in _loaded(TEXT, variant=Variant(outputs=["z"])).declared] == ["z"]
+
+
+def test_an_invalid_node_is_an_error_that_names_the_model() -> None:
+    """Its attribute is unknown to the operator."""
+    with pytest.raises(InvalidGraph, match="^model "):
+        _loaded("graph(x: float[2]) -> (y: float[2]) {\ny = Relu(x) {speed = 1}\n}")

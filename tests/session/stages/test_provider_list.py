@@ -1,0 +1,17 @@
+"""The providers of a session."""
+
+from __future__ import annotations
+
+from support.providers import FusingProvider
+
+from sardonyx.session.stages.provider_list import ProviderList
+
+A, B = FusingProvider((), "A"), FusingProvider((), "B")
+
+
+def test_those_that_are_left_out_are_not_asked() -> None:
+    """They keep their names in the list."""
+    given = ProviderList.of([A, B])
+    fewer = given.without("A", "it failed")
+    assert (given.able, fewer.able) == ([A, B], [B])
+    assert (fewer.names, fewer.left_out, given.left_out) == (["A", "B"], {"A": "it failed"}, {})

@@ -1,0 +1,55 @@
+"""Where a model comes from, and what is kept of it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from support.models import model
+
+from sardonyx.formats.onnx import load, save, to_bytes
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.settings.settings import read_settings
+from sardonyx.session.stages.source import Source
+
+TEXT = "graph(x: float[2]) -> (y: float[2]) {\ny = Relu(x)\n}"
+LOAD = read_settings(SessionOptions()).load
+
+
+def test_every_kind_can_be_read_twice(tmp_path: Path) -> None:
+    """Also a file object, and a model, which stays as it is."""
+    save(model(TEXT), tmp_path / "m.onnx")
+    content = (tmp_path / "m.onnx").read_bytes()
+    for given in (tmp_path / "m.onnx", str(tmp_path / "m.onnx"), content, io.BytesIO(content), load(content)):
+        source = Source.of(given)
+        for _ in range(2):
+            found = source.read(LOAD)
+            assert [node.op_type for node in found.graph] == ["Relu"]
+            found.graph.dismantle()
+
+
+def test_a_path_is_always_kept(tmp_path: Path) -> None:
+    """It is small."""
+    source = Source.of(tmp_path)
+    assert source.kept(for_variants=False, for_failures=False) is source
+
+
+def test_small_bytes_are_kept() -> None:
+    """They are worth no care."""
+    source = Source.of(to_bytes(model(TEXT)))
+    assert source.kept(for_variants=False, for_failures=False) is source
+
+
+def test_large_bytes_are_kept_where_they_are_needed() -> None:
+    """They are as large as the model."""
+    source = Source.of(bytes((1 << 20) + 1))
+    assert source.kept(for_variants=False, for_failures=False) is None
+    assert source.kept(for_variants=True, for_failures=False) is source
+    assert source.kept(for_variants=False, for_failures=True) is source
+
+
+def test_what_was_read_from_a_file_object_is_kept_for_failures_only() -> None:
+    """Nobody else holds these bytes."""
+    source = Source.of(io.BytesIO(to_bytes(model(TEXT))))
+    assert source.kept(for_variants=True, for_failures=False) is None
+    assert source.kept(for_variants=False, for_failures=True) is source

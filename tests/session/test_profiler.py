@@ -1,0 +1,129 @@
+"""The profile of a session, as onnxruntime writes it."""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.models import model
+from support.providers import DeviceProvider
+
+import sardonyx as ort
+from sardonyx.formats.onnx import to_bytes
+from sardonyx.session import profiler as module
+from sardonyx.session.profiler import Profiler
+
+TEXT = "graph(x: float[n, 3]) -> (y: float[n, 3]) {\nw: float[3, 3] = ... 1\na = MatMul(x, w) @product\ny = Exp(a) @end\n}"
+FEED = {"x": np.ones((2, 3), np.float32)}
+
+
+def _session(folder: Path, source: Any = None) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(folder / "p_")
+    return ort.InferenceSession(source or to_bytes(model(TEXT)), options, providers=[DeviceProvider({"Exp"})])
+
+
+def _events(path: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(Path(path).read_text(encoding="utf-8"))
+    return found
+
+
+def test_the_file_has_onnxruntimes_name_and_keys(tmp_path: Path) -> None:
+    """The prefix and the time; each event is a complete one of Chrome's."""
+    session = _session(tmp_path)
+    session.run(None, FEED)
+    path = session.end_profiling()
+    assert re.fullmatch(r"p__\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d{3}\.json", Path(path).name)
+    events = _events(path)
+    assert {tuple(event) for event in events} == {("cat", "pid", "tid", "dur", "ts", "ph", "name", "args")}
+    assert {event["ph"] for event in events} == {"X"}
+    assert all(event["ts"] >= 0 and event["dur"] >= 0 for event in events)
+
+
+def test_building_and_runs_are_events_of_the_session(tmp_path: Path) -> None:
+    """Once each, with onnxruntime's names."""
+    session = _session(tmp_path)
+    for _ in range(3):
+        session.run(None, FEED)
+    names = [event["name"] for event in _events(session.end_profiling()) if event["cat"] == "Session"]
+    assert names[0] == "model_loading_array"
+    assert names.count("session_initialization") == 1
+    assert names.count("model_run") == 3
+
+
+def test_a_model_from_a_file_is_loaded_by_its_path(tmp_path: Path) -> None:
+    """The event says which."""
+    (tmp_path / "m.onnx").write_bytes(to_bytes(model(TEXT)))
+    events = _events(_session(tmp_path, tmp_path / "m.onnx").end_profiling())
+    assert events[0]["name"] == "model_loading_uri"
+
+
+def test_each_step_of_a_run_is_an_event(tmp_path: Path) -> None:
+    """With its provider, and the types and shapes of what it read and made."""
+    session = _session(tmp_path)
+    session.run(None, FEED)
+    first, second = (event for event in _events(session.end_profiling()) if event["cat"] == "Node")
+    assert (first["name"], second["name"]) == ("product_kernel_time", "end_kernel_time")
+    assert first["args"] == {
+        "op_name": "MatMul",
+        "provider": "ReferenceExecutionProvider",
+        "node_count": "1",
+        "input_type_shape": [{"float32": [2, 3]}],
+        "output_type_shape": [{"float32": [2, 3]}],
+        "activation_size": "24",
+        "output_size": "24",
+    }
+    assert second["args"]["provider"] == "DeviceProvider"
+    assert first["ts"] + first["dur"] <= second["ts"] + second["dur"]
+
+
+def test_without_profiling_there_is_no_file() -> None:
+    """As in onnxruntime, no name and no time."""
+    session = ort.InferenceSession(to_bytes(model(TEXT)))
+    assert (session.end_profiling(), session.get_profiling_start_time_ns()) == ("", 0)
+
+
+def test_profiling_ends_once(tmp_path: Path) -> None:
+    """Runs go on; the file stays as it is."""
+    session = _session(tmp_path)
+    assert session.get_profiling_start_time_ns() > 10**18
+    path = session.end_profiling()
+    written = Path(path).read_bytes()
+    np.testing.assert_allclose(session.run(None, FEED)[0], _session(tmp_path).run(None, FEED)[0])
+    assert session.end_profiling() == ""
+    assert Path(path).read_bytes() == written
+
+
+def test_a_session_that_is_forgotten_writes_its_profile(tmp_path: Path) -> None:
+    """As in onnxruntime."""
+    session = _session(tmp_path)
+    session.run(None, FEED)
+    del session
+    gc.collect()
+    (path,) = tmp_path.glob("*.json")
+    assert "model_run" in [event["name"] for event in _events(str(path))]
+
+
+def test_a_config_entry_asks_for_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default the file lies in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.enable_profiling", "1")
+    path = ort.InferenceSession(to_bytes(model(TEXT)), options).end_profiling()
+    assert path.startswith("sardonyx_profile_")
+    assert (tmp_path / path).is_file()
+
+
+def test_events_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes later is not kept."""
+    monkeypatch.setattr(module, "_MOST_EVENTS", 2)
+    profiler = Profiler(str(tmp_path / "p_"), "array")
+    for number in range(3):
+        profiler.record("Node", str(number), 0, 1000, {})
+    assert [event["name"] for event in _events(profiler.end())] == ["0", "1"]
