@@ -11,7 +11,7 @@ from support.providers import FusingProvider, NhwcProvider
 from sardonyx import errors
 from sardonyx.errors import EPFail
 from sardonyx.ir import Graph, Node
-from sardonyx.partition.assign import assign, dissolve
+from sardonyx.partition.assign import Terms, assign, dissolve
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Partition, Program
 
 CHAIN = """graph(x: float[2, 3]) -> (y: float[2, 3]) {
@@ -84,9 +84,10 @@ def test_dissolving_a_unit_offers_its_nodes_to_later_providers() -> None:
     providers = [FusingProvider({"Relu", "Exp"}, "A"), FusingProvider({"Relu", "Neg", "Exp"}, "B", fuse=False)]
     result = assign(held, providers)
     first = next(iter(held))
-    dissolve(held, result.units[first], providers, result)
-    assert result.units[first].provider.name == "B"
-    assert "cannot run as one" in result.declined[first]["A"]
+    apart = dissolve(held, result.units[first], providers, result)
+    assert result.units[first].provider.name == "A"
+    assert apart.units[first].provider.name == "B"
+    assert "cannot run as one" in apart.declined[first]["A"]
 
 
 def test_a_provider_that_prefers_nhwc_is_asked_again_after_the_layout_step() -> None:
@@ -138,7 +139,7 @@ def test_a_placed_node_is_offered_to_its_provider_only() -> None:
     held = graph(CHAIN)
     first = next(iter(held))
     both = [FusingProvider({"Relu", "Neg", "Exp"}, name, fuse=False) for name in "AB"]
-    result = assign(held, both, {first: "B"})
+    result = assign(held, both, Terms({first: "B"}))
     assert _who(held, dict(result.units)) == {"first": "B", "second": "A", "third": "A"}
     assert result.declined[first] == {"A": "placed on B"}
 
@@ -149,7 +150,7 @@ def test_a_placed_node_that_its_provider_declines_is_an_error_or_falls_through()
     first = next(iter(held))
     providers = [FusingProvider({"Relu", "Neg", "Exp"}, "A", fuse=False), FusingProvider({"Neg"}, "B", fuse=False)]
     with pytest.raises(errors.NotImplemented, match=r'"first" .* is placed on B, which does not run it \(Relu is not'):
-        assign(held, providers, {first: "B"})
-    result = assign(held, providers, {first: "B"}, [first])
+        assign(held, providers, Terms({first: "B"}))
+    result = assign(held, providers, Terms({first: "B"}, [first]))
     assert _who(held, dict(result.units))["first"] == "A"
     assert result.declined[first] == {"B": "Relu is not among its operators"}

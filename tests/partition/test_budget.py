@@ -9,7 +9,7 @@ from support.providers import FusingProvider, NhwcProvider
 
 from sardonyx.ir import Graph
 from sardonyx.ops.infer import infer_graph
-from sardonyx.partition.assign import assign
+from sardonyx.partition.assign import Terms, assign
 from sardonyx.partition.budget import Accountant, Budget
 from sardonyx.partition.node_memory import NodeMemory
 from sardonyx.provider import Claims, GraphView, Provider
@@ -33,7 +33,7 @@ def _graph(text: str) -> Graph:
 
 
 def _names(held: Graph, provider: Provider, accountant: Accountant) -> list[str]:
-    found = assign(held, [provider, REST], accountant=accountant)
+    found = assign(held, [provider, REST], Terms(accountant=accountant))
     return [node.name for node in held if found.units[node].provider is provider]
 
 
@@ -51,7 +51,7 @@ def test_the_first_node_that_does_not_fit_ends_it() -> None:
 def test_why_a_node_does_not_fit_is_told() -> None:
     """With what it needs and what is taken."""
     held, provider = _graph(TEXT), FusingProvider({"Mul", "Neg"}, "P", fuse=False)
-    found = assign(held, [provider, REST], accountant=Accountant({"P": Budget(4 * KIB)}, {}))
+    found = assign(held, [provider, REST], Terms(accountant=Accountant({"P": Budget(4 * KIB)}, {})))
     *_, last = held
     assert found.declined[last] == {"P": "its memory is full: 'second' needs 2 KiB, and 3 KiB of 4 KiB are taken"}
 
@@ -89,7 +89,7 @@ def test_what_does_not_fit_is_not_converted() -> None:
         y = Conv(a, w) {pads = [1, 1, 1, 1]} @last
     }"""
     held, provider = _graph(text), NhwcProvider()
-    found = assign(held, [provider, REST], accountant=Accountant({provider.name: Budget(3 * KIB)}, {}))
+    found = assign(held, [provider, REST], Terms(accountant=Accountant({provider.name: Budget(3 * KIB)}, {})))
     assert {node.name: (found.units[node].provider.name, node.domain) for node in held if node.op_type == "Conv"} == {
         "first": ("NhwcProvider", "sardonyx.nhwc"),
         "last": ("Rest", ""),
@@ -113,5 +113,5 @@ def test_bodies_that_a_provider_runs_itself_count() -> None:
         rest = FusingProvider({"If"}, "Rest", fuse=False)
         for limit, count in ((fits - 1, 0), (fits, 1)):
             held = _graph(text)
-            found = assign(held, [provider, rest], accountant=Accountant({"P": Budget(limit * KIB)}, {}))
+            found = assign(held, [provider, rest], Terms(accountant=Accountant({"P": Budget(limit * KIB)}, {})))
             assert sum(unit.provider is provider for unit in found.units.values()) == count

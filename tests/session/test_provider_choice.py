@@ -10,7 +10,8 @@ from support.providers import FusingProvider
 import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.provider_choice import ask_in_order
+from sardonyx.session.provider_choice import ProviderChoice, ask_in_order, choose_providers
+from sardonyx.session.settings.settings import read_settings
 
 TEXT = "graph(x: float[2]) -> (y: float[2]) {\na = Neg(x) @first\nb = Exp(a) @second\ny = Relu(b) @third\n}"
 
@@ -84,3 +85,33 @@ def test_a_function_of_the_model_is_placed_by_its_name() -> None:
     providers = [FusingProvider({"Neg", "Exp", "Relu"}, name, fuse=False) for name in ("Own", "Other")]
     session = ort.InferenceSession(to_bytes(model(text)), options, providers=providers)
     assert [place.provider for place in session.explain()] == ["Other", "Other", "Own", "Own", "Own"]
+
+
+def _chosen(options: SessionOptions, *providers: FusingProvider) -> ProviderChoice:
+    return choose_providers(list(providers) or None, None, options.providers, read_settings(options))
+
+
+def test_providers_are_named_by_arguments_options_or_the_order() -> None:
+    """Without any of these the built-in ones are asked, and none is named."""
+    added = SessionOptions()
+    added.add_provider("CPUExecutionProvider")
+    built_in = ["CPUExecutionProvider", "ReferenceExecutionProvider"]
+    assert (_chosen(SessionOptions()).providers.names, _chosen(SessionOptions()).named) == (built_in, frozenset())
+    assert _chosen(SessionOptions(), FusingProvider((), "Mine")).named == {"Mine"}
+    assert (_chosen(added).providers.names, _chosen(added).named) == (built_in, {"CPUExecutionProvider"})
+    assert _chosen(_options(placement_order="Reference")).named == {"ReferenceExecutionProvider"}
+
+
+def test_the_threads_of_the_session_are_those_of_the_cpu_provider() -> None:
+    """Unless its own options say another number."""
+    options = _options(intra_op_num_threads="3")
+    assert _chosen(options).options["CPUExecutionProvider"] == {"intra_op_num_threads": "3"}
+    options.add_provider("CPUExecutionProvider", {"intra_op_num_threads": "1"})
+    assert _chosen(options).options["CPUExecutionProvider"] == {"intra_op_num_threads": "1"}
+
+
+def test_a_provider_that_is_missing_is_warned_of_in_the_line_that_makes_the_session() -> None:
+    """As one of onnxruntime's, which programs name wherever they run."""
+    with pytest.warns(UserWarning, match="'CUDAExecutionProvider' is not available here") as caught:
+        ort.InferenceSession(to_bytes(model(TEXT)), providers=["CUDAExecutionProvider", "CPUExecutionProvider"])
+    assert caught[0].filename == __file__

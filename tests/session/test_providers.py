@@ -19,6 +19,7 @@ from sardonyx.session.providers import (
     describe_providers,
     get_all_providers,
     get_available_providers,
+    make_able_providers,
     make_providers,
     requested,
 )
@@ -102,6 +103,9 @@ def test_an_entry_point_of_another_package_makes_its_provider_available(tmp_path
         assert ("PluggedProvider", "plugged 1.0: plugged_package:create") in describe_providers()
         with pytest.raises(EPFail, match="BrokenProvider of plugged 1.0: .* could not be made .* OSError: no such chip"):
             make_providers(requested(["BrokenProvider"], None, ()))
+        able, failed = make_able_providers(requested(["BrokenProvider", "PluggedProvider"], None, ()))
+        assert [provider.name for provider in able] == ["PluggedProvider", "ReferenceExecutionProvider"]
+        assert list(failed) == ["BrokenProvider"]
         options = ort.SessionOptions()
         options.provider_failure = "skip"
         session = ort.InferenceSession(to_bytes(model(NEGATION)), options, providers=["BrokenProvider", "PluggedProvider"])

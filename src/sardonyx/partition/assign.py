@@ -25,7 +25,7 @@ from sardonyx.partition.layout import lay_out
 from sardonyx.partition.shape_nodes import shape_nodes
 from sardonyx.provider import HOST, Capability, Claims, Layout, Provider
 
-__all__ = ["Assignment", "Unit", "Watch", "assign", "dissolve"]
+__all__ = ["Assignment", "Terms", "Unit", "Watch", "assign", "dissolve"]
 
 Watch: TypeAlias = Callable[[str], None]
 """What is told that a step of a layout conversion was taken: "converted" or "pushed"."""
@@ -43,147 +43,161 @@ class Unit:
     """Units of two streams are never in one partition."""
 
 
-@dataclasses.dataclass(slots=True)
-class Assignment:
-    """Who runs each node of one graph, and why others do not."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """On which terms providers get the nodes of one graph."""
 
-    units: dict[Node, Unit] = dataclasses.field(default_factory=dict)
-    """Node -> the unit that it is part of."""
-    declined: dict[Node, dict[str, str]] = dataclasses.field(default_factory=dict)
-    """Node -> provider name -> why that provider, asked earlier, does not run it."""
-    orphans: list[Node] = dataclasses.field(default_factory=list)
-    """Nodes that no provider claims."""
-    placed: dict[Node, str] = dataclasses.field(default_factory=dict)
+    placed: Mapping[Node, str] = dataclasses.field(default_factory=dict)
     """Node -> the name of the one provider that is to run it."""
     loose: Collection[Node] = ()
-    """Placed nodes for which the others are asked where their provider declines them."""
+    """Placed nodes that, where their provider declines them, go to the others, in their order."""
     watch: Watch | None = None
-    """Told of each step of a layout conversion."""
+    """Called after each step of a layout conversion, when the graph is as that step left it."""
     accountant: Accountant | None = None
     """Says which claims fit into the memories of their providers."""
 
 
-def assign(
-    graph: Graph,
-    providers: Sequence[Provider],
-    placed: Mapping[Node, str] | None = None,
-    loose: Collection[Node] = (),
-    watch: Watch | None = None,
-    accountant: Accountant | None = None,
-) -> Assignment:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Assignment:
+    """Who runs each node of one graph, and why others do not."""
+
+    units: Mapping[Node, Unit]
+    """Node -> the unit that it is part of."""
+    declined: Mapping[Node, Mapping[str, str]]
+    """Node -> provider name -> why that provider, asked earlier, does not run it."""
+    orphans: tuple[Node, ...]
+    """Nodes that no provider claims."""
+    terms: Terms
+    """On which terms the providers were asked."""
+
+
+def assign(graph: Graph, providers: Sequence[Provider], terms: Terms | None = None) -> Assignment:
     """Assign each node of `graph` (not of its subgraphs) to the first provider that claims it.
 
     Args:
         graph: the graph; a provider that prefers NHWC has its claims in it converted.
         providers: in the order in which they are asked.
-        placed: for some nodes the name of the one provider that is to run them.
-        loose: placed nodes that, where their provider declines them, go to the others, in their order.
-        watch: told of each step of a layout conversion, when the graph is as that step left it.
-        accountant: says which claims fit into the memories of their providers.
+        terms: what besides their order decides.
 
     Raises:
         EPFail: a provider raised, claimed what it was not offered, or dropped a node that was converted for it.
         NotImplemented: a provider declines a node that is placed on it, or is not there to run what it compiled before.
     """
-    result = Assignment(placed=dict(placed or {}), loose=loose, watch=watch, accountant=accountant)
-    for node in graph:
-        if is_context(node):
-            result.units[node] = Unit(*context_claim(node, providers))
-    _offer(graph, providers, result)
-    return result
+    units = {node: Unit(*context_claim(node, providers)) for node in graph if is_context(node)}
+    return _Assigner(graph, Assignment(units, {}, (), terms or Terms())).offer(providers)
 
 
-def dissolve(graph: Graph, unit: Unit, providers: Sequence[Provider], assignment: Assignment) -> None:
-    """Take a fused unit apart and offer its nodes to the providers after the one that claimed it."""
-    for node in unit.capability.nodes:
-        del assignment.units[node]
-        reason = f"{unit.capability.name or 'a fused claim'} cannot run as one: a path leaves it and comes back"
-        assignment.declined.setdefault(node, {})[unit.provider.name] = reason
-    _offer(graph, providers[providers.index(unit.provider) + 1 :], assignment)
+def dissolve(graph: Graph, unit: Unit, providers: Sequence[Provider], assignment: Assignment) -> Assignment:
+    """Return the assignment with a fused unit taken apart, its nodes offered to the providers after the one that claimed it."""
+    reason = f"{unit.capability.name or 'a fused claim'} cannot run as one: a path leaves it and comes back"
+    apart = set(unit.capability.nodes)
+    units = {node: other for node, other in assignment.units.items() if node not in apart}
+    declined = {**assignment.declined}
+    declined.update((node, {**declined.get(node, {}), unit.provider.name: reason}) for node in apart)
+    left = dataclasses.replace(assignment, units=units, declined=declined)
+    return _Assigner(graph, left).offer(providers[providers.index(unit.provider) + 1 :])
 
 
-def _offer(graph: Graph, providers: Sequence[Provider], result: Assignment) -> None:
-    _offer_once(graph, providers, result)
-    refused = [node for node in _free(graph, result) if node in result.placed]
-    for node in refused:
-        if node in result.loose:
-            continue
-        name = result.placed[node]
-        reason = result.declined[node].get(name, "it was asked before")
-        raise errors.NotImplemented(
-            f"{place_of(node)} is placed on {name}, which does not run it ({reason}); place it elsewhere, or let it fall through"
-        )
-    if refused:
+class _Assigner:
+    """Goes on from one assignment of a graph to the next."""
+
+    def __init__(self, graph: Graph, begun: Assignment) -> None:
+        self._graph, self._terms = graph, begun.terms
+        self._units = dict(begun.units)
+        self._declined = {node: dict(reasons) for node, reasons in begun.declined.items()}
+        self._placed = dict(begun.terms.placed)
+
+    def offer(self, providers: Sequence[Provider]) -> Assignment:
+        """Offer what is free to `providers`, and placed nodes that may fall through, once refused, to all of them."""
+        self._offer_once(providers)
+        refused = [node for node in self._free() if node in self._placed]
         for node in refused:
-            name = result.placed.pop(node)
-            result.declined[node] = {name: result.declined[node].get(name, "it was asked before")}
-        _offer_once(graph, providers, result)
-    result.orphans = list(_free(graph, result))
+            name = self._placed[node]
+            reason = self._declined[node].get(name, "it was asked before")
+            if node not in self._terms.loose:
+                raise errors.NotImplemented(
+                    f"{place_of(node)} is placed on {name}, which does not run it ({reason}); place it elsewhere, or let it fall "
+                    "through"
+                )
+            self._declined[node] = {name: reason}
+            del self._placed[node]
+        if refused:
+            self._offer_once(providers)
+        return Assignment(self._units, self._declined, self._free(), dataclasses.replace(self._terms, placed=self._placed))
 
+    def _offer_once(self, providers: Sequence[Provider]) -> None:
+        for provider in providers:
+            nodes = self._offered(provider)
+            declined = self._claim(provider, nodes) if nodes else {}
+            self._note_declined(provider, declined)
 
-def _offer_once(graph: Graph, providers: Sequence[Provider], result: Assignment) -> None:
-    for provider in providers:
-        nodes = _offered(graph, provider, result)
-        if not nodes:
-            _note_declined(graph, provider, result, Claims())
-            continue
-        claims = _without_shape_nodes(provider, graph, ask(provider, graph, nodes), result.placed)
-        claims, too_much = _fitting(provider, graph, claims, result)
+    def _claim(self, provider: Provider, nodes: tuple[Node, ...]) -> Mapping[Node, str]:
+        """Let a provider take of `nodes` what it claims and has memory for; why it does not take the others."""
+        claims = _without_shape_nodes(provider, self._graph, ask(provider, self._graph, nodes), self._placed)
+        claims, too_much = self._fitting(provider, claims)
         if provider.preferred_layout is Layout.NHWC and claims.capabilities:
-            claims = _ask_after_layout(provider, graph, claims, result, too_much)
-        _take(provider, claims, result)
-        _note_declined(graph, provider, result, Claims(declined={**claims.declined, **too_much}))
+            claims = self._ask_after_layout(provider, claims, too_much)
+        for capability in claims.capabilities:
+            self._take(provider, capability)
+        return {**claims.declined, **too_much}
 
+    def _fitting(self, provider: Provider, claims: Claims) -> tuple[Claims, Mapping[Node, str]]:
+        """The claims that fit into the provider's memory, and why the others do not."""
+        if self._terms.accountant is None:
+            return claims, {}
+        held = [unit.capability for unit in dict.fromkeys(self._units.values()) if unit.provider is provider]
+        return self._terms.accountant.fit(provider.name, self._graph, claims, held)
 
-def _fitting(provider: Provider, graph: Graph, claims: Claims, assignment: Assignment) -> tuple[Claims, Mapping[Node, str]]:
-    """The claims that fit into the provider's memory, and why the others do not."""
-    if assignment.accountant is None:
-        return claims, {}
-    held = [unit.capability for unit in dict.fromkeys(assignment.units.values()) if unit.provider is provider]
-    return assignment.accountant.fit(provider.name, graph, claims, held)
+    def _ask_after_layout(self, provider: Provider, claims: Claims, too_much: Collection[Node]) -> Claims:
+        claimed = set(claimed_nodes(claims))
+        kept = {node for capability in claims.capabilities if capability.keeps_layout for node in capability.nodes}
+        converted = lay_out(self._graph, [node for node in self._graph if node in claimed and node not in kept])
+        if not converted:
+            return claims
+        watch = self._terms.watch or _look_away
+        watch("converted")
+        push_transposes(self._graph, claimed)
+        watch("pushed")
+        offered = tuple(node for node in self._offered(provider) if node not in too_much)
+        again = ask(provider, self._graph, offered, after_layout=True)
+        again = _without_shape_nodes(provider, self._graph, again, self._placed)
+        still = set(claimed_nodes(again))
+        for node in converted:
+            if node not in still:
+                message = (
+                    f"{provider.name} prefers NHWC and claimed {node.op_type} node {node.name!r}, which was converted for it, but "
+                    "does not claim it now; a provider must claim the same operators in its preferred layout"
+                )
+                raise blamed(EPFail(message), provider.name)
+        return again
 
+    def _take(self, provider: Provider, capability: Capability) -> None:
+        """Give a provider the nodes of a claim that are free; a fused one as a whole, or not at all."""
+        free = [node for node in capability.nodes if node not in self._units]
+        if not capability.fused:
+            self._units.update((node, Unit(provider, dataclasses.replace(capability, nodes=(node,)))) for node in free)
+            return
+        taken = next((node for node in capability.nodes if node in self._units), None)
+        if taken is None:
+            self._units.update(dict.fromkeys(capability.nodes, Unit(provider, capability)))
+            return
+        name = capability.name or "a fused claim"
+        problem = f"{name} overlaps an earlier claim at {taken.op_type} node {taken.name!r}"
+        for node in free:
+            self._declined.setdefault(node, {})[provider.name] = problem
 
-def _note_declined(graph: Graph, provider: Provider, result: Assignment, claims: Claims) -> None:
-    for node in _free(graph, result):
-        placed = result.placed.get(node, provider.name)
-        default = "not claimed" if placed == provider.name else f"placed on {placed}"
-        reason = claims.declined.get(node) or result.declined.get(node, {}).get(provider.name) or default
-        result.declined.setdefault(node, {})[provider.name] = reason
+    def _note_declined(self, provider: Provider, reasons: Mapping[Node, str]) -> None:
+        for node in self._free():
+            placed = self._placed.get(node, provider.name)
+            default = "not claimed" if placed == provider.name else f"placed on {placed}"
+            known = self._declined.setdefault(node, {})
+            known[provider.name] = reasons.get(node) or known.get(provider.name) or default
 
+    def _free(self) -> tuple[Node, ...]:
+        return tuple(node for node in self._graph if node not in self._units)
 
-def _free(graph: Graph, assignment: Assignment) -> tuple[Node, ...]:
-    return tuple(node for node in graph if node not in assignment.units)
-
-
-def _offered(graph: Graph, provider: Provider, assignment: Assignment) -> tuple[Node, ...]:
-    placed = assignment.placed
-    return tuple(node for node in _free(graph, assignment) if placed.get(node, provider.name) == provider.name)
-
-
-def _ask_after_layout(
-    provider: Provider, graph: Graph, claims: Claims, assignment: Assignment, too_much: Collection[Node]
-) -> Claims:
-    claimed = set(claimed_nodes(claims))
-    kept = {node for capability in claims.capabilities if capability.keeps_layout for node in capability.nodes}
-    converted = lay_out(graph, [node for node in graph if node in claimed and node not in kept])
-    if not converted:
-        return claims
-    watch = assignment.watch or _look_away
-    watch("converted")
-    push_transposes(graph, claimed)
-    watch("pushed")
-    offered = tuple(node for node in _offered(graph, provider, assignment) if node not in too_much)
-    again = ask(provider, graph, offered, after_layout=True)
-    again = _without_shape_nodes(provider, graph, again, assignment.placed)
-    still = set(claimed_nodes(again))
-    for node in converted:
-        if node not in still:
-            message = (
-                f"{provider.name} prefers NHWC and claimed {node.op_type} node {node.name!r}, which was converted for it, but does "
-                "not claim it now; a provider must claim the same operators in its preferred layout"
-            )
-            raise blamed(EPFail(message), provider.name)
-    return again
+    def _offered(self, provider: Provider) -> tuple[Node, ...]:
+        return tuple(node for node in self._free() if self._placed.get(node, provider.name) == provider.name)
 
 
 def _without_shape_nodes(provider: Provider, graph: Graph, claims: Claims, placed: Mapping[Node, str]) -> Claims:
@@ -205,34 +219,3 @@ def _without_shape_nodes(provider: Provider, graph: Graph, claims: Claims, place
 
 def _look_away(step: str) -> None:
     """Nobody watches."""
-
-
-def _take(provider: Provider, claims: Claims, assignment: Assignment) -> None:
-    for capability in claims.capabilities:
-        if capability.fused:
-            _take_fused(provider, capability, assignment)
-            continue
-        for node in capability.nodes:
-            if node not in assignment.units:
-                single = dataclasses.replace(capability, nodes=(node,))
-                assignment.units[node] = Unit(provider, single)
-
-
-def _take_fused(provider: Provider, capability: Capability, assignment: Assignment) -> None:
-    problem = _problem_of(capability, assignment)
-    if problem is not None:
-        for node in capability.nodes:
-            if node not in assignment.units:
-                assignment.declined.setdefault(node, {})[provider.name] = problem
-        return
-    unit = Unit(provider, capability)
-    for node in capability.nodes:
-        assignment.units[node] = unit
-
-
-def _problem_of(capability: Capability, assignment: Assignment) -> str | None:
-    name = capability.name or "a fused claim"
-    for node in capability.nodes:
-        if node in assignment.units:
-            return f"{name} overlaps an earlier claim at {node.op_type} node {node.name!r}"
-    return None

@@ -9,7 +9,7 @@ them. Which provider begins is chosen by trying each and keeping the fewest part
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sardonyx.errors import EPFail, SardonyxError, blamed
 from sardonyx.ir import Graph, Node, Value
@@ -31,7 +31,7 @@ class Cut:
     """The part."""
 
 
-def cut(graph: Graph, units: dict[Node, Unit], prefix: str = "") -> tuple[list[Cut], list[Unit]]:
+def cut(graph: Graph, units: Mapping[Node, Unit], prefix: str = "") -> tuple[list[Cut], list[Unit]]:
     """Cut `graph` into partitions, in an order in which they can run.
 
     Args:
@@ -86,7 +86,7 @@ def _waits_for_itself(units: Iterable[Unit]) -> SardonyxError:
 class _Edges:
     """Which units wait for which, within one graph."""
 
-    def __init__(self, graph: Graph, units: dict[Node, Unit], order: Sequence[Unit]) -> None:
+    def __init__(self, graph: Graph, units: Mapping[Node, Unit], order: Sequence[Unit]) -> None:
         self.needs: dict[Unit, set[Unit]] = {unit: set() for unit in order}
         self.followers: dict[Unit, list[Unit]] = {unit: [] for unit in order}
         for node in graph:

@@ -8,7 +8,15 @@ from typing import Any
 
 from sardonyx.partition.placement import find_provider
 from sardonyx.session.placement.cpu_fallback import check_named
-from sardonyx.session.providers import REFERENCE, ProviderRequest, Wanted, get_available_providers, make_providers, requested
+from sardonyx.session.providers import (
+    REFERENCE,
+    ProviderRequest,
+    Wanted,
+    get_available_providers,
+    make_able_providers,
+    make_providers,
+    requested,
+)
 from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.provider_list import ProviderList
 
@@ -53,8 +61,7 @@ def choose_providers(
     if settings.placement.forbids_fallback:
         check_named(named)
     wanted = [(name, _with_threads(name, own, settings.execution.intra_op_threads), made) for name, own, made in wanted]
-    failed: dict[str, str] = {}
-    made = make_providers(wanted, failed if settings.placement.goes_on else None)
+    made, failed = make_able_providers(wanted) if settings.placement.goes_on else (make_providers(wanted), {})
     own = {name: options for name, options, _ in wanted}
     return ProviderChoice(ProviderList.of(made, failed), named, {provider.name: own.get(provider.name, {}) for provider in made})
 

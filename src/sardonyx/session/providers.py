@@ -28,6 +28,7 @@ __all__ = [
     "describe_providers",
     "get_all_providers",
     "get_available_providers",
+    "make_able_providers",
     "make_providers",
     "requested",
 ]
@@ -169,26 +170,37 @@ def requested(
     return result
 
 
-def make_providers(wanted: Sequence[Wanted], failed: dict[str, str] | None = None) -> list[Provider]:
+def make_providers(wanted: Sequence[Wanted]) -> list[Provider]:
     """Make the providers, and the reference provider after them where it is not among them.
-
-    Args:
-        wanted: which, and with which options.
-        failed: where it is given, it gets the providers that cannot be made, and why, and the others are returned.
 
     Raises:
         EPFail: a provider's package cannot be imported, or its factory raised.
     """
-    last: list[Wanted] = [] if REFERENCE in (name for name, _, _ in wanted) else [(REFERENCE, {}, None)]
+    return [_made(item) for item in _with_reference(wanted)]
+
+
+def make_able_providers(wanted: Sequence[Wanted]) -> tuple[list[Provider], dict[str, str]]:
+    """Make those of the providers that can be made, the reference provider among them; why the others cannot, by name."""
     providers: list[Provider] = []
-    for name, options, made in (*wanted, *last):
+    failed: dict[str, str] = {}
+    for item in _with_reference(wanted):
         try:
-            providers.append(_make(name, options) if made is None else made)
+            providers.append(_made(item))
         except EPFail as error:
-            if failed is None or name == REFERENCE:
+            if item[0] == REFERENCE:
                 raise
-            failed[name] = str(error)
-    return providers
+            failed[item[0]] = str(error)
+    return providers, failed
+
+
+def _made(wanted: Wanted) -> Provider:
+    name, options, made = wanted
+    return _make(name, options) if made is None else made
+
+
+def _with_reference(wanted: Sequence[Wanted]) -> list[Wanted]:
+    last: list[Wanted] = [] if REFERENCE in (name for name, _, _ in wanted) else [(REFERENCE, {}, None)]
+    return [*wanted, *last]
 
 
 def check_provider(provider: Provider) -> None:
@@ -264,7 +276,7 @@ def _pass_over(name: str) -> None:
     warnings.warn(
         f"provider {name!r} is not available here, the next one takes its place; available are {get_available_providers()}",
         UserWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

@@ -14,7 +14,7 @@ from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import captured_values
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import find_schema, unknown_operator
-from sardonyx.partition.assign import Assignment, Watch, assign, dissolve
+from sardonyx.partition.assign import Assignment, Terms, Watch, assign, dissolve
 from sardonyx.partition.budget import Accountant
 from sardonyx.partition.claims import claims_of
 from sardonyx.partition.cut import Cut, cut
@@ -199,11 +199,12 @@ def _partition(model: Model, graph: Graph, label: str, rules: _Rules) -> tuple[l
     if assignment.orphans:
         raise _no_provider(assignment.orphans[0], assignment.declined.get(assignment.orphans[0], {}))
     if rules.streams_file and graph is model.graph:
-        assignment.units = split_streams(graph, assignment.units, Path(rules.streams_file))
+        units = split_streams(graph, assignment.units, Path(rules.streams_file))
+        assignment = dataclasses.replace(assignment, units=units)
     cuts, broken = cut(graph, assignment.units, f"{label}_")
     while broken:
         for unit in broken:
-            dissolve(graph, unit, rules.providers, assignment)
+            assignment = dissolve(graph, unit, rules.providers, assignment)
         cuts, broken = cut(graph, assignment.units, f"{label}_")
     return cuts, {node: {**rules.left_out, **assignment.declined.get(node, {})} for node in graph}
 
@@ -214,7 +215,7 @@ def _assign(graph: Graph, rules: _Rules) -> Assignment:
     loose = chosen.keys() - (() if rules.pins.fall_through else pinned.keys())
     if rules.pins.fall_through:
         loose |= pinned.keys()
-    return assign(graph, rules.providers, chosen | pinned, loose, rules.watch, rules.accountant)
+    return assign(graph, rules.providers, Terms(chosen | pinned, loose, rules.watch, rules.accountant))
 
 
 def _pinned(graph: Graph, rules: _Rules) -> dict[Node, str]:
