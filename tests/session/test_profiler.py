@@ -127,3 +127,14 @@ def test_events_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for number in range(3):
         profiler.record("Node", str(number), 0, 1000, {})
     assert [event["name"] for event in _events(profiler.end())] == ["0", "1"]
+
+
+def test_the_child_of_a_fork_leaves_the_file_to_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When both end, one of them writes."""
+    profiler = Profiler(str(tmp_path / "p_"), "array")
+    with monkeypatch.context() as child:
+        child.setattr(module.os, "getpid", lambda: -1)
+        profiler.end_unasked()
+    assert list(tmp_path.iterdir()) == []
+    profiler.end_unasked()
+    assert len(list(tmp_path.iterdir())) == 1

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
 from support.models import model
 
+from sardonyx.errors import Fail
 from sardonyx.formats.onnx import load, save, to_bytes
+from sardonyx.ir.text import parse_model
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.settings.settings import read_settings
 from sardonyx.session.stages.source import Source
@@ -53,3 +56,36 @@ def test_what_was_read_from_a_file_object_is_kept_for_failures_only() -> None:
     source = Source.of(io.BytesIO(to_bytes(model(TEXT))))
     assert source.kept(for_variants=True, for_failures=False) is None
     assert source.kept(for_variants=False, for_failures=True) is source
+
+
+def test_a_file_that_has_changed_is_told(tmp_path: Path) -> None:
+    """Once it is known what it was."""
+    path = tmp_path / "m.onnx"
+    save(model(TEXT), path)
+    source = Source.of(path)
+    source.check()
+    again = source.after(source.read(LOAD).stamps)
+    again.check()
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(Fail, match="was replaced or written to"):
+        again.check()
+
+
+def test_the_functions_of_a_model_are_copied_too() -> None:
+    """What becomes of the copy does not concern the caller's."""
+    given = parse_model(
+        """ir_version 10
+        opset 21
+        opset local 1
+        graph main(x: float[2]) -> (y: float[2]) {
+            y = local.Twice(x)
+        }
+        function local.Twice(a) -> (b) {
+            opset 21
+            b = Add(a, a)
+        }"""
+    )
+    found = Source.of(given).read(LOAD)
+    assert found.functions.keys() == given.functions.keys()
+    found.dismantle()
+    assert [len(function.graph) for function in given.functions.values()] == [1]
