@@ -6,16 +6,33 @@ outputs = session.run(None, {"x": x})
 """
 
 from sardonyx.errors import (
+    DeviceReset,
+    EngineError,
     EPFail,
     Fail,
     InvalidArgument,
     InvalidGraph,
     InvalidProtobuf,
+    ModelLoadCanceled,
+    ModelLoaded,
     ModelRequiresCompilation,
+    NoModel,
     NoSuchFile,
+    NotFound,
     NotImplemented,  # noqa: A004  the name that onnxruntime gives it
     RuntimeException,
     SardonyxError,
+)
+from sardonyx.logs import set_default_logger_callback, set_default_logger_severity, set_default_logger_verbosity
+from sardonyx.process import (
+    disable_telemetry_events,
+    enable_telemetry_events,
+    get_build_info,
+    get_device,
+    get_version_string,
+    has_collective_ops,
+    preload_dlls,
+    set_global_thread_pool_sizes,
 )
 from sardonyx.provider import Compatibility as OrtCompiledModelCompatibility
 from sardonyx.session.context.compatibility import (
@@ -25,55 +42,121 @@ from sardonyx.session.context.compatibility import (
 )
 from sardonyx.session.context.data import OrtEpContextData, OrtEpContextDataBuffer, OrtExternalInitializerInfo
 from sardonyx.session.context.model_compiler import ModelCompiler, OrtCompileApiFlags
+from sardonyx.session.debug_info import print_debug_info
 from sardonyx.session.inference_session import InferenceSession
+from sardonyx.session.io_binding import IOBinding
 from sardonyx.session.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
+from sardonyx.session.placement.assignment_info import OrtEpAssignedNode, OrtEpAssignedSubgraph
 from sardonyx.session.providers import get_all_providers, get_available_providers
 from sardonyx.session.seeds import set_seed
 from sardonyx.session.values import ModelMetadata, NodeArg
-from sardonyx.version import __version__
+from sardonyx.values.device import OrtDevice, OrtDeviceMemoryType, OrtDeviceVendorId
+from sardonyx.values.hardware import (
+    OrtDeviceEpIncompatibilityReason,
+    OrtEpDevice,
+    OrtExecutionProviderDevicePolicy,
+    OrtHardwareDevice,
+    OrtHardwareDeviceType,
+    OrtSyncStream,
+    get_ep_devices,
+    get_hardware_device_ep_incompatibility_details,
+    get_hardware_devices,
+    register_execution_provider_library,
+    unregister_execution_provider_library,
+)
+from sardonyx.values.memory_info import (
+    OrtAllocatorType,
+    OrtArenaCfg,
+    OrtMemoryInfo,
+    OrtMemoryInfoDeviceType,
+    OrtMemType,
+    create_and_register_allocator,
+    create_and_register_allocator_v2,
+)
+from sardonyx.values.ort_value import OrtValue, copy_tensors
+from sardonyx.values.ort_value_vector import OrtValueVector
+from sardonyx.values.sparse_tensor import OrtSparseFormat, SparseTensor
 
 __all__ = [
+    "DeviceReset",
     "EPFail",
+    "EngineError",
     "ExecutionMode",
     "ExecutionOrder",
     "Fail",
     "GraphOptimizationLevel",
+    "IOBinding",
     "InferenceSession",
     "InvalidArgument",
     "InvalidGraph",
     "InvalidProtobuf",
     "ModelCompiler",
+    "ModelLoadCanceled",
+    "ModelLoaded",
     "ModelMetadata",
     "ModelRequiresCompilation",
+    "NoModel",
     "NoSuchFile",
     "NodeArg",
+    "NotFound",
     "NotImplemented",
+    "OrtAllocatorType",
+    "OrtArenaCfg",
     "OrtCompileApiFlags",
     "OrtCompiledModelCompatibility",
+    "OrtDevice",
+    "OrtDeviceEpIncompatibilityReason",
+    "OrtDeviceMemoryType",
+    "OrtDeviceVendorId",
+    "OrtEpAssignedNode",
+    "OrtEpAssignedSubgraph",
     "OrtEpContextData",
     "OrtEpContextDataBuffer",
+    "OrtEpDevice",
+    "OrtExecutionProviderDevicePolicy",
     "OrtExternalInitializerInfo",
+    "OrtHardwareDevice",
+    "OrtHardwareDeviceType",
+    "OrtMemType",
+    "OrtMemoryInfo",
+    "OrtMemoryInfoDeviceType",
+    "OrtSparseFormat",
+    "OrtSyncStream",
+    "OrtValue",
+    "OrtValueVector",
     "RunOptions",
     "RuntimeException",
     "SardonyxError",
     "SessionOptions",
+    "SparseTensor",
     "__version__",
+    "copy_tensors",
+    "create_and_register_allocator",
+    "create_and_register_allocator_v2",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
     "get_all_providers",
     "get_available_providers",
+    "get_build_info",
     "get_compatibility_info_from_model",
     "get_compatibility_info_from_model_bytes",
     "get_device",
+    "get_ep_devices",
+    "get_hardware_device_ep_incompatibility_details",
+    "get_hardware_devices",
     "get_model_compatibility_for_ep_devices",
     "get_version_string",
+    "has_collective_ops",
+    "preload_dlls",
+    "print_debug_info",
+    "register_execution_provider_library",
+    "set_default_logger_callback",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+    "set_global_thread_pool_sizes",
     "set_seed",
+    "unregister_execution_provider_library",
 ]
 
-
-def get_device() -> str:
-    """The kind of device that the build is for, as onnxruntime names it."""
-    return "CPU"
-
-
-def get_version_string() -> str:
-    """The version of sardonyx."""
-    return __version__
+__version__ = get_version_string()
+"""The version of onnxruntime's API, and after a plus sign that of sardonyx, such as 1.31.0+sardonyx.0.1.0."""

@@ -1,6 +1,6 @@
 """The error tree, with the class names of onnxruntime's exceptions so that existing `except` clauses work.
 
-    SardonyxError
+    SardonyxError            (also RuntimeError)
     ├── InvalidProtobuf      the bytes are not an ONNX model
     ├── InvalidGraph         the model breaks a rule of the standard
     ├── InvalidArgument      a feed, an option or a run-time value is wrong                (also ValueError)
@@ -9,6 +9,8 @@
     ├── EPFail               an execution provider failed to compile or to run
     ├── ModelRequiresCompilation  a part is not compiled yet, and may not be compiled now
     ├── RuntimeException     a kernel failed in the middle of a run
+    ├── ModelLoadCanceled    the flag of the session options that cancels loading was set
+    ├── NotFound, NoModel, ModelLoaded, EngineError, DeviceReset    onnxruntime's names for what does not happen here
     └── Fail                 anything else
         └── OptimizationError    a rewrite rule or a pass failed, or left an invalid model
 
@@ -23,13 +25,19 @@ import contextlib
 from collections.abc import Iterator
 
 __all__ = [
+    "DeviceReset",
     "EPFail",
+    "EngineError",
     "Fail",
     "InvalidArgument",
     "InvalidGraph",
     "InvalidProtobuf",
+    "ModelLoadCanceled",
+    "ModelLoaded",
     "ModelRequiresCompilation",
+    "NoModel",
     "NoSuchFile",
+    "NotFound",
     "NotImplemented",
     "OptimizationError",
     "RuntimeException",
@@ -41,7 +49,7 @@ __all__ = [
 ]
 
 
-class SardonyxError(Exception):
+class SardonyxError(RuntimeError):
     """The root of every error that sardonyx raises on purpose."""
 
     provider: str = ""
@@ -89,6 +97,30 @@ class ModelRequiresCompilation(SardonyxError):
 
 class RuntimeException(SardonyxError):
     """A kernel failed in the middle of a run."""
+
+
+class ModelLoadCanceled(SardonyxError):
+    """Loading was cancelled by the flag of the session options."""
+
+
+class NotFound(SardonyxError):
+    """A thing asked for by name does not exist; for `except` clauses written for onnxruntime."""
+
+
+class NoModel(SardonyxError):
+    """A session has no model; for `except` clauses written for onnxruntime."""
+
+
+class ModelLoaded(SardonyxError):
+    """A session has a model already; for `except` clauses written for onnxruntime."""
+
+
+class EngineError(SardonyxError):
+    """A device's engine failed; for `except` clauses written for onnxruntime."""
+
+
+class DeviceReset(SardonyxError):
+    """A device was reset; for `except` clauses written for onnxruntime."""
 
 
 def blamed(error: SardonyxError, provider: str) -> SardonyxError:

@@ -32,6 +32,7 @@ __all__ = [
     "ParameterOption",
     "ParameterSchema",
     "TypeConstraint",
+    "all_schemas",
     "check_node",
     "check_types",
     "find_schema",
@@ -45,6 +46,20 @@ def find_schema(domain: str, op_type: str, version: int) -> OpSchema | None:
     domain = "" if domain == "ai.onnx" else domain
     key = domain, op_type
     return CONTRIB_SCHEMAS.get(key) or table().find(domain, op_type, version) or OLDER_SCHEMAS.get(key)
+
+
+def all_schemas() -> list[OpSchema]:
+    """Return the schema of every operator and version, sorted by domain, name and version."""
+    standard = [
+        schema
+        for domain in table().domains
+        for name in table().names(domain)
+        for version in table().versions(domain, name)
+        if (schema := table().find(domain, name, version)) is not None
+    ]
+    known = {(schema.domain, schema.name): schema for schema in standard}
+    others = [schema for key, schema in {**OLDER_SCHEMAS, **CONTRIB_SCHEMAS}.items() if key not in known]
+    return sorted([*standard, *others], key=lambda schema: (schema.domain, schema.name, schema.since_version))
 
 
 @functools.cache

@@ -24,8 +24,18 @@ EXECUTORS = ("sequential", "dataflow", "parallel")
 class Executor(Protocol):
     """Runs a plan; any number of threads may run it at a time."""
 
-    def run(self, inputs: Sequence[Any], captures: Sequence[Any] = ()) -> list[Any]:
-        """Compute the graph's outputs, on the host, from its inputs and captured values; values are Any by their ONNX type."""
+    def run(self, inputs: Sequence[Any], captures: Sequence[Any] = (), targets: Sequence[Any] = ()) -> list[Any]:
+        """Compute the graph's outputs, on the host; values are Any by their ONNX type.
+
+        Args:
+            inputs: the graph's inputs.
+            captures: the values of outer graphs that it reads.
+            targets: for each output an array of the host to compute it in, or None; empty for no targets. One whose shape or type
+                does not fit, or whose output is no result of a program that fills arrays, is left as it is.
+
+        Returns:
+            The outputs; a target where it was filled.
+        """
 
     def trim(self) -> int:
         """Give back idle arenas and bindings; returns the bytes given back."""

@@ -103,6 +103,8 @@ class Plan:
     """For each slot the last step that reads it; the number of steps for the graph's outputs, -1 where none does."""
     memories: tuple[Memory, ...]
     """Every memory that a step uses."""
+    fillable: frozenset[int] = frozenset()
+    """Slots of the host that programs fill: an array that lies in one before the run is filled in place where it fits."""
 
 
 def make_plan(
@@ -145,7 +147,13 @@ def make_plan(
         outputs=outputs,
         last_use=tuple(last.get(index, -1) for index in range(len(slots))),
         memories=tuple(memories.values()),
+        fillable=_fillable(steps),
     )
+
+
+def _fillable(steps: Sequence[Step]) -> frozenset[int]:
+    programs = [step for step in steps if isinstance(step, ProgramStep) and step.memory is HOST and not step.program.makes_outputs]
+    return frozenset(slot for step in programs for slot in step.outputs)
 
 
 def _draft(stage: Stage, graph: Graph, slot: Callable[[Value, Memory], int], compile_part: Callable[[Cut], Program]) -> Step:

@@ -11,9 +11,9 @@ from sardonyx.dtypes import DataType
 from sardonyx.provider import HOST, Bound
 from sardonyx.runtime.bind import BoundStep
 from sardonyx.runtime.failures import blame, check_copy, check_values
-from sardonyx.runtime.plan import CopyStep, ProgramStep
+from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep
 
-__all__ = ["Arenas", "call", "copy", "run_program", "run_trivial", "shape_of"]
+__all__ = ["Arenas", "call", "copy", "output_in", "place_targets", "run_program", "run_trivial", "shape_of"]
 
 Arenas = Mapping[str, tuple[int, Any]]
 """By the memory's name what `ArenaPool.borrow` gave."""
@@ -25,12 +25,10 @@ def run_program(step: ProgramStep, sizes: BoundStep, frame: list[Any], arenas: A
     try:
         buffer = arenas[memory.name][1] if memory.name in arenas else None
         outputs = [
-            None
-            if make is None or spec is None
-            else make()
-            if offset is None
+            output_in(frame[slot], sizes, index)
+            if offset is None or spec is None
             else memory.view(buffer, offset, spec.dtype, spec.shape)
-            for make, spec, offset in zip(sizes.makers, bound.outputs, sizes.offsets, strict=True)
+            for index, (slot, spec, offset) in enumerate(zip(step.outputs, bound.outputs, sizes.offsets, strict=True))
         ]
         if bound.scratch_bytes:
             scratch = memory.view(buffer, sizes.scratch_offset, DataType.UINT8, (bound.scratch_bytes,))
@@ -39,6 +37,23 @@ def run_program(step: ProgramStep, sizes: BoundStep, frame: list[Any], arenas: A
             blame(error, step, f"get memory for its partition {step.name}")
         raise
     _store(step, frame, call(step, bound, [frame[slot] for slot in step.inputs], outputs, scratch))
+
+
+def place_targets(plan: Plan, frame: list[Any], targets: Sequence[Any]) -> None:
+    """Put arrays of the host that outputs are to be computed in into their slots, where the slot's program fills arrays."""
+    for slot, target in zip(plan.outputs, targets, strict=True):
+        if target is not None and slot in plan.fillable and frame[slot] is None:
+            frame[slot] = target
+
+
+def output_in(target: Any, sizes: BoundStep, index: int) -> Any:
+    """Return what a program fills as its output `index`: `target` where that fits, else new memory; None for what it makes."""
+    make, spec = sizes.makers[index], sizes.bound.outputs[index]
+    if make is None or spec is None:
+        return None
+    if target is None or target.shape != spec.shape or target.dtype != spec.dtype.numpy:
+        return make()
+    return target
 
 
 def run_trivial(step: ProgramStep, frame: list[Any]) -> None:

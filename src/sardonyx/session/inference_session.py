@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.forks import without_fork
 from sardonyx.provider import reset_cancellation, set_cancellation
 from sardonyx.session.feeds import check_feeds, own_results, select_outputs
+from sardonyx.session.interface import SessionInterface
 from sardonyx.session.options import RunOptions, SessionOptions
 from sardonyx.session.providers import ProviderRequest
+from sardonyx.session.targets import NO_TARGETS, checked_targets, store_result
 from sardonyx.session.values import ModelMetadata, NodeArg, node_arg
 from sardonyx.trace import observe, span
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from sardonyx.optimize.fusion_report import FusionReport
     from sardonyx.optimize.report import Report
     from sardonyx.partition.explain import Placement
@@ -31,11 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["InferenceSession"]
 
-Callback: TypeAlias = Callable[[list[Any], Any, str], Any]
-"""f(results, user_data, error) of `run_async`; results and user data are Any by their kinds."""
 
-
-class InferenceSession:
+class InferenceSession(SessionInterface):
     """A model ready to run; the interface of onnxruntime's InferenceSession."""
 
     def __init__(
@@ -111,13 +107,37 @@ class InferenceSession:
             RuntimeException, EPFail: a kernel or a provider failed.
             Fail: the run was terminated.
         """
+        return self.compute(output_names, input_feed, run_options)
+
+    def compute(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None,
+        targets: Mapping[str, Any] | None = None,
+    ) -> list[Any]:
+        """Compute outputs as `run` does, in arrays of the caller's where `targets` names them.
+
+        Args:
+            output_names: as for `run`.
+            input_feed: as for `run`.
+            run_options: as for `run`.
+            targets: output name -> the array that takes the result; it must have the result's type and shape.
+
+        Returns:
+            As `run` does; a target where there is one.
+
+        Raises:
+            InvalidArgument: a target does not fit, or as for `run`.
+        """
         wanted = select_outputs(output_names, self._output_names, self._label)
         values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
+        placed = checked_targets(targets, self.get_outputs(), self._label) if targets else NO_TARGETS
         start_ns = 0 if self._profiler is None else time.perf_counter_ns()
         only_wanted = run_options is not None and run_options.only_execute_path_to_fetches
         token = set_cancellation(lambda: run_options.terminate) if run_options is not None else None
         try:
-            results = self._runner.run(values, wanted, only_wanted=only_wanted)
+            results = self._runner.run(values, wanted, only_wanted=only_wanted, targets=placed)
         except SardonyxError as error:
             raise located(error, f"model {self._label}") from error
         finally:
@@ -127,32 +147,22 @@ class InferenceSession:
                 self._profiler.record("Session", "model_run", start_ns, time.perf_counter_ns(), {})
         if self._recorder is not None:
             self._recorder.record(values)
+        if placed:
+            pairs = zip(results, wanted, strict=True)
+            names = self._output_names
+            return [store_result(result, placed.get(index), values, names[index], self._label) for result, index in pairs]
         return own_results(results, values)
 
-    def run_async(
-        self,
-        output_names: Sequence[str] | None,
-        input_feed: Mapping[str, Any],
-        callback: Callback,
-        user_data: Any,
-        run_options: RunOptions | None = None,
-    ) -> None:
-        """Compute outputs on a thread of its own, and return at once.
+    def checked_feed(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a feed as `run` takes it; raises InvalidArgument where it, or a name, does not fit the model."""
+        select_outputs(output_names, self._output_names, self._label)
+        values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
+        return {value.name: checked for value, checked in zip(self._input_values, values, strict=True) if value.name in input_feed}
 
-        Args:
-            output_names: as for `run`.
-            input_feed: as for `run`; the arrays must not change before `callback` is called.
-            callback: f(results, user_data, error), called when all is done: with the outputs and "", or none and what went wrong.
-            user_data: handed to `callback`.
-            run_options: as for `run`.
-        """
-        with without_fork():
-            from concurrent.futures import ThreadPoolExecutor  # which few need
-
-        pool = ThreadPoolExecutor(1)
-        done = pool.submit(self.run, output_names, input_feed, run_options)
-        done.add_done_callback(functools.partial(_hand_over, callback, user_data))
-        pool.shutdown(wait=False)
+    def checked_input(self, name: str, value: Any) -> Any:
+        """Return what `run` makes of a value fed to the input `name`; raises InvalidArgument where it does not fit."""
+        wanted = [item for item in self._input_values if item.name == name]
+        return check_feeds(wanted, {}, {name: value}, self._label)[0]
 
     def get_inputs(self) -> list[NodeArg]:
         """The inputs that a feed must have."""
@@ -266,9 +276,3 @@ def _check_arguments(unknown: Mapping[str, Any]) -> None:
         if name == "read_config_from_model" and value:
             message = "read_config_from_model has no effect: options are those of the arguments, whatever the model's metadata say"
             warnings.warn(message, UserWarning, stacklevel=3)
-
-
-def _hand_over(callback: Callback, user_data: Any, done: Future[list[Any]]) -> None:
-    """Call back with what a run that is done gave."""
-    error = done.exception()
-    callback([] if error is not None else done.result(), user_data, "" if error is None else str(error))

@@ -6,7 +6,7 @@ settings allow it, a provider that fails in a run is left out from then on. Both
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sardonyx.errors import InvalidArgument, SardonyxError
@@ -18,6 +18,7 @@ from sardonyx.session.profiler import Profiler
 from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.provider_list import ProviderList
 from sardonyx.session.stages.source import Source
+from sardonyx.session.targets import NO_TARGETS, fillable_targets
 from sardonyx.session.variant import Variant
 from sardonyx.trace import event
 
@@ -50,19 +51,22 @@ class Runner:
         self._lock = new_lock()
         self._variants: dict[tuple[bool, tuple[int, ...] | None], Executor] = {}
 
-    def run(self, values: list[Any], wanted: Sequence[int], *, only_wanted: bool) -> list[Any]:
+    def run(
+        self, values: list[Any], wanted: Sequence[int], *, only_wanted: bool, targets: Mapping[int, Any] = NO_TARGETS
+    ) -> list[Any]:
         """Compute outputs; values are Any by their ONNX type.
 
         Args:
             values: checked, one for each input.
             wanted: the numbers of the outputs to return, in this order.
             only_wanted: whether nothing is to be computed but what they need.
+            targets: output number -> an array that its result may be computed in.
 
         Raises:
             SardonyxError: a kernel or a provider failed, or the run was terminated.
         """
         part = self._part_of(wanted) if only_wanted else None
-        results = self._execute(values, part)
+        results = self._execute(values, part, targets)
         return [results[index if part is None else part.index(index)] for index in wanted]
 
     def trim(self) -> int:
@@ -74,12 +78,14 @@ class Runner:
         part = tuple(sorted(set(wanted)))
         return part if len(part) < len(self.built.declared) and self.source is not None else None
 
-    def _execute(self, values: list[Any], part: tuple[int, ...] | None) -> list[Any]:
+    def _execute(self, values: list[Any], part: tuple[int, ...] | None, targets: Mapping[int, Any]) -> list[Any]:
         """Run the plan; where the settings allow it, without a provider that fails, now and from now on."""
+        outputs = range(len(self.built.declared)) if part is None else part
+        filled = fillable_targets([targets.get(index) for index in outputs], values) if targets else ()
         while True:
             known = self.built.providers.left_out
             try:
-                return self._executor_for(values, part).run(values)
+                return self._executor_for(values, part).run(values, (), filled)
             except SardonyxError as error:
                 if error.provider in known or not self._leave_out(error):
                     raise

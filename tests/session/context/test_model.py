@@ -22,6 +22,7 @@ from sardonyx import errors
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Graph, Tensor
 from sardonyx.provider import Body, Partition, Program
+from sardonyx.version import __version__
 
 CPU = "CPUExecutionProvider"
 ATTRIBUTES = (
@@ -105,7 +106,7 @@ def test_the_nodes_have_onnxruntime_s_attributes(source: Path) -> None:
     assert found["ep_cache_context"] == b"model_ctx.bin"
     assert 0 < found["max_size"] <= source.with_name("model_ctx.bin").stat().st_size
     assert found["onnx_model_filename"] == b"model.onnx"
-    assert found["ep_sdk_version"] == f"sardonyx {ort.__version__}".encode()
+    assert found["ep_sdk_version"] == f"sardonyx {__version__}".encode()
     assert platform.machine().encode() in found["hardware_architecture"]
     assert set(found) <= set(ATTRIBUTES)
     assert not [item for item in proto.graph.initializer if item.name in ("w", "b")]

@@ -16,7 +16,7 @@ from sardonyx.runtime.bind_regions import region_binder
 from sardonyx.runtime.dependencies import find_dependencies, reads_of, writes_of
 from sardonyx.runtime.memory import arena_pools
 from sardonyx.runtime.plan import CopyStep, Plan, Step
-from sardonyx.runtime.run_step import copy, run_program, run_trivial, shape_of
+from sardonyx.runtime.run_step import copy, place_targets, run_program, run_trivial, shape_of
 
 __all__ = ["DataflowExecutor", "DataflowRun"]
 
@@ -34,9 +34,12 @@ class DataflowExecutor:
         for slot, array in plan.constants:
             self._template[slot] = array
 
-    def run(self, inputs: Sequence[Any], captures: Sequence[Any] = ()) -> list[Any]:
-        """Compute the graph's outputs, on the host, from its inputs and captured values; values are Any by their ONNX type."""
-        return self._work(DataflowRun(self, self._frame(inputs, captures)))
+    def run(self, inputs: Sequence[Any], captures: Sequence[Any] = (), targets: Sequence[Any] = ()) -> list[Any]:
+        """Compute the graph's outputs, on the host; see `Executor.run`."""
+        frame = self._frame(inputs, captures)
+        if targets:
+            place_targets(self.plan, frame, targets)
+        return self._work(DataflowRun(self, frame))
 
     def trim(self) -> int:
         """Give back idle arenas and bindings; returns the bytes given back."""

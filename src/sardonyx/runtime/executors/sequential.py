@@ -9,7 +9,7 @@ from sardonyx.provider import HOST, check_cancelled
 from sardonyx.runtime.bind import segment_binder
 from sardonyx.runtime.memory import arena_pools
 from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep, Segment, Step
-from sardonyx.runtime.run_step import call, copy, run_program, run_trivial, shape_of
+from sardonyx.runtime.run_step import call, copy, output_in, place_targets, run_program, run_trivial, shape_of
 
 __all__ = ["SequentialExecutor"]
 
@@ -27,12 +27,14 @@ class SequentialExecutor:
             self._template[slot] = array
         self._only = _only_step(plan)
 
-    def run(self, inputs: Sequence[Any], captures: Sequence[Any] = ()) -> list[Any]:
-        """Compute the graph's outputs, on the host, from its inputs and captured values; values are Any by their ONNX type."""
+    def run(self, inputs: Sequence[Any], captures: Sequence[Any] = (), targets: Sequence[Any] = ()) -> list[Any]:
+        """Compute the graph's outputs, on the host; see `Executor.run`."""
         plan = self._plan
         if self._only is not None:
-            return self._run_only(self._only, inputs)
+            return self._run_only(self._only, inputs, targets)
         frame = self._template.copy()
+        if targets:
+            place_targets(plan, frame, targets)
         for slot, value in zip(plan.inputs, inputs, strict=True):
             frame[slot] = value
         for slot, value in zip(plan.captures, captures, strict=True):
@@ -49,7 +51,7 @@ class SequentialExecutor:
         self._binder.clear()
         return sum(pool.trim() for pool in self._pools.values())
 
-    def _run_only(self, step: ProgramStep, inputs: Sequence[Any]) -> list[Any]:
+    def _run_only(self, step: ProgramStep, inputs: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
         """Run a plan that is one program of the host: its slots need no frame."""
         check_cancelled()
         arguments = [inputs[slot] for slot in step.inputs]
@@ -57,7 +59,12 @@ class SequentialExecutor:
         sizes = binding.steps[0]
         if sizes is None:
             raise ValueError("a program's step has sizes")
-        outputs = [None if make is None else make() for make in sizes.makers]
+        if targets:
+            frame: list[Any] = [None] * self._plan.slot_count
+            place_targets(self._plan, frame, targets)
+            outputs = [output_in(frame[slot], sizes, index) for index, slot in enumerate(step.outputs)]
+        else:
+            outputs = [None if make is None else make() for make in sizes.makers]
         if not sizes.bound.scratch_bytes:
             results = call(step, sizes.bound, arguments, outputs, None)
         else:

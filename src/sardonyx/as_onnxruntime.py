@@ -1,0 +1,112 @@
+"""Let other packages that import `onnxruntime` use sardonyx in this process.
+
+    import sardonyx.as_onnxruntime          before anything imports onnxruntime
+    import rapidocr                         whose `import onnxruntime` now finds sardonyx
+
+An installed onnxruntime is left as it is on disk; it is only not imported. `sardonyx exec -- COMMAND` does the same for a command.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.util
+import sys
+from collections.abc import Iterable, Sequence
+from email.message import Message
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder, PackageMetadata
+from types import ModuleType
+from typing import Any
+
+import sardonyx
+from sardonyx.errors import Fail
+from sardonyx.version import ONNXRUNTIME_API
+
+__all__ = ["install"]
+
+_NAME = "onnxruntime"
+_OWN = ("capi", "backend")
+"""Sub-packages of onnxruntime that sardonyx has."""
+
+
+def install() -> ModuleType:
+    """Make `import onnxruntime` give sardonyx from here on, and return the module that it gives.
+
+    Raises:
+        Fail: this process has imported another onnxruntime before.
+    """
+    known = sys.modules.get(_NAME)
+    if known is not None and getattr(known, "_is_sardonyx", False):
+        return known
+    if known is not None and hasattr(known, "InferenceSession"):
+        raise Fail(f"{_NAME} is imported already, from {known.__file__}: import sardonyx.as_onnxruntime before it")
+    module = known if known is not None else ModuleType(_NAME, sardonyx.__doc__)
+    module.__dict__.update({name: getattr(sardonyx, name) for name in sardonyx.__all__})
+    module.__dict__.update(_is_sardonyx=True, __version__=ONNXRUNTIME_API, __all__=list(sardonyx.__all__))
+    if not hasattr(module, "__path__"):
+        module.__path__ = []
+    sys.modules[_NAME] = module
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    module.__dict__["capi"] = importlib.import_module(f"{_NAME}.capi")
+    return module
+
+
+class _Finder(DistributionFinder):
+    """Finds `onnxruntime` and its sub-packages in sardonyx, and the record of an installed onnxruntime."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return where a module comes from, or None for what is not sardonyx's."""
+        package, _, rest = fullname.partition(".")
+        if package != _NAME or rest.partition(".")[0] not in _OWN:
+            return None
+        own = f"sardonyx.{rest}"
+        found = importlib.util.find_spec(own)
+        return found and ModuleSpec(fullname, _Loader(own), is_package=found.submodule_search_locations is not None)
+
+    def find_distributions(self, context: DistributionFinder.Context = DistributionFinder.Context()) -> Iterable[Distribution]:  # noqa: B008
+        """Return the record for `importlib.metadata.version("onnxruntime")`."""
+        return [_Record()] if context.name in (None, _NAME) else []
+
+
+class _Loader(importlib.abc.Loader):
+    """Gives a module of sardonyx under its other name."""
+
+    def __init__(self, own: str) -> None:
+        self._own = own
+        self._spec: Any = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the module; it keeps its own spec."""
+        module = importlib.import_module(self._own)
+        self._spec = module.__spec__, module.__loader__, module.__package__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave the module as it is: it has run under its own name."""
+        module.__spec__, module.__loader__, module.__package__ = self._spec
+
+
+class _Record(Distribution):
+    """What package tools ask of an installed onnxruntime."""
+
+    def read_text(self, filename: str) -> str | None:
+        """Return the metadata."""
+        return (
+            f"Metadata-Version: 2.1\nName: {_NAME}\nVersion: {ONNXRUNTIME_API}\n" if filename in ("METADATA", "PKG-INFO") else None
+        )
+
+    def locate_file(self, path: Any) -> Any:
+        """Return the path: the record has no files."""
+        return path
+
+    @property
+    def metadata(self) -> PackageMetadata:
+        """The name and the version."""
+        found: Any = Message()
+        found["Metadata-Version"], found["Name"], found["Version"] = "2.1", _NAME, ONNXRUNTIME_API
+        return found  # type: ignore[no-any-return]  # Message has the protocol's methods
+
+
+install()

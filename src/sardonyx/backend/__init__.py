@@ -1,0 +1,15 @@
+"""The interface of `onnx.backend`, under onnxruntime's name.
+
+import sardonyx.backend as backend
+outputs = backend.run("model.onnx", [x])
+"""
+
+from sardonyx.backend.backend import SardonyxBackend
+from sardonyx.backend.backend_rep import SardonyxBackendRep
+
+__all__ = ["SardonyxBackend", "SardonyxBackendRep", "is_compatible", "prepare", "run", "supports_device"]
+
+is_compatible = SardonyxBackend.is_compatible
+prepare = SardonyxBackend.prepare
+run = SardonyxBackend.run_model
+supports_device = SardonyxBackend.supports_device

@@ -1,0 +1,49 @@
+"""A model that `prepare` has made ready."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sardonyx.errors import InvalidArgument
+from sardonyx.session.inference_session import InferenceSession
+from sardonyx.session.options import RunOptions
+
+__all__ = ["SardonyxBackendRep"]
+
+_RUN_OPTIONS = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches")
+
+
+class SardonyxBackendRep:
+    """A session under the interface of onnx.backend.BackendRep."""
+
+    def __init__(self, session: InferenceSession) -> None:
+        """Hold `session`."""
+        self._session = session
+
+    def run(self, inputs: Any, **options: Any) -> list[Any]:
+        """Compute all outputs.
+
+        Args:
+            inputs: a list with a value for each input in order, a dictionary of input names, or one array for a model of one input
+                (values are Any by their ONNX type).
+            options: attributes of RunOptions.
+
+        Raises:
+            InvalidArgument: there are too many or too few inputs, or an option is unknown.
+        """
+        run_options = RunOptions()
+        for name, value in options.items():
+            if name not in _RUN_OPTIONS:
+                raise InvalidArgument(f"run takes the options {', '.join(_RUN_OPTIONS)}, got {name!r}")
+            setattr(run_options, name, value)
+        return self._session.run(None, self._feed(inputs), run_options)
+
+    def _feed(self, inputs: Any) -> Mapping[str, Any]:
+        if isinstance(inputs, Mapping):
+            return inputs
+        names = [argument.name for argument in self._session.get_inputs()]
+        values = inputs if isinstance(inputs, Sequence) and not isinstance(inputs, str) else [inputs]
+        if len(values) != len(names):
+            raise InvalidArgument(f"the model expects {len(names)} inputs, {names}; got {len(values)}")
+        return dict(zip(names, values, strict=True))

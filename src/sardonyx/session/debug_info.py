@@ -1,0 +1,17 @@
+"""Facts for a report of a problem."""
+
+from __future__ import annotations
+
+import platform
+
+from sardonyx.process import get_build_info
+from sardonyx.session.providers import get_available_providers
+
+__all__ = ["print_debug_info"]
+
+
+def print_debug_info() -> None:
+    """Print versions, the machine and the available providers."""
+    print(get_build_info())  # noqa: T201  what the function is for
+    print(f"platform: {platform.platform()}")  # noqa: T201
+    print(f"providers: {', '.join(get_available_providers())}")  # noqa: T201

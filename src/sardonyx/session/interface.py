@@ -1,0 +1,252 @@
+"""The part of onnxruntime's session interface that follows from `run`: OrtValues, bindings, and what has no meaning on a CPU."""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sardonyx.errors import Fail, InvalidArgument
+from sardonyx.session.callbacks import submit
+from sardonyx.session.io_binding import IOBinding
+from sardonyx.session.options import RunOptions
+from sardonyx.session.values import NodeArg
+from sardonyx.values.device import OrtDevice
+from sardonyx.values.hardware import OrtEpDevice, cpu_memory_info, get_ep_devices
+from sardonyx.values.memory_info import OrtMemoryInfo
+from sardonyx.values.ort_value import OrtValue
+from sardonyx.values.ort_value_vector import OrtValueVector
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+__all__ = ["Callback", "SessionInterface"]
+
+Callback: TypeAlias = Callable[[list[Any], Any, str], Any]
+"""f(results, user_data, error) of `run_async`; results and user data are Any by their kinds."""
+_DYNAMIC_OPTIONS = {"ep.dynamic.workload_type": ("Default", "Efficient")}
+
+
+class SessionInterface(abc.ABC):
+    """Methods of a session that compute by `compute`."""
+
+    @abc.abstractmethod
+    def compute(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None,
+        targets: Mapping[str, Any] | None = None,
+    ) -> list[Any]:
+        """Compute outputs, in arrays of the caller's where `targets` names them; see `run`."""
+
+    @abc.abstractmethod
+    def checked_input(self, name: str, value: Any) -> Any:
+        """Return what `run` makes of a value fed to the input `name`."""
+
+    @abc.abstractmethod
+    def get_inputs(self) -> list[NodeArg]:
+        """Return the inputs that a feed must have."""
+
+    @abc.abstractmethod
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Return the initializers that a feed may override."""
+
+    @abc.abstractmethod
+    def get_outputs(self) -> list[NodeArg]:
+        """Return the outputs."""
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callback,
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Compute outputs on a thread of the process's pool, and return at once.
+
+        Args:
+            output_names: as for `run`.
+            input_feed: as for `run`; the arrays must not change before `callback` is called.
+            callback: f(results, user_data, error), called at the end: with the outputs and "", or with [] and the error's text.
+            user_data: handed to `callback`.
+            run_options: as for `run`.
+
+        Raises:
+            InvalidArgument: the names or the feed do not fit the model.
+        """
+        checked = self.checked_feed(output_names, input_feed)
+        done = submit(self.compute, output_names, checked, run_options)
+        done.add_done_callback(functools.partial(_hand_over, callback, user_data))
+
+    async def arun(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
+    ) -> list[Any]:
+        """Compute outputs on a thread of the process's pool; a task that is cancelled ends its run.
+
+        Args:
+            output_names: as for `run`.
+            input_feed: as for `run`.
+            run_options: as for `run`.
+
+        Returns:
+            As for `run`.
+        """
+        options = RunOptions() if run_options is None else run_options
+        checked = self.checked_feed(output_names, input_feed)
+        done = submit(self.compute, output_names, checked, options)
+        try:
+            return await asyncio.wrap_future(done)
+        except asyncio.CancelledError:
+            options.terminate = True
+            raise
+
+    @abc.abstractmethod
+    def checked_feed(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a feed as `run` takes it; raises InvalidArgument where it, or a name, does not fit the model."""
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """Compute outputs from OrtValues; none of them is copied.
+
+        Args:
+            output_names: as for `run`.
+            input_dict_ort_values: input name -> value.
+            run_options: as for `run`.
+
+        Returns:
+            A value for each output.
+
+        Raises:
+            InvalidArgument: a value is no OrtValue, or as for `run`.
+        """
+        for name, value in input_dict_ort_values.items():
+            if not isinstance(value, OrtValue):
+                raise InvalidArgument(f"run_with_ort_values takes an OrtValue for {name!r}, got {type(value).__name__}")
+        feed = {name: value.value for name, value in input_dict_ort_values.items()}
+        return [OrtValue.of(result) for result in self.compute(output_names, feed, run_options)]
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Compute what is bound, into the memory that is bound.
+
+        Args:
+            iobinding: made by `io_binding` of this session.
+            run_options: as for `run`.
+
+        Raises:
+            InvalidArgument: the binding is another session's, an input is missing, or bound memory does not fit a result.
+        """
+        if iobinding.session is not self:
+            raise InvalidArgument("IOBinding must be used with the session that created it.")
+        names = list(iobinding.bound_outputs)
+        if not names:
+            raise InvalidArgument("no output is bound: call bind_output or bind_ortvalue_output before run_with_iobinding")
+        targets = {name: target.value for name, target in iobinding.bound_outputs.items() if target is not None}
+        feed = {name: value.value for name, value in iobinding.bound_inputs.items()}
+        results = self.compute(names, feed, run_options, targets)
+        given = iobinding.bound_outputs
+        iobinding.store({name: given[name] or OrtValue.of(result) for name, result in zip(names, results, strict=True)})
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: OrtValueVector,
+        fetch_names: Sequence[str],
+        fetches: OrtValueVector,
+        fetch_devices: Sequence[OrtDevice],
+    ) -> None:
+        """Compute outputs from a vector of values, and append them to `fetches`.
+
+        Args:
+            run_options: as for `run`.
+            feed_names: the inputs' names.
+            feeds: a value for each.
+            fetch_names: the outputs' names.
+            fetches: takes the outputs.
+            fetch_devices: the CPU for each output.
+
+        Raises:
+            InvalidArgument: the names are more or fewer than the values, or as for `run`.
+        """
+        if len(feed_names) != len(feeds) or len(fetch_names) != len(fetch_devices):
+            raise InvalidArgument(
+                f"{len(feed_names)} feed names for {len(feeds)} feeds, {len(fetch_names)} outputs for {len(fetch_devices)} devices"
+            )
+        for device in fetch_devices:
+            if not device.is_cpu:
+                raise InvalidArgument(f"outputs lie on the CPU, got {device}")
+        for value in self.run_with_ort_values(fetch_names, dict(zip(feed_names, feeds, strict=True)), run_options):
+            fetches.push_back(value)
+
+    def io_binding(self) -> IOBinding:
+        """Return an empty binding of this session."""
+        return IOBinding(self)
+
+    def create_ortvalue_from_shape_and_type(
+        self, shape: Sequence[int], element_type: Any, device_type: str | OrtDevice = "cpu", device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        """Return a tensor whose content is left open; see `OrtValue.ortvalue_from_shape_and_type`."""
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Return for each input the memory that it is taken from: the host's."""
+        return [cpu_memory_info() for _ in self.get_inputs()]
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Return for each output the memory that it lies in: the host's."""
+        return [cpu_memory_info() for _ in self.get_outputs()]
+
+    def get_input_epdevices(self) -> list[OrtEpDevice | None]:
+        """Return for each input the device that it is taken from: the processor."""
+        return [get_ep_devices()[0] for _ in self.get_inputs()]
+
+    def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
+        """Accept options that may change while a session lives: the CPU provider has none that would change its work.
+
+        Raises:
+            InvalidArgument: `ep.dynamic.workload_type` is neither "Default" nor "Efficient".
+            Fail: there are no options.
+        """
+        if not options:
+            raise Fail("set_ep_dynamic_options needs at least one option")
+        for key, text in options.items():
+            if key in _DYNAMIC_OPTIONS and text not in _DYNAMIC_OPTIONS[key]:
+                raise InvalidArgument(f"{key} is one of {', '.join(_DYNAMIC_OPTIONS[key])}, got {text!r}")
+
+    def get_tuning_results(self) -> list[Any]:
+        """Return an empty list: kernels are not chosen by timing them."""
+        return []
+
+    def set_tuning_results(self, results: Sequence[Any], *, error_on_invalid: bool = False) -> None:
+        """Accept results of tuning, which have no effect.
+
+        Raises:
+            Fail: there are some, and `error_on_invalid` is set.
+        """
+        if results and error_on_invalid:
+            raise Fail("tuning results of other engines have no meaning here")
+
+    @abc.abstractmethod
+    def get_profiling_start_time_ns(self) -> int:
+        """Return when profiling began, in nanoseconds; 0 without profiling."""
+
+    @abc.abstractmethod
+    def end_profiling(self) -> str:
+        """Return the name of the profile's file; empty without profiling."""
+
+    def release_captured_graph(self, graph_annotation_id: int = 0) -> None:  # noqa: B027  nothing to do, here and in subclasses
+        """Accept the call: no graph is captured on a CPU."""
+
+
+def _hand_over(callback: Callback, user_data: Any, done: Future[list[Any]]) -> None:
+    """Call back with the outputs of a run, or with its error."""
+    error = done.exception()
+    callback([] if error is not None else done.result(), user_data, "" if error is None else str(error))

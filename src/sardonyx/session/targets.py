@@ -1,0 +1,76 @@
+"""Arrays of a caller's that take results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidArgument
+from sardonyx.session.feeds import own_results
+from sardonyx.session.values import NodeArg
+
+__all__ = ["NO_TARGETS", "checked_targets", "fillable_targets", "store_result"]
+
+NO_TARGETS: Mapping[int, Any] = MappingProxyType({})
+"""No output has an array of the caller's."""
+
+
+def checked_targets(targets: Mapping[str, Any], outputs: Sequence[NodeArg], label: str) -> dict[int, Any]:
+    """Return output index -> the array that takes it.
+
+    Raises:
+        InvalidArgument: an output is unknown, or a target is no writeable, dense array of its type.
+    """
+    places = {argument.name: index for index, argument in enumerate(outputs)}
+    for name, target in targets.items():
+        if name not in places:
+            raise InvalidArgument(f"model {label}: there is no output {name!r}; its outputs are {list(places)}")
+        kind = outputs[places[name]].type
+        if not isinstance(target, np.ndarray) or not target.flags.writeable or not target.flags.c_contiguous:
+            raise InvalidArgument(
+                f"model {label}, output {name!r}: a result goes into a writeable, dense array, got {type(target).__name__}"
+            )
+        found = f"tensor({DataType.from_numpy(target.dtype)})"
+        if kind and found != kind:
+            raise InvalidArgument(
+                f"model {label}, output {name!r}: Unexpected output data type. Actual: ({found}), expected: ({kind})"
+            )
+    return {places[name]: target for name, target in targets.items()}
+
+
+def fillable_targets(targets: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """Return the targets that may be filled while the model runs, None for the others.
+
+    One that shares memory with an input or with another target takes its result by a copy at the end, so that the results are those
+    of memory of its own.
+    """
+    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    kept: list[Any] = []
+    for target in targets:
+        others = [*arrays, *(item for item in kept if item is not None)]
+        is_shared = target is None or target.dtype.hasobject or any(np.may_share_memory(target, other) for other in others)
+        kept.append(None if is_shared else target)
+    return kept
+
+
+def store_result(result: Any, target: Any, values: Sequence[Any], name: str, label: str) -> Any:
+    """Return a result as the caller's own: in its target, where it has one.
+
+    Raises:
+        InvalidArgument: it does not fit the target.
+    """
+    if target is None:
+        return own_results([result], values)[0]
+    if result is target:
+        return target
+    if not isinstance(result, np.ndarray) or result.shape != target.shape or result.dtype != target.dtype:
+        found = f"{result.dtype} {result.shape}" if isinstance(result, np.ndarray) else type(result).__name__
+        raise InvalidArgument(
+            f"model {label}, output {name!r}: the memory bound has {target.dtype} {target.shape}, the result is {found}"
+        )
+    np.copyto(target, result)
+    return target

@@ -1,0 +1,53 @@
+"""Tensors at addresses that a user gives."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from sardonyx import errors
+from sardonyx.dtypes import Array, DataType
+from sardonyx.errors import InvalidArgument
+from sardonyx.values.device import OrtDevice
+from sardonyx.values.ort_value import element_type_of
+
+__all__ = ["tensor_at"]
+
+
+def tensor_at(
+    address: SupportsIndex, element_type: Any, shape: Sequence[SupportsIndex], device: OrtDevice, owner: object = None
+) -> Array:
+    """Return an array over memory of the host, which must be as large as the array and stay as long as that is used.
+
+    Args:
+        address: of the first element.
+        element_type: a NumPy type (anything that np.dtype takes, hence Any) or a number of TensorProto.DataType.
+        shape: the sizes; elements lie densely, row by row.
+        device: the CPU.
+        owner: what owns the memory; kept as long as the array.
+
+    Raises:
+        InvalidArgument: the address of a tensor with elements is 0, a size is negative, or the type is text or of less than a byte.
+        NotImplemented: the device is not the CPU.
+    """
+    if not device.is_cpu:
+        raise errors.NotImplemented(f"memory at an address lies on the CPU; {device} is not supported")
+    dtype, sizes, start = element_type_of(element_type), tuple(operator.index(size) for size in shape), operator.index(address)
+    if any(size < 0 for size in sizes):
+        raise InvalidArgument(f"a shape has no negative size, got {sizes}")
+    if dtype in (DataType.STRING, DataType.INT4, DataType.UINT4, DataType.INT2, DataType.UINT2, DataType.FLOAT4E2M1):
+        raise InvalidArgument(f"memory at an address holds whole bytes of numbers, got tensor({dtype})")
+    count = math.prod(sizes)
+    if count == 0:
+        return np.empty(sizes, dtype.numpy)
+    if start <= 0:
+        raise InvalidArgument(f"buffer_ptr is the address of a tensor of shape {sizes}, got {start}")
+    buffer = (ctypes.c_uint8 * (count * dtype.numpy.itemsize)).from_address(start)
+    buffer._owner = owner  # type: ignore[attr-defined]  # ctypes arrays take attributes; this one keeps the owner alive
+    array: Array = np.frombuffer(memoryview(buffer), dtype.numpy).reshape(sizes)
+    return array

@@ -1,0 +1,45 @@
+"""The interface of onnx.backend."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from support.models import model
+
+import sardonyx as ort
+import sardonyx.backend as backend
+from sardonyx.formats.onnx import to_bytes
+
+BYTES = to_bytes(model("graph(x: float[n]) -> (y) {\ny = Exp(x)\n}"))
+
+
+def test_a_model_is_prepared_from_anything() -> None:
+    """Bytes, a proto, a session; what is prepared stays as it is."""
+    ready = backend.prepare(BYTES)
+    for given in (onnx.load_from_string(BYTES), ort.InferenceSession(BYTES), ready):
+        assert backend.prepare(given, "CPU").run([np.zeros(2, np.float32)])[0].tolist() == [1, 1]
+    assert backend.prepare(ready) is ready
+
+
+def test_a_model_is_run_at_once() -> None:
+    """With attributes of RunOptions."""
+    assert backend.run(BYTES, [np.zeros(2, np.float32)], log_severity_level=2)[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("device", "known"), [("CPU", True), ("CPU:0", True), ("CUDA", False)])
+def test_devices_are_those_of_the_build(device: str, known: bool) -> None:
+    """Another one is refused when a model is prepared."""
+    assert backend.supports_device(device) is known
+    assert backend.is_compatible(BYTES, device) is known
+    if not known:
+        with pytest.raises(ort.NotImplemented, match="Incompatible device"):
+            backend.prepare(BYTES, device)
+
+
+def test_unknown_options_are_refused() -> None:
+    """Of sessions; single nodes are not run."""
+    with pytest.raises(ort.InvalidArgument, match="has no 'foo'"):
+        backend.prepare(BYTES, foo=1)
+    with pytest.raises(ort.NotImplemented, match="model of the node"):
+        backend.SardonyxBackend.run_node(None, [])

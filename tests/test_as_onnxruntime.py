@@ -1,0 +1,68 @@
+"""Other packages' `import onnxruntime`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def _run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_every_form_of_import_gives_sardonyx() -> None:
+    """The package, its modules, and names of these."""
+    code = """
+import sardonyx.as_onnxruntime
+import onnxruntime, sardonyx
+import onnxruntime.capi._pybind_state as C
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+from onnxruntime.capi import onnxruntime_inference_collection
+from onnxruntime import backend
+assert onnxruntime.InferenceSession is sardonyx.InferenceSession
+assert InvalidArgument is sardonyx.InvalidArgument
+assert C is sys.modules["sardonyx.capi._pybind_state"] if (sys := __import__("sys")) else 0
+assert sardonyx.capi.__spec__.name == "sardonyx.capi"
+print(onnxruntime.__version__)
+"""
+    assert _run(code).startswith("1.")
+
+
+def test_the_record_of_the_distribution_is_found() -> None:
+    """By importlib.metadata, with the version of the API."""
+    code = """
+import sardonyx.as_onnxruntime
+from importlib.metadata import version, distribution
+from sardonyx.version import ONNXRUNTIME_API
+assert version("onnxruntime") == ONNXRUNTIME_API
+assert distribution("onnxruntime").metadata["Name"] == "onnxruntime"
+print(version("numpy") != ONNXRUNTIME_API)
+"""
+    assert _run(code) == "True"
+
+
+def test_what_sardonyx_does_not_have_is_missing() -> None:
+    """As a module that is not found."""
+    code = """
+import sardonyx.as_onnxruntime
+try:
+    import onnxruntime.nothing_of_the_kind
+except ModuleNotFoundError:
+    print("missing")
+"""
+    assert _run(code) == "missing"
+
+
+def test_an_imported_onnxruntime_is_left_alone() -> None:
+    """A later request fails, and says what to do."""
+    pytest.importorskip("onnxruntime")
+    code = """
+import onnxruntime
+try:
+    import sardonyx.as_onnxruntime
+except RuntimeError as error:
+    print("before it" in str(error))
+"""
+    assert _run(code) == "True"
