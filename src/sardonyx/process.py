@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import operator
 import platform
-import threading
 from typing import SupportsIndex
 
 from sardonyx.errors import Fail, InvalidArgument
+from sardonyx.forks import new_lock
 from sardonyx.version import ONNXRUNTIME_API, __version__
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "set_global_thread_pool_sizes",
 ]
 
-_LOCK = threading.Lock()
+_LOCK = new_lock()
 _SIZES: dict[str, int] = {}
 
 

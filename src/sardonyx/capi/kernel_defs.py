@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from sardonyx.forks import without_fork
 from sardonyx.ops.schema import OpSchema
 from sardonyx.ops.schemas import all_schemas, find_schema
 
@@ -31,8 +32,9 @@ class KernelDef:
 
 def get_all_opkernel_def() -> list[KernelDef]:
     """Return the kernels of the reference provider, which has all, sorted."""
-    import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels; half a second that few programs need
-    from sardonyx.providers.reference.registry import kernels_of, registered_operators
+    with without_fork():
+        import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels; half a second that few programs need
+        from sardonyx.providers.reference.registry import kernels_of, registered_operators
 
     found: list[KernelDef] = []
     for domain, op_type in registered_operators():

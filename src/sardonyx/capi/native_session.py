@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sardonyx.errors import NoModel
+from sardonyx.forks import without_fork
 from sardonyx.session.io_binding import IOBinding
 from sardonyx.session.options import RunOptions, SessionOptions
 from sardonyx.session.values import ModelMetadata, NodeArg
@@ -45,7 +46,8 @@ class InferenceSession:
         disabled_optimizers: Collection[str] = frozenset(),
     ) -> None:
         """Load the model and make the session; see `sardonyx.InferenceSession`."""
-        from sardonyx.session.inference_session import InferenceSession as Session  # which imports this module for `_sess`
+        with without_fork():
+            from sardonyx.session.inference_session import InferenceSession as Session  # which imports this module for `_sess`
 
         named = list(zip(providers, [dict(options) for options in provider_options] or [{} for _ in providers], strict=True))
         self._session = Session(self._source, self._options, named or None, disabled_optimizers=set(disabled_optimizers))

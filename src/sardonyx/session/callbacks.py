@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
+
+from sardonyx.forks import new_lock, renew_in_child
 
 __all__ = ["submit"]
 
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
 
-_LOCK = threading.Lock()
-_POOL: ThreadPoolExecutor | None = None
+
+class _Pool:
+    """A pool that is made when it is first needed, and anew in the child of a fork, which has none of its threads."""
+
+    def __init__(self) -> None:
+        self._lock = new_lock()
+        self._made: ThreadPoolExecutor | None = None
+        renew_in_child(self)
+
+    def get(self) -> ThreadPoolExecutor:
+        """Return the pool."""
+        with self._lock:
+            if self._made is None:
+                self._made = ThreadPoolExecutor(max(2, os.cpu_count() or 1), "sardonyx-async")
+            return self._made
+
+    def after_fork(self) -> None:
+        """Let go of the parent's threads."""
+        self._made = None
+
+
+_POOL = _Pool()
 
 
 def submit(function: Callable[P, ResultT], /, *arguments: P.args, **named: P.kwargs) -> Future[ResultT]:
     """Call `function` on a thread of the pool, which has as many as the machine has processors and at least two."""
-    global _POOL
-    with _LOCK:
-        if _POOL is None:
-            _POOL = ThreadPoolExecutor(max(2, os.cpu_count() or 1), "sardonyx-async")
-        pool = _POOL
-    return pool.submit(function, *arguments, **named)
-
-
-def _forget() -> None:
-    """Start anew in a forked child, which has none of the threads."""
-    global _LOCK, _POOL
-    _LOCK, _POOL = threading.Lock(), None
-
-
-os.register_at_fork(after_in_child=_forget)
+    return _POOL.get().submit(function, *arguments, **named)

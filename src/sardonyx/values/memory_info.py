@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-import threading
 from collections.abc import Mapping
 from typing import SupportsIndex
 
 from sardonyx.errors import InvalidArgument
+from sardonyx.forks import new_lock
 from sardonyx.values.device import OrtDeviceMemoryType
 from sardonyx.values.named import NamedEnum
 
@@ -215,7 +215,7 @@ def _sizes(arguments: tuple[Mapping[str, SupportsIndex] | SupportsIndex, ...]) -
 
 
 _REGISTERED: dict[tuple[str, OrtMemoryInfo], OrtArenaCfg] = {}
-_LOCK = threading.Lock()
+_LOCK = new_lock()
 
 
 def create_and_register_allocator(memory_info: OrtMemoryInfo, arena_cfg: OrtArenaCfg | None) -> None:
