@@ -23,7 +23,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cann
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    """A kernel that counts each of its tasks, and one that takes its time."""
+    """A kernel that counts each of its tasks, one that takes its time, and one that waits until a word is set."""
     module = Module(host_target())
     with module.kernel("count") as b, b.loop(b.begin, b.end) as task:
         b.atomic_add(b.buffer(0, I64).at(task), 1)
@@ -31,6 +31,11 @@ def engine() -> Engine:
         with b.loop(0, b.param(0)):
             b.pause()
         b.atomic_add(b.buffer(0, I64).at(task), 1)
+    with module.kernel("hold") as b, b.loop(b.begin, b.end) as task:
+        b.atomic_add(b.buffer(0, I64).at(task), 1)
+        with b.repeat() as waiting:
+            waiting.stop_if(b.atomic_load(b.buffer(1, I64), "acquire").ne(0))
+            b.pause()
     engine = Engine(host_target())
     engine.add(module)
     return engine
@@ -113,18 +118,51 @@ def test_the_child_of_a_fork_has_its_own_workers(engine: Engine, driver: Driver)
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="the system has no signals for threads")
 def test_an_interrupt_leaves_the_pool_usable(engine: Engine, driver: Driver) -> None:
     """Ctrl-C in the middle of a run is raised when the run is over; the next run works."""
-    counts = np.zeros(8, np.int64)
-    call = driver.prepare(_table(engine, counts, 20, threads=2, kernel="linger", turns=100_000))
+    counts, may_end = np.zeros(8, np.int64), np.zeros(1, np.int64)
+    step = Step(engine.address("hold"), [Buffer(1), Buffer(2)], [], counts.size)
+    table = StepTable([step] * 20, 2, threads=2)
+    table.set_bases([counts.ctypes.data, may_end.ctypes.data])
+    call = driver.prepare(table)
     main = threading.main_thread().ident
     assert main is not None
-    timer = threading.Timer(0.01, signal.pthread_kill, (main, signal.SIGINT))
+
+    def interrupt() -> None:
+        while not counts.any():
+            time.sleep(0.001)
+        signal.pthread_kill(main, signal.SIGINT)
+        may_end[:] = 1
+
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the interrupt comes in whichever statement runs
-        timer.start()
+        threading.Thread(target=interrupt, daemon=True).start()
         call()
-        time.sleep(5)
+        time.sleep(60)  # ends at once: the signal was sent before the run's end, but may be handled a moment after it
+    assert (counts == 20).all()
     counts[:] = 0
     call()
     assert (counts == 20).all()
+
+
+def test_a_worker_whose_start_is_interrupted_is_counted(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while a run waits for its first worker to come up leaves that worker to the pool, which ends it like the others."""
+    pool = ThreadPool()
+    counts = np.zeros(8, np.int64)
+    call = Driver(host_target(), pool=pool).prepare(_table(engine, counts, 100, threads=2))
+    start, started = threading.Thread.start, []
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        started.append(thread)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            call()
+    assert pool.workers == 1
+    call()
+    assert (counts == 100).all()
+    pool.stop()
+    assert [thread.is_alive() for thread in started] == [False]
 
 
 def test_a_stopped_pool_starts_again(engine: Engine) -> None:
@@ -164,7 +202,7 @@ def forever():
         call()
 threading.Thread(target=forever, daemon=True).start()
 """
-    finished = subprocess.run([sys.executable, "-c", script], timeout=60, capture_output=True, check=False)
+    finished = subprocess.run([sys.executable, "-c", script], timeout=600, capture_output=True, check=False)
     assert finished.returncode == 0, finished.stderr.decode()
 
 

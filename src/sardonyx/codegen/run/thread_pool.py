@@ -254,11 +254,12 @@ class ThreadPool:
             while len(self._threads) < workers:
                 arguments = (self.address, len(self._threads))
                 thread = threading.Thread(target=entry, args=arguments, daemon=True, name=f"sardonyx-{len(self._threads)}")
+                self._threads.append(thread)  # before it starts: an interrupt may be raised when it runs already
                 try:
                     thread.start()
                 except RuntimeError:
+                    self._threads.remove(thread)
                     return
-                self._threads.append(thread)
 
     def stop(self) -> None:
         """End the threads; a later `grow` starts new ones. They stay if a run keeps the pool for longer than a second."""
@@ -272,7 +273,8 @@ class ThreadPool:
                     return
                 time.sleep(0.001)
             for thread in self._threads:
-                thread.join()
+                if thread.ident is not None:  # None where an interrupt came before its start
+                    thread.join()
             self._threads = []
             self._words[:] = 0
 
