@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from support.models import model
 from support.providers import DeviceProvider, FusingProvider
@@ -11,7 +13,7 @@ from support.sessions import built_of
 
 from sardonyx.errors import EPFail, InvalidArgument
 from sardonyx.ir import Graph
-from sardonyx.provider import Body, Partition, Program
+from sardonyx.provider import Body, Claims, GraphView, Partition, Program
 from sardonyx.providers.reference.provider import ReferenceProvider
 from sardonyx.session.build import Built
 from sardonyx.session.options import SessionOptions
@@ -65,10 +67,19 @@ def test_an_initializer_that_the_model_lacks_is_refused() -> None:
         built_of(model("graph(x: float[2]) -> (y: float[2]) {\ny = Relu(x)\n}"), ReferenceProvider(), options=options)
 
 
+class _WithoutMish(ReferenceProvider):
+    """The reference provider, but for one kernel."""
+
+    def capabilities(self, view: GraphView) -> Claims:
+        return super().capabilities(dataclasses.replace(view, nodes=tuple(node for node in view.nodes if node.op_type != "Mish")))
+
+
 def test_standard_function_bodies_stand_in_for_missing_kernels() -> None:
-    """A provider list without a kernel for an operator that has a function body still runs it."""
-    built = _build("graph(x: float[2]) -> (y: float[2]) {\ny = Relu(x)\n}")
-    assert [placement.op_type for placement in built.placements] == ["Relu"]
+    """A provider list without a kernel for an operator that has a function body runs the nodes of that body."""
+    built = build(model("graph(x: float[2]) -> (y: float[2]) {\ny = Mish(x)\n}"), SessionOptions(), [_WithoutMish()], frozenset())
+    assert [placement.op_type for placement in built.placements] == ["Softplus", "Tanh", "Mul"]
+    x = np.array([-1, 2], np.float32)
+    np.testing.assert_allclose(built.executor.run([x])[0], x * np.tanh(np.log1p(np.exp(x))), rtol=1e-6)
 
 
 def test_placements_and_copies_are_told() -> None:
