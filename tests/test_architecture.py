@@ -90,3 +90,12 @@ def test_versions_of_operators_are_compared_in_ops_only() -> None:
     modules = {str(path.relative_to(package)): path for path in SOURCES if package / "ops" not in path.parents}
     found = {name for name, path in modules.items() if _compares_versions(ast.parse(path.read_text(encoding="utf-8")))}
     assert found == set(COMPARES_VERSIONS)
+
+
+def test_every_folder_is_named_in_the_architecture() -> None:
+    """A new package has a line there that says what lives in it."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    package = ROOT / "src" / "sardonyx"
+    folders = {path.parent.relative_to(package) for path in SOURCES if path.parent != package}
+    parts = {folder for folder in folders if f"`{folder}/`" not in text and f"`{folder.name}/`" not in text}
+    assert not parts
