@@ -70,6 +70,7 @@ def test_the_program_answers_each_request_by_its_number() -> None:
     program = [sys.executable, "-P", str(Path(llvm.__file__))]
     done = subprocess.run(program, input=requests.getvalue(), capture_output=True, check=True)
     stream = io.BytesIO(done.stdout)
-    answers = {number: (machine_code, problem) for number, machine_code, problem in (marshal.load(stream) for _ in range(2))}
+    replies = [marshal.loads(stream.read(int.from_bytes(stream.read(llvm.LENGTH_BYTES), "little"))) for _ in range(2)]
+    answers = {number: (machine_code, problem) for number, machine_code, problem in replies}
     assert answers[0] == (_compile(_TEXT), "")
     assert "not valid LLVM IR" in answers[1][1]

@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -75,17 +76,97 @@ def test_inputs_that_an_operator_needs_are_there(seen: list[_Spec]) -> None:
 def _reads_attributes(function: ast.FunctionDef) -> bool:
     """Whether it asks a node for an attribute by name."""
     calls = (part for part in ast.walk(function) if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute))
-    return any(call.func.attr == "get" and call.args and isinstance(call.args[0], ast.Constant) for call in calls)
+    return any(call.func.attr in _READS and call.args and isinstance(call.args[0], ast.Constant) for call in calls)
+
+
+_READS = ("flag", "get", "integer", "integers", "number", "numbers", "tensor", "text", "texts")
+"""The methods of a node that read an attribute."""
 
 
 def test_attributes_are_read_by_claims_only() -> None:
     """No function that has a Lowering reads one: a specification says all that a lowering needs."""
     lowering = []
-    for path in sorted(Path(sardonyx.providers.cpu.kernels.__file__).parent.parent.rglob("*.py")):
-        functions = [part for part in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(part, ast.FunctionDef)]
+    for tree in _trees():
+        functions = [part for part in ast.walk(tree) if isinstance(part, ast.FunctionDef)]
         lowering += [part for part in functions if any(ast.unparse(arg.annotation or arg) == "Lowering" for arg in part.args.args)]
     assert len(lowering) > 40
     assert not [function.name for function in lowering if _reads_attributes(function)]
+
+
+def _trees() -> list[ast.Module]:
+    paths = sorted(Path(sardonyx.providers.cpu.kernels.__file__).parent.parent.rglob("*.py"))
+    return [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+
+
+def test_attributes_are_read_by_kind() -> None:
+    """`node.get`, which returns an attribute of any kind, occurs nowhere: an attribute of another kind is refused."""
+    named = (part for tree in _trees() for part in ast.walk(tree) if isinstance(part, ast.Attribute))
+    assert "node.get" not in {ast.unparse(part) for part in named}
+
+
+WRONG_KIND = [
+    ("AveragePool", "(x: float[1, 3, 8, 8]) -> (y: float[1, 3, 7, 7])", 'kernel_shape = "two"', "INTS"),
+    ("ArgMax", "(x: float[2]) -> (y: int64[1])", "axis = 0.5", "INT"),
+    ("Clip", "(x: float[2]) -> (y: float[2])", 'min = "zero"', "FLOAT"),
+    ("Concat", "(x: float[2], z: float[2]) -> (y: float[4])", "axis = [0]", "INT"),
+    ("CumSum", "(x: float[2], a: int64[]) -> (y: float[2])", "reverse = 1.0", "INT"),
+    ("DepthToSpace", "(x: float[1, 4, 2, 2]) -> (y: float[1, 1, 4, 4])", 'blocksize = "2"', "INT"),
+    ("Gather", "(x: float[2], i: int64[1]) -> (y: float[1])", "axis = [0]", "INT"),
+    ("GatherND", "(x: float[2], i: int64[1]) -> (y: float[])", "batch_dims = 0.0", "INT"),
+    ("Gelu", "(x: float[2]) -> (y: float[2])", "approximate = 1", "STRING"),
+    ("Gemm", "(x: float[2, 2], z: float[2, 2]) -> (y: float[2, 2])", "transB = 1.0", "INT"),
+    ("LayerNormalization", "(x: float[2], s: float[2]) -> (y: float[2])", 'epsilon = "small"', "FLOAT"),
+    ("LeakyRelu", "(x: float[2]) -> (y: float[2])", "alpha = 1", "FLOAT"),
+    ("LpNormalization", "(x: float[2]) -> (y: float[2])", "p = 1.0", "INT"),
+    ("Pad", "(x: float[2], p: int64[2]) -> (y: float[4])", "mode = 1", "STRING"),
+    ("ReduceSum", "(x: float[2], a: int64[1]) -> (y: float[1])", "keepdims = 1.0", "INT"),
+    ("Resize", "(x: float[2], r: float[0], s: float[1]) -> (y: float[4])", "mode = 2", "STRING"),
+    ("ScatterND", "(x: float[2], i: int64[1, 1], u: float[1]) -> (y: float[2])", "reduction = 0", "STRING"),
+    ("Softmax", "(x: float[2]) -> (y: float[2])", 'axis = "last"', "INT"),
+    ("Split", "(x: float[2]) -> (y: float[2])", "axis = 0.0", "INT"),
+    ("Transpose", "(x: float[2, 2]) -> (y: float[2, 2])", "perm = 1", "INTS"),
+    ("Trilu", "(x: float[2, 2]) -> (y: float[2, 2])", "upper = 1.0", "INT"),
+]
+
+
+@pytest.mark.parametrize(("op_type", "signature", "attribute", "kind"), WRONG_KIND, ids=[case[0] for case in WRONG_KIND])
+def test_an_attribute_of_another_kind_is_a_reason(op_type: str, signature: str, attribute: str, kind: str) -> None:
+    """A claim refuses it in the words of the view, and with no error of Python's."""
+    made = graph(f"graph{signature} {{ y = {op_type}() {{{attribute}}} }}")
+    (node,) = made
+    node.set_inputs(made.inputs)
+    node.output.type = made.outputs[0].type
+    find = find_claim("", op_type) or find_claim(NHWC_DOMAIN, op_type)
+    assert find is not None
+    reason = find(node)
+    assert isinstance(reason, str)
+    assert re.fullmatch(rf"attribute '{attribute.split()[0]}' has type \w+ \(.*\), expected {kind}", reason)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            "(x: float[2]) -> (y) { a: float[] = 0.5 y: float[2] = CumSum(x, a) }",
+            "an axis that is no integer: indices of type float",
+        ),
+        (
+            "(x: float[2]) -> (y) { a: float[1] = [nan] y: float[1] = ReduceSum(x, a) }",
+            "axes has elements of type float32, expected integers",
+        ),
+        (
+            "(x: float[2]) -> (y) { a: float[1] = [nan] y: float[1] = Slice(x, a, a) }",
+            "starts has elements of type float32, expected integers",
+        ),
+        (
+            "(x: float[2, 2]) -> (y) { y: float[2, 2] = Softmax(x) {axis = 2} }",
+            "axis=2 is outside [-2, 1] for a tensor of rank 2; name an axis that it has",
+        ),
+    ],
+)
+def test_what_a_view_refuses_is_a_reason(body: str, reason: str) -> None:
+    """Numbers of another type than integers, and axes that are not there."""
+    assert claim_node(next(iter(graph(f"graph{body}")))) == reason
 
 
 def test_operators_are_registered_once() -> None:

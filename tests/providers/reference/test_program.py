@@ -50,6 +50,12 @@ def test_a_kernels_refusal_names_the_node_and_its_inputs() -> None:
         program.run(None, [np.zeros(2, np.float32), np.zeros(3, np.float32)], (), None)
 
 
+def test_an_attribute_that_a_view_refuses_names_the_node() -> None:
+    """Views are made before the first run, and know no names."""
+    with pytest.raises(InvalidGraph, match=r"node 'pool' \(GlobalLpPool-21 -> y\): p=0, expected a number above 0"):
+        _program("graph(x: float[1, 2, 3]) -> (y) {\ny = GlobalLpPool(x) {p = 0} @pool\n}")
+
+
 def test_a_sparse_tensor_becomes_dense() -> None:
     """Indices are flat, or one row per element."""
     values = Tensor.from_array(np.float32([5, 6]))

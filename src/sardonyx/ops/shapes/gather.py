@@ -13,7 +13,7 @@ from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import Fact, ShapeCall, dims_text, known, shape_function, tensor
 from sardonyx.ops.shapes.axes import replace_dim, size_of
 from sardonyx.ops.views.axes import normalize_axis
-from sardonyx.ops.views.gather import Gather
+from sardonyx.ops.views.gather import Gather, OneHot
 
 __all__: list[str] = []
 
@@ -113,11 +113,11 @@ def non_zero(call: ShapeCall, x: Fact) -> Fact:
 
 
 @shape_function("OneHot")
-def one_hot(call: ShapeCall, indices: Fact, depth: Fact, values: Fact, *, axis: int = -1) -> Fact:
+def one_hot(call: ShapeCall, indices: Fact, depth: Fact, values: Fact) -> Fact:
     """A dimension of size `depth` is put at the axis."""
     if indices.shape is None:
         return tensor(values.dtype)
     size = (depth.elements or [None])[0]
-    place = normalize_axis(axis, len(indices.shape) + 1)
+    place = OneHot.of(call).place(len(indices.shape) + 1)
     dim: Dim = anonymous() if size is None or isinstance(size, str) else size if isinstance(size, Expr) else int(size)
     return tensor(values.dtype, (*indices.shape[:place], dim, *indices.shape[place:]))

@@ -6,7 +6,7 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Operator
 from sardonyx.ops.views.axes import normalize_axis
 
-__all__ = ["REDUCTIONS", "Gather", "Scatter"]
+__all__ = ["REDUCTIONS", "Gather", "OneHot", "Scatter"]
 
 REDUCTIONS = ("add", "max", "min", "mul", "none")
 
@@ -49,4 +49,22 @@ class Scatter(NamedTuple):
 
     def place(self, rank: int) -> int:
         """Return the axis counted from the front; raises InvalidGraph where a tensor of `rank` lacks it."""
+        return normalize_axis(self.axis, rank)
+
+
+class OneHot(NamedTuple):
+    """A new axis along which the place that an index names has one value, and all others have another."""
+
+    axis: int
+    """The place of the new axis among those of the output, as the node gives it."""
+    wraps: bool
+    """Whether a negative index counts from the end: from opset 11 on."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node."""
+        return cls(node.integer("axis", -1), node.version >= 11)
+
+    def place(self, rank: int) -> int:
+        """Return the axis counted from the front; raises InvalidGraph where an output of `rank` lacks it."""
         return normalize_axis(self.axis, rank)

@@ -7,10 +7,23 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Node, Operator, Tensor, Value
 from sardonyx.ops.fact import Fact
 
-__all__ = ["COMPUTED", "Computed", "Inputs", "Integers", "arrays", "constants", "elements", "integers", "no_inputs", "tensor_of"]
+__all__ = [
+    "COMPUTED",
+    "Computed",
+    "Inputs",
+    "Integers",
+    "arrays",
+    "constants",
+    "elements",
+    "integers",
+    "listed",
+    "no_inputs",
+    "tensor_of",
+]
 
 
 class Computed(enum.Enum):
@@ -81,12 +94,21 @@ def no_inputs(index: int) -> Array | Computed | None:
     return COMPUTED
 
 
+def listed(found: Array, name: str) -> tuple[int, ...]:
+    """Return the integers of a tensor; raises InvalidGraph for elements of another type."""
+    if found.size and found.dtype.kind not in "iu":
+        raise InvalidGraph(f"{name} has elements of type {found.dtype.name}, expected integers")
+    return tuple(int(number) for number in found.ravel().tolist())
+
+
 def integers(node: Operator, name: str, inputs: Inputs, index: int) -> Integers:
-    """Return the integers of attribute `name`, which older versions have, or else of input `index`."""
+    """Return the integers of attribute `name`, which older versions have, or else of input `index`.
+
+    Raises:
+        InvalidGraph: an attribute of another kind, or an input with elements of another type.
+    """
     given = node.integers(name)
     if given is not None:
         return given
     found = inputs(index)
-    if found is None or found is COMPUTED:
-        return found
-    return tuple(int(number) for number in found.ravel().tolist())
+    return found if found is None or found is COMPUTED else listed(found, name)

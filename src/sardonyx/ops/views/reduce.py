@@ -4,7 +4,7 @@ from typing import NamedTuple, Self
 
 from sardonyx.ir import Operator
 from sardonyx.ops.views.axes import normalize_axes, normalize_axis, takes_axes_input
-from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, no_inputs
+from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, listed, no_inputs
 
 __all__ = ["ArgExtreme", "Cumulative", "Reduce"]
 
@@ -28,7 +28,7 @@ class Reduce(NamedTuple):
         if found is None:
             axes: tuple[int, ...] | Computed = ()
         else:
-            axes = COMPUTED if found is COMPUTED else tuple(int(axis) for axis in found.ravel().tolist())
+            axes = COMPUTED if found is COMPUTED else listed(found, "axes")
         return cls(axes, node.flag("keepdims", True), node.flag("noop_with_empty_axes"))
 
     def places(self, rank: int) -> tuple[int, ...] | None:

@@ -14,7 +14,7 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Operator
 from sardonyx.ops.views.axes import distinct_axes
-from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, Integers, no_inputs
+from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, Integers, listed, no_inputs
 
 __all__ = ["Resize"]
 
@@ -124,10 +124,12 @@ def _attribute_scales(node: Operator) -> tuple[float, ...]:
 def _floats(found: Array | Computed | None) -> tuple[float, ...] | Computed | None:
     if found is None or found is COMPUTED:
         return found
+    if found.dtype.kind not in "fiu":
+        raise InvalidGraph(f"scales has elements of type {found.dtype.name}, expected float32")
     return tuple(float(scale) for scale in found.ravel().astype(np.float32).tolist()) or None
 
 
 def _integers(found: Array | Computed | None) -> Integers:
     if found is None or found is COMPUTED:
         return found
-    return tuple(int(size) for size in found.ravel().tolist()) or None
+    return listed(found, "sizes") or None

@@ -14,8 +14,10 @@ A family of kernels registers its operators with what claims a node and what low
         ...
 
 A claim reads the node once, when the provider is asked for its capabilities, and its specification is handed on to the lowering:
-what a claim has found out, nothing finds out again. Specifications hold numbers, shapes and types, never weights, so that they keep
-no memory. A family that can compute element-wise nodes in its store says so with `joins`, and gets them as `group.tail`.
+what a claim has found out, nothing finds out again. Attributes and versions are read through the operators' views
+(`ops/views/`); the InvalidGraph of a view becomes the reason why the node is not compiled. Specifications hold numbers, shapes
+and types, never weights, so that they keep no memory. A family that can compute element-wise nodes in its store says so with
+`joins`, and gets them as `group.tail`.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sardonyx.dtypes import DataType
+from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Node, TensorType, Value
 from sardonyx.provider import Capability
 from sardonyx.providers.cpu.fuse import Group, Joins, Member
@@ -76,7 +79,7 @@ def lowers(
     Args:
         op_types: the operators.
         claim: what a node is to compute, or why it cannot be compiled. It is asked only about nodes whose first `inputs` inputs are
-            there, and whose inputs and outputs are all tensors of known type and rank.
+            there, and whose inputs and outputs are all tensors of known type and rank. InvalidGraph that it raises is a reason too.
         joins: whether a group computes another node in its store.
         domain: the operators' domain.
         inputs: how many inputs no node of them may leave out.
@@ -84,7 +87,10 @@ def lowers(
 
     def register(lower: Callable[[Lowering, Group, Spec], None]) -> Callable[[Lowering, Group, Spec], None]:
         def claimed(node: Node) -> Claimed | str:
-            spec = _problem_of(node, inputs) or claim(node)
+            try:
+                spec = _problem_of(node, inputs) or claim(node)
+            except InvalidGraph as error:
+                return str(error).removeprefix(f"{node.place}: ")
             if isinstance(spec, str):
                 return spec
             return Claimed(

@@ -2,7 +2,7 @@
 
     expression(node, [x, y])     what `node` computes for one element from the expressions of its inputs
 
-Each operator's entry says what it computes; those whose meaning needs an attribute read it from the node.
+Each operator's entry says what it computes; those whose meaning needs an attribute read it from the node, or from its view.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
@@ -19,6 +18,7 @@ from sardonyx.codegen.emit.types import BOOL, F16, F32, F64, Kind, Type, of_dtyp
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
+from sardonyx.ops.views.activation import Clip, Selu
 from sardonyx.providers.cpu.quantization import QUANTIZATION
 
 __all__ = [
@@ -117,7 +117,7 @@ def _plain(name: str) -> Build:
 
 def _with(name: str, **defaults: float) -> Build:
     """An operator with float attributes, each with the standard's default."""
-    return lambda node, operands: OPERATORS[name](operands[0], **{key: node.get(key, value) for key, value in defaults.items()})
+    return lambda node, operands: OPERATORS[name](operands[0], **{key: node.number(key, value) for key, value in defaults.items()})
 
 
 def _folded(name: str) -> Build:
@@ -137,11 +137,10 @@ def _mean(node: Node, operands: Operands) -> Expr:
 
 
 def _clip(node: Node, operands: Operands) -> Expr:
-    """Limits that are left out are the greatest finite numbers: of the type, of float32 before opset 11, none before opset 6."""
-    x = _given(operands, 0)
-    if node.version < 11:
-        limit = math.inf if node.version < 6 else _LARGEST[DataType.FLOAT]
-        return OPERATORS["clip"](x, node.get("min", -limit), node.get("max", limit))
+    """Limits that are inputs and left out are the greatest finite numbers of the type."""
+    x, limits = _given(operands, 0), Clip.of(node).limits
+    if limits is not None:
+        return OPERATORS["clip"](x, *limits)
     largest = _LARGEST.get(node.inputs[0].dtype) if node.inputs[0] is not None else None
     low, high = (operands[index] if len(operands) > index else None for index in (1, 2))
     return OPERATORS["clip"](x, _or_limit(low, largest, -1), _or_limit(high, largest, 1))
@@ -159,11 +158,11 @@ def _cast(node: Node, operands: Operands) -> Expr:
 
 
 def _gelu(node: Node, operands: Operands) -> Expr:
-    return OPERATORS["gelu_tanh" if node.get("approximate", "none") == "tanh" else "gelu"](operands[0])
+    return OPERATORS["gelu_tanh" if node.text("approximate", "none") == "tanh" else "gelu"](operands[0])
 
 
 def _mod(node: Node, operands: Operands) -> Expr:
-    return OPERATORS["remainder" if node.get("fmod", 0) else "modulo"](*operands)
+    return OPERATORS["remainder" if node.flag("fmod") else "modulo"](*operands)
 
 
 def _logical(primitive: str) -> Build:
@@ -176,7 +175,7 @@ def _not(node: Node, operands: Operands) -> Expr:
 
 def _is_infinite(node: Node, operands: Operands) -> Expr:
     return OPERATORS["is_infinite"](
-        operands[0], negative=bool(node.get("detect_negative", 1)), positive=bool(node.get("detect_positive", 1))
+        operands[0], negative=node.flag("detect_negative", True), positive=node.flag("detect_positive", True)
     )
 
 
@@ -193,12 +192,12 @@ def _pow(node: Node, operands: Operands) -> Expr:
 
 
 def _selu(node: Node, operands: Operands) -> Expr:
-    alpha, gamma = (1.67326319217681884765625, 1.05070102214813232421875) if node.version >= 6 else (1.6732, 1.0507)
-    return OPERATORS["selu"](operands[0], alpha=node.get("alpha", alpha), gamma=node.get("gamma", gamma))
+    view = Selu.of(node)
+    return OPERATORS["selu"](operands[0], alpha=view.alpha, gamma=view.gamma)
 
 
 def _shrink(node: Node, operands: Operands) -> Expr:
-    return OPERATORS["shrink"](operands[0], bias=node.get("bias", 0.0), threshold=node.get("lambd", 0.5))
+    return OPERATORS["shrink"](operands[0], bias=node.number("bias", 0.0), threshold=node.number("lambd", 0.5))
 
 
 def _where(node: Node, operands: Operands) -> Expr:

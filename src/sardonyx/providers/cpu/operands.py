@@ -9,7 +9,7 @@ from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Dim, Expr, Node, Shape, Value
 from sardonyx.providers.cpu.strided import moved_type
 
-__all__ = ["axis_of", "constant_of", "given", "index_type", "ints_of", "moved_as", "open_or_wrong", "shape_of"]
+__all__ = ["constant_of", "given", "index_type", "moved_as", "open_or_wrong", "shape_of"]
 
 
 def given(value: Value | None) -> Value:
@@ -40,24 +40,10 @@ def constant_of(value: Value | None) -> Array | None:
     return None if value is None or value.constant is None else value.constant.numpy()
 
 
-def ints_of(node: Node, index: int, attribute: str) -> list[int] | None:
-    """Return integers that newer versions have as input `index` and older ones as an attribute; None where absent or computed."""
-    if attribute in node.attributes:
-        return [int(number) for number in node.get(attribute)]
-    found = constant_of(node.input(index))
-    return None if found is None else [int(number) for number in found.ravel()]
-
-
 def open_or_wrong(*shapes: Iterable[Dim] | None) -> str:
     """Return how a reason ends that says what shapes would have to be: they may still turn out so, or are known not to be."""
     is_open = any(isinstance(dim, Expr) for shape in shapes for dim in shape or ())
     return "depends on sizes" if is_open else "is not so"
-
-
-def axis_of(node: Node, default: int, rank: int) -> int:
-    """Return the attribute `axis`, counted from the front."""
-    axis: int = node.get("axis", default)
-    return axis % max(rank, 1)
 
 
 def moved_as(node: Node, source: int = 0) -> Type | str:

@@ -12,13 +12,13 @@ from sardonyx.codegen.target import Target, host_target
 from sardonyx.dtypes import Array
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
+from sardonyx.ops.views.normalize import GroupNormalization
 from sardonyx.option import COUNT, Option, check_names
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, GraphView, Layout, Memory, Partition, Program
 from sardonyx.providers.cpu.claims import NodeClaim, claim_node, find_claim
 from sardonyx.providers.cpu.compile import lower_partition, make_program
 from sardonyx.providers.cpu.context import compatibility_of, describe_target, load_program, save_program
-from sardonyx.providers.cpu.kernels.group_norm import SCALES_CHANNELS
 from sardonyx.providers.cpu.library import driver_for
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.program import CpuProgram
@@ -156,7 +156,7 @@ def _keeps_layout(node: Node) -> bool:
     if node.op_type == "InstanceNormalization":
         data = node.inputs[0]
         return data is not None and data.producer is not None and data.producer.op_type == "Reshape"
-    return node.op_type == "GroupNormalization" and node.version < SCALES_CHANNELS
+    return node.op_type == "GroupNormalization" and not GroupNormalization.of(node).scales_channels
 
 
 def _symbols(node: Node) -> Collection[str]:

@@ -25,8 +25,9 @@ def _quantize(node: Node, operands: _Operands) -> Expr:
     """
     x, scale, zero_point = _operands_of(node, operands)
     kind = _type_of(node.outputs[0])
-    if x.type != F32 or node.get("precision", 0) not in (0, int(DataType.FLOAT)):
-        raise TypeError(f"quantization of {x.type.name} in precision {node.get('precision', 0)}")
+    precision = node.integer("precision", 0)
+    if x.type != F32 or precision not in (0, int(DataType.FLOAT)):
+        raise TypeError(f"quantization of {x.type.name} in precision {precision}")
     rounded = Expr("round", F32, (x / scale,))
     shifted = rounded if zero_point is None else rounded + zero_point.to(F32)
     low, high = (constant(float(limit), F32) for limit in _limits(_narrow(kind)))

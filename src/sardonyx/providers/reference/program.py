@@ -14,7 +14,7 @@ import numpy as np
 
 from sardonyx import errors
 from sardonyx.dtypes import Array
-from sardonyx.errors import InvalidArgument, InvalidGraph, RuntimeException, SardonyxError, located
+from sardonyx.errors import InvalidArgument, InvalidGraph, RuntimeException, SardonyxError, located, locating
 from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, TensorType, Value
 from sardonyx.provider import Body, Bound, check_cancelled
 from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction, find_kernel
@@ -176,7 +176,8 @@ def _compile(
             graphs[name] = _Graph(body, attribute.value, tuple(slots[value] for value in body.captures))
         else:
             attributes[name] = _decode(node, name, attribute)
-    attributes = found.keywords(node, attributes)
+    with locating(place_of(node)):
+        attributes = found.keywords(node, attributes)
     call = Call(
         name=node.name,
         op_type=node.op_type,

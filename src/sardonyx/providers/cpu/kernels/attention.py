@@ -20,6 +20,7 @@ from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value
+from sardonyx.ops.views.attention import Attention
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.attention_mask import check_mask, lower_mask
@@ -103,11 +104,11 @@ class AttentionSpec:
                 )
 
 
-def _read(node: Node) -> AttentionSpec | str:
+def _read(node: Node, view: Attention) -> AttentionSpec | str:
     """Return what the node attends with, or why it is not known."""
     q, k, v = (
-        None if value is None else _heads(value.shape, node.get(f"{name}_num_heads"))
-        for value, name in zip(node.inputs[:3], ("q", "kv", "kv"), strict=True)
+        None if value is None else _heads(value.shape, heads)
+        for value, heads in zip(node.inputs[:3], (view.query_heads, view.key_heads, view.key_heads), strict=True)
     )
     if q is None or k is None or v is None:
         return "the number of heads or their size is not known"
@@ -133,10 +134,8 @@ def _read(node: Node) -> AttentionSpec | str:
     for left, right in pairs:
         if isinstance(left, int) and isinstance(right, int):
             return f"dimensions that do not fit, {left} and {right}"
-    scale = node.get("scale")
-    factor = 1 / math.sqrt(q.size) if scale is None else scale
-    causal = bool(node.get("is_causal", 0))
-    return AttentionSpec(q, k, v, (P, P_values), tuple(dict.fromkeys(pairs)), factor, node.get("softcap", 0.0), causal)
+    scale = 1 / math.sqrt(q.size) if view.scale is None else view.scale
+    return AttentionSpec(q, k, v, (P, P_values), tuple(dict.fromkeys(pairs)), scale, view.softcap, view.is_causal)
 
 
 def _results(node: Node, q: _Heads, v: _Heads, keys: tuple[Dim, Dim]) -> list[tuple[Shape, Shape]]:
@@ -159,13 +158,17 @@ def claim(node: Node) -> AttentionSpec | str:
         return "keys that end at another place in each batch"
     if any(value.use_count for value in node.outputs[3:]):
         return "its scores are asked for"
-    if node.get("softmax_precision", 1) not in (0, 1) or node.get("softcap", 0.0) < 0:
-        return "a softmax of another precision, or a negative softcap"
-    if node.get("left_window_size", -1) != -1 or node.get("right_window_size", -1) != -1:
+    view = Attention.of(node)
+    if not view.is_in_float:
+        return f"a softmax in type {view.softmax_precision}"
+    if view.softcap < 0:
+        return f"softcap={view.softcap}"
+    if node.integer("left_window_size", -1) != -1 or node.integer("right_window_size", -1) != -1:
         return "a window"
-    spec, mask = _read(node), node.input(_MASK)
-    problem = None if isinstance(spec, str) or mask is None else check_mask(mask, spec.scores, node.version)
-    return problem or spec
+    spec, mask = _read(node, view), node.input(_MASK)
+    if isinstance(spec, str) or mask is None:
+        return spec
+    return check_mask(mask, spec.scores, may_be_short=view.takes_short_masks) or spec
 
 
 def _joins(group: Group, spec: AttentionSpec, member: Member, value: Value) -> bool:

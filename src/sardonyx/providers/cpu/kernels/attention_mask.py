@@ -31,9 +31,6 @@ from sardonyx.providers.cpu.steps import Buffer, Plan
 
 __all__ = ["Mask", "check_mask", "lower_mask"]
 
-_SHORT_SINCE = 24
-"""From this version on a mask may end before the keys do: the others are not seen."""
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mask:
@@ -63,8 +60,8 @@ class Mask:
         return 0 if own[0] == 1 else own[1] * length, 0 if own[1] == 1 else length
 
 
-def check_mask(mask: Value, scores: Shape, version: int) -> str | None:
-    """Return why a mask beside scores (B, H, S, T) cannot be lowered, None where it can."""
+def check_mask(mask: Value, scores: Shape, *, may_be_short: bool) -> str | None:
+    """Return why a mask beside scores (B, H, S, T) cannot be lowered, None where it can; a short one hides the last keys."""
     shape = mask.shape
     if mask.dtype not in (DataType.FLOAT, DataType.BOOL):
         return f"a mask of {mask.dtype}"
@@ -75,7 +72,7 @@ def check_mask(mask: Value, scores: Shape, version: int) -> str | None:
     pairs = zip(reversed(shape), reversed(scores), strict=False)
     if any(isinstance(dim, int) and isinstance(wide, int) and dim not in (1, wide) for dim, wide in pairs):
         return f"a mask {shape} that does not broadcast to the scores {scores}"
-    if version >= _SHORT_SINCE and shape[-1] not in (1, scores[-1]):
+    if may_be_short and shape[-1] not in (1, scores[-1]):
         return "whether the mask is as long as the keys depends on sizes"
     return None
 

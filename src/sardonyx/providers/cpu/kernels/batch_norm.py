@@ -11,6 +11,7 @@ from sardonyx.codegen.emit.expr import OPERATORS, Expr, argument, substitute
 from sardonyx.codegen.emit.types import F32
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Shape
+from sardonyx.ops.views.normalize import BatchNormalization, trains
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import argument_of
@@ -37,12 +38,12 @@ def claim(node: Node) -> BatchNormSpec | str:
     other = next((given(value).dtype for value in node.inputs[:5] if given(value).dtype is not DataType.FLOAT), None)
     if other is not None:
         return f"BatchNormalization of elements of type {other}"
-    if node.get("training_mode", 0) or any(value.use_count for value in node.outputs[1:]) or _trains(node):
+    if trains(node) or any(value.use_count for value in node.outputs[1:]):
         return "it trains"
-    shape = shape_of(node.inputs[0])
+    shape, view = shape_of(node.inputs[0]), BatchNormalization.of(node)
     if len(shape) < 2:
         return f"{len(shape)} dimensions, none of which are channels"
-    if not node.get("spatial", 1):
+    if not view.is_per_channel:
         return "statistics for each activation"
     is_last = node.domain == NHWC_DOMAIN
     count = shape[-1] if is_last else shape[1]
@@ -50,11 +51,7 @@ def claim(node: Node) -> BatchNormSpec | str:
     if own != [(count,)] * 4:
         return f"that the statistics have a number for each of {count} channels {open_or_wrong((count,), *own)}"
     channels: Shape = (-1,) if is_last else (-1, *[1] * (len(shape) - 2))
-    return BatchNormSpec(channels, node.get("epsilon", 1e-5))
-
-
-def _trains(node: Node) -> bool:
-    return node.version < 7 and not node.get("is_test", 0)
+    return BatchNormSpec(channels, view.epsilon)
 
 
 @lowers("BatchNormalization", claim=claim, joins=joins_elementwise, inputs=5)

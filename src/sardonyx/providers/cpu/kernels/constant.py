@@ -74,7 +74,7 @@ class FillSpec:
 
 def claim_constant_of_shape(node: Node) -> FillSpec | str:
     """Return what a ConstantOfShape stores, or why it cannot be compiled."""
-    dtype, tensor = node.output.dtype, node.get("value")
+    dtype, tensor = node.output.dtype, node.tensor("value")
     kind = moved_type(dtype)
     if kind is None:
         return f"elements of type {dtype}"

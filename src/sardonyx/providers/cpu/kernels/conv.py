@@ -24,6 +24,8 @@ from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node
 from sardonyx.ir.shape import product
+from sardonyx.ops.views.conv import Conv
+from sardonyx.ops.views.window import Window
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import expression_symbol
@@ -31,7 +33,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, joins_conv, place_epilogue, tail_of
 from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product, is_narrow
 from sardonyx.providers.cpu.kernels.matmul import ProductKernel
-from sardonyx.providers.cpu.kernels.windows import Filters, Window, claim_filters, conv_axes
+from sardonyx.providers.cpu.kernels.windows import Filters, claim_filters, conv_axes, is_padded, is_point, padding_of, place_window
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
@@ -45,7 +47,7 @@ _FEW_CHANNELS = 8
 
 def claim(node: Node) -> Filters | str:
     """Return what a Conv does with its filters, or why it cannot be compiled."""
-    return claim_filters(node, lambda M, C, groups: (C * groups, M))
+    return claim_filters(node, Conv.of(node), lambda M, C, groups: (C * groups, M))
 
 
 @lowers("Conv", claim=claim, joins=joins_conv, domain=NHWC_DOMAIN, inputs=2)
@@ -54,7 +56,7 @@ def lower(low: Lowering, group: Group, spec: Filters) -> None:
     weights, window, groups = low.elements(group.node.inputs[1]), spec.window, spec.groups
     tail = tail_of(low, group, group.node.input(2))
     data = low.of(group.node.inputs[0])
-    if window.is_point and groups == 1 and weights.shape[1] <= CHAIN and not is_narrow(len(weights), groups, weights.shape[1]):
+    if is_point(window) and groups == 1 and weights.shape[1] <= CHAIN and not is_narrow(len(weights), groups, weights.shape[1]):
         _lower_product(low, group, data, weights, tail)
     elif weights.shape[:2] == (groups, 1) and len(window.kernel) <= 2:
         _lower_depthwise(low, group, data, weights, window, tail)
@@ -116,7 +118,7 @@ class DepthwiseKernel:
         )
 
 
-def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, window: Window, tail: Tail) -> None:
+def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, window: Window[int], tail: Tail) -> None:
     target, result, spatial, C = low.target, low.result(group.result), data.shape[1:-1], len(weights)
     symbol = low.kernel(DepthwiseKernel(window.kernel[-1], window.strides[-1], window.dilations[-1], tail.code))
     packed = low.packed(pack_depthwise, weights, target.lanes(32))
@@ -125,7 +127,7 @@ def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, 
         images, *places, _ = sizes.shape(result.shape)
         held = sizes.shape(spatial)
         row = sizes(result.row)
-        axes = conv_axes(window, held, window.place(held, places), C, row)
+        axes = conv_axes(window, held, place_window(window, held, places), C, row)
         if len(axes) == 1:
             axes.insert(0, dataclasses.replace(_ONE_ROW, in_step=C * held[0], out_step=row * places[0]))
         params = DepthwiseParams.blocked(target, images, C, (axes[0], axes[1]), threads=low.threads)
@@ -135,14 +137,14 @@ def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, 
     low.step(group, symbol, [data, packed, result, *operands], writes=[2], plan=plan, pitched=tail.may_be_pitched)
 
 
-def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, groups: int, window: Window, tail: Tail) -> None:
+def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, groups: int, window: Window[int], tail: Tail) -> None:
     channels = data.shape[-1]
     given = data.shape[1:-1]
     dense = groups == 1 and window.dilations[-1] == 1
-    bordered = window.is_padded and dense and isinstance(channels, int) and channels <= _FEW_CHANNELS
+    bordered = is_padded(window) and dense and isinstance(channels, int) and channels <= _FEW_CHANNELS
     if bordered:
         data = _add_border(low, group, data, window)
-    padded = window.is_padded and not bordered
+    padded = is_padded(window) and not bordered
     merged = dense and not padded
     result, inner = low.result(group.result), data.shape[1:-1]
     depth = weights.shape[1] * (window.kernel[-1] if merged else 1)
@@ -150,7 +152,7 @@ def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, gr
     def place(sizes: Sizes) -> Placement:
         batch, *places, _ = sizes.shape(result.shape)
         held, C, row = sizes.shape(inner), sizes(channels), sizes(result.row)
-        axes = conv_axes(window, held, window.place(sizes.shape(given), places), C, row, bordered=bordered)
+        axes = conv_axes(window, held, place_window(window, sizes.shape(given), places), C, row, bordered=bordered)
         if merged:
             axes[-1] = dataclasses.replace(axes[-1], taps=1)
         return Placement(batch, axes, image=C * prod(held), out_image=row * prod(places))
@@ -174,11 +176,11 @@ class BorderKernel:
         write_border(module, symbol, self.rank)
 
 
-def _add_border(low: Lowering, group: Group, data: Buffer, window: Window) -> Buffer:
+def _add_border(low: Lowering, group: Group, data: Buffer, window: Window[int]) -> Buffer:
     """Copy the input into a buffer that has room for its padding."""
     batch, *spatial, channels = data.shape
     rank = len(spatial)
-    same = window.auto_pad.startswith("SAME")
+    same = window.is_same
     room = [
         extent - 1 if same else begin + end
         for extent, begin, end in zip(window.extents, window.pads[:rank], window.pads[rank:], strict=True)
@@ -189,7 +191,7 @@ def _add_border(low: Lowering, group: Group, data: Buffer, window: Window) -> Bu
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         images, *results, C = sizes.shape(held.shape)
         lengths = sizes.shape(tuple(spatial))
-        begins = [window.padding(axis, size)[0] for axis, size in enumerate(lengths)]
+        begins = [padding_of(window, axis, size)[0] for axis, size in enumerate(lengths)]
         params = BorderParams(images, C, lengths, begins, results)
         return params.words(), params.tasks()
 

@@ -22,12 +22,14 @@ import numpy as np
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node
+from sardonyx.ops.views.conv import ConvTranspose
+from sardonyx.ops.views.window import Window
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import joins_conv, tail_of
 from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product
-from sardonyx.providers.cpu.kernels.windows import Window, claim_filters
+from sardonyx.providers.cpu.kernels.windows import claim_filters
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 
@@ -41,7 +43,7 @@ _MOST_PHASES = 64
 class SpreadSpec:
     """How the output's places lie over the input's elements."""
 
-    window: Window
+    window: Window[int]
     groups: int
     output_padding: tuple[int, ...]
     output_shape: tuple[int, ...]
@@ -116,15 +118,16 @@ class _Phase:
 
 def claim(node: Node) -> SpreadSpec | str:
     """Return how a ConvTranspose spreads its filters, or why it cannot be compiled."""
-    filters = claim_filters(node, lambda C, part, groups: (C, part * groups))
+    view = ConvTranspose.of(node)
+    filters = claim_filters(node, view, lambda C, part, groups: (C, part * groups))
     if isinstance(filters, str):
         return filters
     window, rank = filters.window, len(filters.window.kernel)
-    extra, shape = tuple(node.get("output_padding") or (0,) * rank), tuple(node.get("output_shape") or ())
+    extra, shape = view.padding(rank), view.output_shape
     if math.prod(window.strides) > _MOST_PHASES:
         return f"strides {list(window.strides)} make more than {_MOST_PHASES} phases"
-    if len(extra) != rank or any(more < 0 for more in extra):
-        return f"output_padding {list(extra)} for {rank} spatial axes"
+    if any(more < 0 for more in extra):
+        return f"output_padding {list(extra)}, expected no numbers below 0"
     if len(shape) not in (0, rank, rank + 2):
         return f"output_shape {list(shape)} for {rank} spatial axes"
     return SpreadSpec(window, filters.groups, extra, shape[-rank:])

@@ -18,6 +18,8 @@ from sardonyx.codegen.target import Target
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Expr, Node, Shape, Value
 from sardonyx.ir.shape import product
+from sardonyx.ops.views.activation import has_one_slope_vector
+from sardonyx.ops.views.binary import Broadcast
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import ELEMENTWISE, ElementwiseSpec, element_type, expression, expression_symbol, scalar_of
 from sardonyx.providers.cpu.fuse import Group, Member
@@ -28,9 +30,6 @@ from sardonyx.providers.cpu.steps import Buffer, Plan
 from sardonyx.providers.cpu.strided import moved_type
 
 __all__ = ["MapKernel", "Walk", "broadcast_walk", "can_broadcast", "claim", "copy_to", "joins_elementwise", "others_of"]
-
-_BROADCASTS_SINCE = 7
-"""From this version on all operators broadcast as NumPy does."""
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task: large enough to hide its start, small enough to share out."""
@@ -147,7 +146,7 @@ def claim(node: Node) -> ElementwiseSpec | str:
 
 
 def _problem_of(node: Node) -> str | None:
-    if node.version < _BROADCASTS_SINCE and (node.get("axis") is not None or node.op_type == "PRelu"):
+    if Broadcast.of(node).axis is not None or (node.op_type == "PRelu" and has_one_slope_vector(node)):
         return f"{node.op_type} of opset {node.version} broadcasts from another axis than the last"
     if element_type(node.output.dtype) is None:
         return f"its output has elements of type {node.output.dtype}"

@@ -8,15 +8,16 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BOOL, Type
 from sardonyx.codegen.kernels.gather import GatherElementsParams, GatherParams, write_gather, write_gather_elements
 from sardonyx.codegen.kernels.one_hot import write_one_hot
-from sardonyx.codegen.kernels.scatter import REDUCTIONS, write_scatter, write_scatter_elements
+from sardonyx.codegen.kernels.scatter import write_scatter, write_scatter_elements
 from sardonyx.codegen.target import Target
 from sardonyx.ir import Dim, Node
 from sardonyx.ir.shape import product
+from sardonyx.ops.views.gather import Gather, OneHot, Scatter
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import element_type, scalar_of
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import axis_of, given, index_type, moved_as, open_or_wrong, shape_of
+from sardonyx.providers.cpu.operands import given, index_type, moved_as, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS, Buffer, Plan
 from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides
@@ -54,7 +55,7 @@ def claim_gather(node: Node) -> GatherSpec | str:
         return "the data is a scalar"
     if isinstance(types, str):
         return types
-    axis = axis_of(node, 0, len(shape))
+    axis = Gather.of(node).place(len(shape))
     return GatherSpec(*types, axis, _constant_place(node, shape[axis]))
 
 
@@ -164,7 +165,7 @@ def claim_gather_nd(node: Node) -> GatherNDSpec | str:
     data, indices, types = shape_of(node.inputs[0]), shape_of(node.inputs[1]), _types_of(node, 1)
     if not indices:
         return "its indices are a scalar"
-    depth, batch = indices[-1], node.get("batch_dims", 0)
+    depth, batch = indices[-1], Gather.of(node).batch_axes
     if not isinstance(depth, int):
         return "how many indices make a tuple depends on sizes"
     if depth == 0 or batch + depth > len(data) or not 0 <= batch < len(indices):
@@ -200,22 +201,21 @@ class GatherElementsSpec:
 
 def claim_gather_elements(node: Node) -> GatherElementsSpec | str:
     """Return which elements a GatherElements takes, or why it cannot be compiled."""
-    types = _elements_problem(node) or _types_of(node, 1)
+    view = Gather.of(node)
+    types = _elements_problem(node, view) or _types_of(node, 1)
     if isinstance(types, str):
         return types
-    return GatherElementsSpec(*types, axis_of(node, 0, len(shape_of(node.inputs[0]))))
+    return GatherElementsSpec(*types, view.place(len(shape_of(node.inputs[0]))))
 
 
-def _elements_problem(node: Node) -> str | None:
+def _elements_problem(node: Node, view: Gather | Scatter) -> str | None:
     """Off the axis the indices may be shorter than the data, not longer."""
     data, indices = shape_of(node.inputs[0]), shape_of(node.inputs[1])
     if not data:
         return "the data is a scalar"
     if len(data) != len(indices):
         return f"indices of {len(indices)} dimensions for data of {len(data)}"
-    if not -len(data) <= node.get("axis", 0) < len(data):
-        return f"axis={node.get('axis')} for {len(data)} dimensions"
-    axis = axis_of(node, 0, len(data))
+    axis = view.place(len(data))
     pairs = [pair for place, pair in enumerate(zip(indices, data, strict=True)) if place != axis]
     if any(have != most and not (isinstance(have, int) and isinstance(most, int) and have <= most) for have, most in pairs):
         return f"that the indices are no longer than the data {open_or_wrong(*pairs)}"
@@ -268,13 +268,11 @@ class ScatterSpec:
     """The axis that indices count along; for ScatterND how many of them make a tuple."""
 
 
-def _claim_scatter(node: Node, along: int) -> ScatterSpec | str:
+def _claim_scatter(node: Node, reduction: str, along: int) -> ScatterSpec | str:
     """Return how updates are written, or why it cannot be compiled."""
-    reduction, types, dtype = node.get("reduction", "none"), _types_of(node, 1), given(node.inputs[0]).dtype
+    types, dtype = _types_of(node, 1), given(node.inputs[0]).dtype
     if isinstance(types, str):
         return types
-    if reduction not in REDUCTIONS:
-        return f"reduction {reduction!r}"
     if given(node.inputs[2]).dtype is not dtype:
         return f"updates of type {given(node.inputs[2]).dtype} for data of type {dtype}"
     if reduction == "none":
@@ -297,7 +295,7 @@ def claim_scatter_nd(node: Node) -> ScatterSpec | str:
         return f"tuples of {depth} indices do not fit data of {len(data)} dimensions"
     if updates != indices[:-1] + data[depth:]:
         return f"that the updates fit the indices {open_or_wrong(data, indices, updates)}"
-    return _claim_scatter(node, depth)
+    return _claim_scatter(node, Scatter.of(node).reduction, depth)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -339,7 +337,9 @@ def claim_scatter_elements(node: Node) -> ScatterSpec | str:
     """Return how a ScatterElements writes, or why it cannot be compiled."""
     if shape_of(node.inputs[2]) != shape_of(node.inputs[1]):
         return f"that the updates fit the indices {open_or_wrong(shape_of(node.inputs[1]), shape_of(node.inputs[2]))}"
-    return _elements_problem(node) or _claim_scatter(node, axis_of(node, 0, len(shape_of(node.inputs[0]))))
+    view = Scatter.of(node)
+    problem = _elements_problem(node, view)
+    return problem or _claim_scatter(node, view.reduction, view.place(len(shape_of(node.inputs[0]))))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -410,7 +410,8 @@ def claim_one_hot(node: Node) -> OneHotSpec | str:
         return types
     if shape != (2,):
         return f"values of shape {shape}, expected two"
-    return OneHotSpec(*types, axis_of(node, -1, len(shape_of(node.output))), node.version >= 11)
+    view = OneHot.of(node)
+    return OneHotSpec(*types, view.place(len(shape_of(node.output))), view.wraps)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

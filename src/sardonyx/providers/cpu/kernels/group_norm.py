@@ -16,6 +16,7 @@ from sardonyx.codegen.kernels.normalize import write_group_terms, write_moments
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Shape
+from sardonyx.ops.views.normalize import GroupNormalization
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
@@ -27,10 +28,7 @@ from sardonyx.providers.cpu.operands import open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
-__all__ = ["SCALES_CHANNELS", "group_normalization"]
-
-SCALES_CHANNELS = 21
-"""The opset version from which on scale and bias are for each channel."""
+__all__ = ["group_normalization"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,18 +49,22 @@ def claim(node: Node) -> GroupNormSpec | str:
     other = next((value.dtype for value in values if value.dtype is not DataType.FLOAT), None)
     if other is not None:
         return f"GroupNormalization of elements of type {other}"
-    if node.get("stash_type", 1) != DataType.FLOAT:
+    shape, view = shape_of(node.inputs[0]), GroupNormalization.of(node)
+    if view.stash_type != DataType.FLOAT:
         return "statistics in another type than float32"
-    shape, groups = shape_of(node.inputs[0]), node.get("num_groups", 0)
-    if len(shape) < 3 or not isinstance(shape[-1], int) or groups < 1 or shape[-1] % groups:
-        return f"{groups} groups of {shape[-1] if shape else 0} channels"
-    if node.version < SCALES_CHANNELS:
+    if len(shape) < 3:
+        return f"{len(shape)} dimensions"
+    if not isinstance(shape[-1], int):
+        return "the number of channels is not known"
+    if shape[-1] % view.groups:
+        return f"{view.groups} groups of {shape[-1]} channels"
+    if not view.scales_channels:
         return "scale and bias are for each group"
     if any(shape_of(value) != (shape[-1],) for value in node.inputs[1:3]):
         return (
             f"that scale and bias have a number for each of {shape[-1]} channels {open_or_wrong(*map(shape_of, node.inputs[1:3]))}"
         )
-    return GroupNormSpec(shape, groups, node.get("epsilon", 1e-5))
+    return GroupNormSpec(shape, view.groups, view.epsilon)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

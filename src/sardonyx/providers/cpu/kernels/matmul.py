@@ -23,6 +23,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Tensor, Value
 from sardonyx.ir.shape import product
 from sardonyx.ops.schema import place_of
+from sardonyx.ops.views.matmul import Gemm
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
@@ -73,17 +74,17 @@ def claim_gemm(node: Node) -> ProductSpec | str:
         return problem
     if len(left) != 2 or len(right) != 2:
         return f"sides of {len(left)} and {len(right)} dimensions, expected two"
-    is_turned = bool(node.get("transB", 0))
-    inner = right[-1] if is_turned else right[-2]
+    view = Gemm.of(node)
+    inner = right[-1] if view.transposes_b else right[-2]
     if left[-1] != inner and given(node.inputs[1]).constant is None:
         return _inner_problem(left[-1], inner)
-    if node.get("transA", 0) or node.get("alpha", 1.0) != 1.0 or (bias is not None and node.get("beta", 1.0) != 1.0):
+    if view.transposes_a or view.alpha != 1 or (bias is not None and view.beta != 1):
         return "transA, alpha or beta is set"
     if bias is not None and bias.dtype is not DataType.FLOAT:
         return f"C has elements of type {bias.dtype}"
     if bias is not None and access_of(node.outputs[0].shape, bias) is None:
         return f"C of shape {bias.shape} is neither a row nor a whole matrix of {node.outputs[0].shape}"
-    return ProductSpec(is_turned, bias is not None, _reads(len(right)))
+    return ProductSpec(view.transposes_b, bias is not None, _reads(len(right)))
 
 
 def _problem_of(node: Node) -> str | None:

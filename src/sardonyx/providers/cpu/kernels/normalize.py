@@ -22,6 +22,8 @@ from sardonyx.codegen.kernels.normalize import Norm, write_normalize
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Shape, Value
+from sardonyx.ops.views.axes import normalize_axis
+from sardonyx.ops.views.normalize import GroupNormalization, LayerNormalization, LpNormalization, epsilon_of
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import expression_symbol
@@ -64,10 +66,6 @@ class NormSpec:
         return (padded[0], *((1, 1) if padded[1] == 1 else self.shape[1:3]), *padded[2:])
 
 
-_EPSILON = 1e-5
-"""The default of the standard."""
-
-
 def _affine(node: Node, shape: Shape | None = None) -> tuple[tuple[int, Shape], ...]:
     """Return scale and bias by number, which may be one and the same tensor, seen with `shape` where given."""
     present = ((index, value) for index in (_SCALE, _BIAS) if (value := node.input(index)) is not None)
@@ -81,12 +79,10 @@ def _problem_of(node: Node) -> str | None:
         return f"{node.op_type} of elements of type {other}"
     if not shape_of(node.inputs[0]):
         return f"{node.op_type} of a scalar"
-    return "statistics in another type than float32" if node.get("stash_type", 1) != DataType.FLOAT else None
+    return None
 
 
-def _axis(node: Node, rank: int) -> int | str:
-    axis: int = node.get("axis", -1)
-    return axis % rank if -rank <= axis < rank else f"axis={axis} for {rank} dimensions"
+_STASH = "statistics in another type than float32"
 
 
 def claim_layer(node: Node) -> NormSpec | str:
@@ -97,15 +93,16 @@ def claim_layer(node: Node) -> NormSpec | str:
     problem, shape, affine = _problem_of(node), shape_of(node.inputs[0]), _affine(node)
     if problem is not None:
         return problem
-    first = _axis(node, len(shape))
-    if isinstance(first, str):
-        return first
+    view = LayerNormalization.of(node)
+    if not view.stashes_float:
+        return _STASH
+    first = view.first(len(shape))
     uniform = [split for split in range(first, len(shape) + 1) if all(is_uniform(shape, own, split) for _, own in affine)]
     if not uniform:
         shapes = [own for _, own in affine]
         return f"that scale or bias of shapes {shapes} are broadcast to {shape} {open_or_wrong(shape, *shapes)}"
     norm = Norm.STANDARD if node.op_type == "LayerNormalization" else Norm.ROOT_MEAN
-    return NormSpec(shape, first, uniform[0], Along.ROWS, norm, node.get("epsilon", _EPSILON), affine)
+    return NormSpec(shape, first, uniform[0], Along.ROWS, norm, view.epsilon, affine)
 
 
 def claim_instance(node: Node) -> NormSpec | str:
@@ -115,7 +112,7 @@ def claim_instance(node: Node) -> NormSpec | str:
         return problem
     if len(shape) < 3:
         return f"{len(shape)} dimensions"
-    is_last, epsilon = node.domain == NHWC_DOMAIN, node.get("epsilon", _EPSILON)
+    is_last, epsilon = node.domain == NHWC_DOMAIN, epsilon_of(node)
     channels = shape[-1] if is_last else shape[1]
     own = [shape for _, shape in _affine(node)]
     if own != [(channels,)] * 2:
@@ -130,37 +127,36 @@ def claim_group(node: Node) -> NormSpec | str:
 
     Before opset 21 scale and bias are for groups.
     """
-    problem, given_shape, groups = _problem_of(node), shape_of(node.inputs[0]), node.get("num_groups", 0)
+    problem, given_shape, view = _problem_of(node), shape_of(node.inputs[0]), GroupNormalization.of(node)
     if problem is not None:
         return problem
     if len(given_shape) < 3:
         return f"{len(given_shape)} dimensions"
+    if view.stash_type != DataType.FLOAT:
+        return _STASH
     batch, channels, *spatial = given_shape
+    groups = view.groups
     if not isinstance(channels, int):
         return "the number of channels is not known"
-    if groups < 1 or channels % groups:
+    if channels % groups:
         return f"{groups} groups of {channels} channels"
-    count = channels if node.version >= 21 else groups
+    count = channels if view.scales_channels else groups
     if [own for _, own in _affine(node)] != [(count,)] * 2:
         return f"scale and bias have shapes {[own for _, own in _affine(node)]}, expected ({count},)"
     shape = (batch, groups, channels // groups, *spatial)
     affine = _affine(node, (groups, count // groups, *[1] * len(spatial)))
-    return NormSpec(shape, 2, 3, Along.ROWS, Norm.STANDARD, node.get("epsilon", _EPSILON), affine, groups)
+    return NormSpec(shape, 2, 3, Along.ROWS, Norm.STANDARD, view.epsilon, affine, groups)
 
 
 def claim_lp(node: Node) -> NormSpec | str:
     """Return how an LpNormalization sees its input, or why it cannot be compiled."""
-    problem, shape, p = _problem_of(node), shape_of(node.inputs[0]), node.get("p", 2)
+    problem, shape, view = _problem_of(node), shape_of(node.inputs[0]), LpNormalization.of(node)
     if problem is not None:
         return problem
-    axis = _axis(node, len(shape))
-    if isinstance(axis, str):
-        return axis
-    if p not in (1, 2):
-        return f"p={p}"
-    norm = Norm.NORM_1 if p == 1 else Norm.NORM_2
+    axis = normalize_axis(view.axis, len(shape))
+    norm = Norm.NORM_1 if view.order == 1 else Norm.NORM_2
     rows = all(dim == 1 for dim in shape[axis + 1 :])
-    return NormSpec(shape, axis, axis if rows else axis + 1, Along.ROWS if rows else Along.COLUMNS, norm, _EPSILON)
+    return NormSpec(shape, axis, axis if rows else axis + 1, Along.ROWS if rows else Along.COLUMNS, norm, epsilon=0.0)
 
 
 def _joins(group: Group, spec: NormSpec, member: Member, value: Value) -> bool:

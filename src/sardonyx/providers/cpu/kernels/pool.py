@@ -9,10 +9,12 @@ from sardonyx.codegen.kernels.pool import PoolParams, write_pool
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
+from sardonyx.ops.views.pool import Pool
+from sardonyx.ops.views.window import Window
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.kernels.windows import Window, channels_of, claim_window, conv_axes
+from sardonyx.providers.cpu.kernels.windows import channels_of, conv_axes, place_window, problem_of
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
@@ -24,7 +26,7 @@ __all__: list[str] = []
 class PoolSpec:
     """A pool."""
 
-    window: Window
+    window: Window[int]
     """The window that is folded at every place."""
     fold: str
     """How: "max", "mean", "norm1" or "norm2"."""
@@ -34,7 +36,8 @@ class PoolSpec:
 
 def claim(node: Node) -> PoolSpec | str:
     """Return what a pool, in either layout, folds, or why it cannot be compiled."""
-    data, result, kernel, p = given(node.inputs[0]), node.outputs[0], node.get("kernel_shape") or (), node.get("p", 2)
+    data, result, view = given(node.inputs[0]), node.outputs[0], Pool.of(node)
+    kernel = view.sliding.kernel_shape
     if {data.dtype, result.dtype} != {DataType.FLOAT}:
         return f"{node.op_type} of elements of type {data.dtype}"
     if len(kernel) not in (1, 2, 3) or {len(shape_of(data)), len(shape_of(result))} != {len(kernel) + 2}:
@@ -43,13 +46,10 @@ def claim(node: Node) -> PoolSpec | str:
         return f"that its channels stay as they are {open_or_wrong(channels_of(node, data), channels_of(node, result))}"
     if len(node.outputs) > 1 and node.outputs[1].use_count:
         return "where the greatest elements are is asked for"
-    if node.op_type == "LpPool" and p not in (1, 2):
-        return f"a norm of order {p}"
-    window = claim_window(node, kernel)
-    if isinstance(window, str):
-        return window
-    fold = f"norm{int(p)}" if node.op_type == "LpPool" else {"MaxPool": "max", "AveragePool": "mean"}[node.op_type]
-    return PoolSpec(window, fold, fold == "mean" and bool(node.get("count_include_pad", 0)))
+    if node.op_type == "LpPool" and view.order not in (1, 2):
+        return f"a norm of order {view.order:g}"
+    fold = f"norm{view.order:.0f}" if node.op_type == "LpPool" else {"MaxPool": "max", "AveragePool": "mean"}[node.op_type]
+    return problem_of(view.window) or PoolSpec(view.window, fold, fold == "mean" and view.counts_padding)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def lower(low: Lowering, group: Group, spec: PoolSpec) -> None:
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         images, *places, C = sizes.shape(result.shape)
         held = sizes.shape(spatial)
-        placed = window.place(held, places)
+        placed = place_window(window, held, places)
         axes = conv_axes(window, held, placed, C, sizes(result.row))
         params = PoolParams.blocked(images, C, axes, [place.end for place in placed], threads=threads)
         return params.words(), params.tasks()

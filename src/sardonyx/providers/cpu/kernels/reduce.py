@@ -23,18 +23,18 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ir.shape import product
+from sardonyx.ops.views.axes import normalize_axis
+from sardonyx.ops.views.inputs import constants
+from sardonyx.ops.views.reduce import ArgExtreme, Cumulative, Reduce
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import argument_of, expression_symbol, scalar_of
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import given, shape_of
+from sardonyx.providers.cpu.operands import given, index_type, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
-
-_AXES_INPUT_SINCE = 18
-"""Before this version (ReduceSum: 13) the axes are an attribute."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,22 +83,12 @@ class ReduceSpec:
     """The kernels that do it."""
 
 
-def _axes_of(node: Node, rank: int) -> list[int] | str:
+def _axes_of(node: Node, rank: int) -> tuple[int, ...] | str:
     """Return the axes that a node reduces, from the front and in order, or why they are not known."""
     if node.op_type in _POOLS:
-        return list(range(1, rank - 1)) if node.domain == NHWC_DOMAIN else list(range(2, rank))
-    wanted: Sequence[int] = node.get("axes", ())
-    if node.version >= (13 if node.op_type == "ReduceSum" else _AXES_INPUT_SINCE):
-        given_axes = node.input(1)
-        if given_axes is not None and given_axes.constant is None:
-            return "its axes are computed"
-        wanted = () if given_axes is None or given_axes.constant is None else given_axes.constant.numpy().reshape(-1).tolist()
-        if not wanted and node.get("noop_with_empty_axes", 0):
-            return []
-    axes = sorted({axis % rank for axis in wanted if -rank <= axis < rank}) if rank else []
-    if rank and len(axes) != len(wanted):
-        return f"axes {list(wanted)} of {rank} dimensions"
-    return axes if wanted else list(range(rank))
+        return tuple(range(1, rank - 1) if node.domain == NHWC_DOMAIN else range(2, rank))
+    axes = Reduce.of(node, constants(node)).places(rank)
+    return "its axes are computed" if axes is None else axes
 
 
 def claim(node: Node) -> ReduceSpec | str:
@@ -112,7 +102,7 @@ def claim(node: Node) -> ReduceSpec | str:
     if node.op_type in _POOLS and rank < 3:
         return f"{node.op_type} of {rank} dimensions"
     axes = _axes_of(node, rank)
-    return axes if isinstance(axes, str) else ReduceSpec(tuple(axes), steps)
+    return axes if isinstance(axes, str) else ReduceSpec(axes, steps)
 
 
 def _joins(group: Group, spec: ReduceSpec, member: Member, value: Value) -> bool:
@@ -209,16 +199,12 @@ def _type(buffer: Buffer) -> Type:
 _SEARCHED = (DataType.FLOAT, *_INTEGERS)
 
 
-def _line_axis(node: Node, axis: int | None) -> int | str:
-    """Return an axis of the first input, counted from the front, or why there is none of float32, int32 or int64 elements."""
+def _lines_problem(node: Node) -> str | None:
+    """Return why the first input has no lines of float32, int32 or int64 elements; None where it has."""
     shape, dtype = shape_of(node.inputs[0]), given(node.inputs[0]).dtype
     if dtype not in _SEARCHED:
         return f"{node.op_type} of elements of type {dtype}"
-    if not shape:
-        return f"{node.op_type} of a scalar"
-    if axis is None:
-        return "its axis is computed"
-    return axis % len(shape) if -len(shape) <= axis < len(shape) else f"axis={axis} for {len(shape)} dimensions"
+    return None if shape else f"{node.op_type} of a scalar"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -235,8 +221,9 @@ class ExtremeSpec:
 
 def claim_extreme(node: Node) -> ExtremeSpec | str:
     """Return what an ArgMax or ArgMin searches, or why it cannot be compiled."""
-    axis = _line_axis(node, node.get("axis", 0))
-    return axis if isinstance(axis, str) else ExtremeSpec(axis, node.op_type == "ArgMax", bool(node.get("select_last_index", 0)))
+    view = ArgExtreme.of(node)
+    problem = _lines_problem(node)
+    return problem or ExtremeSpec(view.place(len(shape_of(node.inputs[0]))), node.op_type == "ArgMax", view.takes_last)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -298,11 +285,14 @@ class CumulativeSpec:
 
 def claim_cumulative(node: Node) -> CumulativeSpec | str:
     """Return what a CumSum adds up, or why it cannot be compiled."""
+    view, problem, kind = Cumulative.of(node), _lines_problem(node), index_type(node.inputs[1])
+    if problem is not None or isinstance(kind, str):
+        return problem or f"an axis that is no integer: {kind}"
     number = scalar_of(node, 1)
-    axis = _line_axis(node, None if number is None else int(number))
-    if isinstance(axis, str):
-        return axis
-    return CumulativeSpec(axis, bool(node.get("exclusive", 0)), bool(node.get("reverse", 0)))
+    if number is None:
+        return "its axis is computed"
+    axis = normalize_axis(int(number), len(shape_of(node.inputs[0])))
+    return CumulativeSpec(axis, view.is_exclusive, view.is_reversed)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

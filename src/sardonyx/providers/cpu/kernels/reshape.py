@@ -6,6 +6,7 @@ import dataclasses
 
 from sardonyx.ir import Dim, Expr, Node, Shape
 from sardonyx.ir.shape import product
+from sardonyx.ops.views.reshape import Blocks, Tile, Transpose
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
@@ -53,14 +54,8 @@ class OrderSpec:
 
 def claim_transpose(node: Node) -> OrderSpec | str:
     """Return the order that a Transpose makes, or why it cannot be compiled."""
-    shape = shape_of(node.inputs[0])
-    order = tuple(node.get("perm") or reversed(range(len(shape))))
-    kind = moved_as(node)
-    if isinstance(kind, str):
-        return kind
-    if sorted(order) != list(range(len(shape))):
-        return f"perm {list(order)} for {len(shape)} dimensions"
-    return OrderSpec(shape, order)
+    shape, view, kind = shape_of(node.inputs[0]), Transpose.of(node), moved_as(node)
+    return kind if isinstance(kind, str) else OrderSpec(shape, view.order(len(shape)))
 
 
 def claim_blocks(node: Node) -> OrderSpec | str:
@@ -69,11 +64,9 @@ def claim_blocks(node: Node) -> OrderSpec | str:
     Blocks must fill the axes: a quotient that is rounded down would lose elements.
     """
     shape, wide = shape_of(node.inputs[0]), shape_of(node.output)
-    block, mode = node.get("blocksize", 1), node.get("mode", "DCR")
+    block, is_depth_first = Blocks.of(node)
     if len(shape) != 4 or len(wide) != 4:
         return f"{len(shape)} dimensions, expected four"
-    if block < 1 or mode not in ("DCR", "CRD"):
-        return f"blocksize {block}, mode {mode!r}"
     is_last = node.domain == NHWC_DOMAIN
     image = shape if node.op_type == "SpaceToDepth" else wide
     filled = all((dim // block) * block == dim for dim in (image[1:3] if is_last else image[2:]))
@@ -82,7 +75,7 @@ def claim_blocks(node: Node) -> OrderSpec | str:
     kind = moved_as(node)
     if isinstance(kind, str):
         return kind
-    return _ORDERS[node.op_type, is_last](shape, block, mode == "DCR")
+    return _ORDERS[node.op_type, is_last](shape, block, is_depth_first)
 
 
 def _depth_to_space(shape: Shape, b: int, blocks_first: bool) -> OrderSpec:
@@ -184,8 +177,8 @@ class TileSpec:
 def claim_tile(node: Node) -> TileSpec | str:
     """Return how often a Tile repeats each axis, or why it cannot be compiled."""
     shape, wide = shape_of(node.inputs[0]), shape_of(node.output)
-    if node.version < 6:
-        return "before version 6 it repeats one axis"
+    if Tile.of(node).is_by_axis:
+        return "it repeats one axis, as before opset 6"
     if len(shape) != len(wide):
         return f"{len(shape)} dimensions become {len(wide)}"
     repeats = tuple(0 if dim == 0 else after // dim for dim, after in zip(shape, wide, strict=True))

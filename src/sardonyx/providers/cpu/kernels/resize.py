@@ -12,21 +12,23 @@ from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.kernels.resize import CUBIC, LINEAR, NEAREST, ResizeParams, TableWords, write_resize, write_table
 from sardonyx.codegen.target import Target
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape
 from sardonyx.ir.shape import product
+from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, constants
+from sardonyx.ops.views.resize import Resize
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import constant_of, moved_as, shape_of
+from sardonyx.providers.cpu.operands import moved_as, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task."""
 
-_TAPS = {"nearest": NEAREST, "linear": LINEAR, "bilinear": LINEAR, "cubic": CUBIC}
+_TAPS = {"nearest": NEAREST, "linear": LINEAR, "cubic": CUBIC}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,60 +118,52 @@ class ResizeSpec:
     """Whether elements outside of the input weigh nothing."""
 
 
-def _by_origin(node: Node) -> bool:
-    """Return whether element i of the output lies at i / scale and all else is left open, as before Resize-11."""
-    return node.op_type == "Upsample" or node.version < 11
-
-
-def _scales_of(node: Node) -> list[float] | None:
-    """Return the scales of the axes that the node names, None where it gives sizes."""
-    if "scales" in node.attributes:
-        return [float(scale) for scale in node.get("scales")]
-    found = constant_of(node.input(1 if _by_origin(node) else 2))
-    return None if found is None or not found.size else [float(scale) for scale in found.astype(np.float32).ravel()]
-
-
 def claim(node: Node) -> ResizeSpec | str:
     """Return how a Resize or Upsample resamples, or why it cannot be compiled."""
     shape, wide, kind = shape_of(node.inputs[0]), shape_of(node.output), moved_as(node)
-    if node.op_type == "Upsample" and node.version < 7:
-        return "Upsample before version 7"
+    view = Resize.of(node, _known(node))
     if len(shape) != len(wide):
         return f"{len(shape)} dimensions become {len(wide)}"
     if isinstance(kind, str):
         return kind
-    mode, nearest = node.get("mode", "nearest"), node.get("nearest_mode", "round_prefer_floor")
-    coordinates = "asymmetric" if _by_origin(node) else str(node.get("coordinate_transformation_mode", "half_pixel"))
-    if mode not in _TAPS or coordinates not in _COORDINATES or nearest not in _ROUNDINGS:
-        return f"mode {mode!r} with coordinates {coordinates!r} and rounding {nearest!r}"
-    if mode != "nearest" and node.output.dtype is not DataType.FLOAT:
-        return f"{mode} of elements of type {node.output.dtype}"
-    if node.get("antialias", 0) or node.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+    if view.coordinates not in _COORDINATES:
+        return f"coordinates {view.coordinates!r}"
+    if view.mode != "nearest" and node.output.dtype is not DataType.FLOAT:
+        return f"{view.mode} of elements of type {node.output.dtype}"
+    if view.antialiases or view.policy != "stretch":
         return "antialias or keep_aspect_ratio_policy is set"
-    axes = _axes_of(node, shape, wide, keeps_same=coordinates in _KEEPS_SAME_SIZE)
+    axes = _axes_of(view, shape, wide)
     if isinstance(axes, str):
         return axes
-    taps, rounding = _TAPS[mode], None if _by_origin(node) else nearest
-    coefficient, inside_only = float(node.get("cubic_coeff_a", -0.75)), bool(node.get("exclude_outside", 0))
-    return ResizeSpec(axes, taps, kind if taps == NEAREST else F32, coordinates, rounding, coefficient, inside_only)
+    taps, rounding = _TAPS[view.mode], None if view.is_by_origin else view.rounding
+    element = kind if taps == NEAREST else F32
+    return ResizeSpec(axes, taps, element, view.coordinates, rounding, view.cubic_coefficient, view.excludes_outside)
 
 
-def _axes_of(node: Node, shape: Shape, wide: Shape, *, keeps_same: bool) -> tuple[ResizeAxis, ...] | str:
+def _known(node: Node) -> Inputs:
+    """Return the inputs of a node, of which those are left out that have no element in any run."""
+    known = constants(node)
+
+    def read(index: int) -> Array | Computed | None:
+        value = node.input(index)
+        return None if value is None or value.shape == (0,) else known(index)
+
+    return read
+
+
+def _axes_of(view: Resize, shape: Shape, wide: Shape) -> tuple[ResizeAxis, ...] | str:
     """Return the axes that change, in order, or why they are not known."""
-    scales, sizes = _scales_of(node), None if _by_origin(node) else node.input(3)
-    if scales is None and sizes is None:
+    scales, named, keeps_same = view.scales, view.places(len(shape)), view.coordinates in _KEEPS_SAME_SIZE
+    if scales is COMPUTED:
         return "its scales are computed"
-    if scales is not None and sizes is not None and sizes.shape != (0,):
+    if scales is None and view.sizes is None:
+        return "it has neither scales nor sizes"
+    if scales is not None and view.sizes is not None:
         return "it has scales and sizes"
-    named = [axis % max(len(shape), 1) for axis in node.get("axes", range(len(shape)))]
-    if any(place >= len(shape) for place in named):
-        return f"axes {named} of {len(shape)} dimensions"
     if scales is not None and len(scales) != len(named):
         return f"{len(scales)} scales for {len(named)} axes"
     if scales is not None and not all(0.0 < scale < math.inf for scale in scales):
-        return f"scales {scales}, expected positive numbers"
-    if len(set(named)) < len(named):
-        return f"axes {named}, one of them twice"
+        return f"scales {list(scales)}, expected positive numbers"
     axes = []
     for number, place in enumerate(named):
         scale = None if scales is None else scales[number]

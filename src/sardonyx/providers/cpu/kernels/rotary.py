@@ -19,6 +19,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape
 from sardonyx.ops.schema import place_of
+from sardonyx.ops.views.attention import RotaryEmbedding
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.elementwise import MapKernel
@@ -66,7 +67,8 @@ def claim(node: Node) -> RotarySpec | str:
         return f"rotations of {dtypes[0]} by angles of {dtypes[1]} and {dtypes[2]}"
     if node.input(_POSITIONS) is not None:
         return "angles are looked up by positions"
-    shape, heads = shape_of(node.inputs[_X]), int(node.get("num_heads", 0))
+    view, shape = RotaryEmbedding.of(node), shape_of(node.inputs[_X])
+    heads = view.heads
     last, is_packed = shape[-1] if shape else None, len(shape) == 3
     outer: Shape
     if is_packed and heads > 0 and isinstance(last, int) and last % heads == 0:
@@ -75,13 +77,13 @@ def claim(node: Node) -> RotarySpec | str:
         outer, size = shape[:3], last
     else:
         return "the number of heads or their size is not known"
-    turned = int(node.get("rotary_embedding_dim", 0)) or size
+    turned = view.width or size
     if turned % 2 or not 0 < turned <= size:
         return f"{turned} of {size} elements are no pairs"
     for angles in (shape_of(value) for value in node.inputs[1:3]):
         if len(angles) != 3 or angles[2] != turned // 2:
             return f"angles of shape {angles}, expected one for each of {turned // 2} pairs at each position"
-    return RotarySpec(*outer, size, turned // 2, is_packed, bool(node.get("interleaved", 0)))
+    return RotarySpec(*outer, size, turned // 2, is_packed, view.is_interleaved)
 
 
 @lowers("RotaryEmbedding", claim=claim, inputs=3)

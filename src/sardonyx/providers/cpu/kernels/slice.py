@@ -9,7 +9,7 @@ import numpy as np
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels.pad import MODES, PadDim, PadParams, write_pad
+from sardonyx.codegen.kernels.pad import PadDim, PadParams, write_pad
 from sardonyx.codegen.kernels.triangle import write_triangle
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
@@ -17,10 +17,12 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ir.shape import maximum, minimum, product
 from sardonyx.ops.schema import place_of
+from sardonyx.ops.views.inputs import COMPUTED, constants
+from sardonyx.ops.views.slice import Concat, Pad, Slice, Split
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import axis_of, constant_of, given, ints_of, moved_as, open_or_wrong, shape_of
+from sardonyx.providers.cpu.operands import given, moved_as, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Step
 from sardonyx.providers.cpu.strided import TASK_ELEMENTS, Region, copy_region, dense_strides
@@ -41,12 +43,12 @@ def claim_concat(node: Node) -> ConcatSpec | str:
     missing = next((index for index, value in enumerate(node.inputs) if value is None), None)
     if missing is not None:
         return f"input {missing} is left out"
-    rank = len(shape_of(node.output))
+    rank, view = len(shape_of(node.output)), Concat.of(node)
     if not rank or any(len(shape_of(value)) != rank for value in node.inputs):
         return f"its inputs do not all have {rank} dimensions" if rank else "its output is a scalar"
     kinds = [moved_as(node, index) for index in range(len(node.inputs))]
     problem = next((kind for kind in kinds if isinstance(kind, str)), None)
-    return problem or ConcatSpec(axis_of(node, 1, rank))
+    return problem or ConcatSpec(view.place(rank))
 
 
 @lowers("Concat", claim=claim_concat)
@@ -156,12 +158,12 @@ class SplitSpec:
 
 def claim_split(node: Node) -> SplitSpec | str:
     """Return the parts that a Split makes, or why it cannot be compiled."""
-    shape, kind = shape_of(node.inputs[0]), moved_as(node)
+    shape, view, kind = shape_of(node.inputs[0]), Split.of(node), moved_as(node)
     if isinstance(kind, str):
         return kind
     if not shape or any(len(shape_of(value)) != len(shape) for value in node.outputs):
         return f"its parts do not all have {len(shape)} dimensions" if shape else "its input is a scalar"
-    axis = axis_of(node, 0, len(shape))
+    axis = view.place(len(shape))
     lengths = tuple(shape_of(value)[axis] for value in node.outputs)
     if _total(lengths) != shape[axis]:
         return f"that parts of {list(lengths)} make up an axis of {shape[axis]} {open_or_wrong(lengths, shape)}"
@@ -203,24 +205,18 @@ def claim_slice(node: Node) -> SliceSpec | str:
     shape, kind = shape_of(node.inputs[0]), moved_as(node)
     if isinstance(kind, str):
         return kind
-    computed = [name for name, index in (("starts", 1), ("axes", 3), ("steps", 4)) if _is_computed(node.input(index))]
-    if computed:
-        return f"its {' and '.join(computed)} are computed"
-    starts, axes = ints_of(node, 1, "starts"), ints_of(node, 3, "axes")
-    given_steps = constant_of(node.input(4))
+    view = Slice.of(node, constants(node))
+    starts, places = view.starts, view.places(len(shape))
+    if starts is COMPUTED or places is None or view.steps is COMPUTED:
+        fields = (("starts", view.starts), ("axes", view.axes), ("steps", view.steps))
+        return f"its {' and '.join(name for name, given in fields if given is COMPUTED)} are computed"
     if starts is None:
         return "it has no starts"
-    ends = ints_of(node, 2, "ends") or [_FAR] * len(starts)
-    steps = [1] * len(starts) if given_steps is None else [int(step) for step in given_steps.ravel()]
-    places = list(range(len(starts))) if axes is None else [axis % max(len(shape), 1) for axis in axes]
-    fits = len(starts) == len(steps) == len(places) == len(set(places)) == len(ends) and set(places) <= set(range(len(shape)))
-    if not fits or 0 in steps:
-        return f"starts {starts}, ends {ends}, axes {places} and steps {steps} do not fit {len(shape)} dimensions"
+    ends = (_FAR,) * len(starts) if view.ends is None or view.ends is COMPUTED else view.ends
+    steps = view.steps or (1,) * len(starts)
+    if not len(starts) == len(ends) == len(steps) == len(places) or 0 in steps:
+        return f"starts {list(starts)}, ends {list(ends)}, axes {list(places)} and steps {list(steps)} do not fit each other"
     return _taken(shape, list(zip(places, starts, ends, steps, strict=True)))
-
-
-def _is_computed(value: Value | None) -> bool:
-    return value is not None and value.constant is None
 
 
 def _taken(shape: Shape, parts: Sequence[tuple[int, int, int, int]]) -> SliceSpec | str:
@@ -282,37 +278,20 @@ class PadSpec:
 
 def claim_pad(node: Node) -> PadSpec | str:
     """Return the border that a Pad adds, or why it cannot be compiled."""
-    shape, kind, mode = shape_of(node.inputs[0]), moved_as(node), node.get("mode", "constant")
+    shape, kind, view = shape_of(node.inputs[0]), moved_as(node), Pad.of(node, constants(node))
     if isinstance(kind, str):
         return kind
-    pads = "Pad before version 2" if node.version < 2 else _pads_of(node, len(shape))
-    if isinstance(pads, str):
-        return pads
-    if mode not in MODES:
-        return f"mode {mode!r}"
+    pads = view.by_axis(len(shape))
+    if pads is None:
+        computed = [name for name, given in (("pads", view.pads), ("axes", view.axes)) if given is COMPUTED]
+        return f"its {' and '.join(computed)} are computed" if computed else "it has no pads"
     number, dtype = node.input(2), given(node.inputs[0]).dtype
     if number is not None and (product(shape_of(number)) != 1 or number.dtype is not dtype):
         return f"its constant is not one element of type {dtype}"
     if any(min(pair) < 0 and not isinstance(dim, int) for dim, pair in zip(shape, pads, strict=True)):
         return "it crops an axis whose size is not known"
-    own = None if number is not None or dtype is None else np.full(1, node.get("value", 0.0)).astype(dtype.numpy)
-    return PadSpec(kind, pads, mode, own)
-
-
-def _pads_of(node: Node, rank: int) -> tuple[tuple[int, int], ...] | str:
-    """Return for each axis how much it grows before and after, or why that is not known."""
-    pads, axes = ints_of(node, 1, "pads"), ints_of(node, 3, "axes")
-    if pads is None:
-        return "its pads are computed"
-    if axes is None and node.input(3) is not None:
-        return "its axes are computed"
-    places = list(range(rank)) if axes is None else [axis % max(rank, 1) for axis in axes]
-    if len(pads) != 2 * len(places) or len(set(places)) < len(places) or any(place >= rank for place in places):
-        return f"{len(pads)} pads for {len(places)} of {rank} axes"
-    found = [(0, 0)] * rank
-    for number, place in enumerate(places):
-        found[place] = pads[number], pads[number + len(places)]
-    return tuple(found)
+    own = None if number is not None or dtype is None else np.full(1, view.value or 0.0).astype(dtype.numpy)
+    return PadSpec(kind, tuple(pads), view.mode, own)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -372,7 +351,7 @@ def claim_trilu(node: Node) -> TriangleSpec | str:
         return f"its input is no matrix, but has {len(shape)} dimensions"
     if k is not None and (k.dtype is not DataType.INT64 or product(shape_of(k)) != 1):
         return "its diagonal is not one int64"
-    return TriangleSpec(kind, bool(node.get("upper", 1)))
+    return TriangleSpec(kind, node.flag("upper", True))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

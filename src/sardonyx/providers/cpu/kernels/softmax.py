@@ -11,6 +11,7 @@ from sardonyx.codegen.kernels.softmax import write_softmax
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
+from sardonyx.ops.views.softmax import Softmax
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
@@ -18,9 +19,6 @@ from sardonyx.providers.cpu.kernels.lines import Lines, LinesCode, joins_lines
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
-
-_ONE_AXIS_SINCE = 13
-"""Before this version the axes from `axis` on made one row."""
 
 _WAYS = {"Hardmax": "hardmax", "LogSoftmax": "log_softmax", "Softmax": "softmax"}
 """Operator -> how its kernel normalizes lines."""
@@ -47,11 +45,9 @@ def claim(node: Node) -> SoftmaxSpec | str:
         return f"{node.op_type} of elements of type {dtype}"
     if not shape:
         return f"{node.op_type} of a scalar"
-    axis = node.get("axis", -1 if node.version >= _ONE_AXIS_SINCE else 1)
-    if not -len(shape) <= axis < len(shape):
-        return f"axis={axis} for {len(shape)} dimensions"
-    axis %= len(shape)
-    is_row = node.version < _ONE_AXIS_SINCE or all(dim == 1 for dim in shape[axis + 1 :])
+    view = Softmax.of(node)
+    axis = view.first(len(shape))
+    is_row = view.is_flat or all(dim == 1 for dim in shape[axis + 1 :])
     split, along = (axis, Along.ROWS) if is_row else (axis + 1, Along.COLUMNS)
     return SoftmaxSpec(_WAYS[node.op_type], axis, split, along)
 

@@ -12,10 +12,11 @@ from sardonyx.codegen.kernels.winograd import WinogradParams, pack_winograd, scr
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Shape
+from sardonyx.ops.views.window import Window
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, place_epilogue
-from sardonyx.providers.cpu.kernels.windows import Window
+from sardonyx.providers.cpu.kernels.windows import place_window
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
@@ -35,7 +36,7 @@ _FIRST_OPERAND = 5
 """Buffers of the epilogue come after the input, the filters, the output, the zeros and the scratch memory."""
 
 
-def suits_winograd(window: Window, groups: int, weights: Array, places: Shape) -> bool:
+def suits_winograd(window: Window[int], groups: int, weights: Array, places: Shape) -> bool:
     """Whether a convolution is one that this makes faster: the number of places, where it is known, decides too."""
     if window.kernel != (3, 3) or {*window.strides, *window.dilations, groups} != {1}:
         return False
@@ -70,7 +71,7 @@ class WinogradKernel:
         write_winograd(module, symbol, place_epilogue(self.tail, _FIRST_OPERAND), self.widths)
 
 
-def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, window: Window, tail: Tail) -> None:
+def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, window: Window[int], tail: Tail) -> None:
     """Transform the filters and add the step."""
     target, result = low.target, low.result(group.result)
     M, C = weights.shape[:2]
@@ -84,7 +85,7 @@ def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, wi
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         images, high, wide, _ = sizes.shape(result.shape)
         height, width = sizes.shape(spatial)
-        rows, columns = window.place((height, width), (high, wide))
+        rows, columns = place_window(window, (height, width), (high, wide))
         params = WinogradParams.blocked(
             target, images, (height, width), C, (high, wide), M, (rows.begin, columns.begin), tasks, sizes(result.row)
         )

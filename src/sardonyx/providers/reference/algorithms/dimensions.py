@@ -47,7 +47,9 @@ def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[
 
 
 def as_ints(values: Array, name: str) -> tuple[int, ...]:
-    """The elements of a 1-D (or 0-D) integer tensor as Python integers."""
+    """The elements of a 1-D (or 0-D) integer tensor as Python integers; raises InvalidArgument for another."""
+    if values.size and values.dtype.kind not in "iu":
+        raise InvalidArgument(f"{name} has elements of type {values.dtype.name}; expected integers")
     if values.ndim > 1:
         raise InvalidArgument(f"{name} has shape {values.shape}; expected a 1-D tensor of integers")
     return tuple(values.reshape(-1).tolist())
