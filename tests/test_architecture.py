@@ -1,4 +1,4 @@
-"""The shape of the house: what import contracts cannot see."""
+"""The structure of the code that import contracts cannot see."""
 
 from __future__ import annotations
 
@@ -99,3 +99,32 @@ def test_every_folder_is_named_in_the_architecture() -> None:
     folders = {path.parent.relative_to(package) for path in SOURCES if path.parent != package}
     parts = {folder for folder in folders if f"`{folder}/`" not in text and f"`{folder.name}/`" not in text}
     assert not parts
+
+
+IMPERATIVE = ("codegen", "formats", "ir", "ops", "optimize", "partition", "runtime")
+"""Packages whose functions are documented by an imperative sentence; whatever is converted joins them."""
+NO_VERBS = frozenset(
+    "What Whether Which Where Why How Who Whose When With Without The A An As For In It Its It's They Their Those These This That Every Each "
+    "One Two All Both Some Any Of From By At Over Along On To Only Also Nothing Nobody There Names Makes Returns Gives".split()
+)
+"""First words of a docstring that is no imperative sentence."""
+
+
+def _is_property(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a function is read as an attribute, whose docstring may be a noun."""
+    return any("property" in (text := ast.unparse(line)) or text.endswith(".setter") for line in function.decorator_list)
+
+
+@pytest.mark.parametrize("package", IMPERATIVE)
+def test_docstrings_of_functions_begin_with_a_verb(package: str) -> None:
+    """A function's docstring begins with a verb in the imperative: "Return …", not "What …", "Whether …" or "The …"."""
+    folder = ROOT / "src" / "sardonyx"
+    found = [
+        f"{_shown(path)}:{node.lineno} {node.name}: {text.splitlines()[0]}"
+        for path in SOURCES
+        if path.relative_to(folder).as_posix().startswith(f"{package}/") or path == folder / package
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not _is_property(node)
+        if (text := ast.get_docstring(node)) and text.split()[0].rstrip(".,:;") in NO_VERBS
+    ]
+    assert not found, "\n".join(found)

@@ -31,7 +31,7 @@ def where(operator: str, as_json: bool) -> None:
     if not rows:
         known = sorted(name for names in FAMILIES.values() for name in names.split())
         close = ", ".join(difflib.get_close_matches(operator, known, 3))
-        fail(f"no room knows an operator {operator!r}" + (f"; did you mean {close}?" if close else ""))
+        fail(f"unknown operator {operator!r}" + (f"; did you mean {close}?" if close else ""))
     if as_json:
         print_json([{"what": what, "where": place} for what, place in rows])
     else:

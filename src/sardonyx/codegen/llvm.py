@@ -37,7 +37,7 @@ IDLE_SECONDS = 60.0
 
 @functools.cache
 def binding() -> Any:  # llvmlite has no type information
-    """The module `llvmlite.binding`, with the host's code generator initialised."""
+    """Return the module `llvmlite.binding`, with the host's code generator initialised."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -47,7 +47,10 @@ def binding() -> Any:  # llvmlite has no type information
 
 @functools.cache
 def version() -> str:
-    """The version of llvmlite and the size of its library in bytes, found without loading it; objects are valid for no other."""
+    """Return the version of llvmlite and the size of its library in bytes, found without loading it.
+
+    Objects are valid for no other.
+    """
     spec = find_spec("llvmlite")
     folders = [Path(folder) / "binding" for folder in (spec.submodule_search_locations or ())] if spec is not None else []
     sizes = [str(path.stat().st_size) for folder in folders for path in sorted(folder.glob("*llvmlite*.*")) if path.suffix != ".py"]
@@ -55,7 +58,7 @@ def version() -> str:
 
 
 def _llvmlite_version() -> str:
-    """From what was installed, or, in a frozen application that has no such records, from the package."""
+    """Return the version from what was installed, or, in a frozen application that has no such records, from the package."""
     try:
         return version_of("llvmlite")
     except PackageNotFoundError:
@@ -87,7 +90,7 @@ def compile_text(text: str, triple: str, features: str, level: int) -> bytes:
 
 
 def make_machine(triple: str, features: str) -> Any:  # an llvmlite TargetMachine
-    """LLVM's code generator for position-independent code."""
+    """Return LLVM's code generator for position-independent code."""
     description = binding().Target.from_triple(triple)
     return description.create_target_machine(features=features, opt=2, reloc="pic", codemodel="small", jit=True)
 
@@ -146,7 +149,7 @@ def _emit(module: Any, machine: Any) -> bytes:  # llvmlite's ModuleRef and Targe
 
 @functools.cache
 def _unlocked(name: str) -> Callable[..., Any]:
-    """A function of llvmlite's library, without the lock around it and, as always in ctypes, without the GIL."""
+    """Return a function of llvmlite's library, without the lock around it and, as always in ctypes, without the GIL."""
     from llvmlite.binding import ffi
     from llvmlite.utils import get_library_name
 

@@ -48,7 +48,7 @@ class Target:
     """LLVM's name of architecture and system, such as x86_64-unknown-linux-gnu."""
 
     def lanes(self, bits: int) -> int:
-        """How many elements of `bits` bits one register holds."""
+        """Return how many elements of `bits` bits one register holds."""
         return self.vector_bytes * 8 // bits
 
     @property
@@ -160,13 +160,13 @@ _OTHER: Mapping[str, _Level] = {"portable": _Level(16, 16, False, False, (), ())
 
 @functools.cache
 def available_levels() -> tuple[str, ...]:
-    """The levels that this machine can run, lowest first."""
+    """Return the levels that this machine can run, lowest first."""
     return _levels_with(_triple(), _host_features())
 
 
 @functools.cache
 def host_target(isa: str | None = None) -> Target:
-    """The target of this machine at level `isa`, or at its highest level below amx if None.
+    """Return the target of this machine at level `isa`, or at its highest level below amx if None.
 
     Raises:
         InvalidArgument: the machine does not have the level.
@@ -175,7 +175,7 @@ def host_target(isa: str | None = None) -> Target:
 
 
 def machine_target(architecture: str, features: Collection[str], isa: str | None = None) -> Target:
-    """The target of a Linux machine that need not be this one: kernels can be compiled for it, not run.
+    """Return the target of a Linux machine that need not be this one: kernels can be compiled for it, not run.
 
     Args:
         architecture: x86_64 or aarch64.
@@ -207,7 +207,7 @@ def _target(isa: str | None, triple: str, features: Mapping[str, bool]) -> Targe
 
 
 def runnable_target(key: str, here: Target) -> Target | None:
-    """The target of a `key`, where code for it runs on a machine that has what `here` uses; else None."""
+    """Return the target of a `key`, where code for it runs on a machine that has what `here` uses; else None."""
     isa, _, rest = key.partition("|")
     triple, _, features = rest.partition("|")
     words = features.split(",") if features else []
@@ -222,7 +222,7 @@ def _levels(triple: str) -> Mapping[str, _Level]:
 
 
 def _levels_with(triple: str, features: Mapping[str, bool]) -> tuple[str, ...]:
-    """The levels for which the features suffice, lowest first."""
+    """Return the levels for which the features suffice, lowest first."""
     return tuple(name for name, level in _levels(triple).items() if all(features.get(need) for need in level.needs))
 
 
@@ -242,7 +242,7 @@ def _host_features() -> Mapping[str, bool]:
 
 
 def _linux_flags(cpuinfo: Path) -> frozenset[str]:
-    """The features of an x86 processor as Linux names them; none on other systems and processors."""
+    """Return the features of an x86 processor as Linux names them; none on other systems and processors."""
     with contextlib.suppress(OSError), cpuinfo.open() as lines:
         for line in lines:
             if line.startswith("flags"):
@@ -251,7 +251,7 @@ def _linux_flags(cpuinfo: Path) -> frozenset[str]:
 
 
 def _feature_string(level: _Level, features: Mapping[str, bool]) -> str:
-    """Features in the order of their names, then those of higher levels as off: LLVM obeys the last mention."""
+    """Return the features in the order of their names, then those of higher levels as off: LLVM obeys the last mention."""
     kept = [(name, has and not name.startswith(level.drops)) for name, has in sorted(features.items())]
     on = [f"+{name}" for name, has in kept if has]
     off = [f"-{name}" for name, has in kept if not has]

@@ -21,13 +21,14 @@ __all__ = ["pack", "packed_size_bytes", "unpack"]
 
 
 def packed_size_bytes(dtype: DataType, count: int) -> int:
-    """Bytes that `count` elements of `dtype` take in a file."""
+    """Return bytes that `count` elements of `dtype` take in a file."""
     return (count * bit_width(dtype) + 7) // 8
 
 
 def unpack(data: bytes | memoryview, dtype: DataType, shape: tuple[int, ...]) -> Array:
-    """The array of `shape` whose elements `data` holds; a view of `data` where elements take whole bytes and any byte is valid.
+    """Return the array of `shape` whose elements `data` holds.
 
+    A view of `data` where elements take whole bytes and any byte is valid.
     A view is read-only where `data` is, and aligned only as `data` is.
     """
     bits = bit_width(dtype)
@@ -40,7 +41,7 @@ def unpack(data: bytes | memoryview, dtype: DataType, shape: tuple[int, ...]) ->
 
 
 def pack(array: Array, dtype: DataType) -> bytes:
-    """The bytes that a file holds for `array`, whose elements are `dtype.numpy`."""
+    """Return the bytes that a file holds for `array`, whose elements are `dtype.numpy`."""
     bits = bit_width(dtype)
     flat = np.ascontiguousarray(array).reshape(-1)
     if bits < 8:

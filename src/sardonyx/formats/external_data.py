@@ -41,7 +41,7 @@ class ExternalData:
         self._roots: tuple[Path, ...] | None = None
 
     def find(self, entries: Mapping[str, str], expected_bytes: int, what: str) -> tuple[Content, int]:
-        """The file that one tensor's bytes are in, opened, and where they begin.
+        """Return the file that one tensor's bytes are in, opened, and where they begin.
 
         Args:
             entries: `external_data` of the tensor.
@@ -74,7 +74,7 @@ class ExternalData:
         return data, start
 
     def whole(self, location: str, what: str) -> memoryview:
-        """The bytes of a whole file, mapped; raises what `find` raises for a file that is missing or lies elsewhere."""
+        """Return the bytes of a whole file, mapped; raises what `find` raises for a file that is missing or lies elsewhere."""
         data = self._mapped.get(location)
         if data is None:
             path, name = self._path(location, what)
@@ -82,7 +82,7 @@ class ExternalData:
         return data
 
     def _path(self, location: str, what: str) -> tuple[Path, str]:
-        """The file at `location`, and how messages call it."""
+        """Return the file at `location`, and how messages call it."""
         if self._folder is None:
             raise InvalidArgument(
                 f"{what}: its data is in the external file {location!r}, but the model was not loaded from a path; "

@@ -42,7 +42,10 @@ class DataFile:
 
 
 def store_where(locate: Locate) -> Callable[[Any, Tensor, str], None]:
-    """How to state tensors whose data has been put into files by somebody else, where `locate` says so. A TensorProto is Any."""
+    """Return how to state tensors whose data `locate` finds in existing files.
+
+    A TensorProto is Any.
+    """
 
     def store(proto: Any, tensor: Tensor, name: str) -> None:
         place = None if tensor.dtype is DataType.STRING else locate(name, tensor)

@@ -45,10 +45,10 @@ class Content(Protocol):
     """Bytes of known number that are had by pieces."""
 
     def __len__(self) -> int:
-        """The number of bytes."""
+        """Return the number of bytes."""
 
     def read(self, offset: int, size_bytes: int) -> memoryview:
-        """The bytes [offset, offset + size_bytes), read-only and all within the content; raises Fail where they changed."""
+        """Return the bytes [offset, offset + size_bytes), read-only and all within the content; raises Fail where they changed."""
 
 
 class MemoryContent:
@@ -62,7 +62,7 @@ class MemoryContent:
         return len(self._view)
 
     def read(self, offset: int, size_bytes: int) -> memoryview:
-        """The view of [offset, offset + size_bytes)."""
+        """Return the view of [offset, offset + size_bytes)."""
         return self._view[offset : offset + size_bytes]
 
 
@@ -80,7 +80,7 @@ class FileContent:
         close(self._descriptor)
 
     def read(self, offset: int, size_bytes: int) -> memoryview:
-        """A copy of [offset, offset + size_bytes); `obj` of the view is the buffer, which can be referred to weakly.
+        """Return a copy of [offset, offset + size_bytes); `obj` of the view is the buffer, which can be referred to weakly.
 
         Raises:
             Fail: the file was written to since it was opened, or the system cannot read it.
@@ -100,12 +100,12 @@ class FileContent:
 
 
 def stamp_of(status: os.stat_result) -> FileStamp:
-    """The stamp of the file that has `status`."""
+    """Return the stamp of the file that has `status`."""
     return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
 def open_content(path: Path, what: str, *, follow_links: bool = True) -> tuple[Content, FileStamp]:
-    """The bytes of `path`, and the stamp that the file has now. Opening never blocks, whatever `path` is.
+    """Return the bytes of `path`, and the stamp that the file has now. Opening never blocks, whatever `path` is.
 
     Args:
         path: the file.
@@ -127,7 +127,7 @@ def open_content(path: Path, what: str, *, follow_links: bool = True) -> tuple[C
 
 
 def map_file(path: Path, what: str, *, follow_links: bool = True) -> memoryview:
-    """The bytes of `path`, read-only, shared with all who map it; the file must not be written to while a view lives.
+    """Return the bytes of `path`, read-only, shared with all who map it; the file must not be written to while a view lives.
 
     Arguments and errors are those of `open_content`.
     """

@@ -78,7 +78,9 @@ def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None) 
 
 
 def external_places(path: Path) -> dict[str, tuple[str, int, int]]:
-    """Where a file has the data of initializers of its main graph that lie in other files: location, offset and length in bytes.
+    """Return where a file has the data of initializers of its main graph that lie in other files.
+
+    Each has a location, an offset and a length in bytes.
 
     Raises:
         NoSuchFile, InvalidProtobuf, Fail: it cannot be read, or is no model.
@@ -93,14 +95,14 @@ def external_places(path: Path) -> dict[str, tuple[str, int, int]]:
 
 
 def to_proto(model: Model) -> Any:
-    """The onnx.ModelProto for `model`, with all data inside; Any, so that naming the type does not import onnx."""
+    """Return the onnx.ModelProto for `model`, with all data inside; Any, so that naming the type does not import onnx."""
     proto = protos().ModelProto()
     write_model(proto, model, write_tensor)
     return proto
 
 
 def to_bytes(model: Model) -> bytes:
-    """The bytes of an ONNX file that holds `model` with all its data.
+    """Return the bytes of an ONNX file that holds `model` with all its data.
 
     Raises:
         InvalidArgument: they would be more than protobuf's 2 GiB.
@@ -195,7 +197,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def _replaced(path: Path) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of `path` when the block succeeds, and vanishes when it fails."""
+    """Provide a new file that takes the place of `path` when the block succeeds, and vanishes when it fails."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("xb") as stream:
@@ -212,7 +214,7 @@ def _data_bytes(model: Model) -> int:
 
 
 def _proto(source: Source, path: Path | None) -> tuple[Any, Content, dict[bytes, Blob], FileStamp | None]:
-    """The message, the bytes that the data of large tensors lies in, where it lies there, and the stamp of a file."""
+    """Return the message, the bytes that the data of large tensors lies in, where it lies there, and the stamp of a file."""
     descriptor = getattr(source, "DESCRIPTOR", None)
     if descriptor is None:
         content, stamp = open_content(path, "model file") if path is not None else (MemoryContent(_bytes(source)), None)
@@ -256,14 +258,14 @@ def _parse(data: Content) -> tuple[Any, Content, dict[bytes, Blob]]:
 
 
 def _whole(content: Content) -> bytes:
-    """All bytes: the object itself that they are a view of where it is a bytes, else a copy."""
+    """Return all bytes: the object itself that they are a view of where it is a bytes, else a copy."""
     data = content.read(0, len(content))
     owner = data.obj
     return owner if isinstance(owner, bytes) and len(owner) == len(data) else bytes(data)
 
 
 def _guess(data: Content) -> str:
-    """What the bytes seem to be instead."""
+    """Return what the bytes seem to be instead."""
     start = bytes(data.read(0, min(512, len(data))))
     for offset, magic, meaning in _FOREIGN:
         if start[offset:].startswith(magic):

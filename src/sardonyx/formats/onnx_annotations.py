@@ -35,7 +35,7 @@ KEPT = frozenset({_DEVICES, _QUANTIZATION, _TENSOR})
 
 
 def plain_metadata(metadata: Mapping[str, str] | None) -> dict[str, str]:
-    """The entries that are metadata_props."""
+    """Return the entries that are metadata_props."""
     return {key: text for key, text in (metadata or {}).items() if key not in KEPT}
 
 

@@ -36,7 +36,7 @@ _KIND_OF_FIELD = {field: kind for kind, field in _FIELDS.items()}
 
 
 def _no_kind(proto: Any) -> None:
-    """Stands for a kind that `read` handles itself, and for a missing one."""
+    """Fill the entry of a kind that `read` handles itself, and of a missing kind."""
 
 
 class AttributeReader:
@@ -64,7 +64,7 @@ class AttributeReader:
         )
 
     def read(self, protos: Any, read_graph: _ReadGraph) -> dict[str, Attribute]:
-        """The attributes in a list of AttributeProto, by name.
+        """Return the attributes in a list of AttributeProto, by name.
 
         Args:
             protos: the list.
@@ -97,7 +97,7 @@ class AttributeReader:
         return found
 
     def _empty(self, proto: Any, kind: AttributeKind | None, value: Any, read_graph: _ReadGraph) -> Attribute:
-        """An attribute whose payload is 0, empty, absent or a reference, which may mean that it lies in another field."""
+        """Read an attribute whose payload is 0, empty, absent or a reference, which may mean that it lies in another field."""
         present = [_KIND_OF_FIELD[field.name] for field, _ in proto.ListFields() if field.name in _KIND_OF_FIELD]
         if proto.ref_attr_name:
             if kind is None:
@@ -115,7 +115,7 @@ class AttributeReader:
         return Attribute(kind, value)
 
     def _untyped(self, proto: Any, present: list[AttributeKind], read_graph: _ReadGraph) -> Attribute:
-        """An attribute of the first IR versions, which had no type: the one payload that is there decides."""
+        """Read an attribute of the first IR versions, which had no type: the one payload that is there decides."""
         if len(present) != 1:
             raise InvalidGraph(f"attribute {proto.name!r} has no type and {len(present)} values; expected its type to be set")
         copy = type(proto)()

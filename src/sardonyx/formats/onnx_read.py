@@ -37,7 +37,7 @@ _TENSOR = int(AttributeKind.TENSOR)
 
 
 def read_model(proto: Any, tensors: TensorReader, path: Path | None) -> Model:
-    """The model that a ModelProto states.
+    """Return the model that a ModelProto states.
 
     Args:
         proto: the message; not kept.
@@ -90,13 +90,13 @@ class _Scope:
         self.unsorted = False
 
     def produces(self, name: str) -> bool:
-        """Whether any node of the graph, read or not, has an output called `name`."""
+        """Return whether any node of the graph, read or not, has an output called `name`."""
         if self.produced is None:
             self.produced = {output for node in self.nodes for output in node.output}
         return name in self.produced
 
     def find(self, name: str) -> Value:
-        """The value called `name` in this graph, of a node that is yet to come if need be, or in a graph around it."""
+        """Return the value called `name` in this graph, of a node that is yet to come if need be, or in a graph around it."""
         scope: _Scope | None = self
         while scope is not None:
             value = scope.values.get(name)
@@ -113,7 +113,7 @@ class _Scope:
         )
 
     def redefine(self, name: str) -> Value:
-        """The value called `name`, which has been read before a node produced it; any other redefinition is an error."""
+        """Return the value called `name`, which has been read before a node produced it; any other redefinition is an error."""
         value = self.values[name]
         if name not in self.pending:
             first = "an input or initializer of the graph" if value.producer is None else describe_node(value.producer)
@@ -143,7 +143,7 @@ class _ModelReader:
         self._has_functions, self._has_configurations = len(proto.functions) > 0, len(proto.configuration) > 0
 
     def graph(self, proto: Any, scope: _Scope) -> Graph:
-        """The graph in a GraphProto, whose names `scope` holds."""
+        """Return the graph in a GraphProto, whose names `scope` holds."""
         if scope.depth > LIMITS.function_depth:
             raise InvalidGraph(f"subgraphs are nested more than {LIMITS.function_depth} levels deep")
         graph = Graph(text_of(proto.name))
@@ -167,7 +167,7 @@ class _ModelReader:
         read_quantization(proto.quantization_annotation, scope.values)
 
     def function(self, proto: Any, model_imports: dict[str, int]) -> Function:
-        """The function in a FunctionProto; domains that it does not import are read as the model imports them."""
+        """Return the function in a FunctionProto; domains that it does not import are read as the model imports them."""
         imports = model_imports | {_domain(entry.domain): entry.version for entry in proto.opset_import}
         scope = _Scope(proto.node, imports, None)
         graph = Graph(text_of(proto.name))
@@ -238,7 +238,7 @@ class _ModelReader:
         return True
 
     def _tensor_type(self, tensor: Tensor) -> TensorType:
-        """The type of `tensor`, one object for all tensors alike."""
+        """Return the type of `tensor`, one object for all tensors alike."""
         key = tensor.dtype, tensor.shape
         found = self._tensor_types.get(key)
         if found is None:
@@ -306,7 +306,10 @@ class _ModelReader:
         check_texts(texts)
 
     def _missing_version(self, domain: str, imports: dict[str, int]) -> int:
-        """The version of a domain that the model does not import: the latest known, as in ONNX Runtime; 1 for a custom domain."""
+        """Return the version of a domain that the model does not import: the latest known, as in ONNX Runtime.
+
+        1 for a custom domain.
+        """
         if not imports and self._ir_version >= _FIRST_IR_WITH_OPSETS:
             raise InvalidGraph(
                 f"the model imports no operator set, which leaves the meaning of its operators open "
@@ -383,7 +386,7 @@ def _finish(graph: Graph, scope: _Scope) -> None:
 
 
 def _node_place(proto: Any) -> str:
-    """How messages call a node that is being read, as `describe_node` does one that has been."""
+    """Return the name that messages give a node that is being read, as `describe_node` does one that has been."""
     operator = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
     return f"node {proto.name!r} ({operator})" if proto.name else f"node ({operator}) -> {list(proto.output)}"
 

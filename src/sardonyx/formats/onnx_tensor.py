@@ -64,7 +64,7 @@ class TensorReader:
         self._widths = {int(dtype): bit_width(dtype) for dtype in _DATA_TYPES.values() if dtype is not DataType.STRING}
 
     def read(self, proto: Any, owner: str = "initializer") -> Tensor:
-        """The tensor that a TensorProto states.
+        """Return the tensor that a TensorProto states.
 
         Raises:
             InvalidGraph: no element type, a negative dimension, or data that disagrees with type and shape.
@@ -113,7 +113,7 @@ class TensorReader:
         return _stored(self._content, blob.offset, needed, dtype, shape)
 
     def _typed(self, proto: Any, dtype: DataType, shape: tuple[int, ...], count: int, what: str) -> _Source:
-        """Elements from the field of their type; copied at once, since a message keeps the whole model alive."""
+        """Return elements from the field of their type; copied at once, since a message keeps the whole model alive."""
         field = _field_of(dtype)
         numbers = getattr(proto, field)[:]
         array = _from_numbers(numbers, dtype, count)
@@ -131,7 +131,10 @@ class TensorReader:
         return functools.partial(_same, array.reshape(shape))
 
     def read_sparse(self, proto: Any, owner: str = "sparse initializer") -> SparseTensor:
-        """The sparse tensor that a SparseTensorProto states; raises as `read`, and InvalidGraph for places outside the shape."""
+        """Return the sparse tensor that a SparseTensorProto states.
+
+        Raises what `read` raises, and InvalidGraph for places outside the shape.
+        """
         values, indices, shape = self.read(proto.values, owner), self.read(proto.indices, f"{owner}, indices"), tuple(proto.dims)
         what = f"{owner} {values.name!r}"
         _check_shape(shape, what)
@@ -188,7 +191,7 @@ def _check_field(blob: Blob, dtype: DataType, what: str) -> None:
 
 
 def densified(sparse: SparseTensor) -> Tensor:
-    """The dense tensor that equals `sparse`, filled in when first asked for; raises InvalidGraph where it would be huge."""
+    """Return the dense tensor that equals `sparse`, filled in when first asked for; raises InvalidGraph where it would be huge."""
     values = sparse.values
     size_bytes = math.prod(sparse.shape) * (8 if values.dtype is DataType.STRING else values.dtype.numpy.itemsize)
     if size_bytes > _DENSE_SPARSE_BYTES:
@@ -243,7 +246,7 @@ def _same(array: Array) -> Array:
 
 
 def _from_numbers(numbers: Any, dtype: DataType, count: int) -> Array | None:
-    """Elements from the numbers of a typed field; None where a number does not fit the type."""
+    """Return elements from the numbers of a typed field; None where a number does not fit the type."""
     target = dtype.numpy
     field = _FIELDS.get(dtype)
     if dtype in (DataType.COMPLEX64, DataType.COMPLEX128) and len(numbers) % 2:

@@ -11,7 +11,10 @@ __all__ = ["check_texts", "text_of"]
 
 
 def text_of(field: Any) -> str:
-    """The text in a string field, which is Any because protobuf is untyped here; raises InvalidProtobuf where it is no UTF-8."""
+    """Return the text in a string field, which is Any because protobuf is untyped here.
+
+    Raises InvalidProtobuf where it is no UTF-8.
+    """
     if isinstance(field, str):
         return field
     raise InvalidProtobuf(

@@ -18,7 +18,7 @@ _MAX_DEPTH = 32
 
 
 def data_type(number: int) -> DataType:
-    """The element type with `number`; raises NotImplemented where this version knows none."""
+    """Return the element type with `number`; raises NotImplemented where this version knows none."""
     found = _DATA_TYPES.get(number)
     if found is None:
         known = f"0 to {max(_DATA_TYPES)}"
@@ -27,7 +27,7 @@ def data_type(number: int) -> DataType:
 
 
 def read_type(proto: Any, depth: int = 0) -> ValueType | None:
-    """The type that a TypeProto states; None where it leaves all, or the element type, open.
+    """Return the type that a TypeProto states; None where it leaves all, or the element type, open.
 
     Dimensions that are negative, or have neither size nor name, are unknown. `proto` is Any: protobuf is untyped here.
 
@@ -75,7 +75,10 @@ def _read_shape(tensor: Any) -> Shape | None:
 
 
 def read_denotations(proto: Any) -> str:
-    """What the dimensions of a tensor's TypeProto mean, separated by commas; "" where it says nothing. `proto` is Any as above."""
+    """Return what the dimensions of a tensor's TypeProto mean, separated by commas; "" where it says nothing.
+
+    `proto` is Any as above.
+    """
     if proto.WhichOneof("value") != "tensor_type":
         return ""
     words = [text_of(dim.denotation) for dim in proto.tensor_type.shape.dim]

@@ -100,7 +100,7 @@ class _Names:
         self._serials: dict[str, int] = {}
 
     def of(self, value: Value | None) -> str:
-        """The name of `value`; "" for one that is left out, or that nobody reads."""
+        """Return the name of `value`; "" for one that is left out, or that nobody reads."""
         return "" if value is None else self._names.get(value, "")
 
     def enter(self, graph: Graph) -> list[str]:
@@ -133,7 +133,7 @@ class _Names:
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    """`name`, or `name` with a number where it is taken; onnxruntime loads no graph with two nodes of one name."""
+    """Return `name`, or `name` with a number where it is taken; onnxruntime loads no graph with two nodes of one name."""
     found, serial = name, 0
     while found and found in taken:
         serial += 1

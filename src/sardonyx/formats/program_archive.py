@@ -74,5 +74,5 @@ class ProgramArchive:
 
 
 def block_key(block: memoryview) -> bytes:
-    """What equal blocks have in common, and others have not."""
+    """Return what equal blocks have in common, and others have not."""
     return hashlib.sha256(block).digest()

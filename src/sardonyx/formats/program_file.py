@@ -93,7 +93,7 @@ def write_program(
     absent: Sequence[int] = (),
     objects: Mapping[str, bytes] | None = None,
 ) -> bytes:
-    """The bytes that `read_program` reads; of arrays that are `absent` only types and shapes are kept."""
+    """Return the bytes that `read_program` reads; of arrays that are `absent` only types and shapes are kept."""
     blocks = Blocks()
     held = objects or {}
     placed = {name: blocks.add(content) for name, content in held.items()}
@@ -104,7 +104,7 @@ def write_program(
 
 
 def is_program(content: memoryview) -> bool:
-    """Whether `content` ends as what `write_program` writes."""
+    """Return whether `content` ends as what `write_program` writes."""
     return len(content) >= _TAIL_BYTES and bytes(content[-len(_MAGIC) :]) == _MAGIC
 
 
@@ -307,7 +307,7 @@ def _array_of(
 
 
 def _weight(weights: Mapping[str, Array], name: str, dtype: np.dtype[Any], shape: tuple[int, ...], code: int | None) -> Array:
-    """A weight of the model, whose elements may be known by another shape there, or in a narrower type."""
+    """Return a weight of the model, whose elements may be known by another shape there, or in a narrower type."""
     found = weights.get(name)
     if found is None:
         raise EPFail(f"a compiled partition needs the weight {name!r} of the model that it was made from, which is not given")

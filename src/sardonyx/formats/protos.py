@@ -18,7 +18,7 @@ __all__ = ["protos"]
 
 @functools.cache
 def protos() -> Any:  # the module `onnx.onnx_ml_pb2`, which carries no types
-    """The module of message classes."""
+    """Return the module of message classes."""
     with without_fork():
         return _load()
 

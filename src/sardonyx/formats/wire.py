@@ -101,7 +101,7 @@ class _Scanner:
         self._nonce = secrets.token_bytes(16)
 
     def message(self, kind: int, start: int, end: int, depth: int) -> bytes | None:
-        """The message in [start, end) without large data, or None where it has none."""
+        """Return the message in [start, end) without large data, or None where it has none."""
         if depth > _MAX_DEPTH:
             raise _UnexpectedError
         children = _CHILDREN[kind]
@@ -180,7 +180,7 @@ class _Scanner:
         self._last = total if end == total else end - _HEADER_BYTES
 
     def _bytes(self, start: int, end: int) -> bytes | memoryview:
-        """The bytes [start, end), which may lie before the window."""
+        """Return the bytes [start, end), which may lie before the window."""
         first = self._start
         if first <= start and end <= first + len(self._window):
             return self._window[start - first : end - first]

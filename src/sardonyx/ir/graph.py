@@ -155,12 +155,12 @@ class Node(Operator):
         return value
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of attribute `name`, or `default` where the node has none; its type follows the attribute's kind."""
+        """Return the value of attribute `name`, or `default` where the node has none; its type follows the attribute's kind."""
         found = self.attributes.get(name)
         return default if found is None else found.value
 
     def subgraph(self, name: str) -> Graph | None:
-        """The graph of attribute `name`, or None; raises InvalidGraph for another kind."""
+        """Return the graph of attribute `name`, or None; raises InvalidGraph for another kind."""
         found = self.attributes.get(name)
         if found is not None and not isinstance(found.value, Graph):
             raise self._refusal(name, found, _GRAPH)
@@ -177,7 +177,7 @@ class Node(Operator):
         return f"{called} ({domain}{self.op_type}, opset {self.version})"
 
     def input(self, index: int) -> Value | None:
-        """Input `index`, or None where it is left out or beyond the last."""
+        """Return input `index`, or None where it is left out or beyond the last."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def replace_input(self, index: int, value: Value | None) -> None:
@@ -293,7 +293,7 @@ class Graph:
                 node = node._next
 
     def bodies(self) -> list[Graph]:
-        """The subgraphs of its nodes, in order; quicker than to ask each node."""
+        """Return the subgraphs of its nodes, in order; quicker than to ask each node."""
         found: list[Graph] = []
         node = self._head
         while node is not None:
@@ -480,7 +480,10 @@ def _named_output(graph: Graph, new: Value, old: Value) -> Value:
 
 
 def _needs(node: Node, graph: Graph) -> list[Node]:
-    """Nodes of `graph` that must run before `node`: producers of its inputs and of what its subgraphs capture; itself if cyclic."""
+    """Return nodes of `graph` that must run before `node`: producers of its inputs and of what its subgraphs capture.
+
+    The list has `node` itself if the graph is cyclic.
+    """
     found: dict[Node, None] = {}
     stack = [node]
     while stack:

@@ -159,22 +159,22 @@ _ANONYMOUS = itertools.count()
 
 @functools.lru_cache(maxsize=4096)
 def symbol(name: str) -> Expr:
-    """The dimension called `name`, any text but one that begins with "?" (those are anonymous)."""
+    """Return the dimension called `name`, any text but one that begins with "?" (those are anonymous)."""
     return Expr({((_Atom("symbol", name, 0, 0), 1),): 1})
 
 
 def anonymous() -> Expr:
-    """A dimension about which nothing is known, different from every other."""
+    """Return a dimension about which nothing is known, different from every other."""
     return symbol(f"?{next(_ANONYMOUS)}")
 
 
 def is_anonymous(dim: Dim) -> bool:
-    """Whether `dim` is, or contains, a dimension about which nothing is known."""
+    """Return whether `dim` is, or contains, a dimension about which nothing is known."""
     return isinstance(dim, Expr) and any(name.startswith("?") for name in symbols_in(dim))
 
 
 def symbols_in(dim: Dim) -> set[str]:
-    """The names of all symbols in `dim`."""
+    """Return the names of all symbols in `dim`."""
     if not isinstance(dim, Expr):
         return set()
     names = set()
@@ -184,7 +184,7 @@ def symbols_in(dim: Dim) -> set[str]:
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """The product of `dims`; 1 for none."""
+    """Return the product of `dims`; 1 for none."""
     result: Dim = 1
     for dim in dims:
         result = result * dim
@@ -192,12 +192,12 @@ def product(dims: Iterable[Dim]) -> Dim:
 
 
 def ceil_div(dividend: Dim, divisor: Dim) -> Dim:
-    """`dividend / divisor`, rounded up."""
+    """Return `dividend / divisor`, rounded up."""
     return -((-dividend) // divisor)
 
 
 def maximum(left: Dim, right: Dim) -> Dim:
-    """The larger of two dimensions."""
+    """Return the larger of two dimensions."""
     if isinstance(left, int) and isinstance(right, int):
         return max(left, right)
     difference = left - right
@@ -209,7 +209,7 @@ def maximum(left: Dim, right: Dim) -> Dim:
 
 
 def minimum(left: Dim, right: Dim) -> Dim:
-    """The smaller of two dimensions."""
+    """Return the smaller of two dimensions."""
     if isinstance(left, int) and isinstance(right, int):
         return min(left, right)
     difference = left - right
@@ -221,7 +221,7 @@ def minimum(left: Dim, right: Dim) -> Dim:
 
 
 def at_least_zero(dim: Dim) -> bool:
-    """Whether `dim` is at least 0 for all sizes, as far as the signs of its coefficients show."""
+    """Return whether `dim` is at least 0 for all sizes, as far as the signs of its coefficients show."""
     if isinstance(dim, int):
         return dim >= 0
     return all(factor >= 0 for factor in dim._terms.values()) and all(
@@ -233,7 +233,7 @@ def at_least_zero(dim: Dim) -> bool:
 
 
 def at_most(left: Dim, right: Dim) -> bool:
-    """Whether `left <= right` for all sizes, as far as signs and a minimum on the left show."""
+    """Return whether `left <= right` for all sizes, as far as signs and a minimum on the left show."""
     if at_least_zero(right - left):
         return True
     if not isinstance(left, Expr) or len(left._terms) != 1:
@@ -246,7 +246,7 @@ def at_most(left: Dim, right: Dim) -> bool:
 
 
 def substitute(dim: Dim, sizes: Mapping[str, Dim]) -> Dim:
-    """`dim` with each symbol that `sizes` names replaced; simplified again."""
+    """Return `dim` with each symbol that `sizes` names replaced; simplified again."""
     if not isinstance(dim, Expr):
         return dim
     total: Dim = 0
@@ -261,7 +261,7 @@ def substitute(dim: Dim, sizes: Mapping[str, Dim]) -> Dim:
 
 
 def evaluate(dim: Dim, sizes: Mapping[str, int]) -> int:
-    """The value of `dim`; raises KeyError naming the first symbol that `sizes` lacks."""
+    """Return the value of `dim`; raises KeyError naming the first symbol that `sizes` lacks."""
     result = substitute(dim, sizes)
     if isinstance(result, Expr):
         raise KeyError(min(symbols_in(result)))
@@ -313,7 +313,7 @@ def _divide_monomial(monomial: _Monomial, divisor: _Monomial) -> _Monomial | Non
 
 
 def _exact_quotient(dividend: _Terms, divisor: _Terms) -> _Terms | None:
-    """The polynomial quotient where it is exact, found by division in a fixed monomial order."""
+    """Return the polynomial quotient where it is exact, found by division in a fixed monomial order."""
     lead = max(divisor, key=_order)
     rest = dict(dividend)
     quotient: _Terms = {}
@@ -334,7 +334,7 @@ def _exact_quotient(dividend: _Terms, divisor: _Terms) -> _Terms | None:
 
 
 def _order(monomial: _Monomial) -> tuple[int, list[tuple[str, int]]]:
-    """The graded lexicographic order of monomials, the last atom the most significant, which division needs."""
+    """Return the graded lexicographic order of monomials, the last atom the most significant, which division needs."""
     return sum(power for _, power in monomial), [(atom.key, power) for atom, power in reversed(monomial)]
 
 
@@ -365,7 +365,7 @@ def _floor_div(dividend: Dim, divisor: Dim) -> Dim:
 
 
 def _floor_div_again(dividend: Dim, divisor: int) -> Dim:
-    """floordiv(floordiv(a, b) + c, d) is floordiv(a + b * c, b * d), for numbers b and d above 0."""
+    """Simplify floordiv(floordiv(a, b) + c, d) to floordiv(a + b * c, b * d), for numbers b and d above 0."""
     terms = _terms_of(dividend)
     inner = [monomial for monomial in terms if monomial]
     if divisor > 0 and len(inner) == 1 and terms[inner[0]] == 1 and len(inner[0]) == 1:

@@ -23,11 +23,11 @@ class KeptSource:
     __slots__ = ()
 
     def __call__(self) -> Array:
-        """The elements."""
+        """Return the elements."""
         raise NotImplementedError
 
     def rows(self, start: int, stop: int) -> Array:
-        """The elements [start, stop) along the first dimension, without the others."""
+        """Return the elements [start, stop) along the first dimension, without the others."""
         return self()[start:stop]
 
 
@@ -66,7 +66,7 @@ class Tensor:
         return 0 if self.dtype is DataType.STRING else (self.size * bit_width(self.dtype) + 7) // 8
 
     def numpy(self) -> Array:
-        """The elements, read-only; raises InvalidGraph or NoSuchFile where the source finds its bytes missing or wrong."""
+        """Return the elements, read-only; raises InvalidGraph or NoSuchFile where the source finds its bytes missing or wrong."""
         array = self._array
         if array is None:
             source = self._source
@@ -80,7 +80,7 @@ class Tensor:
         return array
 
     def rows(self, start: int, stop: int) -> Array:
-        """The elements [start, stop) along the first dimension, read alone where the others are in a file and not needed."""
+        """Return the elements [start, stop) along the first dimension, read alone where the others are in a file and not needed."""
         if self._array is None and isinstance(self._source, KeptSource):
             return self._source.rows(start, stop)
         return self.numpy()[start:stop]

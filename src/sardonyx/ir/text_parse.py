@@ -124,7 +124,7 @@ class _Scope:
         self.awaited: dict[str, tuple[Value, Token]] = {}
 
     def find(self, token: Token) -> Value:
-        """The value of this name, from this graph or one around it; awaited here where none defines it yet."""
+        """Return the value of this name, from this graph or one around it; awaited here where none defines it yet."""
         scope: _Scope | None = self
         while scope is not None:
             if token.text in scope.defined:
@@ -317,7 +317,7 @@ class _Parser:
         return name, Attribute(kind, self._of_kind(kind, scope))
 
     def _plain(self, scope: _Scope | None) -> Attribute:
-        """An attribute whose value shows its kind."""
+        """Return an attribute whose value shows its kind."""
         start = self._tokens.peek()
         if self._tokens.at("graph"):
             return Attribute(AttributeKind.GRAPH, self.graph(scope))

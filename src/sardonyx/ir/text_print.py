@@ -63,7 +63,7 @@ def _imports(imports: Mapping[str, int]) -> str:
 
 
 def _tags(graphs: Iterable[Graph]) -> dict[str, str]:
-    """Tags for the anonymous dimensions that occur more than once, numbered in order of occurrence."""
+    """Return tags for the anonymous dimensions that occur more than once, numbered in order of occurrence."""
     counts: Counter[str] = Counter()
     for outer in graphs:
         for graph in nested_graphs(outer):

@@ -41,7 +41,10 @@ class Token(NamedTuple):
 
 
 def quoted(text: str) -> str:
-    """`text` in double quotes with JSON's escapes; lone surrogates, which stand for bytes that are no UTF-8, are escaped too."""
+    """Return `text` in double quotes with JSON's escapes.
+
+    Lone surrogates, which stand for bytes that are no UTF-8, are escaped too.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -50,7 +53,10 @@ def quoted(text: str) -> str:
 
 
 def spelled(name: str) -> str:
-    """`name` as it is where the text form takes it bare, else in quotes; "_" means none, so a value of that name is quoted."""
+    """Return `name` as it is where the text form takes it bare, else in quotes.
+
+    "_" means none, so a value of that name is quoted.
+    """
     return name if name != "_" and _NAME.fullmatch(name) else quoted(name)
 
 
@@ -84,7 +90,7 @@ class Tokens:
         self._tokens.append(Token("end", "the end of the text", len(text)))
 
     def peek(self, ahead: int = 0) -> Token:
-        """The next token, or one `ahead` of it, without reading it."""
+        """Return the next token, or one `ahead` of it, without reading it."""
         return self._tokens[min(self._next + ahead, len(self._tokens) - 1)] if ahead else self._tokens[self._next]
 
     def read(self) -> Token:
@@ -94,7 +100,7 @@ class Tokens:
         return token
 
     def at(self, *texts: str, ahead: int = 0) -> bool:
-        """Whether the token `ahead` is one of these marks or bare names."""
+        """Return whether the token `ahead` is one of these marks or bare names."""
         token = self.peek(ahead)
         return token.text in texts and token.kind in _BARE
 

@@ -27,7 +27,7 @@ __all__ = ["parse_elements", "parse_number", "parse_type", "print_dim", "print_e
 
 
 def print_type(type: ValueType, tags: Mapping[str, str]) -> str:
-    """`type` as text; `tags` gives the text of anonymous symbols that occur more than once."""
+    """Return `type` as text; `tags` gives the text of anonymous symbols that occur more than once."""
     if isinstance(type, TensorType):
         return f"{type.dtype}{_print_shape(type.shape, tags)}"
     if isinstance(type, SparseTensorType):
@@ -47,7 +47,7 @@ def _print_shape(shape: Shape | None, tags: Mapping[str, str]) -> str:
 
 
 def print_dim(dim: Dim, tags: Mapping[str, str]) -> str:
-    """`dim` as text; each symbol whose name is no identifier is quoted."""
+    """Return `dim` as text; each symbol whose name is no identifier is quoted."""
     if not isinstance(dim, Expr):
         return str(dim)
     texts = {name: tags.get(name, "?") if name.startswith("?") else spelled(name) for name in symbols_in(dim)}
@@ -178,7 +178,7 @@ def _parse_atom(tokens: Tokens, tagged: dict[str, Dim]) -> Dim:
 
 
 def print_float(value: float) -> str:
-    """A float as the fewest digits that give it back, at float32 where it is one; always recognisable as no integer."""
+    """Return a float as the fewest digits that give it back, at float32 where it is one; always recognisable as no integer."""
     with np.errstate(over="ignore"):
         single = np.float32(value)
     text = str(single) if float(single) == value else repr(float(value))
@@ -186,7 +186,7 @@ def print_float(value: float) -> str:
 
 
 def print_elements(tensor: Tensor, limit: int | None) -> str:
-    """The elements as nested lists, or `...` where there are more than `limit`."""
+    """Return the elements as nested lists, or `...` where there are more than `limit`."""
     if limit is not None and tensor.size > limit:
         return "..."
     return _print_nested(tensor.numpy(), _element_printer(tensor.dtype))

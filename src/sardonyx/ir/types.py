@@ -28,7 +28,7 @@ class TensorType:
     """Its dimensions; None where not even the rank is known."""
 
     def allows(self, sizes: Sequence[int]) -> bool:
-        """Whether a tensor of these sizes can have this shape; a symbolic dimension may be of any."""
+        """Return whether a tensor of these sizes can have this shape; a symbolic dimension may be of any."""
         if self.shape is None:
             return True
         if len(self.shape) != len(sizes):

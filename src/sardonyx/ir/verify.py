@@ -40,7 +40,7 @@ def verify(model: Model) -> None:
 
 
 def describe_node(node: Node) -> str:
-    """What messages call `node`: its name and operator, and its outputs where it has no name."""
+    """Describe `node` for messages: its name and operator, and its outputs where it has no name."""
     operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
     return f"node {node.name!r} ({operator})" if node.name else f"node ({operator}) -> {[value.name for value in node.outputs]}"
 
@@ -61,7 +61,7 @@ def describe_cycle(nodes: Sequence[Node]) -> str:
 
 
 def _read_by(node: Node) -> Iterable[Value]:
-    """What `node` reads: its inputs, and what its subgraphs read."""
+    """Return the values that `node` reads: its inputs, and what its subgraphs read."""
     yield from (value for value in node.inputs if value is not None)
     for subgraph in node.subgraphs:
         for graph in nested_graphs(subgraph):

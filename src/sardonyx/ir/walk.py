@@ -33,7 +33,7 @@ def all_nodes(model: Model) -> Iterator[Node]:
 
 
 def captured_values(graph: Graph) -> list[Value]:
-    """Values that `graph`, or a subgraph of it, reads from graphs around it, in the order of first use; O(nodes)."""
+    """Return values that `graph`, or a subgraph of it, reads from graphs around it, in the order of first use; O(nodes)."""
     inside: set[Value] = set()
     found: dict[Value, None] = {}
     graphs = list(nested_graphs(graph))

@@ -90,12 +90,12 @@ UNKNOWN = Fact(None)
 
 
 def tensor(dtype: DataType | None, shape: Shape | None = None) -> Fact:
-    """A fact about a tensor; UNKNOWN where `dtype` is None."""
+    """Return a fact about a tensor; UNKNOWN where `dtype` is None."""
     return UNKNOWN if dtype is None else Fact(TensorType(dtype, shape))
 
 
 def known(dtype: DataType | None, value: Array) -> Fact:
-    """A fact about a tensor with these elements, which are dropped where they are too many or none of them is known."""
+    """Return a fact about a tensor with these elements, which are dropped where they are too many or none of them is known."""
     if dtype is None:
         return UNKNOWN
     if value.size > MAX_VALUE_SIZE:
@@ -106,7 +106,7 @@ def known(dtype: DataType | None, value: Array) -> Fact:
 
 
 def _narrowed(value: Array, dtype: DataType) -> Array | None:
-    """`value` in the dtype of the tensor where all its elements are plain numbers; None where it says nothing."""
+    """Return `value` in the dtype of the tensor where all its elements are plain numbers; None where it says nothing."""
     elements: list[Any] = value.ravel().tolist()
     if all(isinstance(item, (int, float)) for item in elements):
         return np.array(elements, dtype.numpy).reshape(value.shape)
@@ -194,7 +194,7 @@ def _entry(function: ShapeFunction, since: int) -> ShapeEntry:
 
 @functools.cache
 def find_shape_function(domain: str, op_type: str, version: int) -> ShapeEntry | None:
-    """The shape function whose range holds `version`, or None."""
+    """Return the shape function whose range holds `version`, or None."""
     found = None
     for entry in _ENTRIES.get((domain, op_type), ()):
         if entry.since > version:
@@ -204,15 +204,15 @@ def find_shape_function(domain: str, op_type: str, version: int) -> ShapeEntry |
 
 
 def registered_shape_functions() -> list[tuple[str, str]]:
-    """Every (domain, operator) with a shape function, sorted."""
+    """Return every (domain, operator) with a shape function, sorted."""
     return sorted(_ENTRIES)
 
 
 def dims_text(shape: tuple[Dim, ...] | None) -> str:
-    """A shape as messages print it: `[batch, 3, 224]`."""
+    """Return a shape as messages print it: `[batch, 3, 224]`."""
     return "[?]" if shape is None else f"[{', '.join(map(str, shape))}]"
 
 
 def shape_functions_of(op_type: str) -> list[tuple[str, ShapeEntry]]:
-    """(domain, entry) for every shape function of the operator, by domain and version."""
+    """Return (domain, entry) for every shape function of the operator, by domain and version."""
     return [(domain, entry) for (domain, name), entries in sorted(_ENTRIES.items()) if name == op_type for entry in entries]

@@ -78,5 +78,5 @@ _FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in nam
 
 
 def family_of(op_type: str) -> str | None:
-    """The family of `op_type`, or None for an operator that no room knows."""
+    """Return the family of `op_type`, or None for an operator that is unknown."""
     return _FAMILY_OF.get(op_type)

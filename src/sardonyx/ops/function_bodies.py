@@ -42,7 +42,7 @@ class FunctionBody:
 
 
 def function_body(node: Node, write_graph: GraphWriter | None = None) -> FunctionBody | None:
-    """The standard's function body for `node`, read under the node's opset version.
+    """Return the standard's function body for `node`, read under the node's opset version.
 
     Args:
         node: the node; `type` of its inputs should be known, as bodies such as that of CastLike depend on them.
@@ -67,7 +67,7 @@ def function_body(node: Node, write_graph: GraphWriter | None = None) -> Functio
 
 
 def _body(schema: Any, node: Node, write_graph: GraphWriter | None) -> FunctionBody | None:
-    """The body whose own opset is the newest that the node's opset allows, or else the oldest there is."""
+    """Return the body whose own opset is the newest that the node's opset allows, or else the oldest there is."""
     with without_fork():
         import onnx
 

@@ -45,7 +45,7 @@ class _Remembered:
     outputs: tuple[Fact, ...]
 
     def holds(self, node: Node, entry: ShapeEntry, inputs: Sequence[Fact | None]) -> bool:
-        """Whether `node` is what it was, and the facts of its inputs say the same."""
+        """Return whether `node` is what it was, and the facts of its inputs say the same."""
         return (
             self.entry is entry
             and self.version == node.version
@@ -115,12 +115,15 @@ def infer_graph(
 
 
 def infer_node(node: Node, facts: Mapping[Value, Fact] | None = None) -> tuple[Fact, ...]:
-    """The facts of one node's outputs, from `facts` of its inputs or else what their types and constants say; sets nothing."""
+    """Return the facts of one node's outputs, from `facts` of its inputs or else what their types and constants say.
+
+    Sets nothing.
+    """
     return _Inference({}, {}, is_binding=False, given=facts or {}).outputs_of(node)
 
 
 def fact_of(value: Value) -> Fact:
-    """What a value says by itself: its declared type, and the elements of a small constant."""
+    """Return what a value says by itself: its declared type, and the elements of a small constant."""
     constant = value.constant
     if constant is None:
         return UNKNOWN if value.type is None else Fact(value.type)
@@ -140,7 +143,7 @@ class _Budget:
         self._depth, self._nodes = 0, _MAX_BODY_NODES
 
     def enter(self, graph: Graph) -> bool:
-        """Whether a body may be inferred; if so, `leave` must follow."""
+        """Return whether a body may be inferred; if so, `leave` must follow."""
         self._nodes -= len(graph) + 1
         if self._nodes < 0 or self._depth >= LIMITS.function_depth:
             event("infer.gave_up", place=f"body {graph.name!r}", error="too many or too deeply nested bodies")
@@ -194,7 +197,10 @@ class _Inference:
         return [self._fact(value) for value in graph.outputs]
 
     def _source(self, value: Value, given: Fact | None, memory: InferenceMemory) -> Fact:
-        """The fact of an initializer, or of an input of the main graph (`given`), the same object as long as it says the same."""
+        """Return the fact of an initializer, or of an input of the main graph (`given`).
+
+        It is the same object as long as it says the same.
+        """
         known = memory.sources.get(value)
         if known is not None and known[0] is value.type and known[1] is value.constant:
             return known[2]
@@ -203,7 +209,7 @@ class _Inference:
         return fact
 
     def outputs_of(self, node: Node) -> tuple[Fact, ...]:
-        """The facts of a node's outputs, merged with what the model declares."""
+        """Return the facts of a node's outputs, merged with what the model declares."""
         try:
             found = self._inferred(node)
             missing = len(node.outputs) - len(found)
@@ -259,7 +265,7 @@ class _Inference:
             return ()
 
     def _attributes(self, node: Node) -> Mapping[str, Attribute]:
-        """The attributes of a node, with references to those of the calling node resolved, or left out where it has none."""
+        """Return the attributes of a node, with references to those of the calling node resolved, or left out where it has none."""
         if all(attribute.reference is None for attribute in node.attributes.values()):
             return node.attributes
         found = {}
@@ -278,7 +284,7 @@ class _Inference:
             self._budget.leave()
 
     def _called(self, node: Node, function: Function) -> tuple[Fact, ...]:
-        """The facts of a call's outputs, found by inferring the body with facts of its own; unknown for a recursive call."""
+        """Return the facts of a call's outputs, found by inferring the body with facts of its own; unknown for a recursive call."""
         if function.id in self._calls:
             return ()
         inner = _Inference(self._functions, {}, is_binding=True, budget=self._budget)
@@ -296,7 +302,7 @@ class _Inference:
         return self._merged(value, fact, node, symbols_hold=symbols_hold) if override is None else override
 
     def _merged(self, value: Value, fact: Fact, node: Node | None, *, symbols_hold: bool) -> Fact:
-        """`fact`, with what the model declares about `value` where `fact` says nothing."""
+        """Return `fact`, with what the model declares about `value` where `fact` says nothing."""
         declared = value.type
         if declared is None or declared is fact.type:
             return fact
@@ -317,7 +323,7 @@ class _Inference:
 
 
 def _merged_kinds(value: Value, declared: Any, fact: Fact) -> Fact:
-    """Of two types that are not both tensors: the inferred one; Any as all kinds of types come here."""
+    """Merge two types that are not both tensors: the inferred one; Any as all kinds of types come here."""
     if type(declared) is not type(fact.type):
         raise InvalidGraph(f'"{value.name}" is declared as {declared}, but it is {fact.type}; correct or remove the declaration')
     return Fact(declared, fact.value) if "None" in repr(fact.type) and "None" not in repr(declared) else fact
@@ -334,14 +340,14 @@ def _report_contradiction(value: Value, declared: Shape, inferred: Shape, node: 
 
 
 def _without_symbols(type: Any) -> Any:
-    """`type` with its symbolic dimensions made anonymous; Any as all kinds of types come here."""
+    """Return `type` with its symbolic dimensions made anonymous; Any as all kinds of types come here."""
     if not isinstance(type, TensorType) or type.shape is None:
         return type
     return TensorType(type.dtype, tuple(anonymous() if isinstance(dim, Expr) else dim for dim in type.shape))
 
 
 def _bounded(fact: Fact) -> Fact:
-    """`fact` with expressions that have grown too long made anonymous; raises InvalidGraph for a negative dimension."""
+    """Return `fact` with expressions that have grown too long made anonymous; raises InvalidGraph for a negative dimension."""
     shape = fact.shape
     if shape is None:
         return fact

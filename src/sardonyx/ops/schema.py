@@ -98,11 +98,11 @@ class OpSchema:
         return f"{self.domain + '.' if self.domain else ''}{self.name}-{self.since_version}"
 
     def input(self, index: int) -> ParameterSchema | None:
-        """The formal parameter that input `index` of a node belongs to, or None beyond the last."""
+        """Return the formal parameter that input `index` of a node belongs to, or None beyond the last."""
         return _parameter(self.inputs, index)
 
     def output(self, index: int) -> ParameterSchema | None:
-        """The formal parameter that output `index` of a node belongs to, or None beyond the last."""
+        """Return the formal parameter that output `index` of a node belongs to, or None beyond the last."""
         return _parameter(self.outputs, index)
 
 
@@ -113,5 +113,5 @@ def _parameter(formals: tuple[ParameterSchema, ...], index: int) -> ParameterSch
 
 
 def place_of(node: Node) -> str:
-    """What messages call a node: `node "conv1" (Conv, opset 13)`, by its first output where it has no name."""
+    """Return what messages call a node: `node "conv1" (Conv, opset 13)`, by its first output where it has no name."""
     return node.place

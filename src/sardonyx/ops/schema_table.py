@@ -44,15 +44,15 @@ class SchemaTable:
         return frozenset(domain for domain, _ in self._packed)
 
     def names(self, domain: str) -> dict[str, int]:
-        """The operators of a domain, with the version that each appeared in."""
+        """Return the operators of a domain, with the version that each appeared in."""
         return {name: versions[0][0] for (where, name), versions in self._packed.items() if where == domain}
 
     def versions(self, domain: str, op_type: str) -> list[int]:
-        """The versions with which versions of an operator begin, newest first."""
+        """Return the versions with which versions of an operator begin, newest first."""
         return [since for since, _ in reversed(self._packed.get((domain, op_type), ()))]
 
     def find(self, domain: str, op_type: str, version: int) -> OpSchema | None:
-        """The schema of an operator in force at opset `version`, or None where there is none."""
+        """Return the schema of an operator in force at opset `version`, or None where there is none."""
         versions = self._packed.get((domain, op_type), ())
         place = bisect_right(versions, version, key=lambda item: item[0])
         if not place:
@@ -66,7 +66,7 @@ class SchemaTable:
 
 @functools.cache
 def table() -> SchemaTable:
-    """The table of the installed `onnx`."""
+    """Return the table of the installed `onnx`."""
     cache = shared_cache()
     key = hashlib.sha256(f"schemas/{_FORMAT}/{_onnx_version()}".encode()).hexdigest()
     known = None if cache is None else cache.load(key)
@@ -79,7 +79,7 @@ def table() -> SchemaTable:
 
 
 def _onnx_version() -> str:
-    """From what was installed, or, in a frozen application that has no such records, from the package."""
+    """Return the version from what was installed, or, in a frozen application that has no such records, from the package."""
     try:
         with without_fork():  # it imports more to read what was installed
             return version_of("onnx")
@@ -91,7 +91,7 @@ def _onnx_version() -> str:
 
 
 def read_schemas() -> _Packed:
-    """What the `onnx` package knows."""
+    """Return what the `onnx` package knows."""
     with without_fork():
         import onnx.defs
 
@@ -102,7 +102,7 @@ def read_schemas() -> _Packed:
 
 
 def _pack(schema: Any) -> bytes:
-    """A schema of onnx as bytes; Any because its bindings carry no types, as below."""
+    """Return a schema of onnx as bytes; Any because its bindings carry no types, as below."""
     return marshal.dumps(
         (
             [_parameter(item) for item in schema.inputs],

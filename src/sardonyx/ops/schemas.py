@@ -42,7 +42,7 @@ __all__ = [
 
 
 def find_schema(domain: str, op_type: str, version: int) -> OpSchema | None:
-    """The schema of `op_type` in force at opset `version` of `domain`, or None where there is none."""
+    """Return the schema of `op_type` in force at opset `version` of `domain`, or None where there is none."""
     domain = "" if domain == "ai.onnx" else domain
     key = domain, op_type
     return CONTRIB_SCHEMAS.get(key) or table().find(domain, op_type, version) or OLDER_SCHEMAS.get(key)
@@ -64,7 +64,7 @@ def all_schemas() -> list[OpSchema]:
 
 @functools.cache
 def known_domains() -> tuple[str, ...]:
-    """The domains that have schemas, sorted; "" is ai.onnx."""
+    """Return the domains that have schemas, sorted; "" is ai.onnx."""
     return tuple(sorted(table().domains | {domain for domain, _ in CONTRIB_SCHEMAS}))
 
 
@@ -73,7 +73,7 @@ _BLOCKED_LAYOUT = "com.microsoft.nchwc"
 
 
 def unknown_operator(domain: str, op_type: str, version: int) -> str:
-    """The message for an operator without schema: what the nearest known ones are and which domains there are."""
+    """Return the message for an operator without schema: what the nearest known ones are and which domains there are."""
     label = f"{domain + '.' if domain else ''}{op_type}"
     domains = ", ".join(name or "ai.onnx" for name in known_domains())
     if domain == _BLOCKED_LAYOUT:
@@ -95,7 +95,7 @@ def unknown_operator(domain: str, op_type: str, version: int) -> str:
 
 @functools.cache
 def _operator_names(domain: str) -> dict[str, int]:
-    """Every operator of a domain, with the version that it appeared in."""
+    """Return every operator of a domain, with the version that it appeared in."""
     ours = {name: schema.since_version for (where, name), schema in CONTRIB_SCHEMAS.items() if where == domain}
     return ours | table().names(domain)
 
@@ -202,7 +202,7 @@ def _check_open_type(node: Node, schema: OpSchema, index: int, type: str) -> Non
 
 @functools.lru_cache(maxsize=1024)
 def _accepted_types(domain: str, op_type: str) -> tuple[frozenset[str], ...]:
-    """For each formal input the types that some version of the operator takes; the last counts for all beyond."""
+    """Return for each formal input the types that some version of the operator takes; the last counts for all beyond."""
     found: dict[int, set[str]] = {}
     for version in table().versions(domain, op_type):
         schema = table().find(domain, op_type, version)

@@ -47,7 +47,7 @@ MOVING = frozenset(
 
 
 def difference(old: Sequence[Any], new: Sequence[Any], tolerance: float, *, integer_steps: int = 0) -> str | None:
-    """How `new` differs from `old`; None where it does not. Values are Any by their ONNX type.
+    """Return how `new` differs from `old`; None where it does not. Values are Any by their ONNX type.
 
     Args:
         old: the outputs of the one computation.
@@ -101,7 +101,7 @@ def _float_difference(one: Array, other: Array, tolerance: float) -> str | None:
 
 
 def _coarseness(dtype: np.dtype[Any]) -> float:
-    """How many times as far apart as those of float32 the numbers of a type are."""
+    """Return how many times as far apart as those of float32 the numbers of a type are."""
     if dtype.kind == "f":
         return max(float(np.finfo(dtype).eps) / float(np.finfo(np.float32).eps), 1e-3)
     if dtype.kind == "c":

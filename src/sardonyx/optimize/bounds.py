@@ -59,7 +59,7 @@ _SAME_ELEMENTS = frozenset(
 
 
 def bounds_of(value: Value | None, overridable: frozenset[Value] = frozenset()) -> Interval:
-    """The interval of a value's elements; O(what is looked at), some nodes deep.
+    """Return the interval of a value's elements; O(what is looked at), some nodes deep.
 
     Args:
         value: any value; None, or one of a type without numbers, is unknown.
@@ -146,7 +146,7 @@ _ARITHMETIC: Mapping[str, Callable[[Interval, Interval], Interval]] = {
 
 
 def _rounded(interval: Interval) -> Interval:
-    """The interval as float32 holds it; unknown where an operation on infinities may have made NaN."""
+    """Return the interval as float32 holds it; unknown where an operation on infinities may have made NaN."""
     low, high = interval
     if math.isnan(low) or math.isnan(high):
         return _UNKNOWN

@@ -34,25 +34,25 @@ class Make:
         self.nodes: list[Node] = []
 
     def __call__(self, op_type: str, *inputs: Value | None, **attributes: Any) -> Value:
-        """The output of a new node; Any as attributes differ in kind."""
+        """Return the output of a new node; Any as attributes differ in kind."""
         node = Node(op_type, inputs, 1, attributes, version=VERSION)
         self.nodes.append(node)
         return node.output
 
     def integers(self, *values: int) -> Value:
-        """A vector of int64."""
+        """Return a vector of int64."""
         return self("Constant", value=Tensor.from_array(np.array(values, np.int64)))
 
     def number(self, value: float, like: Value) -> Value:
-        """A scalar of the type of `like`."""
+        """Return a scalar of the type of `like`."""
         return self("CastLike", self("Constant", value=Tensor.from_array(np.array(value, np.float64))), like)
 
     def filled(self, value: float, like: Value) -> Value:
-        """`value` in the shape and type of `like`."""
+        """Return `value` in the shape and type of `like`."""
         return self("Expand", self.number(value, like), self("Shape", like))
 
     def shrunk(self, gradient: Value, like: Value) -> Value:
-        """`gradient` summed over the axes along which `like` was broadcast, in the shape of `like`."""
+        """Return `gradient` summed over the axes along which `like` was broadcast, in the shape of `like`."""
         own, whole = self("Shape", like), self("Shape", gradient)
         missing = self("Sub", self("Size", whole), self("Size", own))
         ones = self("Expand", self.integers(1), self("Reshape", missing, self.integers(1)))
@@ -99,7 +99,7 @@ def _pow(make: Make, node: Node, g: Value) -> Gradients:
 
 
 def _matmul(make: Make, node: Node, g: Value) -> Gradients:
-    """Of matrices of any batch; a vector becomes a matrix first, and the gradient with it."""
+    """Differentiate a product of matrices of any batch; a vector becomes a matrix first, and the gradient with it."""
     a, b = _operands(node)
     row, column = _is_vector(a), _is_vector(b)
     left = make("Unsqueeze", a, make.integers(0)) if row else a
@@ -118,7 +118,7 @@ def _is_vector(value: Value) -> bool:
 
 
 def _swapped(make: Make, value: Value) -> Value:
-    """The last two axes exchanged, whatever the rank: as Einsum says it."""
+    """Return the last two axes exchanged, whatever the rank: as Einsum says it."""
     return make("Einsum", value, equation="...ij->...ji")
 
 
@@ -136,7 +136,7 @@ def _gemm(make: Make, node: Node, g: Value) -> Gradients:
 
 
 def _reduce(make: Make, node: Node, g: Value) -> Value:
-    """The gradient of a reduction's output, spread over its input."""
+    """Return the gradient of a reduction's output, spread over its input."""
     x, axes = node.inputs[0], node.input(1)
     if axes is None and "axes" in node.attributes:
         axes = make.integers(*node.integers("axes", ()))
@@ -160,7 +160,7 @@ def _reduce_mean(make: Make, node: Node, g: Value) -> Gradients:
 
 
 def _reshape(make: Make, node: Node, g: Value) -> Gradients:
-    """Of everything that keeps the elements in their order."""
+    """Differentiate everything that keeps the elements in their order."""
     return [make("Reshape", g, make("Shape", node.inputs[0]))]
 
 
@@ -197,7 +197,7 @@ def _log_softmax(make: Make, node: Node, g: Value) -> Gradients:
 
 
 def _factor(slope: Callable[[Make, Value, Value], Value]) -> Derivative:
-    """The derivative of an element-wise function with this slope at (x, y)."""
+    """Return the derivative of an element-wise function with this slope at (x, y)."""
 
     def derivative(make: Make, node: Node, g: Value) -> Gradients:
         x = node.inputs[0]
@@ -254,11 +254,11 @@ _DERIVATIVES: Mapping[str, Derivative] = {
 
 
 def derivative_of(node: Node) -> Derivative | None:
-    """The derivative of a node's operator, or None where none is known."""
+    """Return the derivative of a node's operator, or None where none is known."""
     is_flat = node.op_type in ("LogSoftmax", "Softmax") and Softmax.of(node).is_flat
     return None if node.domain or is_flat or Broadcast.of(node).is_legacy else _DERIVATIVES.get(node.op_type)
 
 
 def differentiable_operators() -> list[str]:
-    """The operators of ai.onnx whose derivative is known, sorted."""
+    """Return the operators of ai.onnx whose derivative is known, sorted."""
     return sorted(_DERIVATIVES)

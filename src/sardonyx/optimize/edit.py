@@ -43,7 +43,7 @@ class Names:
 
     @staticmethod
     def of(model: Model) -> Names:
-        """The names of all values and initializers of a model; O(nodes)."""
+        """Return the names of all values and initializers of a model; O(nodes)."""
         names = Names(())
         for graph in all_graphs(model):
             names._taken.update(value.name for value in graph.inputs)
@@ -52,7 +52,7 @@ class Names:
         return names
 
     def fresh(self, base: str) -> str:
-        """`base`, or `base` with a number, whichever is not taken; it is from now on."""
+        """Return `base`, or `base` with a number, whichever is not taken; it is from now on."""
         name, serial = base, 0
         while name in self._taken or not name:
             serial += 1
@@ -62,12 +62,12 @@ class Names:
 
 
 def overridable_values(model: Model) -> frozenset[Value]:
-    """Graph inputs with a default: initializers that a feed may override, hence no constants."""
+    """Return graph inputs with a default: initializers that a feed may override, hence no constants."""
     return frozenset(value for graph in all_graphs(model) for value in graph.inputs if value.constant is not None)
 
 
 def tensor_of(value: Value | None, overridable: frozenset[Value] = frozenset()) -> Tensor | None:
-    """The tensor that `value` always is: that of an initializer or of a Constant node; None for any other value."""
+    """Return the tensor that `value` always is: that of an initializer or of a Constant node; None for any other value."""
     if value is None or value in overridable:
         return None
     if value.constant is not None:
@@ -80,7 +80,7 @@ def tensor_of(value: Value | None, overridable: frozenset[Value] = frozenset()) 
 
 
 def small_constant(value: Value | None, overridable: frozenset[Value] = frozenset(), *, max_elements: int = 1024) -> Array | None:
-    """The elements of a constant of at most `max_elements`, else None."""
+    """Return the elements of a constant of at most `max_elements`, else None."""
     tensor = tensor_of(value, overridable)
     return None if tensor is None or tensor.size > max_elements else tensor.numpy()
 
@@ -144,7 +144,7 @@ def _read_by(node: Node) -> list[Value]:
 
 
 def are_placed_apart(nodes: Iterable[Node]) -> bool:
-    """Whether the metadata of `nodes` name more than one provider, so that no one node can take their place."""
+    """Return whether the metadata of `nodes` name more than one provider, so that no one node can take their place."""
     return len({node.metadata[PROVIDER_KEY] for node in nodes if node.metadata and PROVIDER_KEY in node.metadata}) > 1
 
 

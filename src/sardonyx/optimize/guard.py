@@ -136,7 +136,7 @@ class Guard:
         INFER_SHAPES.run(self._model, self._context)
 
     def _culprit(self, item: Pass, backup: _Backup, error: SardonyxError) -> tuple[str, SardonyxError]:
-        """Who is at fault, and the error that says so best."""
+        """Return who is at fault, and the error that says so best."""
         name = self._watch.take_blamed()
         if item.name != _RULES or name:
             return name or item.name, error
@@ -150,7 +150,7 @@ class Guard:
         return self._watch.take_blamed() or item.name, error
 
     def _changes_results(self, item: Pass, backup: _Backup) -> bool:
-        """Whether a pass changed what the model computes; it is left out then."""
+        """Return whether a pass changed what the model computes; it is left out then."""
         if self._watch.run is None:
             return False
         old, after = backup.model(), _Backup(self._model).model()
@@ -165,7 +165,7 @@ class Guard:
         return found is not None
 
     def _outcome(self, item: Pass, model: Model) -> Model | None:
-        """What a pass makes of a model, which stays as it is; None where it fails."""
+        """Return what a pass makes of a model, which stays as it is; None where it fails."""
         after = _Backup(model).model()
         context = Context(self._context.evaluate)
         try:
@@ -177,12 +177,12 @@ class Guard:
         return after
 
     def _differs(self, item: Pass, before: Model) -> bool:
-        """Whether a pass changes what a model computes."""
+        """Return whether a pass changes what a model computes."""
         after = self._outcome(item, before)
         return after is not None and self._compare(item, before, after)[0] is not None
 
     def _compare(self, item: Pass, before: Model, after: Model) -> tuple[str | None, str | None]:
-        """How `after` differs from `before`, and why that could not be found out."""
+        """Return how `after` differs from `before`, and why that could not be found out."""
         run = self._watch.run
         inputs = [value for value in before.graph.inputs if value.constant is None]
         reason = unsuitable(inputs)
@@ -207,7 +207,7 @@ class _Backup:
         self._copy = clone_model(model)
 
     def model(self) -> Model:
-        """A model of its own that holds the copy."""
+        """Return a model of its own that holds the copy."""
         return clone_model(self._copy)
 
     def restore(self, model: Model) -> None:

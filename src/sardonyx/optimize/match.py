@@ -34,44 +34,44 @@ class Match:
     _attributes: Mapping[str, Any]
 
     def __getitem__(self, name: str) -> Value:
-        """The value bound to a parameter; raises KeyError where none is, or the input is left out."""
+        """Return the value bound to a parameter; raises KeyError where none is, or the input is left out."""
         value = self._values[name]
         if not isinstance(value, Value):
             raise KeyError(name)
         return value
 
     def get(self, name: str) -> Value | None:
-        """The value bound to a parameter, None where the input is left out or the alternative without it matched."""
+        """Return the value bound to a parameter, None where the input is left out or the alternative without it matched."""
         value = self._values.get(name)
         return value if isinstance(value, Value) else None
 
     def rest(self, name: str) -> tuple[Value | None, ...]:
-        """The values bound by `op.rest(name)`."""
+        """Return the values bound by `op.rest(name)`."""
         value = self._values[name]
         return value if isinstance(value, tuple) else (value,)
 
     def node(self, name: str) -> Node:
-        """The node captured with `_as=name`; raises KeyError where the alternative without it matched."""
+        """Return the node captured with `_as=name`; raises KeyError where the alternative without it matched."""
         return self._named[name]
 
     def has(self, name: str) -> bool:
-        """Whether the alternative with a node captured by `name` matched."""
+        """Return whether the alternative with a node captured by `name` matched."""
         return name in self._named
 
     def attribute(self, name: str) -> Any:
-        """The attribute captured with `op.attribute(name)`, Any as its kind decides; None where missing without default."""
+        """Return the attribute captured with `op.attribute(name)`, Any as its kind decides; None where missing without default."""
         return self._attributes[name]
 
     def tensor(self, name: str) -> Tensor | None:
-        """The tensor of a parameter that is a constant, else None; reads no data."""
+        """Return the tensor of a parameter that is a constant, else None; reads no data."""
         return tensor_of(self.get(name), self.place.overridable)
 
     def inputs(self, node: Node) -> Inputs:
-        """The inputs of a node for its view, of which those are known that are small constants."""
+        """Return the inputs of a node for its view, of which those are known that are small constants."""
         return constants(node, self.place.overridable)
 
     def constant(self, name: str, max_elements: int = 1024) -> Array | None:
-        """The elements of a parameter that is a constant of at most so many elements, else None."""
+        """Return the elements of a parameter that is a constant of at most so many elements, else None."""
         return small_constant(self.get(name), self.place.overridable, max_elements=max_elements)
 
 
@@ -138,7 +138,7 @@ def _read_elsewhere(match: Match, found: Found) -> Value | None:
 
 
 def _is_convex(match: Match) -> bool:
-    """Whether no path leaves the match by an output and comes back to it by an input.
+    """Return whether no path leaves the match by an output and comes back to it by an input.
 
     Walks upwards from what the match reads to what it makes; with several outputs only, as one output's users come later.
     """

@@ -66,7 +66,7 @@ ELSEWHERE: Mapping[str, str] = {
 
 
 def own_names(names: Iterable[str]) -> frozenset[str]:
-    """The rules and passes that names of this package, or of ONNX Runtime's, stand for; what neither knows stays as it is.
+    """Return the rules and passes that names of this package, or of ONNX Runtime's, stand for; what neither knows stays as it is.
 
     Raises:
         InvalidArgument: `names` is one text instead of several.

@@ -56,7 +56,7 @@ class PatternBuilder:
     """Records the calls of a pattern function; any attribute is an operator, as the notation `op.Relu(x)` wants it."""
 
     def __getattr__(self, op_type: str) -> Callable[..., Term]:
-        """The recorder of nodes of `op_type`."""
+        """Return the recorder of nodes of `op_type`."""
         if op_type.startswith("__"):
             raise AttributeError(op_type)
 
@@ -87,7 +87,7 @@ class PatternBuilder:
         return term
 
     def outputs(self, call: Term, count: int) -> tuple[Term, ...]:
-        """The first `count` outputs of a call."""
+        """Return the first `count` outputs of a call."""
         if not isinstance(call, Output):
             raise InvalidArgument(f"pattern: outputs are those of a call such as op.Split(x), found {call!r}")
         return tuple(Output(call.operation, index) for index in range(count))
@@ -97,28 +97,28 @@ class PatternBuilder:
         return AttributeCapture(name)
 
     def optional(self, name: str) -> Term:
-        """Any value, or an input that is left out."""
+        """Return any value, or an input that is left out."""
         return AnyValue(name, may_be_missing=True)
 
     def rest(self, name: str) -> Term:
-        """All further inputs; only as the last argument."""
+        """Return all further inputs; only as the last argument."""
         return Rest(name)
 
     def constant(self, parameter: Term | str) -> Term:
-        """A constant, captured by the parameter's name."""
+        """Return a constant, captured by the parameter's name."""
         name = parameter.name if isinstance(parameter, AnyValue) else str(parameter)
         return AnyValue(name, must_be_constant=True)
 
     def optional_constant(self, name: str) -> Term:
-        """A constant, or an input that is left out."""
+        """Return a constant, or an input that is left out."""
         return AnyValue(name, must_be_constant=True, may_be_missing=True)
 
     def number(self, value: float, tolerance: float = 1e-5) -> Term:
-        """A constant of one element, equal to `value` within a relative tolerance after rounding to its type."""
+        """Return a constant of one element, equal to `value` within a relative tolerance after rounding to its type."""
         return Number(value, tolerance)
 
     def any_of(self, *alternatives: Any) -> Term:
-        """The first alternative that leads to a match."""
+        """Return the first alternative that leads to a match."""
         return Choice(tuple(_term(alternative) for alternative in alternatives))
 
 

@@ -287,7 +287,7 @@ class _Choice:
     keep_opset: bool
 
     def stage(self, level: Level) -> list[Pass]:
-        """The passes of one level, its rules and the clean-up; empty where the level has none of its own."""
+        """Return the passes of one level, its rules and the clean-up; empty where the level has none of its own."""
         own = [*RULES[level], *(rule for rule in self.extra_rules if rule.level is level)]
         rules = [rule for rule in own if rule.name not in self.watch.disabled]
         passes = [*PASSES[level], *(item for item in self.extra_passes if getattr(item, "level", Level.BASIC) == level)]
@@ -296,7 +296,7 @@ class _Choice:
         return self._items(passes, rules)
 
     def last_stage(self, level: Level) -> list[Pass]:
-        """The rules that join what others keep apart, the clean-up, the last passes, and for a file older names."""
+        """Return the rules that join what others keep apart, the clean-up, the last passes, and for a file older names."""
         rules = [rule for least, joins in LATE_FUSIONS.items() if level >= least for rule in joins]
         chosen = [rule for rule in rules if rule.name not in self.watch.disabled]
         last = [item for least, passes in LAST.items() if level >= least for item in passes]

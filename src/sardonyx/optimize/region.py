@@ -73,7 +73,7 @@ class Region:
 
 
 def cut_out(match: Match, values: Sequence[Value], built: Iterable[Node], model: Model) -> Region:
-    """The region of a rewrite whose new nodes stand in the graph beside the old ones; O(nodes looked at).
+    """Return the region of a rewrite whose new nodes stand in the graph beside the old ones; O(nodes looked at).
 
     Args:
         match: what is replaced.
@@ -97,13 +97,13 @@ def cut_out(match: Match, values: Sequence[Value], built: Iterable[Node], model:
 
 
 def _reads(node: Node) -> list[Value]:
-    """What a node reads that is no constant."""
+    """Return what a node reads that is no constant."""
     captured = [value for graph in node.subgraphs for value in captured_values(graph)]
     return [value for value in (*node.inputs, *captured) if value is not None and value.constant is None]
 
 
 def _sources(outputs: Iterable[Value], nodes: set[Node]) -> list[Value]:
-    """The values that `nodes` compute `outputs` from, in the order in which they are met; constants are not among them."""
+    """Return the values that `nodes` compute `outputs` from, in the order in which they are met; constants are not among them."""
     found: dict[Value, None] = {}
     seen: set[Value] = set()
     stack = list(outputs)[::-1]
@@ -120,7 +120,7 @@ def _sources(outputs: Iterable[Value], nodes: set[Node]) -> list[Value]:
 
 
 def _between(wanted: set[Value], sources: Iterable[Value]) -> set[Node]:
-    """The nodes on the ways from `wanted` down to `sources`, so far as they are near."""
+    """Return the nodes on the ways from `wanted` down to `sources`, so far as they are near."""
     wanted = {value for value in wanted if value.constant is None}
     above: list[Node] = []
     seen: set[Node] = set()
@@ -144,7 +144,7 @@ def _between(wanted: set[Value], sources: Iterable[Value]) -> set[Node]:
 
 
 def _shape_nodes(sources: Iterable[Value]) -> set[Node]:
-    """The nodes that compute those of `sources` that are shapes, or numbers for one."""
+    """Return the nodes that compute those of `sources` that are shapes, or numbers for one."""
     found: set[Node] = set()
     stack = [value for value in sources if _is_shape(value)]
     while stack and len(found) < _MOST_SHAPE_NODES:
@@ -166,7 +166,7 @@ def _is_shape(value: Value) -> bool:
 
 
 def _ordered(outputs: Iterable[Value], nodes: set[Node]) -> list[Node]:
-    """Those of `nodes` that `outputs` need, in topological order."""
+    """Return those of `nodes` that `outputs` need, in topological order."""
     order: dict[Node, None] = {}
     stack = [(value.producer, False) for value in outputs if value.producer is not None]
     while stack:
@@ -184,7 +184,7 @@ def _ordered(outputs: Iterable[Value], nodes: set[Node]) -> list[Node]:
 def model_of_nodes(
     model: Model, name: str, inputs: Sequence[Value], nodes: Sequence[Node], outputs: Sequence[Value], output_names: Sequence[str]
 ) -> Model:
-    """A model of its own with copies of some nodes of `model`.
+    """Return a model of its own with copies of some nodes of `model`.
 
     Args:
         model: what they are nodes of.

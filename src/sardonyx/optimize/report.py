@@ -102,7 +102,7 @@ class Report:
 
 
 def labels(nodes: Iterable[Node]) -> tuple[NodeLabel, ...]:
-    """What reports call these nodes."""
+    """Return what reports call these nodes."""
     return tuple(
         NodeLabel(f"{node.domain}.{node.op_type}" if node.domain else node.op_type, node.name or _first_output(node))
         for node in nodes

@@ -151,7 +151,7 @@ class _Rewriting:
         return False
 
     def _blaming(self, rule: Rule, error: SardonyxError) -> SardonyxError:
-        """`error`, with the rule noted as the one at fault."""
+        """Return `error`, with the rule noted as the one at fault."""
         if isinstance(error, OptimizationError):
             error.optimization = error.optimization or rule.name
         if self._watch is not None:
@@ -263,7 +263,7 @@ def _conflicts(left: DataType | None, right: DataType | None) -> bool:
 
 
 def _differs(left: Shape | None, right: Shape | None, free: Collection[Dim]) -> bool:
-    """Whether two shapes cannot be the same for all sizes of the `free` symbols."""
+    """Return whether two shapes cannot be the same for all sizes of the `free` symbols."""
     if left is None or right is None:
         return False
     pairs = [(one, two) for one, two in zip(left, right, strict=False) if one != two]
@@ -275,7 +275,7 @@ def _is_fixed(dim: Dim, free: Collection[Dim]) -> bool:
 
 
 def _inferred_shape(value: Value) -> Shape | None:
-    """The shape that inference finds, as what a model says of its outputs need not hold."""
+    """Return the shape that inference finds, as what a model says of its outputs need not hold."""
     node = value.producer
     if node is None:
         return value.shape

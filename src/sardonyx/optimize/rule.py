@@ -56,7 +56,7 @@ class Builder:
         return self._graph
 
     def version(self, domain: str = "", op_type: str = "Identity") -> int:
-        """The opset version that a new node is read under: the root's in its domain, the model's in another.
+        """Return the opset version that a new node is read under: the root's in its domain, the model's in another.
 
         An operator that is newer is read under the version that brought it: versions belong to nodes, not to graphs.
         """
@@ -64,7 +64,7 @@ class Builder:
         return _first_version(domain, op_type, version)
 
     def __getattr__(self, op_type: str) -> Callable[..., Value]:
-        """The maker of nodes of `op_type` with one output."""
+        """Return the maker of nodes of `op_type` with one output."""
         if op_type.startswith("_"):
             raise AttributeError(op_type)
 
@@ -114,7 +114,7 @@ class Builder:
 
 @functools.cache
 def _first_version(domain: str, op_type: str, version: int) -> int:
-    """The first version from `version` on at which the standard has the operator; `version` for an unknown one."""
+    """Return the first version from `version` on at which the standard has the operator; `version` for an unknown one."""
     older = OLDER_SCHEMAS.get((domain, op_type))
     for later in range(version, version + _NEWER_VERSIONS):
         if find_schema(domain, op_type, later) not in (None, older):

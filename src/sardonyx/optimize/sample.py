@@ -29,7 +29,7 @@ _WORDS = ("", "a", "Onyx", "sard")
 
 
 def unsuitable(values: Sequence[Value]) -> str | None:
-    """Why no inputs can be drawn for `values`; None where they can."""
+    """Return why no inputs can be drawn for `values`; None where they can."""
     for value in values:
         if not isinstance(value.type, TensorType) or value.shape is None:
             return f"{value!r} is {value.type}, of which no random one can be drawn"
@@ -53,7 +53,7 @@ def _sizes(values: Sequence[Value], pattern: Sequence[int]) -> dict[str, int]:
 
 
 def _is_usable(dims: Shape, shape: Sequence[int]) -> bool:
-    """Whether a tensor is neither too large nor, but where the model says so, empty."""
+    """Return whether a tensor is neither too large nor, but where the model says so, empty."""
     known = all(size > 0 or dim == 0 for dim, size in zip(dims, shape, strict=True))
     return known and math.prod(shape) <= MOST_ELEMENTS
 

@@ -19,7 +19,7 @@ _TRIES = 60
 
 
 def shrink(model: Model, shows: Callable[[Model], bool]) -> Model:
-    """The smallest part found by halving from the end, then from the start; `model` itself where no part shows it.
+    """Return the smallest part found by halving from the end, then from the start; `model` itself where no part shows it.
 
     Args:
         model: what shows something.
@@ -38,7 +38,7 @@ def shrink(model: Model, shows: Callable[[Model], bool]) -> Model:
 
 
 def _least(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """The least number above `low` for which `holds`, as far as halving finds it; `high` is taken to hold."""
+    """Return the least number above `low` for which `holds`, as far as halving finds it; `high` is taken to hold."""
     while high - low > 1:
         middle = (low + high) // 2
         if holds(middle):

@@ -33,7 +33,7 @@ def check_sound(model: Model) -> None:
 
 
 def is_sound(model: Model) -> bool:
-    """Whether `check_sound` finds nothing."""
+    """Return whether `check_sound` finds nothing."""
     try:
         check_sound(model)
     except SardonyxError:

@@ -61,7 +61,7 @@ class Found:
     """Captured attributes; Any, as their kinds differ."""
 
     def bind(self, name: str, value: Value | tuple[Value | None, ...] | None) -> Found | None:
-        """This with `name` bound, or None where it is bound to another value."""
+        """Return this with `name` bound, or None where it is bound to another value."""
         if name not in self.values:
             return Found({**self.values, name: value}, self.nodes, self.attributes)
         known = self.values[name]
@@ -204,7 +204,7 @@ class Operation:
         self._producers = tuple((index, names) for index, names in producers if names is not None)
 
     def may_match(self, node: Node) -> bool:
-        """Whether the producers of a node's inputs are such that it may match: a quick look that spares most searches."""
+        """Return whether the producers of a node's inputs are such that it may match: a quick look that spares most searches."""
         inputs = node.inputs
         if _are_made_by(inputs, self._producers):
             return True
@@ -252,7 +252,7 @@ class Operation:
 
 
 def _producers(term: Term) -> frozenset[str] | None:
-    """The operators of the nodes whose outputs a term matches; None for any, or none."""
+    """Return the operators of the nodes whose outputs a term matches; None for any, or none."""
     if isinstance(term, Output):
         return frozenset([term.operation.op_type])
     if not isinstance(term, Choice):
@@ -270,7 +270,10 @@ def _are_made_by(inputs: Sequence[Value | None], producers: Sequence[tuple[int, 
 
 
 def attribute_value(node: Node, name: str) -> Any:
-    """The value of an attribute (Any, by its kind), the schema's default where the node lacks it, None where there is neither."""
+    """Return the value of an attribute (Any, by its kind).
+
+    A node that lacks it has the schema's default, or None where there is none.
+    """
     attribute = node.attributes.get(name)
     if attribute is not None:
         return attribute.value

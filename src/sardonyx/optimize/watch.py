@@ -64,7 +64,7 @@ class Watch:
         """Rules that are watched, where results are compared, for changes of what they were to leave alone."""
 
     def state(self, rule: Rule, model: Model) -> State | None:
-        """What tells whether `rule` changes nodes instead of making new ones; None where it is not watched."""
+        """Return a fingerprint that shows whether `rule` changes nodes instead of making new ones; None where it is not watched."""
         if self.run is None or rule.name not in self.suspects:
             return None
         return {node: _state_of(node) for graph in all_graphs(model) for node in graph}
@@ -76,7 +76,7 @@ class Watch:
                 raise OptimizationError(f"rule {rule.name} changes {node!r} in place; it may only build new nodes")
 
     def refusal(self, rule: Rule, match: Match, values: Sequence[Value], built: Sequence[Node], model: Model) -> str | None:
-        """Why a replacement whose nodes are built must not take effect; None where it may. The rule is left out then."""
+        """Return why a replacement whose nodes are built must not take effect; None where it may. The rule is left out then."""
         if self.run is None:
             return None
         region = cut_out(match, values, built, model)
@@ -100,7 +100,7 @@ class Watch:
         self.report.changes.append(Change(rule.name, tuple(removed), tuple(added)))
 
     def take_blamed(self) -> str:
-        """The rule that was at work when an error was raised, "" for none; it is forgotten then."""
+        """Return the rule that was at work when an error was raised, "" for none; it is forgotten then."""
         name, self.blamed = self.blamed, ""
         return name
 
@@ -120,7 +120,7 @@ def _state_of(node: Node) -> tuple[object, ...]:
 def _compare(
     run: RunModel, region: Region, name: str, tolerance: float, integer_steps: int, overridable: frozenset[Value]
 ) -> tuple[str | None, str | None]:
-    """How `after` of a region differs from `before`, and why that could not be found out; None and None where they agree."""
+    """Return how `after` of a region differs from `before`, and why that could not be found out; None and None where they agree."""
     reason = "no random inputs were small enough"
     for feed in samples(region.inputs, zlib.crc32(name.encode()), overridable):
         named = {inner.name: feed[outer] for inner, outer in zip(region.before.graph.inputs, region.inputs, strict=True)}
@@ -139,7 +139,10 @@ def found_by_running(
     tolerance: float,
     integer_steps: int = 0,
 ) -> tuple[str | None, str | None]:
-    """How the results of `after` differ from `old`, those of `before`, and why that says nothing; Any, by their ONNX type."""
+    """Return how the results of `after` differ from `old`, those of `before`, and why that says nothing.
+
+    Any, by their ONNX type.
+    """
     found = run_both(run, after, feed, old, tolerance, integer_steps)
     if found is None or run_both(run, before, feed, old, tolerance, integer_steps) is None:
         return found, None
@@ -149,7 +152,7 @@ def found_by_running(
 def run_both(
     run: RunModel, after: Model, feed: Mapping[str, Array], old: Sequence[Any], tolerance: float, integer_steps: int = 0
 ) -> str | None:
-    """How the results of `after` differ from `old`; Any, by their ONNX type."""
+    """Return how the results of `after` differ from `old`; Any, by their ONNX type."""
     new, reason = _try(run, after, feed)
     return f"fails: {reason}" if new is None else difference(old, new, tolerance, integer_steps=integer_steps)
 

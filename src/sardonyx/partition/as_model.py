@@ -18,7 +18,7 @@ __all__ = ["base_versions", "has_same_meaning", "write_nodes"]
 
 
 def base_versions(nodes: Iterable[Node]) -> dict[str, int]:
-    """For each domain the version under which `nodes` are written: the lowest.
+    """Return for each domain the version under which `nodes` are written: the lowest.
 
     What was claimed for the lowest version of a whole graph can be written under the lowest of its own: layout steps and casts add
     nodes of older versions to the graph afterwards.
@@ -30,7 +30,7 @@ def base_versions(nodes: Iterable[Node]) -> dict[str, int]:
 
 
 def has_same_meaning(node: Node, version: int) -> bool:
-    """Whether `node` means the same under `version`; a newer operator has one meaning there too, if a runtime knows it."""
+    """Return whether `node` means the same under `version`; a newer operator has one meaning there too, if a runtime knows it."""
     if version == node.version:
         return True
     own, other = (find_schema(node.domain, node.op_type, number) for number in (node.version, version))
@@ -80,7 +80,7 @@ def _named(value: Value, name: str) -> Value:
 
 
 def _open(value: Value) -> TensorType:
-    """The type of `value`, with any size where its own is symbolic."""
+    """Return the type of `value`, with any size where its own is symbolic."""
     if value.dtype is None:
         raise ValueError(f"{value!r} has no element type")
     dims = value.shape

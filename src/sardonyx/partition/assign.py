@@ -142,7 +142,7 @@ class _Assigner:
         return {**claims.declined, **too_much}
 
     def _fitting(self, provider: Provider, claims: Claims) -> tuple[Claims, Mapping[Node, str]]:
-        """The claims that fit into the provider's memory, and why the others do not."""
+        """Return the claims that fit into the provider's memory, and why the others do not."""
         if self._terms.accountant is None:
             return claims, {}
         held = [unit.capability for unit in dict.fromkeys(self._units.values()) if unit.provider is provider]
@@ -201,7 +201,7 @@ class _Assigner:
 
 
 def _without_shape_nodes(provider: Provider, graph: Graph, claims: Claims, placed: Mapping[Node, str]) -> Claims:
-    """The claims of a device, but for single nodes that compute shapes of what the host has and are not placed on it."""
+    """Return the claims of a device, but for single nodes that compute shapes of what the host has and are not placed on it."""
     if provider.memory.name == HOST.name:
         return claims
     fixed = {node for capability in claims.capabilities if capability.fused for node in capability.nodes}
@@ -218,4 +218,4 @@ def _without_shape_nodes(provider: Provider, graph: Graph, claims: Claims, place
 
 
 def _look_away(step: str) -> None:
-    """Nobody watches."""
+    """Ignore the report."""

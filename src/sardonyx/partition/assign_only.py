@@ -22,7 +22,7 @@ PROVIDERS_KEY = "sardonyx.providers"
 
 
 def assign_only(graph: Graph, providers: Sequence[Provider]) -> Mapping[Node, tuple[str, ...]]:
-    """For each node of `graph` (not of its subgraphs) the names of the providers that claim it, in order.
+    """Return for each node of `graph` (not of its subgraphs) the names of the providers that claim it, in order.
 
     Raises:
         EPFail: a provider raised, or claimed what it was not offered.

@@ -47,7 +47,7 @@ class Accountant:
         self._taken: dict[tuple[str, Graph], tuple[int, set[Tensor]]] = {}
 
     def fit(self, provider: str, graph: Graph, claims: Claims, held: Iterable[Capability]) -> tuple[Claims, Mapping[Node, str]]:
-        """Those of a provider's claims in `graph` that fit, and for the nodes of the others why they do not.
+        """Return those of a provider's claims in `graph` that fit, and for the nodes of the others why they do not.
 
         Args:
             provider: who claims.
@@ -81,13 +81,13 @@ class Accountant:
         return Claims(kept, claims.declined), left
 
     def _need(self, unit: Capability, budget: Budget, seen: set[Tensor]) -> int:
-        """What a claim takes that has not been counted, bodies that the provider runs itself included."""
+        """Return what a claim takes that has not been counted, bodies that the provider runs itself included."""
         bodies = [body for node in unit.nodes for body in node.subgraphs] if unit.owns_bodies else []
         inner = (node for body in bodies for graph in nested_graphs(body) for node in graph)
         return sum(self._need_of_node(node, budget, seen) for node in (*unit.nodes, *inner))
 
     def _need_of_node(self, node: Node, budget: Budget, seen: set[Tensor]) -> int:
-        """What a node takes that has not been counted; its weights are `seen` afterwards."""
+        """Return what a node takes that has not been counted; its weights are `seen` afterwards."""
         measured = budget.table.get(name_of(node))
         weights = weights_of(node)
         known = sum(count for tensor, count in weights.items() if tensor in seen)
@@ -98,7 +98,7 @@ class Accountant:
 
 
 def _units(graph: Graph, claims: Claims) -> list[Capability]:
-    """Fused claims, and single nodes, by where they begin."""
+    """Return fused claims, and single nodes, by where they begin."""
     rank = {node: index for index, node in enumerate(graph)}
     units = [
         unit

@@ -44,7 +44,7 @@ class Widening:
         self._tensors: dict[Tensor, Tensor] = {}
 
     def of(self, narrow: Tensor) -> Tensor:
-        """`narrow` in float32; computed when it is first read, and once."""
+        """Return `narrow` in float32; computed when it is first read, and once."""
         if narrow not in self._tensors:
             self._tensors[narrow] = Tensor(DataType.FLOAT, narrow.shape, lambda: narrow.numpy().astype(np.float32), narrow.name)
         return self._tensors[narrow]
@@ -85,7 +85,7 @@ def _values_of(node: Node) -> Iterable[Value]:
 
 
 def _can_widen(node: Node) -> bool:
-    """Whether a node has narrow floats, and means the same with wide ones in their place."""
+    """Return whether a node has narrow floats, and means the same with wide ones in their place."""
     if node.op_type in _EXCLUDED or node.subgraphs or not any(_is_narrow(value) for value in _values_of(node)):
         return False
     if any(name in node.attributes for name in _TYPED_BY_ATTRIBUTE) or any(
@@ -112,7 +112,7 @@ def _takes_floats(node: Node, schema: OpSchema) -> bool:
 
 
 def _copy(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
-    """A copy of `graph`, and the copy of each node; constants, attributes and subgraphs are shared."""
+    """Return a copy of `graph`, and the copy of each node; constants, attributes and subgraphs are shared."""
     values: dict[Value, Value] = {}
 
     def twin(value: Value | None) -> Value | None:
@@ -159,7 +159,7 @@ def _is_cache(node: Node, graph: Graph) -> bool:
 
 
 def _grow(seeds: Collection[Node], ground: Collection[Node]) -> set[Node]:
-    """`seeds`, and all of `ground` that narrow values connect with them."""
+    """Return `seeds`, and all of `ground` that narrow values connect with them."""
     island, waiting = set(seeds), list(seeds)
     while waiting:
         for value in _values_of(waiting.pop()):
@@ -189,7 +189,7 @@ def _apply(graph: Graph, island: Collection[Node], widening: Widening) -> None:
 
 
 def _enter(graph: Graph, node: Node, value: Value, widening: Widening) -> Value:
-    """`value` in float32, for `node` and those after it."""
+    """Return `value` in float32, for `node` and those after it."""
     if value.constant is not None:
         return graph.add_initializer(widening.of(value.constant), value.name)
     cast = Node("Cast", [value], 1, {"to": int(DataType.FLOAT)}, version=_CAST_VERSION, name=f"{value.name or node.name}/widened")

@@ -53,7 +53,7 @@ def claimed_nodes(claims: Claims) -> Iterable[Node]:
 
 
 def ask(provider: Provider, graph: Graph, nodes: tuple[Node, ...], *, after_layout: bool = False) -> Claims:
-    """What `provider` claims of `nodes`; raises EPFail, with its name, where it raises or claims what it was not offered."""
+    """Return what `provider` claims of `nodes`; raises EPFail, with its name, where it raises or claims what it was not offered."""
     try:
         before = _state(graph)
         answer: object = provider.capabilities(GraphView(graph, nodes, after_layout))
@@ -71,12 +71,12 @@ def ask(provider: Provider, graph: Graph, nodes: tuple[Node, ...], *, after_layo
 
 
 def _state(graph: Graph) -> list[tuple[object, ...]]:
-    """What tells whether `graph` was changed."""
+    """Return a fingerprint that shows whether `graph` was changed."""
     return [(node, node.domain, node.op_type, node.version, *node.inputs, None, *node.outputs) for node in graph]
 
 
 def _checked(answer: object, offered: set[Node], graph: Graph) -> tuple[Claims, str | None]:
-    """What a provider answered, anything, with sequences and a mapping as they are annotated, and what is wrong with it."""
+    """Return what a provider answered, anything, with sequences and a mapping as they are annotated, and what is wrong with it."""
     if not isinstance(answer, Claims):
         return Claims(), f"answers the question for its capabilities with {answer!r:.200}; it must return Claims"
     declined: object = answer.declined
@@ -108,7 +108,7 @@ def _problem_of_claim(capability: Capability, offered: set[Node], graph: Graph) 
 
 
 def _is_readable(value: object, graph: Graph) -> bool:
-    """Whether nodes of `graph` can read `value`, which may be anything."""
+    """Return whether nodes of `graph` can read `value`, which may be anything."""
     if not isinstance(value, Value):
         return False
     if value.producer is not None and value.producer.graph is graph:

@@ -24,12 +24,12 @@ _ADVICE = "it is the program of another partition; make the context anew"
 
 
 def is_context(node: Node) -> bool:
-    """Whether `node` stands for a partition that was compiled before."""
+    """Return whether `node` stands for a partition that was compiled before."""
     return node.op_type == CONTEXT_OPERATOR and node.domain == CONTEXT_DOMAIN
 
 
 def context_claim(node: Node, providers: Sequence[Provider]) -> tuple[Provider, Capability]:
-    """Who runs an EPContext node, and its claim.
+    """Return who runs an EPContext node, and its claim.
 
     Raises:
         NotImplemented: the session lacks the provider that compiled it, or that one keeps no programs.
@@ -61,7 +61,7 @@ def check_signature(partition: Partition, inputs: Sequence[Value], outputs: Sequ
 
 
 def fit_program(program: Program, partition: Partition) -> Program:
-    """A program of the EPContext node of `partition` as one of the partition, whose inputs and outputs may have become fewer.
+    """Return a program of the EPContext node of `partition` as one of the partition, which may have fewer inputs and outputs.
 
     Values that the node reads may have been found equal, or constant, and some that it makes may be read by nobody any more.
     """

@@ -66,7 +66,7 @@ def cut(graph: Graph, units: Mapping[Node, Unit], prefix: str = "") -> tuple[lis
 
 
 def node_reads(node: Node) -> Iterable[Value]:
-    """The values that `node` reads, with those that its subgraphs capture; each once."""
+    """Return the values that `node` reads, with those that its subgraphs capture; each once."""
     found = {value: None for value in node.inputs if value is not None}
     for subgraph in node.subgraphs:
         found.update((value, None) for value in captured_values(subgraph))
@@ -125,12 +125,12 @@ def _schedule(order: Sequence[Unit], edges: _Edges, start: str) -> list[list[Uni
 
 
 def _seat(unit: Unit) -> str:
-    """Whose turn a unit is taken in: its provider's and stream's, or one of its own."""
+    """Return the queue that a unit is taken from: its provider's and stream's, or one of its own."""
     return f"{unit.provider.name}/{id(unit)}" if unit.capability.alone else f"{unit.provider.name}:{unit.stream}"
 
 
 def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], asked: dict[Value, set[Unit]], name: str) -> Cut:
-    """The partition of the units of a turn; `asked` says which units read a value that their nodes do not."""
+    """Return the partition of the units of a turn; `asked` says which units read a value that their nodes do not."""
     provider = turn[0].provider
     nodes = tuple(sorted((node for unit in turn for node in unit.capability.nodes), key=rank.__getitem__))
     inside = {value for node in nodes for value in node.outputs}
@@ -160,7 +160,10 @@ def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], asked:
 
 
 def _readers_within(nodes: Iterable[Node]) -> set[User]:
-    """`nodes`, with the nodes and outputs of their subgraphs at every depth: these read values through the node's captures."""
+    """Return `nodes`, with the nodes and outputs of their subgraphs at every depth.
+
+    These read values through the node's captures.
+    """
     readers: set[User] = set(nodes)
     for node in nodes:
         for subgraph in node.subgraphs:

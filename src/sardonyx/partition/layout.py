@@ -62,7 +62,7 @@ _FILTERS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "FusedConv": 1, "QL
 
 
 def layout_sensitive_operators(domain: str = "") -> tuple[str, ...]:
-    """The operators of `domain` that are converted, sorted."""
+    """Return the operators of `domain` that are converted, sorted."""
     return tuple(sorted(name for own, name in _SENSITIVE if own == domain))
 
 
@@ -80,12 +80,12 @@ def lay_out(graph: Graph, claimed: Iterable[Node]) -> list[Node]:
 
 
 def to_last(rank: int) -> tuple[int, ...]:
-    """The permutation NCHW -> NHWC for `rank` dimensions."""
+    """Return the permutation NCHW -> NHWC for `rank` dimensions."""
     return 0, *range(2, rank), 1
 
 
 def to_first(rank: int) -> tuple[int, ...]:
-    """The permutation NHWC -> NCHW for `rank` dimensions."""
+    """Return the permutation NHWC -> NCHW for `rank` dimensions."""
     return 0, rank - 1, *range(1, rank - 1)
 
 
@@ -104,7 +104,7 @@ def _convertible(node: Node) -> bool:
 
 
 def _rank_of(node: Node) -> int:
-    """How many dimensions the data has; 0 where neither it nor a filter tells."""
+    """Return how many dimensions the data has; 0 where neither it nor a filter tells."""
     for index in (0, _FILTERS.get(node.op_type, 0)):
         value = node.input(index)
         if value is not None and value.shape is not None:
@@ -113,7 +113,7 @@ def _rank_of(node: Node) -> int:
 
 
 def _resize_numbers(node: Node) -> dict[int, Value]:
-    """Scales and sizes that are given, by the number of the input; none but for Resize."""
+    """Return scales and sizes that are given, by the number of the input; none but for Resize."""
     if node.op_type != "Resize":
         return {}
     view = Resize.of(node)
@@ -139,7 +139,7 @@ def _convert(graph: Graph, node: Node, carriers: tuple[int, ...]) -> None:
 
 
 def _resizes_last(node: Node) -> bool:
-    """Whether a node is a Resize whose channels are the last dimension."""
+    """Return whether a node is a Resize whose channels are the last dimension."""
     data = node.inputs[0]
     if data is None or data.shape is None:
         return False

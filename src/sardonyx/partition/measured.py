@@ -84,7 +84,7 @@ def predict(
 def calibrated(
     graph: Graph, providers: Sequence[Provider], claims: ClaimTable, profile: Profile, times_us: Mapping[str, float]
 ) -> Profile:
-    """`profile` with what each provider takes set right by whole runs, where most of such a run is its own.
+    """Return `profile` with what each provider takes set right by whole runs, where most of such a run is its own.
 
     Args:
         graph: the graph that was run.
@@ -111,7 +111,7 @@ def calibrated(
 def _problem(
     graph: Graph, providers: Sequence[Provider], claims: ClaimTable, profile: Profile, pinned: Mapping[Node, str]
 ) -> tuple[list[Node], Problem, dict[str, Choice]]:
-    """The nodes that somebody claims, the choice to be made for them, and for each provider the choice that gives it all."""
+    """Return the nodes that somebody claims, the choice to be made for them, and for each provider the choice that gives it all."""
     order = [provider.name for provider in providers]
     tasks = [node for node in graph if claims.providers_of(node)]
     seconds = [_seconds(node, claims.providers_of(node), profile, pinned) for node in tasks]
@@ -138,7 +138,7 @@ def _fastest_single(predicted: Mapping[str, float], known: Mapping[str, float]) 
 
 
 def is_worth_it(times_us: Mapping[str, float]) -> bool:
-    """Whether a graph placed by its profile was measured to be faster than with any provider first, and not only by chance."""
+    """Return whether a graph placed by its profile was measured to be faster than with any provider first, beyond chance."""
     singles = [time_us for name, time_us in times_us.items() if name != MEASURED]
     return not singles or times_us[MEASURED] < (1 - LEAST_MEASURED_GAIN) * min(singles)
 
@@ -184,7 +184,10 @@ class _Transfers:
         return time_us / 1e6
 
     def _border_us(self, provider: str, task: int) -> float:
-        """What one border of a partition next to this node costs: at least half of what a partition costs before any work."""
+        """Return what one border of a partition next to this node costs.
+
+        At least half of what a partition costs before any work.
+        """
         key = provider, task
         if key not in self._borders:
             step_us = self._profile.steps_us.get(provider, 0.0)

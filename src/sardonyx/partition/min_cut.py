@@ -34,7 +34,7 @@ class Network:
             self._room.append(room)
 
     def cut(self) -> list[bool]:
-        """For each vertex whether a least cut has it on the source's side; O(vertices^2 x edges), in practice far less."""
+        """Return for each vertex whether a least cut has it on the source's side; O(vertices^2 x edges), in practice far less."""
         levels = self._levels()
         while levels[1] >= 0:
             self._fill(levels)
@@ -42,7 +42,7 @@ class Network:
         return [level >= 0 for level in levels]
 
     def _levels(self) -> list[int]:
-        """How many edges with room lie between the source and each vertex; -1 where there is no way."""
+        """Return how many edges with room lie between the source and each vertex; -1 where there is no way."""
         levels = [-1] * len(self._edges)
         levels[0] = 0
         queue = collections.deque([0])

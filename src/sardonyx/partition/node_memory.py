@@ -40,23 +40,23 @@ class NodeMemory:
         return self.weight_bytes + self.output_bytes + self.scratch_bytes
 
     def most(self, other: NodeMemory) -> NodeMemory:
-        """The larger of the two in each field."""
+        """Return the larger of the two in each field."""
         return NodeMemory(*map(max, dataclasses.astuple(self), dataclasses.astuple(other)))
 
 
 def name_of(node: Node) -> str:
-    """The name of a node, or of the first of its outputs that has one."""
+    """Return the name of a node, or of the first of its outputs that has one."""
     return node.name or next((value.name for value in node.outputs if value.name), "")
 
 
 def weights_of(node: Node) -> dict[Tensor, int]:
-    """The constants that a node reads, with their bytes."""
+    """Return the constants that a node reads, with their bytes."""
     values = [value for value in node.inputs if value is not None]
     return {value.constant: round(value_bytes(value, {})) for value in values if value.constant is not None}
 
 
 def node_memory(node: Node, sizes: Mapping[str, int]) -> NodeMemory:
-    """What `node` needs where symbols have these sizes; values whose size is not known then count as nothing."""
+    """Return what `node` needs where symbols have these sizes; values whose size is not known then count as nothing."""
     reads = [value for value in node.inputs if value is not None and value.constant is None]
     read_bytes, made_bytes = (round(sum(value_bytes(value, sizes) for value in values)) for values in (reads, node.outputs))
     return NodeMemory(read_bytes, sum(weights_of(node).values()), made_bytes)

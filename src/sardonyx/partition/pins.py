@@ -36,7 +36,7 @@ class Pins:
     """Whether a node that its provider declines goes to the others; else that is an error."""
 
     def joined(self, other: Pins) -> Pins:
-        """These pins and those of `other`, which win."""
+        """Return these pins and those of `other`, which win."""
         return Pins(
             operators={**self.operators, **other.operators},
             nodes={**self.nodes, **other.nodes},

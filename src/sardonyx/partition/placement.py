@@ -30,7 +30,10 @@ _NEWEST = 1 << 30
 
 
 def find_provider(name: str, known: Sequence[str], what: str) -> str:
-    """The provider of `known` that `name` means, "ExecutionProvider" left out or not; `what` begins the message of the error."""
+    """Return the provider of `known` that `name` means, "ExecutionProvider" left out or not.
+
+    `what` begins the message of the error.
+    """
     for candidate in (name, f"{name}ExecutionProvider"):
         if candidate in known:
             return candidate
@@ -70,7 +73,7 @@ def pin(model: Model, pins: Pins, providers: Sequence[str]) -> None:
 
 
 def placed_nodes(graph: Graph, pins: Pins, providers: Sequence[str]) -> dict[Node, str]:
-    """For each node of `graph` that is placed the full name of its provider."""
+    """Return for each node of `graph` that is placed the full name of its provider."""
     operators = {name: find_provider(provider, providers, f"the placement of {name}") for name, provider in pins.operators.items()}
     placed: dict[Node, str] = {}
     for node in graph:

@@ -77,7 +77,7 @@ class Profile:
     """What borders between partitions are multiplied by, so that predictions come true."""
 
     def inside_us(self, provider: str, node: Node) -> float | None:
-        """What `node` takes on `provider` as part of a partition, or None where nothing like it was measured."""
+        """Return what `node` takes on `provider` as part of a partition, or None where nothing like it was measured."""
         tables = _tables(self)
         exact = tables.by_key.get((provider, key_of(node)))
         if exact is not None:
@@ -86,16 +86,16 @@ class Profile:
         return None if points is None else interpolated(points, self.size_bytes(node))
 
     def knows(self, providers: Iterable[str], nodes: Sequence[Node]) -> bool:
-        """Whether anything like one of `nodes` was measured on one of the providers; also where there are no nodes."""
+        """Return whether anything like one of `nodes` was measured on one of the providers; also where there are no nodes."""
         return not nodes or any(self.inside_us(name, node) is not None for name in providers for node in nodes)
 
     def saved_us(self, provider: str, node: Node) -> float:
-        """What `node` takes more on `provider` by itself than inside a partition; 0 where that was not measured."""
+        """Return what `node` takes more on `provider` by itself than inside a partition; 0 where that was not measured."""
         exact = _tables(self).by_key.get((provider, key_of(node)))
         return 0.0 if exact is None else exact.alone_us - exact.inside_us
 
     def output_bytes(self, node: Node) -> list[float]:
-        """How large each output of `node` is; 0 where that is not known."""
+        """Return how large each output of `node` is; 0 where that is not known."""
         tables = _tables(self)
         known = tables.outputs.get(key_of(node))
         if known is not None:
@@ -103,11 +103,11 @@ class Profile:
         return [value_bytes(value, self.sizes) for value in node.outputs]
 
     def size_bytes(self, node: Node) -> float:
-        """What `node` reads and makes."""
+        """Return what `node` reads and makes."""
         return sum(value_bytes(value, self.sizes) for value in (*node.inputs, *node.outputs) if value is not None)
 
     def copy_us(self, memory: str, size_bytes: float, *, to_host: bool) -> float:
-        """What it takes to copy so many bytes between the host and a memory; 0 for one that was not measured."""
+        """Return what it takes to copy so many bytes between the host and a memory; 0 for one that was not measured."""
         copies = self.copies.get(memory)
         points = () if copies is None else copies.to_host if to_host else copies.from_host
         return interpolated(points, size_bytes) if points else 0.0
@@ -137,7 +137,7 @@ def _made_tables(samples: tuple[Sample, ...]) -> _Tables:
 
 
 def interpolated(points: Sequence[tuple[float, float]], size: float) -> float:
-    """The height at `size` of the line through `points`, by rising size; a single one goes for all, and none is below 0.
+    """Return the height at `size` of the line through `points`, by rising size; a single one goes for all, and none is below 0.
 
     Beyond the last the last piece goes on; below the first its height stays.
     """
@@ -152,12 +152,12 @@ def interpolated(points: Sequence[tuple[float, float]], size: float) -> float:
 
 
 def operator_of(node: Node) -> str:
-    """The operator of `node`, with its domain where that is not ai.onnx."""
+    """Return the operator of `node`, with its domain where that is not ai.onnx."""
     return f"{node.domain}.{node.op_type}" if node.domain else node.op_type
 
 
 def key_of(node: Node) -> str:
-    """What a node is to a profile: the same for nodes that take the same time."""
+    """Return what a node is to a profile: the same for nodes that take the same time."""
     attributes = ",".join(f"{name}={_text(node.attributes[name].value)}" for name in sorted(node.attributes))
     reads = ",".join(_type_text(value) for value in node.inputs)
     makes = ",".join(_type_text(value) for value in node.outputs)
@@ -166,13 +166,13 @@ def key_of(node: Node) -> str:
 
 
 def key_of_graph(nodes: Iterable[Node]) -> str:
-    """What a graph of these nodes, in their order, is to a profile."""
+    """Return what a graph of these nodes, in their order, is to a profile."""
     text = " ".join(map(key_of, nodes))
     return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:16]
 
 
 def value_bytes(value: Value, sizes: Mapping[str, int]) -> float:
-    """How large a tensor is where its symbols have these sizes; 0 where its type or a symbol is not known."""
+    """Return how large a tensor is where its symbols have these sizes; 0 where its type or a symbol is not known."""
     if not isinstance(value.type, TensorType) or value.shape is None:
         return 0.0
     width = 64 if value.type.dtype is DataType.STRING else max(8, bit_width(value.type.dtype))
@@ -190,7 +190,7 @@ def _type_text(value: Value | None) -> str:
 
 
 def _text(value: object) -> str:
-    """An attribute's value as text: of tensors and graphs the kind alone."""
+    """Return an attribute's value as text: of tensors and graphs the kind alone."""
     if isinstance(value, Tensor):
         return f"{value.dtype}{value.shape}"
     return "graph" if isinstance(value, Graph) else str(value)

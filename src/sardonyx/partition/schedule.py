@@ -61,7 +61,7 @@ class Problem:
 
 
 def total(problem: Problem, choice: Sequence[str]) -> float:
-    """How long the tasks take one after the other, with the transfers."""
+    """Return how long the tasks take one after the other, with the transfers."""
     work = sum(seconds[name] for seconds, name in zip(problem.seconds, choice, strict=True))
     return work + sum(
         problem.transfer(_source(flow, choice), target, flow) for flow in problem.flows for target in _targets(flow, choice)
@@ -78,7 +78,7 @@ def _targets(flow: Flow, choice: Sequence[str]) -> list[str]:
 
 
 def least_sum(problem: Problem, starts: Sequence[Sequence[str]] = ()) -> Choice:
-    """The choice of the least total: exact for a chain and for two providers, else a least one near the best of the starts.
+    """Return the choice of the least total: exact for a chain and for two providers, else a least one near the best of the starts.
 
     Args:
         problem: what to choose for.
@@ -97,7 +97,7 @@ def _all_on(problem: Problem, name: str) -> Choice:
 
 
 def _is_chain(problem: Problem) -> bool:
-    """Whether each task reads only what is fed to it alone, and the value of the task before it, which nobody else reads."""
+    """Return whether each task reads only what is fed to it alone, and the value of the task before it, which nobody else reads."""
     for flow in problem.flows:
         following = None if flow.producer is None else flow.producer + 1
         if len(flow.readers) > 1 or (following is not None and flow.readers not in ((), (following,))):
@@ -106,7 +106,7 @@ def _is_chain(problem: Problem) -> bool:
 
 
 def _least_of_chain(problem: Problem) -> Choice:
-    """Dynamic programming: for each task and provider the least sum up to there, and the provider before."""
+    """Solve by dynamic programming: for each task and provider the least sum up to there, and the provider before."""
     given: list[list[Flow]] = [[] for _ in problem.seconds]
     made: list[list[Flow]] = [[] for _ in problem.seconds]
     for flow in problem.flows:
@@ -190,7 +190,7 @@ def _ticks(seconds: float) -> int:
 
 
 def duration(problem: Problem, choice: Sequence[str], places: Mapping[str, str]) -> float:
-    """When the last task ends where branches run at once.
+    """Return when the last task ends where branches run at once.
 
     Args:
         problem: the tasks.
@@ -202,7 +202,7 @@ def duration(problem: Problem, choice: Sequence[str], places: Mapping[str, str])
 
 
 def least_time(problem: Problem, places: Mapping[str, str], starts: Sequence[Sequence[str]] = ()) -> Choice:
-    """The choice of the least duration among HEFT's with chains kept together, that of the least sum, and the starts."""
+    """Return the choice of the least duration among HEFT's with chains kept together, that of the least sum, and the starts."""
     candidates = [_heft(problem, places)[0], least_sum(problem, starts), *(tuple(start) for start in starts)]
     return min(candidates, key=lambda choice: duration(problem, choice, places))
 
@@ -247,7 +247,10 @@ def _heft(problem: Problem, places: Mapping[str, str]) -> tuple[Choice, float]:
 
 
 def _chains(problem: Problem, reads: Sequence[Sequence[Flow]], made: Sequence[Sequence[Flow]]) -> list[tuple[int, ...]]:
-    """Maximal runs of tasks, each the only reader of the one before and reading nothing else, that the same providers can run."""
+    """Return maximal runs of tasks that the same providers can run.
+
+    Each task is the only reader of the one before and reads nothing else.
+    """
     chains: list[list[int]] = []
     chain_of: dict[int, list[int]] = {}
     for task in range(len(problem.seconds)):
@@ -264,7 +267,7 @@ def _chains(problem: Problem, reads: Sequence[Sequence[Flow]], made: Sequence[Se
 
 
 def _ranks(problem: Problem, groups: Sequence[tuple[int, ...]], made: Sequence[Sequence[Flow]]) -> dict[tuple[int, ...], float]:
-    """For each group minus the mean time from its start to the end of all: the order of HEFT, which is topological."""
+    """Return for each group minus the mean time from its start to the end of all: the order of HEFT, which is topological."""
     group_of = {task: group for group in groups for task in group}
     providers = [*problem.providers, HOST_SIDE]
     pairs = [(source, target) for source in providers for target in providers if source != target]

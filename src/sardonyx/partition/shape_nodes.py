@@ -21,7 +21,7 @@ _SMALL = (DataType.INT64, DataType.INT32, DataType.BOOL)
 
 
 def shape_nodes(graph: Graph, claimed: Collection[Node], fixed: Collection[Node] = ()) -> set[Node]:
-    """Those of `claimed`, nodes of `graph` that a device would run, which are better left to the host; O(nodes).
+    """Return those of `claimed`, nodes of `graph` that a device would run, which are better left to the host; O(nodes).
 
     Args:
         graph: the graph.
@@ -53,5 +53,5 @@ def _stays(node: Node, away: Collection[Value]) -> bool:
 
 
 def _is_small(value: Value) -> bool:
-    """Whether it is a vector or a number that may be sizes."""
+    """Return whether it is a vector or a number that may be sizes."""
     return isinstance(value.type, TensorType) and value.dtype in _SMALL and value.shape is not None and len(value.shape) <= 1

@@ -40,7 +40,7 @@ Stage: TypeAlias = Cut | Transfer
 
 
 def entering_transfers(cuts: Sequence[Cut], captures: Collection[Value]) -> list[Transfer]:
-    """The copies of `captures`, values of outer graphs, to the devices on which `cuts` read them."""
+    """Return the copies of `captures`, values of outer graphs, to the devices on which `cuts` read them."""
     wanted = [
         Transfer(value, HOST, part.provider.memory, part.provider.name)
         for part in cuts

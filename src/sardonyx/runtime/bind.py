@@ -123,7 +123,10 @@ class Tenant:
 
 
 def segment_binder(plan: Plan, capacity: int = 64) -> Binder[Segment]:
-    """The bindings of the segments of `plan`: steps run in their order, so memory is free after the last step that reads it."""
+    """Return the bindings of the segments of `plan`.
+
+    Steps run in their order, so memory is free after the last step that reads it.
+    """
     return Binder(functools.partial(_bind_segment, plan), capacity)
 
 
@@ -193,7 +196,7 @@ def _bind_step(step: ProgramStep, shapes: Shapes) -> Bound:
 
 
 def _may_escape(plan: Plan, indices: Sequence[int]) -> set[int]:
-    """Slots read by programs that make their outputs, which may be views of what they read and outlive the arena."""
+    """Return slots read by programs that make their outputs, which may be views of what they read and outlive the arena."""
     steps = [plan.steps[index] for index in indices]
     return {slot for step in steps if isinstance(step, ProgramStep) and step.program.makes_outputs for slot in step.inputs}
 
@@ -208,7 +211,10 @@ def _bound_step(plan: Plan, index: int, bound: Bound, offsets: dict[tuple[int, i
 
 
 def _maker(memory: Memory, spec: TensorSpec | None) -> Callable[[], Any] | None:
-    """What makes a tensor with a buffer of its own. Small ones of the host are plain arrays: aligning them would cost more."""
+    """Return what makes a tensor with a buffer of its own.
+
+    Small ones of the host are plain arrays: aligning them would cost more.
+    """
     if spec is None:
         return None
     size = size_bytes(spec)

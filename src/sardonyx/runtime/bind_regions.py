@@ -18,7 +18,7 @@ __all__ = ["region_binder"]
 
 
 def region_binder(plan: Plan, order: Dependencies, capacity: int = 64) -> Binder[Region]:
-    """The bindings of the regions of `plan`."""
+    """Return the bindings of the regions of `plan`."""
     return Binder(functools.partial(_bind_region, plan, order), capacity)
 
 
@@ -40,5 +40,5 @@ def _bind_region(plan: Plan, order: Dependencies, region: Region, shapes: Shapes
 
 
 def _may_overlap(left: int, right: int, used: Sequence[int], before: Sequence[int]) -> bool:
-    """Whether some order has both in use at a time: neither is done with, by all of its steps, before the other is made."""
+    """Return whether some order has both in use at a time: neither is done with, by all of its steps, before the other is made."""
     return bool(used[left] & ~before[right]) and bool(used[right] & ~before[left])

@@ -85,12 +85,12 @@ def find_dependencies(plan: Plan) -> Dependencies:
 
 
 def reads_of(step: Step) -> tuple[int, ...]:
-    """The slots that a step reads."""
+    """Return the slots that a step reads."""
     return step.inputs if isinstance(step, ProgramStep) else (step.source,)
 
 
 def writes_of(step: Step) -> tuple[int, ...]:
-    """The slots that a step fills."""
+    """Return the slots that a step fills."""
     return step.outputs if isinstance(step, ProgramStep) else (step.target,)
 
 

@@ -61,7 +61,7 @@ def check_bound(bound: Any, step: ProgramStep) -> None:
 
 
 def _problem_of_size(spec: Any, wanted: TensorType | None, *, makes: bool) -> str | None:
-    """What is wrong with the size of an output, which may be anything."""
+    """Return what is wrong with the size of an output, which may be anything."""
     if spec is None:
         return "no size, which only a program that makes its outputs may do" if wanted is not None and not makes else None
     dtype, shape = getattr(spec, "dtype", None), getattr(spec, "shape", None)
@@ -105,14 +105,14 @@ def check_copy(value: Any, shape: Shape | None, step: CopyStep) -> None:
 
 
 def _is_tensor(value: Any, wanted: TensorType) -> bool:
-    """Whether a value, which may be anything, is an array that `wanted` allows."""
+    """Return whether a value, which may be anything, is an array that `wanted` allows."""
     if not isinstance(value, (np.ndarray, np.generic)) or not wanted.allows(value.shape):
         return False
     return value.dtype == wanted.dtype.numpy or (wanted.dtype is DataType.STRING and value.dtype.kind in "OSTU")
 
 
 def _shown(value: Any) -> str:
-    """A value, which may be anything, for messages."""
+    """Return a value, which may be anything, for messages."""
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else f"{value!r:.80}"
 
 

@@ -15,13 +15,16 @@ __all__ = ["ArenaPool", "arena_pools", "size_bytes"]
 
 
 def size_bytes(spec: TensorSpec) -> int:
-    """Bytes of a dense tensor in memory, where sub-byte elements take a byte each."""
+    """Return bytes of a dense tensor in memory, where sub-byte elements take a byte each."""
     width = 64 if spec.dtype is DataType.STRING else max(8, bit_width(spec.dtype))
     return math.prod(spec.shape) * width // 8
 
 
 def arena_pools(plan: Plan) -> dict[str, ArenaPool]:
-    """An empty pool for each memory of `plan`, by the memory's name; errors of a device's name the provider that uses it first."""
+    """Return an empty pool for each memory of `plan`, by the memory's name.
+
+    Errors of a device's memory name the provider that uses it first.
+    """
     owners = {step.memory.name: step.provider for step in reversed(plan.steps) if isinstance(step, ProgramStep)}
     owners[HOST.name] = ""
     return {memory.name: ArenaPool(memory, owner=owners[memory.name]) for memory in plan.memories}

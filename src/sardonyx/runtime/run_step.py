@@ -94,7 +94,7 @@ def copy(step: CopyStep, frame: list[Any]) -> None:
 
 
 def shape_of(value: Any) -> tuple[int, ...] | None:
-    """The shape of a tensor of any memory; None for what is no tensor."""
+    """Return the shape of a tensor of any memory; None for what is no tensor."""
     return value.shape if isinstance(value, np.ndarray) else getattr(value, "shape", None)
 
 

@@ -70,36 +70,36 @@ class Function(Emitter):
     # -- constants and variables
 
     def const(self, kind: Type, number: Number) -> Value:
-        """`number` as a value of type `kind`, in every lane."""
+        """Return `number` as a value of type `kind`, in every lane."""
         return self.constant(kind, number)
 
     def lanes(self, kind: Type) -> int:
-        """How many elements of `kind` one register of the target holds."""
+        """Return how many elements of `kind` one register of the target holds."""
         return self.target.lanes(max(kind.bits, 8))
 
     def pointer(self, name: str, element: Type) -> Pointer:
-        """The address that `name` refers to: an argument, or a table of the module."""
+        """Return the address that `name` refers to: an argument, or a table of the module."""
         return Pointer(self, name, element)
 
     def iota(self, kind: Type, lanes: int) -> Value:
-        """The integer vector of the lanes' numbers: 0, 1, 2 and so on."""
+        """Return the integer vector of the lanes' numbers: 0, 1, 2 and so on."""
         if lanes == 1:
             return self.const(kind, 0)
         return Value(self, kind.vector(lanes), f"<{', '.join(f'{kind.element} {lane}' for lane in range(lanes))}>")
 
     def vector_of(self, kind: Type, numbers: Sequence[Number]) -> Value:
-        """A constant vector of these numbers."""
+        """Return a constant vector of these numbers."""
         items = ", ".join(f"{kind.element} {literal(kind.scalar, number)}" for number in numbers)
         return Value(self, kind.scalar.vector(len(numbers)), f"<{items}>")
 
     def variable(self, initial: Value) -> Variable:
-        """A variable of the type of `initial`, and holding it."""
+        """Return a variable of the type of `initial`, and holding it."""
         variable = Variable(self.stack(initial.type, 1))
         variable.set(initial)
         return variable
 
     def stack(self, kind: Type, count: int, *, align: int | None = None) -> Pointer:
-        """Memory for `count` elements of `kind` that lives as long as the call; its content is undefined."""
+        """Return memory for `count` elements of `kind` that lives as long as the call; its content is undefined."""
         ref = f"%{self.name('s')}"
         alignment = f", align {align}" if align else ""
         self._slots.append(f"{ref} = alloca {kind}, i64 {count}{alignment}")
@@ -108,7 +108,7 @@ class Function(Emitter):
     # -- choices and numbers
 
     def select(self, condition: Value, yes: Operand, no: Operand) -> Value:
-        """`yes` where `condition` holds, else `no`, lane by lane; at least one of them is a value."""
+        """Return `yes` where `condition` holds, else `no`, lane by lane; at least one of them is a value."""
         if isinstance(yes, Value):
             first, second = agree(yes, no)
         elif isinstance(no, Value):
@@ -121,17 +121,17 @@ class Function(Emitter):
         return self.value(text, first.type)
 
     def min(self, left: Value, right: Operand) -> Value:
-        """The lesser; `right` if either is NaN or both are zeros: one instruction."""
+        """Return the lesser; `right` if either is NaN or both are zeros: one instruction."""
         left, right = agree(left, right)
         return self.select(left < right, left, right)
 
     def max(self, left: Value, right: Operand) -> Value:
-        """The greater; `right` if either is NaN or both are zeros: one instruction."""
+        """Return the greater; `right` if either is NaN or both are zeros: one instruction."""
         left, right = agree(left, right)
         return self.select(left > right, left, right)
 
     def fma(self, left: Value, right: Operand, addend: Operand) -> Value:
-        """`left * right + addend`, rounded once where the target can, else twice."""
+        """Return `left * right + addend`, rounded once where the target can, else twice."""
         left, factor = agree(left, right)
         left, term = agree(left, addend)
         left, factor = agree(left, factor)
@@ -148,11 +148,11 @@ class Function(Emitter):
         return self.intrinsic(f"llvm.{name}.{mangle(kind)}", kind, arguments)
 
     def sqrt(self, x: Value) -> Value:
-        """Square root, correctly rounded; NaN below 0."""
+        """Return the square root, correctly rounded; NaN below 0."""
         return self.call_math("sqrt", x)
 
     def round_even(self, x: Value) -> Value:
-        """The nearest whole number, ties to even; a zero keeps the sign of x.
+        """Return the nearest whole number, ties to even; a zero keeps the sign of x.
 
         Without the instruction of SSE 4.1, numbers that may have a fraction are added to one so large that none is left.
         """
@@ -163,13 +163,13 @@ class Function(Emitter):
         return self.select(size < large, self.call_math("copysign", (size + large) - large, x), x)
 
     def abs(self, x: Value) -> Value:
-        """Magnitude; the least integer stays as it is."""
+        """Return the magnitude; the least integer stays as it is."""
         if x.type.kind is Kind.FLOAT:
             return self.call_math("fabs", x)
         return x if x.type.kind is Kind.UNSIGNED else self.select(x < 0, -x, x)
 
     def is_nan(self, x: Value) -> Value:
-        """Whether each lane is NaN."""
+        """Return whether each lane is NaN."""
         return self.value(f"fcmp uno {x.type} {x.ref}, {x.ref}", BOOL.vector(x.type.lanes))
 
     # -- vectors
@@ -183,19 +183,19 @@ class Function(Emitter):
         return vector
 
     def sum_lanes(self, vector: Value) -> Value:
-        """The sum of all lanes, in a fixed order."""
+        """Return the sum of all lanes, in a fixed order."""
         return self.reduce(vector, lambda left, right: left + right)
 
     def max_lanes(self, vector: Value) -> Value:
-        """The greatest lane."""
+        """Return the greatest lane."""
         return self.reduce(vector, self.max)
 
     def min_lanes(self, vector: Value) -> Value:
-        """The least lane."""
+        """Return the least lane."""
         return self.reduce(vector, self.min)
 
     def join(self, low: Value, high: Value) -> Value:
-        """One vector of the lanes of `low`, then those of `high`."""
+        """Return one vector of the lanes of `low`, then those of `high`."""
         return low.shuffle(range(2 * low.type.lanes), high)
 
     def interleave(self, left: Value, right: Value) -> Value:
@@ -204,14 +204,14 @@ class Function(Emitter):
         return left.shuffle([lane for pair in zip(range(lanes), range(lanes, 2 * lanes), strict=True) for lane in pair], right)
 
     def tail_mask(self, remaining: Value, lanes: int) -> Value:
-        """A mask of the first `remaining` (an integer of 0 to `lanes`) of `lanes` lanes."""
+        """Return a mask of the first `remaining` (an integer of 0 to `lanes`) of `lanes` lanes."""
         if lanes == 1:
             return remaining > 0
         kind = _COUNTERS[min(max(self.target.vector_bytes // lanes, 1), 8)]
         return self.iota(kind, lanes) < remaining.to(kind)
 
     def any_lane(self, mask: Value) -> Value:
-        """Whether any lane of a mask holds."""
+        """Return whether any lane of a mask holds."""
         if mask.type.lanes == 1:
             return mask
         return self.intrinsic(f"llvm.vector.reduce.or.{mangle(mask.type)}", BOOL, [mask])
@@ -354,7 +354,7 @@ class Function(Emitter):
     # -- the text
 
     def definition(self, linkage: str, arguments: str, attributes: str) -> str:
-        """The whole function as LLVM reads it."""
+        """Return the whole function as LLVM reads it."""
         end = "ret void" if self.returns is VOID else "unreachable"
         body = "\n".join([*self._slots, *self.lines, end])
         return f"define {linkage}{self.returns} @{self.symbol}({arguments}) {attributes} {{\nentry:\n{body}\n}}\n"

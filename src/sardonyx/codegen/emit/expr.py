@@ -38,83 +38,83 @@ class Expr:
     """The number of an argument, or the constant."""
 
     def __add__(self, other: Like) -> Expr:
-        """Sum."""
+        """Return the sum."""
         return _same("add", self, other)
 
     def __radd__(self, other: Number) -> Expr:
-        """Sum."""
+        """Return the sum."""
         return _same("add", _like(other, self), self)
 
     def __sub__(self, other: Like) -> Expr:
-        """Difference."""
+        """Return the difference."""
         return _same("sub", self, other)
 
     def __rsub__(self, other: Number) -> Expr:
-        """Difference."""
+        """Return the difference."""
         return _same("sub", _like(other, self), self)
 
     def __mul__(self, other: Like) -> Expr:
-        """Product."""
+        """Return the product."""
         return _same("mul", self, other)
 
     def __rmul__(self, other: Number) -> Expr:
-        """Product."""
+        """Return the product."""
         return _same("mul", _like(other, self), self)
 
     def __truediv__(self, other: Like) -> Expr:
-        """Quotient; of integers truncated towards zero, and 0 for a divisor of 0."""
+        """Return the quotient; of integers truncated towards zero, and 0 for a divisor of 0."""
         return _same("div", self, other)
 
     def __rtruediv__(self, other: Number) -> Expr:
-        """Quotient."""
+        """Return the quotient."""
         return _same("div", _like(other, self), self)
 
     def __neg__(self) -> Expr:
-        """Negation."""
+        """Return the negation."""
         return _same("neg", self)
 
     def __and__(self, other: Like) -> Expr:
-        """Bitwise and."""
+        """Return the bitwise and."""
         return _same("and", self, other)
 
     def __or__(self, other: Like) -> Expr:
-        """Bitwise or."""
+        """Return the bitwise or."""
         return _same("or", self, other)
 
     def __xor__(self, other: Like) -> Expr:
-        """Bitwise exclusive or."""
+        """Return the bitwise exclusive or."""
         return _same("xor", self, other)
 
     def __invert__(self) -> Expr:
-        """Bitwise negation."""
+        """Return the bitwise negation."""
         return _same("not", self)
 
     def __lt__(self, other: Like) -> Expr:
-        """Whether less."""
+        """Return whether less."""
         return _relation("lt", self, other)
 
     def __le__(self, other: Like) -> Expr:
-        """Whether less or equal."""
+        """Return whether less or equal."""
         return _relation("le", self, other)
 
     def __gt__(self, other: Like) -> Expr:
-        """Whether greater."""
+        """Return whether greater."""
         return _relation("gt", self, other)
 
     def __ge__(self, other: Like) -> Expr:
-        """Whether greater or equal."""
+        """Return whether greater or equal."""
         return _relation("ge", self, other)
 
     def eq(self, other: Like) -> Expr:
-        """Whether equal."""
+        """Return whether equal."""
         return _relation("eq", self, other)
 
     def ne(self, other: Like) -> Expr:
-        """Whether not equal."""
+        """Return whether not equal."""
         return _relation("ne", self, other)
 
     def to(self, kind: Type) -> Expr:
-        """The value converted to another type: float to integer truncates, to bool asks whether it is not 0."""
+        """Return the value converted to another type: float to integer truncates, to bool asks whether it is not 0."""
         return self if kind == self.type else Expr("cast", kind, (self,))
 
 
@@ -172,12 +172,12 @@ PRIMITIVES = frozenset(("cast", *_ARITHMETIC, *_RELATIONS, *_ROUNDINGS, *_FUNCTI
 
 
 def argument(index: int, kind: Type) -> Expr:
-    """The element of argument `index`."""
+    """Return the element of argument `index`."""
     return Expr("argument", kind, (), index)
 
 
 def constant(value: Number, kind: Type) -> Expr:
-    """A number of type `kind`."""
+    """Return a number of type `kind`."""
     return Expr("constant", kind, (), value)
 
 
@@ -219,7 +219,7 @@ def number(outputs: Sequence[Expr]) -> tuple[list[Step], list[int]]:
 
 
 def substitute(expr: Expr, arguments: Mapping[int, Expr]) -> Expr:
-    """The tree with arguments replaced: how a chain of operators becomes one expression.
+    """Return the tree with arguments replaced: how a chain of operators becomes one expression.
 
     Raises:
         TypeError: a replacement has another type than the argument.
@@ -242,7 +242,7 @@ def _with_operands(node: Expr, operands: tuple[Expr, ...]) -> Expr:
 
 
 def _operands_first(outputs: Sequence[Expr]) -> Iterator[Expr]:
-    """Each node once, after its operands; without recursion, since chains may be long."""
+    """Yield each node once, after its operands; without recursion, since chains may be long."""
     seen: set[int] = set()
     stack = [(output, False) for output in reversed(outputs)]
     while stack:
@@ -262,7 +262,7 @@ def _like(value: Like, other: Expr) -> Expr:
 
 
 def _same(primitive: str, first: Expr, *rest: Like) -> Expr:
-    """A primitive whose operands and result have one type."""
+    """Return a primitive whose operands and result have one type."""
     operands = (first, *(_like(value, first) for value in rest))
     kinds = {operand.type for operand in operands}
     if len(kinds) > 1:
@@ -284,7 +284,7 @@ def _primitive(name: str) -> Callable[..., Expr]:
 
 
 def select(condition: Expr, yes: Like, no: Like) -> Expr:
-    """`yes` where `condition` holds, else `no`; one of them is an expression."""
+    """Return `yes` where `condition` holds, else `no`; one of them is an expression."""
     if not isinstance(yes, Expr):
         if not isinstance(no, Expr):
             raise TypeError("select needs an expression on one side to know its type")
@@ -294,13 +294,13 @@ def select(condition: Expr, yes: Like, no: Like) -> Expr:
 
 
 def clip(x: Expr, low: Like | None = None, high: Like | None = None) -> Expr:
-    """The value moved into [low, high]; `high` wins where they cross."""
+    """Return the value moved into [low, high]; `high` wins where they cross."""
     raised = x if low is None else _same("max", x, low)
     return raised if high is None else _same("min", raised, high)
 
 
 def sign(x: Expr) -> Expr:
-    """-1, 0 or 1; NaN stays."""
+    """Return -1, 0 or 1; NaN stays."""
     signed = select(x > 0, 1, select(x < 0, constant(-1, x.type), constant(0, x.type))) if _has_sign(x) else (x.ne(0)).to(x.type)
     return select(_relation("is_nan", x), x, signed) if x.type.is_float else signed
 
@@ -310,7 +310,7 @@ def _has_sign(x: Expr) -> bool:
 
 
 def modulo(x: Expr, y: Like) -> Expr:
-    """Remainder with the sign of the divisor, also of a zero, as Python's %; 0 for an integer divisor of 0."""
+    """Return the remainder with the sign of the divisor, also of a zero, as Python's %; 0 for an integer divisor of 0."""
     divisor = _like(y, x)
     rest = _same("remainder", x, divisor)
     if not _has_sign(x):
@@ -322,7 +322,7 @@ def modulo(x: Expr, y: Like) -> Expr:
 
 
 def is_infinite(x: Expr, *, negative: bool = True, positive: bool = True) -> Expr:
-    """Whether x is an infinity of one of the signs asked for."""
+    """Return whether x is an infinity of one of the signs asked for."""
     sides = [x.eq(value) for wanted, value in ((negative, -math.inf), (positive, math.inf)) if wanted]
     if not sides:
         return constant(False, BOOL)

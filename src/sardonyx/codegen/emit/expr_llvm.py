@@ -36,7 +36,7 @@ def _write(b: Function, step: Step, values: Sequence[Value], arguments: Sequence
 
 
 def _cast(b: Function, x: Value, kind: Type) -> Value:
-    """By value; a float that meets a small integer goes through int32, and keeps its low bits as the processor does."""
+    """Convert by value; a float that meets a small integer goes through int32, and keeps its low bits as the processor does."""
     if x.type.scalar == kind:
         return x
     if x.type.is_narrow:
@@ -62,7 +62,7 @@ def _remainder(b: Function, x: Value, y: Value) -> Value:
 
 
 def _safe_divisor(b: Function, x: Value, y: Value) -> Value:
-    """The divisor, but 1 where the processor would trap: for 0, and for the least integer by -1, which wraps to itself."""
+    """Return the divisor, but 1 where the processor would trap: for 0, and for the least integer by -1, which wraps to itself."""
     traps = y.eq(0)
     if x.type.kind is Kind.SIGNED:
         traps = traps | (y.eq(-1) & x.eq(-(2 ** (x.type.bits - 1))))

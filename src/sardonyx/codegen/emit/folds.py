@@ -79,7 +79,7 @@ class Folding:
     """How many terms of each fold are taken in one turn, each into a chain of its own."""
 
     def totals(self) -> list[Variable]:
-        """What has been folded, of nothing so far."""
+        """Return totals of which nothing has been folded so far."""
         neutral = self.b.const(self.kind, self.fold.neutral(self.kind.scalar))
         return [self.b.variable(neutral) for _ in range(self.width)]
 

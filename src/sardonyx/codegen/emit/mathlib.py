@@ -60,7 +60,7 @@ _ROUNDER_BITS = 0x4B400000
 
 
 def exp(b: Function, x: Value) -> Value:
-    """Exponential: e to the power of x.
+    """Return the exponential: e to the power of x.
 
     Method: x = n ln 2 + r, |r| <= ln 2 / 2; polynomial of degree 6 in r; scaling by 2^n in two exact steps.
     Error: 1.1 ulp; denormal results are rounded once more. exp(-inf) = 0, above 88.72 inf, NaN stays.
@@ -69,7 +69,7 @@ def exp(b: Function, x: Value) -> Value:
 
 
 def exp_below_zero(b: Function, x: Value) -> Value:
-    """Exponential of float32 numbers that are at most 0, in fewer instructions: what softmax needs.
+    """Return the exponential of float32 numbers that are at most 0, in fewer instructions: what softmax needs.
 
     Method: as exp, with one scaling step: n is rounded by adding 1.5 * 2^23 and 127, which leaves the exponent of 2^n in the low
     bits. Error: 1.2 ulp where the result is normal. 0 where it is not, at -inf too; NaN stays.
@@ -83,7 +83,7 @@ def exp_below_zero(b: Function, x: Value) -> Value:
 
 
 def expm1(b: Function, x: Value) -> Value:
-    """Exponential less 1, accurate near 0.
+    """Return the exponential less 1, accurate near 0.
 
     Method: as exp, with 2^n (e^r - 1) + (2^n - 1). Error: 1.7 ulp. expm1(-0) = -0, -inf gives -1, above 88.72 inf, NaN stays.
     """
@@ -96,7 +96,7 @@ def expm1(b: Function, x: Value) -> Value:
 
 
 def log(b: Function, x: Value) -> Value:
-    """Natural logarithm.
+    """Return the natural logarithm.
 
     Method: x = 2^n (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) as a polynomial of degree 11.
     Error: 1 ulp, denormals included. log(0) = -inf, below 0 NaN, log(inf) = inf, NaN stays.
@@ -107,7 +107,7 @@ def log(b: Function, x: Value) -> Value:
 
 
 def log1p(b: Function, x: Value) -> Value:
-    """Natural logarithm of 1 + x, accurate near 0.
+    """Return the natural logarithm of 1 + x, accurate near 0.
 
     Method: as log on u = 1 + x, with what the rounding of u lost added back. Error: 1.5 ulp.
     log1p(-0) = -0, log1p(-1) = -inf, below NaN, log1p(inf) = inf, NaN stays.
@@ -121,7 +121,7 @@ def log1p(b: Function, x: Value) -> Value:
 
 
 def sigmoid(b: Function, x: Value) -> Value:
-    """1 / (1 + e^-x).
+    """Return 1 / (1 + e^-x).
 
     Method: with e = exp(-|x|), the numerator is 1 or e by the sign of x, so the left tail keeps its relative accuracy.
     Error: 2.1 ulp. 0 at -inf, 1 at inf, NaN stays.
@@ -131,7 +131,7 @@ def sigmoid(b: Function, x: Value) -> Value:
 
 
 def tanh(b: Function, x: Value) -> Value:
-    """Hyperbolic tangent.
+    """Return the hyperbolic tangent.
 
     Method: with t = expm1(-2|x|), -t / (t + 2), signed as x. Error: 2.5 ulp. Odd, -0 stays, -1 and 1 at infinity, NaN stays.
     """
@@ -142,7 +142,7 @@ def tanh(b: Function, x: Value) -> Value:
 
 
 def softplus(b: Function, x: Value) -> Value:
-    """log(1 + e^x).
+    """Return log(1 + e^x).
 
     Method: max(x, 0) + log1p(exp(-|x|)). Error: 2 ulp. 0 at -inf, inf at inf, NaN stays.
     """
@@ -150,7 +150,7 @@ def softplus(b: Function, x: Value) -> Value:
 
 
 def erf(b: Function, x: Value) -> Value:
-    """Error function.
+    """Return the error function.
 
     Method: below 1, x times a polynomial of degree 6 in x^2; from 1, 1 - exp(-q), q a polynomial of degree 6 on [1, 3.95];
     beyond, 1 to the last bit. Error: 1.5 ulp. Odd, -0 stays, -1 and 1 at infinity, NaN stays.
@@ -173,7 +173,7 @@ def gelu(b: Function, x: Value) -> Value:
 
 
 def gelu_tanh(b: Function, x: Value) -> Value:
-    """The approximation of gelu by tanh: x / 2 (1 + tanh(u)), u = sqrt(2 / pi) (x + 0.044715 x^3).
+    """Return the approximation of gelu by tanh: x / 2 (1 + tanh(u)), u = sqrt(2 / pi) (x + 0.044715 x^3).
 
     Method: x sigmoid(2u), which is the same. Error: 4 ulp for x > -1; below at most 2^-24 |x|. NaN at -inf, NaN stays.
     """
@@ -182,7 +182,7 @@ def gelu_tanh(b: Function, x: Value) -> Value:
 
 
 def sin(b: Function, x: Value) -> Value:
-    """Sine of x in radians.
+    """Return the sine of x in radians.
 
     Method: x = n pi / 2 + r in float64, |r| <= pi / 4; polynomials of degree 7 (sine) and 8 (cosine) chosen by n; beyond a
     million turns the C library. Error: 1.5 ulp. Odd, -0 stays, NaN at infinity, NaN stays.
@@ -191,17 +191,20 @@ def sin(b: Function, x: Value) -> Value:
 
 
 def cos(b: Function, x: Value) -> Value:
-    """Cosine of x in radians; method and error as sin. NaN at infinity, NaN stays."""
+    """Return the cosine of x in radians; method and error as sin. NaN at infinity, NaN stays."""
     return _trigonometric(b, x, "cos", lambda b, n, sine, cosine, _: _sin_of_turns(b, n + 1, sine, cosine, None))
 
 
 def tan(b: Function, x: Value) -> Value:
-    """Tangent of x in radians: sine by cosine of the reduced angle. Error: 3.4 ulp. Odd, -0 stays, NaN at infinity, NaN stays."""
+    """Return the tangent of x in radians: sine by cosine of the reduced angle.
+
+    Error: 3.4 ulp. Odd, -0 stays, NaN at infinity, NaN stays.
+    """
     return _trigonometric(b, x, "tan", _tan_of_turns)
 
 
 def asin(b: Function, x: Value) -> Value:
-    """Inverse sine.
+    """Return the inverse sine.
 
     Method: up to 1/2 an odd polynomial of degree 13; beyond, pi / 2 - 2 asin(sqrt((1 - x) / 2)). Error: 2.3 ulp.
     Odd, -0 stays, NaN outside [-1, 1], NaN stays.
@@ -213,7 +216,7 @@ def asin(b: Function, x: Value) -> Value:
 
 
 def acos(b: Function, x: Value) -> Value:
-    """Inverse cosine; method as asin. Error: 1.1 ulp. 0 at 1, NaN outside [-1, 1], NaN stays."""
+    """Return the inverse cosine; method as asin. Error: 1.1 ulp. 0 at 1, NaN outside [-1, 1], NaN stays."""
     if x.type.scalar == F64:
         return _libm(b, "acos", x)
     far, near = _asin_halves(b, x)
@@ -223,7 +226,7 @@ def acos(b: Function, x: Value) -> Value:
 
 
 def atan(b: Function, x: Value) -> Value:
-    """Inverse tangent.
+    """Return the inverse tangent.
 
     Method: beyond 1, pi / 2 - atan(1 / x); an odd polynomial of degree 19 on [0, 1]. Error: 2 ulp.
     Odd, -0 stays, pi / 2 at infinity, NaN stays.
@@ -237,7 +240,7 @@ def atan(b: Function, x: Value) -> Value:
 
 
 def sinh(b: Function, x: Value) -> Value:
-    """Hyperbolic sine.
+    """Return the hyperbolic sine.
 
     Method: up to 1 the series to x^11; beyond, e / 2 - 1 / 2e. Error: 2 ulp. Odd, -0 stays, infinite beyond 89.4, NaN stays.
     """
@@ -250,7 +253,7 @@ def sinh(b: Function, x: Value) -> Value:
 
 
 def cosh(b: Function, x: Value) -> Value:
-    """Hyperbolic cosine: e / 2 + 1 / 2e. Error: 2 ulp. inf beyond 89.4 on both sides, NaN stays."""
+    """Return the hyperbolic cosine: e / 2 + 1 / 2e. Error: 2 ulp. inf beyond 89.4 on both sides, NaN stays."""
     if x.type.scalar == F64:
         return _libm(b, "cosh", x)
     half = _exp_scaled(b, b.abs(x), -1)
@@ -258,7 +261,7 @@ def cosh(b: Function, x: Value) -> Value:
 
 
 def asinh(b: Function, x: Value) -> Value:
-    """Inverse hyperbolic sine.
+    """Return the inverse hyperbolic sine.
 
     Method: log1p(x + x^2 / (1 + sqrt(x^2 + 1))); beyond 10,000 log(x) + log(2). Error: 2 ulp. Odd, -0, infinities and NaN stay.
     """
@@ -271,7 +274,7 @@ def asinh(b: Function, x: Value) -> Value:
 
 
 def acosh(b: Function, x: Value) -> Value:
-    """Inverse hyperbolic cosine.
+    """Return the inverse hyperbolic cosine.
 
     Method: with t = x - 1, log1p(t + sqrt(t (t + 2))); beyond 10,000 log(x) + log(2). Error: 2.3 ulp.
     NaN below 1, inf and NaN stay.
@@ -284,7 +287,10 @@ def acosh(b: Function, x: Value) -> Value:
 
 
 def atanh(b: Function, x: Value) -> Value:
-    """Inverse hyperbolic tangent: log1p(2t / (1 - t)) / 2 on t = |x|. Error: 2 ulp. Odd, -0 stays, infinite at 1, NaN beyond."""
+    """Return the inverse hyperbolic tangent: log1p(2t / (1 - t)) / 2 on t = |x|.
+
+    Error: 2 ulp. Odd, -0 stays, infinite at 1, NaN beyond.
+    """
     if x.type.scalar == F64:
         return _libm(b, "atanh", x)
     t = b.abs(x)
@@ -292,7 +298,7 @@ def atanh(b: Function, x: Value) -> Value:
 
 
 def power(b: Function, x: Value, y: Value) -> Value:
-    """Power of x to y.
+    """Return the power of x to y.
 
     Method: exp(y log |x|) in float64, rounded once, signed by whether y is odd. Error: 1 ulp.
     Special values as in C: pow(x, 0) = pow(1, y) = 1 even for NaN; NaN for finite x < 0 and y no integer; pow(-1, inf) = 1.
@@ -337,7 +343,7 @@ FUNCTIONS: Mapping[str, Callable[[Function, Value], Value]] = {
 
 
 def _polynomial(b: Function, x: Value, coefficients: Sequence[float]) -> Value:
-    """Horner's rule; coefficients of rising powers."""
+    """Evaluate a polynomial by Horner's rule; coefficients of rising powers."""
     total = x.like(coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         total = b.fma(total, x, coefficient)
@@ -345,7 +351,7 @@ def _polynomial(b: Function, x: Value, coefficients: Sequence[float]) -> Value:
 
 
 def _clamp(b: Function, x: Value, low: float, high: float) -> Value:
-    """The value moved into [low, high]; NaN stays."""
+    """Return the value moved into [low, high]; NaN stays."""
     return b.max(x.like(low), b.min(x.like(high), x))
 
 
@@ -354,18 +360,18 @@ def _signed(b: Function, magnitude: Value, sign: Value) -> Value:
 
 
 def _power_of_two(b: Function, n: Value) -> Value:
-    """2^n for an int32 n of a normal float32."""
+    """Return 2^n for an int32 n of a normal float32."""
     return ((n + 127) << 23).bits_as(F32)
 
 
 def _reduce_exp(b: Function, x: Value) -> tuple[Value, Value]:
-    """The integer n, as a float, and r with x = n ln 2 + r."""
+    """Return the integer n, as a float, and r with x = n ln 2 + r."""
     n = b.round_even(x * (1 / math.log(2)))
     return n, b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, x))
 
 
 def _exp_scaled(b: Function, x: Value, exponent: int) -> Value:
-    """e^x times 2^exponent, without overflow in between."""
+    """Return e^x times 2^exponent, without overflow in between."""
     n, r = _reduce_exp(b, _clamp(b, x, -105.0, 90.0))
     value = b.fma(r * r, _polynomial(b, r, coefficients.EXP), r) + 1
     whole = n.to(I32) + exponent
@@ -374,13 +380,13 @@ def _exp_scaled(b: Function, x: Value, exponent: int) -> Value:
 
 
 def _exp_within(b: Function, x: Value) -> Value:
-    """e^x for x in [-87, 88]."""
+    """Return e^x for x in [-87, 88]."""
     n, r = _reduce_exp(b, x)
     return (b.fma(r * r, _polynomial(b, r, coefficients.EXP), r) + 1) * _power_of_two(b, n.to(I32))
 
 
 def _log_of(b: Function, x: Value, addend: Value | None) -> Value:
-    """log(x) for positive finite x, plus a small addend."""
+    """Return log(x) for positive finite x, plus a small addend."""
     tiny = x < 2.0**-126
     scaled = b.select(tiny, x * 2.0**23, x)
     bits = scaled.bits_as(I32)
@@ -395,13 +401,13 @@ def _log_of(b: Function, x: Value, addend: Value | None) -> Value:
 
 
 def _log_edges(b: Function, x: Value, result: Value) -> Value:
-    """`result` where x is positive and finite, else what a logarithm is there."""
+    """Return `result` where x is positive and finite, else what a logarithm is there."""
     edge = b.select(x.eq(0), x.like(-_INF), b.select(x < 0, x.like(_NAN), x))
     return b.select((x > 0) & (x < _INF), result, edge)
 
 
 def _exp_double(b: Function, x: Value) -> Value:
-    """e^x of float64: the series to r^13. Error: 1 ulp."""
+    """Return e^x of float64: the series to r^13. Error: 1 ulp."""
     n = b.round_even(_clamp(b, x, -746.0, 711.0) * (1 / math.log(2)))
     r = b.fma(n, -1.9082149292705877e-10, b.fma(n, -0.693147180369123816490, _clamp(b, x, -746.0, 711.0)))
     value = b.fma(r * r, _polynomial(b, r, _EXP_DOUBLE), r) + 1
@@ -412,7 +418,7 @@ def _exp_double(b: Function, x: Value) -> Value:
 
 
 def _log_double(b: Function, x: Value) -> Value:
-    """log(x) of float64: x = 2^n m, s = (m - 1) / (m + 1), the series of 2 atanh(s) to s^21. Error: 2 ulp."""
+    """Return log(x) of float64: x = 2^n m, s = (m - 1) / (m + 1), the series of 2 atanh(s) to s^21. Error: 2 ulp."""
     tiny = x < 2.0**-1022
     bits = b.select(tiny, x * 2.0**54, x).bits_as(I64)
     n = (bits - 0x3FE6A09E667F3BCD) >> 52
@@ -446,19 +452,19 @@ def _trigonometric(b: Function, x: Value, name: str, finish: _Turns) -> Value:
 
 
 def _sin_of_turns(b: Function, n: Value, sine: Value, cosine: Value, _: Value | None) -> Value:
-    """sin(n pi / 2 + r)."""
+    """Return sin(n pi / 2 + r)."""
     chosen = b.select((n & 1).eq(0), sine, cosine)
     return b.select((n & 2).eq(0), chosen, -chosen)
 
 
 def _tan_of_turns(b: Function, n: Value, sine: Value, cosine: Value, _: Value | None) -> Value:
-    """tan(n pi / 2 + r)."""
+    """Return tan(n pi / 2 + r)."""
     even = (n & 1).eq(0)
     return b.select(even, sine, -cosine) / b.select(even, cosine, sine)
 
 
 def _asin_halves(b: Function, x: Value) -> tuple[Value, Value]:
-    """asin(|x|) by the polynomial, good up to 1/2, and asin(sqrt((1 - |x|) / 2)), good beyond."""
+    """Return asin(|x|) by the polynomial, good up to 1/2, and asin(sqrt((1 - |x|) / 2)), good beyond."""
     t = b.abs(x)
     far = t > 0.5
     z = b.select(far, (1 - t) * 0.5, t * t)
@@ -481,7 +487,7 @@ def _libm(b: Function, name: str, *arguments: Value) -> Value:
 
 
 def _libm_where(b: Function, where: Value, name: str, x: Value, otherwise: Value) -> Value:
-    """`otherwise`, but in the rare lanes `where` holds what the C library says of x, evaluated in float64."""
+    """Return `otherwise`, but in the rare lanes `where` holds what the C library says of x, evaluated in float64."""
     result = b.variable(otherwise)
     with b.when(b.any_lane(where)):
         result.set(b.select(where, _libm(b, name, x.to(F64)).to(F32), otherwise))

@@ -59,19 +59,19 @@ class Kernel(Function):
         self.call(part, self._buffers, self._params, *arguments)
 
     def buffer(self, index: int, element: Type) -> Pointer:
-        """The address of buffer `index`, of elements of type `element`."""
+        """Return the address of buffer `index`, of elements of type `element`."""
         return self._buffers.load_pointer(index, element)
 
     def param(self, index: int) -> Value:
-        """The integer parameter `index`."""
+        """Return the integer parameter `index`."""
         return self._params.load(index)
 
     def param_at(self, index: Value) -> Value:
-        """The integer parameter whose number is computed."""
+        """Return the integer parameter whose number is computed."""
         return self._params.load(index)
 
     def param_float(self, index: int, kind: Type = F32) -> Value:
-        """The parameter `index`, whose 64 bits are those of a float64, as a number of type `kind`."""
+        """Return the parameter `index`, whose 64 bits are those of a float64, as a number of type `kind`."""
         return self._params.of(F64).load(index).to(kind)
 
 
@@ -117,7 +117,7 @@ class Module:
         return f"@{symbol}"
 
     def __str__(self) -> str:
-        """The module as LLVM reads it."""
+        """Return the module as LLVM reads it."""
         head = f'target triple = "{self.target.triple}"\n'
         return "\n".join([head, *self._declarations.values(), *self._parts])
 

@@ -21,14 +21,14 @@ _HALF = Type("half", 16, Kind.FLOAT)
 
 
 def from_narrow(b: Function, x: Value) -> Value:
-    """A float16 or bfloat16 as float32."""
+    """Return a float16 or bfloat16 as float32."""
     if x.type.scalar == BF16:
         return (x.bits_as(U16).to(U32) << 16).bits_as(F32)
     return x.bits_as(_HALF).to(F32) if b.target.has_half else _from_half(b, x.bits_as(U16).to(U32))
 
 
 def to_narrow(b: Function, x: Value, kind: Type) -> Value:
-    """A float32 as `kind`, float16 or bfloat16."""
+    """Return a float32 as `kind`, float16 or bfloat16."""
     if kind == BF16:
         return _to_bfloat(b, x.bits_as(U32)).to(U16).bits_as(BF16)
     return (x.to(_HALF) if b.target.has_half else _to_half(b, x).to(U16)).bits_as(F16)

@@ -75,11 +75,11 @@ class Type:
         object.__setattr__(self, "text", text)
 
     def __str__(self) -> str:
-        """LLVM's name of the type."""
+        """Return LLVM's name of the type."""
         return self.text
 
     def vector(self, lanes: int) -> Type:
-        """This type with `lanes` lanes; 1 gives the scalar."""
+        """Return this type with `lanes` lanes; 1 gives the scalar."""
         return self if lanes == self.lanes else _vector(self.element, self.bits, self.kind, lanes)
 
     @property
@@ -152,12 +152,12 @@ _BY_DTYPE = {
 
 
 def of_dtype(dtype: np.dtype[Any] | type) -> Type:
-    """The type of one element of an array of `dtype`; raises KeyError for one that kernels do not compute with."""
+    """Return the type of one element of an array of `dtype`; raises KeyError for one that kernels do not compute with."""
     return _BY_DTYPE[np.dtype(dtype).name]
 
 
 def literal(kind: Type, number: float) -> str:
-    """`number` as LLVM writes a constant of type `kind`, in every lane."""
+    """Return `number` as LLVM writes a constant of type `kind`, in every lane."""
     text = _scalar_literal(kind, number)
     return text if kind.lanes == 1 else f"splat ({kind.element} {text})"
 
@@ -187,7 +187,7 @@ def _half_text(number: float) -> str:
 
 
 def _bfloat_text(number: float) -> str:
-    """The bits of the bfloat16 nearest to `number`, ties to even."""
+    """Return the bits of the bfloat16 nearest to `number`, ties to even."""
     bits = int(np.float32(number).view(np.uint32))
     if np.isnan(number):
         return str(bits >> 16 & 0x8000 | 0x7FC0)

@@ -29,7 +29,7 @@ class Emitter:
         self._count = 0
 
     def name(self, prefix: str = "v") -> str:
-        """A name that the function does not have yet."""
+        """Return a name that the function does not have yet."""
         self._count += 1
         return f"{prefix}{self._count}"
 
@@ -45,7 +45,7 @@ class Emitter:
         return Value(self, kind, ref)
 
     def constant(self, kind: Type, number: Number) -> Value:
-        """`number` as a value of type `kind`, in every lane."""
+        """Return `number` as a value of type `kind`, in every lane."""
         return Value(self, kind, literal(kind, number))
 
     def intrinsic(self, name: str, returns: Type, arguments: Sequence[Value]) -> Value:
@@ -75,43 +75,43 @@ class Value:
         return not self.ref.startswith("%")
 
     def __repr__(self) -> str:
-        """Type and name, as in the text of the kernel."""
+        """Return the type and name, as in the text of the kernel."""
         return f"<{self.type} {self.ref}>"
 
     def __add__(self, other: Operand) -> Value:
-        """Sum; integers wrap around."""
+        """Return the sum; integers wrap around."""
         return _binary("add", self, other)
 
     def __sub__(self, other: Operand) -> Value:
-        """Difference; integers wrap around."""
+        """Return the difference; integers wrap around."""
         return _binary("sub", self, other)
 
     def __mul__(self, other: Operand) -> Value:
-        """Product; integers wrap around."""
+        """Return the product; integers wrap around."""
         return _binary("mul", self, other)
 
     def __truediv__(self, other: Operand) -> Value:
-        """Quotient of floating-point numbers."""
+        """Return the quotient of floating-point numbers."""
         return _binary("div", self, other)
 
     def __floordiv__(self, other: Operand) -> Value:
-        """Quotient of integers, truncated towards zero; undefined for a divisor of 0."""
+        """Return the quotient of integers, truncated towards zero; undefined for a divisor of 0."""
         return _binary("quotient", self, other)
 
     def __mod__(self, other: Operand) -> Value:
-        """Remainder with the sign of the dividend, as in C; undefined for an integer divisor of 0."""
+        """Return the remainder with the sign of the dividend, as in C; undefined for an integer divisor of 0."""
         return _binary("remainder", self, other)
 
     def __and__(self, other: Operand) -> Value:
-        """Bitwise and."""
+        """Return the bitwise and."""
         return _binary("and", self, other)
 
     def __or__(self, other: Operand) -> Value:
-        """Bitwise or."""
+        """Return the bitwise or."""
         return _binary("or", self, other)
 
     def __xor__(self, other: Operand) -> Value:
-        """Bitwise exclusive or."""
+        """Return the bitwise exclusive or."""
         return _binary("xor", self, other)
 
     def __lshift__(self, other: Operand) -> Value:
@@ -123,57 +123,57 @@ class Value:
         return _binary("shift_right", self, other)
 
     def __radd__(self, other: Number) -> Value:
-        """Sum with a number on the left."""
+        """Return the sum with a number on the left."""
         return _binary("add", self.like(other), self)
 
     def __rsub__(self, other: Number) -> Value:
-        """Difference from a number."""
+        """Return the difference from a number."""
         return _binary("sub", self.like(other), self)
 
     def __rmul__(self, other: Number) -> Value:
-        """Product with a number on the left."""
+        """Return the product with a number on the left."""
         return _binary("mul", self.like(other), self)
 
     def __rtruediv__(self, other: Number) -> Value:
-        """Quotient of a number by this value."""
+        """Return the quotient of a number by this value."""
         return _binary("div", self.like(other), self)
 
     def __neg__(self) -> Value:
-        """The value with its sign turned; of a zero too."""
+        """Return the value with its sign turned; of a zero too."""
         if self.type.kind is Kind.FLOAT:
             return self.emitter.value(f"fneg {self.type.text} {self.ref}", self.type)
         return _binary("sub", self.like(0), self)
 
     def __invert__(self) -> Value:
-        """The value with every bit turned."""
+        """Return the value with every bit turned."""
         return _binary("xor", self, True if self.type.kind is Kind.BOOL else -1)
 
     def __lt__(self, other: Operand) -> Value:
-        """Whether less; False if either is NaN."""
+        """Return whether less; False if either is NaN."""
         return _compare("lt", self, other)
 
     def __le__(self, other: Operand) -> Value:
-        """Whether less or equal; False if either is NaN."""
+        """Return whether less or equal; False if either is NaN."""
         return _compare("le", self, other)
 
     def __gt__(self, other: Operand) -> Value:
-        """Whether greater; False if either is NaN."""
+        """Return whether greater; False if either is NaN."""
         return _compare("gt", self, other)
 
     def __ge__(self, other: Operand) -> Value:
-        """Whether greater or equal; False if either is NaN."""
+        """Return whether greater or equal; False if either is NaN."""
         return _compare("ge", self, other)
 
     def eq(self, other: Operand) -> Value:
-        """Whether equal; False if either is NaN. A method, since `==` of Python objects must stay what it is."""
+        """Return whether equal; False if either is NaN. A method, since `==` of Python objects must stay what it is."""
         return _compare("eq", self, other)
 
     def ne(self, other: Operand) -> Value:
-        """Whether not equal; True if either is NaN."""
+        """Return whether not equal; True if either is NaN."""
         return _compare("ne", self, other)
 
     def like(self, number: Number) -> Value:
-        """`number` as a constant of this value's type."""
+        """Return `number` as a constant of this value's type."""
         return self.emitter.constant(self.type, number)
 
     def to(self, kind: Type) -> Value:
@@ -195,14 +195,14 @@ class Value:
         return self.emitter.value(f"{opcode} {self.type.text} {self.ref} to {target.text}", target)
 
     def bits_as(self, kind: Type) -> Value:
-        """The same bits under another type of the same size: a scalar `kind` is taken lane by lane if its width allows."""
+        """Return the same bits under another type of the same size: a scalar `kind` is taken lane by lane if its width allows."""
         target = kind.vector(self.type.lanes) if kind.lanes == 1 and kind.bits == self.type.bits else kind
         if target.text == self.type.text:
             return Value(self.emitter, target, self.ref)
         return self.emitter.value(f"bitcast {self.type.text} {self.ref} to {target.text}", target)
 
     def splat(self, lanes: int) -> Value:
-        """This scalar in each of `lanes` lanes."""
+        """Return this scalar in each of `lanes` lanes."""
         if lanes == self.type.lanes:
             return self
         kind = self.type.vector(lanes)
@@ -210,19 +210,19 @@ class Value:
         return self.emitter.value(f"shufflevector {kind} {first.ref}, {kind} poison, <{lanes} x i32> zeroinitializer", kind)
 
     def lane(self, index: int | Value) -> Value:
-        """The scalar in lane `index`."""
+        """Return the scalar in lane `index`."""
         number = index if isinstance(index, Value) else self.emitter.constant(I32, index)
         text = f"extractelement {self.type.text} {self.ref}, {number.type.text} {number.ref}"
         return self.emitter.value(text, self.type.scalar)
 
     def with_lane(self, index: int | Value, scalar: Value) -> Value:
-        """This vector with `scalar` in lane `index`."""
+        """Return this vector with `scalar` in lane `index`."""
         number = index if isinstance(index, Value) else self.emitter.constant(I32, index)
         text = f"insertelement {self.type.text} {self.ref}, {scalar.type.text} {scalar.ref}, {number.type.text} {number.ref}"
         return self.emitter.value(text, self.type)
 
     def shuffle(self, lanes: Sequence[int], other: Value | None = None) -> Value:
-        """A vector of the lanes numbered `lanes`, counting through this vector and on through `other`."""
+        """Return a vector of the lanes numbered `lanes`, counting through this vector and on through `other`."""
         kind = self.type.vector(len(lanes))
         second = "poison" if other is None else other.ref
         order = ", ".join(f"i32 {lane}" for lane in lanes)
@@ -262,7 +262,7 @@ class Pointer(Value):
         self.element = element
 
     def at(self, offset: Operand) -> Pointer:
-        """The address `offset` elements further."""
+        """Return the address `offset` elements further."""
         if isinstance(offset, int) and offset == 0:
             return self
         index = self.emitter.constant(I64, offset) if not isinstance(offset, Value) else offset.to(I64)
@@ -271,11 +271,11 @@ class Pointer(Value):
         return Pointer(self.emitter, self.emitter.value(text, PTR).ref, self.element)
 
     def of(self, element: Type) -> Pointer:
-        """The same address, of elements of another type."""
+        """Return the same address, of elements of another type."""
         return Pointer(self.emitter, self.ref, element)
 
     def load(self, index: Operand = 0, span: Span | int = _ONE, *, align: int | None = None) -> Value:
-        """The element at `index`, or as many from there as `span` has lanes; `align` promises an alignment in bytes.
+        """Return the element at `index`, or as many from there as `span` has lanes; `align` promises an alignment in bytes.
 
         Pointers load as pointers. A bool is a byte in memory: any but 0 is True.
         """
@@ -293,7 +293,7 @@ class Pointer(Value):
         return self.emitter.value(text, kind)
 
     def load_pointer(self, index: Operand, element: Type) -> Pointer:
-        """The address kept at `index`, counted in addresses; it is of elements of type `element`."""
+        """Return the address kept at `index`, counted in addresses; it is of elements of type `element`."""
         return Pointer(self.emitter, self.of(PTR).load(index).ref, element)
 
     def store(self, value: Operand, index: Operand = 0, span: Span | int = _ONE, *, align: int | None = None) -> None:
@@ -318,7 +318,7 @@ class Pointer(Value):
         )
 
     def gather(self, indices: Value, mask: Value | None = None) -> Value:
-        """The elements at the integer vector `indices`; 0 where `mask` is false."""
+        """Return the elements at the integer vector `indices`; 0 where `mask` is false."""
         if self.element is BOOL:
             return self.of(U8).gather(indices, mask).ne(0)
         lanes = indices.type.lanes
@@ -354,7 +354,7 @@ class Pointer(Value):
 
 
 def mangle(kind: Type) -> str:
-    """The type as LLVM writes it into the names of overloaded intrinsics: v16f32, i64."""
+    """Return the type as LLVM writes it into the names of overloaded intrinsics: v16f32, i64."""
     letter = {"float": "f32", "double": "f64", "ptr": "p0"}.get(kind.element, kind.element)
     return letter if kind.lanes == 1 else f"v{kind.lanes}{letter}"
 
@@ -383,7 +383,7 @@ _PREDICATES = {
 
 
 def agree(left: Value, right: Operand) -> tuple[Value, Value]:
-    """Both operands in one type: numbers take the type of `left`, a scalar meeting a vector is spread over its lanes.
+    """Return both operands in one type: numbers take the type of `left`, a scalar meeting a vector is spread over its lanes.
 
     Raises:
         TypeError: the types differ in more than that.
@@ -425,7 +425,7 @@ def _undefined(operator: str, kind: Type) -> TypeError:
 
 
 def _cast_opcode(source: Type, target: Type) -> str | None:
-    """The instruction that converts `source` to `target`; None where the bits are the same."""
+    """Return the instruction that converts `source` to `target`; None where the bits are the same."""
     if source.is_narrow or target.is_narrow:
         raise _undefined("to", source if source.is_narrow else target)
     if source.kind is Kind.POINTER:

@@ -40,18 +40,18 @@ AxisValues = dict[str, Value]
 
 
 def axis_words(axes: Sequence[WindowAxis]) -> list[int]:
-    """The axes as a kernel reads them, outermost first."""
+    """Return the axes as a kernel reads them, outermost first."""
     return [getattr(axis, name) for axis in axes for name in _FIELDS]
 
 
 def read_axes(b: Kernel, first: int, rank: int) -> list[AxisValues]:
-    """The axes whose parameters begin at number `first`."""
+    """Return the axes whose parameters begin at number `first`."""
     starts = [first + axis * AXIS_WORDS for axis in range(rank)]
     return [{name: b.param(start + place) for place, name in enumerate(_FIELDS)} for start in starts]
 
 
 def taps_inside(b: Function, place: Value, axis: AxisValues, *, dilated: bool = True) -> tuple[Value, Value, Value]:
-    """Which taps of a window at `place` meet the input.
+    """Return which taps of a window at `place` meet the input.
 
     Args:
         b: the function to write into.
@@ -72,10 +72,10 @@ def taps_inside(b: Function, place: Value, axis: AxisValues, *, dilated: bool = 
 
 
 def least(b: Function, left: Value, right: Value) -> Value:
-    """The lesser of two integers."""
+    """Return the lesser of two integers."""
     return b.select(left < right, left, right)
 
 
 def blocks(length: Value, block: Value) -> Value:
-    """How many blocks cover a length."""
+    """Return how many blocks cover a length."""
     return (length + block - 1) // block

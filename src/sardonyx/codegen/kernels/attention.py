@@ -119,7 +119,7 @@ class AttentionParams:
     """From one batch and one head of the (packed) mask to the next; 0 takes the same one."""
 
     def words(self, target: Target, threads: int) -> list[int]:
-        """The parameters as the kernel reads them."""
+        """Return the parameters as the kernel reads them."""
         wide, narrow = _blocks(target, self.S)
         total = self.B * self.H * (wide + narrow)
         pieces = -(-self.T // BLOCK_KEYS) or 1
@@ -150,7 +150,10 @@ class AttentionParams:
         ]
 
     def tasks(self, target: Target, threads: int) -> int:
-        """How many tasks it is: never more than `TASKS_PER_THREAD` for each thread, since each has scratch memory of its own."""
+        """Return how many tasks it is.
+
+        Never more than `TASKS_PER_THREAD` for each thread, since each has scratch memory of its own.
+        """
         return min(self.B * self.H * sum(_blocks(target, self.S)), max_tasks(threads))
 
 
@@ -161,19 +164,19 @@ _PARAMS = (
 
 
 def max_tasks(threads: int) -> int:
-    """The most tasks of one call."""
+    """Return the most tasks of one call."""
     return 1 if threads == 1 else TASKS_PER_THREAD * threads
 
 
 def scratch_elements(target: Target, D: int, Dv: int) -> int:
-    """Elements of the scratch memory of one task."""
+    """Return how many elements of the scratch memory of one task."""
     shape = tiling(target)
     rows = _round_up(D, shape.lanes) + _round_up(Dv, shape.lanes) + _round_up(BLOCK_KEYS, shape.tiles[0][1][0]) + _STATISTICS
     return rows * shape.panel
 
 
 def _blocks(target: Target, S: int) -> tuple[int, int]:
-    """How many blocks of a panel's width, and then of one vector, cover S queries."""
+    """Return how many blocks of a panel's width, and then of one vector, cover S queries."""
     shape = tiling(target)
     wide = S // shape.panel + (S % shape.panel > shape.panel // 2)
     return wide, -(-max(S - wide * shape.panel, 0) // shape.lanes)
@@ -246,7 +249,7 @@ class _Block:
         return self.sums.at(self._rows("Dv") * self.width)
 
     def statistic(self, row: int) -> Pointer:
-        """One number for each query (width)."""
+        """Return one number for each query (width)."""
         return self.scores.at((self.param("block_keys") + row) * self.width)
 
     def _rows(self, name: str) -> Value:
@@ -281,7 +284,7 @@ def write_attention(module: Module, symbol: str, shape: AttentionShape) -> None:
 
 
 def _write_block(module: Module, symbol: str, shape: AttentionShape, vectors: int, turn_in: Kernel, turn_out: Kernel) -> Kernel:
-    """All keys for one block of queries."""
+    """Write all keys for one block of queries."""
     heights = next(heights for count, heights in tiling(module.target).tiles if count == vectors)
     scores = {height: _write_scores(module, f"{symbol}_scores{height}", shape, vectors, height) for height in heights}
     values = {height: _write_values(module, f"{symbol}_values{height}", vectors, height) for height in heights}
@@ -320,7 +323,7 @@ def _param(b: Kernel, name: str) -> Value:
 
 @contextlib.contextmanager
 def _part(module: Module, symbol: str, vectors: int, *more: Type) -> Iterator[tuple[Kernel, _Block]]:
-    """A function with the addresses of a block of queries, and the number of the first, as its arguments."""
+    """Open a function with the addresses of a block of queries, and the number of the first, as its arguments."""
     with module.part(symbol, *[Address(F32, unique=False)] * 6, I64, *more) as b:
         yield b, _Block(b, vectors, tuple(b.addresses), b.arguments[0])
 
@@ -330,7 +333,7 @@ def _call(block: _Block, part: Kernel, *arguments: Value) -> None:
 
 
 def _cover(heights: Sequence[int], first: Value, end: Value) -> Iterator[tuple[int, tuple[Value, Value]]]:
-    """Ranges for tiles of falling height."""
+    """Yield ranges for tiles of falling height."""
     for height in heights:
         last = first + (end - first) // height * height
         yield height, (first, last)
@@ -396,7 +399,7 @@ def _clear(block: _Block) -> None:
 
 
 def _write_scores(module: Module, symbol: str, shape: AttentionShape, vectors: int, height: int) -> Kernel:
-    """The scores of `height` keys from `row` on, with the mask, and the greatest so far; `first` begins the block of keys."""
+    """Write the scores of `height` keys from `row` on, with the mask, and the greatest so far; `first` begins the block of keys."""
     with _part(module, symbol, vectors, I64, I64) as (b, block):
         row, first = b.arguments[1:]
         lanes, width, stride = block.lanes, block.width, block.param("k_row")
@@ -418,7 +421,7 @@ def _write_scores(module: Module, symbol: str, shape: AttentionShape, vectors: i
 def _accumulate(
     b: Kernel, depth: Value, sums: Sequence[Variable], factors: Callable[[Value], list[Value]], panel: Pointer, width: int
 ) -> None:
-    """sums[i, j] += factors(k)[i] * panel[k, j] for `depth` steps, in their order."""
+    """Add factors(k)[i] * panel[k, j] to sums[i, j] for `depth` steps, in their order."""
     lanes, vectors = sums[0].type.lanes, width // sums[0].type.lanes
     with b.loop(0, depth) as k:
         columns = [panel.load(k * width + j * lanes, lanes) for j in range(vectors)]
@@ -428,7 +431,7 @@ def _accumulate(
 
 
 def _finish(block: _Block, shape: AttentionShape, score: Value, key: Value, j: int) -> Value:
-    """The score of one vector of queries, from `j` on in the block, with one key."""
+    """Return the score of one vector of queries, from `j` on in the block, with one key."""
     b, lanes = block.b, block.lanes
     if shape.softcap > 0:
         score = mathlib.tanh(b, score / shape.softcap) * shape.softcap
@@ -442,7 +445,7 @@ def _finish(block: _Block, shape: AttentionShape, score: Value, key: Value, j: i
 
 
 def _mask(block: _Block, masking: Masking, key: Value, j: int) -> Value:
-    """What is to be added to the scores of one vector of queries, from `j` on in the block, with one key."""
+    """Return what is to be added to the scores of one vector of queries, from `j` on in the block, with one key."""
     if masking is Masking.KEYS:
         return block.mask.load(key).splat(block.lanes)
     panel = tiling(block.b.target).panel

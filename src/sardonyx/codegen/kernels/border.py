@@ -32,13 +32,13 @@ class BorderParams:
     """Elements of the result along each axis: at least begin + size."""
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them: a row, counted in numbers, then the axes around it."""
+        """Return the parameters as the kernel reads them: a row, counted in numbers, then the axes around it."""
         row = [axis[-1] * self.channels for axis in (self.sizes, self.begins, self.results)]
         around = zip(self.sizes[:-1], self.begins[:-1], self.results[:-1], strict=True)
         return row + [word for axis in around for word in axis]
 
     def tasks(self) -> int:
-        """How many tasks the copy is."""
+        """Return how many tasks the copy is."""
         return self.images * math.prod(self.results[:-1])
 
 
@@ -66,7 +66,7 @@ def write_border(module: Module, symbol: str, rank: int) -> None:
 
 
 def _row_of(b: Function, axes: Sequence[tuple[Value, Value, Value]], task: Value) -> tuple[Value, Value]:
-    """The row of the input that a row of the result shows, and whether there is one."""
+    """Return the row of the input that a row of the result shows, and whether there is one."""
     inside = b.const(BOOL, True)
     rest, row, reach = task, b.const(I64, 0), b.const(I64, 1)
     for size, begin, result in reversed(axes):

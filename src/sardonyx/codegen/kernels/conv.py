@@ -110,7 +110,7 @@ class ConvParams:
         out_begin: int = 0,
         threads: int = 1,
     ) -> ConvParams:
-        """The parameters with blocks that suit the caches and `threads`."""
+        """Return the parameters with blocks that suit the caches and `threads`."""
         shape = conv_tiling(target)
         rows, runs = batch, 1
         for axis in axes:
@@ -143,12 +143,12 @@ class ConvParams:
         )
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them; those of an epilogue follow."""
+        """Return the parameters as the kernel reads them; those of an epilogue follow."""
         own = [getattr(self, name) for name in _PARAMS]
         return own + axis_words(self.axes)
 
     def tasks(self) -> int:
-        """How many tasks a convolution is."""
+        """Return how many tasks a convolution is."""
         return self.groups * -(-self.rows // self.block_rows) * -(-self.columns // self.block_columns)
 
 
@@ -187,7 +187,7 @@ class ConvTiling:
 
 @functools.cache
 def conv_tiling(target: Target) -> ConvTiling:
-    """The tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
+    """Return the tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
     lanes = target.lanes(32)
     if target.registers >= 32:
         return ConvTiling(lanes, {4: (6, 4, 2, 1), 3: (8, 4, 1), 2: (8, 4, 1), 1: (8, 4, 1)})
@@ -197,14 +197,17 @@ def conv_tiling(target: Target) -> ConvTiling:
 
 
 def widths_for(target: Target, columns: int) -> tuple[int, ...]:
-    """The widths, in vectors, of the tiles that cover so many columns: those of whole panels, and of what is left."""
+    """Return the widths, in vectors, of the tiles that cover so many columns: those of whole panels, and of what is left."""
     shape = conv_tiling(target)
     rest = -(-(columns % shape.panel) // shape.lanes)
     return tuple(width for width in shape.heights if width == rest or (width == shape.vectors and columns >= shape.panel))
 
 
 def pack_filters(filters: Array, groups: int, width: int) -> Array:
-    """Filters (M, C / groups, kernel…) as [group][panel][kernel…][C / groups][width]: output channels side by side, zeros after."""
+    """Return the filters (M, C / groups, kernel…) as [group][panel][kernel…][C / groups][width].
+
+    Output channels side by side, zeros after.
+    """
     M, K = len(filters) // groups, int(np.prod(filters.shape[1:]))
     taps_first = np.moveaxis(filters, 1, -1)
     packed = np.zeros((groups, -(-M // width), K, width), np.float32)
@@ -287,13 +290,13 @@ def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], K
 
 
 def _share(b: Kernel, width: int, height: int, rows: Value) -> Value:
-    """How many elements of the next panel a tile fetches at each step, so that all tiles together fetch it."""
+    """Return how many elements of the next panel a tile fetches at each step, so that all tiles together fetch it."""
     tiles = b.max((rows + (height - 1)) // height, 1)
     return (tiles + (width - 1)) // tiles
 
 
 def cover_rows(heights: Sequence[int], rows: Value) -> Iterator[tuple[int, tuple[Value, Value]]]:
-    """Ranges of rows for tiles of falling height."""
+    """Yield ranges of rows for tiles of falling height."""
     first = rows.like(0)
     for height in heights:
         last = first + (rows - first) // height * height
@@ -304,7 +307,7 @@ def cover_rows(heights: Sequence[int], rows: Value) -> Iterator[tuple[int, tuple
 def _write_tile(
     module: Module, symbol: str, vectors: int, height: int, rank: int, padded: bool, epilogue: ConvEpilogue | None
 ) -> Kernel:
-    """One tile of the output and one block of runs: chain after chain, each added to what the output holds so far."""
+    """Write one tile of the output and one block of runs: chain after chain, each added to what the output holds so far."""
     shape = conv_tiling(module.target)
     with module.part(symbol, Address(I64), Address(F32), Address(F32), I64, I64, I64, I64, I64) as b:
         table, panel, ahead = b.addresses
@@ -397,7 +400,7 @@ _LONG = 40
 
 
 def is_long(target: Target, epilogue: ConvEpilogue) -> bool:
-    """Whether an epilogue writes much, found by writing it to nowhere."""
+    """Return whether an epilogue writes much, found by writing it to nowhere."""
     b = Kernel(target, "nowhere")
     lanes = target.lanes(32)
     epilogue(b, b.const(F32.vector(lanes), 0.0), b.begin, b.begin, Span(lanes))
@@ -405,20 +408,20 @@ def is_long(target: Target, epilogue: ConvEpilogue) -> bool:
 
 
 def steps_of(p: dict[str, Value]) -> Steps:
-    """How far images and groups lie apart."""
+    """Return how far images and groups lie apart."""
     return Steps(p["image"], p["group_step"], p["out_image"], p["columns"], p["out_begin"])
 
 
 def read_params(b: Kernel) -> dict[str, Value]:
-    """The fields of ConvParams but the axes, as values of a kernel."""
+    """Return the fields of ConvParams but the axes, as values of a kernel."""
     return {name: b.param(place) for place, name in enumerate(_PARAMS)}
 
 
 def axes_of(b: Kernel, rank: int) -> list[AxisValues]:
-    """The axes of ConvParams as values of a kernel."""
+    """Return the axes of ConvParams as values of a kernel."""
     return read_axes(b, len(_PARAMS), rank)
 
 
 def _round_up(number: int, unit: int) -> int:
-    """The multiple of `unit` that is at least `number`, and at least one."""
+    """Return the multiple of `unit` that is at least `number`, and at least one."""
     return max(-(-number // unit), 1) * unit

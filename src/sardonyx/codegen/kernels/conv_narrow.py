@@ -35,7 +35,7 @@ MOST_COLUMNS = 4
 
 
 def pack_narrow(filters: Array) -> Array:
-    """Filters (M, C, kernel…) as [M][kernel…][C]."""
+    """Return the filters (M, C, kernel…) as [M][kernel…][C]."""
     return np.ascontiguousarray(np.moveaxis(filters, 1, -1), np.float32)
 
 
@@ -65,14 +65,14 @@ def write_narrow_conv(module: Module, symbol: str, rank: int, columns: int, *, p
 
 
 def _heights(target: Target, columns: int) -> tuple[int, ...]:
-    """Places of a tile, so that its accumulators and one vector of each filter fit the registers."""
+    """Return the places of a tile, so that its accumulators and one vector of each filter fit the registers."""
     return max(min((target.registers - columns - 2) // columns, MOST_ROWS), 1), 1
 
 
 def _write_tile(
     module: Module, symbol: str, rank: int, height: int, columns: int, padded: bool, epilogue: ConvEpilogue | None
 ) -> Kernel:
-    """All output channels of some places."""
+    """Write all output channels of some places."""
     lanes = module.target.lanes(32)
     with module.part(symbol, Address(I64)) as b:
         table = b.addresses[0]

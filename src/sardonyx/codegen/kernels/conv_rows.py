@@ -41,12 +41,12 @@ class Steps:
 
 
 def row_table(b: Kernel, rank: int) -> Pointer:
-    """Memory for the table of one task."""
+    """Return memory for the table of one task."""
     return b.stack(I64, (2 + rank) * _TABLE_ROWS, align=64)
 
 
 def result_of(table: Pointer, row: Value | int) -> Value:
-    """Where a row of the table begins in the output."""
+    """Return where a row of the table begins in the output."""
     return table.load(row + _TO * _TABLE_ROWS)
 
 
@@ -104,7 +104,7 @@ class Rows:
             self._pointers = [self._input.at(table.load(_FROM * _TABLE_ROWS + row)) for row in range(height)]
 
     def at(self, run: Value, k: Value) -> list[Pointer]:
-        """Each row's address at element `k` of a run."""
+        """Return each row's address at element `k` of a run."""
         taps = self._taps(run)
         steps = [tap * axis["dilation"] for tap, axis in zip(taps, self._axes, strict=True)]
         offset = k
@@ -123,7 +123,7 @@ class Rows:
         return [rest, *taps]
 
     def _checked(self, steps: Sequence[Value], offset: Value, zeros: Pointer) -> list[Pointer]:
-        """Rows outside of the input are led to the zeros."""
+        """Return the addresses of the rows; rows outside of the input lead to the zeros."""
         b = self._b
         inside = b.const(BOOL.vector(MOST_ROWS), True)
         for step, coordinates, axis in zip(steps, self._coordinates, self._axes, strict=True):

@@ -65,7 +65,7 @@ class DepthwiseParams:
     def blocked(
         target: Target, images: int, channels: int, axes: tuple[WindowAxis, WindowAxis], *, threads: int = 1
     ) -> DepthwiseParams:
-        """The parameters with blocks that suit `threads`."""
+        """Return the parameters with blocks that suit `threads`."""
         lanes, (outer, inner) = target.lanes(32), axes
         reach = (inner.taps - 1) * inner.dilation
         first = min(max(-(-inner.begin // inner.stride), 0), inner.places)
@@ -84,12 +84,12 @@ class DepthwiseParams:
         )
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them; those of an epilogue follow."""
+        """Return the parameters as the kernel reads them; those of an epilogue follow."""
         own = [getattr(self, name) for name in _PARAMS]
         return own + axis_words(self.axes)
 
     def tasks(self) -> int:
-        """How many tasks a convolution is: rows are counted through all images."""
+        """Return how many tasks a convolution is: rows are counted through all images."""
         return -(-self.images * self.axes[0].places // self.block_rows) * -(-self.axes[1].places // self.block_places)
 
 
@@ -97,7 +97,7 @@ _PARAMS = tuple(DepthwiseParams.__dataclass_fields__)[:-1]
 
 
 def pack_depthwise(filters: Array, lanes: int) -> Array:
-    """Filters (C, 1, kernel…) as [kernel…][C], channels filled up with zeros to whole vectors."""
+    """Return the filters (C, 1, kernel…) as [kernel…][C], channels filled up with zeros to whole vectors."""
     C = filters.shape[0]
     packed = np.zeros((filters[0].size, -(-C // lanes) * lanes), np.float32)
     packed[:, :C] = filters.reshape(C, -1).T
@@ -113,7 +113,10 @@ class _Line:
     dilation: int
 
     def fits(self, count: int) -> bool:
-        """Whether `count` places at a time are worth their code: their filters stay in registers, their elements are near."""
+        """Return whether `count` places at a time are worth their code.
+
+        Their filters stay in registers, their elements are near.
+        """
         return self.taps <= _LONGEST_LINE and (count - 1) * self.stride + (self.taps - 1) * self.dilation < _WIDEST
 
 
@@ -174,7 +177,7 @@ class _Writer:
         }
 
     def write_row(self, b: Kernel, row: Value, left: Value, right: Value) -> None:
-        """The places [left, right) of one row, for all channels."""
+        """Write the places [left, right) of one row, for all channels."""
         outer, inner = _axes(b)
         image, place = row // outer["places"], row % outer["places"]
         first_tap, last_tap, start = taps_inside(b, place, outer)
@@ -190,7 +193,7 @@ class _Writer:
             self._write_singles(b, line, left, right)
 
     def _write_lines(self, b: Kernel, row: _Row, left: Value, right: Value) -> None:
-        """Several places at a time: those that see no padding, those that may, and the last few."""
+        """Write several places at a time: those that see no padding, those that may, and the last few."""
         p = _params(b)
         with b.loop(left, right, PLACES) as at:
             inside = (at >= p["first_inside"]) & (at + PLACES <= least(b, p["last_inside"], right))
@@ -214,7 +217,10 @@ class _Writer:
             b.call_part(part, source.at(c), row.filters.at(c), row.taps, result + c, c, start, right - at)
 
     def _vectors(self, b: Kernel, first: Value) -> Iterator[tuple[Value, bool]]:
-        """Vectors of channels from `first` on: whole ones, then the last under a mask; under masks always where they are free."""
+        """Yield vectors of channels from `first` on: whole ones, then the last under a mask.
+
+        Under masks always where they are free.
+        """
         channels = _params(b)["channels"]
         if len(self._ways) == 1:
             with b.loop(first, channels, self._lanes) as c:
@@ -255,7 +261,7 @@ class _Row:
 def _write_places(
     module: Module, symbol: str, line: _Line, count: int, zeros: str | None, epilogue: ConvEpilogue | None, *, masked: bool
 ) -> Kernel:
-    """One vector of channels of `count` places side by side.
+    """Write one vector of channels of `count` places side by side.
 
     With `zeros`, a table of as many as a vector has, elements may lie in the padding, and only the first `limit` places are stored;
     the source is then where the row of the input begins, else where the window of the first place does.
@@ -295,7 +301,7 @@ def _write_places(
 
 
 def _write_place(module: Module, symbol: str, vectors: int, epilogue: ConvEpilogue | None, *, masked: bool) -> Kernel:
-    """Some vectors of channels of one place, over the taps that meet the input."""
+    """Write some vectors of channels of one place, over the taps that meet the input."""
     lanes = module.target.lanes(32)
     with module.part(symbol, Address(F32), Address(F32), I64, I64, I64, I64) as b:
         source, filters = b.addresses

@@ -56,7 +56,9 @@ class MapParams:
 
     @staticmethod
     def over(shape: Sequence[int], strides: Sequence[Sequence[int]], accesses: Sequence[Access], *, threads: int = 1) -> MapParams:
-        """The parameters of a map over `shape`; `strides` has, for each array, one stride per dimension, 0 where it is broadcast.
+        """Return the parameters of a map over `shape`.
+
+        `strides` has, for each array, one stride per dimension, 0 where it is broadcast.
 
         Dimensions that all arrays walk through alike are taken as one. Where the last one does not suit the accesses that were
         baked in, rows of one element do: a kernel fits every shape, if not always fast.
@@ -81,13 +83,13 @@ class MapParams:
         )
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them."""
+        """Return the parameters as the kernel reads them."""
         head = [self.inner, self.rows, self.block_inner, self.block_rows, len(self.outer)]
         tail = [word for size, strides in zip(self.outer, self.outer_strides, strict=True) for word in (size, *strides)]
         return [*head, *self.inner_strides, *self.row_strides, *tail]
 
     def tasks(self) -> int:
-        """How many tasks the map is; none if it has no element."""
+        """Return how many tasks the map is; none if it has no element."""
         return math.prod(self.outer) * -(-self.rows // self.block_rows) * -(-self.inner // self.block_inner)
 
 
@@ -126,7 +128,7 @@ def write_map(module: Module, symbol: str, arguments: Sequence[Type], outputs: S
 
 
 def _outer_starts(b: Kernel, kinds: Sequence[Type], index: Value) -> list[Pointer]:
-    """Where each array begins for one outer index: the last dimension changes fastest."""
+    """Return where each array begins for one outer index: the last dimension changes fastest."""
     rest = b.variable(index)
     offsets = [b.variable(b.const(I64, 0)) for _ in kinds]
     rank, width = b.param(_RANK), len(kinds) + 1
@@ -176,7 +178,7 @@ def _store(b: Kernel, value: Value, array: Pointer, access: Access, place: int, 
 
 
 def _lanes(b: Kernel, arrays: Sequence[Pointer]) -> int:
-    """Lanes of a vector: those of 32 bits where types mix, of the only width where they do not."""
+    """Return lanes of a vector: those of 32 bits where types mix, of the only width where they do not."""
     widths = {max(array.element.bits, 8) for array in arrays}
     return b.target.lanes(widths.pop() if len(widths) == 1 else 32)
 

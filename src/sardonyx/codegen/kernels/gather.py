@@ -52,12 +52,12 @@ class GatherParams:
     """Tuples in one task."""
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them."""
+        """Return the parameters as the kernel reads them."""
         head = [self.count, self.inner, self.data_stride, self.index_stride, self.block]
         return [*head, *(word for axis in self.axes for word in axis)]
 
     def tasks(self) -> int:
-        """How many tasks it is."""
+        """Return how many tasks it is."""
         return self.batch * -(-self.count // self.block)
 
 
@@ -88,7 +88,7 @@ def write_gather(module: Module, symbol: str, element: Type, index: Type, depth:
 
 
 def tuple_offset(b: Kernel, indices: Pointer, place: Value, depth: int, first_param: int) -> tuple[Value, Value]:
-    """Where tuple `place` points to, in elements, and whether all of its numbers lie inside their axes."""
+    """Return where tuple `place` points to, in elements, and whether all of its numbers lie inside their axes."""
     offset, valid = b.const(I64, 0), b.const(BOOL, True)
     for number in range(depth):
         position, inside = checked_index(b, indices.load(place * depth + number), b.param(first_param + 2 * number))
@@ -98,7 +98,7 @@ def tuple_offset(b: Kernel, indices: Pointer, place: Value, depth: int, first_pa
 
 
 def checked_index(b: Function, given: Value, length: Value) -> tuple[Value, Value]:
-    """An index counted from the front, and whether it lies inside an axis of `length`."""
+    """Return an index counted from the front, and whether it lies inside an axis of `length`."""
     index = given.to(I64)
     position = b.select(index < 0, index + length, index)
     return position, (position >= 0) & (position < length)
@@ -129,19 +129,19 @@ class GatherElementsParams:
 
     @staticmethod
     def along(axis: int, data: Sequence[int], indices: Sequence[int], grain: int) -> GatherElementsParams:
-        """The parameters for indices of a shape that count along `axis` of data of another."""
+        """Return the parameters for indices of a shape that count along `axis` of data of another."""
         strides = [math.prod(data[place + 1 :]) for place in range(len(data))]
         around = [0 if place == axis else stride for place, stride in enumerate(strides)]
         outer = tuple(zip(indices[:-1], around[:-1], strict=True))
         return GatherElementsParams(indices[-1], around[-1], data[axis], strides[axis], outer, max(grain // max(indices[-1], 1), 1))
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them."""
+        """Return the parameters as the kernel reads them."""
         head = [self.inner, self.inner_stride, self.axis, self.axis_stride, self._rows, self.block, len(self.outer)]
         return [*head, *(word for dim in self.outer for word in dim)]
 
     def tasks(self) -> int:
-        """How many tasks it is; none if there is no index."""
+        """Return how many tasks it is; none if there is no index."""
         return -(-self._rows // self.block) if self.inner else 0
 
     @property
@@ -165,7 +165,7 @@ def write_gather_elements(module: Module, symbol: str, element: Type, index: Typ
 
 
 def row_offset(b: Kernel, row: Value, first_param: int) -> Value:
-    """Where a row begins: parameters are a rank, then for each dimension, outermost first, its size and its stride."""
+    """Return where a row begins: parameters are a rank, then for each dimension, outermost first, its size and its stride."""
     rest, offset, rank = b.variable(row), b.variable(b.const(I64, 0)), b.param(first_param)
     with b.loop(0, rank) as step:
         place = (rank - 1 - step) * 2 + (first_param + 1)

@@ -94,7 +94,7 @@ class GemmParams:
 
     @staticmethod
     def blocked(target: Target, M: int, N: int, K: int, *, threads: int = 1, **strides: int) -> GemmParams:
-        """The parameters of a product, with blocks that suit the caches and `threads`; `strides` says what is not dense."""
+        """Return the parameters of a product, with blocks that suit the caches and `threads`; `strides` says what is not dense."""
         shape = tiling(target)
         height = shape.tiles[0][1][0]
         block_k = min(K, BLOCK_K) or 1
@@ -112,11 +112,11 @@ class GemmParams:
         )
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them; those of an epilogue follow."""
+        """Return the parameters as the kernel reads them; those of an epilogue follow."""
         return [getattr(self, name) for name in _PARAMS]
 
     def tasks(self, batch: int = 1) -> int:
-        """How many tasks a batch of `batch` products is."""
+        """Return how many tasks a batch of `batch` products is."""
         return batch * -(-self.M // self.block_m) * -(-self.N // self.block_n)
 
 
@@ -147,7 +147,7 @@ class Tiling:
 
 @functools.cache
 def tiling(target: Target) -> Tiling:
-    """The tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
+    """Return the tiles that fit the registers of `target`: accumulators, one row of the panel and one broadcast."""
     lanes = target.lanes(32)
     if target.registers >= 32:
         return Tiling(lanes, ((4, (6, 4, 2, 1)), (2, (8, 4, 1)), (1, (8, 4, 1))))
@@ -157,12 +157,12 @@ def tiling(target: Target) -> Tiling:
 
 
 def gemm_symbol(target: Target, name: str = "") -> str:
-    """The symbol of the kernel: gemm_f32_6x64_avx512, with the name of its epilogue if it has one."""
+    """Return the symbol of the kernel: gemm_f32_6x64_avx512, with the name of its epilogue if it has one."""
     return "_".join(part for part in ("gemm", name, "f32", tiling(target).name, target.isa) if part)
 
 
 def pack_columns(matrix: Array, width: int) -> Array:
-    """B[K, N] as panels [N / width][K][width] of float32, the last one filled with zeros; a copy."""
+    """Return B[K, N] as panels [N / width][K][width] of float32, the last one filled with zeros; a copy."""
     K, N = matrix.shape
     packed = np.zeros((-(-N // width), K, width), np.float32)
     _store_panels(packed, matrix)
@@ -170,7 +170,7 @@ def pack_columns(matrix: Array, width: int) -> Array:
 
 
 def pack_rows(rows: Callable[[int, int], Array], shape: tuple[int, int], width: int, *, is_turned: bool) -> Array:
-    """`pack_columns` of a matrix that is had by its rows, which are asked for in order, some MiB at a time.
+    """Return `pack_columns` of a matrix that is had by its rows, which are asked for in order, some MiB at a time.
 
     Args:
         rows: gives the rows [start, stop).
@@ -231,7 +231,7 @@ Range = tuple[Value, Value]
 def _write_block(
     b: Kernel, shape: Tiling, tiles: Mapping[tuple[int, int], Kernel], batch: Value, rows: Range, columns: Range, k: Value
 ) -> None:
-    """One block of C and of K: panel by panel, the rows within."""
+    """Write one block of C and of K: panel by panel, the rows within."""
     p = _params(b)
     first_a = b.buffer(A, F32).at(batch * p["stride_a"] + k)
     first_b = b.buffer(B, F32).at(batch * p["stride_b"] + k * shape.panel)
@@ -249,13 +249,13 @@ def _write_block(
 
 
 def _share(b: Function, width: int, height: int, rows: Value) -> Value:
-    """How many elements of the next panel a tile fetches at each step of K, so that all tiles together fetch it."""
+    """Return how many elements of the next panel a tile fetches at each step of K, so that all tiles together fetch it."""
     tiles = b.max((rows + (height - 1)) // height, 1)
     return (tiles + (width - 1)) // tiles
 
 
 def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height: int, epilogue: Epilogue | None) -> Kernel:
-    """One tile of C and one block of K: take up the sums where the last block left them, go on, put them down."""
+    """Write one tile of C and one block of K: take up the sums where the last block left them, go on, put them down."""
     largest = (vectors, height) == (shape.tiles[0][0], shape.tiles[0][1][0])
     with module.part(symbol, Address(F32), Address(F32), Address(F32), Address(F32), I64, I64, I64, I64) as b:
         a, panel, c, ahead = b.addresses
@@ -300,7 +300,7 @@ _LONG = 40
 
 
 def _is_long(target: Target, epilogue: Epilogue) -> bool:
-    """Whether an epilogue writes much, found by writing it to nowhere."""
+    """Return whether an epilogue writes much, found by writing it to nowhere."""
     b = Kernel(target, "nowhere")
     lanes = target.lanes(32)
     epilogue(b, b.const(F32.vector(lanes), 0.0), b.begin, b.begin, Span(lanes))
@@ -350,7 +350,7 @@ def multiply(
 
 
 def _round_up(number: int, unit: int) -> int:
-    """The multiple of `unit` that is at least `number`, and at least one."""
+    """Return the multiple of `unit` that is at least `number`, and at least one."""
     return max(-(-number // unit), 1) * unit
 
 
@@ -359,7 +359,7 @@ def _params(b: Kernel) -> dict[str, Value]:
 
 
 def _cover_columns(b: Function, shape: Tiling, columns: Range) -> Iterator[tuple[int, tuple[int, ...], Range]]:
-    """Ranges of columns for tiles of falling width: whole panels, then tiles that may end within their last vector."""
+    """Yield ranges of columns for tiles of falling width: whole panels, then tiles that may end within their last vector."""
     first, end = columns
     for vectors, heights in shape.tiles:
         width = vectors * shape.lanes
@@ -374,7 +374,7 @@ def _cover_columns(b: Function, shape: Tiling, columns: Range) -> Iterator[tuple
 
 
 def _cover_rows(heights: Sequence[int], rows: Range) -> Iterator[tuple[int, Range]]:
-    """Ranges of rows for tiles of falling height."""
+    """Yield ranges of rows for tiles of falling height."""
     first, end = rows
     for height in heights:
         last = first + (end - first) // height * height
@@ -383,7 +383,7 @@ def _cover_rows(heights: Sequence[int], rows: Range) -> Iterator[tuple[int, Rang
 
 
 def _spans(b: Function, shape: Tiling, vectors: int, remaining: Value) -> list[Span]:
-    """How the vectors of a tile touch C: whole, but for the last one of a tile that is narrower than a panel."""
+    """Return how the vectors of a tile touch C: whole, but for the last one of a tile that is narrower than a panel."""
     whole = Span(shape.lanes)
     if vectors * shape.lanes == shape.panel:
         return [whole] * vectors

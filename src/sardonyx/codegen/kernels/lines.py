@@ -87,11 +87,11 @@ class LineParams:
         return max(TASK_ELEMENTS // max(self.lines, 1) & -64, 64)
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them."""
+        """Return the parameters as the kernel reads them."""
         return [self.outer, self.lines, self.length, self.block]
 
     def tasks(self) -> int:
-        """How many tasks the kernel is."""
+        """Return how many tasks the kernel is."""
         if self.along is Along.ROWS:
             return -(-self.outer // self.block)
         return self.outer * -(-self.length // self.block)
@@ -137,7 +137,7 @@ class Strip(Protocol):
         """Fold several terms of float32 in one pass: for each term what `fold` gives."""
 
     def position(self, place: Place, kind: Type) -> Value:
-        """How far along the fold the lanes of a place are, as integers of type `kind`."""
+        """Return how far along the fold the lanes of a place are, as integers of type `kind`."""
 
     def put(self, target: Pointer, values: Sequence[Value]) -> None:
         """Write a result of each fold to the array of all results."""
@@ -172,7 +172,7 @@ class RowStrip:
         return [found[begin : begin + self.width] for begin in range(0, len(found), self.width)]
 
     def _fold(self, fold: Fold, terms: Sequence[Term], within: tuple[Value, Value], kind: Type, chains: int) -> list[Value]:
-        """Whole vectors by blocks, then what is left under a mask."""
+        """Fold whole vectors by blocks, then what is left under a mask."""
         b, lanes, (begin, end) = self._b, self.lanes, within
         folding = Folding(b, fold, kind.vector(lanes), self.width * len(terms), lanes, chains)
         totals = folding.totals()
@@ -186,7 +186,7 @@ class RowStrip:
         return [b.reduce(total.value, lambda low, high: fold.combine(b, low, high)) for total in totals]
 
     def position(self, place: Place, kind: Type) -> Value:
-        """The column of each lane."""
+        """Return the column of each lane."""
         return self._b.iota(kind, place.span.lanes) + place.column.to(kind)
 
     def put(self, target: Pointer, values: Sequence[Value]) -> None:
@@ -233,7 +233,7 @@ class _ColumnStrip:
         return [found[begin : begin + self.width] for begin in range(0, len(found), self.width)]
 
     def _fold(self, fold: Fold, terms: Sequence[Term], kind: Type, chains: int) -> list[Value]:
-        """By blocks, then those that are left."""
+        """Fold by blocks, then those that are left."""
         b = self._b
         folding = Folding(b, fold, kind.vector(self.lanes), self.width * len(terms), 1, chains)
         totals = folding.totals()
@@ -245,7 +245,7 @@ class _ColumnStrip:
         return [total.value for total in totals]
 
     def position(self, place: Place, kind: Type) -> Value:
-        """The line, in every lane."""
+        """Return the line, in every lane."""
         return (place.line - self._outer * self._lines).to(kind).splat(place.span.lanes)
 
     def put(self, target: Pointer, values: Sequence[Value]) -> None:
@@ -260,7 +260,7 @@ class _ColumnStrip:
             yield [self._outer * self._lines + line] * len(self._columns)
 
     def each_place(self, lines: Sequence[Value]) -> Iterator[list[Place]]:
-        """All places of a line, without a loop."""
+        """Yield all places of a line, without a loop."""
         yield self._places(lines[0])
 
     def _places(self, line: Value) -> list[Place]:
@@ -312,7 +312,7 @@ def _column_strips(b: Kernel, element: Type) -> Iterator[Strip]:
 
 
 def _width(b: Function) -> int:
-    """Folds of one strip: as many as the registers hold with their two halves, and constants beside."""
+    """Return the number of folds of one strip: as many as the registers hold with their two halves, and constants beside."""
     return 4 if b.target.registers >= 32 else 2
 
 
@@ -351,7 +351,7 @@ class Operands:
         self._first_param = first_param
 
     def at(self, lines: Sequence[Value]) -> list[list[Pointer]]:
-        """For each of the lines where each tensor begins."""
+        """Return the address of each tensor for each of the lines."""
         known: dict[str, list[Pointer]] = {}
         for line in lines:
             if line.ref not in known:
@@ -359,7 +359,7 @@ class Operands:
         return [known[line.ref] for line in lines]
 
     def apply(self, expr: Expr, addresses: Sequence[Sequence[Pointer]], places: Sequence[Place], element: Term) -> list[Value]:
-        """For each place an expression of its element (argument 0) and the tensors (from argument 1 on, at `addresses`).
+        """Return for each place an expression of its element (argument 0) and the tensors (from argument 1 on, at `addresses`).
 
         What several places share is read once.
         """

@@ -120,7 +120,10 @@ _Result = tuple[Term, list[list[Value]]]
 
 
 def _standard(b: Kernel, strip: Strip, load: _Load) -> _Result:
-    """The mean is a rounded number and what its rounding lost, so that elements far from 0 keep their accuracy."""
+    """Compute mean and deviation, where the mean is a rounded number and what its rounding lost.
+
+    So elements far from 0 keep their accuracy.
+    """
     means, rests, squares = _moments(b, strip, load)
     inverses = [_inverse_root(b, square / strip.count.to(F32)) for square in squares]
     shifts = [-(rest * inverse) for rest, inverse in zip(rests, inverses, strict=True)]
@@ -136,7 +139,7 @@ def _inverse_root(b: Kernel, mean_square: Value) -> Value:
 
 
 def _moments(b: Kernel, strip: Strip, load: _Load) -> tuple[list[Value], list[Value], list[Value]]:
-    """For each fold its mean, what the rounding of the mean lost, and the sum of the squares of the deviations."""
+    """Return for each fold its mean, what the rounding of the mean lost, and the sum of the squares of the deviations."""
     if isinstance(strip, RowStrip) and strip.width == 1:
         mean, rest, square = _moments_by_blocks(b, strip, load)
         return [mean], [rest], [square]
@@ -167,12 +170,12 @@ def _moments_by_blocks(b: Kernel, strip: RowStrip, load: _Load) -> tuple[Value, 
 
 
 def _deviations(load: _Load, means: Sequence[Value]) -> list[Term]:
-    """The deviation of an element from a rounded mean, and its square."""
+    """Return the deviation of an element from a rounded mean, and its square."""
     return [lambda place: load(place) - means[place.number], lambda place: _square(load(place) - means[place.number])]
 
 
 def _without(b: Function, squares: Value, lost: Value, count: Value) -> Value:
-    """The sum of squares of deviations from the mean itself, where `lost` is the sum of those from a rounded one."""
+    """Return the sum of squares of deviations from the mean itself, where `lost` is the sum of those from a rounded one."""
     corrected = squares - lost * (lost / count)
     return b.max(corrected.like(0), corrected)
 

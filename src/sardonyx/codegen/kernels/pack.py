@@ -42,11 +42,11 @@ class PackParams:
     """From one matrix of a batch to the next; the packed ones lie one after the other."""
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them."""
+        """Return the parameters as the kernel reads them."""
         return [getattr(self, name) for name in _PARAMS]
 
     def tasks(self, width: int, batch: int = 1) -> int:
-        """How many tasks it is to pack a batch into panels of `width`."""
+        """Return how many tasks it is to pack a batch into panels of `width`."""
         return batch * -(-self.N // width)
 
 
@@ -114,7 +114,7 @@ def transpose(b: Function, rows: Sequence[Value]) -> list[Value]:
 
 
 def _interleaved(b: Function, low: Value, high: Value) -> tuple[Value, Value]:
-    """low[0], high[0], low[1], … as two vectors."""
+    """Return low[0], high[0], low[1], … as two vectors."""
     count = low.type.lanes
     order = [lane for pair in zip(range(count), range(count, 2 * count), strict=True) for lane in pair]
     return low.shuffle(order[:count], high), low.shuffle(order[count:], high)

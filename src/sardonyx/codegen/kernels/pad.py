@@ -42,7 +42,7 @@ class PadDim:
 
     @staticmethod
     def of(size: int, before: int, after: int) -> PadDim:
-        """A dimension that grows by `before` and `after`, which may be negative; `after` may cut away what `before` adds."""
+        """Return a dimension that grows by `before` and `after`, which may be negative; `after` may cut away what `before` adds."""
         out = max(size + before + after, 0)
         skip = min(max(-before, 0), size)
         length = max(size - skip - max(-after, 0), 0)
@@ -54,7 +54,7 @@ class PadDim:
         return self.out == self.size == self.length
 
     def times(self, count: int) -> PadDim:
-        """The dimension with `count` elements in place of each."""
+        """Return the dimension with `count` elements in place of each."""
         return PadDim(self.out * count, self.begin * count, self.length * count, self.skip * count, self.size * count)
 
 
@@ -71,7 +71,7 @@ class PadParams:
 
     @staticmethod
     def over(dims: Sequence[PadDim], mode: str, grain: int) -> PadParams:
-        """The parameters for these dimensions; whole ones are taken together with the one before, where the mode allows."""
+        """Return the parameters for these dimensions; whole ones are taken together with the one before, where the mode allows."""
         merged: list[PadDim] = [PadDim(1, 0, 1, 0, 1)]
         for dim in dims:
             last = merged[-1]
@@ -83,7 +83,7 @@ class PadParams:
         return PadParams(tuple(outer), inner, max(grain // max(inner.out, 1), 1))
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them."""
+        """Return the parameters as the kernel reads them."""
         words = [self._rows, self.block, self.inner.out, self.inner.begin, self.inner.length, self.inner.skip, len(self.outer)]
         stride = self.inner.size
         dims: list[list[int]] = []
@@ -93,7 +93,7 @@ class PadParams:
         return [*words, *(word for dim in dims for word in dim)]
 
     def tasks(self) -> int:
-        """How many tasks it is; none if the result is empty."""
+        """Return how many tasks it is; none if the result is empty."""
         return -(-self._rows // self.block) if self.inner.out else 0
 
     @property
@@ -109,7 +109,7 @@ def _edge(b: Function, place: Value, length: Value) -> Value:
 
 
 def _reflect(b: Function, place: Value, length: Value) -> Value:
-    """Turned back once, or, where that is not enough, as often as it takes, which needs a division."""
+    """Reflect an index once, or, where that is not enough, as often as it takes, which needs a division."""
     last = length - 1
     found = b.variable(b.select(place < 0, -place, b.select(place > last, last * 2 - place, place)))
     with b.when((found.value < 0) | (found.value > last)):
@@ -148,7 +148,7 @@ def write_pad(module: Module, symbol: str, element: Type, mode: str) -> None:
 
 
 def _source_row(b: Kernel, row: Value, find: Callable[[Function, Value, Value], Value] | None) -> tuple[Value, Value]:
-    """Where the row of the source begins that stands in a row of the result, and whether there is one."""
+    """Return where the row of the source begins that stands in a row of the result, and whether there is one."""
     rest, offset, inside = b.variable(row), b.variable(b.const(I64, 0)), b.variable(b.const(BOOL, True))
     with b.loop(0, b.param(_RANK)) as step:
         first = step * 5 + _DIMS

@@ -44,7 +44,7 @@ class PoolParams:
 
     @staticmethod
     def blocked(images: int, channels: int, axes: Sequence[WindowAxis], ends: Sequence[int], *, threads: int = 1) -> PoolParams:
-        """The parameters with blocks that suit `threads`."""
+        """Return the parameters with blocks that suit `threads`."""
         rows = images * math.prod(axis.places for axis in axes[:-1])
         wanted = TASKS_PER_THREAD * threads if threads > 1 else 1
         pieces = -(-wanted // max(rows, 1))
@@ -58,11 +58,11 @@ class PoolParams:
         )
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them."""
+        """Return the parameters as the kernel reads them."""
         return [getattr(self, name) for name in _PARAMS] + axis_words(self.axes) + list(self.ends)
 
     def tasks(self) -> int:
-        """How many tasks the pooling is."""
+        """Return how many tasks the pooling is."""
         rows = self.images * math.prod(axis.places for axis in self.axes[:-1])
         return -(-rows // self.block_rows) * -(-self.axes[-1].places // self.block_places)
 
@@ -83,7 +83,7 @@ class Fold:
 
 
 def _take_greatest(b: Function, state: Sequence[Variable], x: Value) -> None:
-    """NaN is kept apart, so that the chain of comparisons stays short."""
+    """Take the greatest, with NaN kept apart so that the chain of comparisons stays short."""
     greatest, missing = state
     greatest.set(b.max(x, greatest.value))
     missing.set(b.select(b.is_nan(x), x, missing.value))
@@ -176,7 +176,7 @@ def _place_window(
 
 
 def _channels(b: Kernel, channels: Value, lanes: int) -> Iterator[tuple[Value, int, Span]]:
-    """Several vectors at a time, then one; the last under a mask, or element by element where masks are not free."""
+    """Yield several vectors at a time, then one; the last under a mask, or element by element where masks are not free."""
     wide = lanes * WIDE
     whole_wide, whole = channels // wide * wide, channels // lanes * lanes
     with b.loop(0, whole_wide, wide) as c:

@@ -105,7 +105,7 @@ def _totals(b: Kernel, strip: Strip, x: Pointer, reduction: Reduction) -> list[V
 
 
 def _exponentials(b: Kernel, strip: Strip, x: Pointer) -> list[Value]:
-    """The logarithm of the sum of e^x; where the greatest is infinite or NaN nothing is taken out."""
+    """Return the logarithm of the sum of e^x; where the greatest is infinite or NaN nothing is taken out."""
     greatest = strip.fold(MAX, lambda place: x.load(place.offset, place.span))
     finite = [b.select(b.abs(value) < math.inf, value, value.like(0)) for value in greatest]
     sums = strip.fold(SUM, lambda place: mathlib.exp(b, x.load(place.offset, place.span) - finite[place.number]), chains=1)

@@ -49,7 +49,7 @@ class TableWords:
     """LINEAR and CUBIC: elements outside the axis weigh nothing, else they are the nearest one inside."""
 
     def words(self) -> list[int | float]:
-        """The parameters in the order in which the kernel reads them; floats go as their float64 bits."""
+        """Return the parameters in the order in which the kernel reads them; floats go as their float64 bits."""
         return [
             self.size,
             self.output,
@@ -107,7 +107,7 @@ def _write_taps(b: Kernel, coordinate: Value, i: Value, taps: int) -> None:
 
 
 def _cubic(b: Kernel, d: Value) -> Value:
-    """The cubic convolution kernel at distance d of at most 2."""
+    """Return the cubic convolution kernel at distance d of at most 2."""
     a = b.param_float(_COEFFICIENT, F64)
     near = ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0
     far = ((d - 5.0) * d + 8.0) * d * a - a * 4.0
@@ -115,7 +115,7 @@ def _cubic(b: Kernel, d: Value) -> Value:
 
 
 def _inside(b: Kernel, place: Value) -> Value:
-    """A whole number as the number of an element of the axis: clamped before it is an integer, and after."""
+    """Return a whole number as the number of an element of the axis: clamped before it is an integer, and after."""
     last = b.param(_SIZE) - 1
     clamped = b.min(b.max(place, 0.0), last.to(F32)).to(I64)
     return b.min(clamped, last).to(I32)
@@ -137,11 +137,11 @@ class ResizeParams:
     """Outputs of the last axis in one task."""
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them."""
+        """Return the parameters as the kernel reads them."""
         return [self.inner, self.block, *self.sizes, *self.outputs]
 
     def tasks(self) -> int:
-        """How many tasks it is: a task is a block of outputs of the last axis."""
+        """Return how many tasks it is: a task is a block of outputs of the last axis."""
         rows = self.outer * (self.outputs[0] if len(self.outputs) == 2 else 1)
         return rows * -(-self.outputs[-1] // self.block)
 
@@ -200,13 +200,13 @@ class _Table:
 
     @staticmethod
     def of(b: Kernel, axis: int, taps: int, output: Value) -> _Table:
-        """The table of axis number `axis` among the buffers."""
+        """Return the table of axis number `axis` among the buffers."""
         if taps == NEAREST:
             return _Table(b.buffer(2 + axis, I32), None, taps, output)
         return _Table(b.buffer(2 + 2 * axis, I32), b.buffer(3 + 2 * axis, F32), taps, output)
 
     def read(self, start: Pointer, i: Value, stride: Value, weight: Value | None = None) -> list[_Read]:
-        """What output i reads from `start` on, with `weight` in all weights."""
+        """Return what output i reads from `start` on, with `weight` in all weights."""
         found = []
         for tap in range(self.taps):
             place = i + self.output * tap
@@ -217,7 +217,7 @@ class _Table:
 
 
 def _write_output(b: Function, points: Sequence[_Read], target: Pointer, inner: Value, lanes: int) -> None:
-    """One output: all that lies behind the axes, by vectors."""
+    """Write one output: all that lies behind the axes, by vectors."""
     spread = [None if point.weight is None else point.weight.splat(lanes) for point in points]
     for i, span in b.vectors(0, inner, target.element, lanes=lanes):
         weights = spread if span.lanes == lanes else [point.weight for point in points]

@@ -94,5 +94,5 @@ WAYS: Mapping[str, Written] = {"hardmax": _hardmax, "log_softmax": _log_softmax,
 
 
 def exp_of_difference(b: Function, x: Value, greatest: Value) -> Value:
-    """e^(x - greatest) for x <= greatest, as mathlib.exp_below_zero; NaN for inf - inf."""
+    """Return e^(x - greatest) for x <= greatest, as mathlib.exp_below_zero; NaN for inf - inf."""
     return mathlib.exp_below_zero(b, x - greatest)

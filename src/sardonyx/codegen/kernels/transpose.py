@@ -65,19 +65,22 @@ class PlaneParams:
         side: int = 64,
         grain: int = 1 << 14,
     ) -> PlaneParams:
-        """Blocks of about `side` rows and columns, or, where planes are small, as many planes as have about `grain` elements."""
+        """Return blocks of about `side` rows and columns, or, where planes are small, several planes.
+
+        The planes then have about `grain` elements.
+        """
         block_rows, block_columns = max(min(rows, side), 1), max(min(columns, side), 1)
         whole = block_rows >= rows and block_columns >= columns
         block_outer = max(grain // max(rows * columns, 1), 1) if whole else 1
         return PlaneParams(rows, columns, row_stride, column_stride, tuple(outer), block_rows, block_columns, block_outer)
 
     def words(self) -> list[int]:
-        """The parameters as the kernels read them."""
+        """Return the parameters as the kernels read them."""
         head = [self.rows, self.columns, self.row_stride, self.column_stride, self.block_rows, self.block_columns, self.block_outer]
         return [*head, self._planes, len(self.outer), *(word for dim in self.outer for word in dim)]
 
     def tasks(self) -> int:
-        """How many tasks it is; none if there is no element."""
+        """Return how many tasks it is; none if there is no element."""
         blocks = -(-self.rows // self.block_rows) * -(-self.columns // self.block_columns)
         return blocks * -(-self._planes // self.block_outer)
 
@@ -133,7 +136,7 @@ def write_deinterleave(module: Module, symbol: str, element: Type, streams: int)
 
 
 def tile_side(target: Target, element: Type) -> int:
-    """Rows and columns of a tile: as many as a register has elements, or a narrower one where elements are."""
+    """Return rows and columns of a tile: as many as a register has elements, or a narrower one where elements are."""
     return target.lanes(element.bits) if element.bits >= 32 else _LANE_BITS // element.bits
 
 
@@ -152,7 +155,7 @@ def transpose_tile(rows: Sequence[Value]) -> list[Value]:
 
 
 def _rounds(side: int, chunk: int) -> Iterator[tuple[int, list[int], list[int]]]:
-    """Which vectors meet in each round, by their distance, and what the two become.
+    """Yield which vectors meet in each round, by their distance, and what the two become.
 
     First neighbours are interleaved within chunks, by one element, by two and so on; then chunks are sorted into even and odd ones.
     """
@@ -260,7 +263,7 @@ def _move_streams(
 
 
 def _rearranged(given: Sequence[Value], places: Sequence[tuple[int, int]], lanes: int) -> Iterator[tuple[int, Value]]:
-    """Vectors of the elements at `places`, each a vector's number and a lane, with where each begins among them."""
+    """Yield vectors of the elements at `places`, each a vector's number and a lane, with where each begins among them."""
     if given[0].type.lanes == 1:
         yield from enumerate(given)
         return

@@ -90,7 +90,10 @@ class WinogradParams:
         tasks: int,
         out_step: int = 0,
     ) -> WinogradParams:
-        """The parameters, for at most as many tasks as there is scratch memory for; places lie densely but for an `out_step`."""
+        """Return the parameters, for at most as many tasks as there is scratch memory for.
+
+        Places lie densely but for an `out_step`.
+        """
         height = conv_tiling(target).heights[conv_tiling(target).vectors][0]
         tiles = images * -(-places[0] // 2) * -(-places[1] // 2)
         most = _block_tiles(target, channels)
@@ -112,11 +115,11 @@ class WinogradParams:
         )
 
     def words(self) -> list[int]:
-        """The parameters as the kernel reads them."""
+        """Return the parameters as the kernel reads them."""
         return [getattr(self, name) for name in _PARAMS]
 
     def tasks(self) -> int:
-        """How many tasks the convolution is; none if it has no element."""
+        """Return how many tasks the convolution is; none if it has no element."""
         tiles = self.images * -(-self.places_high // 2) * -(-self.places_wide // 2)
         return -(-tiles // self.task_tiles) if self.columns else 0
 
@@ -142,12 +145,15 @@ def _tile_step(channels: int) -> int:
 
 
 def scratch_elements(target: Target, channels: int) -> int:
-    """Elements of scratch memory for one task: a block's transformed input, and its places for one panel."""
+    """Return how many elements of scratch memory for one task: a block's transformed input, and its places for one panel."""
     return _block_tiles(target, channels) * (_tile_step(channels) + 4 * conv_tiling(target).panel)
 
 
 def pack_winograd(filters: Array, width: int) -> Array:
-    """Filters (M, C, 3, 3), transformed, as [panel][chain][position][channel of the chain][width]; zeros fill the last panel."""
+    """Return the filters (M, C, 3, 3), transformed, as [panel][chain][position][channel of the chain][width].
+
+    Zeros fill the last panel.
+    """
     M, C = filters.shape[:2]
     chain = _chain(C)
     packed = np.zeros((-(-M // width), 16 * C * width), np.float32)
@@ -165,7 +171,7 @@ def pack_winograd(filters: Array, width: int) -> Array:
 
 
 def _transform(g: Array) -> list[Array]:
-    """G g of three arrays."""
+    """Compute G g of three arrays."""
     outer, middle = (g[0] + g[2]) / 2, g[1] / 2
     return [g[0], outer + middle, outer - middle, g[2]]
 
@@ -232,7 +238,7 @@ def _write_block(b: Kernel, shape: ConvTiling, products: Mapping[tuple[int, int]
 
 
 def _write_transform(module: Module, symbol: str) -> Kernel:
-    """Bᵀ d B of every channel of some tiles, and where their places lie in the output: -1 where they do not exist."""
+    """Write Bᵀ d B of every channel of some tiles, and where their places lie in the output: -1 where they do not exist."""
     with module.part(symbol, Address(F32), Address(I64), I64, I64, I64, I64) as b:
         result, table = b.addresses
         first, count, high, wide = b.arguments
@@ -254,12 +260,12 @@ def _write_transform(module: Module, symbol: str) -> Kernel:
 
 
 def _combine(d: Sequence[Value]) -> list[Value]:
-    """Bᵀ d of four values."""
+    """Compute Bᵀ d of four values."""
     return [d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]]
 
 
 def _put_sources(b: Kernel, pointers: Pointer, image: Value, top: Value, left: Value) -> None:
-    """The addresses of the 4 x 4 elements from (top, left) on; those in the padding are the zeros."""
+    """Put the addresses of the 4 x 4 elements from (top, left) on; those in the padding are the zeros."""
     p = _params(b)
     source, zeros = b.buffer(INPUT, F32), b.buffer(ZEROS, F32)
     for i in range(4):
@@ -282,7 +288,7 @@ def _put_places(b: Kernel, table: Pointer, image: Value, top: Value, left: Value
 
 
 def _write_products(module: Module, symbol: str, shape: ConvTiling, vectors: int, height: int) -> Kernel:
-    """The 16 products of some tiles with one panel, over one chain of channels; the sums are put down one after the other."""
+    """Write the 16 products of some tiles with one panel, over one chain of channels; the sums are put down one after the other."""
     with module.part(symbol, Address(F32), Address(F32), Address(F32), I64) as b:
         source, panel, result = b.addresses
         depth = b.arguments[0]
@@ -299,7 +305,7 @@ def _write_products(module: Module, symbol: str, shape: ConvTiling, vectors: int
 
 
 def _write_finish(module: Module, symbol: str, shape: ConvTiling, epilogue: ConvEpilogue | None) -> Kernel:
-    """Aᵀ m A of the sums of some tiles: kept until the last chain, then stored through the epilogue."""
+    """Write Aᵀ m A of the sums of some tiles: kept until the last chain, then stored through the epilogue."""
     lanes = shape.lanes
     with module.part(symbol, Address(F32), Address(I64), Address(F32), I64, I64, I64, I64) as b:
         sums, table, kept = b.addresses
@@ -337,7 +343,7 @@ def _write_finish(module: Module, symbol: str, shape: ConvTiling, epilogue: Conv
 
 
 def _gather_up(m: Sequence[Value]) -> list[Value]:
-    """Aᵀ m of four values."""
+    """Compute Aᵀ m of four values."""
     return [m[0] + m[1] + m[2], m[1] - m[2] - m[3]]
 
 

@@ -55,7 +55,7 @@ def compile_texts(texts: Iterable[str], target: Target, level: int) -> list[byte
 
 
 def _kept(rest: Iterator[str], written: list[str]) -> Iterator[str]:
-    """All texts, those first that were written before; the list grows, so that a second try has them."""
+    """Yield all texts, those first that were written before; the list grows, so that a second try has them."""
     yield from list(written)
     for text in rest:
         written.append(text)

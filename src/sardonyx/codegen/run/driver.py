@@ -93,7 +93,7 @@ class StepTable:
         self._adopt(np.array(words, np.int64), 0)
 
     def copy(self) -> StepTable:
-        """The same steps in memory of their own, for a concurrent run."""
+        """Return the same steps in memory of their own, for a concurrent run."""
         other = object.__new__(StepTable)
         other.threads, other._bases, other._inner = self.threads, self._bases, self._inner
         other._adopt(self._words.copy(), self.address)
@@ -142,7 +142,7 @@ class Driver:
         self._run: Callable[[ctypes.c_void_p], int] = signature(self._engine.address("driver_run"))
 
     def prepare(self, table: StepTable) -> Callable[[], int]:
-        """A function that runs `table` on the bases that it has then; may be called often, by one thread at a time.
+        """Return a function that runs `table` on the bases that it has then; may be called often, by one thread at a time.
 
         It returns -1, or the number of the step that failed, whose report is `table.status`. It keeps the table and the driver.
         Workers are started by the first call that needs them, also in the child of a fork.

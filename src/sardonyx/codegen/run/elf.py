@@ -46,12 +46,12 @@ _READ, _WRITE, _EXECUTE = 1, 2, 4
 
 
 def is_supported() -> bool:
-    """Whether this process can run such objects."""
+    """Return whether this process can run such objects."""
     return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 1 << 32
 
 
 def functions_outside(machine_code: bytes) -> list[str]:
-    """The names that an ELF object of 64 bits, of any processor, leaves to the loader to find, in alphabetical order.
+    """Return the names that an ELF object of 64 bits, of any processor, leaves to the loader to find, in alphabetical order.
 
     Raises:
         Fail: it is no whole object.
@@ -96,7 +96,7 @@ class Image:
             raise Fail(f"{len(machine_code)} bytes are no whole ELF object for x86-64: {error}") from error
 
     def __getitem__(self, symbol: str) -> int:
-        """The address of an exported function; raises KeyError for another name."""
+        """Return the address of an exported function; raises KeyError for another name."""
         return self._symbols[symbol]
 
     def _link(self, source: _Object) -> None:
@@ -146,14 +146,14 @@ class _Object:
         return sorted(symbol.name for symbol in self.symbols if symbol.binding == _GLOBAL and symbol.section)
 
     def content(self, section: _Section) -> bytes:
-        """The bytes of a section."""
+        """Return the bytes of a section."""
         found = self._content[section.start : section.start + section.size]
         if len(found) != section.size:
             raise ValueError("a section ends behind the end")
         return found
 
     def layout(self) -> tuple[dict[int, int], int]:
-        """Where each section that belongs into memory goes, and how many bytes they take together."""
+        """Return where each section that belongs into memory goes, and how many bytes they take together."""
         places, end = {}, 0
         for index, section in enumerate(self.sections):
             if not section.flags & _IN_MEMORY:
@@ -166,7 +166,7 @@ class _Object:
         return places, -(-end // 16) * 16
 
     def relocations(self, places: dict[int, int]) -> Iterator[tuple[int, int, _Symbol, int]]:
-        """(place in the block, type, symbol, addend) of each relocation of a section in memory."""
+        """Yield (place in the block, type, symbol, addend) of each relocation of a section in memory."""
         for section in self.sections:
             if section.kind != _RELOCATION_TABLE or section.about not in places:
                 continue
@@ -209,7 +209,7 @@ def _section(content: bytes, place: int) -> _Section:
 
 
 def _target(symbol: _Symbol, base: int, places: dict[int, int], stubs: dict[str, int]) -> int:
-    """The address that a relocation means."""
+    """Return the address that a relocation means."""
     if not symbol.section:
         return base + stubs[symbol.name]
     if symbol.section == _ABSOLUTE:
@@ -244,7 +244,7 @@ def _reason() -> str:
 
 @functools.cache
 def _process() -> ctypes.CDLL:
-    """The functions of the C library and of all that is loaded for everybody."""
+    """Return the functions of the C library and of all that is loaded for everybody."""
     return ctypes.CDLL(None)
 
 

@@ -88,7 +88,7 @@ class Engine:
                 self._link([symbol], machine_code)
 
     def address(self, symbol: str) -> int:
-        """The address of an exported function; raises KeyError for one that no module of this engine exports."""
+        """Return the address of an exported function; raises KeyError for one that no module of this engine exports."""
         return self._addresses[symbol]
 
     @property
@@ -97,7 +97,7 @@ class Engine:
         return self._addresses
 
     def _objects(self, keys: Sequence[str], write: Callable[[int], str], names: Sequence[str]) -> list[bytes]:
-        """The object of each key: from the cache, or else compiled from the text that `write` makes of its number.
+        """Return the object of each key: from the cache, or else compiled from the text that `write` makes of its number.
 
         `names` are those of the kernels, for errors.
         """
@@ -135,7 +135,7 @@ class Engine:
 
 
 def object_key(text: str, target: Target, level: int) -> str:
-    """The name under which the object of a module is kept: a digest of all that it depends on."""
+    """Return the name under which the object of a module is kept: a digest of all that it depends on."""
     with without_fork():  # the version is read with imports of its own
         version = llvm.version()
     parts = (version, target.key, str(level), text)

@@ -20,7 +20,10 @@ _Reader = Callable[[Path], float]
 
 
 def available_processors(root: Path = Path("/")) -> int:
-    """At least 1; a quota of one and a half processors counts as one. Files are read under `root`."""
+    """Return the number of available processors, at least 1; a quota of one and a half processors counts as one.
+
+    Files are read under `root`.
+    """
     quotas = [int(quota) for quota in _quotas(root)]
     return max(1, min([_affinity(), *quotas]))
 
@@ -32,7 +35,7 @@ def _affinity() -> int:
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """Processors granted by each group that this process is in."""
+    """Yield processors granted by each group that this process is in."""
     groups = root / "sys/fs/cgroup"
     for line in _lines(root / "proc/self/cgroup"):
         _, _, rest = line.partition(":")

@@ -99,7 +99,7 @@ def _write_publish(module: Module) -> Function:
 
 
 def _write_worker(module: Module, drain: Function) -> None:
-    """The life of a worker: wait for a generation, help with it, until told to stop. The first one is whichever is there."""
+    """Write a worker's loop: wait for a generation, help with it, until told to stop. The first one is whichever is there."""
     with module.function("pool_worker", Address(I64, unique=False), I64, export=True) as b:
         pool, index = b.addresses[0], b.arguments[0]
         seen = b.variable(b.const(I64, -1))
@@ -209,7 +209,7 @@ def _futex_number(target: Target) -> int | None:
 
 
 def _generation(pool: Pointer) -> Value:
-    """The address of the upper half of the ticket, on machines with the lower half first."""
+    """Return the address of the upper half of the ticket, on machines with the lower half first."""
     return pool.of(I32).at(2 * TICKET + 1).to(I64)
 
 
@@ -286,5 +286,5 @@ class ThreadPool:
 
 @functools.cache
 def shared_pool() -> ThreadPool:
-    """The pool of this process."""
+    """Return the pool of this process."""
     return ThreadPool()

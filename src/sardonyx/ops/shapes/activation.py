@@ -29,13 +29,13 @@ __all__: list[str] = []
     "ThresholdedRelu",
 )
 def same_shape(call: ShapeCall, x: Fact, *parameters: Fact | None) -> Fact:
-    """The output is as the first input."""
+    """Give the output the shape and type of the first input."""
     return tensor(x.dtype, x.shape)
 
 
 @shape_function("Clip")
 def clip(call: ShapeCall, x: Fact, least: Fact | None = None, most: Fact | None = None) -> Fact:
-    """The output is as the input; the bounds are scalars."""
+    """Give the output the shape and type of the input; the bounds are scalars."""
     for name, bound in (("min", least), ("max", most)):
         if bound is not None and bound.shape is not None and len(bound.shape) > 0 and bound.shape != (1,):
             raise InvalidGraph(f"{name} has shape {list(bound.shape)}, expected a scalar")
@@ -44,7 +44,10 @@ def clip(call: ShapeCall, x: Fact, least: Fact | None = None, most: Fact | None 
 
 @shape_function("PRelu")
 def prelu(call: ShapeCall, x: Fact, slope: Fact) -> Fact:
-    """The output is as the input, to which the slope broadcasts; before opset 7 a vector of slopes belonged to the channels."""
+    """Give the output the shape and type of the input, to which the slope broadcasts.
+
+    Before opset 7 a vector of slopes belonged to the channels.
+    """
     if not has_one_slope_vector(call):
         broadcast((x.shape, slope.shape))
     return tensor(x.dtype, x.shape)
@@ -52,6 +55,6 @@ def prelu(call: ShapeCall, x: Fact, slope: Fact) -> Fact:
 
 @shape_function("SwiGLU")
 def swiglu(call: ShapeCall, gate: Fact, linear: Fact) -> Fact:
-    """Both inputs have the shape of the output; nothing is broadcast."""
+    """Give the output the shape of both inputs; nothing is broadcast."""
     dtype = gate.dtype if gate.dtype is not None else linear.dtype
     return tensor(dtype, merge_shapes(gate.shape, linear.shape, "the shapes of gate and linear input"))

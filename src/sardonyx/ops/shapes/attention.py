@@ -24,7 +24,7 @@ def attention(
     q_num_heads: int | None = None,
     kv_num_heads: int | None = None,
 ) -> tuple[Fact, ...]:
-    """The output is shaped as Q with V's head size; past and present keys are (B, M, T, D); scores are (B, N, S, T)."""
+    """Give the output the shape of Q with V's head size; past and present keys are (B, M, T, D); scores are (B, N, S, T)."""
     shapes = [require_rank(fact, name, 3, 4) for fact, name in ((q, "Q"), (k, "K"), (v, "V"))]
     queries, keys, values = (
         _heads(shape, heads) for shape, heads in zip(shapes, (q_num_heads, kv_num_heads, kv_num_heads), strict=True)
@@ -40,7 +40,7 @@ def attention(
 
 
 def _heads(shape: Shape | None, heads: int | None) -> Shape | None:
-    """(B, heads, S, D), also from (B, S, heads * D)."""
+    """Return (B, heads, S, D), also from (B, S, heads * D)."""
     if shape is None or len(shape) == 4:
         return shape
     if heads is None or heads < 1:
@@ -57,7 +57,7 @@ def _past_length(past: Fact | None) -> Dim:
 
 @shape_function("FlexAttention", domain="ai.onnx.preview")
 def flex_attention(call: ShapeCall, q: Fact, k: Fact, v: Fact) -> Fact:
-    """(B, N, S, D) with V's head size."""
+    """Return (B, N, S, D) with V's head size."""
     queries, values = require_rank(q, "Q", 4, 4), require_rank(v, "V", 4, 4)
     if queries is None:
         return tensor(q.dtype, unknown_shape(4))
@@ -67,7 +67,7 @@ def flex_attention(call: ShapeCall, q: Fact, k: Fact, v: Fact) -> Fact:
 @shape_function("RotaryEmbedding")
 @shape_function("RotaryEmbedding", domain="com.microsoft")
 def rotary_embedding(call: ShapeCall, x: Fact, *others: Fact | None) -> Fact:
-    """The output is as the input."""
+    """Give the output the shape and type of the input."""
     return tensor(x.dtype, x.shape)
 
 
@@ -83,7 +83,7 @@ def linear_attention(
     q_num_heads: int = 1,
     kv_num_heads: int = 1,
 ) -> tuple[Fact, ...]:
-    """Packed (B, S, heads * size) -> the same with N heads of V's size, and the state (B, M, D, V's size)."""
+    """Infer packed (B, S, heads * size) -> the same with N heads of V's size, and the state (B, M, D, V's size)."""
     queries, values = require_rank(q, "query", 3, 3), require_rank(v, "value", 3, 3)
     dtype = q.dtype if past is None else past.dtype
     if queries is None or values is None or q_num_heads < 1 or kv_num_heads < 1:

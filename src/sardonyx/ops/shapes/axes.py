@@ -21,7 +21,7 @@ __all__ = [
 
 
 def require_rank(fact: Fact, name: str, least: int, most: int | None = None) -> Shape | None:
-    """The shape of `fact`, None where unknown; raises InvalidGraph for a rank outside [least, most]."""
+    """Return the shape of `fact`, None where unknown; raises InvalidGraph for a rank outside [least, most]."""
     shape = fact.shape
     if shape is None or (len(shape) >= least and (most is None or len(shape) <= most)):
         return shape
@@ -30,12 +30,12 @@ def require_rank(fact: Fact, name: str, least: int, most: int | None = None) -> 
 
 
 def replace_dim(shape: Shape, axis: int, dim: Dim) -> Shape:
-    """`shape` with `dim` at `axis`, counted from the front."""
+    """Return `shape` with `dim` at `axis`, counted from the front."""
     return (*shape[:axis], dim, *shape[axis + 1 :])
 
 
 def size_of(dims: Iterable[Dim]) -> Dim:
-    """The product of `dims`, anonymous where it would be too long an expression."""
+    """Return the product of `dims`, anonymous where it would be too long an expression."""
     result: Dim = 1
     for dim in dims:
         result = light(result * dim)
@@ -43,12 +43,12 @@ def size_of(dims: Iterable[Dim]) -> Dim:
 
 
 def unknown_shape(rank: int) -> Shape:
-    """A shape of which only the rank is known."""
+    """Return a shape of which only the rank is known."""
     return tuple(anonymous() for _ in range(rank))
 
 
 def merge_dims(left: Dim, right: Dim, what: str = "dimensions") -> Dim:
-    """The better known of two dimensions that must be equal; raises InvalidGraph for two different integers."""
+    """Return the better known of two dimensions that must be equal; raises InvalidGraph for two different integers."""
     if left == right:
         return left
     if isinstance(left, int) and isinstance(right, int):
@@ -59,7 +59,7 @@ def merge_dims(left: Dim, right: Dim, what: str = "dimensions") -> Dim:
 
 
 def merge_shapes(left: Shape | None, right: Shape | None, what: str = "shapes") -> Shape | None:
-    """The better known of two shapes that must be equal, dimension by dimension."""
+    """Return the better known of two shapes that must be equal, dimension by dimension."""
     if left is None or right is None:
         return left if right is None else right
     if len(left) != len(right):

@@ -13,13 +13,13 @@ __all__: list[str] = []
 @shape_function("Add", "Div", "Mul", "Sub", since=7)
 @shape_function("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Pow", since=7)
 def arithmetic(call: ShapeCall, left: Fact, right: Fact) -> Fact:
-    """The inputs are broadcast; the type is that of the first."""
+    """Broadcast the inputs; the type is that of the first."""
     return _broadcast(call, (left, right), left.dtype if left.dtype is not None or call.op_type == "Pow" else right.dtype)
 
 
 @shape_function("Mod")
 def mod(call: ShapeCall, left: Fact, right: Fact, *, fmod: int = 0) -> Fact:
-    """The inputs are broadcast; elements are computed where the remainder takes the divisor's sign."""
+    """Broadcast the inputs; elements are computed where the remainder takes the divisor's sign."""
     if fmod:
         return tensor(left.dtype, broadcast((left.shape, right.shape)))
     return _broadcast(call, (left, right), left.dtype)
@@ -27,32 +27,32 @@ def mod(call: ShapeCall, left: Fact, right: Fact, *, fmod: int = 0) -> Fact:
 
 @shape_function("Max", "Mean", "Min", "Sum")
 def variadic(call: ShapeCall, first: Fact, *others: Fact | None) -> Fact:
-    """All inputs are broadcast; they have one type."""
+    """Broadcast all inputs; they have one type."""
     inputs = (first, *[fact for fact in others if fact is not None])
     return _broadcast(call, inputs, next((fact.dtype for fact in inputs if fact.dtype is not None), None))
 
 
 @shape_function("And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Or", "Xor", since=7)
 def comparison(call: ShapeCall, left: Fact, right: Fact) -> Fact:
-    """The inputs are broadcast; the output is bool."""
+    """Broadcast the inputs; the output is bool."""
     return _broadcast(call, (left, right), DataType.BOOL)
 
 
 @shape_function("Add", "Div", "Mul", "Sub", "Pow")
 def arithmetic_before_7(call: ShapeCall, left: Fact, right: Fact) -> Fact:
-    """The second input is broadcast to the first, whose shape is kept."""
+    """Broadcast the second input to the first, whose shape is kept."""
     return tensor(left.dtype, left.shape)
 
 
 @shape_function("And", "Equal", "Greater", "Less", "Or", "Xor")
 def comparison_before_7(call: ShapeCall, left: Fact, right: Fact) -> Fact:
-    """The second input is broadcast to the first, whose shape is kept; the output is bool."""
+    """Broadcast the second input to the first, whose shape is kept; the output is bool."""
     return tensor(DataType.BOOL, left.shape)
 
 
 @shape_function("Where")
 def where(call: ShapeCall, condition: Fact, left: Fact, right: Fact) -> Fact:
-    """All inputs are broadcast; elements are chosen where the condition is known or both choices agree."""
+    """Broadcast all inputs; elements are chosen where the condition is known or both choices agree."""
     dtype = left.dtype if left.dtype is not None else right.dtype
     shape = broadcast((condition.shape, left.shape, right.shape))
     if condition.value is not None and left.value is not None and right.value is not None:

@@ -12,7 +12,7 @@ __all__ = ["broadcast", "broadcast_dims"]
 
 
 def broadcast(shapes: Iterable[Shape | None]) -> Shape | None:
-    """The shape that all `shapes` broadcast to; None where a rank is unknown. Raises InvalidGraph where they cannot."""
+    """Return the shape that all `shapes` broadcast to; None where a rank is unknown. Raises InvalidGraph where they cannot."""
     result: Shape = ()
     for shape in shapes:
         if shape is None:
@@ -39,7 +39,7 @@ def _text(shape: Shape) -> str:
 
 
 def broadcast_dims(left: Dim, right: Dim) -> Dim:
-    """The dimension that two dimensions broadcast to.
+    """Return the dimension that two dimensions broadcast to.
 
     Of two symbolic ones, the one that is known to be no smaller is taken: the other is then equal to it, 1, or 0 where it is 1,
     and this last case (a tensor without elements against one of size 1) is taken not to occur. A dimension d equals max(d, 0).

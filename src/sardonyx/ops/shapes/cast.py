@@ -16,19 +16,19 @@ __all__: list[str] = []
 
 @shape_function("Cast")
 def cast(call: ShapeCall, x: Fact) -> Fact:
-    """The output is the input in the type `to`; known elements are converted."""
+    """Return the fact of the input in the type `to`; known elements are converted."""
     return _cast(x, Cast.of(call).target)
 
 
 @shape_function("CastLike")
 def cast_like(call: ShapeCall, x: Fact, like: Fact) -> Fact:
-    """The output is the first input in the type of the second."""
+    """Give the output the shape of the first input and the type of the second."""
     return _cast(x, like.dtype)
 
 
 @shape_function("BitCast")
 def bit_cast(call: ShapeCall, x: Fact, *, to: int = 0) -> Fact:
-    """The bits are read as another type; the last dimension takes up the difference in width."""
+    """Reinterpret the bits as another type; the last dimension takes up the difference in width."""
     target = element_type(to, "to")
     if x.shape is None or x.dtype is None:
         return tensor(target)
@@ -57,7 +57,7 @@ def _converted(x: Fact, value: Array, target: DataType) -> Array | None:
 
 
 def _numeric(value: Array, target: DataType) -> Array | None:
-    """The elements converted; None where a float may not fit an integer, whose result is up to the machine."""
+    """Return the elements converted; None where a float may not fit an integer, whose result is up to the machine."""
     if is_integer(target) and value.dtype.kind not in "iub" and not np.all(np.abs(value.astype(np.float64)) < 2.0**31):
         return None
     if target not in _PLAIN:

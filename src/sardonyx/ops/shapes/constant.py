@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 @shape_function("Identity")
 def identity(call: ShapeCall, x: Fact) -> Fact:
-    """The output is the input, of any type."""
+    """Return the fact of the input, of any type."""
     return x
 
 
@@ -38,7 +38,7 @@ def constant(
     value_string: str | None = None,
     value_strings: Sequence[str] | None = None,
 ) -> Fact:
-    """The one attribute says what the output is."""
+    """Return the output that the one attribute states."""
     if value is not None:
         if value.size > MAX_VALUE_SIZE:
             return tensor(value.dtype, value.shape)
@@ -58,7 +58,7 @@ def constant(
 
 @shape_function("Shape")
 def shape_of(call: ShapeCall, x: Fact, *, start: int = 0, end: int | None = None) -> Fact:
-    """The dimensions from `start` to `end`, clamped to the rank."""
+    """Return the dimensions from `start` to `end`, clamped to the rank."""
     if x.shape is None:
         return tensor(DataType.INT64, (anonymous(),))
     return known(DataType.INT64, from_dims(x.shape[start:end]))
@@ -66,7 +66,7 @@ def shape_of(call: ShapeCall, x: Fact, *, start: int = 0, end: int | None = None
 
 @shape_function("Size")
 def size(call: ShapeCall, x: Fact) -> Fact:
-    """The product of the dimensions, a scalar."""
+    """Return the product of the dimensions, a scalar."""
     if x.shape is None:
         return tensor(DataType.INT64, ())
     return known(DataType.INT64, from_dims([size_of(x.shape)]).reshape(()))
@@ -74,7 +74,7 @@ def size(call: ShapeCall, x: Fact) -> Fact:
 
 @shape_function("ConstantOfShape")
 def constant_of_shape(call: ShapeCall, shape: Fact, *, value: Tensor | None = None) -> Fact:
-    """The input is the output's shape; the attribute its element, 0.0 by default."""
+    """Take the shape from the input and the element from the attribute, 0.0 by default."""
     dtype = DataType.FLOAT if value is None else value.dtype
     if value is not None and value.size != 1:
         raise InvalidGraph(f"attribute 'value' has {value.size} elements, expected one")
@@ -94,18 +94,18 @@ def constant_of_shape(call: ShapeCall, shape: Fact, *, value: Tensor | None = No
 
 @shape_function("EyeLike")
 def eye_like(call: ShapeCall, x: Fact, *, dtype: int | None = None) -> Fact:
-    """The output is in the input's shape, of the type `dtype` or else the input's."""
+    """Give the output the input's shape, of the type `dtype` or else the input's."""
     return tensor(x.dtype if dtype is None else element_type(dtype, "dtype"), x.shape)
 
 
 @shape_function("Range")
 def range_(call: ShapeCall, start: Fact, limit: Fact, delta: Fact) -> Fact:
-    """A vector of max(ceil((limit - start) / delta), 0) elements."""
+    """Return a vector of max(ceil((limit - start) / delta), 0) elements."""
     return range_fact(start, limit, delta)
 
 
 def range_fact(start: Fact, limit: Fact, delta: Fact) -> Fact:
-    """What is known of Range."""
+    """Return what is known of Range."""
     dtype = start.dtype if start.dtype is not None else limit.dtype if limit.dtype is not None else delta.dtype
     constants = [fact.constant for fact in (start, limit, delta)]
     if all(item is not None for item in constants):

@@ -23,7 +23,7 @@ _ROUNDS = 4
 
 
 def join(left: Fact, right: Fact, fresh: set[Dim] | None = None) -> Fact:
-    """What is true of a value that is one or the other; see `_join_shapes` for `fresh`."""
+    """Join two facts of a value that is one or the other; see `_join_shapes` for `fresh`."""
     if left.type == right.type:
         return left if left.value is right.value else Fact(left.type)
     return Fact(_join_types(left.type, right.type, set() if fresh is None else fresh))
@@ -42,7 +42,10 @@ def _join_types(left: ValueType | None, right: ValueType | None, fresh: set[Dim]
 
 
 def _join_shapes(left: Shape | None, right: Shape | None, fresh: set[Dim]) -> Shape | None:
-    """Dimension by dimension; a difference makes an anonymous one, kept in `fresh` so that the next round does not make another."""
+    """Join two shapes dimension by dimension.
+
+    A difference makes an anonymous one, kept in `fresh` so that the next round does not make another.
+    """
     if left is None or right is None or len(left) != len(right):
         return None
     dims = list(left)
@@ -55,7 +58,7 @@ def _join_shapes(left: Shape | None, right: Shape | None, fresh: set[Dim]) -> Sh
 
 @shape_function("If")
 def if_(call: ShapeCall, condition: Fact, *, then_branch: Graph, else_branch: Graph) -> tuple[Fact, ...]:
-    """The outputs of the branch that a known condition chooses, else what both branches have in common.
+    """Return the outputs of the branch that a known condition chooses, else what both branches have in common.
 
     A branch whose shapes cannot be is one that never runs, such as a Squeeze where no axis is 1; only where it is the one to run,
     or both are such, the node is invalid.
@@ -106,7 +109,7 @@ def _settle(states: list[Fact], run: Callable[[list[Fact]], list[Fact]]) -> list
 
 @shape_function("Loop")
 def loop(call: ShapeCall, *inputs: Fact | None, body: Graph) -> tuple[Fact, ...]:
-    """The loop-carried states as they settle, then the scan outputs with the number of iterations put first.
+    """Return the loop-carried states as they settle, then the scan outputs with the number of iterations put first.
 
     A body whose shapes cannot be is one that never runs; only where it is known to, the node is invalid.
     """
@@ -144,7 +147,7 @@ def _surely_runs(limit: Fact | None, condition: Fact | None) -> bool:
 
 
 def _trips(limit: Fact | None, condition: Fact | None, repeated: Fact) -> Dim:
-    """How often the body runs: `limit` times where the condition is true at first and the body leaves it true."""
+    """Return how often the body runs: `limit` times where the condition is true at first and the body leaves it true."""
     is_bounded_by_limit = (condition is None or _is_true(condition)) and _is_true(repeated)
     count = int_of(limit)
     return max(count, 0) if is_bounded_by_limit and count is not None else anonymous()
@@ -155,7 +158,7 @@ def _is_true(fact: Fact) -> bool:
 
 
 def _stacked(fact: Fact, count: Dim, axis: int = 0) -> Fact:
-    """`count` tensors like this one, put together along a new axis."""
+    """Return `count` tensors like this one, put together along a new axis."""
     if fact.shape is None:
         return tensor(fact.dtype)
     place = normalize_axis(axis, len(fact.shape) + 1)
@@ -163,7 +166,7 @@ def _stacked(fact: Fact, count: Dim, axis: int = 0) -> Fact:
 
 
 def _element(fact: Fact | None, axis: int) -> Fact:
-    """One slice of a tensor along `axis`."""
+    """Return one slice of a tensor along `axis`."""
     if fact is None or fact.shape is None:
         return UNKNOWN if fact is None else tensor(fact.dtype)
     place = normalize_axis(axis, len(fact.shape), "scan_input_axes")
@@ -179,7 +182,7 @@ def scan(
     scan_input_axes: Sequence[int] | None = None,
     scan_output_axes: Sequence[int] | None = None,
 ) -> tuple[Fact, ...]:
-    """The final states, then the scan outputs, as long along their axes as the scan inputs are."""
+    """Return the final states, then the scan outputs, as long along their axes as the scan inputs are."""
     count = len(inputs) - num_scan_inputs
     if num_scan_inputs < 1 or count < 0:
         raise InvalidGraph(f"num_scan_inputs is {num_scan_inputs} for {len(inputs)} inputs; expected 1 to {len(inputs)}")
@@ -200,7 +203,7 @@ def scan(
 
 
 def _length(inputs: Sequence[Fact | None], axes: Sequence[int]) -> Dim:
-    """How long the scan inputs are along their axes; raises InvalidGraph where they differ."""
+    """Return how long the scan inputs are along their axes; raises InvalidGraph where they differ."""
     result: Dim | None = None
     for fact, axis in zip(inputs, axes, strict=True):
         if fact is not None and fact.shape is not None:
@@ -213,7 +216,7 @@ def _length(inputs: Sequence[Fact | None], axes: Sequence[int]) -> Dim:
 def scan_8(
     call: ShapeCall, sequence_lens: Fact | None = None, *inputs: Fact | None, body: Graph, num_scan_inputs: int
 ) -> tuple[Fact, ...]:
-    """The same, over a batch in the first axis and the sequence in the second."""
+    """Return the same, over a batch in the first axis and the sequence in the second."""
     count = len(inputs) - num_scan_inputs
     states = [_element(fact, 0) for fact in inputs[:count]]
     elements = [_element(_element(fact, 0), 0) for fact in inputs[count:]]
@@ -231,7 +234,7 @@ def _lead(inputs: Sequence[Fact | None], axis: int) -> Dim:
 
 @shape_function("SequenceMap")
 def sequence_map(call: ShapeCall, *inputs: Fact | None, body: Graph) -> tuple[Fact, ...]:
-    """Sequences of what the body makes of one element of each input sequence."""
+    """Return sequences of what the body makes of one element of each input sequence."""
     arguments = []
     for fact in inputs:
         type = None if fact is None else fact.type

@@ -16,7 +16,7 @@ __all__: list[str] = []
 
 
 def conv_shape(view: Conv, x: Fact, w: Fact) -> Shape | None:
-    """(N, C, spatial…) * (M, C / group, kernel…) -> (N, M, places of the kernel…)."""
+    """Infer (N, C, spatial…) * (M, C / group, kernel…) -> (N, M, places of the kernel…)."""
     shape, weights = require_rank(x, "X", 3), require_rank(w, "W", 3)
     if weights is None or shape is None:
         known = weights if shape is None else shape
@@ -38,7 +38,7 @@ def conv(
     w: Fact,
     b: Fact | None = None,
 ) -> Fact:
-    """The type is that of the input."""
+    """Keep the type of the input."""
     return tensor(x.dtype, conv_shape(Conv.of(call), x, w))
 
 
@@ -50,7 +50,7 @@ def conv_integer(
     x_zero: Fact | None = None,
     w_zero: Fact | None = None,
 ) -> Fact:
-    """Of integers, into int32."""
+    """Infer for integers, into int32."""
     return tensor(DataType.INT32, conv_shape(Conv.of(call), x, w))
 
 
@@ -67,7 +67,7 @@ def qlinear_conv(
     y_zero: Fact,
     b: Fact | None = None,
 ) -> Fact:
-    """Of quantized tensors, into the type of the last zero point."""
+    """Infer for quantized tensors, into the type of the last zero point."""
     return tensor(y_zero.dtype, conv_shape(Conv.of(call), x, w))
 
 
@@ -80,18 +80,21 @@ def deform_conv(
     b: Fact | None = None,
     mask: Fact | None = None,
 ) -> Fact:
-    """As Conv."""
+    """Infer as for Conv."""
     return tensor(x.dtype, conv_shape(Conv.of(call), x, w))
 
 
 @shape_function("ConvTranspose")
 def conv_transpose(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None) -> Fact:
-    """(N, C, spatial…), (C, M / group, kernel…) -> (N, M, spatial…), sizes that a convolution would take back to the input's."""
+    """Infer (N, C, spatial…), (C, M / group, kernel…) -> (N, M, spatial…).
+
+    Its sizes are those that a convolution would take back to the input's.
+    """
     return conv_transpose_fact(ConvTranspose.of(call), x, w)
 
 
 def conv_transpose_fact(view: ConvTranspose, x: Fact, w: Fact) -> Fact:
-    """As `conv_transpose`, for a view."""
+    """Infer as `conv_transpose`, for a view."""
     shape, weights = require_rank(x, "X", 3), require_rank(w, "W", 3)
     if shape is None or weights is None:
         found = weights if shape is None else shape
@@ -108,7 +111,7 @@ def conv_transpose_fact(view: ConvTranspose, x: Fact, w: Fact) -> Fact:
 
 @shape_function("Col2Im")
 def col2im(call: ShapeCall, x: Fact, image_shape: Fact, block_shape: Fact) -> Fact:
-    """(N, C * block, places) -> (N, C, image…)."""
+    """Infer (N, C * block, places) -> (N, C, image…)."""
     image, block = dims_of(image_shape), dims_of(block_shape)
     if image is None:
         return tensor(x.dtype)
@@ -120,7 +123,7 @@ def col2im(call: ShapeCall, x: Fact, image_shape: Fact, block_shape: Fact) -> Fa
 
 @shape_function("CausalConvWithState")
 def causal_conv(call: ShapeCall, x: Fact, w: Fact, b: Fact | None = None, past: Fact | None = None) -> tuple[Fact, ...]:
-    """The output is as the input (N, C, T); the state holds the last k - 1 of each channel."""
+    """Give the output the shape and type of the input (N, C, T); the state holds the last k - 1 of each channel."""
     shape, weights = require_rank(x, "input", 3, 3), require_rank(w, "weight", 3, 3)
     state = None if shape is None or weights is None else (shape[0], shape[1], weights[2] - 1)
     return tensor(x.dtype, shape), tensor(x.dtype, state)
@@ -138,7 +141,10 @@ def microsoft_causal_conv(
     dilation: int = 1,
     state_window: int = 0,
 ) -> tuple[Fact, ...]:
-    """As the standard's, with a state of (k - 1) x dilation; channels_last puts its positions second, a window slots before it."""
+    """Infer as for the standard's, with a state of (k - 1) x dilation.
+
+    With channels_last its positions come second; with a window its slots come before.
+    """
     shape, weights = require_rank(x, "input", 3), require_rank(w, "weight", 3)
     if shape is None or weights is None:
         return tensor(x.dtype, shape), tensor(x.dtype)

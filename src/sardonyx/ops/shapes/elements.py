@@ -36,12 +36,12 @@ Element = int | float | bool | Expr | None
 
 
 def light(dim: Dim) -> Dim:
-    """`dim`, or an anonymous dimension in place of one that has grown too heavy."""
+    """Return `dim`, or an anonymous dimension in place of one that has grown too long."""
     return anonymous() if isinstance(dim, Expr) and dim.weight > MAX_WEIGHT else dim
 
 
 def dims_of(fact: Fact | None) -> list[Dim | None] | None:
-    """The elements of an integer tensor as dimensions, None for an unknown one; None where the tensor is unknown."""
+    """Return the elements of an integer tensor as dimensions, None for an unknown one; None where the tensor is unknown."""
     if fact is None or fact.value is None or fact.value.dtype.kind not in "iuO" or fact.dtype is DataType.STRING:
         return None
     elements: list[Dim | None] = fact.value.ravel().tolist()
@@ -49,20 +49,20 @@ def dims_of(fact: Fact | None) -> list[Dim | None] | None:
 
 
 def ints_of(fact: Fact | None) -> tuple[int, ...] | None:
-    """The elements of an integer tensor where all are known, in a flat tuple."""
+    """Return the elements of an integer tensor where all are known, in a flat tuple."""
     if fact is None or fact.constant is None or fact.constant.dtype.kind not in "iu":
         return None
     return tuple(fact.constant.ravel().tolist())
 
 
 def int_of(fact: Fact | None) -> int | None:
-    """The one element of an integer tensor, where known."""
+    """Return the one element of an integer tensor, where known."""
     found = ints_of(fact)
     return found[0] if found is not None and len(found) == 1 else None
 
 
 def from_dims(dims: Sequence[Dim | None], dtype: DataType = DataType.INT64) -> Array:
-    """A 1-D value with these elements."""
+    """Return a 1-D value with these elements."""
     if all(isinstance(dim, int) for dim in dims):
         return np.array(dims, dtype.numpy)
     value = np.empty(len(dims), object)
@@ -71,7 +71,7 @@ def from_dims(dims: Sequence[Dim | None], dtype: DataType = DataType.INT64) -> A
 
 
 def elementwise(op_type: str, inputs: Sequence[Fact], dtype: DataType | None) -> Array | None:
-    """The elements of an element-wise operator's output of type `dtype`, where any can be told.
+    """Return the elements of an element-wise operator's output of type `dtype`, where any is known.
 
     Args:
         op_type: the operator; one that no table here knows gives None.
@@ -102,7 +102,7 @@ def _computed(op_type: str, values: list[Array], dtype: DataType) -> Array | Non
 
 
 def _exact(value: Array) -> Array:
-    """`value` as an object array in which a float that is no integer is unknown."""
+    """Return `value` as an object array in which a float that is no integer is unknown."""
     if value.dtype.kind in "iub":
         return value.astype(object)
     elements = [_whole(item) for item in value.ravel().tolist()]
@@ -118,7 +118,7 @@ def _whole(item: Element) -> Element:
 
 
 def select(condition: Array, left: Array, right: Array) -> Array | None:
-    """The elements of Where, where its condition is known or both choices agree."""
+    """Return the elements of Where, where its condition is known or both choices agree."""
     if condition.size > MAX_VALUE_SIZE or left.size > MAX_VALUE_SIZE or right.size > MAX_VALUE_SIZE:
         return None
     if condition.dtype != object and left.dtype != object and right.dtype != object:
@@ -136,7 +136,7 @@ _CHOOSE = np.frompyfunc(_choose, 3, 1)
 
 
 def _lifted(function: Callable[..., Any], count: int = 2) -> Callable[..., Any]:
-    """`function` over object arrays, where an unknown operand makes an unknown result; Any as NumPy types no such ufunc."""
+    """Return `function` over object arrays, where an unknown operand makes an unknown result; Any as NumPy types no such ufunc."""
 
     def apply(*operands: Element) -> Element:
         if None in operands:
@@ -148,7 +148,7 @@ def _lifted(function: Callable[..., Any], count: int = 2) -> Callable[..., Any]:
 
 
 def _divide(left: Any, right: Any) -> Element:
-    """Integer division that truncates, as Div does."""
+    """Return integer division that truncates, as Div does."""
     if not isinstance(right, Expr) and right == 0:
         return None
     if isinstance(left, Expr) or isinstance(right, Expr):
@@ -245,7 +245,7 @@ _NUMERIC: dict[str, Callable[..., Any]] = {
 
 
 def _folded(function: Callable[..., Any], items: Sequence[Array]) -> Any:
-    """`function` over all items from the left; Any as it may give a NumPy scalar."""
+    """Return `function` over all items from the left; Any as it may give a NumPy scalar."""
     result: Any = items[0]
     for item in items[1:]:
         result = function(result, item)

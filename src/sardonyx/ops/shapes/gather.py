@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 @shape_function("Gather")
 def gather(call: ShapeCall, data: Fact, indices: Fact) -> Fact:
-    """The axis of the data is replaced by the dimensions of the indices."""
+    """Replace the axis of the data by the dimensions of the indices."""
     if data.shape is None or indices.shape is None:
         return tensor(data.dtype)
     if not data.shape:
@@ -34,7 +34,7 @@ def gather(call: ShapeCall, data: Fact, indices: Fact) -> Fact:
 
 
 def _taken(data: Array, indices: Array, axis: int) -> Array:
-    """np.take that gives an array for a scalar index of a symbolic vector too."""
+    """Return np.take that gives an array for a scalar index of a symbolic vector too."""
     taken: Any = data.take(indices, axis)
     if isinstance(taken, np.ndarray):
         return taken
@@ -54,7 +54,7 @@ def _check_indices(indices: Fact, size: Dim, what: str) -> None:
 
 @shape_function("GatherElements")
 def gather_elements(call: ShapeCall, data: Fact, indices: Fact) -> Fact:
-    """The output is in the shape of the indices."""
+    """Give the output the shape of the indices."""
     if data.shape is not None and indices.shape is not None and len(data.shape) != len(indices.shape):
         raise InvalidGraph(f"data and indices have ranks {len(data.shape)} and {len(indices.shape)}, expected one rank")
     return tensor(data.dtype, indices.shape)
@@ -63,7 +63,7 @@ def gather_elements(call: ShapeCall, data: Fact, indices: Fact) -> Fact:
 @shape_function("GatherND", domain="com.microsoft")
 @shape_function("GatherND")
 def gather_nd(call: ShapeCall, data: Fact, indices: Fact) -> Fact:
-    """The last dimension of the indices addresses that many axes of the data, after the batch."""
+    """Infer the shape where the last dimension of the indices addresses that many axes of the data, after the batch."""
     if data.shape is None or indices.shape is None or not indices.shape:
         return tensor(data.dtype)
     depth, batch_dims = indices.shape[-1], Gather.of(call).batch_axes
@@ -83,19 +83,19 @@ def gather_nd(call: ShapeCall, data: Fact, indices: Fact) -> Fact:
 
 @shape_function("Scatter", "ScatterElements", "ScatterND")
 def scatter(call: ShapeCall, data: Fact, indices: Fact, updates: Fact) -> Fact:
-    """The output is as the data."""
+    """Give the output the shape and type of the data."""
     return tensor(data.dtype, data.shape)
 
 
 @shape_function("TensorScatter")
 def tensor_scatter(call: ShapeCall, past: Fact, update: Fact, write_indices: Fact | None = None) -> Fact:
-    """The output is as the cache."""
+    """Give the output the shape and type of the cache."""
     return tensor(past.dtype, past.shape)
 
 
 @shape_function("Compress")
 def compress(call: ShapeCall, x: Fact, condition: Fact, *, axis: int | None = None) -> Fact:
-    """As many entries of the axis, or of all elements, as the condition has True."""
+    """Return as many entries of the axis, or of all elements, as the condition has True."""
     kept = condition.constant
     limit = None if x.shape is None else size_of(x.shape) if axis is None else x.shape[normalize_axis(axis, len(x.shape))]
     count = anonymous() if kept is None or not isinstance(limit, int) else int(np.count_nonzero(kept[:limit]))
@@ -106,7 +106,7 @@ def compress(call: ShapeCall, x: Fact, condition: Fact, *, axis: int | None = No
 
 @shape_function("NonZero")
 def non_zero(call: ShapeCall, x: Fact) -> Fact:
-    """(rank, how many elements are not 0), which depends on the data."""
+    """Return (rank, how many elements are not 0), which depends on the data."""
     if x.constant is not None and x.constant.ndim and x.constant.dtype.kind in "iufb":
         return known(DataType.INT64, np.array(np.nonzero(x.constant), np.int64))
     return tensor(DataType.INT64, (anonymous() if x.shape is None else len(x.shape), anonymous()))
@@ -114,7 +114,7 @@ def non_zero(call: ShapeCall, x: Fact) -> Fact:
 
 @shape_function("OneHot")
 def one_hot(call: ShapeCall, indices: Fact, depth: Fact, values: Fact) -> Fact:
-    """A dimension of size `depth` is put at the axis."""
+    """Insert a dimension of size `depth` at the axis."""
     if indices.shape is None:
         return tensor(values.dtype)
     size = (depth.elements or [None])[0]

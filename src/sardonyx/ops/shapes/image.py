@@ -11,5 +11,5 @@ __all__: list[str] = []
 
 @shape_function("ImageDecoder")
 def image_decoder(call: ShapeCall, x: Fact, *, pixel_format: str = "RGB") -> Fact:
-    """(H, W, channels), of which only the channels are known."""
+    """Return (H, W, channels), of which only the channels are known."""
     return tensor(DataType.UINT8, (anonymous(), anonymous(), 1 if pixel_format == "Grayscale" else 3))

@@ -12,7 +12,7 @@ __all__: list[str] = []
 def negative_log_likelihood_loss(
     call: ShapeCall, x: Fact, target: Fact, weight: Fact | None = None, *, reduction: str = "mean"
 ) -> Fact:
-    """A scalar, or without reduction one loss per target."""
+    """Return a scalar, or without reduction one loss per target."""
     return tensor(x.dtype, _loss(target, reduction))
 
 
@@ -20,7 +20,7 @@ def negative_log_likelihood_loss(
 def softmax_cross_entropy_loss(
     call: ShapeCall, x: Fact, target: Fact, weight: Fact | None = None, *, reduction: str = "mean"
 ) -> tuple[Fact, ...]:
-    """The same, and the logarithms of the probabilities in the scores' shape."""
+    """Return the same, and the logarithms of the probabilities in the scores' shape."""
     return tensor(x.dtype, _loss(target, reduction)), tensor(x.dtype, x.shape)
 
 

@@ -16,13 +16,13 @@ __all__: list[str] = []
 
 @shape_function("MatMul")
 def matmul(call: ShapeCall, a: Fact, b: Fact) -> Fact:
-    """numpy.matmul: (…, M, K) x (…, K, N) -> (…, M, N)."""
+    """Return numpy.matmul: (…, M, K) x (…, K, N) -> (…, M, N)."""
     return tensor(a.dtype if a.dtype is not None else b.dtype, product_shape(a.shape, b.shape))
 
 
 @shape_function("MatMulInteger")
 def matmul_integer(call: ShapeCall, a: Fact, b: Fact, a_zero: Fact | None = None, b_zero: Fact | None = None) -> Fact:
-    """The same, of integers, into int32."""
+    """Return the same, of integers, into int32."""
     return tensor(DataType.INT32, product_shape(a.shape, b.shape))
 
 
@@ -30,12 +30,12 @@ def matmul_integer(call: ShapeCall, a: Fact, b: Fact, a_zero: Fact | None = None
 def qlinear_matmul(
     call: ShapeCall, a: Fact, a_scale: Fact, a_zero: Fact, b: Fact, b_scale: Fact, b_zero: Fact, y_scale: Fact, y_zero: Fact
 ) -> Fact:
-    """The same, of quantized tensors, into the type of the last zero point."""
+    """Return the same, of quantized tensors, into the type of the last zero point."""
     return tensor(y_zero.dtype, product_shape(a.shape, b.shape))
 
 
 def product_shape(a: Shape | None, b: Shape | None) -> Shape | None:
-    """The shape of numpy.matmul's result; raises InvalidGraph where the inner sizes differ."""
+    """Return the shape of numpy.matmul's result; raises InvalidGraph where the inner sizes differ."""
     if a is None or b is None:
         return None
     if not a or not b:
@@ -52,7 +52,7 @@ def product_shape(a: Shape | None, b: Shape | None) -> Shape | None:
 
 @shape_function("Gemm")
 def gemm(call: ShapeCall, a: Fact, b: Fact, c: Fact | None = None) -> Fact:
-    """(M, K) x (K, N) -> (M, N), to which the third input broadcasts."""
+    """Infer (M, K) x (K, N) -> (M, N), to which the third input broadcasts."""
     view, first, second = Gemm.of(call), require_rank(a, "A", 2, 2), require_rank(b, "B", 2, 2)
     dtype = a.dtype if a.dtype is not None else b.dtype
     M, K = (anonymous(), None) if first is None else first[::-1] if view.transposes_a else first
@@ -75,14 +75,14 @@ def _check_bias(bias: Shape, shape: Shape) -> None:
 
 @shape_function("Det")
 def det(call: ShapeCall, x: Fact) -> Fact:
-    """(…, M, M) -> (…)."""
+    """Infer (…, M, M) -> (…)."""
     shape = require_rank(x, "X", 2)
     return tensor(x.dtype, None if shape is None else shape[:-2])
 
 
 @shape_function("Einsum")
 def einsum(call: ShapeCall, *inputs: Fact | None, equation: str = "") -> Fact:
-    """The dimensions that the letters after the arrow name."""
+    """Return the dimensions that the letters after the arrow name."""
     dtype = next((fact.dtype for fact in inputs if fact is not None and fact.dtype is not None), None)
     shapes = [None if fact is None else fact.shape for fact in inputs]
     left, arrow, right = equation.replace(" ", "").partition("->")
@@ -114,7 +114,7 @@ def _bind(term: str, shape: Shape, sizes: dict[str, Dim], dots: Shape, equation:
 
 
 def _implied(left: str) -> str:
-    """The output that an equation without arrow means: the letters that occur once, in order, after the ellipsis."""
+    """Return the output that an equation without arrow means: the letters that occur once, in order, after the ellipsis."""
     letters = [letter for letter in left if letter.isalpha()]
     once = sorted(letter for letter in set(letters) if letters.count(letter) == 1)
     return ("..." if "..." in left else "") + "".join(once)

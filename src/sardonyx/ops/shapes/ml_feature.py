@@ -17,19 +17,19 @@ _ML = "ai.onnx.ml"
 
 @shape_function("Binarizer", "Imputer", domain=_ML)
 def same(call: ShapeCall, x: Fact) -> Fact:
-    """The output is as the input."""
+    """Give the output the shape and type of the input."""
     return tensor(x.dtype, x.shape)
 
 
 @shape_function("Normalizer", "Scaler", domain=_ML)
 def as_float(call: ShapeCall, x: Fact) -> Fact:
-    """The output is float in the input's shape."""
+    """Give the output float in the input's shape."""
     return tensor(DataType.FLOAT, x.shape)
 
 
 @shape_function("ArrayFeatureExtractor", domain=_ML)
 def array_feature_extractor(call: ShapeCall, x: Fact, indices: Fact) -> Fact:
-    """The entries of the last axis that all elements of the second input name; a vector becomes (1, entries)."""
+    """Return the entries of the last axis that all elements of the second input name; a vector becomes (1, entries)."""
     if x.shape is None or indices.shape is None or not x.shape:
         return tensor(x.dtype)
     count = product(indices.shape)
@@ -38,7 +38,7 @@ def array_feature_extractor(call: ShapeCall, x: Fact, indices: Fact) -> Fact:
 
 @shape_function("CategoryMapper", domain=_ML)
 def category_mapper(call: ShapeCall, x: Fact) -> Fact:
-    """Strings become integers, integers strings."""
+    """Turn strings into integers, integers into strings."""
     return tensor(DataType.INT64 if x.dtype is DataType.STRING else DataType.STRING, x.shape)
 
 
@@ -53,7 +53,7 @@ def label_encoder(
     values_floats: Sequence[float] | None = None,
     values_tensor: Tensor | None = None,
 ) -> Fact:
-    """The output has the type of the values, in the input's shape."""
+    """Give the output the type of the values, in the input's shape."""
     if classes_strings:
         return tensor(DataType.INT64 if x.dtype is DataType.STRING else DataType.STRING, x.shape)
     if values_tensor is not None:
@@ -66,14 +66,14 @@ def label_encoder(
 
 @shape_function("OneHotEncoder", domain=_ML)
 def one_hot_encoder(call: ShapeCall, x: Fact, *, cats_int64s: Sequence[int] = (), cats_strings: Sequence[str] = ()) -> Fact:
-    """A new last axis with one entry for each category."""
+    """Return a new last axis with one entry for each category."""
     count = max(len(cats_int64s), len(cats_strings))
     return tensor(DataType.FLOAT, None if x.shape is None else (*x.shape, count))
 
 
 @shape_function("FeatureVectorizer", domain=_ML)
 def feature_vectorizer(call: ShapeCall, *inputs: Fact | None, inputdimensions: Sequence[int] = ()) -> Fact:
-    """Columns side by side, (N, sum of the widths), in float."""
+    """Return columns side by side, (N, sum of the widths), in float."""
     batches = [batch_of(fact) for fact in inputs if fact is not None and fact.shape is not None]
     widths = [fact.shape[1] if fact is not None and fact.shape is not None and len(fact.shape) == 2 else None for fact in inputs]
     sizes = [width for width in widths if width is not None]
@@ -85,7 +85,7 @@ def feature_vectorizer(call: ShapeCall, *inputs: Fact | None, inputdimensions: S
 
 @shape_function("CastMap", domain=_ML)
 def cast_map(call: ShapeCall, x: Fact, *, cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1) -> Fact:
-    """(1, values of the map)."""
+    """Return (1, values of the map)."""
     types = {"TO_FLOAT": DataType.FLOAT, "TO_STRING": DataType.STRING, "TO_INT64": DataType.INT64}
     return tensor(types.get(cast_to), (1, max_map if map_form == "SPARSE" else anonymous()))
 
@@ -94,13 +94,13 @@ def cast_map(call: ShapeCall, x: Fact, *, cast_to: str = "TO_FLOAT", map_form: s
 def dict_vectorizer(
     call: ShapeCall, x: Fact, *, int64_vocabulary: Sequence[int] = (), string_vocabulary: Sequence[str] = ()
 ) -> Fact:
-    """(1, entries of the vocabulary), in the type of the map's values."""
+    """Return (1, entries of the vocabulary), in the type of the map's values."""
     dtype = x.type.value.dtype if isinstance(x.type, MapType) and isinstance(x.type.value, TensorType) else None
     return tensor(dtype, (1, max(len(int64_vocabulary), len(string_vocabulary))))
 
 
 @shape_function("ZipMap", domain=_ML)
 def zip_map(call: ShapeCall, x: Fact, *, classlabels_strings: Sequence[str] = ()) -> Fact:
-    """A sequence of maps from labels to scores, one for each row."""
+    """Return a sequence of maps from labels to scores, one for each row."""
     key = DataType.STRING if classlabels_strings else DataType.INT64
     return Fact(SequenceType(MapType(key, TensorType(DataType.FLOAT, ()))))

@@ -17,7 +17,7 @@ __all__: list[str] = []
 def linear_classifier(
     call: ShapeCall, x: Fact, *, classlabels_strings: Sequence[str] = (), classlabels_ints: Sequence[int] = ()
 ) -> tuple[Fact, ...]:
-    """(N, features) -> labels (N) and scores (N, classes)."""
+    """Infer (N, features) -> labels (N) and scores (N, classes)."""
     N = batch_of(x)
     labels = DataType.STRING if classlabels_strings else DataType.INT64
     classes: Dim = max(len(classlabels_strings), len(classlabels_ints)) or anonymous()
@@ -34,7 +34,10 @@ def svm_classifier(
     vectors_per_class: Sequence[int] = (),
     prob_a: Sequence[float] = (),
 ) -> tuple[Fact, ...]:
-    """(N, features) -> labels (N) and scores: of each class, or of each pair of more than two classes without probabilities."""
+    """Infer (N, features) -> labels (N) and scores.
+
+    Scores are of each class, or of each pair of more than two classes without probabilities.
+    """
     N, classes = batch_of(x), max(len(classlabels_strings), len(classlabels_ints))
     has_pairs = sum(vectors_per_class) > 0 and not prob_a and classes > 2
     columns: Dim = classes * (classes - 1) // 2 if has_pairs else classes or anonymous()
@@ -44,11 +47,11 @@ def svm_classifier(
 
 @shape_function("LinearRegressor", domain="ai.onnx.ml")
 def linear_regressor(call: ShapeCall, x: Fact, *, targets: int = 1) -> Fact:
-    """(N, features) -> (N, targets)."""
+    """Infer (N, features) -> (N, targets)."""
     return tensor(DataType.FLOAT, (batch_of(x), targets))
 
 
 @shape_function("SVMRegressor", domain="ai.onnx.ml")
 def svm_regressor(call: ShapeCall, x: Fact) -> Fact:
-    """(N, features) -> (N, 1)."""
+    """Infer (N, features) -> (N, 1)."""
     return tensor(DataType.FLOAT, (batch_of(x), 1))

@@ -13,7 +13,7 @@ __all__: list[str] = []
 
 
 def batch_of(x: Fact) -> Dim:
-    """How many rows (N, features) has; a vector is one row."""
+    """Return how many rows (N, features) has; a vector is one row."""
     if x.shape is None or not x.shape:
         return anonymous()
     return x.shape[0] if len(x.shape) > 1 else 1
@@ -23,7 +23,7 @@ def batch_of(x: Fact) -> Dim:
 def tree_ensemble_classifier(
     call: ShapeCall, x: Fact, *, classlabels_strings: Sequence[str] = (), classlabels_int64s: Sequence[int] = ()
 ) -> tuple[Fact, ...]:
-    """(N, features) -> labels (N) and scores (N, classes)."""
+    """Infer (N, features) -> labels (N) and scores (N, classes)."""
     N = batch_of(x)
     labels = DataType.STRING if classlabels_strings else DataType.INT64
     classes: Dim = max(len(classlabels_strings), len(classlabels_int64s)) or anonymous()
@@ -32,11 +32,11 @@ def tree_ensemble_classifier(
 
 @shape_function("TreeEnsembleRegressor", domain="ai.onnx.ml")
 def tree_ensemble_regressor(call: ShapeCall, x: Fact, *, n_targets: int | None = None) -> Fact:
-    """(N, features) -> (N, targets)."""
+    """Infer (N, features) -> (N, targets)."""
     return tensor(DataType.FLOAT, (batch_of(x), anonymous() if n_targets is None else n_targets))
 
 
 @shape_function("TreeEnsemble", domain="ai.onnx.ml")
 def tree_ensemble(call: ShapeCall, x: Fact, *, n_targets: int = 1) -> Fact:
-    """(N, features) -> (N, targets), in the input's type."""
+    """Infer (N, features) -> (N, targets), in the input's type."""
     return tensor(x.dtype, (batch_of(x), n_targets))

@@ -42,7 +42,7 @@ _OPERATORS = (
 
 
 def _channels_last(function: ShapeFunction) -> ShapeFunction:
-    """`function` for a first input and outputs that are channels-last."""
+    """Return `function` for a first input and outputs that are channels-last."""
 
     @functools.wraps(function)
     def turned(call: ShapeCall, x: Fact, *others: Fact | None, **attributes: Any) -> tuple[Fact, ...]:

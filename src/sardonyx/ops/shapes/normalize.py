@@ -14,19 +14,19 @@ __all__: list[str] = []
 
 @shape_function("GroupNormalization", "InstanceNormalization", "LRN", "LpNormalization", "MeanVarianceNormalization")
 def same_shape(call: ShapeCall, x: Fact, *parameters: Fact | None) -> Fact:
-    """The output is as the input."""
+    """Give the output the shape and type of the input."""
     return tensor(x.dtype, x.shape)
 
 
 @shape_function("RMSNormalization")
 def rms_normalization(call: ShapeCall, x: Fact, scale: Fact) -> Fact:
-    """The shape of the input, the type of the scale."""
+    """Return the shape of the input, the type of the scale."""
     return tensor(scale.dtype, x.shape)
 
 
 @shape_function("BatchNormalization")
 def batch_normalization(call: ShapeCall, x: Fact, scale: Fact, b: Fact, mean: Fact, var: Fact) -> tuple[Fact, ...]:
-    """The output is as the input (N, C, …); in training the statistics are (C)."""
+    """Give the output the shape and type of the input (N, C, …); in training the statistics are (C)."""
     statistics = mean.shape
     if x.shape is not None and len(x.shape) > 1:
         _check_channels(x.shape, scale, b, mean, var)
@@ -44,17 +44,17 @@ def _check_channels(shape: Shape, *parameters: Fact) -> None:
 
 @shape_function("LayerNormalization")
 def layer_normalization(call: ShapeCall, x: Fact, scale: Fact, b: Fact | None = None) -> tuple[Fact, ...]:
-    """The output is as the input; the statistics have 1 in place of each axis from `axis` on."""
+    """Give the output the shape and type of the input; the statistics have 1 in place of each axis from `axis` on."""
     return (tensor(x.dtype, x.shape), *[statistics(LayerNormalization.of(call), x)] * 2)
 
 
 def statistics(view: LayerNormalization, x: Fact) -> Fact:
-    """The mean, or the inverse deviation: of the type `stash_type`, with 1 in place of each axis from `axis` on."""
+    """Return the mean, or the inverse deviation: of the type `stash_type`, with 1 in place of each axis from `axis` on."""
     return tensor(element_type(view.stash_type, "stash_type"), statistics_shape(x.shape, view.axis))
 
 
 def statistics_shape(shape: Shape | None, axis: int) -> Shape | None:
-    """1 in place of each axis from `axis` on."""
+    """Return 1 in place of each axis from `axis` on."""
     if shape is None:
         return None
     place = normalize_axis(axis, len(shape))

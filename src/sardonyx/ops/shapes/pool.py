@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 @shape_function("AveragePool", "LpPool", "MaxPool")
 def pool(call: ShapeCall, x: Fact) -> tuple[Fact, ...]:
-    """(N, C, spatial…) -> (N, C, places of the window…), and for MaxPool where the maxima were."""
+    """Infer (N, C, spatial…) -> (N, C, places of the window…), and for MaxPool where the maxima were."""
     shape = _pool_shape(Pool.of(call).window, x)
     return tensor(x.dtype, shape), tensor(DataType.INT64, shape)
 
@@ -36,14 +36,14 @@ def _pool_shape(window: Window[int], x: Fact) -> Shape:
 
 @shape_function("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool")
 def global_pool(call: ShapeCall, x: Fact) -> Fact:
-    """Every spatial axis becomes 1."""
+    """Reduce every spatial axis to 1."""
     shape = require_rank(x, "X", 2)
     return tensor(x.dtype, None if shape is None else shape[:2] + (1,) * (len(shape) - 2))
 
 
 @shape_function("MaxRoiPool")
 def max_roi_pool(call: ShapeCall, x: Fact, rois: Fact, *, pooled_shape: Sequence[int] = ()) -> Fact:
-    """(N, C, H, W) and regions (R, 5) -> (R, C, pooled…)."""
+    """Infer (N, C, H, W) and regions (R, 5) -> (R, C, pooled…)."""
     regions = anonymous() if not rois.shape else rois.shape[0]
     channels = anonymous() if x.shape is None or len(x.shape) < 2 else x.shape[1]
     return tensor(x.dtype, (regions, channels, *pooled_shape))
@@ -51,7 +51,7 @@ def max_roi_pool(call: ShapeCall, x: Fact, rois: Fact, *, pooled_shape: Sequence
 
 @shape_function("RoiAlign")
 def roi_align(call: ShapeCall, x: Fact, rois: Fact, batch_indices: Fact, *, output_height: int = 1, output_width: int = 1) -> Fact:
-    """(N, C, H, W) and regions (R, 4) -> (R, C, height, width)."""
+    """Infer (N, C, H, W) and regions (R, 4) -> (R, C, height, width)."""
     regions = rois.shape[0] if rois.shape else batch_indices.shape[0] if batch_indices.shape else anonymous()
     channels = anonymous() if x.shape is None or len(x.shape) < 2 else x.shape[1]
     return tensor(x.dtype, (regions, channels, output_height, output_width))
@@ -59,7 +59,7 @@ def roi_align(call: ShapeCall, x: Fact, rois: Fact, batch_indices: Fact, *, outp
 
 @shape_function("MaxUnpool")
 def max_unpool(call: ShapeCall, x: Fact, indices: Fact, output_shape: Fact | None = None) -> Fact:
-    """The shape that MaxPool had as its input, or the one that the third input holds."""
+    """Return the shape that MaxPool had as its input, or the one that the third input holds."""
     if output_shape is not None:
         target = dims_of(output_shape)
         rank = len(target) if target is not None else None if x.shape is None else len(x.shape)

@@ -12,7 +12,7 @@ __all__: list[str] = []
 @shape_function("QuantizeLinear")
 @shape_function("QuantizeLinear", domain="com.microsoft")
 def quantize_linear(call: ShapeCall, x: Fact, scale: Fact, zero_point: Fact | None = None, *, output_dtype: int = 0) -> Fact:
-    """The output is in the input's shape, of the zero point's type, else of `output_dtype`, else uint8."""
+    """Give the output the input's shape, of the zero point's type, else of `output_dtype`, else uint8."""
     if zero_point is not None:
         return tensor(zero_point.dtype, x.shape)
     return tensor(element_type(output_dtype, "output_dtype") if output_dtype else DataType.UINT8, x.shape)
@@ -21,11 +21,11 @@ def quantize_linear(call: ShapeCall, x: Fact, scale: Fact, zero_point: Fact | No
 @shape_function("DequantizeLinear")
 @shape_function("DequantizeLinear", domain="com.microsoft")
 def dequantize_linear(call: ShapeCall, x: Fact, scale: Fact, zero_point: Fact | None = None, *, output_dtype: int = 0) -> Fact:
-    """The output is in the input's shape, of `output_dtype`, else of the scale's type; before opset 19 that is float."""
+    """Give the output the input's shape, of `output_dtype`, else of the scale's type; before opset 19 that is float."""
     return tensor(element_type(output_dtype, "output_dtype") if output_dtype else scale.dtype, x.shape)
 
 
 @shape_function("DynamicQuantizeLinear")
 def dynamic_quantize_linear(call: ShapeCall, x: Fact) -> tuple[Fact, ...]:
-    """uint8 in the input's shape, with scale and zero point as scalars."""
+    """Return uint8 in the input's shape, with scale and zero point as scalars."""
     return tensor(DataType.UINT8, x.shape), tensor(DataType.FLOAT, ()), tensor(DataType.UINT8, ())

@@ -15,24 +15,24 @@ __all__: list[str] = []
 
 @shape_function("RandomNormal", "RandomUniform")
 def from_shape(call: ShapeCall, *, shape: Sequence[int] | None = None, dtype: int = 1) -> Fact:
-    """The attributes say shape and type."""
+    """Return what the attributes say of shape and type."""
     return tensor(element_type(dtype, "dtype"), None if shape is None else tuple(shape))
 
 
 @shape_function("Bernoulli", "RandomNormalLike", "RandomUniformLike")
 def like(call: ShapeCall, x: Fact, *, dtype: int | None = None) -> Fact:
-    """The output is in the input's shape, of the type `dtype` or else the input's."""
+    """Give the output the input's shape, of the type `dtype` or else the input's."""
     return tensor(x.dtype if dtype is None else element_type(dtype, "dtype"), x.shape)
 
 
 @shape_function("Multinomial")
 def multinomial(call: ShapeCall, x: Fact, *, dtype: int = 6, sample_size: int = 1) -> Fact:
-    """(N, classes) -> (N, samples)."""
+    """Infer (N, classes) -> (N, samples)."""
     batch = anonymous() if x.shape is None or not x.shape else x.shape[0]
     return tensor(element_type(dtype, "dtype"), (batch, sample_size))
 
 
 @shape_function("Dropout")
 def dropout(call: ShapeCall, x: Fact, ratio: Fact | None = None, training: Fact | None = None) -> tuple[Fact, ...]:
-    """The output is as the input; the mask is bool from opset 10 on."""
+    """Give the output the shape and type of the input; the mask is bool from opset 10 on."""
     return tensor(x.dtype, x.shape), tensor(DataType.BOOL if Dropout.of(call).has_flag_mask else x.dtype, x.shape)

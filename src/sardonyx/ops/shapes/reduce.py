@@ -36,7 +36,7 @@ _KEEPS_ELEMENTS = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "Reduce
 
 @shape_function(*_REDUCTIONS)
 def reduce(call: ShapeCall, x: Fact, axes: Fact | None = None) -> Fact:
-    """The axes that the attribute or the second input names, or all, are dropped or become 1."""
+    """Drop, or reduce to 1, the axes that the attribute or the second input names, or all."""
     view = Reduce.of(call, elements(x, axes))
     if view.axes is COMPUTED:
         return tensor(x.dtype, unknown_shape(len(x.shape)) if view.keeps_axes and x.shape is not None else None)
@@ -65,7 +65,7 @@ def _reduce(op_type: str, x: Fact, places: Sequence[int], keepdims: bool) -> Fac
 
 
 def _folder(function: Callable[[Any, Any], Dim], start: int | None) -> Callable[[list[Any]], Dim | None]:
-    """A fold over elements that gives None where one is unknown, or where there is none to begin with."""
+    """Return a fold over elements that gives None where one is unknown, or where there is none to begin with."""
 
     def fold(elements: list[Any]) -> Dim | None:
         if None in elements or (not elements and start is None):
@@ -88,7 +88,7 @@ _VALUES = {
 
 @shape_function("ArgMax", "ArgMin")
 def arg(call: ShapeCall, x: Fact) -> Fact:
-    """The axis is dropped or becomes 1; the output is int64."""
+    """Drop the axis or reduce it to 1; the output is int64."""
     view = ArgExtreme.of(call)
     if x.shape is None:
         return tensor(DataType.INT64)
@@ -98,7 +98,7 @@ def arg(call: ShapeCall, x: Fact) -> Fact:
 
 @shape_function("CumProd", "CumSum")
 def cumulative(call: ShapeCall, x: Fact, axis: Fact) -> Fact:
-    """The output is as the input."""
+    """Give the output the shape and type of the input."""
     is_plain = Cumulative.of(call) == Cumulative(is_exclusive=False, is_reversed=False)
     if call.op_type == "CumSum" and is_plain and x.constant is not None and x.constant.ndim == 1:
         return known(x.dtype, np.cumsum(x.constant, dtype=x.constant.dtype))

@@ -24,7 +24,7 @@ __all__: list[str] = []
 
 @shape_function("Reshape")
 def reshape(call: ShapeCall, x: Fact, shape: Fact | None = None) -> Fact:
-    """Elements in a new shape: 0 copies a dimension, -1 takes what is left."""
+    """Return elements in a new shape: 0 copies a dimension, -1 takes what is left."""
     view = Reshape.of(call, elements(x, shape))
     if view.shape is None:
         return tensor(x.dtype)
@@ -36,7 +36,7 @@ def reshape(call: ShapeCall, x: Fact, shape: Fact | None = None) -> Fact:
 
 
 def _resolve(shape: Shape | None, target: Sequence[Dim | None], allow_zero: bool) -> Shape:
-    """The output's dimensions; the one that is -1 or unknown follows from the number of elements."""
+    """Return the output's dimensions; the one that is -1 or unknown follows from the number of elements."""
     dims: list[Dim | None] = []
     for index, dim in enumerate(target):
         if isinstance(dim, int) and dim < -1:
@@ -98,14 +98,14 @@ def _reshaped(x: Fact, shape: Shape) -> Fact:
 
 
 def _with_value(x: Fact, shape: Shape, value: Array) -> Fact:
-    """The fact of the same elements in `shape`."""
+    """Return the fact of the same elements in `shape`."""
     sizes = [dim for dim in shape if isinstance(dim, int)]
     return known(x.dtype, value.reshape(sizes)) if len(sizes) == len(shape) else tensor(x.dtype, shape)
 
 
 @shape_function("Flatten")
 def flatten(call: ShapeCall, x: Fact) -> Fact:
-    """Two dimensions: those before the axis and those from it on."""
+    """Return two dimensions: those before the axis and those from it on."""
     if x.shape is None:
         return tensor(x.dtype, unknown_shape(2))
     place = Flatten.of(call).place(len(x.shape))
@@ -114,7 +114,7 @@ def flatten(call: ShapeCall, x: Fact) -> Fact:
 
 @shape_function("Squeeze")
 def squeeze(call: ShapeCall, x: Fact, axes: Fact | None = None) -> Fact:
-    """Dimensions of size 1 are dropped: those that the attribute or the second input names, or all."""
+    """Drop dimensions of size 1: those that the attribute or the second input names, or all."""
     view = Squeeze.of(call, elements(x, axes))
     if x.shape is None:
         return tensor(x.dtype)
@@ -140,7 +140,7 @@ def _squeeze_unknown(shape: Shape, x: Fact, axes: Fact | None) -> Fact:
 
 @shape_function("Unsqueeze")
 def unsqueeze(call: ShapeCall, x: Fact, axes: Fact | None = None) -> Fact:
-    """Dimensions of size 1 are put at the places that the attribute or the second input names."""
+    """Insert dimensions of size 1 at the places that the attribute or the second input names."""
     view = Unsqueeze.of(call, elements(x, axes))
     if x.shape is None:
         return tensor(x.dtype)
@@ -154,7 +154,7 @@ def unsqueeze(call: ShapeCall, x: Fact, axes: Fact | None = None) -> Fact:
 
 @shape_function("Transpose")
 def transpose(call: ShapeCall, x: Fact) -> Fact:
-    """Dimensions in the order that `perm` gives, reversed by default."""
+    """Return dimensions in the order that `perm` gives, reversed by default."""
     view = Transpose.of(call)
     if x.shape is None:
         return tensor(x.dtype, None if view.permutation is None else unknown_shape(len(view.permutation)))
@@ -166,7 +166,7 @@ def transpose(call: ShapeCall, x: Fact) -> Fact:
 
 @shape_function("Expand")
 def expand(call: ShapeCall, x: Fact, shape: Fact) -> Fact:
-    """The input broadcast against the shape that the second input holds."""
+    """Return the input broadcast against the shape that the second input holds."""
     target = dims_of(shape)
     if target is None:
         count = shape.shape[0] if shape.shape else None
@@ -181,14 +181,14 @@ def expand(call: ShapeCall, x: Fact, shape: Fact) -> Fact:
 
 
 def _small(shape: Shape) -> tuple[int, ...] | None:
-    """The sizes of a shape whose elements a fact may carry, else None."""
+    """Return the sizes of a shape whose elements a fact may carry, else None."""
     sizes = tuple([dim for dim in shape if isinstance(dim, int)])
     return sizes if len(sizes) == len(shape) and math.prod(sizes) <= MAX_VALUE_SIZE else None
 
 
 @shape_function("Tile")
 def tile(call: ShapeCall, x: Fact, repeats: Fact, axis: Fact | None = None) -> Fact:
-    """Each dimension times its number of repeats."""
+    """Return each dimension times its number of repeats."""
     if Tile.of(call).is_by_axis:
         return _tile_axis(x, repeats, axis)
     counts = dims_of(repeats)
@@ -213,7 +213,7 @@ def _tile_axis(x: Fact, tiles: Fact, axis: Fact | None) -> Fact:
 
 @shape_function("DepthToSpace")
 def depth_to_space(call: ShapeCall, x: Fact) -> Fact:
-    """(N, C, H, W) -> (N, C / b², H * b, W * b)."""
+    """Infer (N, C, H, W) -> (N, C / b², H * b, W * b)."""
     shape, size = require_rank(x, "input", 4, 4), Blocks.of(call).size
     if shape is None:
         return tensor(x.dtype, unknown_shape(4))
@@ -225,7 +225,7 @@ def depth_to_space(call: ShapeCall, x: Fact) -> Fact:
 
 @shape_function("SpaceToDepth")
 def space_to_depth(call: ShapeCall, x: Fact) -> Fact:
-    """(N, C, H, W) -> (N, C * b², H / b, W / b)."""
+    """Infer (N, C, H, W) -> (N, C * b², H / b, W / b)."""
     shape, size = require_rank(x, "input", 4, 4), Blocks.of(call).size
     if shape is None:
         return tensor(x.dtype, unknown_shape(4))

@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 @shape_function("Resize", since=11)
 def resize(call: ShapeCall, x: Fact, roi: Fact | None = None, scales: Fact | None = None, sizes: Fact | None = None) -> Fact:
-    """Each named axis gets its size, or floor(size * scale)."""
+    """Give each named axis its size, or floor(size * scale)."""
     view = Resize.of(call, elements(x, roi, scales, sizes))
     if x.shape is None:
         return tensor(x.dtype)
@@ -33,7 +33,7 @@ def resize(call: ShapeCall, x: Fact, roi: Fact | None = None, scales: Fact | Non
 @shape_function("Resize", since=10)
 @shape_function("Upsample")
 def resize_before_11(call: ShapeCall, x: Fact, scales: Fact | None = None) -> Fact:
-    """The same, with scales alone."""
+    """Return the same, with scales alone."""
     view = Resize.of(call, elements(x, scales))
     return tensor(x.dtype, None if x.shape is None else _scaled(x.shape, view))
 
@@ -50,7 +50,7 @@ def _sized(shape: Shape, axes: Sequence[int], sizes: Sequence[Dim | None] | None
 
 
 def _kept_ratio(shape: Shape, axes: Sequence[int], dims: list[Dim], policy: str) -> Shape:
-    """All named axes scaled by one factor: the least ("not_larger") or greatest that one of the sizes asks for."""
+    """Return all named axes scaled by one factor: the least ("not_larger") or greatest that one of the sizes asks for."""
     before = [dim for axis in axes if isinstance(dim := shape[axis], int)]
     after = [dim for axis in axes if isinstance(dim := dims[axis], int)]
     if len(before) < len(axes) or len(after) < len(axes) or 0 in before:
@@ -75,7 +75,7 @@ def _scaled(shape: Shape, view: Resize) -> Shape:
 
 
 def _time(dim: Dim, factor: float) -> Dim:
-    """floor(dim * factor), in the float32 that scales come in where the factor is no integer."""
+    """Return floor(dim * factor), in the float32 that scales come in where the factor is no integer."""
     if factor == 1.0:
         return dim
     if not isinstance(dim, Expr):
@@ -90,7 +90,7 @@ def _time(dim: Dim, factor: float) -> Dim:
 @shape_function("GridSample")
 @shape_function("GridSample", domain="com.microsoft")
 def grid_sample(call: ShapeCall, x: Fact, grid: Fact) -> Fact:
-    """(N, C, spatial…) at a grid (N, places…, spatial axes) -> (N, C, places…)."""
+    """Infer (N, C, spatial…) at a grid (N, places…, spatial axes) -> (N, C, places…)."""
     shape, places = require_rank(x, "X", 3), require_rank(grid, "grid", 3)
     if shape is None or places is None:
         found = places if shape is None else shape
@@ -100,7 +100,7 @@ def grid_sample(call: ShapeCall, x: Fact, grid: Fact) -> Fact:
 
 @shape_function("AffineGrid")
 def affine_grid(call: ShapeCall, theta: Fact, size: Fact) -> Fact:
-    """Sizes (N, C, spatial…) -> (N, spatial…, spatial axes)."""
+    """Infer sizes (N, C, spatial…) -> (N, spatial…, spatial axes)."""
     sizes = dims_of(size)
     if sizes is None:
         length = size.shape[0] if size.shape else None

@@ -21,7 +21,7 @@ def gru(
     hidden_size: int | None = None,
     layout: int = 0,
 ) -> tuple[Fact, ...]:
-    """(T, N, I) -> every state (T, directions, N, H) and the last (directions, N, H); layout 1 puts N first."""
+    """Infer (T, N, I) -> every state (T, directions, N, H) and the last (directions, N, H); layout 1 puts N first."""
     every, last = state_shapes(x, r, direction, hidden_size, layout)
     return tensor(x.dtype, every), tensor(x.dtype, last)
 
@@ -37,13 +37,13 @@ def lstm(
     hidden_size: int | None = None,
     layout: int = 0,
 ) -> tuple[Fact, ...]:
-    """The same, with the last cell state too."""
+    """Return the same, with the last cell state too."""
     every, last = state_shapes(x, r, direction, hidden_size, layout)
     return tensor(x.dtype, every), tensor(x.dtype, last), tensor(x.dtype, last)
 
 
 def state_shapes(x: Fact, r: Fact, direction: str, hidden_size: int | None, layout: int) -> tuple[Shape, Shape]:
-    """The shapes of every state and of the last."""
+    """Return the shapes of every state and of the last."""
     shape = require_rank(x, "X", 3, 3)
     T, N = (anonymous(), anonymous()) if shape is None else shape[:2]
     if layout:

@@ -21,7 +21,7 @@ def _element(fact: Fact) -> ValueType | None:
 
 @shape_function("SequenceConstruct")
 def sequence_construct(call: ShapeCall, first: Fact, *others: Fact | None) -> Fact:
-    """A sequence whose element type is what the inputs have in common."""
+    """Return a sequence whose element type is what the inputs have in common."""
     result = Fact(first.type)
     for fact in others:
         result = join(result, UNKNOWN if fact is None else Fact(fact.type))
@@ -30,38 +30,38 @@ def sequence_construct(call: ShapeCall, first: Fact, *others: Fact | None) -> Fa
 
 @shape_function("SequenceEmpty")
 def sequence_empty(call: ShapeCall, *, dtype: int = 1) -> Fact:
-    """A sequence of tensors of the given type."""
+    """Return a sequence of tensors of the given type."""
     return Fact(SequenceType(TensorType(element_type(dtype, "dtype"))))
 
 
 @shape_function("SequenceInsert")
 def sequence_insert(call: ShapeCall, sequence: Fact, item: Fact, position: Fact | None = None) -> Fact:
-    """The sequence with one more tensor, whose shape need not be that of the others."""
+    """Return the sequence with one more tensor, whose shape need not be that of the others."""
     joined = join(Fact(_element(sequence)), Fact(item.type)).type
     return Fact(SequenceType(joined if joined is not None else Fact(item.type).type))
 
 
 @shape_function("SequenceErase")
 def sequence_erase(call: ShapeCall, sequence: Fact, position: Fact | None = None) -> Fact:
-    """The sequence without one tensor."""
+    """Return the sequence without one tensor."""
     return Fact(sequence.type)
 
 
 @shape_function("SequenceAt")
 def sequence_at(call: ShapeCall, sequence: Fact, position: Fact) -> Fact:
-    """One element."""
+    """Return one element."""
     return Fact(_element(sequence))
 
 
 @shape_function("SequenceLength")
 def sequence_length(call: ShapeCall, sequence: Fact) -> Fact:
-    """A scalar."""
+    """Return a scalar."""
     return tensor(DataType.INT64, ())
 
 
 @shape_function("ConcatFromSequence")
 def concat_from_sequence(call: ShapeCall, sequence: Fact, *, axis: int = 0, new_axis: int = 0) -> Fact:
-    """The elements put together along the axis, which may be a new one."""
+    """Return the elements put together along the axis, which may be a new one."""
     element = _element(sequence)
     if not isinstance(element, TensorType):
         return UNKNOWN
@@ -76,7 +76,7 @@ def concat_from_sequence(call: ShapeCall, sequence: Fact, *, axis: int = 0, new_
 
 @shape_function("SplitToSequence")
 def split_to_sequence(call: ShapeCall, x: Fact, split: Fact | None = None, *, axis: int = 0, keepdims: int = 1) -> Fact:
-    """A sequence of parts along the axis."""
+    """Return a sequence of parts along the axis."""
     if x.dtype is None:
         return UNKNOWN
     return Fact(SequenceType(TensorType(x.dtype, None if x.shape is None else _part(x.shape, split, axis, keepdims))))
@@ -94,17 +94,17 @@ def _part(shape: Shape, split: Fact | None, axis: int, keepdims: int) -> Shape:
 
 @shape_function("Optional")
 def optional(call: ShapeCall, x: Fact | None = None, *, type: ValueType | None = None) -> Fact:
-    """An optional that holds the input, or none of the given type."""
+    """Return an optional that holds the input, or none of the given type."""
     return Fact(OptionalType(x.type if x is not None else type))
 
 
 @shape_function("OptionalGetElement")
 def optional_get_element(call: ShapeCall, x: Fact) -> Fact:
-    """What the optional holds; a value that is no optional passes."""
+    """Return what the optional holds; a value that is no optional passes."""
     return Fact(x.type.element) if isinstance(x.type, OptionalType) else x
 
 
 @shape_function("OptionalHasElement")
 def optional_has_element(call: ShapeCall, x: Fact | None = None) -> Fact:
-    """A scalar."""
+    """Return a scalar."""
     return tensor(DataType.BOOL, ())

@@ -14,20 +14,20 @@ __all__: list[str] = []
 
 
 def _one(fact: Fact | None) -> Dim:
-    """The dimension that a scalar input holds."""
+    """Return the dimension that a scalar input holds."""
     found = (dims_of(fact) or [None])[0]
     return anonymous() if found is None else found
 
 
 @shape_function("BlackmanWindow", "HammingWindow", "HannWindow")
 def window(call: ShapeCall, size: Fact, *, output_datatype: int = 1) -> Fact:
-    """A vector of the size that the input holds."""
+    """Return a vector of the size that the input holds."""
     return tensor(element_type(output_datatype, "output_datatype"), (_one(size),))
 
 
 @shape_function("MelWeightMatrix")
 def mel_weight_matrix(call: ShapeCall, bins: Fact, dft_length: Fact, *others: Fact | None, output_datatype: int = 1) -> Fact:
-    """(dft_length / 2 + 1, bins)."""
+    """Return (dft_length / 2 + 1, bins)."""
     return tensor(element_type(output_datatype, "output_datatype"), (_one(dft_length) // 2 + 1, _one(bins)))
 
 
@@ -35,7 +35,7 @@ def mel_weight_matrix(call: ShapeCall, bins: Fact, dft_length: Fact, *others: Fa
 def dft(
     call: ShapeCall, x: Fact, dft_length: Fact | None = None, axis: Fact | None = None, *, inverse: int = 0, onesided: int = 0
 ) -> Fact:
-    """(…, length, …, parts): real or complex in the last axis; one-sided keeps length / 2 + 1."""
+    """Return (…, length, …, parts): real or complex in the last axis; one-sided keeps length / 2 + 1."""
     place = -2 if axis is None else int_of(axis)
     return _dft(x, dft_length, place, inverse, onesided)
 
@@ -44,7 +44,7 @@ def dft(
 def dft_before_20(
     call: ShapeCall, x: Fact, dft_length: Fact | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0
 ) -> Fact:
-    """The same, with the axis as an attribute."""
+    """Return the same, with the axis as an attribute."""
     return _dft(x, dft_length, axis, inverse, onesided)
 
 
@@ -73,7 +73,7 @@ def stft(
     *,
     onesided: int = 1,
 ) -> Fact:
-    """(N, length, parts) -> (N, frames, frame length, 2); one-sided keeps length / 2 + 1."""
+    """Infer (N, length, parts) -> (N, frames, frame length, 2); one-sided keeps length / 2 + 1."""
     if signal.shape is None or len(signal.shape) < 2:
         return tensor(signal.dtype, unknown_shape(4))
     size = (

@@ -34,7 +34,7 @@ def slice_(
     axes: Fact | None = None,
     steps: Fact | None = None,
 ) -> Fact:
-    """Ranges along axes; bounds are clamped to the dimension."""
+    """Return ranges along axes; bounds are clamped to the dimension."""
     if x.shape is None:
         return tensor(x.dtype)
     view = Slice.of(call, elements(x, starts, ends, axes, steps))
@@ -50,19 +50,19 @@ def slice_(
 
 
 def _dims(given: Integers, fact: Fact | None) -> list[Dim | None] | None:
-    """The numbers of an attribute or an input, of which some may be symbolic or unknown."""
+    """Return the numbers of an attribute or an input, of which some may be symbolic or unknown."""
     return list[Dim | None](given) if isinstance(given, tuple) else dims_of(fact)
 
 
 def _opened(end: Dim | None, step: Dim | None) -> Dim | None:
-    """An end of Slice-10, where the greatest integers mean "as far as the axis goes" backwards too."""
+    """Return an end of Slice-10, where the greatest integers mean "as far as the axis goes" backwards too."""
     return -_TO_THE_END[1] if end in _TO_THE_END and isinstance(step, int) and step < 0 else end
 
 
 def _count(
     first: list[Any] | None, last: list[Any] | None, starts: Fact | None, ends: Fact | None, axes: Fact | None
 ) -> int | None:
-    """How many axes are sliced, where any input says so."""
+    """Return how many axes are sliced, where any input says so."""
     for given in (first, last):
         if given is not None:
             return len(given)
@@ -91,7 +91,7 @@ def _slice(
 
 
 def _sliced(dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None) -> Dim:
-    """How many elements of `dim` the range from `start` to `end` has."""
+    """Return how many elements of `dim` the range from `start` to `end` has."""
     if start is None or end is None or not isinstance(step, int):
         return anonymous()
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
@@ -111,12 +111,12 @@ def _sliced(dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None) -> D
 
 
 def _part(start: int, end: int, step: int, size: int) -> slice:
-    """What a range along an axis of `size` means, as Python's slice: a start before the axis is its first element."""
+    """Return what a range along an axis of `size` means, as Python's slice: a start before the axis is its first element."""
     return slice(max(start, -size) if step < 0 else start, end, step)
 
 
 def _clamped(index: Dim, dim: Dim) -> Dim | None:
-    """`index` counted from the front and clamped to [0, dim]; None where its sign is unknown."""
+    """Return `index` counted from the front and clamped to [0, dim]; None where its sign is unknown."""
     if isinstance(index, int) and index >= _FAR:
         return dim
     if at_least_zero(index):
@@ -125,7 +125,7 @@ def _clamped(index: Dim, dim: Dim) -> Dim | None:
 
 
 def _reversed(dim: Dim, start: Dim, end: Dim, step: int) -> Dim:
-    """The whole dimension backwards, which is all that can be told of a symbolic one."""
+    """Return the whole dimension backwards, which is all that is known of a symbolic one."""
     is_whole = isinstance(start, int) and (start == -1 or start >= _FAR) and isinstance(end, int) and end <= -_FAR
     return ceil_div(dim, -step) if is_whole else anonymous()
 
@@ -143,7 +143,7 @@ def _sliced_value(
 
 @shape_function("Concat")
 def concat(call: ShapeCall, first: Fact, *others: Fact | None) -> Fact:
-    """The inputs one after the other along the axis."""
+    """Concatenate the inputs one after the other along the axis."""
     return _concat((first, *[fact for fact in others if fact is not None]), Concat.of(call))
 
 
@@ -178,7 +178,7 @@ def _concatenated(shapes: Sequence[Shape], axis: int) -> Shape:
 
 
 def _joined(inputs: Sequence[Fact]) -> Array | None:
-    """The elements of vectors one after the other, unknown where a vector of known length is."""
+    """Return the elements of vectors one after the other, unknown where a vector of known length is."""
     elements: list[Any] = []
     for fact in inputs:
         length = fact.shape[0] if fact.shape else None
@@ -197,7 +197,7 @@ def _joined(inputs: Sequence[Fact]) -> Array | None:
 
 @shape_function("Split")
 def split(call: ShapeCall, x: Fact, sizes: Fact | None = None) -> tuple[Fact, ...]:
-    """Parts along the axis: of the given lengths, or equal ones of which the last may be shorter."""
+    """Return parts along the axis: of the given lengths, or equal ones of which the last may be shorter."""
     view = Split.of(call, elements(x, sizes))
     if view.sizes is None:
         return _split_evenly(x, view, call.output_count)
@@ -206,7 +206,7 @@ def split(call: ShapeCall, x: Fact, sizes: Fact | None = None) -> tuple[Fact, ..
 
 
 def _split_evenly(x: Fact, view: Split, count: int) -> tuple[Fact, ...]:
-    """Parts of one length; where they need not be even the last ones are shorter, or empty."""
+    """Return parts of one length; where they need not be even the last ones are shorter, or empty."""
     if x.shape is None or count == 0:
         return (tensor(x.dtype),) * count
     dim = x.shape[view.place(len(x.shape))]
@@ -238,7 +238,7 @@ def _split(x: Fact, view: Split, lengths: Sequence[Dim | None]) -> tuple[Fact, .
 @shape_function("Pad", domain="com.microsoft")
 @shape_function("Pad")
 def pad(call: ShapeCall, x: Fact, pads: Fact | None = None, value: Fact | None = None, axes: Fact | None = None) -> Fact:
-    """Each axis grows by its pads at begin and end, which may be negative."""
+    """Extend each axis by its pads at begin and end, which may be negative."""
     view = Pad.of(call, elements(x, pads, value, axes))
     if x.shape is None:
         return tensor(x.dtype)
@@ -263,13 +263,13 @@ def _pad(x: Fact, amounts: Sequence[Dim | None], axes: Sequence[int]) -> Fact:
 
 @shape_function("Trilu", "ReverseSequence")
 def same_shape(call: ShapeCall, x: Fact, other: Fact | None = None) -> Fact:
-    """The output is as the first input."""
+    """Give the output the shape and type of the first input."""
     return tensor(x.dtype, x.shape)
 
 
 @shape_function("CenterCropPad")
 def center_crop_pad(call: ShapeCall, x: Fact, shape: Fact, *, axes: Sequence[int] | None = None) -> Fact:
-    """The named axes get the sizes that the second input holds."""
+    """Give the named axes the sizes that the second input holds."""
     if x.shape is None:
         return tensor(x.dtype)
     target = dims_of(shape)

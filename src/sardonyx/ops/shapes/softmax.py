@@ -10,7 +10,7 @@ __all__: list[str] = []
 
 @shape_function("Hardmax", "LogSoftmax", "Softmax")
 def softmax(call: ShapeCall, x: Fact) -> Fact:
-    """The output is as the input, normalized along the axis, or before opset 13 over all axes from it on."""
+    """Give the output the shape and type of the input, normalized along the axis, or before opset 13 over all axes from it on."""
     view = Softmax.of(call)
     if x.shape:
         view.first(len(x.shape))

@@ -16,14 +16,14 @@ __all__: list[str] = []
 
 @shape_function("TopK", since=10)
 def top_k(call: ShapeCall, x: Fact, k: Fact, *, axis: int = -1) -> tuple[Fact, ...]:
-    """The axis becomes k, for values and int64 indices."""
+    """Give the axis k elements, for values and int64 indices."""
     count = (dims_of(k) or [None])[0]
     return _top_k(x, count, axis)
 
 
 @shape_function("TopK")
 def top_k_before_10(call: ShapeCall, x: Fact, *, k: int = 1, axis: int = -1) -> tuple[Fact, ...]:
-    """The same, with k as an attribute."""
+    """Return the same, with k as an attribute."""
     return _top_k(x, k, axis)
 
 
@@ -40,13 +40,13 @@ def _top_k(x: Fact, count: Dim | None, axis: int) -> tuple[Fact, ...]:
 
 @shape_function("NonMaxSuppression")
 def non_max_suppression(call: ShapeCall, *inputs: Fact | None) -> Fact:
-    """(boxes kept, 3), which depends on the data."""
+    """Return (boxes kept, 3), which depends on the data."""
     return tensor(DataType.INT64, (anonymous(), 3))
 
 
 @shape_function("Unique")
 def unique(call: ShapeCall, x: Fact, *, axis: int | None = None) -> tuple[Fact, ...]:
-    """As many elements, or slices along the axis, as differ, with three vectors of indices and counts."""
+    """Return as many elements, or slices along the axis, as differ, with three vectors of indices and counts."""
     count = anonymous()
     vector = tensor(DataType.INT64, (count,))
     if axis is None:

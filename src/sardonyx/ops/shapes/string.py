@@ -14,25 +14,25 @@ __all__: list[str] = []
 
 @shape_function("StringConcat")
 def string_concat(call: ShapeCall, left: Fact, right: Fact) -> Fact:
-    """The inputs are broadcast."""
+    """Broadcast the inputs."""
     return tensor(DataType.STRING, broadcast((left.shape, right.shape)))
 
 
 @shape_function("RegexFullMatch")
 def regex_full_match(call: ShapeCall, x: Fact) -> Fact:
-    """A bool for each string."""
+    """Return a bool for each string."""
     return tensor(DataType.BOOL, x.shape)
 
 
 @shape_function("StringSplit")
 def string_split(call: ShapeCall, x: Fact) -> tuple[Fact, ...]:
-    """A new last axis as long as the most parts, and the number of parts of each string."""
+    """Return a new last axis as long as the most parts, and the number of parts of each string."""
     return tensor(DataType.STRING, None if x.shape is None else (*x.shape, anonymous())), tensor(DataType.INT64, x.shape)
 
 
 @shape_function("StringNormalizer")
 def string_normalizer(call: ShapeCall, x: Fact, *, stopwords: Sequence[str] = ()) -> Fact:
-    """(C) or (1, C) -> the same, without the stop words in it."""
+    """Infer (C) or (1, C) -> the same, without the stop words in it."""
     if x.shape is None or not stopwords:
         return tensor(DataType.STRING, x.shape)
     return tensor(DataType.STRING, (*x.shape[:-1], anonymous()))
@@ -40,6 +40,6 @@ def string_normalizer(call: ShapeCall, x: Fact, *, stopwords: Sequence[str] = ()
 
 @shape_function("TfIdfVectorizer")
 def tf_idf_vectorizer(call: ShapeCall, x: Fact, *, ngram_indexes: Sequence[int] = ()) -> Fact:
-    """(C) or (N, C) -> as many columns as the largest index asks for."""
+    """Infer (C) or (N, C) -> as many columns as the largest index asks for."""
     columns = max(ngram_indexes, default=-1) + 1
     return tensor(DataType.FLOAT, None if x.shape is None else (*x.shape[:-1], columns))

@@ -14,7 +14,7 @@ _STATES = {"Adagrad": 2, "Adam": 3, "Momentum": 2}
 
 @shape_function("Adagrad", "Adam", "Momentum", domain="ai.onnx.preview.training")
 def optimizer(call: ShapeCall, rate: Fact, step: Fact, *inputs: Fact | None) -> tuple[Fact, ...]:
-    """R, T, all parameters, all gradients, all states … -> new parameters, then new states, each as its parameter."""
+    """Infer R, T, all parameters, all gradients, all states … -> new parameters, then new states, each as its parameter."""
     count = len(inputs) // (_STATES[call.op_type] + 1)
     parameters = [UNKNOWN if fact is None else tensor(fact.dtype, fact.shape) for fact in inputs[:count]]
     return tuple(parameters * _STATES[call.op_type])
@@ -22,5 +22,5 @@ def optimizer(call: ShapeCall, rate: Fact, step: Fact, *inputs: Fact | None) -> 
 
 @shape_function("Gradient", domain="ai.onnx.preview.training")
 def gradient(call: ShapeCall, *inputs: Fact | None, xs: Sequence[str] = ()) -> tuple[Fact, ...]:
-    """The derivative by each of the first inputs, in its shape."""
+    """Return the derivative by each of the first inputs, in its shape."""
     return tuple([UNKNOWN if fact is None else tensor(fact.dtype, fact.shape) for fact in inputs[: len(xs)]])

@@ -28,18 +28,18 @@ __all__: list[str] = []
     "Tanh",
 )
 def same_shape(call: ShapeCall, x: Fact) -> Fact:
-    """The output is as the input."""
+    """Give the output the shape and type of the input."""
     return tensor(x.dtype, x.shape)
 
 
 @shape_function("Abs", "Ceil", "Floor", "Neg", "Not", "Reciprocal", "Round", "Sign", "Sqrt")
 def computed(call: ShapeCall, x: Fact) -> Fact:
-    """The output is as the input, and known elements are computed."""
+    """Give the output the shape and type of the input, and known elements are computed."""
     value = None if x.value is None else elementwise(call.op_type, (x,), x.dtype)
     return tensor(x.dtype, x.shape) if value is None else known(x.dtype, value)
 
 
 @shape_function("IsInf", "IsNaN")
 def predicate(call: ShapeCall, x: Fact) -> Fact:
-    """The output is bool in the input's shape."""
+    """Give the output bool in the input's shape."""
     return tensor(DataType.BOOL, x.shape)

@@ -13,7 +13,7 @@ __all__ = ["slide", "slide_back"]
 
 
 def slide(window: Window[Dim], sizes: Shape) -> Shape:
-    """The output's spatial sizes for an input of spatial `sizes`."""
+    """Return the output's spatial sizes for an input of spatial `sizes`."""
     return tuple([_slide(window, axis, dim) for axis, dim in enumerate(sizes)])
 
 
@@ -36,7 +36,7 @@ def _slide(window: Window[Dim], axis: int, dim: Dim) -> Dim:
 
 
 def slide_back(window: Window[Dim], sizes: Shape, output_padding: Sequence[int]) -> Shape:
-    """The spatial sizes of an output over which the window would slide to make `sizes`: those of ConvTranspose."""
+    """Return the spatial sizes of an output over which the window would slide to make `sizes`: those of ConvTranspose."""
     result: list[Dim] = []
     count = len(window.kernel)
     for axis, dim in enumerate(sizes):

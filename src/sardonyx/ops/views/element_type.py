@@ -9,7 +9,7 @@ __all__ = ["element_type"]
 
 
 def element_type(number: int, attribute: str) -> DataType:
-    """The element type with this number in TensorProto.DataType; raises InvalidGraph where there is none."""
+    """Return the element type with this number in TensorProto.DataType; raises InvalidGraph where there is none."""
     if number not in _NUMBERS:
         raise InvalidGraph(
             f"attribute {attribute!r} is {number!r}, which is no element type; expected a number of TensorProto.DataType"

@@ -110,7 +110,7 @@ def _one_of(name: str, found: str, known: tuple[str, ...]) -> str:
 
 
 def _attribute_scales(node: Operator) -> tuple[float, ...]:
-    """The scales of Upsample-1 and -7; raises InvalidGraph where they are missing."""
+    """Return the scales of Upsample-1 and -7; raises InvalidGraph where they are missing."""
     if node.version >= 7:
         scales = node.numbers("scales")
     else:

@@ -19,13 +19,13 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {"Clip": ("min", "max"), **FUSED_ACT
 
 
 def any_activation(op: PatternBuilder, names: Iterable[str], x: Term) -> Term:
-    """Any of the activations of x; limits of Clip are constants `low` and `high`."""
+    """Return any of the activations of x; limits of Clip are constants `low` and `high`."""
     low, high = op.optional_constant("low"), op.optional_constant("high")
     return op.any_of(*(op.Clip(x, low, high) if name == "Clip" else op.node(name, x) for name in names))
 
 
 def activation_of(match: Match) -> tuple[str, list[float]]:
-    """The name and the parameters of the activation at the root of a match."""
+    """Return the name and the parameters of the activation at the root of a match."""
     node = match.root
     if node.op_type == "Clip":
         low, high = Clip.of(node).limits or (-LARGEST_FLOAT, LARGEST_FLOAT)
@@ -34,13 +34,13 @@ def activation_of(match: Match) -> tuple[str, list[float]]:
 
 
 def _limit(match: Match, name: str, otherwise: float) -> float:
-    """A limit of Clip: a constant scalar, or what stands for it where there is none."""
+    """Return a limit of Clip: a constant scalar, or what stands for it where there is none."""
     array = match.constant(name)
     return otherwise if array is None else float(array.reshape(()))
 
 
 def fused_type_reason(*values: Value) -> str | None:
-    """Why operators of com.microsoft do not take these types: they take float and float16."""
+    """Return why operators of com.microsoft do not take these types: they take float and float16."""
     dtypes = [value.dtype for value in values]
     if any(dtype not in (DataType.FLOAT, DataType.FLOAT16) for dtype in dtypes):
         return f"it is of {', '.join(map(str, dtypes))}, expected float or float16"

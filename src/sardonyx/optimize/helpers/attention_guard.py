@@ -17,17 +17,17 @@ __all__ = ["guard_reason", "guarded", "has_guard"]
 
 
 def guarded(op: PatternBuilder, attention: Term) -> Term:
-    """Attention, captured by that name, with or without a guard."""
+    """Return Attention, captured by that name, with or without a guard."""
     return op.any_of(op.Where(op.IsNaN(attention), 0, attention), attention)
 
 
 def has_guard(match: Match) -> bool:
-    """Whether the match has one."""
+    """Return whether the match has one."""
     return match.root is not match.node("attention")
 
 
 def guard_reason(match: Match) -> str | None:
-    """Why attention is not replaced with, or without, its guard; None where it is.
+    """Return why attention is not replaced with, or without, its guard; None where it is.
 
     Where the mask, the value "added", hides no query all keys, the guard is against other NaN, and stays.
     """

@@ -57,7 +57,7 @@ class Heads:
         return self.tokens is not None and self.factor is None and is_known
 
     def whole(self, op: Builder) -> Value:
-        """It as (B, H, S, D), or (B x H, S, D) where it is not split."""
+        """Return the value as (B, H, S, D), or (B x H, S, D) where it is not split."""
         value = self._plain(op)
         if self.outer:
             value = op.Reshape(value, [-1, *self.shape[1:]])
@@ -71,11 +71,11 @@ class Heads:
         return op.Transpose(self.tokens, perm=self._later(_SWAP_HEADS))
 
     def _later(self, perm: tuple[int, ...]) -> list[int]:
-        """A permutation of four dimensions where windows are one more."""
+        """Return a permutation of four dimensions where windows are one more."""
         return [0, *(axis + 1 for axis in perm)] if self.outer else list(perm)
 
     def packed(self, op: Builder) -> Value:
-        """It as (B, S, H x D)."""
+        """Return the value as (B, S, H x D)."""
         B, H, S, D = self.shape
         if self.tokens is None:
             raise ValueError("the tokens are not at hand; ask can_pack first")
@@ -91,7 +91,7 @@ class Heads:
 
 
 def read_heads(value: Value) -> Heads | None:
-    """Queries or values as they enter a product, of three to five dimensions; None for any other rank."""
+    """Return queries or values as they enter a product, of three to five dimensions; None for any other rank."""
     if value.shape is None or len(value.shape) not in (3, 4, 5):
         return None
     if len(value.shape) == 5:
@@ -109,7 +109,7 @@ def read_heads(value: Value) -> Heads | None:
 
 
 def read_keys(value: Value) -> Heads | None:
-    """Keys as they enter the product, (B, H, D, T), (B x H, D, T) or (B, windows, H, D, T); None for any other rank."""
+    """Return keys as they enter the product, (B, H, D, T), (B x H, D, T) or (B, windows, H, D, T); None for any other rank."""
     if value.shape is None or len(value.shape) not in (3, 4, 5):
         return None
     keys = _read_transposed(value)
@@ -121,12 +121,12 @@ def read_keys(value: Value) -> Heads | None:
 
 
 def _merged(shape: Shape) -> Shape | None:
-    """(B x windows, …) for (B, windows, …) of which all but B is known."""
+    """Return (B x windows, …) for (B, windows, …) of which all but B is known."""
     return (product(shape[:2]), *shape[2:]) if all(isinstance(dim, int) for dim in shape[1:]) else None
 
 
 def _read_transposed(value: Value) -> Heads | None:
-    """Keys before they were transposed for the product; None where they were not."""
+    """Return keys before they were transposed for the product; None where they were not."""
     node = value.producer
     if node is None or node.domain or value.shape is None:
         return None
@@ -148,19 +148,19 @@ def _read_transposed(value: Value) -> Heads | None:
 
 
 def _perm_of(node: Node) -> tuple[int, ...]:
-    """The permutation of a Transpose; of the last four dimensions where it leaves the first of five in place."""
+    """Return the permutation of a Transpose; of the last four dimensions where it leaves the first of five in place."""
     perm = permutation_of(node) or ()
     return tuple(axis - 1 for axis in perm[1:]) if len(perm) == 5 and perm[0] == 0 else perm
 
 
 def tokens_of(value: Value) -> Value | None:
-    """The value (B, S, H, D) of which `value` is the transpose (B, H, S, D); both may have windows after B."""
+    """Return the value (B, S, H, D) of which `value` is the transpose (B, H, S, D); both may have windows after B."""
     node = value.producer
     return node.inputs[0] if _is(node, "Transpose") and node is not None and _perm_of(node) == _SWAP_HEADS else None
 
 
 def repeated(heads: Heads) -> Heads | None:
-    """Keys or values before each of their heads was repeated for a group of queries; None where it was not."""
+    """Return keys or values before each of their heads was repeated for a group of queries; None where it was not."""
     value = heads.value
     reshape = None if value is None else value.producer
     if value is None or value.shape is None or heads.outer or not _is(reshape, "Reshape") or reshape is None:

@@ -48,7 +48,7 @@ _RANK_WITH_WINDOWS = 5
 
 
 def windows_of(scores: Scores) -> int:
-    """How many windows masks tell apart; 0 where they do not."""
+    """Return how many windows masks tell apart; 0 where they do not."""
     shapes = [_shape_of(part) for part in scores.parts if not isinstance(part, Floor) and part.rank == _RANK_WITH_WINDOWS]
     sizes = [shape[1] for shape in shapes if shape is not None and len(shape) == _RANK_WITH_WINDOWS]
     return max((size for size in sizes if isinstance(size, int)), default=0)
@@ -59,7 +59,7 @@ def _operand(part: Added | Filling) -> Value:
 
 
 def _shape_of(part: Added | Filling) -> Shape | None:
-    """The shape of the operand as it meets scores of (…, S, T); None where it is unknown or cannot be turned."""
+    """Return the shape of the operand as it meets scores of (…, S, T); None where it is unknown or cannot be turned."""
     shape = _operand(part).shape
     if not part.is_turned or shape is None:
         return shape
@@ -67,7 +67,7 @@ def _shape_of(part: Added | Filling) -> Shape | None:
 
 
 def mask_reason(scores: Scores, shape: Shape, is_split: bool) -> str | None:
-    """Why the mask of scores of this shape, (B, H, S, T) or (B x H, S, T), is none for Attention; None where it is."""
+    """Return why the mask of scores of this shape, (B, H, S, T) or (B x H, S, T), is none for Attention; None where it is."""
     windows = windows_of(scores)
     if windows != 0 and not all(isinstance(dim, int) for dim in shape[1:]):
         return f"the windows' scores are {shape}, expected known sizes"
@@ -98,7 +98,7 @@ def _added_reason(part: Part, shape: Shape, is_split: bool, windows: int) -> str
 
 
 def _fits(found: Shape | None, rank: int, scores: Shape, is_split: bool) -> bool:
-    """Whether a mask that meets scores of `rank` dimensions is one for scores of this shape."""
+    """Return whether a mask that meets scores of `rank` dimensions is one for scores of this shape."""
     if not found or len(found) > rank or (rank == 4 and not is_split):
         return False
     wanted: tuple[Dim, ...] = (1, *scores[2:]) if rank == 3 and is_split else scores
@@ -108,12 +108,15 @@ def _fits(found: Shape | None, rank: int, scores: Shape, is_split: bool) -> bool
 
 
 def _broadcasts(found: Shape, wanted: Shape) -> bool:
-    """Whether a mask has the size of the scores, 1, or one that only a run shows along each dimension; their sum has their size."""
+    """Return whether a mask has the size of the scores, 1, or one that only a run shows along each dimension.
+
+    Their sum has their size.
+    """
     return all(dim in (1, want) or not isinstance(dim, int) for dim, want in zip(found[::-1], wanted[::-1], strict=False))
 
 
 def may_hide_all(scores: Scores, overridable: frozenset[Value]) -> bool:
-    """Whether the mask may hold -inf; products are taken to be finite, as the scores are."""
+    """Return whether the mask may hold -inf; products are taken to be finite, as the scores are."""
     least = 0.0
     for part in scores.parts:
         if isinstance(part, Added):
@@ -128,7 +131,7 @@ def may_hide_all(scores: Scores, overridable: frozenset[Value]) -> bool:
 
 
 def _is_product(value: Value | None, overridable: frozenset[Value], depth: int = 12) -> bool:
-    """Whether a value is made of products, moved, scaled and added to what is bounded."""
+    """Return whether a value is made of products, moved, scaled and added to what is bounded."""
     node = None if value is None else value.producer
     if node is None or node.domain or depth == 0:
         return False
@@ -142,7 +145,7 @@ def _is_product(value: Value | None, overridable: frozenset[Value], depth: int =
 
 
 def mask_inputs(op: Builder, scores: Scores, *, hides_all: bool, heads: int = 0) -> list[Value]:
-    """The mask as Attention takes it, nothing where there is none.
+    """Return the mask as Attention takes it, nothing where there is none.
 
     Args:
         op: builds it.
@@ -166,7 +169,7 @@ def mask_inputs(op: Builder, scores: Scores, *, hides_all: bool, heads: int = 0)
 
 
 def _hides_all_as_nan(op: Builder, mask: Value) -> Value:
-    """A mask whose rows of nothing but -inf, which hide all keys, are NaN."""
+    """Return a mask whose rows of nothing but -inf, which hide all keys, are NaN."""
     is_hidden = op.Equal(op.ReduceMax(mask, [-1], _version=_AXES_ARE_INPUTS), _number(-math.inf, mask))
     return op.Where(is_hidden, _number(math.nan, mask), mask)
 
@@ -176,14 +179,17 @@ def _number(number: float, like: Value) -> Array:
 
 
 def seen_as_added(op: Builder, seen: Value, fill: float, like: Value) -> Value:
-    """What com.microsoft has as (B, T) of keys, seen where above 0, as (B, 1, 1, T) of 0 and `fill`, of the type of `like`."""
+    """Return what com.microsoft has as (B, T) of keys, seen where above 0, as a mask to be added.
+
+    The mask is (B, 1, 1, T), of 0 and `fill`, of the type of `like`.
+    """
     is_seen = op.Greater(seen, np.array(0, np.int32)) if seen.dtype is DataType.INT32 else seen
     wide = op.Unsqueeze(is_seen, [1, 2], _version=_UNSQUEEZE_AXES_ARE_INPUTS)
     return op.Where(wide, _number(0, like), _number(fill, like))
 
 
 def added_reason(match: Match) -> str | None:
-    """Why what attention of com.microsoft adds to its scores, the value "added", is no mask of Attention; None where it is.
+    """Return why what attention of com.microsoft adds to its scores, the value "added", is no mask of Attention; None where it is.
 
     Causal attention of com.microsoft hides keys by the least number that there is, where what is added may be as small.
     """
@@ -198,7 +204,7 @@ def added_reason(match: Match) -> str | None:
 
 
 def _before_expand(added: Value) -> Value:
-    """What `added` spreads over queries and keys, which Attention does itself."""
+    """Return what `added` spreads over queries and keys, which Attention does itself."""
     node = added.producer
     source = node.inputs[0] if node is not None and (node.domain, node.op_type) == ("", "Expand") else None
     return added if source is None or len(source.shape or ()) != len(added.shape or ()) else source
@@ -207,7 +213,7 @@ def _before_expand(added: Value) -> Value:
 def added_to_scores(
     op: Builder, added: Value | None, hidden: Value | None, overridable: frozenset[Value], *, has_guard: bool
 ) -> Value | None:
-    """What is added to scores written out, `hidden` being finite, as a mask of Attention; None where nothing is.
+    """Return what is added to scores written out, `hidden` being finite, as a mask of Attention; None where nothing is.
 
     Queries that see no key get NaN, unless `has_guard` says that they get zeros.
     """
@@ -219,7 +225,10 @@ def added_to_scores(
 
 
 def _after(op: Builder, part: Part, mask: Value | None, heads: int, *, lifts: bool) -> Value | None:
-    """What is added to the scores after a step, given what was before; `lifts` makes windows of the batch of (1, heads, S, T)."""
+    """Return what is added to the scores after a step, given what was before.
+
+    `lifts` makes windows of the batch of (1, heads, S, T).
+    """
     if isinstance(part, Floor):
         return None if mask is None else op.Max(mask, np.float32(part.number))
     operand = _operand(part)

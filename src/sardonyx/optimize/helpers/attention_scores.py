@@ -85,7 +85,7 @@ class Scores:
 
 
 def read_scores(value: Value, overridable: frozenset[Value]) -> Scores | None:
-    """The scores that `value` holds, or None where it holds anything else, or a value between has other users."""
+    """Return the scores that `value` holds, or None where it holds anything else, or a value between has other users."""
     node = value.producer
     if node is None or node.domain or value.use_count != 1 or value.shape is None:
         return None
@@ -94,13 +94,13 @@ def read_scores(value: Value, overridable: frozenset[Value]) -> Scores | None:
 
 
 def turned(scores: Scores) -> Scores:
-    """The same where they are (…, T, S): what is read as the query are the keys, and the other way round."""
+    """Return the same where they are (…, T, S): what is read as the query are the keys, and the other way round."""
     parts = tuple(part if isinstance(part, Floor) else dataclasses.replace(part, is_turned=True) for part in scores.parts)
     return dataclasses.replace(scores, query=scores.keys, keys=scores.query, parts=parts)
 
 
 def joined(left: Shape | None, right: Shape | None) -> bool:
-    """Whether one shape is the other with its first two dimensions, batch and heads, as one."""
+    """Return whether one shape is the other with its first two dimensions, batch and heads, as one."""
     if left is None or right is None or {len(left), len(right)} != {3, 4}:
         return False
     three, four = sorted((left, right), key=len)
@@ -108,7 +108,7 @@ def joined(left: Shape | None, right: Shape | None) -> bool:
 
 
 def scale_of(value: Value, overridable: frozenset[Value]) -> tuple[Value, float]:
-    """What `value` multiplies by a number, and the number; itself and 1 where it is no such product."""
+    """Return what `value` multiplies by a number, and the number; itself and 1 where it is no such product."""
     node = value.producer
     if node is None or node.domain or node.op_type not in ("Mul", "Div"):
         return value, 1.0
@@ -140,7 +140,7 @@ def _read_reshaped(node: Node, value: Value, overridable: frozenset[Value]) -> S
 
 
 def _windowed(left: Shape | None, right: Shape | None) -> bool:
-    """Whether one shape is the other with its first two dimensions, batch and windows, as one."""
+    """Return whether one shape is the other with its first two dimensions, batch and windows, as one."""
     if left is None or right is None or {len(left), len(right)} != {4, 5}:
         return False
     four, five = sorted((left, right), key=len)
@@ -187,7 +187,7 @@ def _is_tanh(value: Value) -> bool:
 
 
 def _read_capped(value: Value, cap: float, overridable: frozenset[Value]) -> Scores | None:
-    """`value`, a Tanh, times `cap`."""
+    """Return `value`, a Tanh, times `cap`."""
     inner = None if value.producer is None or value.use_count != 1 else value.producer.inputs[0]
     scores = None if inner is None or cap <= 0 else read_scores(inner, overridable)
     if scores is None or scores.parts or scores.softcap:
@@ -236,7 +236,7 @@ def _read_raised(node: Node, value: Value, overridable: frozenset[Value]) -> Sco
 
 
 def _keeps(base: Shape | None, result: Shape | None) -> bool:
-    """Whether a mask leaves scores of shape `base` their size.
+    """Return whether a mask leaves scores of shape `base` their size.
 
     Sizes that only a run shows are those of the scores, whatever is known of the mask: it has as many, or one for all. How many
     keys there are the product with the values decides.

@@ -33,7 +33,10 @@ class Affine:
 
 
 def normalization(match: Match, channels: int, node: Node | None = None) -> str | Affine:
-    """What a BatchNormalization of "scale", "shift", "mean" and "variance" does, the root by default; or why that is not known."""
+    """Return what a BatchNormalization of "scale", "shift", "mean" and "variance" does, the root by default.
+
+    Or why that is not known.
+    """
     node = match.root if node is None else node
     if trains(node):
         return "the normalization is in training mode"
@@ -49,7 +52,7 @@ def normalization(match: Match, channels: int, node: Node | None = None) -> str 
 
 
 def weights_reason(match: Match) -> str | None:
-    """Why the weights, bound to "w", and the bias "b" of the node "convolution" cannot be changed; None where they can."""
+    """Return why the weights, bound to "w", and the bias "b" of the node "convolution" cannot be changed; None where they can."""
     weights, node = match.tensor("w"), match.node("convolution")
     if weights is None:
         return "the weights are no constant"
@@ -65,14 +68,17 @@ def weights_reason(match: Match) -> str | None:
 
 
 def channels_of(node: Node, weights: Tensor) -> int:
-    """How many output channels a convolution has."""
+    """Return how many output channels a convolution has."""
     if len(weights.shape) < 2:
         return 0
     return weights.shape[0] if node.op_type == "Conv" else weights.shape[1] * Conv.of(node).group
 
 
 def per_channel(tensor: Tensor, channels: int, rank: int) -> Array | None:
-    """The elements, float64 (channels,), of a constant that broadcasts along the channels of (N, C, ...) of `rank`; else None."""
+    """Return the elements, float64 (channels,), of a constant that broadcasts along the channels of (N, C, ...) of `rank`.
+
+    Else None.
+    """
     if len(tensor.shape) > rank:
         return None
     shape = (1,) * (rank - len(tensor.shape)) + tensor.shape
@@ -82,7 +88,10 @@ def per_channel(tensor: Tensor, channels: int, rank: int) -> Array | None:
 
 
 def folded(op: Builder, match: Match, factor: Array | None, shift: Array | None) -> Value:
-    """The node "convolution" again, with its result multiplied by `factor` and increased by `shift`, both float64 (channels,)."""
+    """Return the node "convolution" again, with its result multiplied by `factor` and increased by `shift`.
+
+    Both are float64 (channels,).
+    """
     node, weights = match.node("convolution"), match.tensor("w")
     if weights is None:
         raise ValueError("the weights are no constant")
@@ -104,7 +113,7 @@ def folded(op: Builder, match: Match, factor: Array | None, shift: Array | None)
 
 
 def _scaled(node: Node, weights: Tensor, factor: Array) -> Array:
-    """The weights times `factor`, multiplied in float64 block by block and rounded to their type."""
+    """Return the weights times `factor`, multiplied in float64 block by block and rounded to their type."""
     array = weights.numpy()
     if node.op_type == "Conv":
         return _product(array, factor.reshape(-1, *[1] * (array.ndim - 1)))

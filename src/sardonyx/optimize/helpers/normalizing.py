@@ -45,7 +45,7 @@ class Normalized:
 
 
 def mean_of(op: PatternBuilder, value: Term, name: str) -> Term:
-    """A mean of `value`, whose node is captured by `name`."""
+    """Return a mean of `value`, whose node is captured by `name`."""
     return op.any_of(op.ReduceMean(value, op.rest(f"{name}_axes"), _as=name), op.GlobalAveragePool(value, _as=name))
 
 
@@ -58,25 +58,25 @@ def _root(op: PatternBuilder, shifted: Term) -> Term:
 
 
 def inverse_root(op: PatternBuilder, mean: Term) -> Term:
-    """1 divided by the root of `mean` and the constant "epsilon"."""
+    """Return 1 divided by the root of `mean` and the constant "epsilon"."""
     shifted = _shifted(op, mean)
     root = _root(op, shifted)
     return op.any_of(op.Reciprocal(root), op.Div(1, root), op.Pow(shifted, op.number(-0.5)))
 
 
 def divided_by_root(op: PatternBuilder, value: Term, mean: Term) -> Term:
-    """`value` divided by the root of `mean` and the constant "epsilon"."""
+    """Return `value` divided by the root of `mean` and the constant "epsilon"."""
     return op.any_of(op.Div(value, _root(op, _shifted(op, mean))), op.Mul(value, inverse_root(op, mean)))
 
 
 def scaled(op: PatternBuilder, value: Term, mean: Term, scale: Term) -> Term:
-    """The same times the constant `scale`."""
+    """Return the same times the constant `scale`."""
     quotient = op.Mul(divided_by_root(op, value, mean), op.constant(scale))
     return op.any_of(quotient, op.Mul(value, op.Mul(inverse_root(op, mean), op.constant(scale))))
 
 
 def normalized_by(match: Match, *means: str) -> Normalized | str:
-    """Over what the nodes `means` of a match go, all over the same axes; or why that is no normalization."""
+    """Return over what the nodes `means` of a match go, all over the same axes; or why that is no normalization."""
     value = match["x"]
     if value.shape is None:
         return "the rank is unknown"
@@ -89,7 +89,7 @@ def normalized_by(match: Match, *means: str) -> Normalized | str:
 
 
 def _last_axes(match: Match, node: Node) -> int | None:
-    """The first axis, counted from the end, of a mean over the last axes that keeps them; None for any other."""
+    """Return the first axis, counted from the end, of a mean over the last axes that keeps them; None for any other."""
     value = node.inputs[0]
     if node.op_type == "GlobalAveragePool":
         return 2 - len(value.shape) if value is not None and value.shape is not None else None
@@ -107,7 +107,7 @@ def _number_of(match: Match, name: str) -> float | None:
 
 
 def scale_reason(match: Match, axis: int) -> str | None:
-    """Why "scale" is no scale for "x" normalized from `axis` on; None where it is one."""
+    """Return why "scale" is no scale for "x" normalized from `axis` on; None where it is one."""
     value, scale = match["x"], match["scale"]
     wanted = (value.shape or ())[axis:]
     if scale.shape != wanted or scale.dtype is not value.dtype:
@@ -116,7 +116,7 @@ def scale_reason(match: Match, axis: int) -> str | None:
 
 
 def unscaled_reason(match: Match, axis: int) -> str | None:
-    """Why "x", normalized from `axis` on, is not to be given a scale of ones; None where it is."""
+    """Return why "x", normalized from `axis` on, is not to be given a scale of ones; None where it is."""
     value, result = match["x"], match.outputs[0]
     if value.dtype is None or result.shape != value.shape or not all(isinstance(dim, int) for dim in (value.shape or ())[axis:]):
         return "the size of the normalized axes is not known"
@@ -127,7 +127,7 @@ def unscaled_reason(match: Match, axis: int) -> str | None:
 
 
 def ones_for(op: Builder, value: Value, axis: int) -> Value:
-    """A scale of ones for `value` normalized from `axis` on."""
+    """Return a scale of ones for `value` normalized from `axis` on."""
     if value.dtype is None:
         raise ValueError("the type of the value is unknown; ask unscaled_reason first")
     sizes = [int(str(dim)) for dim in (value.shape or ())[axis:]]

@@ -39,7 +39,7 @@ _Q, _K, _V, _MASK, _PAST_KEY, _PAST_VALUE = range(6)
 
 
 def can_write_attention(node: Node, opset: int) -> bool:
-    """Whether a node Attention means the same as one of com.microsoft, and can be written in a file that imports `opset`."""
+    """Return whether a node Attention means the same as one of com.microsoft, and can be written in a file that imports `opset`."""
     mask = node.input(_MASK)
     if mask is not None and (not mask.shape or len(mask.shape) > 4):
         return False
@@ -55,12 +55,12 @@ def can_write_attention(node: Node, opset: int) -> bool:
 
 
 def _may_give_zeros(mask: Value | None) -> bool:
-    """Whether there may be queries that see no key, which Attention gives zeros."""
+    """Return whether there may be queries that see no key, which Attention gives zeros."""
     return mask is not None and (mask.dtype is DataType.BOOL or bounds_of(mask)[0] == -math.inf) and _without_nan(mask) is mask
 
 
 def _without_nan(mask: Value) -> Value:
-    """The mask of which `mask` is Where(ReduceMax(m) = -inf, NaN, m); itself where it is none."""
+    """Return the mask of which `mask` is Where(ReduceMax(m) = -inf, NaN, m); itself where it is none."""
     node = mask.producer
     if node is None or node.op_type != "Where" or node.domain:
         return mask
@@ -104,13 +104,13 @@ class _Heads:
         return packed if is_swap and packed is not None and packed.shape == (B, T, self.count * self.size) else None
 
     def packed(self, op: Builder) -> Value:
-        """It as (B, T, heads x size)."""
+        """Return the value as (B, T, heads x size)."""
         if self.source is not None:
             return self.source
         return op.Reshape(op.Transpose(self.value, perm=list(_SWAP_HEADS)), [0, 0, self.count * self.size])
 
     def apart(self, op: Builder) -> Value:
-        """It as (B, heads, T, size)."""
+        """Return the value as (B, heads, T, size)."""
         if not self.is_packed:
             return self.value
         return op.Transpose(op.Reshape(self.value, [0, 0, self.count, self.size]), perm=list(_SWAP_HEADS))
@@ -134,7 +134,7 @@ def _heads(value: Value | None, count: int | None) -> _Heads | None:
 
 
 def _read(node: Node) -> tuple[_Heads, _Heads, _Heads] | None:
-    """Q, K and V; None where their heads are not known, or not the query's or fewer for groups of these."""
+    """Return Q, K and V; None where their heads are not known, or not the query's or fewer for groups of these."""
     view = Attention.of(node)
     count, few = view.query_heads, view.key_heads
     q, k, v = (_heads(node.input(place), heads) for place, heads in ((_Q, count), (_K, few), (_V, few)))
@@ -183,7 +183,7 @@ class AttentionWriter:
         return [_result(op, node, q, v, y), *zip(node.outputs[1:3], present or made[1:], strict=False)]
 
     def _joined(self, op: Builder, parts: Sequence[_Heads], past: Sequence[Value | None]) -> tuple[_Heads, _Heads]:
-        """Keys and values behind those of former runs."""
+        """Return keys and values behind those of former runs."""
         k, v = (
             dataclasses.replace(part, value=op.Concat(old, part.apart(op), axis=2), is_packed=False)
             for part, old in zip(parts, past, strict=True)
@@ -191,7 +191,7 @@ class AttentionWriter:
         return k, v
 
     def _repeated(self, op: Builder, part: _Heads, count: int) -> _Heads:
-        """Each head once for each query head of its group."""
+        """Return each head once for each query head of its group."""
         value = self._with_axes(op, part.apart(op), [2])
         wide = op.Expand(value, [1, 1, count // part.count, 1, 1])
         return _Heads(op.Reshape(wide, [0, count, -1, part.size]), count, part.size, is_packed=False)
@@ -200,7 +200,7 @@ class AttentionWriter:
         return op.Unsqueeze(value, axes) if takes_axes_input("Unsqueeze", self._opset) else op.Unsqueeze(value, axes=axes)
 
     def _mask(self, op: Builder, mask: Value | None, q: _Heads, length: Dim, keys: tuple[_Heads, Value | None]) -> Value | None:
-        """The mask as (1 or B, 1 or H, S, T)."""
+        """Return the mask as (1 or B, 1 or H, S, T)."""
         if mask is None:
             return None
         key = (mask, op.graph, q.length, length)
@@ -219,12 +219,12 @@ def _as_added(op: Builder, seen: Value, like: Value) -> Value:
 
 
 def _with_zeros(op: Builder, value: Value) -> Value:
-    """`value` with zeros for NaN."""
+    """Return `value` with zeros for NaN."""
     return op.Where(op.IsNaN(value), np.zeros((), np.float16 if value.dtype is DataType.FLOAT16 else np.float32), value)
 
 
 def _spread(op: Builder, mask: Value, known: Shape, q: _Heads, length: Dim, keys: tuple[_Heads, Value | None]) -> Value:
-    """`mask`, of whose last dimensions `known` are known, over all queries and keys."""
+    """Return `mask`, of whose last dimensions `known` are known, over all queries and keys."""
     if known == (q.length, length):
         return mask
     k, past = keys
@@ -240,14 +240,14 @@ def _dim(op: Builder, value: Value, axis: int) -> Value:
 
 
 def _keys(op: Builder, k: _Heads, v: _Heads) -> tuple[Value, Value]:
-    """Keys and values that lie alike: packed where nothing has to be moved for that, or where their heads differ in size."""
+    """Return keys and values that lie alike: packed where nothing has to be moved for that, or where their heads differ in size."""
     if (k.source is not None and v.source is not None) or k.size != v.size:
         return k.packed(op), v.packed(op)
     return k.apart(op), v.apart(op)
 
 
 def _result(op: Builder, node: Node, q: _Heads, v: _Heads, made: Value) -> tuple[Value, Value]:
-    """What is replaced by `made`, (B, S, H x D): the result, or what packs it; and by which value."""
+    """Return what is replaced by `made`, (B, S, H x D): the result, or what packs it; and by which value."""
     result = node.outputs[0]
     if q.is_packed:
         return result, made
@@ -260,7 +260,7 @@ def _result(op: Builder, node: Node, q: _Heads, v: _Heads, made: Value) -> tuple
 
 
 def _only_result(value: Value | None, op_type: str) -> Value | None:
-    """What the only user of `value`, a node of that operator, makes of it."""
+    """Return what the only user of `value`, a node of that operator, makes of it."""
     users = [] if value is None else [user for user, _ in value.uses]
     user = users[0] if len(users) == 1 else None
     return user.outputs[0] if isinstance(user, Node) and user.op_type == op_type and not user.domain else None

@@ -25,7 +25,7 @@ _X, _COS, _SIN, _IDS = range(4)
 
 
 def can_write_rotary(node: Node, opset: int) -> bool:
-    """Whether a node RotaryEmbedding can be written in a file that imports `opset`."""
+    """Return whether a node RotaryEmbedding can be written in a file that imports `opset`."""
     values = node.inputs[:_IDS]
     if opset < _HAS_RANGE_SINCE or any(value is None or value.dtype not in _TYPES for value in values):
         return False
@@ -37,7 +37,7 @@ def can_write_rotary(node: Node, opset: int) -> bool:
 
 
 def _head_count(node: Node) -> int:
-    """How many heads x has; 0 where it is not known."""
+    """Return how many heads x has; 0 where it is not known."""
     x = node.inputs[_X]
     shape = () if x is None or x.shape is None else x.shape
     heads = shape[1] if len(shape) == 4 else RotaryEmbedding.of(node).heads
@@ -45,7 +45,7 @@ def _head_count(node: Node) -> int:
 
 
 def _unmerged(x: Value, result: Value) -> tuple[Value, Value]:
-    """What (1, B x H, S, D) and its result are as (B, H, S, D), before and behind; themselves where they are not."""
+    """Return what (1, B x H, S, D) and its result are as (B, H, S, D), before and behind; themselves where they are not."""
     before = x.producer
     users = [user for user, _ in result.uses]
     behind = users[0] if len(users) == 1 and isinstance(users[0], Node) else None
@@ -81,14 +81,14 @@ class RotaryWriter:
         return [(result, op.RotaryEmbedding(x, ids, cos, sin, _domain=_MICROSOFT, _attributes=kept, num_heads=heads))]
 
     def _table(self, op: Builder, angles: Value) -> Value:
-        """(B, S, D / 2) as (B x S, D / 2)."""
+        """Return (B, S, D / 2) as (B x S, D / 2)."""
         key = (angles, op.graph)
         if key not in self._tables:
             self._tables[key] = op.Reshape(angles, np.array([-1, int(str((angles.shape or ())[-1]))], np.int64))
         return self._tables[key]
 
     def _positions(self, op: Builder, angles: Value) -> Value:
-        """Where in its table each of the angles is, (B, S)."""
+        """Return where in its table each of the angles is, (B, S)."""
         key = (angles, op.graph)
         if key not in self._ids:
             count = op.Gather(op.Shape(self._table(op, angles)), np.array(0, np.int64))

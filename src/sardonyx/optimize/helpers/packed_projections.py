@@ -36,24 +36,24 @@ class Normalization:
 
 
 def is_packed(node: Node | None) -> bool:
-    """Whether a node is a MatMulNBits without zero points and groups whose weights are no node's output."""
+    """Return whether a node is a MatMulNBits without zero points and groups whose weights are no node's output."""
     if node is None or node.op_type != "MatMulNBits" or node.domain != MICROSOFT or node.input(3) or node.input(4):
         return False
     return all(value is None or value.producer is None for value in node.inputs[1:])
 
 
 def packing(node: Node) -> tuple[int, ...]:
-    """By what packed weights must agree: features, bits, block and accuracy."""
+    """Return what packed weights must agree in: features, bits, block and accuracy."""
     return tuple(node.integer(name, default) for name, default in (("K", 0), ("bits", 4), ("block_size", 0), ("accuracy_level", 0)))
 
 
 def weights_of(node: Node) -> tuple[Value | None, ...]:
-    """The numbers, scales and bias of a MatMulNBits."""
+    """Return the numbers, scales and bias of a MatMulNBits."""
     return node.input(1), node.input(2), node.input(5)
 
 
 def normalization_before(value: Value, readers: Sequence[Node]) -> Normalization | None:
-    """The normalization that makes `value`, where just `readers` read it."""
+    """Return the normalization that makes `value`, where just `readers` read it."""
     node = value.producer
     if node is None or node.graph is None or value.index or [user for user, _ in value.uses] != list(readers):
         return None
@@ -84,7 +84,7 @@ def _plain(node: Node) -> Normalization | None:
 
 
 def _is_sum(add: Node, node: Node) -> bool:
-    """Whether a node adds two values of one shape, in the graph of `node`."""
+    """Return whether a node adds two values of one shape, in the graph of `node`."""
     shape = add.outputs[0].shape
     return (
         add.op_type == "Add"
@@ -96,7 +96,7 @@ def _is_sum(add: Node, node: Node) -> bool:
 
 
 def _fits(x: Value | None, scale: Value | None) -> bool:
-    """Whether types and shapes are those of the fused operators, and the scale is no node's output."""
+    """Return whether types and shapes are those of the fused operators, and the scale is no node's output."""
     if x is None or scale is None or not x.shape or scale.producer is not None:
         return False
     return x.dtype in _TYPES and scale.dtype is x.dtype and scale.shape == x.shape[-1:]

@@ -84,7 +84,7 @@ class Scale:
         return self.scale.ndim == 0
 
     def equals(self, other: Scale) -> bool:
-        """Whether both say the same, and one scale for the whole tensor."""
+        """Return whether both say the same, and one scale for the whole tensor."""
         return (
             self.is_single
             and other.is_single
@@ -94,7 +94,7 @@ class Scale:
 
 
 def dequantized(op: PatternBuilder, x: Term | str, name: str) -> Term:
-    """DQ(x) with its parts captured under `name`; `x` may be the name of a constant."""
+    """Return DQ(x) with its parts captured under `name`; `x` may be the name of a constant."""
     value = op.constant(x) if isinstance(x, str) else x
     return op.DequantizeLinear(
         value, op.constant(f"{name}_scale"), op.optional_constant(f"{name}_zero"), _as=f"{name}/dequantize", _shared=True
@@ -102,12 +102,12 @@ def dequantized(op: PatternBuilder, x: Term | str, name: str) -> Term:
 
 
 def quantized(op: PatternBuilder, y: Term, name: str) -> Term:
-    """Q(y) with its parts captured under `name`."""
+    """Return Q(y) with its parts captured under `name`."""
     return op.QuantizeLinear(y, op.constant(f"{name}_scale"), op.optional_constant(f"{name}_zero"), _as=f"{name}/quantize")
 
 
 def scale_of(node: Node) -> Scale | None:
-    """What a Q or DQ with constant scales says; None where they go by block, are no float32, or the type is unknown."""
+    """Return what a Q or DQ with constant scales says; None where they go by block, are no float32, or the type is unknown."""
     value = node.outputs[0] if node.op_type == "QuantizeLinear" else node.inputs[0]
     scale = small_constant(node.input(1), max_elements=_MOST_SCALES)
     given = node.input(2)
@@ -122,7 +122,7 @@ def scale_of(node: Node) -> Scale | None:
 
 
 def bytes_reason(match: Match, *names: str) -> str | None:
-    """Why the tensors captured under `names` are not all of 8 bits with one scale each; None where they are."""
+    """Return why the tensors captured under `names` are not all of 8 bits with one scale each; None where they are."""
     for name in names:
         node = match.node(f"{name}/dequantize" if match.has(f"{name}/dequantize") else f"{name}/quantize")
         scale = scale_of(node)
@@ -134,7 +134,7 @@ def bytes_reason(match: Match, *names: str) -> str | None:
 
 
 def zero_point_of(op: Builder, node: Node) -> Value:
-    """The zero point of a Q or DQ, made where it is left out."""
+    """Return the zero point of a Q or DQ, made where it is left out."""
     given = node.input(2)
     if given is not None:
         return given
@@ -145,7 +145,7 @@ def zero_point_of(op: Builder, node: Node) -> Value:
 
 
 def triple(op: Builder, node: Node) -> tuple[Value, Value, Value]:
-    """What a DQ reads: the integers, the scale and the zero point."""
+    """Return what a DQ reads: the integers, the scale and the zero point."""
     x, scale = node.inputs[0], node.inputs[1]
     if x is None or scale is None:
         raise ValueError(f"{node!r} lacks an input")
@@ -153,13 +153,16 @@ def triple(op: Builder, node: Node) -> tuple[Value, Value, Value]:
 
 
 def is_quantized(value: Value) -> bool:
-    """Whether all that read a value quantize it: a scale in front of that stays there, so that sums of integers stay exact."""
+    """Return whether all that read a value quantize it.
+
+    A scale in front of that stays there, so that sums of integers stay exact.
+    """
     users = [user for user, _ in value.uses]
     return bool(users) and all(isinstance(user, Node) and user.op_type == "QuantizeLinear" for user in users)
 
 
 def limits_of(dtype: DataType) -> tuple[int, int]:
-    """The least and the greatest integer of a quantized type; raises KeyError for another."""
+    """Return the least and the greatest integer of a quantized type; raises KeyError for another."""
     return _RANGES[dtype]
 
 

@@ -50,7 +50,7 @@ class Angles:
     """Whether `base` has a last axis of size 1 that is too many."""
 
     def build(self, op: Builder, shape: Shape, heads_axis: int, *, is_alternating: bool) -> Value:
-        """They as (B or 1, S, pairs), given the shape that they have in the graph."""
+        """Return the angles as (B or 1, S, pairs), given the shape that they have in the graph."""
         value = self.base
         if self.is_constant:
             tensor = tensor_of(self.base)
@@ -67,7 +67,7 @@ class Angles:
 
 
 def heads_axis_of(angles: Shape | None, x: Shape) -> int | None:
-    """HEADS or TOKENS, as angles of this shape are for x of this shape; None where they are for neither."""
+    """Return HEADS or TOKENS, as angles of this shape are for x of this shape; None where they are for neither."""
     if angles is None or not 2 <= len(angles) <= 4 or len(x) != 4:
         return None
     B, first, second, _ = (1,) * (4 - len(angles)) + tuple(angles)
@@ -79,7 +79,7 @@ def heads_axis_of(angles: Shape | None, x: Shape) -> int | None:
 
 
 def read_angles(value: Value, overridable: frozenset[Value], *, is_alternating: bool) -> Angles | None:
-    """One for each pair, of a value with equal ones for both; None where they are not known to be equal."""
+    """Return one angle for each pair, of a value with equal ones for both; None where they are not known to be equal."""
     tensor = tensor_of(value, overridable)
     if tensor is not None:
         is_known = 0 < tensor.size <= _LARGEST_TABLE and len(tensor.shape) > 0 and tensor.shape[-1] % 2 == 0
@@ -98,7 +98,7 @@ def read_angles(value: Value, overridable: frozenset[Value], *, is_alternating: 
 
 
 def _both(array: Array, *, is_alternating: bool) -> tuple[Array, Array]:
-    """The first and the second elements of all pairs."""
+    """Return the first and the second elements of all pairs."""
     if is_alternating:
         return array[..., 0::2], array[..., 1::2]
     half = array.shape[-1] // 2
@@ -106,7 +106,7 @@ def _both(array: Array, *, is_alternating: bool) -> tuple[Array, Array]:
 
 
 def _half_of(node: Node) -> Value | None:
-    """The value that a node gives twice along the last axis, one after the other."""
+    """Return the value that a node gives twice along the last axis, one after the other."""
     source, result = node.inputs[0], node.output.shape
     if node.op_type not in ("Concat", "Tile") or source is None or source.shape is None or result is None:
         return None
@@ -115,7 +115,7 @@ def _half_of(node: Node) -> Value | None:
 
 
 def _pair_of(node: Node) -> Value | None:
-    """The value, (…, n, 1), of which a node gives each element twice, (…, 2n)."""
+    """Return the value, (…, n, 1), of which a node gives each element twice, (…, 2n)."""
     pairs, result = node.inputs[0], node.output.shape
     if node.op_type != "Reshape" or pairs is None or pairs.shape is None or pairs.producer is None or result is None:
         return None
@@ -127,7 +127,7 @@ def _pair_of(node: Node) -> Value | None:
 
 
 def _repeats(node: Node) -> bool:
-    """Whether a node, whose last axis alone is longer than that of its first input, repeats this."""
+    """Return whether a node, whose last axis alone is longer than that of its first input, repeats this."""
     is_repeating = node.op_type in _REPEATING and not node.domain
     return is_repeating and (node.op_type != "Concat" or all(value is node.inputs[0] for value in node.inputs))
 

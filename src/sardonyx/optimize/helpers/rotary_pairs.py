@@ -31,12 +31,12 @@ class Pairs:
     """Whether `source` is (…, D / 2, 2)."""
 
     def whole(self, op: Builder, rank: int) -> Value:
-        """It as (…, D), of `rank` dimensions."""
+        """Return the value as (…, D), of `rank` dimensions."""
         return op.Reshape(self.source, [0] * (rank - 1) + [-1]) if self.is_split else self.source
 
 
 def read_pairs(first: Value, second: Value, overridable: frozenset[Value]) -> Pairs | None:
-    """The value of whose pairs these are the first and the second elements; None where they are not known to be."""
+    """Return the value of whose pairs these are the first and the second elements; None where they are not known to be."""
     left, right = first.producer, second.producer
     if left is None or right is None or left.domain or first.shape is None or first.shape != second.shape:
         return None
@@ -50,7 +50,7 @@ def read_pairs(first: Value, second: Value, overridable: frozenset[Value]) -> Pa
 
 
 def _splits_in_two(node: Node) -> bool:
-    """Whether a node splits its input into two equal parts of the last axis."""
+    """Return whether a node splits its input into two equal parts of the last axis."""
     shapes = [value.shape for value in node.outputs]
     if node.op_type != "Split" or len(shapes) != 2 or shapes[0] is None or shapes[0] != shapes[1]:
         return False
@@ -66,7 +66,7 @@ def _read_slices(left: Node, right: Node, overridable: frozenset[Value]) -> Pair
 
 
 def _start_of_every_second(node: Node, size: object, overridable: frozenset[Value]) -> int | None:
-    """Where a Slice begins that takes every second element of the last axis up to its end; None for any other."""
+    """Return where a Slice begins that takes every second element of the last axis up to its end; None for any other."""
     operands = [small_constant(node.input(index), overridable, max_elements=1) for index in range(1, 5)]
     numbers = [int(array.reshape(())) for array in operands if array is not None and array.size == 1]
     if len(numbers) != 4 or not isinstance(size, int) or size % 2:
@@ -77,7 +77,7 @@ def _start_of_every_second(node: Node, size: object, overridable: frozenset[Valu
 
 
 def _read_columns(first: Value, second: Value) -> Pairs | None:
-    """Pairs that are split from (…, D / 2, 2), each without the last axis."""
+    """Return pairs that are split from (…, D / 2, 2), each without the last axis."""
     columns = [value.producer.inputs[0] for value in (first, second) if value.producer is not None]
     left, right = columns
     if left is None or right is None or left.producer is None or left.producer is not right.producer:

@@ -38,7 +38,7 @@ class ApplyRules:
         self._fired: Counter[str] = Counter() if fired is None else fired
 
     def only(self, name: str) -> ApplyRules:
-        """The same with one of its rules, with nobody looking on and nothing counted."""
+        """Return the same with one of its rules, with nobody looking on and nothing counted."""
         return ApplyRules([rule for rule in self._rules.rules if rule.name == name], keep_opset=self._keep_opset)
 
     def run(self, model: Model, context: Context) -> bool:

@@ -50,7 +50,7 @@ COPY_DEQUANTIZATION: Pass = _CopyDequantization()
 
 
 def _further_readers(graph: Graph, value: Value) -> list[tuple[Node, int]]:
-    """The inputs of nodes of `graph` that are to read another value."""
+    """Return the inputs of nodes of `graph` that are to read another value."""
     readers = [(user, index) for user, index in value.uses if isinstance(user, Node) and user.graph is graph]
     return readers[1:] if len(readers) == value.use_count else readers
 

@@ -111,7 +111,7 @@ class _Merging:
         return node.op_type, inputs, attributes, len(node.outputs), node.version, node.domain, node.overload
 
     def _symbolic_key(self, value: Value) -> _Key | None:
-        """What tells apart a small integer tensor, all of whose elements are known as numbers or expressions."""
+        """Return a key for a small integer tensor, all of whose elements are known as numbers or expressions."""
         fact = self._facts.get(value)
         if fact is None or fact.value is None or fact.value.dtype.kind not in "Oi" or fact.dtype not in _INTEGERS:
             return None
@@ -130,7 +130,7 @@ def _attribute_key(attribute: Attribute) -> _Key:
 
 
 def _tensor_key(tensor: Tensor) -> _Key:
-    """What tells a tensor apart: its content where that is small; large or text, the object, which the key keeps alive."""
+    """Return a key for a tensor: its content where that is small; large or text, the object, which the key keeps alive."""
     if tensor.size_bytes > SMALL_BYTES or tensor.dtype.numpy.kind == "O":
         return (_Identity(tensor),)
     return tensor.dtype, tensor.shape, tensor.numpy().tobytes()

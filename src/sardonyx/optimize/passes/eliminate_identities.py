@@ -106,7 +106,7 @@ def _only_input(look: _Look, node: Node) -> Value | None:
 
 
 def _only_full_input(look: _Look, node: Node) -> Value | None:
-    """The one input of a Concat that is not known to be empty along its axis."""
+    """Return the one input of a Concat that is not known to be empty along its axis."""
     axis = Concat.of(node).axis
     full = [value for value in node.inputs if value is None or not value.shape or value.shape[axis] != 0]
     return full[0] if len(full) == 1 else None
@@ -171,7 +171,7 @@ def _equal(left: Shape, right: Shape | None) -> bool:
 
 
 def _neutral(wanted: float, *, both: bool) -> Callable[[_Look, Node], Value | None]:
-    """The case of a binary operator with a neutral element on the right, or on either side."""
+    """Return the case of a binary operator with a neutral element on the right, or on either side."""
 
     def find(look: _Look, node: Node) -> Value | None:
         if len(node.inputs) != 2 or "broadcast" in node.attributes:

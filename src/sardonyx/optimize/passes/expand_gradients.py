@@ -99,7 +99,7 @@ def _find(node: Node, name: str, named: Mapping[str, Value]) -> Value:
 
 
 def _between(graph: Graph, leaves: set[Value], y: Value) -> Iterator[Node]:
-    """The nodes that y depends on, up to the leaves, in topological order."""
+    """Yield the nodes that y depends on, up to the leaves, in topological order."""
     wanted: set[Node] = set()
     stack = [] if y in leaves else [y]
     while stack:
@@ -112,7 +112,7 @@ def _between(graph: Graph, leaves: set[Value], y: Value) -> Iterator[Node]:
 
 
 def _differentiate(place: Node, make: Make, nodes: list[Node], y: Value) -> dict[Value, Value]:
-    """Value -> the gradient of y with respect to it, for all that y depends on differentiably."""
+    """Return, by value, the gradient of y with respect to it, for all that y depends on differentiably."""
     gradients = {y: make.filled(1, y)}
     for node in reversed(nodes):
         found = [(value, gradients[value]) for value in node.outputs if value in gradients]

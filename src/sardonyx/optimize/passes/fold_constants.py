@@ -100,7 +100,7 @@ class _Folding:
         return node.op_type != "Identity" or not node.output.is_graph_output
 
     def _constant(self, value: Value) -> Tensor | None:
-        """The tensor that a value is, from its initializer or from what shape inference knows."""
+        """Return the tensor that a value is, from its initializer or from what shape inference knows."""
         if value in self._overridable:
             return None
         if value.constant is not None:
@@ -109,13 +109,16 @@ class _Folding:
         return None if array is None else Tensor.from_array(array)
 
     def _fact(self, value: Value) -> Array | None:
-        """The integers or booleans that shape inference knows; floats are left to the evaluator, whose rounding is the kernels'."""
+        """Return the integers or booleans that shape inference knows.
+
+        Floats are left to the evaluator, whose rounding is the kernels'.
+        """
         fact = self._context.facts.get(value)
         array = None if fact is None else fact.constant
         return array if array is not None and array.dtype.kind in "iub" else None
 
     def _known(self, node: Node) -> list[Array] | None:
-        """The outputs in use, where shape inference knows each or the node is a Constant."""
+        """Return the outputs in use, where shape inference knows each or the node is a Constant."""
         if node.op_type == "Constant" and not node.domain:
             return _constant_arrays(node)
         arrays: list[Array] = []
@@ -152,7 +155,7 @@ class _Folding:
         return arrays
 
     def _fits(self, node: Node, inputs: Sequence[Tensor]) -> bool:
-        """Whether the result is known to be no larger than allowed, before it is computed."""
+        """Return whether the result is known to be no larger than allowed, before it is computed."""
         made_bytes = 0
         for value in node.outputs:
             size = _size_bytes(value, self._context.fold_bytes)
@@ -205,7 +208,7 @@ _CONSTANT_DTYPES = {
 
 
 def _growth(node: Node, inputs: Sequence[Tensor | None], made_bytes: int) -> int:
-    """By how many bytes the model grows when the result takes the place of the node and its constants."""
+    """Return by how many bytes the model grows when the result takes the place of the node and its constants."""
     if node.op_type in ("Cast", "CastLike"):
         return 0
     return max(0, made_bytes - sum(tensor.size_bytes for tensor in inputs if tensor is not None))
@@ -217,7 +220,7 @@ _INFLATING = frozenset(
 
 
 def _size_bytes(value: Value, most_bytes: int) -> int | None:
-    """Bytes that a value takes, None where unknown; an output that nobody reads takes none."""
+    """Return bytes that a value takes, None where unknown; an output that nobody reads takes none."""
     if not value.use_count:
         return 0
     if value.type is not None and not isinstance(value.type, TensorType):
@@ -233,7 +236,10 @@ def _size_bytes(value: Value, most_bytes: int) -> int | None:
 
 
 def _checked(node: Node, results: Sequence[object], most_bytes: int) -> list[Array] | None:
-    """The arrays for the outputs in use; None where one is no tensor, is too large, or is not of the type that is expected."""
+    """Return the arrays for the outputs in use.
+
+    None where one is no tensor, is too large, or is not of the type that is expected.
+    """
     arrays: list[Array] = []
     for value, result in zip(node.outputs, results, strict=False):
         if not value.use_count:

@@ -52,7 +52,7 @@ FUSE_NBITS_MLP: Pass = _FuseNbitsMlp()
 
 
 def _projections(graph: Graph, node: Node) -> tuple[Node, Node] | None:
-    """The products that make gate and up of a product, where they are."""
+    """Return the products that make gate and up of a product, where they are."""
     for first, second in (node.inputs, node.inputs[::-1]):
         activation, up = _own_producer(graph, first), _own_producer(graph, second)
         if activation is None or (activation.domain, activation.op_type) not in _ACTIVATIONS:
@@ -64,7 +64,7 @@ def _projections(graph: Graph, node: Node) -> tuple[Node, Node] | None:
 
 
 def _own_producer(graph: Graph, value: Value | None) -> Node | None:
-    """What makes a value that one node of `graph` reads."""
+    """Return what makes a value that one node of `graph` reads."""
     if value is None or value.use_count != 1 or value.producer is None or value.producer.graph is not graph:
         return None
     return value.producer

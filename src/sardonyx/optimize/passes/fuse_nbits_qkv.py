@@ -53,7 +53,7 @@ FUSE_NBITS_QKV: Pass = _FuseNbitsQkv()
 
 
 def _projections(node: Node) -> tuple[Normalization, list[Node]] | None:
-    """A normalization and the products of queries, keys and values that read it."""
+    """Return a normalization and the products of queries, keys and values that read it."""
     users = [user for user, _ in node.outputs[0].uses if isinstance(user, Node) and user.graph is node.graph and is_packed(user)]
     if len(users) != 3 or any(packing(user) != packing(users[0]) for user in users):
         return None
@@ -63,7 +63,7 @@ def _projections(node: Node) -> tuple[Normalization, list[Node]] | None:
 
 
 def _queries_first(users: list[Node]) -> list[Node] | None:
-    """The products in the operator's order; None where they have three sizes."""
+    """Return the products in the operator's order; None where they have three sizes."""
     sizes = [user.integer("N") for user in users]
     queries = next((place for place in range(3) if sizes[place - 2] == sizes[place - 1]), None)
     return None if queries is None else [users[queries], *(user for user in users if user is not users[queries])]

@@ -71,7 +71,7 @@ def _fuse(node: Node) -> bool:
 
 
 def _chain(node: Node, index: int, heads: int) -> tuple[Node, Node, Node] | None:
-    """The Reshape, the normalization and the Reshape that make an input of attention, the last first."""
+    """Return the Reshape, the normalization and the Reshape that make an input of attention, the last first."""
     value = node.input(index)
     outer = _own(node, value, ("Reshape",))
     norm = None if outer is None else _own(node, outer.inputs[0], _NORMALIZATIONS)
@@ -82,13 +82,13 @@ def _chain(node: Node, index: int, heads: int) -> tuple[Node, Node, Node] | None
 
 
 def _own(node: Node, value: Value | None, operators: tuple[str, ...]) -> Node | None:
-    """What makes a value of one reader, where it is one of these operators of ai.onnx in the graph of `node`."""
+    """Return what makes a value of one reader, where it is one of these operators of ai.onnx in the graph of `node`."""
     found = None if value is None or value.use_count != 1 or value.index else value.producer
     return found if found is not None and found.op_type in operators and not found.domain and found.graph is node.graph else None
 
 
 def _is_by_head(value: Value, norm: Node, inner: Node, heads: int) -> bool:
-    """Whether a normalization goes over the elements of each head of (batch, steps, heads x size)."""
+    """Return whether a normalization goes over the elements of each head of (batch, steps, heads x size)."""
     x, grouped, scale = inner.inputs[0], inner.output, norm.inputs[1]
     if x is None or scale is None or x.shape is None or x.shape != value.shape or len(x.shape) != 3 or not grouped.shape:
         return False

@@ -71,7 +71,7 @@ def _fuse(node: Node) -> bool:
 
 
 def _rotation(node: Node, index: int, heads: int) -> Node | None:
-    """The RotaryEmbedding that makes an input of attention, which reads heads as attention does."""
+    """Return the RotaryEmbedding that makes an input of attention, which reads heads as attention does."""
     value = node.input(index)
     found = None if value is None or value.use_count != 1 else value.producer
     if found is None or found.op_type != "RotaryEmbedding" or found.graph is not node.graph or found.domain not in _INPUTS:
@@ -84,7 +84,7 @@ def _rotation(node: Node, index: int, heads: int) -> Node | None:
 
 
 def _splits_alike(rotation: Node, cos: Value | None, heads: int) -> bool:
-    """Whether a rotation splits (batch, steps, heads x size) into so many heads."""
+    """Return whether a rotation splits (batch, steps, heads x size) into so many heads."""
     x, rotated = rotation.inputs[0], RotaryEmbedding.of(rotation).width
     if x is None or cos is None or x.shape is None or cos.shape is None or len(x.shape) != 3 or len(cos.shape) != 2:
         return False
@@ -97,7 +97,7 @@ def _splits_alike(rotation: Node, cos: Value | None, heads: int) -> bool:
 
 
 def _how(rotation: Node | None) -> tuple[Value | None, Value | None, Value | None, int]:
-    """Cosines, sines, positions, and whether neighbours make pairs."""
+    """Return cosines, sines, positions, and whether neighbours make pairs."""
     if rotation is None:
         return None, None, None, 0
     cos, sin, positions = (rotation.input(place) for place in _INPUTS[rotation.domain])

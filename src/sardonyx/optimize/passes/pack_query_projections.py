@@ -64,7 +64,7 @@ PACK_QUERY_PROJECTIONS: Pass = _PackQueryProjections()
 
 
 def _products(node: Node, overridable: frozenset[Value]) -> list[Node] | None:
-    """The three products of one value that queries, keys and values are, where they can be one, in that order."""
+    """Return the three products of one value that queries, keys and values are, where they can be one, in that order."""
     if any(node.input(index) for index in _SCALES):
         return None
     found = [_own_producer(node, node.input(index)) for index in range(_PARTS)]
@@ -87,7 +87,7 @@ def _own_producer(node: Node, value: Value | None) -> Node | None:
 
 
 def _kind(product: Node) -> tuple[object, ...]:
-    """By what products must agree to be one."""
+    """Return what products must agree in to be fused."""
     inputs = tuple(None if value is None else value.dtype for value in product.inputs)
     names = ("K", "bits", "block_size", "accuracy_level") if product.op_type == "MatMulNBits" else ()
     return product.domain, product.op_type, inputs, *(attribute_value(product, name) for name in names)
@@ -120,7 +120,7 @@ def _pack(op: Builder, node: Node, products: Sequence[Node]) -> None:
 
 
 def _stacked(op: Builder, products: Sequence[Node], place: int) -> Value | None:
-    """The rows of an input of all products; numbers keep their shape, scales and zero points are flat."""
+    """Return the rows of an input of all products; numbers keep their shape, scales and zero points are flat."""
     if products[0].input(place) is None:
         return None
     arrays = [_array(product, place) for product in products]

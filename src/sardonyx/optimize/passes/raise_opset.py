@@ -77,12 +77,12 @@ class RaiseOpset:
 
 
 def _moves_axes(node: Node, target: int) -> bool:
-    """Whether a node's attribute `axes` is an input in the newer version."""
+    """Return whether a node's attribute `axes` is an input in the newer version."""
     return takes_axes_input(node.op_type, target) and not takes_axes_input(node.op_type, node.version)
 
 
 def _is_inference(node: Node) -> bool:
-    """Whether a normalization gives one output and trains nothing: these mean the same in all versions from 9 on."""
+    """Return whether a normalization gives one output and trains nothing: these mean the same in all versions from 9 on."""
     if node.op_type != "BatchNormalization" or node.version < 9:
         return False
     return not trains(node)

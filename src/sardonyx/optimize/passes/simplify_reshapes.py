@@ -71,7 +71,7 @@ def _simplify(node: Node, context: Context, fresh: Callable[[str], str]) -> bool
 
 
 def _inferring_shape(target: Fact | None) -> list[int] | None:
-    """The target with -1 in the place of its only symbolic dimension, the others being above 0; else None."""
+    """Return the target with -1 in the place of its only symbolic dimension, the others being above 0; else None."""
     if target is None or target.value is None or target.value.ndim != 1:
         return None
     elements: list[Dim | None] = target.value.tolist()
@@ -83,7 +83,7 @@ def _inferring_shape(target: Fact | None) -> list[int] | None:
 
 
 def _copying_shape(shape: Shape, target: Fact | None) -> list[int] | None:
-    """The target with 0 in the place of each symbolic dimension; None where one of them is not copied."""
+    """Return the target with 0 in the place of each symbolic dimension; None where one of them is not copied."""
     if target is None or target.value is None or target.value.ndim != 1:
         return None
     elements: list[Dim | None] = target.value.tolist()

@@ -93,7 +93,10 @@ class _Look:
         return changed
 
     def _whole(self, graph: Graph, value: Value) -> list[_Part] | None:
-        """The parts along the first axis along which they are together all of the value, in order; None if there is no such."""
+        """Return the parts along the first axis along which they are together all of the value, in order.
+
+        None if there is no such.
+        """
         along: dict[int, list[_Part]] = {}
         for user, index in value.uses:
             part = self._part(user, value) if isinstance(user, Node) and user.graph is graph and index == 0 else None
@@ -108,7 +111,7 @@ class _Look:
         return None if read is None or value.shape is None else read(self, node, len(value.shape), value)
 
     def constant(self, node: Node, index: int, attribute: str) -> list[int] | None:
-        """The integers of an input, or of the attribute that older versions have in its place."""
+        """Return the integers of an input, or of the attribute that older versions have in its place."""
         given = node.integers(attribute)
         if given is not None:
             return list(given)
@@ -116,7 +119,7 @@ class _Look:
         return None if array is None or array.ndim != 1 else [int(item) for item in array]
 
     def index(self, node: Node) -> int | None:
-        """The index of a Gather of one element, else None."""
+        """Return the index of a Gather of one element, else None."""
         array = small_constant(node.input(1), self._overridable, max_elements=1)
         return None if array is None or array.size != 1 or array.ndim > 1 else int(array.reshape(()))
 
@@ -148,7 +151,7 @@ def _without_axis(op: Builder, value: Value, axis: int) -> Value:
 
 
 def _covers(parts: list[_Part], size: object) -> bool:
-    """Whether parts, ordered by their first element, are all of an axis of `size`, one after the other."""
+    """Return whether parts, ordered by their first element, are all of an axis of `size`, one after the other."""
     place = 0
     for part in parts:
         if part.first != place or part.end <= place:

@@ -70,7 +70,7 @@ STORE_WEIGHTS_AS_UINT8: Pass = _StoreWeightsAsUint8()
 
 
 def _is_signed(node: Node, overridable: frozenset[Value]) -> bool:
-    """Whether all weights of a node are int8 and may be replaced."""
+    """Return whether all weights of a node are int8 and may be replaced."""
     places = _WEIGHTS.get((node.domain, node.op_type), ())
     x = node.input(0)
     return (

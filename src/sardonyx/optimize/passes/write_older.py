@@ -20,7 +20,7 @@ _TYPES = (DataType.FLOAT, DataType.FLOAT16)
 
 
 def has_older_name(node: Node, opset: int) -> bool:
-    """Whether a node of ai.onnx that is newer can be written in a file that imports version `opset`."""
+    """Return whether a node of ai.onnx that is newer can be written in a file that imports version `opset`."""
     if node.domain:
         return False
     if node.op_type in _CAN_WRITE:
@@ -93,7 +93,7 @@ def _write_rms(node: Node) -> None:
 
 
 def _keep_name(node: Node) -> None:
-    """Nothing but the version changes."""
+    """Change nothing but the version."""
 
 
 _WRITERS: Mapping[str, Callable[[Node], None]] = {

@@ -77,7 +77,7 @@ def _remove_up_to(edit: Edit, node: Node, x: Value) -> None:
 
 
 def _source(value: Value, offered: Collection[Node]) -> Value:
-    """What `value` is a reshaped form of, by way of reshapes of `offered` that nobody else reads."""
+    """Return what `value` is a reshaped form of, by way of reshapes of `offered` that nobody else reads."""
     node = value.producer
     while node is not None and node.op_type in _RESHAPING and not node.domain and node in offered and value.use_count == 1:
         if node.inputs[0] is None:
@@ -116,13 +116,13 @@ def _merged(x: Shape | None, first: Permutation, before: Shape | None, after: Sh
 
 
 def _with_ones(x: Shape, runs: Sequence[Sequence[int]]) -> list[list[int]]:
-    """`runs`, one for each dimension of `x`, empty where that is 1."""
+    """Return `runs`, one for each dimension of `x`, empty where that is 1."""
     rest = iter(runs)
     return [[] if dim == 1 else list(next(rest)) for dim in x]
 
 
 def _common_factors(before: Shape, after: Shape, factors: list[Dim]) -> tuple[list[list[int]], list[list[int]]] | None:
-    """The factors of each dimension before and after, by number; their sizes are appended to `factors`."""
+    """Return the factors of each dimension before and after, by number; their sizes are appended to `factors`."""
     cut: tuple[list[list[int]], list[list[int]]] = [[] for _ in before], [[] for _ in after]
     left, right = ([(axis, dim) for axis, dim in enumerate(shape) if dim != 1][::-1] for shape in (before, after))
     while left and right:
@@ -141,13 +141,13 @@ def _common_factors(before: Shape, after: Shape, factors: list[Dim]) -> tuple[li
 
 
 def _times(factor: Dim, dim: Dim) -> Dim | None:
-    """How often `factor` goes into `dim`; None where it does not."""
+    """Return how often `factor` goes into `dim`; None where it does not."""
     quotient = dim // factor
     return quotient if quotient * factor == dim else None
 
 
 def _runs(made: Sequence[int], wanted: Sequence[int]) -> list[list[int]]:
-    """`made`, cut where two neighbours are none in `wanted`."""
+    """Return `made`, cut where two neighbours are none in `wanted`."""
     follower = dict(itertools.pairwise(wanted))
     runs: list[list[int]] = []
     for factor in made:

@@ -42,7 +42,10 @@ _REDUCTIONS = (
 
 
 def push_axis(edit: Edit, node: Node, permutation: Permutation, axis: int) -> bool:
-    """The first input carries the layout, `axis`, counted from the front, is renamed, and every result gets the transpose."""
+    """Push through a node with an axis.
+
+    The first input carries the layout, `axis` is renamed, and every result gets the transpose.
+    """
     edit.bring_whole(node, 0, permutation)
     node.attributes["axis"] = Attribute.of(permutation[axis])
     for value in reversed(node.outputs):
@@ -66,7 +69,10 @@ def _split(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 
 def push_softmax(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """Along one axis as any operator with one; over all axes from one on where these stay as they are."""
+    """Push through Softmax as through any operator with one axis.
+
+    Before opset 13 it goes over all axes from one on; these have to stay as they are.
+    """
     view, rank = Softmax.of(node), len(permutation)
     axis = view.first(rank)
     if not view.is_flat:
@@ -83,7 +89,7 @@ def _without(labels: Sequence[Hashable], axes: set[int]) -> list[Hashable]:
 
 
 def _after_removal(permutation: Permutation, axes: set[int]) -> Permutation:
-    """What is left of `permutation` when these axes of its result are taken out."""
+    """Return what is left of `permutation` when these axes of its result are taken out."""
     return reordering(_without(range(len(permutation)), {permutation[axis] for axis in axes}), _without(permutation, axes))
 
 
@@ -134,7 +140,7 @@ def _unsqueeze(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 
 def _gather(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """The dimensions of the indices take the place of the axis."""
+    """Push through Gather: the dimensions of the indices take the place of the axis."""
     indices = node.inputs[1]
     if indices is None or indices.shape is None:
         return False

@@ -35,12 +35,15 @@ _VERSION = 13
 
 
 def is_neutral(value: Value | None) -> bool:
-    """Whether a broadcast input is the same in every layout: left out, or of one element."""
+    """Return whether a broadcast input is the same in every layout: left out, or of one element."""
     return value is None or (value.shape is not None and all(dim == 1 for dim in value.shape))
 
 
 def has_axis(node: Node) -> bool:
-    """Whether the axis of a QuantizeLinear or DequantizeLinear matters: it is given, or scales are not known to be one for all."""
+    """Return whether the axis of a QuantizeLinear or DequantizeLinear matters.
+
+    It is given, or scales are not known to be one for all.
+    """
     scale = node.inputs[1]
     return Quantization.of(node).names_axis or scale is None or scale.shape is None or len(scale.shape) > 0
 
@@ -54,7 +57,7 @@ class Edit:
         self._made: dict[tuple[Value, Permutation], Value] = {}
 
     def transpose_of(self, value: Value | None) -> tuple[Permutation, Value] | None:
-        """The permutation of the transpose of this graph that makes `value`, and what it reads; None where none does.
+        """Return the permutation of the transpose of this graph that makes `value`, and what it reads; None where none does.
 
         One in an outer graph does not count: what that reads may be out of reach by the time this graph runs.
         """
@@ -65,17 +68,20 @@ class Edit:
         return permutation, producer.inputs[0]
 
     def source_of(self, value: Value | None, permutation: Permutation) -> Value | None:
-        """What a transpose by `permutation` of this graph that makes `value` reads; None where none does."""
+        """Return what a transpose by `permutation` of this graph that makes `value` reads; None where none does."""
         found = self.transpose_of(value)
         return found[1] if found is not None and found[0] == permutation else None
 
     def going(self, values: Sequence[Value | None], permutation: Permutation, reader: Node | None) -> int:
-        """The weight of the transposes by `permutation` that make `values`, each once; of those alone that `reader` keeps alive."""
+        """Return the weight of the transposes by `permutation` that make `values`, each once.
+
+        Of those alone that `reader` keeps alive.
+        """
         found = {value for value in values if value is not None and self.source_of(value, permutation) is not None}
         return sum(max(weight_of(value.shape), 1) for value in found if reader is None or _is_kept_by(value, reader))
 
     def coming(self, values: Sequence[Value | None], permutation: Permutation) -> int:
-        """The weight of the transposes that the others of `values` would need."""
+        """Return the weight of the transposes that the others of `values` would need."""
         others = {value for value in values if value is not None and self.source_of(value, permutation) is None}
         return sum(self._cost(value, inverse(permutation)) for value in others if not is_neutral(value))
 
@@ -96,14 +102,14 @@ class Edit:
             self.bring_whole(node, index, permutation)
 
     def bring_whole(self, node: Node, index: int, permutation: Permutation) -> None:
-        """As `bring`, for an input that has the full rank whatever its size."""
+        """Bring as `bring` does, for an input that has the full rank whatever its size."""
         value = node.inputs[index]
         if value is not None:
             source = self.source_of(value, permutation)
             node.replace_input(index, source if source is not None else self.transposed(value, inverse(permutation)))
 
     def transposed(self, value: Value, permutation: Permutation) -> Value:
-        """`value`, with dimensions of 1 in front where its rank is lower, after a transpose by `permutation`."""
+        """Return `value`, with dimensions of 1 in front where its rank is lower, after a transpose by `permutation`."""
         if permutation == identity(len(permutation)):
             return value
         found = self._made.get((value, permutation))
@@ -130,7 +136,7 @@ class Edit:
         return node.output
 
     def _same(self, value: Value, permutation: Permutation) -> list[Node]:
-        """The transposes of `value` by `permutation` that there are in this graph, but for those that make its outputs."""
+        """Return the transposes of `value` by `permutation` that there are in this graph, but for those that make its outputs."""
         users = (user for user, _ in value.uses)
         return [
             user
@@ -165,7 +171,7 @@ class Edit:
         return self.graph.insert_after(node, twin).output
 
     def _dequantized_constant(self, value: Value) -> Value | None:
-        """The constant that a node of this graph dequantizes to `value`, with one scale or one for each index of an axis."""
+        """Return the constant that a node of this graph dequantizes to `value`, with one scale or one for each index of an axis."""
         node = value.producer
         if node is None or node.op_type != "DequantizeLinear" or node.graph is not self.graph:
             return None
@@ -200,12 +206,12 @@ class Edit:
         value.type = _permuted_type(value, inverse(permutation))
 
     def taken(self, value: Value, order: Sequence[int], axis: int) -> Value:
-        """A copy of the constant `value` with what lies along `axis` in another order."""
+        """Return a copy of the constant `value` with what lies along `axis` in another order."""
         array = value.constant.numpy() if value.constant is not None else np.empty(0)
         return self.graph.add_initializer(Tensor.from_array(np.ascontiguousarray(array.take(list(order), axis))), value.name)
 
     def integers(self, numbers: Sequence[int], name: str) -> Value:
-        """A constant of int64 numbers."""
+        """Return a constant of int64 numbers."""
         return self.graph.add_initializer(Tensor.from_array(np.array(numbers, np.int64)), name)
 
     def reorder(self, node: Node, index: int, order: Sequence[int]) -> None:
@@ -235,7 +241,7 @@ class Edit:
 
 
 def _is_kept_by(value: Value, reader: Node) -> bool:
-    """Whether `reader` is alone to read `value`, transposes aside, which will be merged with the one that makes it."""
+    """Return whether `reader` is alone to read `value`, transposes aside, which will be merged with the one that makes it."""
     others = [user for user, _ in value.uses if user is not reader]
     return all(isinstance(user, Node) and user.graph is reader.graph and permutation_of(user) is not None for user in others)
 

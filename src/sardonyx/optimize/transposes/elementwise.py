@@ -33,19 +33,19 @@ _FIRST_INPUT = ("CastLike", "Clip")
 
 
 def push_first(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """The first input carries the layout; the others stay as they are."""
+    """Push where the first input carries the layout; the others stay as they are."""
     edit.bring_whole(node, 0, permutation)
     edit.put_behind(node, node.outputs[0], permutation)
     return True
 
 
 def push_simple(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """As `push_first`, where the other inputs are of one element."""
+    """Push as `push_first` does, where the other inputs are of one element."""
     return all(is_neutral(value) for value in node.inputs[1:]) and push_first(edit, node, permutation)
 
 
 def push_broadcast(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """All inputs carry the layout, those of a lower rank too."""
+    """Push where all inputs carry the layout, those of a lower rank too."""
     rank, ranks = len(permutation), [len(value.shape) for value in node.inputs if value is not None and value.shape is not None]
     out = node.outputs[0].shape
     if out is None or len(out) != rank or len(ranks) < sum(value is not None for value in node.inputs) or max(ranks) > rank:

@@ -19,12 +19,12 @@ Carriers: TypeAlias = Callable[[Node], Sequence[Value | None]]
 
 
 def first_input(node: Node) -> Sequence[Value | None]:
-    """The first input alone."""
+    """Return the first input alone."""
     return node.inputs[:1]
 
 
 def all_inputs(node: Node) -> Sequence[Value | None]:
-    """Every input."""
+    """Return every input."""
     return node.inputs
 
 

@@ -29,12 +29,12 @@ _UNKNOWN_RANK = 5
 
 
 def identity(rank: int) -> Permutation:
-    """The permutation that changes nothing."""
+    """Return the permutation that changes nothing."""
     return tuple(range(rank))
 
 
 def inverse(permutation: Permutation) -> Permutation:
-    """The permutation that undoes `permutation`."""
+    """Return the permutation that undoes `permutation`."""
     found = [0] * len(permutation)
     for index, axis in enumerate(permutation):
         found[axis] = index
@@ -42,17 +42,17 @@ def inverse(permutation: Permutation) -> Permutation:
 
 
 def then(first: Permutation, second: Permutation) -> Permutation:
-    """One permutation for a transpose by `first` and one by `second` after it."""
+    """Return one permutation for a transpose by `first` and one by `second` after it."""
     return tuple(first[axis] for axis in second)
 
 
 def permuted(shape: Shape, permutation: Permutation) -> Shape:
-    """`shape` after a transpose."""
+    """Return `shape` after a transpose."""
     return tuple(shape[axis] for axis in permutation)
 
 
 def permutation_of(node: Node | None) -> Permutation | None:
-    """The permutation of a Transpose of ai.onnx; None for other nodes, and where the rank is not known."""
+    """Return the permutation of a Transpose of ai.onnx; None for other nodes, and where the rank is not known."""
     if node is None or node.op_type != "Transpose" or node.domain:
         return None
     given = Transpose.of(node).permutation
@@ -63,23 +63,23 @@ def permutation_of(node: Node | None) -> Permutation | None:
 
 
 def changes_layout(permutation: Permutation) -> bool:
-    """Whether it leads from channels-first to channels-last, or back."""
+    """Return whether it leads from channels-first to channels-last, or back."""
     rank = len(permutation)
     return rank >= 3 and permutation in ((0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1)))
 
 
 def moves_nothing(permutation: Permutation, shape: Shape | None) -> bool:
-    """Whether a transpose of a tensor of `shape` leaves its elements in their order: only dimensions of 1 change places."""
+    """Return whether a transpose of a tensor of `shape` leaves its elements in their order: only dimensions of 1 change places."""
     kept = [axis for axis in permutation if shape is None or shape[axis] != 1]
     return kept == sorted(kept)
 
 
 def weight_of(shape: Shape | None) -> int:
-    """What transposing a tensor of `shape` is taken to cost: how many dimensions it has that are not 1."""
+    """Return what transposing a tensor of `shape` is taken to cost: how many dimensions it has that are not 1."""
     return _UNKNOWN_RANK if shape is None else sum(dim != 1 for dim in shape)
 
 
 def reordering(before: Sequence[Hashable], after: Sequence[Hashable]) -> Permutation:
-    """The permutation that takes dimensions labelled `before` to the order `after`."""
+    """Return the permutation that takes dimensions labelled `before` to the order `after`."""
     places = {label: index for index, label in enumerate(before)}
     return tuple(places[label] for label in after)

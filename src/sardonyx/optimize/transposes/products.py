@@ -58,7 +58,7 @@ class _Weights:
     """The dimension that the product sums over."""
 
     def fit(self, count: int) -> bool:
-        """Whether these are weights for `count` elements, and may be copied in another order."""
+        """Return whether these are weights for `count` elements, and may be copied in another order."""
         held = self.constant.constant
         if held is None or held.shape[self.axis] != count or held.size_bytes > LIMITS.fold_bytes:
             return False
@@ -101,7 +101,7 @@ def mix_in_products(edit: Edit, node: Node, permutation: Permutation, offered: C
 
 
 def _weights_behind(value: Value, offered: Collection[Node]) -> list[_Weights] | None:
-    """The weights of the products that read `value`; None where something else does."""
+    """Return the weights of the products that read `value`; None where something else does."""
     found: list[_Weights] = []
     for user, index in value.uses:
         if not isinstance(user, Node) or index != 0 or user not in offered:
@@ -117,13 +117,13 @@ def _weights_behind(value: Value, offered: Collection[Node]) -> list[_Weights] |
 
 
 def _ignores_places(node: Node) -> bool:
-    """Whether a node does the same to every element of its first input."""
+    """Return whether a node does the same to every element of its first input."""
     is_known = node.op_type in ELEMENTWISE or node.op_type in ("DequantizeLinear", "QuantizeLinear")
     return not node.domain and is_known and not Quantization.of(node).block and all(is_neutral(value) for value in node.inputs[1:])
 
 
 def _weights_of(node: Node) -> list[_Weights] | None:
-    """The weights of a product whose first input is the data; None for other nodes."""
+    """Return the weights of a product whose first input is the data; None for other nodes."""
     index = _WEIGHTS.get((node.domain, node.op_type))
     value = None if index is None else node.input(index)
     if index is None or value is None or value.shape is None or Gemm.of(node).transposes_a or len(value.shape) > 2:

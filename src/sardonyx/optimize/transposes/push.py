@@ -55,7 +55,7 @@ _HANDLERS: Mapping[str, Mapping[str, Handler]] = {
 
 
 def handled_operators(domain: str = "") -> tuple[str, ...]:
-    """The operators of `domain` that transposes are pushed through, sorted."""
+    """Return the operators of `domain` that transposes are pushed through, sorted."""
     return tuple(sorted(_HANDLERS.get(domain, {})))
 
 
@@ -122,7 +122,7 @@ def _push(edit: Edit, node: Node, leading: _Leading, offered: Collection[Node], 
 
 
 def _in_front(edit: Edit, node: Node, handler: Handler) -> list[Permutation]:
-    """The permutations of the transposes that feed `node` where it matters, each once."""
+    """Return the permutations of the transposes that feed `node` where it matters, each once."""
     found = (edit.transpose_of(value) for value in handler.carriers(node))
     return list(dict.fromkeys(item[0] for item in found if item is not None))
 
@@ -143,7 +143,7 @@ def _pays(edit: Edit, node: Node, handler: Handler, permutation: Permutation, le
 
 
 def _is_undone(value: Value, permutation: Permutation) -> bool:
-    """Whether nobody reads `value` but transposes that undo `permutation`."""
+    """Return whether nobody reads `value` but transposes that undo `permutation`."""
     users = [user for user, _ in value.uses]
     undo = inverse(permutation)
     maker = value.producer
@@ -153,7 +153,7 @@ def _is_undone(value: Value, permutation: Permutation) -> bool:
 
 
 def _merge(edit: Edit, node: Node, first: dict[tuple[Value, Permutation], Value]) -> None:
-    """One transpose in place of two; none where the two undo each other, where one changes nothing, and where `first` has one."""
+    """Replace two transposes by one; none where the two undo each other, where one changes nothing, and where `first` has one."""
     source, second = node.inputs[0], permutation_of(node)
     if source is None or second is None:
         return

@@ -28,7 +28,7 @@ __all__ = ["MICROSOFT", "QUANTIZATION", "keep_units_whole"]
 
 
 def _linear(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """One scale, one for each index of an axis, or blocks, which lie as the elements do."""
+    """Return one scale, one for each index of an axis, or blocks, which lie as the elements do."""
     view = Quantization.of(node)
     if view.block:
         for index in range(1, len(node.inputs)):
@@ -39,7 +39,7 @@ def _linear(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 
 def _binary(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """A, its scale and zero point, B, its scale and zero point, and those of the result."""
+    """Return A, its scale and zero point, B, its scale and zero point, and those of the result."""
     rank = len(permutation)
     if any(value is None or value.shape is None or len(value.shape) != rank for value in _pair(node)):
         return False
@@ -58,7 +58,7 @@ def _parts(node: Node) -> Sequence[Value | None]:
 
 
 def _concat(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """The result's scale and zero point, then each part with its own."""
+    """Return the result's scale and zero point, then each part with its own."""
     if any(value is None or value.shape is None for value in _parts(node)):
         return False
     axis = Concat.of(node).place(len(permutation))
@@ -70,7 +70,10 @@ def _concat(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 
 def _pool(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """The attribute `channels_last` says which layout is meant, so only a transpose between the two goes through."""
+    """Push through a pool.
+
+    The attribute `channels_last` says which layout is meant, so only a transpose between the two goes through.
+    """
     rank, last = len(permutation), node.flag("channels_last")
     to_last, to_first = (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
     if rank < 3 or permutation != (to_last if last else to_first):
@@ -115,7 +118,7 @@ def keep_units_whole(edit: Edit, offered: Collection[Node]) -> None:
 
 
 def _swap(edit: Edit, linear: Node, transpose: Node, permutation: Permutation) -> None:
-    """A twin of `linear`, fed by the transposed integers, takes the place of `transpose`."""
+    """Replace `transpose` by a copy of `linear` that reads the transposed integers."""
     quantized = linear.inputs[0]
     if quantized is None or Quantization.of(linear).block:
         return

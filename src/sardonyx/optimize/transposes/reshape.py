@@ -53,7 +53,7 @@ class Mixed:
 
 
 def _blocks(before: Shape, after: Shape) -> list[_Block] | None:
-    """The smallest groups of equal products; None where sizes cannot be compared."""
+    """Return the smallest groups of equal products; None where sizes cannot be compared."""
     inner = [axis for axis, dim in enumerate(before) if dim != 1]
     found: list[_Block] = []
     i = j = 0
@@ -73,7 +73,7 @@ def _blocks(before: Shape, after: Shape) -> list[_Block] | None:
 
 
 def _order(blocks: Sequence[_Block], permutation: Permutation, shape: Shape) -> list[_Block] | None:
-    """The groups in the order in which they lie before the transpose; None where one does not lie there as a whole."""
+    """Return the groups in the order in which they lie before the transpose; None where one does not lie there as a whole."""
     kept = [axis for axis in inverse(permutation) if shape[axis] != 1]
     place = {axis: index for index, axis in enumerate(kept)}
     for block in blocks:
@@ -84,7 +84,10 @@ def _order(blocks: Sequence[_Block], permutation: Permutation, shape: Shape) -> 
 
 
 def numbers_for(source: Shape, target: Shape) -> list[int] | None:
-    """The numbers for Reshape that make `target` of `source`: one may be -1, others 0 where they stay. None where none do."""
+    """Return the numbers for Reshape that make `target` of `source`: one may be -1, others 0 where they stay.
+
+    None where none do.
+    """
     numbers: list[int] = []
     for index, dim in enumerate(target):
         if isinstance(dim, int):
@@ -103,7 +106,7 @@ def _has_zero(shape: Shape) -> bool:
 def transpose_later(
     before: Shape | None, after: Shape | None, permutation: Permutation
 ) -> tuple[Shape, list[int], Permutation] | None:
-    """What a Reshape from `before`, which a transpose by `permutation` makes, to `after` is with the transpose behind it.
+    """Return what a Reshape from `before`, which a transpose by `permutation` makes, to `after` is with the transpose behind it.
 
     The shape that it makes, the numbers that say so, and the permutation of what comes behind; None where it cannot be.
     """
@@ -120,12 +123,12 @@ def transpose_later(
 
 
 def _has_target_input(node: Node) -> bool:
-    """Whether a node is a Reshape whose target is an input, or a Flatten."""
+    """Return whether a node is a Reshape whose target is an input, or a Flatten."""
     return node.op_type == "Flatten" or (node.op_type == "Reshape" and Reshape.of(node).takes_input)
 
 
 def mixed_into_last(node: Node, permutation: Permutation) -> Mixed | None:
-    """How a Reshape or Flatten of what `permutation` made can read the elements of its last dimension in another order.
+    """Return how a Reshape or Flatten of what `permutation` made can read the elements of its last dimension in another order.
 
     None where it moves dimensions otherwise, or is another operator.
     """
@@ -164,7 +167,7 @@ def _reshape(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 
 def _flatten(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """As the Reshape that it is."""
+    """Push through Flatten as through the equal Reshape."""
     data, result = node.inputs[0], node.outputs[0]
     plan = transpose_later(None if data is None else data.shape, result.shape, permutation)
     if plan is None or result.dtype is None or data is None:
@@ -201,7 +204,7 @@ def pull_through_reshape(edit: Edit, transpose: Node, offered: Collection[Node])
 
 
 def _pulled(before: Shape | None, after: Shape | None, permutation: Permutation) -> tuple[Permutation, Shape, list[int]] | None:
-    """The transpose in front, the shape that is made then, and the numbers that say so."""
+    """Return the transpose in front, the shape that is made then, and the numbers that say so."""
     if before is None or after is None or _has_zero(before) or _has_zero(after):
         return None
     blocks = _blocks(before, after)

@@ -35,7 +35,7 @@ def _has_length(node: Node, index: int, length: int) -> bool:
 
 
 def _shape(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """No transpose comes behind: the numbers are reordered."""
+    """Push through Shape without a transpose behind it: the numbers are reordered."""
     rank, value = len(permutation), node.output
     start, end = node.integer("start", 0), node.integer("end", rank)
     order = list(permutation)[slice(start, end)]
@@ -89,7 +89,7 @@ def _slice(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 
 def _first_axes(node: Node) -> tuple[int, ...] | None:
-    """The axes of a Slice that names none and whose starts are computed: as many as there are starts."""
+    """Return the axes of a Slice that names none and whose starts are computed: as many as there are starts."""
     starts = node.input(1)
     count = starts.shape[0] if starts is not None and starts.shape is not None and len(starts.shape) == 1 else None
     return tuple(range(count)) if isinstance(count, int) and count else None
@@ -103,7 +103,7 @@ def _tile(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 
 def _expand(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """Only to a shape of the same rank."""
+    """Push through Expand, only to a shape of the same rank."""
     return _tile(edit, node, permutation)
 
 
@@ -138,7 +138,7 @@ def _forget_region(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 
 def _upsample(edit: Edit, node: Node, permutation: Permutation) -> bool:
-    """Also Resize of opset 10: scales are an attribute before opset 9, then an input."""
+    """Push through Upsample, also Resize of opset 10: scales are an attribute before opset 9, then an input."""
     scales = node.numbers("scales")
     if scales is not None and len(scales) == len(permutation):
         node.attributes["scales"] = Attribute(AttributeKind.FLOATS, tuple(scales[axis] for axis in inverse(permutation)))

@@ -96,7 +96,10 @@ class DataflowRun:
             self._finish(index, failure)
 
     def results(self) -> list[Any]:
-        """The outputs; raises what the first failed step of the plan raised. To be called when nothing is running any more."""
+        """Return the outputs; raises what the first failed step of the plan raised.
+
+        To be called when nothing is running any more.
+        """
         with self._changed:
             failures, self._failures, self._ready = self._failures, [], []
         if failures:
@@ -106,7 +109,7 @@ class DataflowRun:
         return [self._frame[slot] for slot in self._plan.outputs]
 
     def _take(self) -> int | None:
-        """The ready step of the highest rank; waits for one where others are running. None where there will be none."""
+        """Return the ready step of the highest rank; waits for one where others are running. None where there will be none."""
         with self._changed:
             while self._running and (self._failures or not self._ready):
                 self._changed.wait()

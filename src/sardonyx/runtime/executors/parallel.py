@@ -39,7 +39,7 @@ class ParallelExecutor(DataflowExecutor):
         return run.results()
 
     def _threads(self) -> ThreadPoolExecutor:
-        """The threads, started when first needed; they end when the executor is freed."""
+        """Return the threads, started when first needed; they end when the executor is freed."""
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._helpers, "sardonyx-inter-op")

@@ -102,7 +102,7 @@ class SequentialExecutor:
 
 
 def _only_step(plan: Plan) -> ProgramStep | None:
-    """The step of a plan that is one program on the host from inputs to outputs, else None."""
+    """Return the step of a plan that is one program on the host from inputs to outputs, else None."""
     if len(plan.steps) != 1 or plan.captures or plan.constants:
         return None
     (step,) = plan.steps

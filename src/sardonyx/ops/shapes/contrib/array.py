@@ -22,19 +22,19 @@ _MICROSOFT = "com.microsoft"
 
 @shape_function("Inverse", "Trilu", domain=_MICROSOFT)
 def same_shape(call: ShapeCall, x: Fact, other: Fact | None = None) -> Fact:
-    """The output is as the first input."""
+    """Give the output the shape and type of the first input."""
     return tensor(x.dtype, x.shape)
 
 
 @shape_function("NGramRepeatBlock", domain=_MICROSOFT)
 def n_gram_repeat_block(call: ShapeCall, input_ids: Fact, scores: Fact) -> Fact:
-    """The output is as the scores."""
+    """Give the output the shape and type of the scores."""
     return tensor(scores.dtype, scores.shape)
 
 
 @shape_function("ExpandDims", domain=_MICROSOFT)
 def expand_dims(call: ShapeCall, x: Fact, axis: Fact) -> Fact:
-    """A dimension of size 1 is put at the place that the second input holds."""
+    """Insert a dimension of size 1 at the place that the second input holds."""
     if x.shape is None:
         return tensor(x.dtype)
     place = int_of(axis)
@@ -46,20 +46,20 @@ def expand_dims(call: ShapeCall, x: Fact, axis: Fact) -> Fact:
 
 @shape_function("CDist", domain=_MICROSOFT)
 def cdist(call: ShapeCall, a: Fact, b: Fact) -> Fact:
-    """(M, C) and (K, C) -> (M, K)."""
+    """Infer (M, C) and (K, C) -> (M, K)."""
     left, right = require_rank(a, "A", 2, 2), require_rank(b, "B", 2, 2)
     return tensor(a.dtype, (anonymous() if left is None else left[0], anonymous() if right is None else right[0]))
 
 
 @shape_function("DynamicTimeWarping", domain=_MICROSOFT)
 def dynamic_time_warping(call: ShapeCall, x: Fact) -> Fact:
-    """(2, steps), which depends on the data."""
+    """Return (2, steps), which depends on the data."""
     return tensor(DataType.INT32, (2, anonymous()))
 
 
 @shape_function("UnfoldTensor", domain=_MICROSOFT)
 def unfold_tensor(call: ShapeCall, x: Fact, *, dim: int = -1, size: int, step: int = 1) -> Fact:
-    """Windows along an axis, their elements in a new last axis."""
+    """Return windows along an axis, their elements in a new last axis."""
     if x.shape is None:
         return tensor(x.dtype)
     axis = normalize_axis(dim, len(x.shape), "dim")
@@ -69,7 +69,7 @@ def unfold_tensor(call: ShapeCall, x: Fact, *, dim: int = -1, size: int, step: i
 
 @shape_function("NhwcMaxPool", domain=_MICROSOFT)
 def nhwc_max_pool(call: ShapeCall, x: Fact) -> Fact:
-    """(N, spatial…, C) -> (N, places of the window…, C)."""
+    """Infer (N, spatial…, C) -> (N, places of the window…, C)."""
     window = Pool.of(call).window
     rank = len(window.kernel) + 2
     shape = require_rank(x, "x", rank, rank)
@@ -80,7 +80,7 @@ def nhwc_max_pool(call: ShapeCall, x: Fact) -> Fact:
 
 @shape_function("Range", domain=_MICROSOFT)
 def range_(call: ShapeCall, start: Fact, limit: Fact, delta: Fact | None = None) -> Fact:
-    """As Range of ai.onnx, with steps of 1 by default."""
+    """Infer as Range of ai.onnx, with steps of 1 by default."""
     one = None if start.dtype is None else known(start.dtype, np.ones((), start.dtype.numpy))
     step = one if delta is None else delta
     return UNKNOWN if step is None else range_fact(start, limit, step)
@@ -88,6 +88,6 @@ def range_(call: ShapeCall, start: Fact, limit: Fact, delta: Fact | None = None)
 
 @shape_function("Unique", domain=_MICROSOFT)
 def unique(call: ShapeCall, x: Fact) -> tuple[Fact, ...]:
-    """(C) -> what differs, where each element lies among that, and how often it occurs."""
+    """Infer (C) -> what differs, where each element lies among that, and how often it occurs."""
     vector = (anonymous(),)
     return tensor(x.dtype, vector), tensor(DataType.INT64, x.shape), tensor(DataType.INT64, vector)

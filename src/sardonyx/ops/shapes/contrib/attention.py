@@ -15,7 +15,7 @@ _MICROSOFT = "com.microsoft"
 
 
 def _dim(fact: Fact | None, axis: int) -> Dim:
-    """One dimension of an input, anonymous where unknown."""
+    """Return one dimension of an input, anonymous where unknown."""
     shape = None if fact is None else fact.shape
     return anonymous() if shape is None or not -len(shape) <= axis < len(shape) else shape[axis]
 
@@ -34,7 +34,7 @@ def group_query_attention(
     num_heads: int,
     kv_num_heads: int,
 ) -> tuple[Fact, ...]:
-    """(B, S, N * D), packed with keys and values where `key` is left out -> the same, and the caches (B, M, T, D).
+    """Infer (B, S, N * D), packed with keys and values where `key` is left out -> the same, and the caches (B, M, T, D).
 
     T is the larger of the length of the past and the total length that an input holds.
     """
@@ -64,7 +64,7 @@ def multi_head_attention(
     *others: Fact | None,
     num_heads: int,
 ) -> tuple[Fact, ...]:
-    """(B, S, N * D), packed as (B, S, N, 3, D), or with keys and values packed as (B, T, N, 2, D) -> (B, S, N * V's size)."""
+    """Infer (B, S, N * D), packed as (B, S, N, 3, D), or with keys and values packed as (B, T, N, 2, D) -> (B, S, N * V's size)."""
     if query.shape is None:
         return (tensor(query.dtype),) * 4
     B, S = query.shape[:2]
@@ -83,7 +83,7 @@ def multi_head_attention(
 
 
 def _keys(key: Fact | None, value: Fact | None, S: Dim, D: Dim, num_heads: int, is_packed: bool) -> tuple[Dim, Dim]:
-    """How many keys are added, and the head size of the values."""
+    """Return how many keys are added, and the head size of the values."""
     if is_packed:
         return S, D
     if key is not None and key.shape is not None and len(key.shape) == 5:
@@ -106,7 +106,7 @@ def attention(
     qkv_hidden_sizes: Sequence[int] = (),
     past_present_share_buffer: int = 0,
 ) -> tuple[Fact, ...]:
-    """(B, S, hidden) times packed weights (hidden, Q + K + V) -> (B, S, V) and the cache (2, B, N, T, D)."""
+    """Infer (B, S, hidden) times packed weights (hidden, Q + K + V) -> (B, S, V) and the cache (2, B, N, T, D)."""
     return _packed(x, weights, past, num_heads, qkv_hidden_sizes, past_present_share_buffer)
 
 
@@ -126,7 +126,7 @@ def qattention(
     num_heads: int,
     past_present_share_buffer: int = 0,
 ) -> tuple[Fact, ...]:
-    """The same of quantized tensors, in the type of the bias."""
+    """Return the same of quantized tensors, in the type of the bias."""
     return tuple([tensor(bias.dtype, fact.shape) for fact in _packed(x, weights, past, num_heads, (), past_present_share_buffer)])
 
 
@@ -142,7 +142,7 @@ def _packed(
 
 @shape_function("MRotaryEmbedding", domain=_MICROSOFT)
 def rotated(call: ShapeCall, x: Fact, *others: Fact | None) -> Fact:
-    """The output is as the first input."""
+    """Give the output the shape and type of the first input."""
     return tensor(x.dtype, x.shape)
 
 
@@ -158,7 +158,7 @@ def sparse_attention(
     num_heads: int,
     kv_num_heads: int,
 ) -> tuple[Fact, ...]:
-    """(B, S, N * D), packed with keys and values where `key` is left out -> the same, and the caches as they were."""
+    """Infer (B, S, N * D), packed with keys and values where `key` is left out -> the same, and the caches as they were."""
     B, S, hidden = (_dim(query, axis) for axis in range(3))
     size = hidden // (num_heads + 2 * kv_num_heads) if key is None else hidden // num_heads
     caches = (tensor(past_key.dtype, past_key.shape), tensor(past_value.dtype, past_value.shape))
@@ -179,7 +179,7 @@ def decoder_masked_multi_head_attention(
     num_heads: int,
     past_present_share_buffer: int = 0,
 ) -> tuple[Fact, ...]:
-    """One query per sequence (B, 1, hidden) -> (B, 1, N * V's size), the caches (B, N, T, D) and the weights (B, N, 1, T)."""
+    """Infer one query per sequence (B, 1, hidden) -> (B, 1, N * V's size), the caches (B, N, T, D) and the weights (B, N, 1, T)."""
     B, dtype = _dim(query, 0), query.dtype
     if key is not None and key.shape is not None and len(key.shape) == 4:
         sizes = (key.shape[3], _dim(value, 3))
@@ -206,7 +206,7 @@ def decoder_masked_self_attention(
     num_heads: int,
     past_present_share_buffer: int = 0,
 ) -> tuple[Fact, ...]:
-    """As Attention, of one token."""
+    """Infer as for Attention, of one token."""
     return _packed(x, weights, past, num_heads, (), past_present_share_buffer)
 
 
@@ -223,7 +223,7 @@ def paged_attention(
     kv_num_heads: int,
     v_head_size: int = 0,
 ) -> tuple[Fact, ...]:
-    """(tokens, N * D), packed with keys and values where `key` is left out -> the same, and the caches as they were."""
+    """Infer (tokens, N * D), packed with keys and values where `key` is left out -> the same, and the caches as they were."""
     tokens, hidden = _dim(query, 0), _dim(query, 1)
     size = v_head_size or (hidden // (num_heads + 2 * kv_num_heads) if key is None else hidden // num_heads)
     caches = [tensor(fact.dtype, fact.shape) for fact in (key_cache, value_cache) if fact is not None]

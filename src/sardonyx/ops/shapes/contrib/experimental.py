@@ -15,13 +15,13 @@ __all__: list[str] = []
 
 @shape_function("Affine", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh")
 def same_shape(call: ShapeCall, x: Fact) -> Fact:
-    """The output is as the input."""
+    """Give the output the shape and type of the input."""
     return tensor(x.dtype, x.shape)
 
 
 @shape_function("Crop")
 def crop(call: ShapeCall, x: Fact, *, border: Sequence[int] = (), scale: Sequence[int] = ()) -> Fact:
-    """(N, C, H, W) without a border (left, top, right, bottom), or with a height and a width."""
+    """Return (N, C, H, W) without a border (left, top, right, bottom), or with a height and a width."""
     shape = require_rank(x, "input", 4, 4)
     if len(border) != 4 or len(scale) not in (0, 2):
         raise InvalidGraph(f"border {list(border)} and scale {list(scale)}; expected four values, and two or none")
@@ -36,5 +36,5 @@ def crop(call: ShapeCall, x: Fact, *, border: Sequence[int] = (), scale: Sequenc
 
 @shape_function("DynamicSlice")
 def dynamic_slice(call: ShapeCall, x: Fact, starts: Fact, ends: Fact, axes: Fact | None = None) -> Fact | tuple[Fact, ...]:
-    """Ranges along axes, as Slice-10 takes them."""
+    """Return ranges along axes, as Slice-10 takes them."""
     return slice_(call, x, starts, ends, axes)

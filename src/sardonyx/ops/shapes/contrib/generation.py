@@ -16,7 +16,7 @@ _MICROSOFT = "com.microsoft"
 
 
 def _element(fact: Fact | None) -> Dim:
-    """The one element of an input as a dimension."""
+    """Return the one element of an input as a dimension."""
     dims = dims_of(fact)
     return anonymous() if dims is None or len(dims) != 1 or dims[0] is None else dims[0]
 
@@ -50,7 +50,7 @@ def beam_search(
     init_decoder: Graph | None = None,
     vocab_size: int = -1,
 ) -> tuple[Fact, ...]:
-    """Sequences (B, returned, max_length), scores (B, returned), and per step (steps, B, beams, V); (B,) at the end."""
+    """Return sequences (B, returned, max_length), scores (B, returned), and per step (steps, B, beams, V); (B,) at the end."""
     _infer_bodies(call, encoder, init_decoder, decoder)
     B, length = _batch(input_ids), _element(max_length)
     beams: Dim = 1 if num_beams is None else _element(num_beams)
@@ -75,7 +75,7 @@ def greedy_search(
     init_decoder: Graph | None = None,
     vocab_size: int = -1,
 ) -> tuple[Fact, ...]:
-    """Sequences (B, max_length), and of Sampling the last scores (B, V)."""
+    """Return sequences (B, max_length), and of Sampling the last scores (B, V)."""
     _infer_bodies(call, init_decoder, decoder)
     B = _batch(input_ids)
     V: Dim = vocab_size if vocab_size > 0 else anonymous()

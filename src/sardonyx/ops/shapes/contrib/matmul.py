@@ -21,7 +21,7 @@ _MICROSOFT = "com.microsoft"
 
 @shape_function("MatMulNBits", domain=_MICROSOFT)
 def matmul_nbits(call: ShapeCall, a: Fact, b: Fact, scales: Fact, *others: Fact | None, K: int, N: int) -> Fact:
-    """(…, K) x packed (N, blocks, bytes) -> (…, N)."""
+    """Infer (…, K) x packed (N, blocks, bytes) -> (…, N)."""
     if a.shape is None:
         return tensor(a.dtype)
     if not a.shape or (isinstance(a.shape[-1], int) and a.shape[-1] != K):
@@ -31,7 +31,7 @@ def matmul_nbits(call: ShapeCall, a: Fact, b: Fact, scales: Fact, *others: Fact 
 
 @shape_function("MatMulFpQ4", domain=_MICROSOFT)
 def matmul_fp_q4(call: ShapeCall, a: Fact, b: Fact, b_shape: Fact) -> Fact:
-    """(…, K) x packed (K, N) -> (…, N), where N is an element of the last input."""
+    """Infer (…, K) x packed (K, N) -> (…, N), where N is an element of the last input."""
     sizes = dims_of(b_shape)
     N = sizes[1] if sizes is not None and len(sizes) == 2 else None
     return tensor(a.dtype, None if not a.shape else (*a.shape[:-1], anonymous() if N is None else N))
@@ -39,7 +39,7 @@ def matmul_fp_q4(call: ShapeCall, a: Fact, b: Fact, b_shape: Fact) -> Fact:
 
 @shape_function("MatMulBlockQuantizedFp4Weight", "MatMulBlockQuantizedFp8Weight", domain=_MICROSOFT)
 def matmul_block_weight(call: ShapeCall, a: Fact, b: Fact, *others: Fact | None) -> Fact:
-    """(…, K) x transposed (N, K), perhaps packed -> (…, N)."""
+    """Infer (…, K) x transposed (N, K), perhaps packed -> (…, N)."""
     weights = require_rank(b, "B", 2, 2)
     return tensor(a.dtype, None if not a.shape else (*a.shape[:-1], anonymous() if weights is None else weights[0]))
 
@@ -48,7 +48,7 @@ def matmul_block_weight(call: ShapeCall, a: Fact, b: Fact, *others: Fact | None)
 def fused_matmul(
     call: ShapeCall, a: Fact, b: Fact, *, transA: int = 0, transB: int = 0, transBatchA: int = 0, transBatchB: int = 0
 ) -> Fact:
-    """MatMul of inputs that may be transposed in the last two axes, or have their batch next to the last axis."""
+    """Return MatMul of inputs that may be transposed in the last two axes, or have their batch next to the last axis."""
     if a.shape is None or b.shape is None:
         return tensor(a.dtype)
     return tensor(a.dtype, product_shape(_turned(a.shape, transA, transBatchA), _turned(b.shape, transB, transBatchB)))
@@ -64,30 +64,30 @@ def _turned(shape: Shape, transpose: int, transpose_batch: int) -> Shape:
 
 @shape_function("DynamicQuantizeMatMul", domain=_MICROSOFT)
 def dynamic_quantize_matmul(call: ShapeCall, a: Fact, b: Fact, b_scale: Fact, *others: Fact | None) -> Fact:
-    """MatMul in the type of the first input."""
+    """Return MatMul in the type of the first input."""
     return tensor(a.dtype, product_shape(a.shape, b.shape))
 
 
 @shape_function("MatMulIntegerToFloat", domain=_MICROSOFT)
 def matmul_integer_to_float(call: ShapeCall, a: Fact, b: Fact, a_scale: Fact, b_scale: Fact, *others: Fact | None) -> Fact:
-    """MatMul of integers in the type of the scales."""
+    """Return MatMul of integers in the type of the scales."""
     return tensor(a_scale.dtype, product_shape(a.shape, b.shape))
 
 
 @shape_function("MatMulInteger16", domain=_MICROSOFT)
 def matmul_integer16(call: ShapeCall, a: Fact, b: Fact) -> Fact:
-    """MatMul of 16-bit integers into int32."""
+    """Return MatMul of 16-bit integers into int32."""
     return tensor(DataType.INT32, product_shape(a.shape, b.shape))
 
 
 @shape_function("FusedGemm", domain=_MICROSOFT)
 def fused_gemm(call: ShapeCall, a: Fact, b: Fact, c: Fact | None = None) -> Fact:
-    """(M, K) x (K, N) -> (M, N)."""
+    """Infer (M, K) x (K, N) -> (M, N)."""
     return tensor(a.dtype, gemm_shape(Gemm.of(call), a, b))
 
 
 def gemm_shape(view: Gemm, a: Fact, b: Fact) -> Shape:
-    """(M, N) of (M, K) x (K, N), each of which may be transposed."""
+    """Return (M, N) of (M, K) x (K, N), each of which may be transposed."""
     first, second = require_rank(a, "A", 2, 2), require_rank(b, "B", 2, 2)
     M: Dim = anonymous() if first is None else first[1 if view.transposes_a else 0]
     N: Dim = anonymous() if second is None else second[view.column_axis]
@@ -102,11 +102,11 @@ def fused_conv(
     b: Fact | None = None,
     z: Fact | None = None,
 ) -> Fact:
-    """As Conv; what is added before the activation has the output's shape."""
+    """Infer as for Conv; what is added before the activation has the output's shape."""
     return tensor(x.dtype, conv_shape(Conv.of(call), x, w))
 
 
 @shape_function("MatMulBnb4", domain=_MICROSOFT)
 def matmul_bnb4(call: ShapeCall, a: Fact, b: Fact, absmax: Fact, *, K: int, N: int) -> Fact:
-    """(…, K) x packed (K, N) -> (…, N)."""
+    """Infer (…, K) x packed (K, N) -> (…, N)."""
     return tensor(a.dtype, None if not a.shape else (*a.shape[:-1], N))

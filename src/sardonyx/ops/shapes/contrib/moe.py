@@ -11,5 +11,5 @@ _MICROSOFT = "com.microsoft"
 
 @shape_function("MoE", "QMoE", domain=_MICROSOFT)
 def mixture_of_experts(call: ShapeCall, x: Fact, *others: Fact | None) -> Fact:
-    """The output is as the input."""
+    """Give the output the shape and type of the input."""
     return tensor(x.dtype, x.shape)

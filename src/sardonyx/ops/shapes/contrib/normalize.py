@@ -16,14 +16,14 @@ _MICROSOFT = "com.microsoft"
 @shape_function("SimplifiedLayerNormalization")
 @shape_function("SimplifiedLayerNormalization", domain=_MICROSOFT)
 def simplified_layer_normalization(call: ShapeCall, x: Fact, scale: Fact) -> tuple[Fact, ...]:
-    """The output has the scale's type; the inverse deviation has 1 in place of each axis from `axis` on."""
+    """Give the output the scale's type; the inverse deviation has 1 in place of each axis from `axis` on."""
     dtype = scale.dtype if scale.dtype is not None else x.dtype
     return tensor(dtype, x.shape), statistics(LayerNormalization.of(call), x)
 
 
 @shape_function("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=_MICROSOFT)
 def skip_layer_normalization(call: ShapeCall, x: Fact, skip: Fact, *parameters: Fact | None) -> tuple[Fact, ...]:
-    """Output and sum are as the input; the statistics, in float, have 1 in place of the last axis."""
+    """Give output and sum the shape and type of the input; the statistics, in float, have 1 in place of the last axis."""
     statistics = tensor(DataType.FLOAT, statistics_shape(x.shape, -1))
     return tensor(x.dtype, x.shape), statistics, statistics, tensor(x.dtype, x.shape)
 
@@ -32,7 +32,7 @@ def skip_layer_normalization(call: ShapeCall, x: Fact, skip: Fact, *parameters: 
 def embed_layer_normalization(
     call: ShapeCall, input_ids: Fact, segment_ids: Fact | None = None, word_embedding: Fact | None = None, *parameters: Fact | None
 ) -> tuple[Fact, ...]:
-    """Ids (B, S) and embeddings (V, hidden) -> (B, S, hidden); the mask index is (B)."""
+    """Infer ids (B, S) and embeddings (V, hidden) -> (B, S, hidden); the mask index is (B)."""
     dtype = None if word_embedding is None else word_embedding.dtype
     if input_ids.shape is None or word_embedding is None or word_embedding.shape is None:
         return tensor(dtype), tensor(DataType.INT32), tensor(dtype)
@@ -44,7 +44,7 @@ def embed_layer_normalization(
 def q_embed_layer_normalization(
     call: ShapeCall, input_ids: Fact, segment_ids: Fact | None = None, word_embedding: Fact | None = None, *parameters: Fact | None
 ) -> tuple[Fact, ...]:
-    """The same with 8-bit embeddings, in float."""
+    """Return the same with 8-bit embeddings, in float."""
     width = anonymous() if word_embedding is None or not word_embedding.shape else word_embedding.shape[-1]
     ids = input_ids.shape
     return tensor(DataType.FLOAT, None if ids is None else (*ids, width)), tensor(DataType.INT32, None if ids is None else ids[:1])
@@ -52,5 +52,5 @@ def q_embed_layer_normalization(
 
 @shape_function("BiasSoftmax", "BranchwiseRMSNorm", "GatedRMSNorm", domain=_MICROSOFT)
 def same_shape(call: ShapeCall, x: Fact, *parameters: Fact | None) -> Fact:
-    """The output is as the input."""
+    """Give the output the shape and type of the input."""
     return tensor(x.dtype, x.shape)

@@ -12,13 +12,13 @@ _MICROSOFT = "com.microsoft"
 
 @shape_function("MatMulNBitsMlp", domain=_MICROSOFT)
 def matmul_nbits_mlp(call: ShapeCall, a: Fact, *others: Fact | None, K: int, N: int) -> tuple[Fact, ...]:
-    """(…, K) x packed (N, blocks, bytes), twice -> (…, N), and the sum with the residual."""
+    """Infer (…, K) x packed (N, blocks, bytes), twice -> (…, N), and the sum with the residual."""
     return _projected(a, K, N), tensor(a.dtype, a.shape)
 
 
 @shape_function("MatMulNBitsQkv", domain=_MICROSOFT)
 def matmul_nbits_qkv(call: ShapeCall, a: Fact, *others: Fact | None, K: int, Nq: int, Nkv: int) -> tuple[Fact, ...]:
-    """(…, K) x packed (N, blocks, bytes), three times -> (…, Nq), (…, Nkv), (…, Nkv), and the sum with the residual."""
+    """Infer (…, K) x packed (N, blocks, bytes), three times -> (…, Nq), (…, Nkv), (…, Nkv), and the sum with the residual."""
     return _projected(a, K, Nq), _projected(a, K, Nkv), _projected(a, K, Nkv), tensor(a.dtype, a.shape)
 
 

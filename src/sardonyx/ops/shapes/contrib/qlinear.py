@@ -32,7 +32,7 @@ def qgemm(
     y_scale: Fact | None = None,
     y_zero: Fact | None = None,
 ) -> Fact:
-    """(M, K) x (K, N) -> (M, N), quantized where the output has a scale, else float."""
+    """Infer (M, K) x (K, N) -> (M, N), quantized where the output has a scale, else float."""
     return tensor(DataType.FLOAT if y_scale is None or y_zero is None else y_zero.dtype, gemm_shape(Gemm.of(call), a, b))
 
 
@@ -40,19 +40,19 @@ def qgemm(
 def qlinear_binary(
     call: ShapeCall, a: Fact, a_scale: Fact, a_zero: Fact | None = None, b: Fact | None = None, *others: Fact | None
 ) -> Fact:
-    """Both inputs are broadcast."""
+    """Broadcast both inputs."""
     return tensor(a.dtype, None if b is None else broadcast((a.shape, b.shape)))
 
 
 @shape_function("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax", domain=_MICROSOFT)
 def qlinear_unary(call: ShapeCall, x: Fact, *others: Fact | None) -> Fact:
-    """The output is as the input."""
+    """Give the output the shape and type of the input."""
     return tensor(x.dtype, x.shape)
 
 
 @shape_function("QLinearConcat", domain=_MICROSOFT)
 def qlinear_concat(call: ShapeCall, y_scale: Fact, y_zero: Fact, *inputs: Fact | None) -> Fact:
-    """Tensors, each with its scale and zero point, one after the other along the axis."""
+    """Return tensors, each with its scale and zero point, one after the other along the axis."""
     shapes = [None if fact is None else fact.shape for fact in inputs[::3]]
     known = [shape for shape in shapes if shape is not None]
     if not known or len(known) < len(shapes):
@@ -63,13 +63,13 @@ def qlinear_concat(call: ShapeCall, y_scale: Fact, y_zero: Fact, *inputs: Fact |
 
 @shape_function("QLinearWhere", domain=_MICROSOFT)
 def qlinear_where(call: ShapeCall, condition: Fact, x: Fact, x_scale: Fact, x_zero: Fact, y: Fact, *others: Fact | None) -> Fact:
-    """All three are broadcast."""
+    """Broadcast all three."""
     return tensor(x.dtype, broadcast((condition.shape, x.shape, y.shape)))
 
 
 @shape_function("QLinearGlobalAveragePool", domain=_MICROSOFT)
 def qlinear_global_average_pool(call: ShapeCall, x: Fact, *others: Fact | None, channels_last: int = 0) -> Fact:
-    """Every spatial axis becomes 1."""
+    """Reduce every spatial axis to 1."""
     shape = require_rank(x, "X", 3)
     if shape is None:
         return tensor(x.dtype)
@@ -84,7 +84,7 @@ def qlinear_average_pool(
     *others: Fact | None,
     channels_last: int = 0,
 ) -> Fact:
-    """(N, C, spatial…) -> (N, C, places of the window…), or with the channels last."""
+    """Infer (N, C, spatial…) -> (N, C, places of the window…), or with the channels last."""
     shape = require_rank(x, "X", 3)
     if shape is None:
         return tensor(x.dtype)
@@ -109,7 +109,7 @@ def qlinear_conv(
     *,
     channels_last: int = 0,
 ) -> Fact:
-    """As QLinearConv of ai.onnx, or with the channels of X and the output last."""
+    """Infer as for QLinearConv of ai.onnx, or with the channels of X and the output last."""
     given = tensor(x.dtype, (x.shape[0], x.shape[-1], *x.shape[1:-1])) if channels_last and x.shape else x
     shape = conv_shape(Conv.of(call), given, w)
     return tensor(y_zero.dtype, (shape[0], *shape[2:], shape[1]) if channels_last and shape is not None else shape)

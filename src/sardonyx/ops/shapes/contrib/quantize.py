@@ -23,7 +23,7 @@ def gather_block_quantized(
     quantize_axis: int = 1,
     bits: int = 4,
 ) -> Fact:
-    """As Gather of the dequantized data, of which uint8 packs 8 / bits elements along the last axis."""
+    """Infer as for Gather of the dequantized data, of which uint8 packs 8 / bits elements along the last axis."""
     if not data.shape or indices.shape is None or data.dtype is None:
         return tensor(scales.dtype)
     packed = 8 // bits if data.dtype is DataType.UINT8 else 1

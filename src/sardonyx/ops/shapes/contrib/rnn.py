@@ -21,7 +21,7 @@ def dynamic_quantize_lstm(
     direction: str = "forward",
     hidden_size: int | None = None,
 ) -> tuple[Fact, ...]:
-    """As LSTM, but R is (directions, H, 4 H)."""
+    """Infer as for LSTM, but R is (directions, H, 4 H)."""
     shape = require_rank(recurrence, "R", 3, 3)
     turned = recurrence if shape is None else tensor(recurrence.dtype, (shape[0], shape[2], shape[1]))
     every, last = state_shapes(x, turned, direction, hidden_size, 0)
@@ -38,6 +38,6 @@ def attn_lstm(
     direction: str = "forward",
     hidden_size: int | None = None,
 ) -> tuple[Fact, ...]:
-    """As LSTM."""
+    """Infer as for LSTM."""
     every, last = state_shapes(x, recurrence, direction, hidden_size, 0)
     return tensor(x.dtype, every), tensor(x.dtype, last), tensor(x.dtype, last)

@@ -23,7 +23,7 @@ def conv_transpose_with_dynamic_pads(
     pads: Fact | None = None,
     b: Fact | None = None,
 ) -> Fact | tuple[Fact, ...]:
-    """As ConvTranspose where the padding is known; else the spatial sizes are not."""
+    """Infer as for ConvTranspose where the padding is known; else the spatial sizes are not."""
     view, padding = ConvTranspose.of(call), () if pads is None else ints_of(pads)
     if padding is None:
         shape, weights = require_rank(x, "X", 3), require_rank(w, "W", 3)
@@ -35,7 +35,7 @@ def conv_transpose_with_dynamic_pads(
 
 @shape_function("CropAndResize", domain=_MICROSOFT)
 def crop_and_resize(call: ShapeCall, x: Fact, rois: Fact, batch_indices: Fact, crop_size: Fact) -> Fact:
-    """(N, C, H, W) and regions (R, 4) -> (R, C, height, width)."""
+    """Infer (N, C, H, W) and regions (R, 4) -> (R, C, height, width)."""
     shape, regions = require_rank(x, "X", 4, 4), require_rank(rois, "rois", 2, 2)
     size = ints_of(crop_size)
     head = (anonymous() if regions is None else regions[0], anonymous() if shape is None else shape[1])
@@ -44,6 +44,6 @@ def crop_and_resize(call: ShapeCall, x: Fact, rois: Fact, batch_indices: Fact, c
 
 @shape_function("MaxpoolWithMask", domain=_MICROSOFT)
 def maxpool_with_mask(call: ShapeCall, x: Fact, mask: Fact) -> Fact:
-    """As MaxPool."""
+    """Infer as for MaxPool."""
     found = pool(call, x)
     return found[0] if isinstance(found, tuple) else found

@@ -29,7 +29,7 @@ _TOLERANCE = 1e-4
 
 
 def _halved_product(op: PatternBuilder, x: Term, gate: Term) -> Term:
-    """Half of x times gate, multiplied in any order."""
+    """Return half of x times gate, multiplied in any order."""
     half = op.number(0.5, _TOLERANCE)
     return op.any_of(op.Mul(op.Mul(x, gate), half), op.Mul(op.Mul(x, half), gate), op.Mul(x, op.Mul(gate, half)))
 

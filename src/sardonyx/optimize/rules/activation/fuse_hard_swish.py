@@ -57,7 +57,7 @@ def _attributes(node: Node) -> list[float | None]:
 
 
 def _limits(match: Match) -> list[float | None]:
-    """The limits of the Clip, attributes before opset 11 and inputs since; None for one that is no constant."""
+    """Return the limits of the Clip, attributes before opset 11 and inputs since; None for one that is no constant."""
     node = match.node("clip")
     limits = Clip.of(node).limits
     if limits is not None:

@@ -90,7 +90,7 @@ def _is_whole(shape: Shape | None) -> bool:
 
 
 def _before(op: Builder, count: Value, x: Value) -> Value:
-    """For each key whether it is one of the first `count` (B,)."""
+    """Return for each key whether it is one of the first `count` (B,)."""
     length = op.Squeeze(op.Shape(x, start=1, end=2, _version=_SHAPE_HAS_START), [0], _version=_AXES_ARE_INPUTS)
     keys = op.Range(np.array(0, np.int32), op.Cast(length, to=int(DataType.INT32)), np.array(1, np.int32))
     return op.Less(keys, op.Unsqueeze(count, [1], _version=_AXES_ARE_INPUTS))

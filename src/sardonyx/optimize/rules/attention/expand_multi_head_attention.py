@@ -77,7 +77,7 @@ def _check(match: Match) -> str | _Learned:
 
 
 def _width(value: Value, heads: int) -> int | None:
-    """Elements of all heads in (B, T, H x D) or (B, H, T, D); None where that is not known."""
+    """Return elements of all heads in (B, T, H x D) or (B, H, T, D); None where that is not known."""
     shape = value.shape or ()
     last = shape[-1] if shape else None
     if not isinstance(last, int) or len(shape) not in (3, 4) or (len(shape) == 4 and shape[1] != heads):

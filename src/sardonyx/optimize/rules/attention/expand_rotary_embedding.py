@@ -65,7 +65,7 @@ def _replace(op: Builder, match: Match, heads: int) -> Value:
 
 
 def _places_from(op: Builder, x: Value, first: Value) -> Value:
-    """`first`, `first` + 1, … as (B, S)."""
+    """Return `first`, `first` + 1, … as (B, S)."""
     rank = len(x.shape or ())
     length = op.Gather(op.Shape(x), np.array(rank - 2, np.int64))
     steps = op.Add(op.Range(np.array(0, np.int64), length, np.array(1, np.int64)), first)

@@ -140,7 +140,7 @@ def _fitting(q: Heads | None, k: Heads | None, v: Heads | None) -> str | _Parts:
 
 
 def _without_copies(parts: _Parts) -> _Parts:
-    """Keys and values before they were repeated, if both were, alike."""
+    """Return keys and values before they were repeated, if both were, alike."""
     q, k, v = parts
     few_keys, few_values = repeated(k), repeated(v)
     if few_keys is None or few_values is None or few_keys.shape[1] != few_values.shape[1]:
@@ -171,7 +171,7 @@ def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
 
 
 def _attention(op: Builder, learned: _Learned, rank: int) -> Value:
-    """Attention as (…, S, D), of `rank` dimensions."""
+    """Return Attention as (…, S, D), of `rank` dimensions."""
     q, k, v = learned.parts
     windows, heads = windows_of(learned.scores), q.shape[1]
     mask = mask_inputs(op, learned.scores, hides_all=learned.hides_all, heads=heads if q.is_split and isinstance(heads, int) else 0)
@@ -199,7 +199,7 @@ def _attention(op: Builder, learned: _Learned, rank: int) -> Value:
 
 
 def _with_more_heads(op: Builder, part: Heads, windows: int) -> Value:
-    """(B x windows, H, S, D) as (B, windows x H, S, D)."""
+    """Return (B x windows, H, S, D) as (B, windows x H, S, D)."""
     _, H, S, D = part.shape
     return op.Reshape(part.whole(op), [-1, windows * int(str(H)), S, D])
 

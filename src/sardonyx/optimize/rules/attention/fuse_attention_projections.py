@@ -77,7 +77,7 @@ def _check(match: Match) -> str | list[_Projection]:
 
 
 def _standard_reason(match: Match) -> str | None:
-    """Why Attention of ai.onnx is not that of com.microsoft; None where it is."""
+    """Return why Attention of ai.onnx is not that of com.microsoft; None where it is."""
     view, added = Attention.of(match.root), match.get("added")
     given = {name for name, attribute in match.root.attributes.items() if attribute.value}
     if not given <= {"is_causal", "kv_num_heads", "q_num_heads", "scale"} or view.query_heads != view.key_heads:
@@ -93,7 +93,7 @@ def _standard_reason(match: Match) -> str | None:
 
 
 def _split_source(values: tuple[Value, Value, Value]) -> Value | None:
-    """What is split along its last axis into the three, in order; None where nothing is."""
+    """Return what is split along its last axis into the three, in order; None where nothing is."""
     node = values[0].producer
     source = None if node is None or node.op_type != "Split" or node.domain else node.inputs[0]
     if node is None or source is None or tuple(node.outputs) != values or any(value.use_count != 1 for value in values):
@@ -121,7 +121,7 @@ def _read_product(value: Value, overridable: frozenset[Value]) -> _Projection | 
 
 
 def _only(value: Value, op_type: str) -> Node | None:
-    """The node of that operator which makes `value` for one user."""
+    """Return the node of that operator which makes `value` for one user."""
     node = value.producer
     return node if node is not None and (node.domain, node.op_type) == ("", op_type) and value.use_count == 1 else None
 
@@ -146,7 +146,7 @@ def _replace(op: Builder, match: Match, found: list[_Projection]) -> Value:
 
 
 def _bias(match: Match, found: list[_Projection]) -> Array:
-    """One for all columns: those added to the products, and the one that attention adds."""
+    """Return the bias of all columns: those added to the products, and the one that attention adds."""
     parts = [np.zeros(part.matrix.shape[1], part.matrix.dtype.numpy) if part.bias is None else part.bias.numpy() for part in found]
     added = None if match.get("bias") is None else match.tensor("bias")
     return np.concatenate(parts) if added is None else np.concatenate(parts) + added.numpy()

@@ -46,19 +46,19 @@ def _check(match: Match) -> str | bool:
 
 
 def repeats_inner(x: Shape, bias: Shape) -> bool:
-    """Whether each row of a bias belongs to several neighbouring rows of x."""
+    """Return whether each row of a bias belongs to several neighbouring rows of x."""
     leading = _leading(x, bias)
     return leading is not None and any(leading == (*x[:count], *(1,) * (len(x) - 1 - count)) for count in range(len(x)))
 
 
 def repeats_outer(x: Shape, bias: Shape) -> bool:
-    """Whether the rows of a bias belong to as many rows of x, again and again."""
+    """Return whether the rows of a bias belong to as many rows of x, again and again."""
     leading = _leading(x, bias)
     return leading is not None and any(leading == ((1,) * count + x[count:-1]) for count in range(len(x)))
 
 
 def _leading(x: Shape, bias: Shape) -> Shape | None:
-    """The dimensions of a bias before its rows, as many as x has; None where the rows differ."""
+    """Return the dimensions of a bias before its rows, as many as x has; None where the rows differ."""
     if len(bias) > len(x) or bias[-1] != x[-1]:
         return None
     return (*(1,) * (len(x) - len(bias)), *bias[:-1])

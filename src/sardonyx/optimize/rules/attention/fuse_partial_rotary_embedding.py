@@ -64,7 +64,7 @@ def _check(match: Match) -> str | _Learned:
 
 
 def _reshaped(found: Shape | None, x: Shape, part: Shape, heads: int) -> _Learned | None:
-    """How x is to be reshaped where its part is to the shape `found`."""
+    """Return how x is to be reshaped where its part is to the shape `found`."""
     B, first, second, turned = part
     if not isinstance(turned, int):
         return None

@@ -132,7 +132,7 @@ def _replace_pairs(op: Builder, match: Match, learned: _Learned) -> Value:
 
 
 def _turn_heads(op: Builder, x: Value, shape: Shape, angles: list[Value], interleaved: int | None) -> Value:
-    """(B, H, S, D)."""
+    """Return the value as (B, H, S, D)."""
     B, H, _, _ = shape
     if _batch_of(angles[0]) == B:
         return op.RotaryEmbedding(x, *angles, interleaved=interleaved, _version=_VERSION)
@@ -141,7 +141,7 @@ def _turn_heads(op: Builder, x: Value, shape: Shape, angles: list[Value], interl
 
 
 def _turn_tokens(op: Builder, x: Value, shape: Shape, angles: list[Value], interleaved: int | None) -> Value:
-    """(B, S, H, D)."""
+    """Return the value as (B, S, H, D)."""
     B, _, H, D = shape
     if not isinstance(H, int) or not isinstance(D, int):
         raise ValueError(f"{H} heads of size {D} are not known")
@@ -154,7 +154,7 @@ def _turn_tokens(op: Builder, x: Value, shape: Shape, angles: list[Value], inter
 
 
 def _first_of_batch(value: Value) -> Value:
-    """The first value on the way to `value` that has its batch, so that all layers ask the same one for it."""
+    """Return the first value on the way to `value` that has its batch, so that all layers ask the same one for it."""
     while value.producer is not None and value.producer.inputs:
         source = value.producer.inputs[0]
         if source is None or not source.shape or value.shape is None or source.shape[0] != value.shape[0]:

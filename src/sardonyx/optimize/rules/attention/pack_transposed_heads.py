@@ -64,7 +64,7 @@ def _check(match: Match) -> str | Array | None:
 
 
 def _is_packed(match: Match) -> bool:
-    """Whether the result is reshaped to (B, S, H x D)."""
+    """Return whether the result is reshaped to (B, S, H x D)."""
     B, H, S, _ = match.node("q_heads").output.shape or (0, 0, 0, 0)
     *_, size = match.node("v_heads").output.shape or (0,)
     return match.outputs[0].shape == (B, S, H * size)

@@ -65,7 +65,7 @@ def _check(match: Match) -> str | list[int]:
 
 
 def _reaches(pads: list[int], sliding: Sliding) -> bool:
-    """Whether a window of the pooling may hold nothing but padding."""
+    """Return whether a window of the pooling may hold nothing but padding."""
     window = sliding.kernel_shape
     if any(step != 1 for step in sliding.dilations):
         return True
@@ -73,7 +73,7 @@ def _reaches(pads: list[int], sliding: Sliding) -> bool:
 
 
 def _pads(match: Match) -> list[int] | str:
-    """The pads in the order begin..., end..., or why they cannot be used."""
+    """Return the pads in the order begin..., end..., or why they cannot be used."""
     node = match.node("pad")
     view = Pad.of(node, match.inputs(node))
     if view.axes is not None:
@@ -88,7 +88,7 @@ def _pads(match: Match) -> list[int] | str:
 
 
 def _is_neutral(match: Match, number: float) -> bool:
-    """Whether what follows pads with the same number."""
+    """Return whether what follows pads with the same number."""
     dtype = match["x"].dtype
     if match.root.op_type != "MaxPool":
         return number == 0

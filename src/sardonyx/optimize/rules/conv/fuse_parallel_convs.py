@@ -108,7 +108,7 @@ def _window(node: Node, kernel: Sequence[int]) -> Window[int] | None:
 
 
 def _place(large: Window[int], small: Window[int]) -> list[slice] | None:
-    """Where a kernel lies within a larger one; None where it reaches beyond it, or between its elements."""
+    """Return where a kernel lies within a larger one; None where it reaches beyond it, or between its elements."""
     kernel, inner = large.kernel, small.kernel
     place = []
     for axis, (size, inner_size) in enumerate(zip(kernel, inner, strict=True)):

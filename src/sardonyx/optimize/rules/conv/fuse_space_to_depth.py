@@ -59,7 +59,7 @@ def _check(match: Match) -> str | tuple[Value, int, list[_Place]]:
 
 
 def _place(node: Node, block: int, sizes: tuple[object, ...], overridable: frozenset[Value]) -> _Place | None:
-    """The place in a block that a slice takes of each; None where it takes anything else."""
+    """Return the place in a block that a slice takes of each; None where it takes anything else."""
     arrays = [small_constant(node.input(index), overridable) for index in (1, 2, 3, 4)]
     starts, ends, axes, steps = (None if array is None else [int(item) for item in array.reshape(-1)] for array in arrays)
     if starts is None or ends is None or axes is None or steps != [block, block] or len(starts) != 2 or len(ends) != 2:

@@ -38,13 +38,13 @@ def _check(match: Match) -> str | None:
 
 
 def _kind(node: Node, side: str) -> str | None:
-    """Of what the keys or values of a table are: the suffix of its attribute."""
+    """Return the suffix of the attribute that holds a table's keys or values."""
     found = [kind for kind in _KINDS if f"{side}_{kind}" in node.attributes]
     return found[0] if len(found) == 1 and f"{side}_tensor" not in node.attributes else None
 
 
 def _entries(node: Node, side: str) -> Sequence[str | int | float]:
-    """The keys or values of a table."""
+    """Return the keys or values of a table."""
     kind = str(_kind(node, side))
     name = f"{side}_{kind}"
     if kind == "strings":
@@ -53,7 +53,7 @@ def _entries(node: Node, side: str) -> Sequence[str | int | float]:
 
 
 def _default(node: Node) -> str | int | float:
-    """What is found for other keys: text or a number, as the values are."""
+    """Return what is found for other keys: text or a number, as the values are."""
     kind = str(_kind(node, "values"))
     if kind == "strings":
         return node.text("default_string", "_Unused")

@@ -46,7 +46,7 @@ def _check(match: Match) -> str | None:
 
 
 def _holds(source: DataType, middle: DataType) -> bool:
-    """Whether a cast from `source` to `middle` changes no value."""
+    """Return whether a cast from `source` to `middle` changes no value."""
     if source is middle:
         return True
     if is_float(source):

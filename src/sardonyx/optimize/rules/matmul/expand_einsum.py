@@ -46,7 +46,7 @@ class _Equation:
     sizes: dict[str, Dim]
 
     def kept(self, *, left: bool, right: bool) -> str:
-        """The indices of the result that are in these of the two operands."""
+        """Return the indices of the result that are in these of the two operands."""
         one, other = self.operands
         return "".join(index for index in self.result if ((index in one), (index in other)) == (left, right))
 
@@ -141,7 +141,10 @@ def _order(before: str, after: str) -> list[int]:
 
 
 def _shape(equation: _Equation, outer: str, groups: list[str], wanted: list[str]) -> list[int] | None:
-    """The shape of `outer` and `wanted`; None where no group of indices is joined or parted, empty where it cannot be said."""
+    """Return the shape of `outer` and `wanted`.
+
+    None where no group of indices is joined or parted, empty where it cannot be said.
+    """
     if all(len(group) == 1 for group in groups):
         return None
     sizes = [_size([equation.sizes[index] for index in indices]) for indices in wanted]
@@ -149,7 +152,7 @@ def _shape(equation: _Equation, outer: str, groups: list[str], wanted: list[str]
 
 
 def _size(dims: Sequence[Dim]) -> int:
-    """The product of dimensions; -1 where a run shows it."""
+    """Return the product of dimensions; -1 where a run shows it."""
     known = [dim for dim in dims if isinstance(dim, int)]
     return math.prod(known) if len(known) == len(dims) else -1
 

@@ -106,13 +106,13 @@ def _product(op: Builder, node: Node, inputs: Sequence[Value | None]) -> Value:
 
 
 def _number(number: float, like: Value) -> Array:
-    """`number` in the type of a value, as large as that has it."""
+    """Return `number` in the type of a value, as large as that has it."""
     dtype = np.float16 if like.dtype is DataType.FLOAT16 else np.float32
     return np.array(np.clip(number, np.finfo(dtype).min, np.finfo(dtype).max), dtype)
 
 
 def _turned(op: Builder, value: Value | None) -> Value:
-    """The last two dimensions exchanged."""
+    """Return the last two dimensions exchanged."""
     rank = len(value.shape or ()) if value is not None else 0
     return op.Transpose(value, perm=[*range(rank - 2), rank - 1, rank - 2])
 

@@ -63,7 +63,7 @@ def _move(match: Match) -> Node | None:
 
 
 def _ends_as_channels(rank: int, columns: int, move: Node | None) -> bool:
-    """Whether the last of `rank` dimensions, `columns`, is the second where it is normalized."""
+    """Return whether the last of `rank` dimensions, `columns`, is the second where it is normalized."""
     if move is None:
         return rank == 2
     if move.op_type != "Transpose":

@@ -68,7 +68,7 @@ def _replace(op: Builder, match: Match, scale: Array) -> Value:
 
 
 def _gemm(op: Builder, match: Match, scale: Array) -> Value:
-    """The Gemm of a match with a result that is multiplied by `scale`, without alpha and beta."""
+    """Return the Gemm of a match with a result that is multiplied by `scale`, without alpha and beta."""
     node = match.node("product")
     view = Gemm.of(node)
     alpha, beta = view.alpha, view.beta

@@ -54,7 +54,7 @@ def _rank_reason(product: Node) -> str | None:
 
 
 def exchanges_last(node: Node) -> bool:
-    """Whether a Transpose exchanges the last two dimensions and keeps the others."""
+    """Return whether a Transpose exchanges the last two dimensions and keeps the others."""
     value, perm = node.inputs[0], Transpose.of(node).permutation
     rank = len(value.shape) if value is not None and value.shape is not None else 0
     order = list(perm) if perm is not None else list(reversed(range(rank)))

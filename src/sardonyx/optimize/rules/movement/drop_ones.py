@@ -88,7 +88,10 @@ def _replace_after(op: Builder, match: Match, sizes: list[Value]) -> Value:
 
 
 def _axes(match: Match, node: Node) -> list[int] | None:
-    """The axes of a Squeeze or Unsqueeze in the larger of the two shapes, counted from the front; None where they are not known."""
+    """Return the axes of a Squeeze or Unsqueeze in the larger of the two shapes, counted from the front.
+
+    None where they are not known.
+    """
     value = node.inputs[0] if node.op_type == "Squeeze" else node.output
     view = (Squeeze if node.op_type == "Squeeze" else Unsqueeze).of(node, match.inputs(node))
     places = None if value is None or value.shape is None else view.places(len(value.shape))
@@ -96,7 +99,7 @@ def _axes(match: Match, node: Node) -> list[int] | None:
 
 
 def _may_copy(match: Match, shape: Value) -> bool:
-    """Whether a Reshape may copy a dimension, as there may be a 0 in its shape."""
+    """Return whether a Reshape may copy a dimension, as there may be a 0 in its shape."""
     constant = small_constant(shape, match.place.overridable)
     if constant is not None:
         return bool(np.any(constant == 0))

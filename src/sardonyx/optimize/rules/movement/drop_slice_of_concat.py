@@ -47,7 +47,7 @@ def _check(match: Match) -> str | Value:
 
 
 def _limits(match: Match) -> tuple[int, int, int] | str:
-    """The axis, the first element and the end of the slice; or why they are not known."""
+    """Return the axis, the first element and the end of the slice; or why they are not known."""
     node, concat = match.root, match.node("concat")
     shape = concat.output.shape
     arrays = [small_constant(node.input(index), match.place.overridable) for index in (1, 2, 3, 4)]

@@ -37,7 +37,7 @@ def _check(match: Match) -> str | None:
 
 
 def _axes(match: Match, node: Node) -> list[int] | None:
-    """The axes in order, counted from the front where the rank is known; of the larger of the two shapes."""
+    """Return the axes in order, counted from the front where the rank is known; of the larger of the two shapes."""
     axes = (Squeeze if node.op_type == "Squeeze" else Unsqueeze).of(node, match.inputs(node)).axes
     if axes is None or axes is COMPUTED:
         return None

@@ -40,7 +40,7 @@ def _check(match: Match) -> str | list[int]:
 
 
 def axes_of(match: Match, node: Node) -> list[int] | None:
-    """The axes of an Unsqueeze or Squeeze counted from the front of the larger shape; None where they cannot be known."""
+    """Return the axes of an Unsqueeze or Squeeze counted from the front of the larger shape; None where they cannot be known."""
     axes = (Squeeze if node.op_type == "Squeeze" else Unsqueeze).of(node, match.inputs(node)).axes
     if axes is None or axes is COMPUTED:
         return None
@@ -51,7 +51,7 @@ def axes_of(match: Match, node: Node) -> list[int] | None:
 
 
 def _places(axes: list[int], taken: list[int]) -> list[int]:
-    """Where `axes` lie once the axes `taken` are among them: the i-th place that is not taken, for each i."""
+    """Return where `axes` lie once the axes `taken` are among them: the i-th place that is not taken, for each i."""
     free = [place for place in range(max(axes, default=0) + len(taken) + 1) if place not in taken]
     return [free[axis] for axis in axes]
 

@@ -69,7 +69,7 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
 
 
 def _placed(op: Builder, match: Match) -> Value:
-    """The embeddings of positions, of each id or for all batches."""
+    """Return the embeddings of positions, of each id or for all batches."""
     places = match.get("places")
     if places is not None:
         return op.Gather(match["positions"], places)
@@ -80,7 +80,7 @@ def _placed(op: Builder, match: Match) -> Value:
 
 
 def _replace_mask(op: Builder, match: Match, learned: None) -> tuple[Value, Value]:
-    """The normalized embeddings, and how many ones the rows of the mask have."""
+    """Return the normalized embeddings, and how many ones the rows of the mask have."""
     mask, version = match.get("mask"), max(op.version(), _READS_AXES)
     if mask is None:
         one, zero = (np.array([number], np.int64) for number in (1, 0))

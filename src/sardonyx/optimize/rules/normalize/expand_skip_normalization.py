@@ -45,7 +45,7 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
 
 
 def _replace_both(op: Builder, match: Match, learned: None) -> tuple[Value, Value]:
-    """The normalized values, and the sum."""
+    """Return the normalized values, and the sum."""
     bias, beta, epsilon = match.get("bias"), match.get("beta"), attribute_value(match.root, "epsilon")
     biased = match["x"] if bias is None else op.Add(match["x"], bias)
     total = op.Add(biased, match["skip"])

@@ -84,7 +84,7 @@ def _check(match: Match) -> str | _Roles:
 
 
 def _roles(nodes: list[Node], shape: tuple[Dim, ...]) -> str | _Roles:
-    """Who is who: words and segments have ids of `shape`, places may be the same for each batch."""
+    """Return which input is which: tokens and segments have ids of `shape`, positions may be the same for each batch."""
     counting = [node for node in nodes if _counts(node.inputs[1], shape[1])]
     shared = [node for node in nodes if _shape_of(node) == (1, shape[1])]
     positions = next(iter([*counting, *shared, nodes[-1]]))
@@ -98,13 +98,13 @@ def _roles(nodes: list[Node], shape: tuple[Dim, ...]) -> str | _Roles:
 
 
 def _shape_of(node: Node) -> tuple[Dim, ...] | None:
-    """The shape of the ids of a Gather."""
+    """Return the shape of the ids of a Gather."""
     ids = node.inputs[1]
     return None if ids is None else ids.shape
 
 
 def _counts(ids: Value | None, length: Dim) -> bool:
-    """Whether ids are 0, 1, 2 … up to `length`, in one row: made by Range, or the first of such a constant."""
+    """Return whether ids are 0, 1, 2 … up to `length`, in one row: made by Range, or the first of such a constant."""
     node = None if ids is None else ids.producer
     if ids is None or node is None or node.domain or ids.shape is None or ids.shape[:-1] not in ((), (1,)):
         return False
@@ -117,7 +117,7 @@ def _counts(ids: Value | None, length: Dim) -> bool:
 
 
 def _slice_counts(node: Node, size: Dim, length: Dim) -> bool:
-    """Whether a Slice takes the first numbers of a row of 0, 1, 2 …, as many as there are ids, or all."""
+    """Return whether a Slice takes the first numbers of a row of 0, 1, 2 …, as many as there are ids, or all."""
     source, starts, axes = (small_constant(node.input(index), max_elements=_MOST_PLACES) for index in (0, 1, 3))
     steps = small_constant(node.input(4)) if node.input(4) is not None else np.ones(1)
     if source is None or starts is None or axes is None or steps is None or source.shape[:-1] not in ((), (1,)):
@@ -137,7 +137,7 @@ def _replace(op: Builder, match: Match, roles: _Roles) -> Value:
 
 
 def _small(op: Builder, ids: Value | None) -> Value | None:
-    """Ids in int32."""
+    """Return ids in int32."""
     return ids if ids is None or ids.dtype is DataType.INT32 else op.Cast(ids, to=int(DataType.INT32))
 
 

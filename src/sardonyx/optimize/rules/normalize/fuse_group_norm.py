@@ -90,7 +90,7 @@ def _is_all(value: Value, number: int) -> bool:
 
 
 def _by_channel(value: Value, shape: Shape) -> Array | None:
-    """The numbers of a constant that is broadcast along the channels alone."""
+    """Return the numbers of a constant that is broadcast along the channels alone."""
     if value.constant is None or len(value.constant.shape) > len(shape):
         return None
     array = value.constant.numpy()
@@ -109,7 +109,7 @@ def _pattern_of_summand(op: PatternBuilder, x: Term, scale: Term, bias: Term, fa
 
 
 def _check_channels(match: Match) -> str | Array:
-    """The number for each channel."""
+    """Return the number for each channel."""
     value, result, norm = match["x"], match.outputs[0], match.node("norm")
     if not GroupNormalization.of(norm).scales_channels:
         return f"opset {norm.version} has a scale for each group"

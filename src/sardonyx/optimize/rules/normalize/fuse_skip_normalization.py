@@ -69,7 +69,7 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
 
 
 def _replace_both(op: Builder, match: Match, learned: None) -> tuple[Value, Value]:
-    """The normalized values, and the sum."""
+    """Return the normalized values, and the sum."""
     is_layer = match.root.op_type == "LayerNormalization"
     name = "SkipLayerNormalization" if is_layer else "SkipSimplifiedLayerNormalization"
     shifts = [match.get("beta"), match.get("bias")] if is_layer else [match.get("bias")]

@@ -69,7 +69,7 @@ def _check(match: Match) -> str | Array:
 
 
 def _goes_by_channel(match: Match, scale: Scale) -> bool:
-    """Whether the scales of b are one, or one for each output channel of the product."""
+    """Return whether the scales of b are one, or one for each output channel of the product."""
     product, shape = match.node("product"), match["b"].shape
     if scale.is_single:
         return True
@@ -90,7 +90,7 @@ def _replace(op: Builder, match: Match, factor: Array) -> Value:
 
 
 def _integers(op: Builder, dequantize: Node) -> Value:
-    """DQ without its scale: the integers, less their zero point, as floats."""
+    """Return DQ without its scale: the integers, less their zero point, as floats."""
     x, scale, *zero_point = dequantize.inputs
     given = tensor_of(scale)
     one = np.ones(() if given is None else given.shape, np.float32)

@@ -44,7 +44,7 @@ def _check(match: Match) -> str | None:
 
 
 def _ends(match: Match) -> tuple[float, float] | None:
-    """The numbers of the least and the greatest integer."""
+    """Return the numbers of the least and the greatest integer."""
     scale = scale_of(match.node("y/quantize"))
     if scale is None or not scale.is_single or not float(scale.scale) > 0:
         return None

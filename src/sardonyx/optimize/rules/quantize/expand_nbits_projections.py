@@ -59,7 +59,7 @@ def _replace_mlp(op: Builder, match: Match, learned: None) -> Value:
 
 
 def _replace_mlp_sum(op: Builder, match: Match, learned: None) -> tuple[Value, Value]:
-    """What the layer gives, and the sum."""
+    """Return what the layer gives, and the sum."""
     x, total = _normalized(op, match)
     N = match.root.integer("N", 0)
     gate, up = (_projected(op, match, x, _WEIGHTS + 3 * place, N) for place in range(2))
@@ -71,7 +71,7 @@ def _replace_qkv(op: Builder, match: Match, learned: None) -> tuple[Value, ...]:
 
 
 def _replace_qkv_sum(op: Builder, match: Match, learned: None) -> tuple[Value, ...]:
-    """Queries, keys, values, and the sum."""
+    """Return queries, keys, values, and the sum."""
     x, total = _normalized(op, match)
     sizes = [int(match.root.get(name)) for name in ("Nq", "Nkv", "Nkv")]
     return (*(_projected(op, match, x, _WEIGHTS + 3 * place, size) for place, size in enumerate(sizes)), total)

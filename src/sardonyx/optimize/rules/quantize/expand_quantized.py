@@ -85,7 +85,7 @@ def _bias_reason(node: Node, bias: int) -> str | None:
 
 
 def _number(op: Builder, node: Node, places: tuple[int, int, int], axis: int = 0) -> Value:
-    """DQ of the inputs at `places`: integers, scale, zero point; with one scale or with one per index of `axis`."""
+    """Return DQ of the inputs at `places`: integers, scale, zero point; with one scale or with one per index of `axis`."""
     x, scale, zero_point = (node.input(place) for place in places)
     single = _is_one(scale)
     version = max(op.version("", "DequantizeLinear"), BY_AXIS_SINCE)
@@ -94,14 +94,14 @@ def _number(op: Builder, node: Node, places: tuple[int, int, int], axis: int = 0
 
 
 def _integers(op: Builder, y: Value, scale: Value | None, zero_point: Value | None, like: Value | None) -> Value:
-    """Q(y), in the type of the zero point, or of `like` where it is left out."""
+    """Return Q(y), in the type of the zero point, or of `like` where it is left out."""
     if zero_point is None and like is not None and like.dtype is not None:
         zero_point = op.constant(np.zeros((), like.dtype.numpy))
     return op.QuantizeLinear(y, scale, zero_point, _version=max(op.version("", "QuantizeLinear"), BY_AXIS_SINCE))
 
 
 def _float_bias(op: Builder, node: Node, index: int, alpha: float = 1.0) -> Value | None:
-    """DQ of the bias of int32, in steps of the product's scales."""
+    """Return DQ of the bias of int32, in steps of the product's scales."""
     bias = node.input(index)
     if bias is None:
         return None
@@ -154,7 +154,7 @@ def _multiply(op: Builder, node: Node) -> Value:
 
 
 def _single(value: Value | None) -> float | None:
-    """A scale or zero point as a number, 0 where it is left out; None where it is no constant of one element."""
+    """Return a scale or zero point as a number, 0 where it is left out; None where it is no constant of one element."""
     if value is None:
         return 0.0
     tensor = tensor_of(value)
@@ -162,7 +162,10 @@ def _single(value: Value | None) -> float | None:
 
 
 def _after_zero(op: Builder, y: Value, scale: Value | None, zero_point: Value | None, like: Value | None) -> Value:
-    """Q(y), rounded after the zero point is added: with an odd one, half-way between two integers is rounded the other way."""
+    """Return Q(y), rounded after the zero point is added.
+
+    With an odd one, half-way between two integers is rounded the other way.
+    """
     step, zero = _single(scale), _single(zero_point)
     if not step or zero is None:
         return _integers(op, y, scale, zero_point, like)
@@ -170,7 +173,7 @@ def _after_zero(op: Builder, y: Value, scale: Value | None, zero_point: Value | 
 
 
 def _rounded(op: Builder, y: Value, like: Value | None) -> Value:
-    """The nearest integers to y, in the type of `like`."""
+    """Return the nearest integers to y, in the type of `like`."""
     dtype = np.dtype(np.uint8) if like is None or like.dtype is None else like.dtype.numpy
     return op.QuantizeLinear(y, np.ones((), np.float32), np.zeros((), dtype))
 

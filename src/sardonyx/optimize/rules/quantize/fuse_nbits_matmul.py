@@ -71,7 +71,7 @@ def _unsigned(array: Array, shift: int) -> Array:
 
 
 def _packed(array: Array, bits: int) -> Array:
-    """Rows of numbers as bytes: two numbers of 4 bits each, the first in the low half; an odd last one alone."""
+    """Return rows of numbers as bytes: two numbers of 4 bits each, the first in the low half; an odd last one alone."""
     if bits == 8:
         return array
     even = np.pad(array, ((0, 0), (0, array.shape[1] % 2)))

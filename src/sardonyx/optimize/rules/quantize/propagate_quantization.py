@@ -92,7 +92,7 @@ def _quantize_before(op: Builder, match: Match, learned: None) -> Value:
 
 
 def _pair(op: Builder, x: Value, node: Node) -> Value:
-    """DQ(Q(x)) with the scale and zero point of `node`."""
+    """Return DQ(Q(x)) with the scale and zero point of `node`."""
     scale, zero_point, version = node.inputs[1], zero_point_of(op, node), node.version
     return op.DequantizeLinear(op.QuantizeLinear(x, scale, zero_point, _version=version), scale, zero_point, _version=version)
 

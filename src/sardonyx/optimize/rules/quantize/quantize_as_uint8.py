@@ -56,7 +56,7 @@ def _replace(op: Builder, match: Match, zero: np.uint8) -> Value:
 
 
 def _shape(node: Node) -> tuple[int, ...]:
-    """The shape of its scale, which that of a zero point equals: () or (1,)."""
+    """Return the shape of its scale, which that of a zero point equals: () or (1,)."""
     scale = node.inputs[1]
     return () if scale is None or not scale.shape else (1,)
 

@@ -103,7 +103,7 @@ def _quantize_bias(op: Builder, match: Match, learned: tuple[Array, Array]) -> V
 
 
 def _again(op: Builder, match: Match, index: int, value: Value) -> Value:
-    """Q(f(…)) with another input `index` of f."""
+    """Return Q(f(…)) with another input `index` of f."""
     node: Node = match.node("operator")
     inputs = [value if place == index else old for place, old in enumerate(node.inputs)]
     made = op.node(node.op_type, *inputs, _attributes=node.attributes, _version=node.version)

@@ -53,7 +53,7 @@ _MOST_PARTS = 16
 
 
 def takes_integers(node: Node) -> bool:
-    """Whether one of `MOVES`, or Split, does to integers of 8 bits what it does to the numbers behind them."""
+    """Return whether one of `MOVES`, or Split, does to integers of 8 bits what it does to the numbers behind them."""
     if not takes_bytes(node):
         return False
     return node.op_type != "Resize" or (_moves_only(node) and len(node.inputs) > 2)
