@@ -32,7 +32,7 @@ _DEFAULT_ITERATIONS = 10_000_000
 
 
 def _positive(name: str) -> int | None:
-    """A variable as a positive number; None where it is not set or 0, and, with a warning, where it is no number."""
+    """Return a variable as a positive number; None where it is not set or 0, and, with a warning, where it is no number."""
     text = os.environ.get(name, "")
     if text and not text.isdigit():
         message = f"the environment variable {name} must be a number of at least 1, got {text!r}, which has no effect"
@@ -83,12 +83,12 @@ LIMITS = Limits()
 
 
 def isa() -> str | None:
-    """The instruction set that `SARDONYX_ISA` forces, or None."""
+    """Return the instruction set that `SARDONYX_ISA` forces, or None."""
     return os.environ.get("SARDONYX_ISA") or None
 
 
 def num_threads() -> int | None:
-    """`SARDONYX_NUM_THREADS` as a positive number, or None where unset or no number."""
+    """Return `SARDONYX_NUM_THREADS` as a positive number, or None where unset or no number."""
     return _positive("SARDONYX_NUM_THREADS")
 
 
@@ -110,13 +110,13 @@ def cache_dir() -> Path | None:
 
 
 def cache_limit_bytes() -> int:
-    """The size limit of the object cache in bytes."""
+    """Return the size limit of the object cache in bytes."""
     text = os.environ.get("SARDONYX_CACHE_BYTES", "")
     return int(text) if text.isdigit() else _DEFAULT_CACHE_BYTES
 
 
 def compiles_inline() -> bool:
-    """Whether `SARDONYX_COMPILE` asks for LLVM in this process."""
+    """Return whether `SARDONYX_COMPILE` asks for LLVM in this process."""
     text = os.environ.get("SARDONYX_COMPILE", "")
     if text not in ("", "inline"):
         message = f"the environment variable SARDONYX_COMPILE is inline or empty, got {text!r}, which has no effect"
@@ -125,16 +125,16 @@ def compiles_inline() -> bool:
 
 
 def guards_memory() -> bool:
-    """Whether `SARDONYX_GUARD` asks for unmapped pages around what compiled kernels work on."""
+    """Return whether `SARDONYX_GUARD` asks for unmapped pages around what compiled kernels work on."""
     return os.environ.get("SARDONYX_GUARD") == "1"
 
 
 def maps_weights() -> bool:
-    """Whether `SARDONYX_MAP_WEIGHTS` asks to map model files, not to read them."""
+    """Return whether `SARDONYX_MAP_WEIGHTS` asks to map model files, not to read them."""
     return os.environ.get("SARDONYX_MAP_WEIGHTS") == "1"
 
 
 def trace_file() -> Path | None:
-    """The file that trace events go to, or None."""
+    """Return the file that trace events go to, or None."""
     text = os.environ.get("SARDONYX_TRACE")
     return Path(text) if text else None

@@ -42,7 +42,7 @@ class Cache(Protocol):
     """Where compiled objects are looked up and kept."""
 
     def load(self, key: str) -> bytes | None:
-        """The object kept under `key`, or None if there is none that can be trusted."""
+        """Return the object kept under `key`, or None if there is none that can be trusted."""
 
     def store(self, key: str, content: bytes) -> None:
         """Keep an object under `key`, where that is possible."""
@@ -65,7 +65,7 @@ class DiskCache:
         self._total_bytes: int | None = None
 
     def load(self, key: str) -> bytes | None:
-        """The object kept under `key`, or None if there is none that can be trusted."""
+        """Return the object kept under `key`, or None if there is none that can be trusted."""
         path = self._path(key)
         try:
             if not self._is_private(folder_problem(self.folder)):
@@ -158,7 +158,7 @@ class DiskCache:
 
 @functools.cache
 def shared_cache() -> DiskCache | None:
-    """The process's cache, which reports to `trace`; None where it is switched off."""
+    """Return the process's cache, which reports to `trace`; None where it is switched off."""
     folder = config.cache_dir()
     if folder is None:
         return None

@@ -58,7 +58,7 @@ class DataType(enum.IntEnum):
     FLOAT6E3M2 = 28
 
     def __str__(self) -> str:
-        """The name in ONNX type strings, such as `float` or `float8e4m3fn`."""
+        """Return the name in ONNX type strings, such as `float` or `float8e4m3fn`."""
         return self.name.lower()
 
     @property
@@ -68,13 +68,13 @@ class DataType(enum.IntEnum):
 
     @staticmethod
     def from_numpy(dtype: np.dtype[Any] | type) -> DataType:
-        """The element type of arrays of `dtype`; raises KeyError where ONNX has none (a date, a record)."""
+        """Return the element type of arrays of `dtype`; raises KeyError where ONNX has none (a date, a record)."""
         found = np.dtype(dtype)
         return DataType.STRING if found.kind in "OUST" else _onnx_table()[found]
 
     @staticmethod
     def parse(text: str) -> DataType:
-        """The type named `text` as `str` prints it; raises KeyError for another name."""
+        """Return the type named `text` as `str` prints it; raises KeyError for another name."""
         return DataType[text.upper()]
 
 
@@ -138,7 +138,7 @@ def _onnx_table() -> dict[np.dtype[Any], DataType]:
 
 
 def bit_width(dtype: DataType) -> int:
-    """Bits that one element takes in a file: 4 for int4, 32 for float; raises KeyError for STRING and UNDEFINED."""
+    """Return bits that one element takes in a file: 4 for int4, 32 for float; raises KeyError for STRING and UNDEFINED."""
     if dtype is DataType.STRING:
         raise KeyError(dtype)
     return _BITS.get(dtype) or 8 * dtype.numpy.itemsize
@@ -163,15 +163,15 @@ _UNSIGNED = {DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64, 
 
 
 def is_float(dtype: DataType) -> bool:
-    """Whether `dtype` is a real floating-point type of any width."""
+    """Return whether `dtype` is a real floating-point type of any width."""
     return dtype in _FLOATS
 
 
 def is_integer(dtype: DataType) -> bool:
-    """Whether `dtype` is a signed or unsigned integer; bool is not."""
+    """Return whether `dtype` is a signed or unsigned integer; bool is not."""
     return dtype in _SIGNED or dtype in _UNSIGNED
 
 
 def is_signed(dtype: DataType) -> bool:
-    """Whether `dtype` is a signed integer."""
+    """Return whether `dtype` is a signed integer."""
     return dtype in _SIGNED

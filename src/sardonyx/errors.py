@@ -130,7 +130,7 @@ def blamed(error: SardonyxError, provider: str) -> SardonyxError:
 
 
 def describe(error: BaseException) -> str:
-    """The class of an error and what it says, also where it is somebody else's and cannot even say that."""
+    """Return the class of an error and what it says, also where it is somebody else's and cannot even say that."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception as failure:  # noqa: BLE001  a plug-in's class may do anything

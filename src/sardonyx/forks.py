@@ -36,7 +36,7 @@ class Renewed(Protocol):
 
 
 def new_lock() -> threading.Lock:
-    """A lock that is free in the child of a fork, whoever held it in the parent."""
+    """Return a lock that is free in the child of a fork, whoever held it in the parent."""
     lock = threading.Lock()
     _LOCKS.add(lock)
     return lock

@@ -119,7 +119,10 @@ def _way_problem(folder: Path) -> str:
 
 
 def _way(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Each folder that leads to `folder`, and each link that is followed, from the root on; raises OSError where one is missing."""
+    """Yield each folder that leads to `folder`, and each link that is followed, from the root on.
+
+    Raises OSError where one is missing.
+    """
     place, links = Path("/"), 0
     yield place, os.lstat(place)
     rest = list(reversed(folder.absolute().parts[1:]))
@@ -142,7 +145,7 @@ def _way(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _is_group_of_one(status: os.stat_result) -> bool:
-    """Whether no class but the group may write, and that is this user's own group, in which nobody else is.
+    """Return whether no class but the group may write, and that is this user's own group, in which nobody else is.
 
     Systems that give each user such a group let it write into new folders by default.
     """

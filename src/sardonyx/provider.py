@@ -71,7 +71,7 @@ class Memory(Protocol):
         """Make a buffer, aligned to 64 bytes, freed when nobody refers to it any more."""
 
     def view(self, buffer: Any, offset_bytes: int, dtype: DataType, shape: tuple[int, ...]) -> Any:
-        """The tensor that lies in `buffer` from `offset_bytes` on: dense, row-major."""
+        """Return the tensor that lies in `buffer` from `offset_bytes` on: dense, row-major."""
 
     def to_host(self, tensor: Any) -> Array:
         """Copy a tensor of this memory to an array of the host."""
@@ -92,15 +92,15 @@ class HostMemory:
         return raw[skip : skip + size_bytes]
 
     def view(self, buffer: Array, offset_bytes: int, dtype: DataType, shape: tuple[int, ...]) -> Array:
-        """The array of `dtype` and `shape` at `offset_bytes` of `buffer`, sharing its bytes."""
+        """Return the array of `dtype` and `shape` at `offset_bytes` of `buffer`, sharing its bytes."""
         return np.ndarray(shape, dtype.numpy, buffer, offset_bytes)
 
     def to_host(self, tensor: Array) -> Array:
-        """`tensor` itself."""
+        """Return `tensor` itself."""
         return tensor
 
     def from_host(self, array: Array) -> Array:
-        """`array` itself."""
+        """Return `array` itself."""
         return array
 
 
@@ -265,7 +265,7 @@ class KnowsMemory(Protocol):
     """A provider that knows how much memory its device has to give."""
 
     def available_bytes(self) -> int:
-        """How much a session may take; asked where the user limits the memory without saying how far."""
+        """Return how much a session may take; asked where the user limits the memory without saying how far."""
 
 
 @runtime_checkable
@@ -273,10 +273,13 @@ class KeepsPrograms(Protocol):
     """A provider whose programs can be kept in a file, and be had again in another process without compiling."""
 
     def save(self, partition: Partition, program: Program) -> bytes | None:
-        """All that `load` needs for `program`, which `compile` has just made of `partition`; None where that cannot be said."""
+        """Return all that `load` needs for `program`, which `compile` has just made of `partition`.
+
+        None where that cannot be said.
+        """
 
     def load(self, partition: Partition, content: memoryview) -> Program:
-        """The program that was saved as `content`.
+        """Return the program that was saved as `content`.
 
         Args:
             partition: one node whose inputs and outputs are, in order, those of the partition that was saved. Among its constants
@@ -294,7 +297,10 @@ class LeavesOutWeights(Protocol):
     """A provider whose programs can be kept without their weights, which are in the model."""
 
     def save_weightless(self, partition: Partition, program: Program) -> bytes | None:
-        """What `save` returns, made by `write_program`, with weights as they are in the model, so that they need not be kept."""
+        """Return what `save` returns, made by `write_program`, without the weights of the model.
+
+        These are as they are in the model, so that they need not be kept.
+        """
 
 
 class Compatibility(enum.IntEnum):
@@ -311,7 +317,10 @@ class DescribesPrograms(Protocol):
     """A provider that says what its programs are good for."""
 
     def compatibility_info(self) -> str:
-        """What they are good for, for the model's metadata: they are good where it is the same, unless the provider judges."""
+        """Return what they are good for, for the model's metadata.
+
+        They are good where it is the same, unless the provider judges.
+        """
 
 
 @runtime_checkable
@@ -322,7 +331,7 @@ class JudgesPrograms(Protocol):
     """What it compiles for, in a few words."""
 
     def compatibility(self, info: str) -> Compatibility:
-        """How good programs are that were saved with this `compatibility_info`, which may be any text."""
+        """Return how good programs are that were saved with this `compatibility_info`, which may be any text."""
 
 
 _CANCELLED: contextvars.ContextVar[Callable[[], bool] | None] = contextvars.ContextVar("cancelled", default=None)

@@ -78,7 +78,7 @@ def _print(facts: dict[str, Any], pictures: Sequence[Array]) -> None:
 
 
 def _draw(picture: Array) -> list[str]:
-    """A picture of (H, W) as H lines of 2 W characters, dark where the pen was."""
+    """Return a picture of (H, W) as H lines of 2 W characters, dark where the pen was."""
     low, high = float(picture.min()), float(picture.max())
     levels = ((picture - low) / (high - low or 1.0) * (len(_SHADES) - 1)).round().astype(int)
     return ["".join(_SHADES[level] * 2 for level in row) for row in levels]

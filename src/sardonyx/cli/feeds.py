@@ -30,7 +30,7 @@ def input_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def make_feed(arguments: Sequence[NodeArg], files: Sequence[str], dims: Sequence[str], seed: int | None) -> dict[str, Any]:
-    """An array for each of the inputs; what is wrong ends the command.
+    """Return an array for each of the inputs; what is wrong ends the command.
 
     Args:
         arguments: the inputs.

@@ -33,7 +33,7 @@ def inspect(model: str, text: bool, as_json: bool) -> None:
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """What `inspect` shows of a model; Any because it is on its way to JSON."""
+    """Return what `inspect` shows of a model; Any because it is on its way to JSON."""
     initializers = [value for graph in all_graphs(model) for value in graph.initializers.values()]
     constants = [value.constant for value in initializers if value.constant is not None]
     operators = collections.Counter(f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in all_nodes(model))

@@ -103,7 +103,7 @@ def _optimized(
 
 
 def _facts(model: Model, report: Report, diff: bool) -> dict[str, Any]:
-    """The report on its way to JSON, hence Any."""
+    """Return the report on its way to JSON, hence Any."""
     facts: dict[str, Any] = {
         "level": report.level.name,
         "nodes_before": report.nodes_before,
@@ -136,7 +136,7 @@ def _print(source: str, output: Path | None, model: Model, report: Report) -> No
 
 
 def describe_changes(changes: Iterable[Change]) -> list[str]:
-    """Lines that say which rule or pass replaced what by what, and where; equal changes are told once."""
+    """Return lines that say which rule or pass replaced what by what, and where; equal changes are listed once."""
     groups: dict[tuple[str, str], list[Change]] = {}
     for change in changes:
         groups.setdefault((change.optimization, _exchange(change)), []).append(change)
@@ -153,7 +153,7 @@ def describe_changes(changes: Iterable[Change]) -> list[str]:
 
 
 def _exchange(change: Change) -> str:
-    """`2 Mul, Add, Tanh -> Gelu`; of many nodes without what goes and comes again."""
+    """Return `2 Mul, Add, Tanh -> Gelu`; of many nodes without what goes and comes again."""
     removed = collections.Counter(label.operator for label in change.removed)
     added = collections.Counter(label.operator for label in change.added)
     if removed.total() > _MANY:
@@ -172,7 +172,7 @@ def _counted(operators: collections.Counter[str]) -> str:
 
 
 def _place(change: Change) -> str:
-    """Where it happened: what came, else what went, if either has a name; "" for what happened in many places."""
+    """Return where it happened: what came, else what went, if either has a name; "" for what happened in many places."""
     if len(change.removed) > _MANY:
         return ""
     return next((label.name for label in (*reversed(change.added), *change.removed) if label.name), "")

@@ -67,7 +67,7 @@ def profile(
 
 
 def _describe(found: Profile) -> dict[str, Any]:
-    """What is shown; Any because it is on its way to JSON."""
+    """Return the report; Any because it is on its way to JSON."""
     (times,) = found.models.values()
     return {
         "runs_ms": {name: time_us / 1e3 for name, time_us in times.items()},

@@ -39,7 +39,7 @@ def where(operator: str, as_json: bool) -> None:
 
 
 def locate(operator: str) -> list[tuple[str, str]]:
-    """(what, file:line) for everything that names `operator`; empty where nothing does."""
+    """Return (what, file:line) for everything that names `operator`; empty where nothing does."""
     rows = [*_schema(operator), *_functions(operator), *_mentions(operator)]
     family = Path(family_of(operator) or "")
     return [*rows, ("tests", f"tests/**/{family.with_name(f'test_{family.name}.py')}")] if rows and family.name else rows
@@ -66,7 +66,7 @@ def _place(function: Callable[..., Any]) -> str:
 
 
 def _mentions(operator: str) -> Iterator[tuple[str, str]]:
-    """Rules, passes and other providers name operators literally: `"Conv"`, or `op.Conv(` in a pattern."""
+    """Yield where rules, passes and other providers name `operator` literally: `"Conv"`, or `op.Conv(` in a pattern."""
     root = Path(sardonyx.__file__).parent
     wanted = re.compile(rf"""["']{re.escape(operator)}["']|\bop\.{re.escape(operator)}\(""")
     rooms = {

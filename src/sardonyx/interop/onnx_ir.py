@@ -76,7 +76,7 @@ class OnnxscriptRules:
 
 
 def to_onnx_ir(model: Model) -> Any:
-    """The onnx_ir.Model for `model`.
+    """Return the onnx_ir.Model for `model`.
 
     Raises:
         InvalidArgument: the package is not installed.
@@ -108,7 +108,7 @@ def to_onnx_ir(model: Model) -> Any:
 
 
 def from_onnx_ir(converted: Any) -> Model:
-    """The model for an onnx_ir.Model."""
+    """Return the model for an onnx_ir.Model."""
     imports = dict(converted.graph.opset_imports)
     model = Model(_Reader(imports).graph(converted.graph), imports, ir_version=converted.ir_version)
     for function in converted.functions.values():
@@ -150,7 +150,7 @@ class _Writer:
         self._values: dict[Value, Any] = {}
 
     def graph(self, graph: Graph, imports: dict[str, int] | None = None) -> Any:
-        """A graph with all that is nested in it."""
+        """Return a graph with all that is nested in it."""
         inputs = [self._value(value) for value in graph.inputs]
         initializers = [self._value(value) for value in graph.initializers.values()]
         nodes = [self._node(node) for node in graph]
@@ -167,7 +167,10 @@ class _Writer:
         )
 
     def _output(self, graph: Graph, value: Value, nodes: list[Any]) -> Any:
-        """What stands for an output: by an Identity where it is a value of a graph around, which onnx_ir does not allow."""
+        """Return the value that represents an output.
+
+        A value of an outer graph goes through an Identity, since onnx_ir does not allow it as an output.
+        """
         own = value in graph.inputs or value in graph.initializers.values()
         if own or (value.producer is not None and value.producer.graph is graph):
             return self._values[value]
@@ -208,7 +211,7 @@ class _Writer:
         )
 
     def attribute(self, name: str, attribute: Attribute) -> Any:
-        """An attribute, or a reference to one of the calling node."""
+        """Return an attribute, or a reference to one of the calling node."""
         kind = self._ir.AttributeType(int(attribute.kind))
         if attribute.reference is not None:
             return self._ir.Attr(name, kind, None, attribute.reference)
@@ -235,7 +238,7 @@ class _Writer:
         return self._ir.Tensor(tensor.numpy(), kind, shape=self._ir.Shape(tensor.shape), name=name or tensor.name or None)
 
     def _type(self, type_: ValueType | None) -> tuple[Any, Any]:
-        """What onnx_ir keeps apart: the type, and the shape of the innermost tensor. Maps, which it lacks, are unknown."""
+        """Return what onnx_ir keeps apart: the type, and the shape of the innermost tensor. Maps, which it lacks, are unknown."""
         if isinstance(type_, (TensorType, SparseTensorType)):
             make = self._ir.TensorType if isinstance(type_, TensorType) else self._ir.SparseTensorType
             shape = None if type_.shape is None else self._ir.Shape([_dimension(dim) for dim in type_.shape])
@@ -265,7 +268,7 @@ class _Reader:
         self._values: dict[Any, Value] = {}
 
     def graph(self, graph: Any) -> Graph:
-        """A graph with all that is nested in it."""
+        """Return a graph with all that is nested in it."""
         found = Graph(graph.name or "", [self._value(value) for value in graph.inputs])
         found.doc, found.metadata = graph.doc_string or "", dict(graph.metadata_props) or None
         for name, value in graph.initializers.items():
@@ -304,7 +307,7 @@ class _Reader:
         return found
 
     def attribute(self, attr: Any) -> Attribute:
-        """An attribute, or a reference to one of the calling node."""
+        """Return an attribute, or a reference to one of the calling node."""
         kind = AttributeKind(int(attr.type))
         if attr.ref_attr_name:
             return Attribute(kind, None, attr.ref_attr_name)
@@ -329,7 +332,7 @@ def _tensor(tensor: Any, name: str = "") -> Tensor:
 
 
 def _type(type_: Any, shape: Any) -> ValueType | None:
-    """A type of ours, from the type and the shape of the innermost tensor."""
+    """Return a type of ours, from the type and the shape of the innermost tensor."""
     kind = type(type_).__name__
     if kind in ("SequenceType", "OptionalType"):
         inner = _type(type_.elem_type, shape)

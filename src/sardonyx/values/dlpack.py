@@ -150,5 +150,5 @@ def _check_kind(array: Array) -> None:
 
 
 def _writeable(array: Array) -> Array:
-    """A view that can be exported: NumPy gives no unversioned capsule of a read-only array."""
+    """Return a view that can be exported: NumPy gives no unversioned capsule of a read-only array."""
     return array if array.flags.writeable else array.copy()

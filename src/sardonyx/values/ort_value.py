@@ -140,14 +140,14 @@ class OrtValue:
     def ortvalue_from_shape_and_onnx_type(
         cls, shape: Sequence[SupportsIndex], onnx_type: SupportsIndex, device: OrtDevice
     ) -> OrtValue:
-        """As `ortvalue_from_shape_and_type`, on a device."""
+        """Create as `ortvalue_from_shape_and_type`, on a device."""
         return cls.ortvalue_from_shape_and_type(shape, onnx_type, device)
 
     @classmethod
     def ortvalue_from_shape_and_type_for_memory_info(
         cls, shape: Sequence[SupportsIndex], element_type: Any, memory_info: OrtMemoryInfo
     ) -> OrtValue:
-        """As `ortvalue_from_shape_and_type`, in memory that is described."""
+        """Create as `ortvalue_from_shape_and_type`, in memory that is described."""
         return cls.ortvalue_from_shape_and_type(shape, element_type, memory_info=memory_info)
 
     ortvalue_from_shape_and_onnx_type_for_memory_info = ortvalue_from_shape_and_type_for_memory_info
@@ -357,7 +357,7 @@ def _map_type(value: Mapping[Any, Any]) -> MapType:
 
 
 def _dense(array: Array) -> Array:
-    """The array as sessions take it: in native byte order and row-major; text as Python strings."""
+    """Return the array as sessions take it: in native byte order and row-major; text as Python strings."""
     if array.dtype.kind in "SUT":
         flat = [item.decode() if isinstance(item, bytes) else str(item) for item in array.ravel().tolist()]
         return np.array(flat, dtype=object).reshape(array.shape)

@@ -67,7 +67,7 @@ _DIFFERENT: dict[str, tuple[Callable[[Node], bool], str]] = {
 
 
 def reason_against(node: Node) -> str | None:
-    """Why OpenVINO is not even asked about `node`, or None."""
+    """Return why OpenVINO is not queried for `node`, or None."""
     if node.subgraphs:
         return "its subgraphs are planned by sardonyx"
     differs, how = _DIFFERENT.get(node.op_type, (None, ""))

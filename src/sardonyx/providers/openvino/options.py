@@ -37,7 +37,7 @@ OPTIONS: tuple[Option[Any], ...] = (_DEVICE, _PRECISION, *_COUNTS.values(), _CAC
 
 
 def settings_of(options: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """The device, and its properties of any type that OpenVINO takes, from the options that `OPTIONS` lists.
+    """Return the device, and its properties of any type that OpenVINO takes, from the options that `OPTIONS` lists.
 
     Raises:
         InvalidArgument: an option is unknown, or has none of its values.

@@ -38,7 +38,7 @@ class Oracle:
         self._answers: dict[_Question, str | None] = {}
 
     def reasons(self, nodes: Sequence[Node], versions: Mapping[str, int]) -> dict[Node, str | None]:
-        """For each node why it cannot be run, or None where it can."""
+        """Return for each node why it cannot be run, or None where it can."""
         found = {node: _reason_against(node, versions) for node in nodes}
         questions = {node: _question(node, versions) for node, reason in found.items() if reason is None}
         with self._lock:
@@ -74,7 +74,7 @@ oracle_for = functools.cache(Oracle)
 
 @functools.cache
 def core() -> Any:
-    """The process's openvino.Core; Any, so that naming the type does not import openvino."""
+    """Return the process's openvino.Core; Any, so that naming the type does not import openvino."""
     with without_fork():
         import openvino
 
@@ -82,7 +82,7 @@ def core() -> Any:
 
 
 def first_line(error: Exception) -> str:
-    """What an error of OpenVINO says, without where in its sources."""
+    """Return what an error of OpenVINO says, without where in its sources."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return next((line for line in lines if not line.startswith(_PLACES)), lines[0]).removeprefix("-- ")
 
@@ -104,7 +104,7 @@ def _question(node: Node, versions: Mapping[str, int]) -> _Question:
 
 
 def _mismatch(model: Any, question: _Question) -> str | None:
-    """In which way OpenVINO read a node as something else than it is; `model` is an openvino.Model."""
+    """Return in which way OpenVINO read a node as something else than it is; `model` is an openvino.Model."""
     with without_fork():
         import openvino
 

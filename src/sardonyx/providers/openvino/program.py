@@ -66,7 +66,7 @@ class OpenVinoProgram:
             return self.compiled.create_infer_request()
 
     def _empty(self, index: int) -> Any:
-        """A tensor that OpenVINO gives the sizes that it does not know yet."""
+        """Return a tensor that OpenVINO gives the sizes that it does not know yet."""
         with without_fork():
             import openvino
 

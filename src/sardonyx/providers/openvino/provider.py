@@ -52,7 +52,10 @@ class OpenVinoProvider:
         return OpenVinoProgram(partition.name, compiled, signature_of(partition.inputs), signature_of(partition.outputs), kept)
 
     def save(self, partition: Partition, program: Program) -> bytes | None:
-        """The model as OpenVINO exports it, and the types of its inputs and outputs; None where its device exports nothing."""
+        """Return the model as OpenVINO exports it, and the types of its inputs and outputs.
+
+        None where its device exports nothing.
+        """
         graph = Graph("partition", [Value("", value.type) for value in (*partition.inputs, *partition.outputs)])
         try:
             model = program.compiled.export_model().getvalue() if isinstance(program, OpenVinoProgram) else None
@@ -62,7 +65,10 @@ class OpenVinoProvider:
         return write_program(about, graph, objects={"model": model}) if model else None
 
     def load(self, partition: Partition, content: memoryview) -> OpenVinoProgram:
-        """The program of an exported model; raises EPFail where OpenVINO, in this version on this device, does not import it."""
+        """Return the program of an exported model.
+
+        Raises EPFail where OpenVINO, in this version on this device, does not import it.
+        """
         file = read_program(content)
         values, count = signature_of(file.graph.inputs), int(file.about["inputs"])
         try:
@@ -73,7 +79,7 @@ class OpenVinoProvider:
         return OpenVinoProgram(partition.name, compiled, values[:count], values[count:])
 
     def compatibility_info(self) -> str:
-        """The device, and the version of OpenVINO's plug-in for it; another one imports nothing."""
+        """Return the device, and the version of OpenVINO's plug-in for it; another one imports nothing."""
         return f"{self._device} {[item.build_number for item in core().get_versions(self._device).values()]}"
 
 

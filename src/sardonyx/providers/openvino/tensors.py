@@ -21,7 +21,7 @@ _NAMES = {DataType.FLOAT: "f32", DataType.FLOAT16: "f16", DataType.BFLOAT16: "bf
 
 
 def is_large(value: Value) -> bool:
-    """Whether `value` is a constant that is shared with OpenVINO, not written into a model."""
+    """Return whether `value` is a constant that is shared with OpenVINO, not written into a model."""
     is_shared = value.dtype in (DataType.FLOAT, DataType.FLOAT16)
     return is_shared and value.constant is not None and value.constant.size_bytes >= _LARGE_BYTES
 
@@ -41,7 +41,7 @@ def share_constants(model: Any, weights: Sequence[Array]) -> list[Array]:
 
 
 def as_tensor(array: Array) -> Any:
-    """An openvino.Tensor over the memory of a dense `array`, which must outlive it."""
+    """Return an openvino.Tensor over the memory of a dense `array`, which must outlive it."""
     with without_fork():
         import openvino
 
@@ -51,17 +51,20 @@ def as_tensor(array: Array) -> Any:
 
 
 def element_type(dtype: DataType) -> str:
-    """OpenVINO's name of an element type."""
+    """Return OpenVINO's name of an element type."""
     return _NAMES.get(dtype) or str(dtype).replace("uint", "u").replace("int", "i")
 
 
 def signature_of(values: Sequence[Value]) -> Signature:
-    """The signature of tensors whose types are known."""
+    """Return the signature of tensors whose types are known."""
     return tuple((value.dtype, value.shape) for value in values if value.dtype is not None and value.shape is not None)
 
 
 def _writeable(array: Array) -> Array:
-    """`array` as OpenVINO takes it: dense, and writeable, although it only reads what it is given to read; at any address."""
+    """Return `array` as OpenVINO takes it: dense, and writeable, although it only reads what it is given to read.
+
+    At any address.
+    """
     dense = np.require(array, requirements="C")
     return dense if dense.flags.writeable else np.asarray(_Writeable(dense))
 

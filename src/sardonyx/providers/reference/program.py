@@ -122,12 +122,12 @@ def _label(value: Value) -> str:
 
 
 def _aligned(array: Array) -> Array:
-    """`array`, or a copy where a file put its elements at odd addresses: BLAS would copy it in every product."""
+    """Return `array`, or a copy where a file put its elements at odd addresses: BLAS would copy it in every product."""
     return array if array.flags.aligned else array.copy()
 
 
 def dense(sparse: SparseTensor) -> Array:
-    """The dense array of a sparse tensor; raises InvalidArgument where an index lies outside its shape."""
+    """Return the dense array of a sparse tensor; raises InvalidArgument where an index lies outside its shape."""
     values, indices = sparse.values.numpy(), sparse.indices.numpy()
     flat = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), sparse.shape, mode="wrap")
     array: Array = np.zeros(sparse.shape, values.dtype)
@@ -139,7 +139,7 @@ def dense(sparse: SparseTensor) -> Array:
 
 
 def _last_readers(nodes: Sequence[Node], slots: Mapping[Value, int]) -> dict[int, Node]:
-    """For each slot the last node that reads it; for one that nobody reads, the node that makes it."""
+    """Return for each slot the last node that reads it; for one that nobody reads, the node that makes it."""
     last: dict[int, Node] = {}
     for node in nodes:
         for value in _reads(node, slots):
@@ -222,7 +222,7 @@ def _decode(node: Node, name: str, attribute: Attribute) -> Any:
 
 
 def place_of(node: Node) -> str:
-    """How messages name a node: operator, version, name, and what it makes."""
+    """Return how messages name a node: operator, version, name, and what it makes."""
     outputs = ", ".join(value.name for value in node.outputs if value.name)
     prefix = f"{node.domain}." if node.domain else ""
     return f"node {node.name!r} ({prefix}{node.op_type}-{node.version}{f' -> {outputs}' if outputs else ''})"

@@ -154,7 +154,7 @@ def _entry(function: KernelFunction, op_type: str, domain: str, since: int, view
 
 
 def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:
-    """The kernel whose range holds `version`, or None; O(versions of the operator)."""
+    """Return the kernel whose range holds `version`, or None; O(versions of the operator)."""
     found = None
     for entry in _KERNELS.get((domain, op_type), ()):
         if entry.since > version:
@@ -164,10 +164,10 @@ def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:
 
 
 def registered_operators() -> Sequence[tuple[str, str]]:
-    """Every (domain, operator) with a kernel, sorted."""
+    """Return every (domain, operator) with a kernel, sorted."""
     return sorted(_KERNELS)
 
 
 def kernels_of(op_type: str) -> list[Kernel]:
-    """Every kernel of the operator, of all domains and versions, by domain and version."""
+    """Return every kernel of the operator, of all domains and versions, by domain and version."""
     return [entry for (_, name), versions in sorted(_KERNELS.items()) if name == op_type for entry in versions]

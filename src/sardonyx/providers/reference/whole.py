@@ -16,7 +16,7 @@ __all__ = ["run_model"]
 
 
 def run_model(model: Model, feed: Mapping[str, Array]) -> list[Any]:
-    """The outputs of a model without function calls; Any, by their ONNX type.
+    """Return the outputs of a model without function calls; Any, by their ONNX type.
 
     Args:
         model: what to run; it stays as it is.
@@ -46,5 +46,5 @@ class _Whole:
         self._program = ReferenceProgram(tuple(graph), inputs, own, graph.outputs, _Whole)
 
     def hold(self, captures: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
-        """What computes the outputs from the inputs, with what is captured in the order of `captures`."""
+        """Return what computes the outputs from the inputs, with what is captured in the order of `captures`."""
         return lambda inputs: self._program.run(None, [*inputs, *captures], (), None)

@@ -113,7 +113,7 @@ class Automaton:
         self._first = self._state((self._start,), "")
 
     def fullmatch(self, text: str) -> bool:
-        """Whether the whole of `text` matches."""
+        """Return whether the whole of `text` matches."""
         state = self._first
         for character in text:
             found = state.after.get(character)
@@ -125,7 +125,7 @@ class Automaton:
         return self._is_match(state, "")
 
     def search(self, text: str, start: int = 0) -> tuple[int, int] | None:
-        """The first match at or behind `start`, the longest of those that begin where it does, as its ends.
+        """Return the first match at or behind `start`, the longest of those that begin where it does, as its ends.
 
         From each place a match is tried, which is over at once where none begins; where many begin in vain, all are followed
         together instead, so that the time stays linear in the length of the text.
@@ -144,12 +144,12 @@ class Automaton:
         return None
 
     def _may_begin(self, character: str) -> bool:
-        """Whether a match may begin with `character`, of a pattern that matches no empty text and does not look around."""
+        """Return whether a match may begin with `character`, of a pattern that matches no empty text and does not look around."""
         state = self._first.after.get(character) or self._advance(self._first, character)
         return bool(state.waiting)
 
     def _longest(self, text: str, first: int) -> tuple[int | None, int]:
-        """The end of the longest match that begins at `first`, and how many characters were read."""
+        """Return the end of the longest match that begins at `first`, and how many characters were read."""
         state = self._state((self._start,), text[first - 1 : first]) if self._looks_around else self._first
         end = None
         for place in range(first, len(text)):
@@ -161,7 +161,7 @@ class Automaton:
         return (len(text) if self._is_match(state, "") else end), len(text) - first
 
     def _is_match(self, state: _State, following: str) -> bool:
-        """Whether the text before `following` may end here; only a pattern that looks around asks what follows."""
+        """Return whether the text before `following` may end here; only a pattern that looks around asks what follows."""
         if following and self._looks_around:
             return self._accept in self._closure(state.waiting, state.before, following)
         if state.is_match is None:
@@ -169,7 +169,10 @@ class Automaton:
         return state.is_match
 
     def _search_together(self, text: str, start: int) -> tuple[int, int] | None:
-        """The same as `search`, with all beginnings followed at once: each instruction knows the earliest that leads to it."""
+        """Return the same as `search`, with all beginnings followed at once.
+
+        Each instruction knows the earliest that leads to it.
+        """
         waiting: dict[int, int] = {}
         best: tuple[int, int] | None = None
         for place in range(start, len(text) + 1):
@@ -190,7 +193,7 @@ class Automaton:
         return best
 
     def _earliest(self, waiting: dict[int, int], before: str, after: str) -> dict[int, int]:
-        """The instructions that are reached without a character, each with the earliest beginning that leads there."""
+        """Return the instructions that are reached without a character, each with the earliest beginning that leads there."""
         reached: dict[int, int] = {}
         for index, begun in sorted(waiting.items(), key=lambda item: item[1]):
             for place in self._closure((index,), before, after) - reached.keys() if index not in reached else ():
@@ -198,7 +201,7 @@ class Automaton:
         return reached
 
     def _advance(self, state: _State, character: str) -> _State:
-        """The state behind `character`, kept for the next time."""
+        """Return the state behind `character`, kept for the next time."""
         here = self._closure(state.waiting, state.before, character)
         places = {
             place
@@ -227,7 +230,7 @@ class Automaton:
             self._first = _State((self._start,), "", {}, None)
 
     def _closure(self, places: tuple[int, ...], before: str, after: str) -> set[int]:
-        """The instructions that are reached without a character, between these two characters."""
+        """Return the instructions that are reached without a character, between these two characters."""
         reached = set(places)
         stack = list(places)
         while stack:
@@ -251,7 +254,7 @@ class Automaton:
         return len(self._instructions) - 1
 
     def _compile(self, piece: Piece, target: int) -> int:
-        """Instructions for `piece` that end at `target`; returns where they begin."""
+        """Compile instructions for `piece` that end at `target`; returns where they begin."""
         match piece:
             case One(matcher):
                 return self._add(matcher, (target,))
@@ -281,7 +284,7 @@ class Automaton:
 
 
 def _kind(before: str) -> str:
-    """What a pattern can tell of the character before: nothing there, a new line, part of a word, or any other."""
+    """Return what a pattern can know of the character before: nothing there, a new line, part of a word, or any other."""
     return before if before in ("", "\n") else "w" if _is_word(before) else "-"
 
 
@@ -290,7 +293,7 @@ def _is_word(character: str) -> bool:
 
 
 def _holds(kind: EdgeKind, before: str, after: str) -> bool:
-    """Whether a place between two characters, "" where the text ends, is of a kind."""
+    """Return whether a place between two characters, "" where the text ends, is of a kind."""
     match kind:
         case EdgeKind.BEGIN:
             return before == ""

@@ -75,7 +75,7 @@ class _Kept:
         del self.best[self._settings.beams :]
 
     def close(self, best_open: np.float32, length: int) -> None:
-        """Be done if no open row, the best of which has this total, can get better than what is kept."""
+        """Close if no open row, the best of which has this total, can get better than what is kept."""
         if len(self.best) < self._settings.beams:
             return
         reachable = best_open / np.float32(length) ** np.float32(self._settings.length_penalty)
@@ -109,7 +109,7 @@ def search_beams(decoder: Decoder, rules: ScoreRules, prompt: Array, settings: B
 
 
 def log_softmax(logits: Array) -> Array:
-    """The logarithms of the probabilities, row by row."""
+    """Return the logarithms of the probabilities, row by row."""
     shifted = logits - logits.max(axis=1, keepdims=True)
     probabilities: Array = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     return probabilities
@@ -126,7 +126,7 @@ def _cut(logits: Array, settings: BeamSettings, rows: int) -> Array:
 
 
 def _choose(scores: Array, sequences: Array, totals: Array, kept: list[_Kept], settings: BeamSettings) -> tuple[Array, Array]:
-    """The next token of each row and the row that it goes on from; changes `totals` and `kept`."""
+    """Return the next token of each row and the row that it goes on from; changes `totals` and `kept`."""
     beams, vocabulary = settings.beams, scores.shape[1] // settings.beams
     order = np.argsort(-scores, axis=1, kind="stable")[:, : 2 * beams]
     tokens, rows = np.full(len(sequences), settings.pad, np.int64), np.arange(len(sequences))
@@ -153,7 +153,7 @@ def _choose(scores: Array, sequences: Array, totals: Array, kept: list[_Kept], s
 
 
 def _finish(sequences: Array, totals: Array, kept: list[_Kept], settings: BeamSettings) -> tuple[Array, Array]:
-    """The best sequences and their scores, with the open rows of what is not done among them."""
+    """Return the best sequences and their scores, with the open rows of what is not done among them."""
     found = np.full((len(kept), settings.returned, settings.max_length), settings.pad, np.int32)
     scores = np.zeros((len(kept), settings.returned), np.float32)
     for batch, item in enumerate(kept):

@@ -19,7 +19,7 @@ ROW_BLOCK_ELEMENTS = 65_536
 
 
 def row_blocks(x: Array) -> list[slice]:
-    """Slices of the first axis of `x` that hold about a row block each; none where `x` has no element."""
+    """Return slices of the first axis of `x` that hold about a row block each; none where `x` has no element."""
     if x.size == 0:
         return []
     step = max(1, ROW_BLOCK_ELEMENTS // (x.size // len(x)))
@@ -27,7 +27,7 @@ def row_blocks(x: Array) -> list[slice]:
 
 
 def map_blocks(body: Callable[[Array, Array], None], x: Array) -> Array:
-    """The new array that `body(x_block, out_block)` fills, of the type and shape of `x`, dense.
+    """Return the new array that `body(x_block, out_block)` fills, of the type and shape of `x`, dense.
 
     `body` sees blocks in the compute type of `x`: narrow floats are widened block by block and rounded once. It may write
     `out_block` as often as it likes, and must not write `x_block`.

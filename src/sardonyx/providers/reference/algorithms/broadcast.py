@@ -19,7 +19,7 @@ BinaryFunction = Callable[[Array, Array], Array]
 
 
 def combine(function: BinaryFunction, a: Array, b: Array) -> Array:
-    """`function(a, b)` for tensors of one type; raises InvalidArgument where types differ or shapes do not broadcast."""
+    """Return `function(a, b)` for tensors of one type; raises InvalidArgument where types differ or shapes do not broadcast."""
     if a.dtype != b.dtype:
         require_same_type(a, b)
     if a.shape != b.shape:

@@ -25,7 +25,7 @@ _BIAS = 127
 
 
 def convert_narrow(x: Array, wanted: DataType, *, saturate: bool, round_mode: str) -> Array:
-    """`x`, of one of NumPy's own types, rounded to `wanted`, ties to even.
+    """Return `x`, of one of NumPy's own types, rounded to `wanted`, ties to even.
 
     Types of 4 and 6 bits always saturate, and take NaN as ±0, having none. float8 saturates, infinities included, if asked to;
     else what is too large becomes NaN, or infinity where the type has it. float8e8m0 rounds as `round_mode` says. Call it
@@ -53,7 +53,7 @@ _ROUND_UP_FROM = {"up": 0.5, "nearest": 0.75, "down": 1.0}
 
 
 def _to_exponents(x: Array, saturate: bool, round_mode: str) -> Array:
-    """The powers of two that float8e8m0 holds, 2^-127 to 2^127, nearest to |x| as `round_mode` says (ONNX Cast-24).
+    """Return the powers of two that float8e8m0 holds, 2^-127 to 2^127, nearest to |x| as `round_mode` says (ONNX Cast-24).
 
     Saturating takes 0 to 2^-127 and infinity to 2^127; otherwise what is out of range is NaN. A sign is dropped.
     """

@@ -14,7 +14,7 @@ __all__ = ["parse_strings", "print_numbers"]
 
 
 def parse_strings(texts: Array, wanted: DataType) -> Array:
-    """The numbers that `texts` spell: float64 for a floating-point type, else int64 or uint64, of the same shape.
+    """Return the numbers that `texts` spell: float64 for a floating-point type, else int64 or uint64, of the same shape.
 
     Plain and scientific notation, and INF, +INF, -INF and NaN in any case. A fraction is cut off for an integer; one that
     does not fit 64 bits keeps the low ones.
@@ -50,7 +50,9 @@ def _parse_int(text: str) -> int:
 
 
 def print_numbers(x: Array, dtype: np.dtype[Any]) -> Array:
-    """The elements of `x` as strings; floats with the fewest digits that tell apart the values of `dtype`, where they came from.
+    """Return the elements of `x` as strings.
+
+    Floats with the fewest digits that tell apart the values of `dtype`, where they came from.
 
     Types that NumPy lacks get the digits of float32. Plain notation without an exponent (314.15926), no decimal point for
     whole numbers, INF, -INF and NaN by these names, booleans as 1 and 0.
@@ -65,7 +67,7 @@ def print_numbers(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _printable(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type of NumPy's own whose shortest digits serve `dtype`."""
+    """Return the type of NumPy's own whose shortest digits serve `dtype`."""
     return dtype if dtype in (np.float16, np.float32, np.float64) else np.dtype(np.float32)
 
 

@@ -15,7 +15,7 @@ EVERYTHING: Ranges = ((0, sys.maxunicode),)
 
 
 def _ascii(text: str) -> Ranges:
-    """Ranges written as pairs of characters: "09AZaz"."""
+    """Return ranges written as pairs of characters: "09AZaz"."""
     return tuple((ord(low), ord(high)) for low, high in zip(text[::2], text[1::2], strict=True))
 
 
@@ -43,7 +43,7 @@ POSIX_CLASSES: dict[str, Ranges] = {
 
 @functools.cache
 def _categories() -> dict[str, Ranges]:
-    """Every general category, and its first letter alone, as ranges; one pass over Unicode."""
+    """Return every general category, and its first letter alone, as ranges; one pass over Unicode."""
     found: dict[str, list[tuple[int, int]]] = {}
     start, current = 0, unicodedata.category("\0")
     for point in range(1, sys.maxunicode + 2):
@@ -56,12 +56,12 @@ def _categories() -> dict[str, Ranges]:
 
 
 def category(name: str) -> Ranges | None:
-    """The characters of a general category such as L or Lu, or None where Unicode has none of that name."""
+    """Return the characters of a general category such as L or Lu, or None where Unicode has none of that name."""
     return _categories().get(name)
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """Every code point that is in none of the ranges."""
+    """Return every code point that is in none of the ranges."""
     result = []
     start = 0
     for low, high in sorted(ranges):
@@ -74,7 +74,7 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 def in_brackets(ranges: Ranges, *, negated: bool) -> str:
-    """The ranges as a class that Python's `re` reads, with every character written by its number."""
+    """Return the ranges as a class that Python's `re` reads, with every character written by its number."""
     if not ranges:
         return rf"[\x00-\U{sys.maxunicode:08x}]" if negated else "(?!)"
     body = "".join(f"\\U{low:08x}" if low == high else f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges)

@@ -120,13 +120,13 @@ class _Blocks:
     """Gathered elements per output row."""
 
     def images_and_groups(self) -> Iterator[tuple[slice, slice]]:
-        """The blocks of images and groups, in order."""
+        """Yield the blocks of images and groups, in order."""
         for image in range(0, self.images, self.images_per_block):
             for group in range(0, self.groups, self.groups_per_block):
                 yield slice(image, image + self.images_per_block), slice(group, group + self.groups_per_block)
 
     def rows_of(self, output: int) -> Iterator[slice]:
-        """The blocks of rows of a first axis of length `output`."""
+        """Yield the blocks of rows of a first axis of length `output`."""
         for row in range(0, output, self.rows_per_block):
             yield slice(row, min(row + self.rows_per_block, output))
 

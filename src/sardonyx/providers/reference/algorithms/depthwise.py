@@ -28,7 +28,7 @@ _MIN_KERNEL_ROWS = 4
 
 
 def suits_depthwise(axes: Sequence[SlidingAxis], channels: int, filters: int) -> bool:
-    """Whether groups of `channels` inputs and `filters` outputs, sliding on `axes`, are better convolved here."""
+    """Return whether groups of `channels` inputs and `filters` outputs, sliding on `axes`, are better convolved here."""
     if len(axes) != 2 or channels != 1 or filters > 2 or axes[0].kernel < _MIN_KERNEL_ROWS:
         return False
     return axes[0].stride == axes[1].stride == 1 and axes[0].length * axes[1].length <= _LARGEST_PLANE

@@ -23,7 +23,7 @@ __all__ = [
 
 
 def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
-    """The axis counted from the front; raises InvalidArgument outside [-rank, rank)."""
+    """Return the axis counted from the front; raises InvalidArgument outside [-rank, rank)."""
     if not -rank <= axis < rank:
         raise InvalidArgument(
             f"{name}={axis} is outside [{-rank}, {rank - 1}] for a tensor of rank {rank}; name an axis that it has"
@@ -32,14 +32,14 @@ def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
 
 
 def normalize_position(position: int, length: int, name: str = "position") -> int:
-    """The position counted from the front; raises InvalidArgument outside [-length, length)."""
+    """Return the position counted from the front; raises InvalidArgument outside [-length, length)."""
     if not -length <= position < length:
         raise InvalidArgument(f"{name}={position} is outside [{-length}, {length - 1}]; there are {length} entries")
     return position + length if position < 0 else position
 
 
 def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[int, ...]:
-    """The axes counted from the front, in their order; raises InvalidArgument for one out of range or named twice."""
+    """Return the axes counted from the front, in their order; raises InvalidArgument for one out of range or named twice."""
     result = tuple(normalize_axis(axis, rank, name) for axis in axes)
     if len(set(result)) != len(result):
         raise InvalidArgument(f"{name}={list(result)} names an axis twice; name each axis once")
@@ -47,7 +47,7 @@ def normalize_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[
 
 
 def as_ints(values: Array, name: str) -> tuple[int, ...]:
-    """The elements of a 1-D (or 0-D) integer tensor as Python integers; raises InvalidArgument for another."""
+    """Return the elements of a 1-D (or 0-D) integer tensor as Python integers; raises InvalidArgument for another."""
     if values.size and values.dtype.kind not in "iu":
         raise InvalidArgument(f"{name} has elements of type {values.dtype.name}; expected integers")
     if values.ndim > 1:
@@ -56,14 +56,14 @@ def as_ints(values: Array, name: str) -> tuple[int, ...]:
 
 
 def as_int(value: Array, name: str) -> int:
-    """The one element of a tensor, as a Python integer."""
+    """Return the one element of a tensor, as a Python integer."""
     if value.size != 1:
         raise InvalidArgument(f"{name} has shape {value.shape}; expected a tensor of exactly one element")
     return int(value.reshape(-1)[0])
 
 
 def as_float(value: Array, name: str) -> float:
-    """The one element of a tensor, as a Python float."""
+    """Return the one element of a tensor, as a Python float."""
     if value.size != 1:
         raise InvalidArgument(f"{name} has shape {value.shape}; expected a tensor of exactly one element")
     return float(value.reshape(-1)[0])

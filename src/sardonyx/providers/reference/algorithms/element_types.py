@@ -9,7 +9,7 @@ __all__ = ["element_type"]
 
 
 def element_type(number: int, name: str) -> DataType:
-    """The element type numbered `number`; `name` is the attribute, for the message."""
+    """Return the element type numbered `number`; `name` is the attribute, for the message."""
     try:
         found = DataType(number)
     except ValueError as error:

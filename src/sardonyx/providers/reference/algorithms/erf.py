@@ -96,7 +96,7 @@ def _erf_float64(x: Array, out: Array) -> None:
 
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
-    """The polynomial with `coefficients`, constant term first, at `x`, by Horner's rule."""
+    """Return the polynomial with `coefficients`, constant term first, at `x`, by Horner's rule."""
     result = np.full_like(x, coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         np.multiply(result, x, out=result)

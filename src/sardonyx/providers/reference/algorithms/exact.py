@@ -20,14 +20,14 @@ _EXACT_FLOAT32 = 1 << 24
 
 
 def multiply_integers(a: Array, b: Array) -> Array:
-    """The int32 product of a (..., M, K) and b (..., K, N), integer arrays of at most 17 bits; leading axes broadcast."""
+    """Return the int32 product of a (..., M, K) and b (..., K, N), integer arrays of at most 17 bits; leading axes broadcast."""
     step = _exact_terms(a, b)
     a, b = a.astype(np.float32), b.astype(np.float32)
     return _accumulate(a.shape[-1], step, lambda terms: np.matmul(a[..., terms], b[..., terms, :]))
 
 
 def convolve_integers(x: Array, w: Array, group: int, window: PlacedWindow) -> Array:
-    """The int32 convolution of x (N, C, *spatial) with w (M, C / group, *kernel), integer arrays of at most 9 bits."""
+    """Return the int32 convolution of x (N, C, *spatial) with w (M, C / group, *kernel), integer arrays of at most 9 bits."""
     taps = max(1, int(np.prod(window.kernel)))
     step = _exact_terms(x, w) // taps
     if step == 0 or (group > 1 and w.shape[1] > step):
@@ -39,7 +39,7 @@ def convolve_integers(x: Array, w: Array, group: int, window: PlacedWindow) -> A
 
 
 def _exact_terms(a: Array, b: Array) -> int:
-    """How many products of an element of `a` by one of `b` a float32 sum holds exactly."""
+    """Return how many products of an element of `a` by one of `b` a float32 sum holds exactly."""
     largest = _magnitude(a) * _magnitude(b)
     return _EXACT_FLOAT32 // max(1, largest)
 
@@ -49,7 +49,7 @@ def _magnitude(a: Array) -> int:
 
 
 def _accumulate(length: int, step: int, multiply: Callable[[slice], Array]) -> Array:
-    """The int32 sum of `multiply(terms)` over slices of at most `step` terms that cover `length`."""
+    """Return the int32 sum of `multiply(terms)` over slices of at most `step` terms that cover `length`."""
     total = multiply(slice(0, step)).astype(np.int32)
     for start in range(step, length, step):
         total += multiply(slice(start, start + step)).astype(np.int32)

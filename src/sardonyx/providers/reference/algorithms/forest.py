@@ -48,7 +48,7 @@ class Members:
     """The pairs, ascending."""
 
     def hold(self, nodes: Array, x: Array) -> Array:
-        """Whether each x is in the set of its node."""
+        """Return whether each x is in the set of its node."""
         if not len(self.values):
             return np.zeros(x.shape, bool)
         place = np.minimum(np.searchsorted(self.values, x), len(self.values) - 1)
@@ -141,7 +141,7 @@ def _flags(missing: Sequence[int] | None, count: int) -> Array | None:
 
 
 def _member_sets(modes: Array, is_inner: Array, members: Array | None) -> Members:
-    """Sets are delimited by NaN, in the order of the nodes that use them."""
+    """Return the sets, which are delimited by NaN, in the order of the nodes that use them."""
     nodes = np.flatnonzero(is_inner & (modes == MEMBER))
     flat = np.zeros(0) if members is None else members.reshape(-1)
     ends = np.isnan(flat)
@@ -167,7 +167,7 @@ def _check_ends(roots: Array, children: Array, is_inner: Array) -> None:
 
 
 def leaves_of(forest: Forest, rows: Array) -> Array:
-    """The leaf that each row of (N, F) reaches in each tree: node numbers of shape (trees, N)."""
+    """Return the leaf that each row of (N, F) reaches in each tree: node numbers of shape (trees, N)."""
     N, F = rows.shape
     if forest.feature_count > F:
         raise InvalidArgument(f"the input has {F} features, but a node tests feature {forest.feature_count - 1}")
@@ -195,7 +195,7 @@ def _walk(forest: Forest, rows: Array) -> Array:
 
 
 def _holds(forest: Forest, node: Array, x: Array, has_missing: bool) -> Array:
-    """Whether the test of each node holds for its x."""
+    """Return whether the test of each node holds for its x."""
     first, *others = forest.used_modes
     result = _tested(forest, first, node, x)
     for mode in others:

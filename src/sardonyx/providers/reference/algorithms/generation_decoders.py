@@ -157,17 +157,17 @@ def _names(graph: Graph) -> list[str]:
 
 
 def _self_states(decoder: Graph) -> int:
-    """How many of the decoder's states are of self-attention: key and value of each layer."""
+    """Return how many of the decoder's states are of self-attention: key and value of each layer."""
     return sum(value.name.startswith("past_") and "_self_" in value.name for value in decoder.inputs)
 
 
 def _others(graph: Graph, known: Mapping[str, Array]) -> list[Any]:
-    """The inputs that are states; Any stands for ir.Value."""
+    """Return the inputs that are states; Any stands for ir.Value."""
     return [value for value in graph.inputs if value.name not in known]
 
 
 def _feeds(graph: Graph, known: Mapping[str, Array], states: Sequence[Array]) -> list[Array]:
-    """An array for each input: those known by name, and the states in order for the others."""
+    """Return an array for each input: those of known names, and the states in order for the others."""
     waiting = list(states)
     feeds = []
     for value in graph.inputs:
@@ -182,20 +182,20 @@ def _feeds(graph: Graph, known: Mapping[str, Array], states: Sequence[Array]) ->
 
 
 def _cache_inputs(used: int, rows: int, beams: int, max_length: int) -> dict[str, Array]:
-    """What a graph with buffers may ask; rows are moved between steps, so each beam's past is its own."""
+    """Return what a graph with buffers may ask; rows are moved between steps, so each beam's past is its own."""
     own = np.broadcast_to(np.arange(beams, dtype=np.int32)[:, None], (rows // beams, beams, max_length))
     count, width = np.array([used], np.int32), np.array([beams], np.int32)
     return {"past_sequence_length": count, "past_seq_len": count, "beam_width": width, "num_beams": width, "cache_indirection": own}
 
 
 def _empty_past(value: Any, rows: int, keys: int) -> Array:
-    """A past (2, rows, heads, keys, size); heads and size are those that the graph's input states."""
+    """Return a past (2, rows, heads, keys, size); heads and size are those that the graph's input states."""
     heads, size = _stated(value, 5, (2, 4))
     return _zeros(value, (2, rows, heads, keys, size))
 
 
 def _empty_state(value: Any, rows: int, keys: int) -> Array:
-    """A state (rows, heads, keys, size)."""
+    """Return a state (rows, heads, keys, size)."""
     heads, size = _stated(value, 4, (1, 3))
     return _zeros(value, (rows, heads, keys, size))
 
@@ -214,7 +214,7 @@ def _zeros(value: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _last(logits: Array) -> Array:
-    """The scores of the last place (rows, V) of logits (rows, length, V)."""
+    """Return the scores of the last place (rows, V) of logits (rows, length, V)."""
     if logits.ndim != 3 or logits.shape[1] == 0:
         raise InvalidArgument(f"the decoder's logits have shape {logits.shape}; expected (rows, length, vocabulary)")
     return logits[:, -1].astype(np.float32)

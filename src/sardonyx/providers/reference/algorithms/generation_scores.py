@@ -122,7 +122,7 @@ class ScoreRules:
         scores[row, _checked(grams[row, place, -1], scores.shape[1])] = _FORBIDDEN
 
     def _per_row(self, name: str, mask: Array, scores: Array) -> Array:
-        """A mask of each batch element, repeated for its beams."""
+        """Return a mask of each batch element, repeated for its beams."""
         if mask.ndim != 2 or mask.shape[1] != scores.shape[1] or len(mask) == 0 or len(scores) % len(mask):
             raise InvalidArgument(f"{name} has shape {mask.shape}; expected (batch, {scores.shape[1]})")
         return np.repeat(mask, len(scores) // len(mask), axis=0)

@@ -33,7 +33,7 @@ _RANGE = 0x7800
 
 
 def from_half(x: Array) -> Array:
-    """float16 `x` as float32, exactly; NaN stays NaN."""
+    """Return float16 `x` as float32, exactly; NaN stays NaN."""
     if x.size <= _FEW:
         return x.astype(np.float32)
     out = np.empty(x.shape, np.float32)
@@ -53,7 +53,7 @@ def from_half(x: Array) -> Array:
 
 
 def to_half(x: Array) -> Array:
-    """float32 `x` rounded to float16, ties to even; what is too large becomes infinite."""
+    """Return float32 `x` rounded to float16, ties to even; what is too large becomes infinite."""
     if x.size <= _FEW:
         return x.astype(np.float16)
     out = np.empty(x.shape, np.float16)

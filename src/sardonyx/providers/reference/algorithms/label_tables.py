@@ -29,7 +29,7 @@ class Table:
 
 
 def table_of(keys: Array) -> Table:
-    """The table of a 1-D array of strings or numbers; of equal keys the last one counts."""
+    """Return the table of a 1-D array of strings or numbers; of equal keys the last one counts."""
     if keys.dtype.kind == "O":
         return Table(len(keys), True, {key: place for place, key in enumerate(keys.tolist())}, keys[:0], keys[:0])
     ordered, last = np.unique(keys[::-1], return_index=True)
@@ -37,7 +37,7 @@ def table_of(keys: Array) -> Table:
 
 
 def looked_up(table: Table, elements: Array) -> Array:
-    """The place of each element among the keys, -1 where it is none: int64 of elements' shape."""
+    """Return the place of each element among the keys, -1 where it is none: int64 of elements' shape."""
     if table.holds_strings:
         get = table.by_string.get
         found = [get(element, -1) for element in elements.reshape(-1).tolist()]

@@ -72,7 +72,7 @@ def _gram_of(codes: Sequence[Array], positions: Array, level: int, count: int) -
 
 
 def count_ngrams(pool: Pool, rows: Array, shortest: int, longest: int, max_skip_count: int) -> tuple[Array, Array]:
-    """The row and the position in the pool of every n-gram found in rows (N, C), one entry for each occurrence.
+    """Return the row and the position in the pool of every n-gram found in rows (N, C), one entry for each occurrence.
 
     Between the tokens of an n-gram lie 0 to `max_skip_count` others, always as many; single tokens count once.
     """
@@ -94,7 +94,7 @@ def count_ngrams(pool: Pool, rows: Array, shortest: int, longest: int, max_skip_
 
 
 def _climb(pool: Pool, tokens: Array, row: Array, column: Array, code: Array, level: int) -> tuple[Array, Array, Array]:
-    """The windows that go on with a known token at `column`, and their numbers on `level`."""
+    """Return the windows that go on with a known token at `column`, and their numbers on `level`."""
     table = pool.pairs[level - 2]
     inside = column < tokens.shape[1]
     row, column, code = row[inside], column[inside], code[inside]

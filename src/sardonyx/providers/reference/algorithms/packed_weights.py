@@ -19,7 +19,7 @@ BITS = (2, 4, 8)
 
 
 def unpack(packed: Array, bits: int, offset: int = 0) -> Array:
-    """The numbers of uint8 `packed`, minus `offset`, as a new float32 array whose last axis is 8 / bits times as long."""
+    """Return the numbers of uint8 `packed`, minus `offset`, as a new float32 array whose last axis is 8 / bits times as long."""
     if bits not in BITS:
         raise InvalidArgument(f"bits is {bits}; expected one of {BITS}")
     table = _table(bits, offset)
@@ -31,7 +31,7 @@ def unpack(packed: Array, bits: int, offset: int = 0) -> Array:
 
 @functools.cache
 def _table(bits: int, offset: int) -> Array:
-    """Byte -> its numbers, as one element of 4, 8 or 16 bytes."""
+    """Return, by byte, its numbers, as one element of 4, 8 or 16 bytes."""
     shifts = np.arange(0, 8, bits)
     numbers = (np.arange(256)[:, None] >> shifts) & ((1 << bits) - 1)
     element = {1: np.float32, 2: np.complex64, 4: np.complex128}[len(shifts)]

@@ -18,7 +18,10 @@ __all__ = ["read_padding_mask"]
 def read_padding_mask(
     mask: Array | None, sizes: tuple[int, int, int], filter_value: float, dtype: np.dtype[np.generic]
 ) -> Array | None:
-    """The bias that `mask` adds to scores, broadcasting to (B, N, S, T) of `sizes` (B, S, T): `filter_value` where hidden."""
+    """Return the bias that `mask` adds to scores, broadcasting to (B, N, S, T) of `sizes` (B, S, T).
+
+    `filter_value` where hidden.
+    """
     if mask is None:
         return None
     visible = _find_visible(mask, *sizes)

@@ -57,7 +57,7 @@ class SlidingAxis:
 
 
 def sliding_axes(spatial: Sequence[int], window: PlacedWindow) -> tuple[SlidingAxis, ...]:
-    """The axes of `window` over `spatial`, without those of length 1 on which nothing slides; never empty."""
+    """Return the axes of `window` over `spatial`, without those of length 1 on which nothing slides; never empty."""
     axes = tuple(
         SlidingAxis(*values)
         for values in zip(spatial, window.output, window.kernel, window.strides, window.dilations, window.begins, strict=True)
@@ -103,7 +103,7 @@ class ColumnGatherer:
             self._phases[tuple(inside)] = x[(*_BLOCK_AXES, *(source for _, _, source in choice))]
 
     def columns(self, rows: slice) -> Array:
-        """The windows of outputs `rows` of the first axis as columns; a view of the input for a single tap."""
+        """Return the windows of outputs `rows` of the first axis as columns; a view of the input for a single tap."""
         axes, phases = self._axes, self._phases
         leading, element_strides = phases.shape[:3], phases.strides[3 + len(axes) :]
         inner = (*(axis.output for axis in axes[1:-1]), self._width) if len(axes) > 1 else ()
@@ -162,7 +162,7 @@ def _tap_runs(axis: SlidingAxis) -> list[_TapRun]:
 
 
 def _phase_slices(axis: SlidingAxis) -> list[tuple[int, slice, slice]]:
-    """For each phase that a tap reads: its number, where the input lies in it, and which elements of the input."""
+    """Return for each phase that a tap reads: its number, where the input lies in it, and which elements of the input."""
     slices = []
     for phase in sorted({tap * axis.dilation % axis.stride for tap in range(axis.kernel)}):
         first = max(0, -((phase - axis.begin) // axis.stride))

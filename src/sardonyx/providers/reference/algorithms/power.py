@@ -21,7 +21,7 @@ _SHORT_CUTS: dict[float, Callable[[Array], Array]] = {
 
 
 def power(x: Array, y: Array) -> Array:
-    """`x` to the power `y`, broadcast together, in the type of `x` (ONNX Pow-15).
+    """Return `x` to the power `y`, broadcast together, in the type of `x` (ONNX Pow-15).
 
     Floats are computed in the wider compute type of the two, integers of non-negative integer powers modulo 2^n, and integers
     of other powers in float64, truncated. Call it with floating-point warnings ignored.

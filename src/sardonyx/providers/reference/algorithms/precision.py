@@ -19,14 +19,14 @@ quiet = np.errstate(all="ignore")
 
 @functools.cache
 def compute_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """float32 for the narrower floating-point types; any other type itself."""
+    """Return float32 for the narrower floating-point types; any other type itself."""
     if dtype == np.float64 or not is_float(DataType.from_numpy(dtype)):
         return dtype
     return np.dtype(np.float32)
 
 
 def widen(x: Array) -> Array:
-    """`x` in its compute type; `x` itself where that is its type."""
+    """Return `x` in its compute type; `x` itself where that is its type."""
     return from_half(x) if x.dtype == np.float16 else x.astype(compute_type(x.dtype), copy=False)
 
 

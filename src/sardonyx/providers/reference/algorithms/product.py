@@ -44,7 +44,7 @@ def multiply(a: Array, b: Array) -> Array:
 
 
 def _readable(x: Array) -> Array:
-    """X itself where BLAS reads its matrices: one axis dense, the other's stride at least as long; else a dense copy."""
+    """Return X itself where BLAS reads its matrices: one axis dense, the other's stride at least as long; else a dense copy."""
     if x.ndim < 2 or x.flags.c_contiguous:
         return x
     (rows, columns), (down, across) = x.shape[-2:], (stride // x.itemsize for stride in x.strides[-2:])

@@ -33,7 +33,7 @@ class CacheFormat:
     """Float32, broadcast to (B, M, C, D); None for a float cache."""
 
     def encode(self, x: Array) -> Array:
-        """The stored form of float32 `x` (B, M, C, D)."""
+        """Return the stored form of float32 `x` (B, M, C, D)."""
         if self.scale is None:
             return x.astype(self.dtype, copy=False)
         scaled = x / self.scale
@@ -47,7 +47,7 @@ class CacheFormat:
         return codes[..., ::2] | codes[..., 1::2] << 4
 
     def decode(self, stored: Array) -> Array:
-        """The float32 numbers behind `stored`."""
+        """Return the float32 numbers behind `stored`."""
         if self.scale is None:
             return stored.astype(np.float32, copy=False)
         numbers = unpack(stored, 4, 8) if self.bits == 4 else stored.astype(np.float32)
@@ -58,7 +58,7 @@ class CacheFormat:
 def choose_format(
     name: str, kind: str, bits: int, scale: Array | None, past: Array | None, default: np.dtype[np.generic]
 ) -> CacheFormat:
-    """The format that attributes and the type of the past name; `default` is that of a cache without quantization."""
+    """Return the format that attributes and the type of the past name; `default` is that of a cache without quantization."""
     if kind not in _KINDS:
         raise InvalidArgument(f"the quantization of {name} is {kind!r}; expected one of {', '.join(_KINDS)}")
     if kind == "NONE":

@@ -78,7 +78,7 @@ class _Reader:
         return self.pattern[self.at - 1]
 
     def alternatives(self, flags: _Flags, depth: int) -> tuple[Piece, int]:
-        """Everything up to the end of the group, or of the pattern."""
+        """Parse everything up to the end of the group, or of the pattern."""
         if depth > _DEEPEST:
             raise self.error(f"groups are nested more than {_DEEPEST} deep")
         branches: list[list[Piece]] = [[]]
@@ -101,7 +101,7 @@ class _Reader:
         return (chains[0] if len(chains) == 1 else Choice(chains)), most
 
     def _flag_change(self, flags: _Flags) -> _Flags | None:
-        """The flags after a (?flags) at this place, or None if there is none."""
+        """Return the flags after a (?flags) at this place, or None if there is none."""
         found = _FLAGS.match(self.pattern, self.at + 1) if self._next_is("(?") else None
         if found is None or found[3] != ")" or found[0] == "?)":
             return None
@@ -122,7 +122,7 @@ class _Reader:
         return Repeat(atom, low, high), repeats * most
 
     def _repeat(self) -> tuple[int, int | None] | None:
-        """The least and the most of the repetition at this place, None if there is none; the reader stands behind it."""
+        """Return the least and the most of the repetition at this place, None if there is none; the reader stands behind it."""
         if self.at < len(self.pattern) and self.pattern[self.at] in _REPEATS:
             return _REPEATS[self._take()]
         found = _REPEAT.match(self.pattern, self.at)
@@ -194,7 +194,10 @@ class _Reader:
         return self._atom(flags, depth) if plain else (Chain(()), 1)
 
     def _class_escape(self) -> tuple[Ranges, bool] | None:
-        r"""The class of \d, \pL, \p{^Lu} and their like behind a backslash, and whether it is negated; None if it is none."""
+        r"""Return the class of \d, \pL, \p{^Lu} and their like behind a backslash, and whether it is negated.
+
+        None if it is none.
+        """
         letter = self.pattern[self.at : self.at + 1]
         if letter.lower() in PERL_CLASSES:
             self.at += 1
@@ -219,7 +222,7 @@ class _Reader:
         return ranges
 
     def _character_escape(self) -> int:
-        r"""The code point of \n, \x41, \x{1F600}, \101 or an escaped sign behind a backslash."""
+        r"""Return the code point of \n, \x41, \x{1F600}, \101 or an escaped sign behind a backslash."""
         character = self._take()
         if character in _CONTROLS:
             return _CONTROLS[character]
@@ -288,7 +291,7 @@ def _with_flags(flags: _Flags, found: re.Match[str]) -> _Flags:
 
 @functools.cache
 def _one(text: str) -> One:
-    """One character that Python's `re` matches with `text`."""
+    """Parse one character that Python's `re` matches with `text`."""
     return One(re.compile(text))
 
 

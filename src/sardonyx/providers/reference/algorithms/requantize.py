@@ -72,7 +72,7 @@ def round_to(y: Array, zero_point: Array | None, dtype: np.dtype[Any], *, satura
 
 @functools.cache
 def integer_limits(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The smallest and largest number of an integer type, sub-byte types included."""
+    """Return the smallest and largest number of an integer type, sub-byte types included."""
     kind = DataType.from_numpy(dtype)
     if not is_integer(kind):
         raise InvalidArgument(f"numbers of type {kind}; expected integers")

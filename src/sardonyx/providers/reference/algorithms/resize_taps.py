@@ -90,7 +90,7 @@ _TRANSFORMATIONS: dict[str, Callable[[Array, AxisResize], Array]] = {
 
 
 def original_coordinates(axis: AxisResize, mode: str) -> Array:
-    """The float32 coordinate in the input of each element of the output; raises InvalidArgument for an unknown mode."""
+    """Return the float32 coordinate in the input of each element of the output; raises InvalidArgument for an unknown mode."""
     transform = _TRANSFORMATIONS.get(mode)
     if transform is None:
         raise InvalidArgument(f"coordinate_transformation_mode = {mode!r}, expected one of {sorted(_TRANSFORMATIONS)}")
@@ -106,7 +106,7 @@ _ROUNDINGS: dict[str, Callable[[Array], Array]] = {
 
 
 def nearest_index(coordinates: Array, size: int, mode: str) -> Array:
-    """The element nearest to each coordinate on an axis of `size`, as nearest_mode rounds (ONNX Resize-19)."""
+    """Return the element nearest to each coordinate on an axis of `size`, as nearest_mode rounds (ONNX Resize-19)."""
     rounding = _ROUNDINGS.get(mode)
     if rounding is None:
         raise InvalidArgument(f"nearest_mode = {mode!r}, expected one of {sorted(_ROUNDINGS)}")
@@ -118,7 +118,7 @@ def _triangle(distance: Array, a: float) -> Array:
 
 
 def _cubic(distance: Array, a: float) -> Array:
-    """The cubic convolution kernel of R. Keys (1981), equation 4, with coefficient a."""
+    """Return the cubic convolution kernel of R. Keys (1981), equation 4, with coefficient a."""
     d = np.abs(distance)
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = ((d - 5) * d + 8) * d * a - 4 * a
@@ -132,7 +132,7 @@ _FILTERS: dict[str, tuple[int, Callable[[Array, float], Array]]] = {"cubic": (2,
 def blend_taps(
     coordinates: Array, axis: AxisResize, mode: str, *, cubic_coeff_a: float, antialias: bool, exclude_outside: bool
 ) -> AxisTaps:
-    """The elements that "linear" or "cubic" blends for each coordinate, and their weights (ONNX Resize-19).
+    """Return the elements that "linear" or "cubic" blends for each coordinate, and their weights (ONNX Resize-19).
 
     An element beyond the end of the axis reads the last one there is or, with exclude_outside, weighs nothing. Antialiasing
     stretches the filter by 1 / scale where that is more than 1.

@@ -113,7 +113,10 @@ def choose_activations(
     alphas: Sequence[float],
     betas: Sequence[float],
 ) -> list[list[Activation]]:
-    """The activations of each direction in order; `names` may hold more than a single direction needs (RNN's default has two)."""
+    """Return the activations of each direction in order.
+
+    `names` may hold more than a single direction needs (RNN's default has two).
+    """
     directions = 2 if direction == "bidirectional" else 1
     if len(names) < directions * per_direction:
         raise InvalidArgument(

@@ -32,7 +32,7 @@ def rotate(x: Array, cos: Array, sin: Array, *, interleaved: bool) -> Array:
 
 
 def look_up(cache: Array, positions: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Rows of `cache` (positions, half) at `positions`, in `dtype`; raises InvalidArgument for a position outside it."""
+    """Return rows of `cache` (positions, half) at `positions`, in `dtype`; raises InvalidArgument for a position outside it."""
     if positions.size and (positions.min() < 0 or positions.max() >= len(cache)):
         raise InvalidArgument(
             f"position ids run from {positions.min()} to {positions.max()}, but the cos and sin caches hold positions 0 to "

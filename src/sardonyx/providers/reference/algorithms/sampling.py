@@ -16,7 +16,7 @@ Tap = tuple[Array, Array]
 
 
 def sample(x: Array, taps: Sequence[Sequence[Tap]]) -> Array:
-    """The weighted sums (C, P) of x (C, *sizes): `taps` names, per axis, the elements that each of P positions blends.
+    """Return the weighted sums (C, P) of x (C, *sizes): `taps` names, per axis, the elements that each of P positions blends.
 
     The weight of an element of x is the product of its taps' weights; one without weight counts for nothing, even if it is not
     finite. O(C * P * taps of all axes multiplied).
@@ -44,7 +44,7 @@ def sample(x: Array, taps: Sequence[Sequence[Tap]]) -> Array:
 
 
 def linear_taps(position: Array, size: int) -> list[Tap]:
-    """The two neighbours of each fractional position on an axis of `size` >= 1; those outside the axis weigh nothing."""
+    """Return the two neighbours of each fractional position on an axis of `size` >= 1; those outside the axis weigh nothing."""
     below = np.floor(position)
     taps = []
     for corner, weight in ((below, 1 - (position - below)), (below + 1, position - below)):

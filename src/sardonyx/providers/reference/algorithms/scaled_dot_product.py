@@ -139,7 +139,7 @@ def check_heads(query_heads: int, key_heads: int) -> None:
 
 
 def block_outside_window(offset: int | Array, S: int, T: int, left: int, right: int) -> Array:
-    """True where key j lies outside [p - left, p + right] for the query at p = offset + i; a negative bound is open.
+    """Return True where key j lies outside [p - left, p + right] for the query at p = offset + i; a negative bound is open.
 
     The result is (S, T), or (B, 1, S, T) for an `offset` per batch element (B,).
     """
@@ -224,14 +224,14 @@ def _attend_block(
 
 
 def _softmax_as(scores: Array, sink: Array | None, precision: np.dtype[np.generic]) -> Array:
-    """Softmax of the scores rounded to `precision`, rounded to it again; sums run in float32 at least."""
+    """Return Softmax of the scores rounded to `precision`, rounded to it again; sums run in float32 at least."""
     wide = scores.astype(precision).astype(np.float64 if precision == np.float64 else np.float32)
     softmax_in_place(wide, sink)
     return wide.astype(precision, copy=False).astype(scores.dtype)
 
 
 def _softmax_by_stages(scores: Array, stage: np.dtype[np.generic]) -> Array:
-    """Softmax of scores that are exact in `stage`, each step of it done in that type."""
+    """Return Softmax of scores that are exact in `stage`, each step of it done in that type."""
     narrow = scores.astype(stage)
     top = narrow.max(axis=-1, keepdims=True, initial=-np.inf)
     top[top == -np.inf] = 0
@@ -253,7 +253,7 @@ def _keep(stage: ScoreOutput, scoring: Scoring, scores: Array, tap: Array | None
 
 
 def _spread(array: Array | None, shape: tuple[int, int, int, int, int], what: str) -> Array | None:
-    """A view of `array`, of rank 4 at most, broadcast to (B, M, group, S, T)."""
+    """Return a view of `array`, of rank 4 at most, broadcast to (B, M, group, S, T)."""
     if array is None:
         return None
     B, M, group, S, T = shape
@@ -264,7 +264,7 @@ def _spread(array: Array | None, shape: tuple[int, int, int, int, int], what: st
 
 
 def _blocks(B: int, M: int, group: int, S: int, T: int, itemsize: int) -> Iterator[tuple[slice, slice, slice]]:
-    """Slices of batch, key heads and queries whose scores take about _BLOCK_BYTES; all at once where that is enough."""
+    """Yield slices of batch, key heads and queries whose scores take about _BLOCK_BYTES; all at once where that is enough."""
     row_bytes = max(1, group * T * itemsize)
     if B * M * S * row_bytes <= 2 * _BLOCK_BYTES:
         yield slice(0, B), slice(0, M), slice(0, S)

@@ -13,14 +13,14 @@ __all__ = ["as_rows", "label_array", "logistic", "post_transformed", "probit", "
 
 
 def as_rows(data: Array) -> Array:
-    """The input as (N, F); one of rank 1 is a single row, as in ONNX Runtime."""
+    """Return the input as (N, F); one of rank 1 is a single row, as in ONNX Runtime."""
     if data.ndim not in (1, 2):
         raise InvalidArgument(f"the input has shape {data.shape}; expected (N, F)")
     return data[None] if data.ndim == 1 else data
 
 
 def label_array(strings: Sequence[str], integers: Sequence[int]) -> Array:
-    """The class labels as an object or an int64 array, whichever the model gives."""
+    """Return the class labels as an object or an int64 array, whichever the model gives."""
     if strings:
         labels = np.empty(len(strings), object)
         labels[:] = strings
@@ -31,14 +31,14 @@ def label_array(strings: Sequence[str], integers: Sequence[int]) -> Array:
 
 
 def logistic(scores: Array) -> Array:
-    """1 / (1 + exp(-x)) without overflow: the exponential is taken of -|x|. NaN stays NaN."""
+    """Return 1 / (1 + exp(-x)) without overflow: the exponential is taken of -|x|. NaN stays NaN."""
     positive = 1 / (1 + np.exp(-np.abs(scores)))
     result: Array = np.where(scores < 0, 1 - positive, positive).astype(scores.dtype, copy=False)
     return result
 
 
 def probit(scores: Array) -> Array:
-    """The quantile of the normal distribution, sqrt(2) * erfinv(2x - 1), by Winitzki's formula with a = 0.147.
+    """Return the quantile of the normal distribution, sqrt(2) * erfinv(2x - 1), by Winitzki's formula with a = 0.147.
 
     Relative error up to 2e-3: the formula and its constants are those of ONNX Runtime, whose models were tuned with it.
     0 gives -inf, 1 gives inf, outside [0, 1] NaN.
@@ -59,7 +59,7 @@ def _softmax(scores: Array) -> Array:
 
 
 def _softmax_zero(scores: Array) -> Array:
-    """Softmax over the scores that are not 0 (within 1e-7); those that are stay 0."""
+    """Return Softmax over the scores that are not 0 (within 1e-7); those that are stay 0."""
     top = scores.max(axis=-1, keepdims=True)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         some = np.abs(scores) > 1e-7
@@ -79,21 +79,21 @@ _TRANSFORMS: dict[str, Callable[[Array], Array]] = {
 
 
 def post_transformed(scores: Array, post_transform: str) -> Array:
-    """Scores (N, E) after the transform of that name; `scores` itself is not changed."""
+    """Return scores (N, E) after the transform of that name; `scores` itself is not changed."""
     if post_transform not in _TRANSFORMS:
         raise InvalidArgument(f"post_transform={post_transform!r}; expected one of {', '.join(_TRANSFORMS)}")
     return _TRANSFORMS[post_transform](scores) if scores.size else scores
 
 
 def regressed(scores: Array, post_transform: str) -> Array:
-    """Scores of a regressor (N, targets) after the transform; with one target only PROBIT acts, as in ONNX Runtime."""
+    """Return scores of a regressor (N, targets) after the transform; with one target only PROBIT acts, as in ONNX Runtime."""
     if scores.shape[1] == 1 and post_transform in _TRANSFORMS and post_transform != "PROBIT":
         return scores
     return post_transformed(scores, post_transform)
 
 
 def two_columns(score: Array, is_probability: bool, post_transform: str) -> Array:
-    """The one score s (N,) of a binary classifier as one column per class, by the rules of ONNX Runtime.
+    """Return the one score s (N,) of a binary classifier as one column per class, by the rules of ONNX Runtime.
 
     (1 - s, s), or (-s, s) for a score that is no probability; for LOGISTIC the logistic function of (-s, s), for PROBIT the
     probit of the pair; the softmaxes do not act.

@@ -21,7 +21,7 @@ __all__ = ["classified"]
 def classified(
     totals: Array, any_vote: Array, base: Array, vote_targets: Array, vote_weights: Array, post_transform: str
 ) -> tuple[Array, Array]:
-    """The number of each row's label and the transformed scores (N, C).
+    """Return the number of each row's label and the transformed scores (N, C).
 
     `totals` (N, C) are the sums of votes, `any_vote` says where there are any; `vote_*` are all votes of the ensemble.
     """
@@ -40,7 +40,7 @@ def classified(
 
 
 def _binary(totals: Array, any_vote: Array, base: Array, weights: Array, post_transform: str) -> tuple[Array, Array]:
-    """Two classes, votes for one of them only.
+    """Score two classes, votes for one of them only.
 
     The deciding score is the one with votes. It means the second label above 0.5, or above 0 if some weight is negative.
     Rows with votes for the second class, or with two base values, keep two columns; in the others one score makes both.

@@ -216,5 +216,8 @@ def _ends(text: str) -> tuple[int, int]:
 
 
 def script(name: str) -> tuple[tuple[int, int], ...] | None:
-    """First and last code points of the runs of a script such as Greek or Old_Italic; None where Unicode has none of that name."""
+    """Return first and last code points of the runs of a script such as Greek or Old_Italic.
+
+    None where Unicode has none of that name.
+    """
     return _scripts().get(name)

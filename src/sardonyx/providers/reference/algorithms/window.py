@@ -39,7 +39,7 @@ class PlacedWindow:
 
 
 def resolve_axes_values(name: str, values: Sequence[int], rank: int, default: int, minimum: int) -> tuple[int, ...]:
-    """`values` of attribute `name`, or `default` for each of `rank` axes where the attribute is left out.
+    """Return `values` of attribute `name`, or `default` for each of `rank` axes where the attribute is left out.
 
     Raises:
         InvalidArgument: another number of values than axes, or one out of [minimum, 2^40].

@@ -24,7 +24,7 @@ __all__ = ["WindowStep", "resident_count"]
 
 
 def resident_count(total: int, capacity: int, window: int) -> int:
-    """L(total): how many of `total` tokens the cache holds."""
+    """Return L(total): how many of `total` tokens the cache holds."""
     if total <= capacity:
         return total
     group = capacity - window + 1

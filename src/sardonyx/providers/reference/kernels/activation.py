@@ -121,7 +121,7 @@ def clip(_node: Call, x: Array, min: Array | None = None, max: Array | None = No
 
 
 def _limited(x: Array, lowest: Array, highest: Array) -> Array:
-    """Min(highest, Max(x, lowest)) in the type of x, which np.clip keeps only for NumPy's own types."""
+    """Return Min(highest, Max(x, lowest)) in the type of x, which np.clip keeps only for NumPy's own types."""
     if x.dtype.isbuiltin == 1:
         return np.asarray(x.clip(lowest, highest))
     return np.asarray(np.minimum(np.maximum(x, lowest), highest))
@@ -138,7 +138,7 @@ def _limit(x: Array, limit: Array | None, default: Array, name: str) -> Array:
 
 @functools.cache
 def _range_of(dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """The least and the greatest finite value of `dtype`, as 0-d arrays."""
+    """Return the least and the greatest finite value of `dtype`, as 0-d arrays."""
     with without_fork():
         from ml_dtypes import finfo
 

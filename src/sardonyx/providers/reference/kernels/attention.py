@@ -179,13 +179,13 @@ def _apply_scale(query: Array, key: Array, scale: float | None, stage: np.dtype[
 
 
 def _scale_as(x: Array, factor: float, stage: np.dtype[np.generic]) -> Array:
-    """`x` times `factor`, factor and product rounded to `stage`, in the type of `x`."""
+    """Return `x` times `factor`, factor and product rounded to `stage`, in the type of `x`."""
     product: Array = x * np.asarray(factor, stage).astype(x.dtype)
     return product.astype(stage).astype(x.dtype)
 
 
 def _four_dimensional(name: str, x: Array, heads: int | None) -> Array:
-    """`x` as (B, heads, S, D): itself, or a view of a rank-3 array whose last axis packs the heads."""
+    """Return `x` as (B, heads, S, D): itself, or a view of a rank-3 array whose last axis packs the heads."""
     if x.ndim == 4:
         return x
     if x.ndim != 3:
@@ -220,7 +220,7 @@ def _check_shapes(q: Array, k: Array, v: Array) -> None:
 
 
 def _narrow_to_causal(left: int, right: int, is_causal: int) -> tuple[int, int]:
-    """The window (left, right), -1 for open; causal attention sees nothing to the right."""
+    """Return the window (left, right), -1 for open; causal attention sees nothing to the right."""
     if left < -1 or right < -1:
         raise InvalidArgument(f"the window sizes are {left} and {right}; expected -1 (open) or more")
     return (left, 0) if is_causal else (left, right)
@@ -233,7 +233,7 @@ def _block(
     nonpad: Array | None,
     sizes: tuple[int, int, int],
 ) -> Array | None:
-    """Everything that is not to be seen, for `sizes` (B, S, T): by mask, by window and behind the end of the keys."""
+    """Return everything that is not to be seen, for `sizes` (B, S, T): by mask, by window and behind the end of the keys."""
     B, S, T = sizes
     blocked = masked
     if nonpad is not None:
@@ -244,7 +244,7 @@ def _block(
 
 
 def _read_mask(mask: Array | None, T: int, dtype: np.dtype[np.generic], *, may_be_short: bool) -> tuple[Array | None, Array | None]:
-    """The mask as (bias, blocked), one of them None."""
+    """Return the mask as (bias, blocked), one of them None."""
     if mask is None:
         return None, None
     if mask.ndim == 0:
@@ -259,7 +259,7 @@ def _read_mask(mask: Array | None, T: int, dtype: np.dtype[np.generic], *, may_b
 
 
 def _find_offset(past_key: Array | None, nonpad: Array | None, S: int) -> int | Array:
-    """How many keys precede the first query, as a number or per batch element."""
+    """Return how many keys precede the first query, as a number or per batch element."""
     if nonpad is not None:
         offsets: Array = nonpad.astype(np.int64, copy=False) - S
         return offsets
@@ -300,7 +300,7 @@ def _modify(name: str, body: Body | None, array: Array) -> Array:
 
 
 def _read_cache(cache: Array, position_ids: Array | None, shape: tuple[int, int, int], dtype: np.dtype[np.generic]) -> Array:
-    """Angles (B, S, half) from a cache by position, or from a cache that is laid out by batch and step already."""
+    """Return angles (B, S, half) from a cache by position, or from a cache that is laid out by batch and step already."""
     if position_ids is None:
         if cache.shape != shape:
             raise InvalidArgument(f"a cos or sin cache has shape {cache.shape}; without position_ids it must be {shape}")

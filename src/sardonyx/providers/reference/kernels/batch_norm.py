@@ -82,7 +82,7 @@ def batch_normalization(
 
 
 def _train_5(x: Array, parameters: tuple[Array, Array, Array, Array], view: BatchNormalization) -> tuple[Array, ...]:
-    """The result, the running mean and variance, and the mean and variance of this batch."""
+    """Return the result, the running mean and variance, and the mean and variance of this batch."""
     spatial, momentum = view.is_per_channel, view.momentum
     scale, bias, mean, variance = parameters
     _require_statistics(x, parameters, spatial)
@@ -105,7 +105,7 @@ def _train_5(x: Array, parameters: tuple[Array, Array, Array, Array], view: Batc
 
 
 def _normalize(x: Array, scale: Array, bias: Array, mean: Array, variance: Array, view: BatchNormalization) -> Array:
-    """(x - mean) / sqrt(variance + epsilon) * scale + bias as x a + b; a and b are made in float64."""
+    """Return (x - mean) / sqrt(variance + epsilon) * scale + bias as x a + b; a and b are made in float64."""
     spatial, epsilon = view.is_per_channel, view.epsilon
     _require_statistics(x, (scale, bias, mean, variance), spatial)
     shape = _parameter_shape(x, spatial)
@@ -118,7 +118,7 @@ def _normalize(x: Array, scale: Array, bias: Array, mean: Array, variance: Array
 
 
 def _parameter_shape(x: Array, spatial: bool) -> tuple[int, ...]:
-    """The shape under which scale, bias, mean and variance broadcast to x."""
+    """Return the shape under which scale, bias, mean and variance broadcast to x."""
     if not spatial:
         return tuple(x.shape[1:])
     return (-1, *[1] * (x.ndim - 2)) if x.ndim > 1 else (1,)

@@ -57,7 +57,7 @@ _NEW_UFUNCS: dict[str, BinaryFunction] = {
 
 
 def _elementwise(function: BinaryFunction) -> KernelFunction:
-    """The kernel of `function`: a and b of one type, broadcast together; the shape out is the broadcast shape."""
+    """Return the kernel of `function`: a and b of one type, broadcast together; the shape out is the broadcast shape."""
 
     @quiet
     def apply(_node: Call, a: Array, b: Array) -> Array:
@@ -67,7 +67,7 @@ def _elementwise(function: BinaryFunction) -> KernelFunction:
 
 
 def _elementwise_1(function: BinaryFunction) -> KernelFunction:
-    """The kernel of `function` before opset 7: b is broadcast to a where `broadcast` says so, from `axis`."""
+    """Return the kernel of `function` before opset 7: b is broadcast to a where `broadcast` says so, from `axis`."""
 
     @quiet
     def apply(_node: Call, a: Array, b: Array, *, axis: int | None = None, broadcast: int = 0) -> Array:
@@ -128,7 +128,7 @@ _MASKS: dict[int, type[np.signedinteger[Any]]] = {1: np.int8, 2: np.int16, 4: np
 
 
 def _choose(condition: Array, x: Array, y: Array) -> Array:
-    """np.where, by bits: NumPy takes a branch for each element."""
+    """Return np.where, by bits: NumPy takes a branch for each element."""
     mask_type = _MASKS.get(x.dtype.itemsize)
     if mask_type is None or x.dtype.kind == "O" or condition.size < _MANY:
         return np.where(condition, x, y)
@@ -160,7 +160,7 @@ def where(_node: Call, condition: Array, x: Array, y: Array) -> Array:
 
 
 def _extreme(ufunc: np.ufunc) -> KernelFunction:
-    """The kernel that folds its inputs, of one type and broadcast together, by `ufunc`; NaN wins. ONNX Max, Min."""
+    """Return the kernel that folds its inputs, of one type and broadcast together, by `ufunc`; NaN wins. ONNX Max, Min."""
 
     @quiet
     def apply(_node: Call, *inputs: Array) -> Array:
@@ -192,7 +192,7 @@ def mean_of(_node: Call, *inputs: Array) -> Array:
 
 
 def _total(inputs: Sequence[Array]) -> Array:
-    """The sum of `inputs` in their compute type, from left to right."""
+    """Return the sum of `inputs` in their compute type, from left to right."""
     result = widen(_first(inputs))
     for x in inputs[1:]:
         result = combine(np.add, result, widen(x))

@@ -73,7 +73,7 @@ def bit_cast(_node: Call, x: Array, *, to: int) -> Array:
 
 
 def convert(x: Array, wanted: DataType, *, saturate: bool, round_mode: str) -> Array:
-    """`x` as type `wanted`; `x` itself where it has that type. Call it with floating-point warnings ignored."""
+    """Return `x` as type `wanted`; `x` itself where it has that type. Call it with floating-point warnings ignored."""
     source = DataType.from_numpy(x.dtype)
     if source is wanted:
         return x

@@ -97,7 +97,7 @@ def range_of(_node: Call, start: Array, limit: Array, delta: Array, *, stash_typ
 
 
 def _range_length(first: float, end: float, step: float) -> int:
-    """max(0, ceil((end - first) / step)), exactly for integers."""
+    """Return max(0, ceil((end - first) / step)), exactly for integers."""
     if step == 0:
         raise InvalidArgument("delta is 0; expected another number")
     if isinstance(first, int):

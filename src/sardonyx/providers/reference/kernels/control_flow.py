@@ -188,7 +188,7 @@ def _expect_arity(body: Body, inputs: int, outputs_at_least: int) -> None:
 
 
 def _stack(call: Call, body: Body, position: int, body_position: int, values: list[Any]) -> Array:
-    """Output `position` of the node, from what output `body_position` of the body gave in each iteration."""
+    """Return output `position` of the node, from what output `body_position` of the body gave in each iteration."""
     if not values:
         return _empty(call, body, position, body_position)
     kinds = {(value.shape, value.dtype) for value in values}
@@ -199,7 +199,7 @@ def _stack(call: Call, body: Body, position: int, body_position: int, values: li
 
 
 def _empty(call: Call, body: Body, position: int, body_position: int) -> Array:
-    """The result of no iterations: length 0, then the shape that the body states, unknown dimensions 0."""
+    """Return the result of no iterations: length 0, then the shape that the body states, unknown dimensions 0."""
     stated = body.graph.outputs[body_position] if isinstance(body, GraphBody) else None
     shape = () if stated is None or stated.shape is None else stated.shape
     element = call.output_types[position] if position < len(call.output_types) else None
@@ -232,7 +232,7 @@ def _normalize_axis(axis: int, rank: int) -> int:
 
 
 def _front(x: Array, axis: int, backward: int) -> Array:
-    """A view of `x` with the scanned axis first, reversed where the direction says so."""
+    """Return a view of `x` with the scanned axis first, reversed where the direction says so."""
     moved = np.moveaxis(x, _normalize_axis(axis, x.ndim), 0)
     return moved[::-1] if backward else moved
 
@@ -264,7 +264,7 @@ def _read_lengths(lengths: Array | None, N: int, T: int) -> list[int]:
 
 
 def _pad(call: Call, body: Body, position: int, rows: list[list[Any]], T: int) -> Array:
-    """A scan output (N, T, ...) of Scan-8 from the values of each batch element, zero behind its end."""
+    """Return a scan output (N, T, ...) of Scan-8 from the values of each batch element, zero behind its end."""
     sample = _stack(call, body, position, position, [value for row in rows for value in row])
     result = np.zeros((len(rows), T, *sample.shape[1:]), sample.dtype)
     for out, row in zip(result, rows, strict=True):

@@ -33,7 +33,7 @@ def conv_transpose(
     *,
     view: ConvTranspose,
 ) -> Array:
-    """Transposed convolution of x (N, C, *spatial) with w (C, M / group, *kernel), plus b (M,); half types in float32.
+    """Compute transposed convolution of x (N, C, *spatial) with w (C, M / group, *kernel), plus b (M,); half types in float32.
 
     Source: ONNX ConvTranspose-22. The formulas of version 1 divide an odd padding the other way, against its own text;
     they were an error.
@@ -73,7 +73,7 @@ def _check_operands(x: Array, w: Array, b: Array | None, group: int) -> None:
 def _output_and_begins(
     spatial: Sequence[int], totals: Sequence[int], window: Window[int], output_shape: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Lengths of the output, and how much of the scattered windows (`totals` long) is cut off before it."""
+    """Return lengths of the output, and how much of the scattered windows (`totals` long) is cut off before it."""
     rank = len(totals)
     if not len(output_shape) and not window.is_same:
         both = (0,) * (2 * rank) if window.auto_pad == "VALID" else window.pads
@@ -122,7 +122,7 @@ def _scatter_depthwise(x: Array, w: Array, y: Array, window: PlacedWindow) -> No
 
 
 def _tap_places(spatial: Sequence[int], output: Sequence[int], window: PlacedWindow) -> Iterator[tuple[list[slice], list[slice]]]:
-    """For each tap, row-major, the elements of the input that it reaches the output from, and those that it reaches."""
+    """Yield for each tap, row-major, the elements of the input that it reaches the output from, and those that it reaches."""
     lengths = list(zip(spatial, output, window.strides, strict=True))
     for index in np.ndindex(window.kernel):
         offsets = [k * dilation - begin for k, dilation, begin in zip(index, window.dilations, window.begins, strict=True)]
@@ -131,7 +131,7 @@ def _tap_places(spatial: Sequence[int], output: Sequence[int], window: PlacedWin
 
 
 def _overlap(size: int, output: int, stride: int, offset: int) -> tuple[slice, slice]:
-    """The elements i of `size` for which element i * stride + offset of `output` exists, and those."""
+    """Return the elements i of `size` for which element i * stride + offset of `output` exists, and those."""
     first = max(0, -(offset // stride))
     last = min(size - 1, (output - 1 - offset) // stride)
     if last < first:

@@ -55,7 +55,7 @@ def deform_conv(
 
 
 def _columns(x: Array, offset: Array, mask: Array | None, offset_group: int, window: PlacedWindow) -> Array:
-    """The moved windows of one image x (C, *spatial) as columns (C, taps, outputs)."""
+    """Return the moved windows of one image x (C, *spatial) as columns (C, taps, outputs)."""
     rank = len(window.kernel)
     taps = math.prod(window.kernel)
     shifts = offset.reshape(offset_group, taps, rank, -1)

@@ -22,7 +22,7 @@ _ACTIVATIONS: dict[str, tuple[str, ...]] = {"": (), **FUSED_ACTIVATIONS}
 
 
 def run_standard(op_type: str, *inputs: Any, version: int = _NEWEST, outputs: int = 1, **attributes: Any) -> Any:
-    """What `op_type` of ai.onnx, read at opset `version`, gives for `inputs`: an array, or a tuple for several outputs."""
+    """Return what `op_type` of ai.onnx, read at opset `version`, gives for `inputs`: an array, or a tuple for several outputs."""
     found = find_kernel("", op_type, version)
     assert found is not None, f"ai.onnx.{op_type} has no reference kernel"
     call = Call("", op_type, version, (True,) * outputs, (None,) * outputs)

@@ -26,7 +26,7 @@ _Labels = tuple[str, ...]
 @kernel("Einsum", since=12)
 @quiet
 def einsum(node: Call, *inputs: Array, equation: str) -> Array:
-    """The Einstein summation of the inputs that `equation` describes, such as "bij,bjk->bik". Source: ONNX Einsum-28.
+    """Compute the Einstein summation of the inputs that `equation` describes, such as "bij,bjk->bik". Source: ONNX Einsum-28.
 
     Axes of length 1 broadcast. Half types compute in float32; integers wrap.
     """
@@ -55,7 +55,7 @@ class _Operand:
 
 
 def _read_equation(equation: str, ranks: Sequence[int]) -> tuple[list[_Labels], _Labels]:
-    """The labels of each operand and of the output; raises InvalidArgument for what the standard does not allow."""
+    """Return the labels of each operand and of the output; raises InvalidArgument for what the standard does not allow."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(ranks):
@@ -77,7 +77,7 @@ def _read_equation(equation: str, ranks: Sequence[int]) -> tuple[list[_Labels], 
 
 
 def _ellipsis_rank(equation: str, texts: Sequence[str], ranks: Sequence[int]) -> int:
-    """How many axes "..." stands for: the same in every term that has it."""
+    """Return how many axes "..." stands for: the same in every term that has it."""
     found = {rank - len(text.replace("...", "")) for text, rank in zip(texts, ranks, strict=True) if "..." in text}
     if len(found) > 1 or min(found, default=0) < 0:
         raise InvalidArgument(f"equation {equation!r}: the ellipsis stands for {sorted(found)} axes; it must stand for one number")
@@ -124,7 +124,7 @@ def _reduce_repeated(x: Array, term: _Labels) -> _Operand:
 
 
 def _cheapest_pair(operands: Sequence[_Operand], output: _Labels, sizes: dict[str, int]) -> tuple[_Operand, _Operand]:
-    """The two operands whose contraction leaves the smallest array; O(operands^2)."""
+    """Return the two operands whose contraction leaves the smallest array; O(operands^2)."""
 
     def left_over(pair: tuple[_Operand, _Operand]) -> int:
         others = [operand.labels for operand in operands if operand is not pair[0] and operand is not pair[1]]

@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 
 def _checked(indices: Array, length: int, what: str = "indices") -> Array:
-    """`indices` counted from the front, as int64; raises InvalidArgument for one outside [-length, length)."""
+    """Return `indices` counted from the front, as int64; raises InvalidArgument for one outside [-length, length)."""
     if indices.dtype.kind not in "iu":
         raise InvalidArgument(f"{what} have type {indices.dtype}; expected integers")
     if indices.size == 0:
@@ -39,7 +39,7 @@ def gather(_node: Call, data: Array, indices: Array, *, axis: int = 0) -> Array:
 
 
 def _axis_grid(indices: Array, axis: int) -> tuple[Array, ...]:
-    """The coordinates that `indices` of `axis` name, the others running over indices' own shape."""
+    """Return the coordinates that `indices` of `axis` name, the others running over indices' own shape."""
     grid = list(np.ogrid[tuple(slice(length) for length in indices.shape)])
     grid[axis] = indices
     return tuple(grid)
@@ -64,7 +64,7 @@ def gather_elements(_node: Call, data: Array, indices: Array, *, axis: int = 0) 
 
 
 def _tuple_grid(data: Array, indices: Array, batch_dims: int = 0) -> tuple[Array, ...]:
-    """The coordinates that the k-tuples in the last axis of `indices` name, after `batch_dims` axes in common."""
+    """Return the coordinates that the k-tuples in the last axis of `indices` name, after `batch_dims` axes in common."""
     if indices.ndim < 1 or not 0 <= batch_dims < indices.ndim or batch_dims > data.ndim:
         raise InvalidArgument(f"batch_dims={batch_dims}, data of shape {data.shape}, indices of shape {indices.shape} do not fit")
     depth = indices.shape[-1]

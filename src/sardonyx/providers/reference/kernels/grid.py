@@ -50,7 +50,7 @@ def affine_grid(node: Call, theta: Array, size: Array, *, align_corners: int = 0
 
 
 def _evenly_spaced(length: int, align_corners: bool) -> Array:
-    """`length` positions from -1 to 1: the elements' centres, or where `align_corners` the first and last at the ends."""
+    """Return `length` positions from -1 to 1: the elements' centres, or where `align_corners` the first and last at the ends."""
     if align_corners:
         return np.linspace(-1.0, 1.0, length) if length != 1 else np.zeros(1)
     return (2 * np.arange(length) + 1) / max(1, length) - 1
@@ -110,7 +110,7 @@ def _rounded(y: Array, dtype: np.dtype[np.generic]) -> Array:
 
 
 def _pick(x: Array, taps: Sequence[Sequence[Tap]]) -> Array:
-    """The elements of x (C, *sizes) at single taps; zeros, or empty strings, where a weight is 0."""
+    """Return the elements of x (C, *sizes) at single taps; zeros, or empty strings, where a weight is 0."""
     index = np.zeros((), np.int64)
     inside = np.ones((), np.bool_)
     for size, axis_taps in zip(x.shape[1:], taps, strict=True):
@@ -122,7 +122,10 @@ def _pick(x: Array, taps: Sequence[Sequence[Tap]]) -> Array:
 
 
 def _element_positions(position: Array, size: int, align_corners: bool) -> Array:
-    """Positions -1 to 1 as element numbers: the ends are the outer elements' centres if `align_corners`, else their edges."""
+    """Return positions -1 to 1 as element numbers.
+
+    The ends are the outer elements' centres if `align_corners`, else their edges.
+    """
     at = (position + 1) / 2 * (size - 1) if align_corners else ((position + 1) * size - 1) / 2
     return np.clip(np.nan_to_num(at), -_FARTHEST, _FARTHEST)
 
@@ -139,7 +142,7 @@ def _linear(at: Array) -> list[Tap]:
 
 
 def _cubic(at: Array) -> list[Tap]:
-    """Four neighbours, weighed by the cubic convolution kernel of R. Keys (1981), equation 4."""
+    """Return four neighbours, weighed by the cubic convolution kernel of R. Keys (1981), equation 4."""
     below = np.floor(at)
     t = at - below
     index = below.astype(np.int64)

@@ -30,7 +30,7 @@ def _pillow() -> Any:
 
 
 def _in_eight_bits(image: Any, opened: Any) -> Any:
-    """An image of Pillow with the upper 8 bits where it has 16: its own conversion would cut off at 255."""
+    """Return an image of Pillow with the upper 8 bits where it has 16: its own conversion would cut off at 255."""
     if not opened.mode.startswith("I;16"):
         return opened
     return image.fromarray((np.asarray(opened) >> 8).astype(np.uint8))

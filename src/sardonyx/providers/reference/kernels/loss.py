@@ -56,7 +56,7 @@ def softmax_cross_entropy_loss(
 
 
 def _loss(x: Array, target: Array, weight: Array | None, ignore_index: int | None, reduction: str) -> Array:
-    """The loss in the type of `x`, which is a compute type."""
+    """Return the loss in the type of `x`, which is a compute type."""
     if reduction not in ("none", "sum", "mean"):
         raise InvalidArgument(f"reduction={reduction!r}; expected none, sum or mean")
     _require_classes(x, target, weight)

@@ -19,7 +19,7 @@ __all__: list[str] = []
 @kernel("MatMul")
 @quiet
 def matmul(node: Call, a: Array, b: Array) -> Array:
-    """The product of a (..., M, K) and b (..., K, N) as numpy.matmul takes it: vectors allowed, leading axes broadcast.
+    """Compute the product of a (..., M, K) and b (..., K, N) as numpy.matmul takes it: vectors allowed, leading axes broadcast.
 
     Half types multiply in float32; integers wrap. Source: ONNX MatMul-13.
     """
@@ -137,7 +137,7 @@ def _along(values: Array, x: Array, axis: int, name: str) -> Array:
 @kernel("Det", since=11)
 @quiet
 def det(node: Call, x: Array) -> Array:
-    """The determinants (...) of the square matrices x (..., M, M); half types in float32. Source: ONNX Det-22."""
+    """Compute the determinants (...) of the square matrices x (..., M, M); half types in float32. Source: ONNX Det-22."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise InvalidArgument(f"X has shape {x.shape}, expected square matrices (..., M, M)")
     return np.asarray(np.linalg.det(widen(x)), x.dtype)

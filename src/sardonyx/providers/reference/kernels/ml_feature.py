@@ -45,7 +45,7 @@ def binarizer(_node: Call, data: Array, *, threshold: float = 0.0) -> Array:
 
 
 def _wide(data: Array) -> Array:
-    """Numbers as floating point without loss: float32 as it is, all else as double."""
+    """Return numbers as floating point without loss: float32 as it is, all else as double."""
     return data if data.dtype == np.float32 else data.astype(np.float64)
 
 
@@ -177,7 +177,7 @@ def category_mapper(
 
 
 def _chosen(places: Array, values: Array, default: object) -> Array:
-    """values[place], or the default where there is no place (-1)."""
+    """Return values[place], or the default where there is no place (-1)."""
     last = np.empty(1, values.dtype)
     last[0] = default
     result: Array = np.concatenate([values, last])[places]

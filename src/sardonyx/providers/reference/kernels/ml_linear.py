@@ -86,7 +86,7 @@ _KERNELS: dict[str, Callable[[Array, float, float, float], Array]] = {
 
 
 def _kernel_values(rows: Array, vectors: Array, kernel_type: str, params: Array) -> Array:
-    """The kernel of every row (N, F) with every support vector (V, F), computed in double: (N, V)."""
+    """Return the kernel of every row (N, F) with every support vector (V, F), computed in double: (N, V)."""
     if rows.shape[1] != vectors.shape[1]:
         raise InvalidArgument(f"the input has {rows.shape[1]} features, the support vectors have {vectors.shape[1]}")
     gamma, offset, degree = (float(value) for value in (params[:3] if params.size >= 3 else np.zeros(3)))
@@ -140,7 +140,7 @@ def _support_vectors(flat: Array, count: int) -> Array:
 
 
 def _pair_scores(values: Array, coefficients: Array, rho: Array, per_class: Sequence[int]) -> Array:
-    """The decision of each pair of classes i < j for kernel values (N, V): (N, pairs), in double, positive for class i.
+    """Return the decision of each pair of classes i < j for kernel values (N, V): (N, pairs), in double, positive for class i.
 
     coefficients (C - 1, V): row j - 1 holds those of class i's vectors against class j, row i those of class j's against i.
     """
@@ -155,7 +155,7 @@ def _pair_scores(values: Array, coefficients: Array, rho: Array, per_class: Sequ
 
 
 def _votes(scores: Array, classes: int) -> Array:
-    """How many pairs each class wins: (N, C)."""
+    """Return how many pairs each class wins: (N, C)."""
     first, second = np.triu_indices(classes, 1)
     votes = np.zeros((len(scores), classes), np.int64)
     for pair, (i, j) in enumerate(zip(first, second, strict=True)):
@@ -165,7 +165,9 @@ def _votes(scores: Array, classes: int) -> Array:
 
 
 def _coupled(pairwise: Array) -> Array:
-    """Class probabilities (N, C) from pairwise ones (N, C, C) by the second method of Wu, Lin and Weng (2004), as LIBSVM does.
+    """Return class probabilities (N, C) from pairwise ones (N, C, C).
+
+    The method is the second of Wu, Lin and Weng (2004), as in LIBSVM.
 
     Each row is iterated until its error is below 0.005 / C, at most 100 times; a row that is done keeps its value.
     """
@@ -198,7 +200,7 @@ def _coupled(pairwise: Array) -> Array:
 
 
 def _probabilities(scores: Array, prob_a: Array, prob_b: Array, classes: int) -> Array:
-    """Platt-scaled pairwise probabilities, coupled to one per class: float32 (N, C)."""
+    """Return Platt-scaled pairwise probabilities, coupled to one per class: float32 (N, C)."""
     pairs = classes * (classes - 1) // 2
     if min(prob_a.size, prob_b.size) < pairs:
         raise InvalidArgument(f"prob_a has {prob_a.size} entries, prob_b {prob_b.size}; expected {pairs}, one for each pair")
@@ -258,7 +260,7 @@ def svm_classifier(
 
 
 def _linear_machine(rows: Array, weights: Array, rho: Array, labels: Array, post_transform: str) -> tuple[Array, Array]:
-    """An SVMClassifier without support vectors; of two labels the second one also wins by a great enough maximum."""
+    """Return an SVMClassifier without support vectors; of two labels the second one also wins by a great enough maximum."""
     C = len(labels)
     if not rho.size:
         raise InvalidArgument("rho is empty; expected at least one entry")

@@ -25,7 +25,7 @@ _POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 def _numbers(floats: Sequence[float] | None, tensor: Array | None) -> Array:
-    """An attribute that comes as floats (float32 in the file) or, for doubles, as a tensor."""
+    """Return an attribute that comes as floats (float32 in the file) or, for doubles, as a tensor."""
     return np.array(floats or (), np.float32) if tensor is None else tensor.reshape(-1)
 
 
@@ -44,7 +44,7 @@ class _NodeNames:
             raise InvalidArgument(f"node {nodes[index]} of tree {trees[index]} is there twice; each node has one entry")
 
     def find(self, trees: Array, nodes: Array, what: str) -> Array:
-        """The index of each named node; raises InvalidArgument for one that is not there."""
+        """Return the index of each named node; raises InvalidArgument for one that is not there."""
         tree_rank = np.searchsorted(self._trees, trees).clip(max=len(self._trees) - 1)
         node_rank = np.searchsorted(self._nodes, nodes).clip(max=len(self._nodes) - 1)
         at = np.searchsorted(self._names, tree_rank * len(self._nodes) + node_rank).clip(max=len(self._names) - 1)
@@ -77,7 +77,7 @@ def _forest_of_named_nodes(
     vote_weights_tensor: Array | None,
     target_count: int,
 ) -> Forest:
-    """The ensemble that TreeEnsembleClassifier and TreeEnsembleRegressor write: nodes and votes named by tree and node."""
+    """Return the ensemble that TreeEnsembleClassifier and TreeEnsembleRegressor write: nodes and votes named by tree and node."""
     thresholds, weights = _numbers(values, values_tensor), _numbers(vote_weights, vote_weights_tensor)
     lengths = {len(part) for part in (trees, nodes, features, modes, thresholds, true_nodes, false_nodes)}
     vote_lengths = {len(part) for part in (vote_trees, vote_nodes, vote_targets, weights)}
@@ -128,7 +128,7 @@ def _forest_of_split_nodes(
     leaf_weights: Array,
     target_count: int,
 ) -> Forest:
-    """The ensemble that TreeEnsemble-5 writes: inner nodes and leaves apart, leaves put after the inner nodes here."""
+    """Return the ensemble that TreeEnsemble-5 writes: inner nodes and leaves apart, leaves put after the inner nodes here."""
     count, leaf_count = len(features), len(leaf_targets)
     lengths = {len(part) for part in (features, modes, splits, true_nodes, true_leafs, false_nodes, false_leafs)}
     if lengths != {count} or len(leaf_weights) != leaf_count or not count:
@@ -163,7 +163,7 @@ def _forest_of_split_nodes(
 
 
 def _comparable(data: Array) -> Array:
-    """Rows in a type in which thresholds compare exactly enough: integers as floating point, half as float."""
+    """Return rows in a type in which thresholds compare exactly enough: integers as floating point, half as float."""
     rows = as_rows(data)
     if rows.dtype == np.int64:
         return rows.astype(np.float64)
@@ -171,7 +171,7 @@ def _comparable(data: Array) -> Array:
 
 
 def _votes(forest: Forest, leaves: Array) -> tuple[Array, Array, Array]:
-    """The row, target and weight of every vote cast at `leaves` (trees, N), tree after tree."""
+    """Return the row, target and weight of every vote cast at `leaves` (trees, N), tree after tree."""
     trees, N = leaves.shape
     flat = leaves.reshape(-1)
     row = np.tile(np.arange(N), trees)
@@ -189,7 +189,7 @@ _ORIGIN = {"AVERAGE": 0.0, "SUM": 0.0, "MIN": np.inf, "MAX": -np.inf}
 
 
 def _totals(forest: Forest, rows: Array, target_count: int, aggregate: str) -> tuple[Array, Array]:
-    """The combined votes (N, targets), 0 where there are none, and whether there are any.
+    """Return the combined votes (N, targets), 0 where there are none, and whether there are any.
 
     Added in tree order, in double if the input or the weights are double, else in float32.
     """

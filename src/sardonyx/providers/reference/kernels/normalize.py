@@ -114,7 +114,7 @@ def group_normalization(
 
 
 def _normalize_groups(x: Array, groups: int, scale: Array, bias: Array, epsilon: float) -> Array:
-    """`x` (N, C, ...) with each of `groups` groups of channels normalized; `scale` and `bias` per channel."""
+    """Return `x` (N, C, ...) with each of `groups` groups of channels normalized; `scale` and `bias` per channel."""
     if x.size == 0:
         return np.empty(x.shape, x.dtype)
     batch, channels = x.shape[:2]
@@ -162,7 +162,7 @@ _Affine = tuple[Array | None, Array | None]
 
 
 def _split_affine(x: Array, axis: int, scale: Array, bias: Array | None) -> tuple[_Affine, _Affine]:
-    """What is applied along each row while it is in cache, and what is broadcast over the tensor afterwards."""
+    """Return what is applied along each row while it is in cache, and what is broadcast over the tensor afterwards."""
     wide = compute_type(x.dtype)
     for name, array in (("Scale", scale), ("B", bias)):
         if array is not None and not _broadcasts_to(array, x.shape):

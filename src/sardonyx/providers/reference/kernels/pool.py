@@ -33,7 +33,7 @@ def max_pool(
     *,
     view: Pool,
 ) -> Array | tuple[Array, Array]:
-    """The maximum of each window of x (N, C, *spatial) and, where used, its index in x flattened. Source: ONNX MaxPool-22.
+    """Compute the maximum of each window of x (N, C, *spatial) and, where used, its index in x flattened. Source: ONNX MaxPool-22.
 
     Of equal maxima the first in row-major order counts. With storage_order 1 an index counts the spatial axes column-major.
     """
@@ -51,7 +51,7 @@ def average_pool(
     *,
     view: Pool,
 ) -> Array:
-    """The mean of each window of x (N, C, *spatial); half types are summed in float32. Source: ONNX AveragePool-22.
+    """Compute the mean of each window of x (N, C, *spatial); half types are summed in float32. Source: ONNX AveragePool-22.
 
     A window counts its elements inside x or, with count_include_pad, inside the declared padding.
     """
@@ -72,7 +72,7 @@ def lp_pool(
     *,
     view: Pool,
 ) -> Array:
-    """The p-norm of each window of x (N, C, *spatial); half types in float32. Source: ONNX LpPool-22."""
+    """Compute the p-norm of each window of x (N, C, *spatial); half types in float32. Source: ONNX LpPool-22."""
     window = _pool_window(x, view)
     return _root(_slide(_powers(widen(x), view.order), window, np.add, 0), view.order).astype(x.dtype, copy=False)
 
@@ -80,14 +80,14 @@ def lp_pool(
 @kernel("GlobalAveragePool")
 @quiet
 def global_average_pool(node: Call, x: Array) -> Array:
-    """The mean of x (N, C, *spatial) over the spatial axes, as (N, C, 1, ...). Source: ONNX GlobalAveragePool-22."""
+    """Compute the mean of x (N, C, *spatial) over the spatial axes, as (N, C, 1, ...). Source: ONNX GlobalAveragePool-22."""
     mean: Array = widen(x).mean(axis=_spatial_axes(x), keepdims=True)
     return mean.astype(x.dtype, copy=False)
 
 
 @kernel("GlobalMaxPool")
 def global_max_pool(node: Call, x: Array) -> Array:
-    """The maximum of x (N, C, *spatial) over the spatial axes, as (N, C, 1, ...). Source: ONNX GlobalMaxPool-22."""
+    """Compute the maximum of x (N, C, *spatial) over the spatial axes, as (N, C, 1, ...). Source: ONNX GlobalMaxPool-22."""
     y: Array = np.max(x, axis=_spatial_axes(x), keepdims=True, initial=_lowest(x.dtype))
     return y
 
@@ -95,7 +95,7 @@ def global_max_pool(node: Call, x: Array) -> Array:
 @kernel("GlobalLpPool", view=Norm)
 @quiet
 def global_lp_pool(node: Call, x: Array, *, view: Norm) -> Array:
-    """The p-norm of x (N, C, *spatial) over the spatial axes, as (N, C, 1, ...). Source: ONNX GlobalLpPool-22."""
+    """Compute the p-norm of x (N, C, *spatial) over the spatial axes, as (N, C, 1, ...). Source: ONNX GlobalLpPool-22."""
     p = view.order
     powers = _powers(widen(x), p)
     return _root(powers.sum(axis=_spatial_axes(x), keepdims=True), p).astype(x.dtype, copy=False)
@@ -166,7 +166,7 @@ def _reduce_windows(x: Array, axis: int, window: PlacedWindow, combine: np.ufunc
 
 
 def _tap_slices(size: int, window: PlacedWindow, axis: int, tap: int) -> tuple[slice, slice]:
-    """The outputs whose `tap` reads an element of an axis of `size`, and those elements."""
+    """Return the outputs whose `tap` reads an element of an axis of `size`, and those elements."""
     stride, offset = window.strides[axis], tap * window.dilations[axis] - window.begins[axis]
     first = max(0, -(offset // stride))
     last = min(window.output[axis] - 1, (size - 1 - offset) // stride)
@@ -176,7 +176,7 @@ def _tap_slices(size: int, window: PlacedWindow, axis: int, tap: int) -> tuple[s
 
 
 def _count_taps(size: int, window: PlacedWindow, axis: int, *, include_padding: bool) -> Array:
-    """For each output of `axis`, how many taps read x or, with include_padding, x or its declared padding."""
+    """Count for each output of `axis`, how many taps read x or, with include_padding, x or its declared padding."""
     begin = window.begins[axis]
     taps = np.arange(window.kernel[axis]) * window.dilations[axis] - begin
     positions = np.arange(window.output[axis])[:, None] * window.strides[axis] + taps

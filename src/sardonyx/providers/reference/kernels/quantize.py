@@ -106,7 +106,7 @@ def _quotient(x: Array, scale: Array, narrow: np.dtype[Any] | None) -> Array:
 
 
 def _narrow_precision(precision: int, scale_dtype: np.dtype[Any]) -> np.dtype[Any] | None:
-    """The half type to which a quotient is rounded, or None for float32."""
+    """Return the half type to which a quotient is rounded, or None for float32."""
     kind = _named_type(precision, "precision") if precision else DataType.from_numpy(scale_dtype)
     return kind.numpy if kind in (DataType.FLOAT16, DataType.BFLOAT16) else None
 

@@ -49,7 +49,7 @@ class _Source:
             self._sequence = np.random.SeedSequence(seed)
 
     def generator(self) -> np.random.Generator:
-        """The next generator."""
+        """Return the next generator."""
         with self._lock:
             if self._sequence is None:
                 self._sequence = np.random.SeedSequence()
@@ -68,7 +68,7 @@ def set_seed(seed: int) -> None:
 
 
 def generator_of(seed: float | None) -> np.random.Generator:
-    """A generator that `seed` fixes, or the next of the process where it is None."""
+    """Return a generator that `seed` fixes, or the next of the process where it is None."""
     if seed is None:
         return _SOURCE.generator()
     (bits,) = struct.unpack("<Q", struct.pack("<d", seed))
@@ -76,7 +76,7 @@ def generator_of(seed: float | None) -> np.random.Generator:
 
 
 def _float_type(dtype: int | None, default: np.dtype[Any]) -> np.dtype[Any]:
-    """The floating-point type numbered `dtype`, or `default` where it is None."""
+    """Return the floating-point type numbered `dtype`, or `default` where it is None."""
     found = DataType.from_numpy(default) if dtype is None else element_type(dtype, "dtype")
     if not is_float(found):
         raise InvalidArgument(f"the output would have type {found}; expected a floating-point type: set dtype")
@@ -90,7 +90,7 @@ def _require_shape(shape: Sequence[int]) -> None:
 
 
 def _normal(shape: Sequence[int], dtype: np.dtype[Any], mean: float, scale: float, seed: float | None) -> Array:
-    """Numbers of a normal distribution, drawn in the compute type of `dtype`."""
+    """Return numbers of a normal distribution, drawn in the compute type of `dtype`."""
     _require_shape(shape)
     wide = compute_type(dtype)
     drawn = generator_of(seed).standard_normal(tuple(shape), np.float64 if wide == np.float64 else np.float32)
@@ -98,7 +98,7 @@ def _normal(shape: Sequence[int], dtype: np.dtype[Any], mean: float, scale: floa
 
 
 def _uniform(shape: Sequence[int], dtype: np.dtype[Any], low: float, high: float, seed: float | None) -> Array:
-    """Numbers of a uniform distribution on [low, high), drawn in the compute type of `dtype`."""
+    """Return numbers of a uniform distribution on [low, high), drawn in the compute type of `dtype`."""
     _require_shape(shape)
     wide = compute_type(dtype)
     drawn = generator_of(seed).random(tuple(shape), np.float64 if wide == np.float64 else np.float32)
@@ -202,7 +202,7 @@ def dropout(
 
 
 def _keep_all(node: Call, x: Array, mask_type: np.dtype[Any]) -> tuple[Array, ...]:
-    """X, and a mask of ones where anything uses it."""
+    """Return X, and a mask of ones where anything uses it."""
     return (x, np.ones(x.shape, mask_type)) if any(node.present[1:]) else (x,)
 
 

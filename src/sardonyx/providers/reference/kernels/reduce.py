@@ -40,7 +40,7 @@ _LONG_AXIS = 128
 
 
 def _total_in_chunks(x: Array, axis: int) -> Array:
-    """The sum along `axis` as a sum of about √n partial sums, whose rounding error grows with √n rather than n.
+    """Return the sum along `axis` as a sum of about √n partial sums, whose rounding error grows with √n rather than n.
 
     NumPy sums pairwise along the last axis only.
     """
@@ -84,7 +84,7 @@ def _log_sum(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _log_sum_exp(x: Array, axes: tuple[int, ...]) -> Array:
-    """log(sum(exp(x))) with the largest finite element taken out, so that nothing overflows."""
+    """Return log(sum(exp(x))) with the largest finite element taken out, so that nothing overflows."""
     exact = _as_float(x)
     largest = np.maximum.reduce(exact, axis=axes, keepdims=True, initial=-np.inf)
     largest = np.where(np.isfinite(largest), largest, exact.dtype.type(0))
@@ -104,7 +104,7 @@ def _smallest(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _extremes(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """What is no greater, and no less, than any value of `dtype`."""
+    """Return what is no greater, and no less, than any value of `dtype`."""
     data_type = DataType.from_numpy(dtype)
     if is_float(data_type):
         return -np.inf, np.inf
@@ -138,7 +138,10 @@ def _finish(result: Array, x: Array, over: tuple[int, ...], keeps_axes: bool) ->
 
 
 def _kernel(function: ReduceFunction) -> KernelFunction:
-    """The kernel that reduces x, of any shape, over the axes that an attribute or an input (1-D int64) names; its type out."""
+    """Return the kernel that reduces x, of any shape, over the axes that an attribute or an input (1-D int64) names.
+
+    Its type out.
+    """
 
     @quiet
     def apply(_node: Call, x: Array, axes: Array | None = None, *, view: Reduce) -> Array:
@@ -157,7 +160,7 @@ for _name, _function in _FUNCTIONS.items():
 
 
 def arg_extreme(find: Callable[..., Any]) -> KernelFunction:
-    """The kernel that finds the first (or last) extreme along `axis`: x not empty there; int64 out. ONNX ArgMax, ArgMin."""
+    """Return the kernel that finds the first (or last) extreme along `axis`: x not empty there; int64 out. ONNX ArgMax, ArgMin."""
 
     def apply(_node: Call, x: Array, *, view: ArgExtreme) -> Array:
         axis = view.place(max(x.ndim, 1))
@@ -180,7 +183,7 @@ kernel("ArgMin", view=ArgExtreme)(arg_extreme(np.argmin))
 
 
 def cumulate(ufunc: np.ufunc, neutral: int) -> KernelFunction:
-    """The kernel that accumulates along `axis` (a scalar input): same shape and type out. ONNX CumSum-11, -14, CumProd-26.
+    """Return the kernel that accumulates along `axis` (a scalar input): same shape and type out. ONNX CumSum-11, -14, CumProd-26.
 
     `exclusive` leaves out the element itself, starting from `neutral`; `reverse` goes from the end.
     """
@@ -215,7 +218,7 @@ def _accumulate(ufunc: np.ufunc, source: Array, axis: int, out: Array) -> None:
 
 
 def _slices(rank: int, axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """All but the first, and all but the last, along `axis`."""
+    """Return all but the first, and all but the last, along `axis`."""
     before = (slice(None),) * axis
     after = (slice(None),) * (rank - axis - 1)
     return (*before, slice(1, None), *after), (*before, slice(None, -1), *after)

@@ -24,7 +24,7 @@ __all__: list[str] = []
 
 
 def _target_shape(shape: Sequence[int], data: Array, *, copies_zero: bool) -> tuple[int, ...]:
-    """`shape` with its zeros copied from `data` (if asked) and its -1 worked out."""
+    """Return `shape` with its zeros copied from `data` (if asked) and its -1 worked out."""
     target = list(shape)
     for axis, length in enumerate(target):
         if length < -1:

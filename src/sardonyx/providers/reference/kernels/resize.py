@@ -75,7 +75,7 @@ def resize(
 
 
 def _plan(x: Array, view: Resize, roi: Array | None, scales: Array | None, sizes: Array | None) -> list[AxisResize]:
-    """How each axis of x is resized."""
+    """Return how each axis of x is resized."""
     named = view.places(x.ndim)
     region = _region(roi, len(named)) if view.crops else [(0.0, 1.0)] * len(named)
     by_sizes = sizes is not None and sizes.size > 0
@@ -104,7 +104,7 @@ def _region(roi: Array | None, rank: int) -> list[tuple[float, float]]:
 
 
 def _resize_by(x: Array, axes: Sequence[int], scales: Array) -> list[tuple[int, float]]:
-    """Lengths floor(size * scale) in float32: a region of interest does not change them, in shape inference as here."""
+    """Return lengths floor(size * scale) in float32: a region of interest does not change them, in shape inference as here."""
     if scales.shape != (len(axes),) or not bool(np.all((scales > 0) & (scales < 2**31))):
         raise InvalidArgument(f"scales = {scales.tolist()}, expected {len(axes)} positive numbers, one per resized axis")
     return [
@@ -160,7 +160,7 @@ def _blend(x: Array, view: Resize, plan: Sequence[AxisResize], coordinates: Sequ
 
 
 def _blend_axis(x: Array, axis: int, taps: AxisTaps) -> Array:
-    """The weighted sum of the taps along `axis`, in blocks of leading axes that stay in cache."""
+    """Return the weighted sum of the taps along `axis`, in blocks of leading axes that stay in cache."""
     output, inner = taps.index.shape[1], math.prod(x.shape[axis + 1 :])
     source = x.reshape(math.prod(x.shape[:axis]), x.shape[axis], inner)
     y = np.empty((len(source), output, inner), x.dtype)

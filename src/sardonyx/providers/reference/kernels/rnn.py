@@ -227,7 +227,7 @@ def _initial_state(name: str, state: Array | None, shape: tuple[int, ...], layou
 
 
 def _split_bias(bias: Array, H: int) -> tuple[Array, Array]:
-    """B of a GRU as (D, 3H) for the projected input and Rbh (D, H), which linear_before_reset puts behind the reset gate."""
+    """Return B of a GRU as (D, 3H) for the projected input and Rbh (D, H), which linear_before_reset puts behind the reset gate."""
     halves = bias.reshape(len(bias), 2, 3 * H)
     input_bias = halves.sum(axis=1)
     input_bias[:, 2 * H :] = halves[:, 0, 2 * H :]
@@ -289,7 +289,7 @@ def _run_ragged(problem: _Problem, d: int, cell: Cell, y: Array) -> Array:
 
 
 def _project(problem: _Problem, d: int, x: Array) -> Array:
-    """X W^T plus the biases that need no hidden state: (T, N, gates x H)."""
+    """Return X W^T plus the biases that need no hidden state: (T, N, gates x H)."""
     T, N, features = x.shape
     projected: Array = np.matmul(x.reshape(T * N, features), problem.weights[d].T)
     if problem.bias is not None:

@@ -34,7 +34,7 @@ def roi_align_10(
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
 ) -> Array:
-    """As RoiAlign-16 with coordinate_transformation_mode "output_half_pixel". Source: ONNX RoiAlign-10."""
+    """Compute as RoiAlign-16 with coordinate_transformation_mode "output_half_pixel". Source: ONNX RoiAlign-10."""
     return _roi_align(x, rois, batch_indices, False, mode, (output_height, output_width), sampling_ratio, spatial_scale)
 
 
@@ -173,7 +173,7 @@ def _pool_samples(pixels: Array, images: Array, taps: Sequence[_RegionTaps], spl
 @kernel("MaxRoiPool")
 @quiet
 def max_roi_pool(node: Call, x: Array, rois: Array, *, pooled_shape: Sequence[int] = (), spatial_scale: float = 1.0) -> Array:
-    """The maxima of x (N, C, H, W) over a grid of pooled_shape on each of rois (R, 5), 0 for an empty cell.
+    """Compute the maxima of x (N, C, H, W) over a grid of pooled_shape on each of rois (R, 5), 0 for an empty cell.
 
     A region is image, x1, y1, x2, y2, rounded to elements, ends included. Source: ONNX MaxRoiPool-22, after Fast R-CNN.
     """
@@ -206,7 +206,7 @@ def _round_half_away(x: Array) -> Array:
 
 
 def _cells(first: int, last: int, count: int, size: int) -> list[slice]:
-    """The elements of each of `count` equal cells from `first` to `last`, neighbours overlapping by what they share."""
+    """Return the elements of each of `count` equal cells from `first` to `last`, neighbours overlapping by what they share."""
     length = np.float32(max(1, last - first + 1)) / np.float32(count)
     edges = np.arange(count + 1, dtype=np.float32) * length
     starts = np.clip(np.floor(edges[:-1]).astype(np.int64) + first, 0, size)

@@ -27,7 +27,7 @@ _WINDOWS = {
 @kernel("HammingWindow", since=17)
 @kernel("HannWindow", since=17)
 def cosine_window(node: Call, size: Array, *, output_datatype: int = 1, periodic: int = 1) -> Array:
-    """The window of `size` elements, of the type numbered output_datatype. Source: ONNX BlackmanWindow-17 and its like.
+    """Compute the window of `size` elements, of the type numbered output_datatype. Source: ONNX BlackmanWindow-17 and its like.
 
     Without `periodic` it is symmetric: the period ends at the last element and not one later. Computed in float64.
     """
@@ -55,7 +55,7 @@ def mel_weight_matrix(
     *,
     output_datatype: int = 1,
 ) -> Array:
-    """Triangular filters over the dft_length // 2 + 1 bins of a spectrum, evenly spaced on the mel scale, as columns.
+    """Compute triangular filters over the dft_length // 2 + 1 bins of a spectrum, evenly spaced on the mel scale, as columns.
 
     Edges fall on whole bins; the range is divided by the number of edges, as the standard's own case does, so that the last
     filter ends below upper_edge_hertz. Source: ONNX MelWeightMatrix-17.
@@ -81,7 +81,10 @@ def mel_weight_matrix(
 
 
 def _reached(first: Array, last: Array, bins: int) -> tuple[Array, Array]:
-    """Every pair of a filter and a bin in first[filter] ... last[filter], edges that may lie outside; none where one is NaN."""
+    """Return every pair of a filter and a bin in a range that a filter spans.
+
+    The range is first[filter] ... last[filter], edges that may lie outside; none where one is NaN.
+    """
     start, stop = np.fmin(np.fmax(first, 0), bins), np.fmin(np.fmax(last, -1), bins - 1) + 1
     counts = np.where(np.isnan(first + last), 0, np.maximum(stop - start, 0)).astype(np.int64)
     band = np.repeat(np.arange(len(counts)), counts)

@@ -46,7 +46,7 @@ standard recommends the least integers for that, and these are clamped as any ot
 
 
 def _clamped(start: int, end: int, step: int, length: int, *, is_open: bool) -> slice:
-    """The part of an axis of `length` that ONNX Slice-13 means, as a slice that NumPy reads the same way.
+    """Return the part of an axis of `length` that ONNX Slice-13 means, as a slice that NumPy reads the same way.
 
     `is_open` reads the ends of Slice-10.
     """

@@ -40,7 +40,7 @@ def hardmax_into(x: Array, out: Array) -> None:
 
 
 def softmax_rows(function: RowFunction, x: Array) -> Array:
-    """`function` along axis 1 of `x`, some rows (axis 0) at a time so that they stay in cache; the type of `x`, dense."""
+    """Return `function` along axis 1 of `x`, some rows (axis 0) at a time so that they stay in cache; the type of `x`, dense."""
     out = np.empty(x.shape, x.dtype)
     wide = compute_type(x.dtype)
     for block in row_blocks(x):
@@ -54,7 +54,7 @@ def softmax_rows(function: RowFunction, x: Array) -> Array:
 
 
 def _kernel(function: RowFunction) -> KernelFunction:
-    """The kernel that applies `function` to each row of x; same shape and type out."""
+    """Return the kernel that applies `function` to each row of x; same shape and type out."""
 
     @quiet
     def apply(_node: Call, x: Array, *, view: Softmax) -> Array:

@@ -19,7 +19,7 @@ _BLOCK = 128
 
 
 def _ascending_keys(data: Array, *, largest: bool) -> Array:
-    """Keys whose ascending order is the order wanted: the data itself, negated (complemented) for the largest first."""
+    """Return keys whose ascending order is the order wanted: the data itself, negated (complemented) for the largest first."""
     if data.dtype.kind == "b":
         data = data.astype(np.uint8)
     elif data.dtype.kind not in "iuf" or data.dtype == np.float16:
@@ -30,7 +30,7 @@ def _ascending_keys(data: Array, *, largest: bool) -> Array:
 
 
 def _first_k(keys: Array, k: int) -> Array:
-    """Positions of the k smallest along the last axis, in order; of equals the lower position comes first, NaN last."""
+    """Return positions of the k smallest along the last axis, in order; of equals the lower position comes first, NaN last."""
     length = keys.shape[-1]
     if length <= _PARTITION_FROM * k:
         return np.argsort(keys, axis=-1, kind="stable")[..., :k]
@@ -77,7 +77,7 @@ def top_k(_node: Call, data: Array, k: Array, *, axis: int = -1, largest: int = 
 
 
 def _distinct(rows: Array) -> tuple[Array, Array]:
-    """For rows (entries, parts): the first position of each distinct row, in ascending order, and each entry's rank."""
+    """Return for rows (entries, parts): the first position of each distinct row, in ascending order, and each entry's rank."""
     if rows.shape[1] == 1:
         order = np.argsort(rows[:, 0])
     else:
@@ -119,7 +119,7 @@ def unique(_node: Call, data: Array, *, axis: int | None = None, sorted: int = 1
 
 
 def _corners(boxes: Array, *, center_point_box: bool) -> Array:
-    """Boxes (N, M, 4) as (N, 4, M): the lower corner, the upper corner, in either order of axes."""
+    """Return boxes (N, M, 4) as (N, 4, M): the lower corner, the upper corner, in either order of axes."""
     by_part = np.moveaxis(boxes, -1, 1)
     if center_point_box:
         centre, half = by_part[:, :2], by_part[:, 2:] / np.float32(2)
@@ -128,7 +128,7 @@ def _corners(boxes: Array, *, center_point_box: bool) -> Array:
 
 
 def _overlaps(better: Array, worse: Array, threshold: np.float32) -> Array:
-    """For corners (4, A) and (4, B): whether each pair shares more than `threshold` of its union; a flat box never does."""
+    """Return for corners (4, A) and (4, B): whether each pair shares more than `threshold` of its union; a flat box never does."""
     sides = [np.minimum.outer(better[k + 2], worse[k + 2]) - np.maximum.outer(better[k], worse[k]) for k in range(2)]
     first, second = ((each[2] - each[0]) * (each[3] - each[1]) for each in (better, worse))
     shared = sides[0] * sides[1]
@@ -139,7 +139,7 @@ def _overlaps(better: Array, worse: Array, threshold: np.float32) -> Array:
 
 
 def _survivors(corners: Array, order: Array, limit: int, threshold: np.float32) -> Array:
-    """Greedy suppression over one class: `order` lists the candidates, best first; those kept remove what they overlap.
+    """Suppress greedily over one class: `order` lists the candidates, best first; those kept remove what they overlap.
 
     Candidates are met in blocks: the boxes kept so far thin out a block at once, then it thins itself from its pair matrix.
     """

@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 @kernel("DFT", since=17)
 def dft_17(node: Call, x: Array, dft_length: Array | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Array:
-    """As DFT-20 with the axis as an attribute, 1 by default. Source: ONNX DFT-17."""
+    """Compute as DFT-20 with the axis as an attribute, 1 by default. Source: ONNX DFT-17."""
     return _dft(x, dft_length, axis, bool(inverse), bool(onesided))
 
 
@@ -23,7 +23,7 @@ def dft_17(node: Call, x: Array, dft_length: Array | None = None, *, axis: int =
 def dft_20(
     node: Call, x: Array, dft_length: Array | None = None, axis: Array | None = None, *, inverse: int = 0, onesided: int = 0
 ) -> Array:
-    """The discrete Fourier transform of x (..., 1) or (..., 2), real or complex, along `axis`; half types in float32.
+    """Compute the discrete Fourier transform of x (..., 1) or (..., 2), real or complex, along `axis`; half types in float32.
 
     `onesided` returns the dft_length // 2 + 1 unique bins of a real signal or, with `inverse`, the real signal of such bins.
     Source: ONNX DFT-20.
@@ -63,7 +63,7 @@ def stft(
     *,
     onesided: int = 1,
 ) -> Array:
-    """The transforms (N, frames, bins, 2) of windowed frames of signal (N, T, 1) or (N, T, 2); half types in float32.
+    """Compute the transforms (N, frames, bins, 2) of windowed frames of signal (N, T, 1) or (N, T, 2); half types in float32.
 
     `onesided` keeps the unique bins; of a complex signal, which has none, it keeps all. Source: ONNX STFT-17.
     """
@@ -90,7 +90,7 @@ def stft(
 
 
 def _as_complex(x: Array, name: str) -> Array:
-    """The signal in x (..., 1) as a real array (...), in x (..., 2) as a complex one."""
+    """Return the signal in x (..., 1) as a real array (...), in x (..., 2) as a complex one."""
     if x.ndim < 2 or x.shape[-1] not in (1, 2):
         raise InvalidArgument(f"{name} has shape {x.shape}, expected (..., 1) for a real or (..., 2) for a complex signal")
     wide = widen(x)

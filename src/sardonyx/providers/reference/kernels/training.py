@@ -22,7 +22,7 @@ _TRAINING = "ai.onnx.preview.training"
 
 
 def _grouped(inputs: Sequence[Array], groups: int) -> list[tuple[Array, ...]]:
-    """For each optimized tensor its entry of every group."""
+    """Return for each optimized tensor its entry of every group."""
     count, rest = divmod(len(inputs), groups)
     if rest or not count:
         raise InvalidArgument(f"{len(inputs)} tensors follow R and T; expected {groups} for each tensor that is optimized")

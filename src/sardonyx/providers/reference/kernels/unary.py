@@ -44,7 +44,7 @@ _UFUNCS: dict[str, np.ufunc] = {
 
 
 def _elementwise(ufunc: np.ufunc) -> KernelFunction:
-    """The kernel that applies `ufunc`: x of any shape and of a type that the operator takes; same shape and type out."""
+    """Return the kernel that applies `ufunc`: x of any shape and of a type that the operator takes; same shape and type out."""
 
     @quiet
     def apply(_node: Call, x: Array) -> Array:

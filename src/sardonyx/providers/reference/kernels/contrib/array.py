@@ -41,7 +41,7 @@ def expand_dims(call: Call, x: Array, axis: Array) -> Array:
 
 @kernel("Inverse", domain=_MICROSOFT)
 def inverse(call: Call, x: Array) -> Array:
-    """The inverses of matrices (..., M, M); half types compute in float32. Source: com.microsoft Inverse."""
+    """Compute the inverses of matrices (..., M, M); half types compute in float32. Source: com.microsoft Inverse."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise InvalidArgument(f"X has shape {x.shape}; expected square matrices (..., M, M)")
     try:
@@ -52,7 +52,7 @@ def inverse(call: Call, x: Array) -> Array:
 
 @kernel("Trilu", domain=_MICROSOFT)
 def microsoft_trilu(call: Call, x: Array, k: Array | None = None, *, upper: int = 1) -> Array:
-    """Trilu of ai.onnx. Source: com.microsoft Trilu."""
+    """Compute Trilu of ai.onnx. Source: com.microsoft Trilu."""
     y: Array = run_standard("Trilu", x, k, upper=upper)
     return y
 
@@ -61,14 +61,14 @@ def microsoft_trilu(call: Call, x: Array, k: Array | None = None, *, upper: int 
 def microsoft_grid_sample(
     call: Call, x: Array, grid: Array, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"
 ) -> Array:
-    """GridSample-16 of ai.onnx. Source: com.microsoft GridSample."""
+    """Compute GridSample-16 of ai.onnx. Source: com.microsoft GridSample."""
     y: Array = run_standard("GridSample", x, grid, version=16, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
     return y
 
 
 @kernel("Range", domain=_MICROSOFT)
 def microsoft_range(call: Call, start: Array, limit: Array, delta: Array | None = None) -> Array:
-    """Range of ai.onnx with steps of 1 by default; its bounds may be of one element. Source: com.microsoft Range."""
+    """Compute Range of ai.onnx with steps of 1 by default; its bounds may be of one element. Source: com.microsoft Range."""
     step = np.ones((), start.dtype) if delta is None else _single("delta", delta)
     y: Array = run_standard("Range", _single("start", start), _single("limit", limit), step)
     return y
@@ -83,14 +83,14 @@ def microsoft_pad(call: Call, x: Array, pads: Array, value: Array | None = None,
 
 @kernel("GatherND", domain=_MICROSOFT)
 def microsoft_gather_nd(call: Call, data: Array, indices: Array) -> Array:
-    """GatherND of ai.onnx. Source: com.microsoft GatherND."""
+    """Compute GatherND of ai.onnx. Source: com.microsoft GatherND."""
     y: Array = run_standard("GatherND", data, indices.astype(np.int64, copy=False))
     return y
 
 
 @kernel("Unique", domain=_MICROSOFT)
 def microsoft_unique(call: Call, x: Array) -> tuple[Array, Array, Array]:
-    """The distinct elements of x (C,) in the order in which they occur, where each element lies among them, and their counts.
+    """Compute the distinct elements of x (C,) in order of occurrence, where each element lies among them, and their counts.
 
     Source: com.microsoft Unique.
     """
@@ -112,7 +112,7 @@ def nhwc_max_pool(
     pads: Sequence[int] = (),
     strides: Sequence[int] = (),
 ) -> Array:
-    """MaxPool of 8-bit x (N, …, C). Source: com.microsoft NhwcMaxPool."""
+    """Compute MaxPool of 8-bit x (N, …, C). Source: com.microsoft NhwcMaxPool."""
     if x.ndim < 3:
         raise InvalidArgument(f"x has shape {x.shape}; expected batch, at least one spatial axis and channels")
     named = (("dilations", dilations), ("pads", pads), ("strides", strides))
@@ -124,7 +124,7 @@ def nhwc_max_pool(
 
 @kernel("UnfoldTensor", domain=_MICROSOFT)
 def unfold_tensor(call: Call, x: Array, *, dim: int = -1, size: int, step: int = 1) -> Array:
-    """All windows of `size` elements along `dim`, `step` apart, the elements of a window in a new last axis: a view.
+    """Compute all windows of `size` elements along `dim`, `step` apart, the elements of a window in a new last axis: a view.
 
     Source: com.microsoft UnfoldTensor.
     """
@@ -142,7 +142,7 @@ _DISTANCES: dict[str, Callable[[Array], Array]] = {"sqeuclidean": lambda x: x, "
 
 @kernel("CDist", domain=_MICROSOFT)
 def cdist(call: Call, a: Array, b: Array, *, metric: str = "sqeuclidean") -> Array:
-    """Distances (M, K) between the rows of a (M, C) and b (K, C), squared or not. Source: com.microsoft CDist."""
+    """Compute distances (M, K) between the rows of a (M, C) and b (K, C), squared or not. Source: com.microsoft CDist."""
     finish = _DISTANCES.get(metric)
     if finish is None or a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise InvalidArgument(
@@ -157,7 +157,7 @@ def cdist(call: Call, a: Array, b: Array, *, metric: str = "sqeuclidean") -> Arr
 
 @kernel("DynamicTimeWarping", domain=_MICROSOFT)
 def dynamic_time_warping(call: Call, x: Array) -> Array:
-    """The cheapest path (2, steps) through costs (M, N) or (1, M, N) from the first corner to the last, by steps of one.
+    """Compute the cheapest path (2, steps) through costs (M, N) or (1, M, N) from the first corner to the last, by steps of one.
 
     Of equal ways back the diagonal is taken last and the upward one only if it is strictly the cheapest. Source: com.microsoft
     DynamicTimeWarping.
@@ -170,7 +170,7 @@ def dynamic_time_warping(call: Call, x: Array) -> Array:
 
 @kernel("NGramRepeatBlock", domain=_MICROSOFT)
 def n_gram_repeat_block(call: Call, input_ids: Array, scores: Array, *, ngram_size: int) -> Array:
-    """Scores (B, V), with -inf for each token that would repeat an n-gram of input_ids (B, S).
+    """Compute scores (B, V), with -inf for each token that would repeat an n-gram of input_ids (B, S).
 
     Source: com.microsoft NGramRepeatBlock.
     """
@@ -201,7 +201,7 @@ def _single(name: str, array: Array) -> Array:
 
 
 def _accumulate(costs: Array) -> tuple[Array, Array]:
-    """The cost of the cheapest path to each point, and where it came from: 0 diagonal, 1 above, 2 left.
+    """Return the cost of the cheapest path to each point, and where it came from: 0 diagonal, 1 above, 2 left.
 
     Points of one antidiagonal depend on the two before it alone, so each is computed at once.
     """

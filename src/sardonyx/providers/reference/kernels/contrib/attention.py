@@ -93,7 +93,9 @@ def q_attention(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> tuple[Array, ...]:
-    """Attention whose projection multiplies 8-bit integers: X (B, S, I), weights (I, 3 x hidden), scales by tensor or column.
+    """Compute Attention whose projection multiplies 8-bit integers.
+
+    X (B, S, I), weights (I, 3 x hidden), scales by tensor or column.
 
     The result has the type of the bias (3 x hidden,). Source: com.microsoft QAttention.
     """
@@ -214,7 +216,7 @@ def _attend_to_self(
 
 
 def _append(past: Array, new: Array, used: int) -> Array:
-    """The first `used` keys of `past`, then the new ones, in the type of the latter."""
+    """Return the first `used` keys of `past`, then the new ones, in the type of the latter."""
     if past.ndim != 4 or past.shape[:2] != new.shape[:2] or past.shape[3] != new.shape[3] or not 0 <= used <= past.shape[2]:
         raise InvalidArgument(
             f"the past has shape {past.shape}, of which {used} keys are used; expected {new.shape} but for its keys"
@@ -223,7 +225,7 @@ def _append(past: Array, new: Array, used: int) -> Array:
 
 
 def split_heads(x: Array, heads: int) -> Array:
-    """A view (B, heads, S, D) of `x` (B, S, heads x D)."""
+    """Return a view (B, heads, S, D) of `x` (B, S, heads x D)."""
     if x.ndim != 3 or heads < 1 or x.shape[2] % heads:
         raise InvalidArgument(
             f"an input of shape {x.shape} does not split into {heads} heads; expected (B, S, {heads} x head size)"
@@ -232,7 +234,7 @@ def split_heads(x: Array, heads: int) -> Array:
 
 
 def merge_heads(values: Array) -> Array:
-    """(B, S, N, D) as (B, S, N x D)."""
+    """Return (B, S, N, D) as (B, S, N x D)."""
     return values.reshape(*values.shape[:2], values.shape[2] * values.shape[3])
 
 
@@ -283,13 +285,13 @@ def _score(
 
 
 def _with_hidden_rows(bias: Array) -> Array:
-    """A bias whose rows of nothing but -inf are NaN, which a softmax written out makes of them."""
+    """Return a bias whose rows of nothing but -inf are NaN, which a softmax written out makes of them."""
     is_hidden = bias.max(axis=-1, keepdims=True, initial=-np.inf) == -np.inf
     return np.where(is_hidden, np.array(np.nan, bias.dtype), bias) if is_hidden.any() else bias
 
 
 def _present(keys: Array, values: Array, past: Array | None, used: int) -> Array:
-    """(2, B, N, P + S, D), or as long as a `past` of which a part is used, with what it held behind the new keys."""
+    """Return (2, B, N, P + S, D), or as long as a `past` of which a part is used, with what it held behind the new keys."""
     stacked = np.stack([keys, values])
     if past is None or past.shape[3] == used or past.shape[3] <= stacked.shape[3]:
         return stacked
@@ -299,7 +301,7 @@ def _present(keys: Array, values: Array, past: Array | None, used: int) -> Array
 
 
 def _unpack(query: Array, key: Array | None, value: Array | None, bias: Array | None, heads: int) -> tuple[Array, Array, Array]:
-    """Q, K and V (B, N, S or T, D) with their parts of the bias added."""
+    """Return Q, K and V (B, N, S or T, D) with their parts of the bias added."""
     if query.ndim == 5:
         if query.shape[2:4] != (heads, 3):
             raise InvalidArgument(f"the packed query has shape {query.shape}; expected (B, S, {heads}, 3, head size)")

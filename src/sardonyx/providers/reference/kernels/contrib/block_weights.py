@@ -51,7 +51,7 @@ def matmul_fp_q4(call: Call, a: Array, b: Array, b_shape: Array, *, blk_quant_ty
 
 
 def _unpack_blocks(packed: Array) -> Array:
-    """The weights (N, blocks, 32) of bytes (N, blocks, 20), or 21 with a zero point."""
+    """Return the weights (N, blocks, 32) of bytes (N, blocks, 20), or 21 with a zero point."""
     scales = np.ascontiguousarray(packed[:, :, :4]).view("<f4")
     data = np.ascontiguousarray(packed[:, :, -_HALF:])
     zero_points = packed[:, :, 4:5].astype(np.float32) if packed.shape[2] > 4 + _HALF else np.float32(8)
@@ -113,7 +113,7 @@ def matmul_fp4_weight(
 
 
 def _spread(scales: Array, shape: tuple[int, ...], block_size: int) -> Array:
-    """A scale for each weight (N, K) from scales (N, ceil(K / block_size))."""
+    """Return a scale for each weight (N, K) from scales (N, ceil(K / block_size))."""
     if block_size < 1 or len(shape) != 2 or scales.shape != (shape[0], math.ceil(shape[1] / max(block_size, 1))):
         raise InvalidArgument(
             f"the scales have shape {scales.shape} for weights {shape} in blocks of {block_size}; "

@@ -64,7 +64,7 @@ def microsoft_causal_conv_with_state(
 
 
 def _channels_first(x: Array, channels_last: int) -> Array:
-    """X as (N, C, T); from (N, T, …) the channels are merged."""
+    """Return X as (N, C, T); from (N, T, …) the channels are merged."""
     if not channels_last:
         return x
     if x.ndim < 3:
@@ -79,7 +79,7 @@ def _channels_back(y: Array, channels_last: int, shape: tuple[int, ...]) -> Arra
 
 
 def _start(past: Array | None, x: Array, length: int, channels_last: int) -> Array:
-    """What lies before X: the past (N, C, H), or zeros."""
+    """Return the inputs before X: the past (N, C, H), or zeros."""
     shape = (*x.shape[:-1], length)
     if past is None:
         return np.zeros(shape, x.dtype)
@@ -90,7 +90,7 @@ def _start(past: Array | None, x: Array, length: int, channels_last: int) -> Arr
 
 
 def _state_after(joined: Array, position: int, length: int) -> Array:
-    """The last `length` elements up to `position` elements of X; zeros where X does not reach that far back."""
+    """Return the last `length` elements up to `position` elements of X; zeros where X does not reach that far back."""
     if position < 0 or (position == 0 and joined.shape[-1] > length):
         return np.zeros((*joined.shape[:-1], length), joined.dtype)
     return joined[..., position : position + length]

@@ -121,12 +121,12 @@ def decoder_masked_self_attention(
 
 
 def _with_bias(query: Array, bias: Array | None) -> Array:
-    """The query plus its part of the bias, in its computing type."""
+    """Return the query plus its part of the bias, in its computing type."""
     return widen(query) if bias is None else widen(query) + widen(bias[: query.shape[2]])
 
 
 def _project(query: Array, key: Array | None, value: Array | None, bias: Array | None) -> tuple[Array, Array, Array]:
-    """Q, K and V (B, 1, hidden), from three inputs or one, each plus its part of the bias."""
+    """Return Q, K and V (B, 1, hidden), from three inputs or one, each plus its part of the bias."""
     if key is None or value is None:
         hidden = query.shape[2] // 3
         whole = widen(query) if bias is None else widen(query) + widen(bias)
@@ -140,7 +140,7 @@ def _project(query: Array, key: Array | None, value: Array | None, bias: Array |
 
 
 def _used_length(past: Array | None, given: Array | None, is_shared: int) -> int:
-    """How many keys of the past count."""
+    """Return how many keys of the past count."""
     if past is None:
         return 0
     if past.ndim != 4:
@@ -164,7 +164,7 @@ def _extend(past: Array | None, new: Array, used: int) -> Array:
 
 
 def _beam_rows(cache_indirection: Array, rows: int, used: int, beam_width: Array | None) -> Array:
-    """For each row and each of its keys the row that holds it; the new key is the row's own: (B, used + 1)."""
+    """Return for each row and each of its keys the row that holds it; the new key is the row's own: (B, used + 1)."""
     beams = cache_indirection.shape[1] if cache_indirection.ndim == 3 else 0
     told = beams if beam_width is None else int(beam_width.reshape(-1)[0])
     if beams == 0 or told != beams or cache_indirection.shape[0] * beams != rows or cache_indirection.shape[2] < used:
@@ -180,14 +180,14 @@ def _beam_rows(cache_indirection: Array, rows: int, used: int, beam_width: Array
 
 
 def _follow(cache: Array, rows: Array) -> Array:
-    """The keys of each row, taken from the rows that hold them."""
+    """Return the keys of each row, taken from the rows that hold them."""
     return cache[rows[:, None], np.arange(cache.shape[1])[:, None], np.arange(cache.shape[2])]
 
 
 def _attend(
     q: Array, k: Array, v: Array, mask: Array | None, attention_bias: Array | None, filter_value: float, scale: float
 ) -> tuple[Array, Array]:
-    """The values (B, 1, N x D) and the softmax of the scores (B, N, 1, T)."""
+    """Return the values (B, 1, N x D) and the softmax of the scores (B, N, 1, T)."""
     B, N, _, D = q.shape
     T = k.shape[2]
     added: Array | None = None
@@ -204,7 +204,7 @@ def _attend(
 
 
 def _write_back(buffer: Array | None, extended: Array) -> Array:
-    """The shared buffer with its used part replaced."""
+    """Return the shared buffer with its used part replaced."""
     if buffer is None:
         return extended
     written = buffer.astype(extended.dtype)

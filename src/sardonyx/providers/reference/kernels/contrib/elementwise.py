@@ -34,13 +34,13 @@ def gelu(call: Call, x: Array) -> Array:
 
 @kernel("BiasGelu", domain=_MICROSOFT)
 def bias_gelu(call: Call, x: Array, bias: Array) -> Array:
-    """Gelu of x + bias, where the bias (C,) goes along the last axis of x. Source: com.microsoft BiasGelu."""
+    """Compute Gelu of x + bias, where the bias (C,) goes along the last axis of x. Source: com.microsoft BiasGelu."""
     return _gelu(_add_bias(x, bias), "none").astype(x.dtype, copy=False)
 
 
 @kernel("FastGelu", domain=_MICROSOFT)
 def fast_gelu(call: Call, x: Array, bias: Array | None = None) -> Array:
-    """Gelu of x + bias by its tanh approximation. Source: com.microsoft FastGelu."""
+    """Compute Gelu of x + bias by its tanh approximation. Source: com.microsoft FastGelu."""
     shifted = x if bias is None else _add_bias(x, bias)
     return _gelu(shifted, "tanh").astype(x.dtype, copy=False)
 
@@ -55,7 +55,10 @@ def quick_gelu(call: Call, x: Array, *, alpha: float = 1.702) -> Array:
 
 @kernel("BiasSplitGelu", domain=_MICROSOFT)
 def bias_split_gelu(call: Call, x: Array, bias: Array) -> Array:
-    """The left half of x + bias, along the last axis, times the Gelu of the right half. Source: com.microsoft BiasSplitGelu."""
+    """Compute the left half of x + bias, along the last axis, times the Gelu of the right half.
+
+    Source: com.microsoft BiasSplitGelu.
+    """
     if x.ndim == 0 or x.shape[-1] % 2:
         raise InvalidArgument(f"X has shape {x.shape}; expected an even last dimension")
     left, right = np.split(_add_bias(x, bias), 2, axis=-1)
@@ -64,7 +67,7 @@ def bias_split_gelu(call: Call, x: Array, bias: Array) -> Array:
 
 @kernel("BiasAdd", domain=_MICROSOFT)
 def bias_add(call: Call, x: Array, bias: Array, skip: Array) -> Array:
-    """X (N, S, C) + bias (C,) + skip (N, S, C). Source: com.microsoft BiasAdd."""
+    """Compute X (N, S, C) + bias (C,) + skip (N, S, C). Source: com.microsoft BiasAdd."""
     total = combine(np.add, _add_bias(x, bias), widen(skip))
     if total.shape != x.shape:
         raise InvalidArgument(f"X has shape {x.shape} and skip {skip.shape}; expected a skip that broadcasts to X")
@@ -73,7 +76,7 @@ def bias_add(call: Call, x: Array, bias: Array, skip: Array) -> Array:
 
 @kernel("GatedAdd", domain=_MICROSOFT)
 def gated_add(call: Call, x: Array, y: Array, gate: Array) -> Array:
-    """X + y x gate, the product rounded to the type of x first; gate is (..., 1).
+    """Compute X + y x gate, the product rounded to the type of x first; gate is (..., 1).
 
     Source: com.microsoft GatedAdd.
     """
@@ -116,7 +119,7 @@ def linear_attention_gate(
 
 
 def _add_bias(x: Array, bias: Array) -> Array:
-    """X + bias in the computing type, a new array."""
+    """Return X + bias in the computing type, a new array."""
     if x.ndim == 0 or bias.shape != x.shape[-1:]:
         raise InvalidArgument(f"the bias has shape {bias.shape} and X {x.shape}; expected a bias as long as the last axis of X")
     return np.asarray(widen(x) + widen(bias))

@@ -235,7 +235,7 @@ def whisper_beam_search(
     translate_token_id: int = -1,
     vocab_size: int = -1,
 ) -> tuple[Array | None, ...]:
-    """BeamSearch on the features (B, mels, frames) of Whisper, with its rules for timestamps where logits_processor is 1.
+    """Compute BeamSearch on the features (B, mels, frames) of Whisper, with its rules for timestamps where logits_processor is 1.
 
     The fifth output is the probability (B,) of no_speech_token_id in the first step. Source: com.microsoft WhisperBeamSearch.
     """
@@ -326,7 +326,7 @@ def _require_language_model(model_type: int) -> None:
 
 
 def _prompt(input_ids: Array, max_length: int) -> Array:
-    """The prompt, checked; it is shorter than the sequences are to be."""
+    """Return the prompt, checked; it is shorter than the sequences are to be."""
     if input_ids.ndim != 2 or input_ids.shape[1] == 0 or input_ids.shape[1] >= max_length:
         raise InvalidArgument(f"the prompt has shape {input_ids.shape}; expected (B, less than max_length), which is {max_length}")
     check_output_size((len(input_ids), max_length), 8)
@@ -334,7 +334,7 @@ def _prompt(input_ids: Array, max_length: int) -> Array:
 
 
 def _mask(prompt: Array, given: Array | None, pad: int) -> Array:
-    """1 for what a language model reads of the prompt: all but the padding."""
+    """Return 1 for what a language model reads of the prompt: all but the padding."""
     if given is None:
         is_read: Array = prompt != pad
         return is_read.astype(np.int32)
@@ -344,7 +344,7 @@ def _mask(prompt: Array, given: Array | None, pad: int) -> Array:
 
 
 def _encoder_mask(input_ids: Array, given: Array | None, pad: int) -> Array:
-    """1 for what an encoder reads: all but the padding in front; a token like it at the end may be the end of the text."""
+    """Return 1 for what an encoder reads: all but the padding in front; a token like it at the end may be the end of the text."""
     if given is not None:
         return given
     is_read: Array = np.logical_or.accumulate(input_ids != pad, axis=1).astype(np.int32)
@@ -352,7 +352,7 @@ def _encoder_mask(input_ids: Array, given: Array | None, pad: int) -> Array:
 
 
 def _decoder_prompt(batch: int, given: Array | None, start: int, max_length: int) -> Array:
-    """What the decoder has said at first: (B, length)."""
+    """Return what the decoder has said at first: (B, length)."""
     if given is None and start < 0:
         raise InvalidArgument(f"decoder_start_token_id is {start}, and decoder_input_ids, which could tell more, is not given")
     prompt = np.full((batch, 1), start, np.int32) if given is None else given
@@ -368,14 +368,14 @@ def _asks_for_timestamps(logits_processor: Array | None) -> bool:
 def _whisper_tokens(
     end: int, start: int, begin: int = -1, no_timestamps: int = -1, start_of_lm: int = -1, translate: int = -1, transcribe: int = -1
 ) -> WhisperTokens:
-    """Whisper's tokens; those of its multilingual vocabulary where an attribute does not tell."""
+    """Return Whisper's tokens; those of its multilingual vocabulary where no attribute states others."""
     forbidden = (end + 106 if no_timestamps < 0 else no_timestamps, end + 105 if start_of_lm < 0 else start_of_lm)
     later = (start, end + 101 if translate < 0 else translate, end + 102 if transcribe < 0 else transcribe)
     return WhisperTokens(end, end + 107 if begin < 0 else begin, forbidden, later)
 
 
 def _probability(found: BeamResult, beams: int, token: int) -> Array:
-    """The probability (B,) of a token in the first step."""
+    """Return the probability (B,) of a token in the first step."""
     logits = found.first_logits[::beams]
     if not 0 <= token < logits.shape[1]:
         raise InvalidArgument(f"no_speech_token_id is {token}; expected a token of the {logits.shape[1]}")

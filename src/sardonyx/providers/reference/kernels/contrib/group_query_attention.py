@@ -152,7 +152,7 @@ def sparse_attention(
     scale: float = 0.0,
     sparse_block_size: int,
 ) -> tuple[Array, Array, Array]:
-    """GroupQueryAttention that sees blocks of keys only: Y (B, S, N x D), present_key and present_value (B, M, C, D).
+    """Compute GroupQueryAttention that sees blocks of keys only: Y (B, S, N x D), present_key and present_value (B, M, C, D).
 
     `block_row_indices` (L, blocks + 1) and `block_col_indices` (L, entries) list, in compressed rows, the blocks of keys that
     each block of queries sees; heads take the L layouts in turn. Source: com.microsoft SparseAttention.
@@ -181,7 +181,7 @@ def sparse_attention(
 
 
 def _read_layouts(rows: Array, columns: Array) -> Array:
-    """The layouts (L, blocks, blocks) as booleans."""
+    """Return the layouts (L, blocks, blocks) as booleans."""
     if rows.ndim != 2 or columns.ndim != 2 or len(rows) != len(columns) or rows.shape[1] < 1:
         raise InvalidArgument(
             f"block_row_indices has shape {rows.shape} and block_col_indices {columns.shape}; expected (layouts, blocks + 1) and "
@@ -201,7 +201,7 @@ def _read_layouts(rows: Array, columns: Array) -> Array:
 
 
 def _block_by_layout(visible: Array, progress: _Progress, S: int, heads: int, block: int) -> Array:
-    """True (B, N, S, T) for keys behind a query, or in a block that the query's block does not see."""
+    """Return True (B, N, S, T) for keys behind a query, or in a block that the query's block does not see."""
     L, blocks = visible.shape[:2]
     if block < 1 or heads % L or progress.longest > block * blocks:
         raise InvalidArgument(
@@ -217,7 +217,7 @@ def _block_by_layout(visible: Array, progress: _Progress, S: int, heads: int, bl
 
 
 def _split(query: Array, key: Array | None, value: Array | None, N: int, M: int) -> tuple[Array, Array, Array]:
-    """Q (B, S, N, D), K and V (B, S, M, D) as views."""
+    """Return Q (B, S, N, D), K and V (B, S, M, D) as views."""
     if query.ndim != 3:
         raise InvalidArgument(f"query has shape {query.shape}; expected (batch, steps, hidden)")
     B, S, hidden = query.shape
@@ -279,7 +279,7 @@ def _rotate(
 
 
 def _append(name: str, past: Array | None, new: Array, progress: _Progress, cache: CacheFormat) -> Array:
-    """The present (B, M, C, D) as it is stored: the used past, then the new (B, S, M, D) behind it."""
+    """Return the present (B, M, C, D) as it is stored: the used past, then the new (B, S, M, D) behind it."""
     rows = cache.encode(new.swapaxes(1, 2))
     B, M, S, D = rows.shape
     held = 0 if past is None else past.shape[2] if past.ndim == 4 else -1
@@ -300,7 +300,7 @@ def _append(name: str, past: Array | None, new: Array, progress: _Progress, cach
 
 
 def _block(progress: _Progress, S: int, is_causal: bool, window: int) -> Array | None:
-    """True for keys behind a query, before its window, or behind the end of its sequence; None where nothing is hidden."""
+    """Return True for keys behind a query, before its window, or behind the end of its sequence; None where nothing is hidden."""
     T = progress.longest
     behind_end = None if progress.is_even else np.arange(T) >= progress.total[:, None, None, None]
     if not is_causal:

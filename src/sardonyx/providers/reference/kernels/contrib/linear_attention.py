@@ -78,7 +78,7 @@ def microsoft_linear_attention(
     state_window: int = 0,
     update_rule: str = "gated_delta",
 ) -> tuple[Array, Array]:
-    """LinearAttention, which may also have more key heads than query heads and keep the states after the last steps.
+    """Compute LinearAttention, which may also have more key heads than query heads and keep the states after the last steps.
 
     With `state_window` W the states are (W, B, M, K, V): slot j holds the state after step T - W + j, zeros where there is no
     such step, and the last slot is the one that is read. Source: com.microsoft LinearAttention.
@@ -106,7 +106,7 @@ def _recur(
     update_rule: str,
     slots: int,
 ) -> tuple[Array, Array]:
-    """The outputs (B, T, max(N, M) x V) and the states after the last `slots` steps (slots, B, M, K, V)."""
+    """Return the outputs (B, T, max(N, M) x V) and the states after the last `slots` steps (slots, B, M, K, V)."""
     rule = _RULES.get(update_rule)
     if rule is None:
         raise InvalidArgument(f"update_rule is {update_rule!r}; expected one of {', '.join(_RULES)}")
@@ -158,7 +158,7 @@ def _per_step(name: str, x: Array, leading: tuple[int, int], shapes: dict[int, t
 
 
 def _start(past: Array | None, shape: tuple[int, ...]) -> Array:
-    """The state to begin with, from the last slot of `past`; `shape` is (slots, B, M, K, V)."""
+    """Return the state to begin with, from the last slot of `past`; `shape` is (slots, B, M, K, V)."""
     if past is None:
         return np.zeros(shape[1:], np.float32)
     if past.shape != shape:

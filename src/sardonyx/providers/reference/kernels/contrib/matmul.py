@@ -82,7 +82,7 @@ def fused_matmul_activation(
     transBatchA: int = 0,
     transBatchB: int = 0,
 ) -> Array:
-    """FusedMatMul, then the activation, which may be Softmax along an axis. Source: com.microsoft FusedMatMulActivation."""
+    """Compute FusedMatMul, then the activation, which may be Softmax along an axis. Source: com.microsoft FusedMatMulActivation."""
     turns = {"transA": transA, "transB": transB, "transBatchA": transBatchA, "transBatchB": transBatchB}
     y = fused_matmul(call, a, b, alpha=alpha, **turns)
     if activation == "Softmax":
@@ -106,7 +106,7 @@ def fused_gemm(
     transA: int = 0,
     transB: int = 0,
 ) -> Array:
-    """Gemm, then the activation. Source: com.microsoft FusedGemm."""
+    """Compute Gemm, then the activation. Source: com.microsoft FusedGemm."""
     y = run_standard("Gemm", a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
     return activate(y, activation, [value for value in (activation_alpha, activation_beta) if value is not None])
 
@@ -128,7 +128,7 @@ def fused_conv(
     pads: Sequence[int] = (),
     strides: Sequence[int] = (),
 ) -> Array:
-    """Conv, plus Z of the shape of its result, then the activation. Source: com.microsoft FusedConv."""
+    """Compute Conv, plus Z of the shape of its result, then the activation. Source: com.microsoft FusedConv."""
     lists = {"dilations": dilations, "kernel_shape": kernel_shape, "pads": pads, "strides": strides}
     given: dict[str, Any] = {name: values for name, values in lists.items() if values}
     y = run_standard("Conv", x, w, b, auto_pad=auto_pad, group=group, **given)
@@ -247,7 +247,10 @@ def _multiply_few(rows: Array, packed: Array, bits: int, scale: Array, zero: Arr
 
 
 def _scale_weights(weights: Array, scale: Array, zero: Array | None, groups: Array | None, K: int) -> Array:
-    """The weights (rows, K) from `weights` (rows, blocks, block), which is overwritten; `groups` names the block of each column."""
+    """Return the weights (rows, K) from `weights` (rows, blocks, block), which is overwritten.
+
+    `groups` names the block of each column.
+    """
     if groups is None:
         if zero is not None:
             weights -= zero[:, :, None]
@@ -268,7 +271,7 @@ def _arrange(x: Array, transposed: int, batch_transposed: int) -> Array:
 
 
 def _scale(name: str, values: Array, columns: int) -> Array:
-    """A scale or bias in float32 that broadcasts along the columns."""
+    """Return a scale or bias in float32 that broadcasts along the columns."""
     if values.size == 1:
         return values.astype(np.float32).reshape(())
     if values.shape != (columns,):
@@ -277,7 +280,7 @@ def _scale(name: str, values: Array, columns: int) -> Array:
 
 
 def _check_packed(a: Array, b: Array, scales: Array, K: int, N: int, bits: int, block_size: int, prepacked: int) -> int:
-    """The number of blocks; raises InvalidArgument where shapes and attributes disagree."""
+    """Return the number of blocks; raises InvalidArgument where shapes and attributes disagree."""
     if prepacked:
         raise InvalidArgument(f"weight_prepacked is {prepacked}: the weights are in a layout of a CUDA kernel; export them with 0")
     if bits not in (2, 4, 8) or block_size < 16 or block_size & (block_size - 1):
@@ -294,7 +297,7 @@ def _check_packed(a: Array, b: Array, scales: Array, K: int, N: int, bits: int, 
 
 
 def _read_zero_points(zero_points: Array, N: int, blocks: int, bits: int) -> Array:
-    """Zero points (N, blocks) in float32."""
+    """Return zero points (N, blocks) in float32."""
     if zero_points.dtype != np.uint8:
         if zero_points.size != N * blocks:
             raise InvalidArgument(f"zero_points has shape {zero_points.shape}; as floats they are ({N}, {blocks})")

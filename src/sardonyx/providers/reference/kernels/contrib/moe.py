@@ -60,7 +60,7 @@ class _Layer:
     """(E, out)."""
 
     def apply(self, expert: int, x: Array) -> Array:
-        """X (T, in) through the layer of `expert`."""
+        """Return X (T, in) through the layer of `expert`."""
         weights = self.weights(expert)
         if weights.ndim != 2 or weights.shape[1] != x.shape[1]:
             raise InvalidArgument(f"an expert's weights have shape {weights.shape}; its input has {x.shape[1]} elements")
@@ -137,7 +137,7 @@ def quantized_mixture_of_experts(
     use_sparse_mixer: int = 0,
     weights_prepacked: int = -1,
 ) -> Array:
-    """MoE on weights of 2, 4 or 8 bits, packed along their last axis, scaled per row or per block of `block_size` inputs.
+    """Compute MoE on weights of 2, 4 or 8 bits, packed along their last axis, scaled per row or per block of `block_size` inputs.
 
     Scales are (E, out) or (E, out, blocks), zero points packed alike, half the range by default. Router weights (T, E), where
     given, mix what router_probs has chosen. Source: com.microsoft QMoE with quant_type int.
@@ -170,7 +170,7 @@ def _mix(
     k: int,
     is_normalized: bool,
 ) -> Array:
-    """The weighted sum of the chosen experts, in the shape and type of x."""
+    """Return the weighted sum of the chosen experts, in the shape and type of x."""
     if x.ndim not in (2, 3) or router.ndim != 2 or router.shape[0] != x.size // max(x.shape[-1], 1):
         raise InvalidArgument(f"input has shape {x.shape} and router_probs {router.shape}; expected a router row for each token")
     E = router.shape[1]
@@ -194,7 +194,7 @@ def _mix(
 
 
 def _route(router: Array, router_weights: Array | None, k: int, is_normalized: bool) -> tuple[Array, Array]:
-    """The chosen experts (T, k) and their weights; of equal logits the first wins."""
+    """Return the chosen experts (T, k) and their weights; of equal logits the first wins."""
     chosen = np.argsort(-router, axis=1, kind="stable")[:, :k]
     source = run_standard("Softmax", router, axis=1) if router_weights is None else widen(router_weights)
     weights: Array = np.take_along_axis(source, chosen, axis=1)
@@ -220,7 +220,7 @@ def _run_expert(expert: int, x: Array, layers: list[_Layer | None], activation: 
 
 
 def _swiglu(inner: Array, separate: Array | None, activation: _Activation) -> Array:
-    """G sigmoid(alpha g) (l + beta), with both halves clamped; `separate` is l where fc1 holds g alone."""
+    """Return G sigmoid(alpha g) (l + beta), with both halves clamped; `separate` is l where fc1 holds g alone."""
     if activation.fusion == 0:
         if separate is None:
             raise InvalidArgument("swiglu_fusion is 0, but fc3 is not given: it holds the linear half of SwiGLU")
@@ -246,7 +246,7 @@ def _plain_layer(weights: Array | None, bias: Array | None) -> _Layer | None:
 def _packed_layer(
     weights: Array, scales: Array, zero_points: Array | None, bias: Array | None, bits: int, block_size: int
 ) -> _Layer:
-    """A layer that unpacks an expert's weights when it is needed."""
+    """Return a layer that unpacks an expert's weights when it is needed."""
     if bits not in BITS or weights.ndim != 3:
         raise InvalidArgument(f"weights have shape {weights.shape} and {bits} bits; expected (experts, out, packed) and 2, 4 or 8")
     E, rows = weights.shape[:2]
@@ -272,7 +272,7 @@ def _packed_layer(
 
 
 def _zero_points_of(packed: Array, bits: int, rows: int, blocks: int) -> Array:
-    """Zero points (rows, blocks, 1), packed along the blocks of each row, or along the rows where there is one block."""
+    """Return zero points (rows, blocks, 1), packed along the blocks of each row, or along the rows where there is one block."""
     if packed.ndim == 1:
         return unpack(packed, bits)[:rows].reshape(rows, 1, 1)
     return unpack(packed, bits)[:, :blocks].reshape(rows, blocks, 1)

@@ -32,7 +32,7 @@ _MICROSOFT = "com.microsoft"
 
 @kernel("BiasSoftmax", domain=_MICROSOFT)
 def bias_softmax(call: Call, data: Array, bias: Array, *, axis: int = 1, is_inner_broadcast: int) -> Array:
-    """Softmax of data + bias over `axis` and those after it together, which are a row.
+    """Compute Softmax of data + bias over `axis` and those after it together, which are a row.
 
     The bias has whole rows, of whatever shape: each is added to several neighbouring rows of data (inner), or all of them in turn.
     Source: com.microsoft BiasSoftmax.
@@ -161,7 +161,7 @@ def q_embed_layer_normalization(
     *,
     epsilon: float = 1e-12,
 ) -> tuple[Array, Array]:
-    """EmbedLayerNormalization whose tables, gamma and beta are 8-bit, each with a scale and a zero point.
+    """Compute EmbedLayerNormalization whose tables, gamma and beta are 8-bit, each with a scale and a zero point.
 
     Source: com.microsoft QEmbedLayerNormalization.
     """
@@ -239,7 +239,7 @@ def _scaled(quantized: Array, scale: Array, zero_point: Array) -> Array:
 
 
 def _count_visible(mask: Array | None, B: int) -> Array:
-    """How many ones each row of the mask has; zeros without one."""
+    """Return how many ones each row of the mask has; zeros without one."""
     return np.zeros(B, np.int32) if mask is None else (mask == 1).sum(axis=1, dtype=np.int32)
 
 
@@ -248,7 +248,7 @@ def _is_used(call: Call, output: int) -> bool:
 
 
 def _sum(x: Array, skip: Array, bias: Array | None) -> Array:
-    """X + skip + bias in the computing type, a new array of the shape of x."""
+    """Return X + skip + bias in the computing type, a new array of the shape of x."""
     require_floats(x, skip, bias)
     if not _broadcasts(skip, x):
         raise InvalidArgument(f"input has shape {x.shape} and skip {skip.shape}; expected equal shapes, or a skip that broadcasts")
@@ -286,7 +286,10 @@ def _inverse_rms(x: Array, axis: int, epsilon: float) -> Array:
 
 
 def _look_up(name: str, ids: Array, table: Array) -> Array:
-    """Rows of `table` at `ids`, from its end where they are below 0, as Gather; raises InvalidArgument for an id outside it."""
+    """Return rows of `table` at `ids`, from its end where they are below 0, as Gather.
+
+    Raises InvalidArgument for an id outside it.
+    """
     if table.ndim != 2 or (ids.size and (ids.min() < -len(table) or ids.max() >= len(table))):
         raise InvalidArgument(f"{name} run from {ids.min()} to {ids.max()}, but their embedding has shape {table.shape}")
     rows: Array = table[ids]

@@ -151,7 +151,7 @@ class _Batch:
         return cls(tokens, totals, table, length)
 
     def read_slots(self, sequence: int) -> Array:
-        """The slots of all keys of a sequence, in order."""
+        """Return the slots of all keys of a sequence, in order."""
         return self._slots(sequence, np.arange(self.totals[sequence]))
 
     def _slots(self, sequence: int, positions: Array) -> Array:
@@ -201,7 +201,7 @@ class _Cache:
         return self.narrow is not None and self.stored.dtype == np.uint8
 
     def write(self, new: Array, slots: Array) -> Array:
-        """A copy of the cache with `new` (tokens, M, D) at the slots; -1 stands for nowhere."""
+        """Return a copy of the cache with `new` (tokens, M, D) at the slots; -1 stands for nowhere."""
         written: Array = self.stored.copy()
         flat = written.reshape(-1, *written.shape[2:])
         slots = slots.reshape(-1)
@@ -214,7 +214,7 @@ class _Cache:
         return written
 
     def read(self, written: Array, slots: Array) -> Array:
-        """The numbers (keys, M, D) at the slots."""
+        """Return the numbers (keys, M, D) at the slots."""
         rows = written.reshape(-1, *written.shape[2:])[slots]
         if self.narrow is None:
             return widen(rows)
@@ -240,12 +240,12 @@ class _Cache:
 
 
 def _signed(nibbles: Array) -> Array:
-    """Four bits as numbers from -8 to 7."""
+    """Return four bits as numbers from -8 to 7."""
     return (nibbles ^ 8).astype(np.int8) - np.int8(8)
 
 
 def _split(query: Array, key: Array | None, value: Array | None, N: int, M: int, *, is_latent: bool) -> tuple[Array, Array, Array]:
-    """Q (tokens, N, D), K and V (tokens, M, D); with a latent cache the values are not used."""
+    """Return Q (tokens, N, D), K and V (tokens, M, D); with a latent cache the values are not used."""
     if query.ndim != 2:
         raise InvalidArgument(f"query has shape {query.shape}; expected (tokens, hidden)")
     whole = widen(query)
@@ -267,7 +267,7 @@ def _split(query: Array, key: Array | None, value: Array | None, N: int, M: int,
 
 
 def _normalize(x: Array, weight: Array, epsilon: float) -> Array:
-    """Each head divided by its root mean square, times the weight."""
+    """Divide each head by its root mean square, times the weight."""
     scaled: Array = x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + np.float32(epsilon))
     return scaled * widen(weight)
 

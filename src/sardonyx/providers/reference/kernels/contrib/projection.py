@@ -106,13 +106,13 @@ class _Packing:
     """Numbers that share a scale."""
 
     def project(self, call: Call, x: Array, b: Array, scales: Array, bias: Array | None, N: int) -> Array:
-        """X (…, K) by weights (K, N), plus bias: (…, N)."""
+        """Return X (…, K) by weights (K, N), plus bias: (…, N)."""
         y: Array = matmul_n_bits(call, x, b, scales, None, None, bias, K=self.K, N=N, bits=self.bits, block_size=self.block_size)
         return y
 
 
 def _normalize(call: Call, a: Array, skip: Array | None, scale: Array | None, epsilon: float) -> tuple[Array, Array]:
-    """The normalized sum of a and skip, and the sum."""
+    """Return the normalized sum of a and skip, and the sum."""
     if scale is None:
         if skip is not None:
             raise InvalidArgument("skip is given without norm_scale; they belong to one normalization")

@@ -88,7 +88,7 @@ def qlinear_leaky_relu(
     *,
     alpha: float = 0.01,
 ) -> Array:
-    """LeakyRelu by table. Source: com.microsoft QLinearLeakyRelu."""
+    """Compute LeakyRelu by table. Source: com.microsoft QLinearLeakyRelu."""
     return _by_table(x, x_scale, x_zero_point, y_scale, y_zero_point, lambda v: np.where(v < 0, np.float32(alpha) * v, v))
 
 
@@ -96,7 +96,7 @@ def qlinear_leaky_relu(
 def qlinear_sigmoid(
     call: Call, x: Array, x_scale: Array, x_zero_point: Array | None, y_scale: Array, y_zero_point: Array | None = None
 ) -> Array:
-    """Sigmoid by table. Source: com.microsoft QLinearSigmoid."""
+    """Compute Sigmoid by table. Source: com.microsoft QLinearSigmoid."""
     return _by_table(x, x_scale, x_zero_point, y_scale, y_zero_point, lambda v: run_standard("Sigmoid", v))
 
 
@@ -112,7 +112,7 @@ def qlinear_softmax(
     axis: int = -1,
     opset: int,
 ) -> Array:
-    """Softmax of the numbers behind x, as it is read at `opset`: flattened at `axis` before 13.
+    """Compute Softmax of the numbers behind x, as it is read at `opset`: flattened at `axis` before 13.
 
     Source: com.microsoft QLinearSoftmax.
     """
@@ -177,7 +177,10 @@ def qlinear_average_pool(
     pads: Sequence[int] = (),
     strides: Sequence[int] = (),
 ) -> Array:
-    """AveragePool of the numbers behind X (N, C, …), or (N, …, C) with channels_last. Source: com.microsoft QLinearAveragePool."""
+    """Compute AveragePool of the numbers behind X (N, C, …), or (N, …, C) with channels_last.
+
+    Source: com.microsoft QLinearAveragePool.
+    """
     numbers = x - _zero(x_zero_point)
     lists: dict[str, Any] = {name: values for name, values in (("pads", pads), ("strides", strides)) if values}
     y = run_standard(
@@ -264,7 +267,7 @@ def microsoft_qlinear_conv(
     pads: Sequence[int] = (),
     strides: Sequence[int] = (),
 ) -> Array:
-    """QLinearConv, on (N, …, C) with channels_last. Source: com.microsoft QLinearConv."""
+    """Compute QLinearConv, on (N, …, C) with channels_last. Source: com.microsoft QLinearConv."""
     named = (("dilations", dilations), ("kernel_shape", kernel_shape), ("pads", pads), ("strides", strides))
     lists: dict[str, Any] = {name: values for name, values in named if values}
     y = run_standard(
@@ -296,7 +299,7 @@ def _zero(zero_point: Array | None) -> np.float32:
 
 
 def _ratio(scale: np.floating[Any], other: Array) -> np.float64:
-    """A scale over that of the result, in float64, where half-way between two integers is told as such."""
+    """Return a scale over that of the result, in float64, where half-way between two integers is told as such."""
     return np.float64(scale) / np.float64(_scalar("the scale of the result", other))
 
 

@@ -79,7 +79,7 @@ def gather_block_quantized(
 
 
 def _check_blocks(data: Array, scales: Array, block_size: int, bits: int, gather_axis: int, quantize_axis: int) -> int:
-    """The block size that holds; raises InvalidArgument where attributes and shapes disagree."""
+    """Return the block size that holds; raises InvalidArgument where attributes and shapes disagree."""
     is_narrow_float = is_float(DataType.from_numpy(data.dtype))
     if bits not in BITS or (block_size < 16 and not (is_narrow_float and block_size == 0)) or block_size & (block_size - 1):
         raise InvalidArgument(f"bits is {bits} and block_size {block_size}; expected 2, 4 or 8, and a power of two from 16 on")
@@ -106,14 +106,14 @@ def _check_zero_points(zero_points: Array, scales: Array, bits: int) -> None:
 
 
 def _take(part: Array | None, rows: Array, axis: int) -> Array | None:
-    """Slices of `part`; itself where one slice, or one number, stands for all."""
+    """Return slices of `part`; itself where one slice, or one number, stands for all."""
     if part is None or part.ndim == 0 or part.shape[axis] == 1:
         return part
     return np.take(part, rows, axis=axis)
 
 
 def _dequantize(data: Array | None, scales: Array | None, zero_points: Array | None, axis: int, block: int, bits: int) -> Array:
-    """(number - zero point) x scale in float32, whole blocks of `axis` sharing the latter two."""
+    """Return (number - zero point) x scale in float32, whole blocks of `axis` sharing the latter two."""
     assert data is not None
     assert scales is not None
     numbers: Array = unpack(data, bits) if data.dtype == np.uint8 else data.astype(np.float32)
@@ -124,7 +124,7 @@ def _dequantize(data: Array | None, scales: Array | None, zero_points: Array | N
 
 
 def _spread(part: Array, axis: int, block: int, size: int) -> Array:
-    """One element per block as one per number."""
+    """Return one element per block as one per number."""
     if part.ndim == 0 or part.shape[axis] == 1:
         return part
     return np.repeat(part, min(block, size), axis=axis).take(np.arange(size), axis=axis)

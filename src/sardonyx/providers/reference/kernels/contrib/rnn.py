@@ -39,7 +39,7 @@ def dynamic_quantize_lstm(
     hidden_size: int | None = None,
     input_forget: int = 0,
 ) -> tuple[Array, ...]:
-    """LSTM on W (D, I, 4H) and R (D, H, 4H) of 8 bits, with scales and zero points (D,) or (D, 4H).
+    """Compute LSTM on W (D, I, 4H) and R (D, H, 4H) of 8 bits, with scales and zero points (D,) or (D, 4H).
 
     The products are made in float32, which is what quantizing X and Ht-1 as well, as ONNX Runtime does, approximates. Source:
     com.microsoft DynamicQuantizeLSTM.
@@ -70,7 +70,7 @@ def dynamic_quantize_lstm(
 
 
 def _dequantize(name: str, quantized: Array, scale: Array, zero_point: Array) -> Array:
-    """Weights (D, in, 4H) as float32 (D, 4H, in)."""
+    """Return weights (D, in, 4H) as float32 (D, 4H, in)."""
     if quantized.ndim != 3:
         raise InvalidArgument(f"{name} has shape {quantized.shape}; expected (directions, inputs, 4 x hidden)")
     D, _, columns = quantized.shape

@@ -73,7 +73,7 @@ def multimodal_rotary_embedding(
 
 
 def _split_tokens(x: Array, cos_cache: Array, sin_cache: Array, num_heads: int, rotated: int) -> Array:
-    """X as (B, S, N, D) in the computing type, checked against the caches."""
+    """Return X as (B, S, N, D) in the computing type, checked against the caches."""
     if x.ndim not in (3, 4) or cos_cache.ndim != 2 or cos_cache.shape != sin_cache.shape:
         raise InvalidArgument(
             f"input has shape {x.shape} and the caches {cos_cache.shape} and {sin_cache.shape}; expected rank 3 or 4 "
@@ -95,13 +95,13 @@ def _split_tokens(x: Array, cos_cache: Array, sin_cache: Array, num_heads: int, 
 
 
 def _rotate_tokens(x: Array, tokens: Array, cos: Array, sin: Array, interleaved: int) -> Array:
-    """The rotated tokens in the shape and type of x; cos and sin are (B, S, half)."""
+    """Return the rotated tokens in the shape and type of x; cos and sin are (B, S, half)."""
     result: Array = rotate(tokens, cos[:, :, None], sin[:, :, None], interleaved=bool(interleaved)).astype(x.dtype, copy=False)
     return result.swapaxes(1, 2) if x.ndim == 4 else result.reshape(x.shape)
 
 
 def _read_positions(position_ids: Array, B: int, S: int) -> Array:
-    """Positions (B, S), or (1, S) where they are the same for the whole batch."""
+    """Return positions (B, S), or (1, S) where they are the same for the whole batch."""
     if position_ids.size == 1 and position_ids.shape != (B, S):
         return position_ids.reshape(1, 1) + np.arange(S)
     if position_ids.shape != (B, S):
@@ -110,7 +110,7 @@ def _read_positions(position_ids: Array, B: int, S: int) -> Array:
 
 
 def _choose_streams(sections: tuple[int, ...], layout: int, half: int) -> Array:
-    """For each angle the position stream that it follows: 0 time, 1 height, 2 width."""
+    """Return for each angle the position stream that it follows: 0 time, 1 height, 2 width."""
     if len(sections) != 3 or min(sections) < 0 or sum(sections) != half or layout not in (0, 1):
         raise InvalidArgument(
             f"mrope_section is {sections} and mrope_layout {layout}; expected three counts that sum to {half}, and 0 or 1"
@@ -124,6 +124,6 @@ def _choose_streams(sections: tuple[int, ...], layout: int, half: int) -> Array:
 
 
 def _select(angles: Array, stream: Array) -> Array:
-    """From (3, B, S, half) the angles (B, S, half) of the streams that they follow."""
+    """Select from (3, B, S, half) the angles (B, S, half) of the streams that they follow."""
     chosen: Array = np.take_along_axis(angles, stream[None, None, None], axis=0)[0]
     return chosen

@@ -74,7 +74,7 @@ def _tokens(text: str, separators: Sequence[str], expression: str) -> Iterable[s
 
 
 def _matches(text: str, pattern: Automaton) -> Iterable[str]:
-    """What matches, one behind the other, the longest match at each place."""
+    """Return what matches, one behind the other, the longest match at each place."""
     start = 0
     while start <= len(text) and (found := pattern.search(text, start)) is not None:
         yield text[found[0] : found[1]]
@@ -82,7 +82,7 @@ def _matches(text: str, pattern: Automaton) -> Iterable[str]:
 
 
 def _between(text: str, pattern: Automaton) -> Iterable[str]:
-    """What lies between matches; a match of no characters takes the one after it along, as ONNX Runtime does."""
+    """Return what lies between matches; a match of no characters takes the one after it along, as ONNX Runtime does."""
     start = 0
     while start < len(text) and (found := pattern.search(text, start)) is not None:
         first, end = found
