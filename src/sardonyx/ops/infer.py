@@ -253,7 +253,8 @@ class _Inference:
     def _applied(self, node: Node, entry: ShapeEntry, inputs: Sequence[Fact | None]) -> tuple[Fact, ...]:
         attributes = self._attributes(node)
         call = ShapeCall(node.name, node.op_type, node.domain, node.version, attributes, len(node.outputs), self._infer_body)
-        named = {name: attribute.value for name, attribute in attributes.items() if name in entry.attributes}
+        taken = entry.attributes
+        named = {name: attribute.value for name, attribute in attributes.items() if name in taken} if taken else {}
         try:
             found = entry.function(call, *inputs, **named)
             return (_bounded(found),) if isinstance(found, Fact) else tuple([_bounded(fact) for fact in found])
@@ -266,7 +267,10 @@ class _Inference:
 
     def _attributes(self, node: Node) -> Mapping[str, Attribute]:
         """Return the attributes of a node, with references to those of the calling node resolved, or left out where it has none."""
-        if all(attribute.reference is None for attribute in node.attributes.values()):
+        for attribute in node.attributes.values():
+            if attribute.reference is not None:
+                break
+        else:
             return node.attributes
         found = {}
         for name, attribute in node.attributes.items():

@@ -82,7 +82,7 @@ class Sliding(NamedTuple):
             ("dilations", found.dilations, 1),
             ("pads", found.pads, 0),
         ):
-            if any(not least <= number <= _LARGEST for number in numbers):
+            if numbers and not least <= min(numbers) <= max(numbers) <= _LARGEST:
                 raise InvalidGraph(f"{name}={list(numbers)} has an element below {least} or above 2^40")
         return found
 
