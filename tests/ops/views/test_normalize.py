@@ -8,7 +8,15 @@ import pytest
 from support.view_node import node
 
 from sardonyx.errors import InvalidGraph
-from sardonyx.ops.views.normalize import BatchNormalization, GroupNormalization, LayerNormalization, LpNormalization, epsilon_of
+from sardonyx.ir import Node, Value
+from sardonyx.ops.views.normalize import (
+    BatchNormalization,
+    GroupNormalization,
+    LayerNormalization,
+    LpNormalization,
+    epsilon_of,
+    trains,
+)
 
 
 def test_epsilon_is_a_hundred_thousandth() -> None:
@@ -77,3 +85,11 @@ def test_a_norm_is_of_order_1_or_2() -> None:
     assert LpNormalization.of(node("LpNormalization", 1)) == LpNormalization(-1, 2)
     with pytest.raises(InvalidGraph, match="p=3, expected 1 or 2"):
         LpNormalization.of(node("LpNormalization", 1, p=3))
+
+
+@pytest.mark.parametrize(("version", "expected"), [(7, True), (13, True), (14, False)])
+def test_outputs_that_are_listed_make_a_normalization_train(version: int, expected: bool) -> None:
+    """From opset 7 to 13, whether anything reads them or not, as in ONNX Runtime."""
+    outputs = [Value(name) for name in ("y", "mean", "var", "saved_mean", "saved_var")]
+    assert trains(Node("BatchNormalization", [], outputs, version=version)) is expected
+    assert not trains(Node("BatchNormalization", [], [Value("y"), Value(""), Value("")], version=version))

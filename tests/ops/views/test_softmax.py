@@ -31,6 +31,11 @@ def test_a_quantized_softmax_names_its_opset() -> None:
     assert not Softmax.of(node("QLinearSoftmax", 1, domain="com.microsoft", opset=13)).is_flat
 
 
+def test_a_quantized_softmax_begins_at_the_last_axis() -> None:
+    """By default, whatever the opset that it names: ONNX Runtime fills in the default of its own schema."""
+    assert Softmax.of(node("QLinearSoftmax", 1, domain="com.microsoft", opset=12)).axis == -1
+
+
 def test_negative_axes_count_from_the_end() -> None:
     """The axis of a row is counted from the front."""
     assert Softmax.of(node("Softmax", 13, axis=-2)).first(3) == 1

@@ -33,6 +33,7 @@ def text(line, fed="a: uint8[1,3,6,6], b: uint8[1,3,6,6], k: bool[6], x: float[4
         ("com.microsoft.QLinearLeakyRelu(a, as, az, ys, yz) {alpha = 0.2}", "LeakyRelu"),
         ("com.microsoft.QLinearSigmoid(a, as, az, ys, yz)", "Sigmoid"),
         ("com.microsoft.QLinearSoftmax(a, as, az, ys, yz) {axis = 1, opset = 12}", "Softmax"),
+        ("com.microsoft.QLinearSoftmax(a, as, az, ys, yz) {opset = 12}", "Softmax"),
         ("com.microsoft.QLinearConcat(ys, yz, a, as, az, b, bs, bz) {axis = 1}", "Concat"),
         ("com.microsoft.QLinearWhere(k, a, as, az, b, bs, bz, ys, yz)", "Where"),
     ],
