@@ -6,6 +6,7 @@ from mutants.mutation import Mutation
 
 __all__ = ["GRAPHS"]
 
+_BAD_PROVIDERS = ("session/test_bad_providers.py",)
 _PASSES = ("optimize/passes/test_fold_constants.py", "optimize/passes/test_eliminate_common_subexpressions.py")
 
 GRAPHS: tuple[Mutation, ...] = (
@@ -30,6 +31,42 @@ GRAPHS: tuple[Mutation, ...] = (
         "return self.alpha != 1 or self.beta != 1",
         "return self.alpha != 1",
         ("optimize/rules/matmul", "optimize/rules/quantize/test_fuse_quantized_gemm.py"),
+    ),
+    Mutation(
+        "gemm-beta-moves-through-reshapes",
+        "optimize/rules/matmul/skip_reshapes_around_matmul.py",
+        'if node.op_type == "Gemm" and Gemm.of(node).is_scaled:',
+        'if node.op_type == "Gemm" and Gemm.of(node).alpha != 1:',
+    ),
+    Mutation(
+        "gemm-beta-is-lost-with-a-normalization",
+        "optimize/rules/matmul/fuse_matmul_batchnorm.py",
+        'beta = Gemm.of(node).beta if node.op_type == "Gemm" else 1.0',
+        "beta = 1.0",
+    ),
+    Mutation(
+        "gemm-beta-is-lost-with-a-factor",
+        "optimize/rules/matmul/fuse_matmul_multiply.py",
+        "alpha, beta = view.alpha, view.beta",
+        "alpha, beta = view.alpha, 1.0",
+    ),
+    Mutation(
+        "gemm-beta-of-quantized-weights",
+        "optimize/rules/quantize/quantize_weights.py",
+        'if x is None or w is None or match.node("operator").number("beta", 1.0) != 1.0:',
+        "if x is None or w is None:",
+    ),
+    Mutation(
+        "gemm-beta-of-deferred-scales",
+        "optimize/rules/quantize/defer_scales.py",
+        "if Gemm.of(product).is_scaled:",
+        "if Gemm.of(product).alpha != 1:",
+    ),
+    Mutation(
+        "gemm-beta-of-a-quantized-product",
+        "optimize/rules/quantize/fuse_quantized_gemm.py",
+        "or c.zero.any() or view.is_scaled:",
+        "or c.zero.any() or view.alpha != 1:",
     ),
     Mutation(
         "fold-kept-quantization", "optimize/passes/fold_constants.py", '["DequantizeLinear", "QuantizeLinear", *RANDOM]', "RANDOM"
@@ -93,12 +130,6 @@ GRAPHS: tuple[Mutation, ...] = (
     Mutation(
         "transpose-moves-where-nothing-is-won", "optimize/transposes/push.py", "return cost < gain or", "return cost <= gain or"
     ),
-    Mutation(
-        "transpose-undone-by-any-user",
-        "optimize/transposes/push.py",
-        "return all(isinstance(user, Node) and user.graph",
-        "return any(isinstance(user, Node) and user.graph",
-    ),
     # the cut
     Mutation(
         "cut-fewest-ready-units-next",
@@ -142,13 +173,14 @@ GRAPHS: tuple[Mutation, ...] = (
         "for node in _offered(graph, provider, assignment))",
         ("partition/test_budget.py",),
     ),
-    Mutation("assign-graph-may-be-changed", "partition/assign.py", "if _state(graph) != before:", "if False:"),
+    Mutation("assign-graph-may-be-changed", "partition/assign.py", "if _state(graph) != before:", "if False:", _BAD_PROVIDERS),
     Mutation("assign-claims-overlap", "partition/assign.py", "problem = _problem_of(capability, assignment)", "problem = None"),
     Mutation(
         "assign-claim-names-a-node-twice",
         "partition/assign.py",
         "if len(set(capability.nodes)) < len(capability.nodes):",
         "if False:",
+        _BAD_PROVIDERS,
     ),
     Mutation("assign-strange-nodes-claimed", "partition/assign.py", "    if strange:", "    if False:"),
     Mutation(
@@ -157,7 +189,13 @@ GRAPHS: tuple[Mutation, ...] = (
         "if node in claimed and node not in kept])",
         "if node in claimed])",
     ),
-    Mutation("assign-shapes-on-the-device", "partition/assign.py", "if provider.memory.name == HOST.name:", "if True:"),
+    Mutation(
+        "assign-shapes-on-the-device",
+        "partition/assign.py",
+        "if provider.memory.name == HOST.name:",
+        "if True:",
+        ("partition/test_shape_nodes.py",),
+    ),
     Mutation("layout-of-two-dimensions", "partition/layout.py", "and _rank_of(node) >= 3", "and _rank_of(node) >= 2"),
     Mutation(
         "layout-of-nodes-whose-other-outputs-are-read",

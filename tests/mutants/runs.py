@@ -6,8 +6,6 @@ from mutants.mutation import Mutation
 
 __all__ = ["RUNS"]
 
-_USE_OF_LIMITS = ("runtime/test_failures.py", "providers/reference/algorithms/test_dimensions.py")
-
 RUNS: tuple[Mutation, ...] = (
     # limits
     Mutation(
@@ -129,12 +127,6 @@ RUNS: tuple[Mutation, ...] = (
         "runtime/plan.py",
         "last.update((slot, len(steps)) for",
         "last.update((slot, len(steps) - 1) for",
-    ),
-    Mutation(
-        "plan-frees-constants",
-        "runtime/plan.py",
-        "kept = {*inputs, *captured, *(index for index, _ in constants)}",
-        "kept = {*inputs, *captured}",
     ),
     Mutation("plan-frees-captures", "runtime/plan.py", "kept = {*inputs, *captured, *(", "kept = {*inputs, *("),
     Mutation(
