@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,30 @@ def test_limits_are_configured(monkeypatch: pytest.MonkeyPatch, text: str, limit
     limits = config.Limits()
     assert limits.iterations == (limit or 10_000_000)
     assert limits.tensor_bytes == limit if limit else 1 << 20 < limits.tensor_bytes <= 64 << 30
+
+
+@pytest.mark.parametrize(("memory_bytes", "limit"), [(8 << 30, 4 << 30), (128 << 30, 64 << 30), (1 << 40, 64 << 30)])
+def test_a_tensor_may_take_half_of_the_memory(monkeypatch: pytest.MonkeyPatch, memory_bytes: int, limit: int) -> None:
+    """And at most 64 GiB."""
+    monkeypatch.delenv("SARDONYX_MAX_TENSOR_BYTES", raising=False)
+    system = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": memory_bytes // 4096}
+    monkeypatch.setattr(os, "sysconf", system.__getitem__)
+    assert config.Limits().tensor_bytes == limit
+
+
+def test_limits_that_no_variable_sets() -> None:
+    """What folding may make, and how deep and large a model may be."""
+    limits = dataclasses.asdict(config.Limits(tensor_bytes=0, iterations=0))
+    assert limits == {
+        "tensor_bytes": 0,
+        "iterations": 0,
+        "function_depth": 64,
+        "nodes": 2_000_000,
+        "fold_bytes": 16 << 20,
+        "fold_growth_bytes": 4 << 20,
+        "fold_seconds": 2.0,
+        "rank": 64,
+    }
 
 
 def test_limits_are_positive_and_fixed() -> None:

@@ -67,6 +67,17 @@ def test_the_group_of_one_user_alone_may_write_above(folder: Path, monkeypatch: 
     assert f"{folder.parent} can be written by others (mode 775)" in folder_problem(folder)
 
 
+def test_a_group_with_another_member_may_not_write_above(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it has this user's name."""
+    name = pwd.getpwuid(os.geteuid()).pw_name
+    if pwd.getpwuid(os.geteuid()).pw_gid != os.getegid():
+        pytest.skip("this user's own group is not the one in force")
+    folder.parent.chmod(0o775)
+    for members, is_private in (([name], True), ([name, "somebody"], False)):
+        monkeypatch.setattr(grp, "getgrgid", lambda number, given=members: grp.struct_group((name, "x", number, given)))
+        assert (folder_problem(folder) == "") is is_private
+
+
 @needs_root
 @pytest.mark.parametrize("which", ["own", "above"])
 def test_a_folder_of_another_user_is_not_private(folder: Path, which: str) -> None:

@@ -11,8 +11,10 @@ from onnx import TensorProto, helper, numpy_helper
 from support.protos import tensor
 
 from sardonyx import errors
+from sardonyx.config import Limits
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph, SardonyxError
+from sardonyx.formats import onnx_tensor
 from sardonyx.formats.external_data import ExternalData
 from sardonyx.formats.files import MemoryContent, open_content
 from sardonyx.formats.onnx_tensor import TensorReader, densified, write_tensor
@@ -105,6 +107,14 @@ def test_data_that_disagrees_with_type_or_shape_is_refused(proto: onnx.TensorPro
     proto.name = "w"
     with pytest.raises(InvalidGraph, match=message):
         READER.read(proto)
+
+
+def test_an_initializer_may_take_the_limit_but_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its size is looked at before its data."""
+    monkeypatch.setattr(onnx_tensor, "LIMITS", Limits(tensor_bytes=16))
+    assert READER.read(TensorProto(data_type=1, dims=[4], float_data=[1, 2, 3, 4])).numpy().tolist() == [1, 2, 3, 4]
+    with pytest.raises(InvalidGraph, match="has 20 bytes; at most 16 are allowed"):
+        READER.read(TensorProto(data_type=1, dims=[5], float_data=[1, 2, 3, 4, 5]))
 
 
 def test_a_future_element_type_is_not_implemented() -> None:

@@ -122,6 +122,15 @@ def test_node_freed_of_another_user_is_looked_at_again():
     verify(model)
 
 
+def test_a_pattern_is_matched_again_when_its_deepest_input_changes():
+    """When a firing takes away another user of what the deepest node of a pattern reads, its check is asked anew."""
+    own = Rule("own", _relu_neg, NEG_ABS.replace, lambda match: None if match["x"].use_count == 1 else "shared")
+    drop = Rule("drop", lambda op, x: op.Sqrt(op.Cos(x)), lambda op, match, learned: op.constant(np.ones(2, np.float32)))
+    model = model_of("graph(x: float[2]) -> (y, z) { a = Exp(x) b = Neg(a) y = Relu(b) c = Cos(a) z = Sqrt(c) }")
+    assert rewrite(model, RuleSet([own, drop])) == {"drop": 1, "own": 1}
+    verify(model)
+
+
 def test_rule_that_feeds_itself_is_named():
     """A rule without end raises Fail with its name."""
     rule = Rule("swap", lambda op, x: op.Neg(x), lambda op, match, learned: op.Neg(match["x"]))

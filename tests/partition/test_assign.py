@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
@@ -99,6 +100,21 @@ def test_a_provider_that_prefers_nhwc_is_asked_again_after_the_layout_step() -> 
         (False, ["Conv", "Relu"]),
         (True, ["Transpose", "sardonyx.nhwc.Conv", "Relu", "Transpose"]),
     ]
+
+
+def test_a_claim_that_keeps_the_layout_is_not_converted() -> None:
+    """Though its provider prefers NHWC, it is asked once."""
+
+    class AsItIs(NhwcProvider):
+        def capabilities(self, view: GraphView) -> Claims:
+            claims = super().capabilities(view)
+            return Claims([dataclasses.replace(claim, keeps_layout=True) for claim in claims.capabilities])
+
+    provider = AsItIs()
+    held = graph(CONVS)
+    assign(held, [provider])
+    assert provider.queries == [(False, ["Conv", "Relu"])]
+    assert {node.domain for node in held} == {""}
 
 
 def test_a_converted_node_that_is_not_claimed_again_is_an_error_that_names_it() -> None:

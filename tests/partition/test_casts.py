@@ -122,6 +122,23 @@ def test_what_is_claimed_as_it_is_and_what_nobody_claims_stays(text: str) -> Non
     assert len(held.graph) == 1
 
 
+@pytest.mark.parametrize("operator", ["Bernoulli", "RandomNormalLike", "RandomUniformLike"])
+def test_random_numbers_are_drawn_in_their_type(operator: str) -> None:
+    """Wider ones would be others, though a provider has a kernel for them."""
+
+    class Wide(FusingProvider):
+        def capabilities(self, view: GraphView) -> Claims:
+            wide = tuple(node for node in view.nodes if all(value.dtype is DataType.FLOAT for value in node.outputs))
+            return super().capabilities(dataclasses.replace(view, nodes=wide))
+
+    def widened(name: str) -> int:
+        held = model(f"graph(x: float16[3, 3]) -> (y: float16[3, 3]) {{\n y = {name}(x)\n}}")
+        infer_graph(held)
+        return widen(held.graph, [Wide({name}), FusingProvider((), "Last")], Widening())
+
+    assert (widened(operator), widened("Relu")) == (0, 1)
+
+
 def test_bfloat16_is_widened_too() -> None:
     """To float32 and back to what it was."""
     text = "graph(x: bfloat16[3, 3]) -> (y: bfloat16[3, 3]) {\n y = MatMul(x, x)\n}"

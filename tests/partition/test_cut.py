@@ -63,6 +63,36 @@ def test_the_order_begins_with_the_provider_that_gives_fewer_partitions() -> Non
     ]
 
 
+def test_the_provider_with_most_ready_units_is_next() -> None:
+    """B has two and C has one: run first, B makes all of C's nodes ready."""
+    held = graph("""graph(x: float[2]) -> (c: float[2], d: float[2], e: float[2]) {
+        a = Relu(x) @n1
+        d = Neg(a) @n2
+        b = Exp(a) @n3
+        c = Exp(a) @n4
+        e = Neg(b) @n5
+    }""")
+    providers = [FusingProvider({operator}, name, fuse=False) for name, operator in (("A", "Relu"), ("B", "Exp"), ("C", "Neg"))]
+    assert _cut(held, *providers) == [("A", ["n1"]), ("B", ["n3", "n4"]), ("C", ["n2", "n5"])]
+
+
+def test_units_of_two_streams_are_not_in_one_partition() -> None:
+    """Though one provider runs them."""
+    held = graph("graph(x: float[2]) -> (a: float[2], b: float[2]) {\na = Relu(x)\nb = Neg(x)\n}")
+    provider = FusingProvider((), "A")
+    parts, _ = cut(held, {node: Unit(provider, Capability((node,)), stream) for stream, node in enumerate(held)})
+    assert [len(part.partition.nodes) for part in parts] == [1, 1]
+
+
+def test_a_unit_that_wants_to_be_alone_is_a_partition() -> None:
+    """Its neighbours of the same provider are another."""
+    held = graph("graph(x: float[2]) -> (a: float[2], b: float[2], c: float[2]) {\na = Relu(x)\nb = Neg(x)\nc = Exp(x)\n}")
+    provider, (first, *_) = FusingProvider((), "A"), tuple(held)
+    parts, _ = cut(held, {node: Unit(provider, Capability((node,), alone=node is first)) for node in held})
+    assert sorted(len(part.partition.nodes) for part in parts) == [1, 2]
+    assert (first,) in [part.partition.nodes for part in parts]
+
+
 def test_a_unit_that_a_path_leaves_and_enters_again_is_reported() -> None:
     """A fused claim around another provider's node cannot run as one."""
     held = graph("""graph(x: float[2]) -> (y: float[2]) {
@@ -104,6 +134,16 @@ def test_what_a_claim_asks_for_leaves_the_partition_that_makes_it() -> None:
     parts, _ = cut(held, {relu: Unit(first, Capability((relu,))), neg: Unit(first, Capability((neg,))), exp: asking})
     assert parts[0].partition.outputs == (relu.output, neg.output)
     assert parts[1].partition.inputs == (neg.output, relu.output)
+
+
+def test_what_a_claim_asks_for_is_made_before() -> None:
+    """Though its nodes do not read it, and come first in the graph."""
+    held = graph("graph(x: float[2]) -> (a: float[2], b: float[2]) {\nb = Exp(x)\na = Relu(x)\n}")
+    exp, relu = held
+    first, second = FusingProvider((), "A"), FusingProvider((), "B")
+    asking = Unit(second, Capability((exp,), reads=(relu.output,)))
+    parts, _ = cut(held, {exp: asking, relu: Unit(first, Capability((relu,)))})
+    assert [part.partition.nodes for part in parts] == [(relu,), (exp,)]
 
 
 def test_what_a_subgraph_captures_enters_the_partition() -> None:

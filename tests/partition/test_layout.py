@@ -71,6 +71,15 @@ def test_a_node_of_unknown_rank_stays() -> None:
     assert print_graph(held) == before
 
 
+def test_a_matrix_stays() -> None:
+    """Its channels are last already."""
+    held = graph("""graph(x: float[4, 3]) -> (y: float[4, 3]) {
+        k: float[3] = [1, 2, 3]
+        y = BatchNormalization(x, k, k, k, k)
+    }""")
+    assert lay_out(held, list(held)) == []
+
+
 def test_max_pool_with_indices_stays() -> None:
     """Indices count in NCHW order, so a pool whose indices are read is not converted."""
     held = graph("""graph(x: float[1, 3, 8, 6]) -> (y: float[1, 3, 7, 5], i: int64[1, 3, 7, 5]) {

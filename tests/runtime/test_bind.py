@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from runtime.test_plan import MIXED, make
+from support.branches import SlowDevice, plan_of
 
 from sardonyx.dtypes import DataType
-from sardonyx.provider import TensorSpec
+from sardonyx.provider import HOST, TensorSpec
 from sardonyx.runtime.bind import segment_binder, size_bytes
 
 CHAIN = "graph(x: float[n]) -> (y: float[n]) {\na = Relu(x)\nb = Neg(a)\nc = Add(b, x)\ny = Mul(c, c)\n}"
@@ -46,6 +47,35 @@ def test_a_tensor_that_is_only_copied_out_lies_in_the_arena() -> None:
     plan = make(CHAIN, {"Relu", "Neg", "Add", "Mul"}, set())
     binding = segment_binder(plan).find(plan.segments[0], ((1000,),))
     assert binding.arena_bytes == {"pretended:0": 4032 + 256}
+
+
+def _is_in_the_arena(text: str) -> list[bool]:
+    """For each step of the first segment whether its output is. Programs of Relu, Neg and Add say their sizes, that of Exp does not."""
+    providers = [SlowDevice("A", ["Relu"]), SlowDevice("B", ["Neg"]), SlowDevice("C", ["Add"])]
+    for provider in providers:
+        provider.memory = HOST
+    plan = plan_of(text, *providers)
+    segment = plan.segments[0]
+    binding = segment_binder(plan).find(segment, ((4,),) * len(segment.entries))
+    return [step is not None and step.offsets[0] is not None for step in binding.steps]
+
+
+def test_what_is_read_within_its_segment_lies_in_the_arena() -> None:
+    """What the graph gives out does not."""
+    text = "graph(x: float[4]) -> (y: float[4]) {\na = Relu(x)\nb = Neg(a)\ny = Relu(b)\n}"
+    assert _is_in_the_arena(text) == [True, True, False]
+
+
+def test_what_the_first_step_of_the_next_segment_reads_lies_elsewhere() -> None:
+    """The arena is given back between the two."""
+    text = "graph(x: float[4]) -> (y: float[4]) {\na = Relu(x)\nb = Exp(x)\ny = Add(a, b)\n}"
+    assert _is_in_the_arena(text) == [False, False]
+
+
+def test_what_a_program_may_return_a_view_of_lies_elsewhere() -> None:
+    """One that makes its outputs may give out what it reads."""
+    text = "graph(x: float[4]) -> (y: float[4]) {\na = Relu(x)\ny = Exp(a)\n}"
+    assert _is_in_the_arena(text) == [False, False]
 
 
 @pytest.mark.parametrize(("dtype", "size"), [(DataType.FLOAT, 24), (DataType.INT4, 6), (DataType.BOOL, 6), (DataType.STRING, 48)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.branches import SlowDevice, branching_text, plan_of
 
-from sardonyx.provider import TensorSpec
+from sardonyx.provider import HOST, TensorSpec
 from sardonyx.runtime.bind import size_bytes
 from sardonyx.runtime.bind_regions import region_binder
 from sardonyx.runtime.dependencies import find_dependencies
@@ -37,6 +37,17 @@ def test_a_chain_needs_two_places() -> None:
     text = "graph(x: float[n]) -> (y: float[n]) {\na = Relu(x)\nb = Neg(a)\nc = Relu(b)\nd = Neg(c)\ny = Relu(d)\n}"
     plan = plan_of(text, *_devices())
     assert len(set(_places(plan).values())) == 2
+
+
+def test_what_is_given_out_lies_elsewhere() -> None:
+    """Also where a step of the region reads it."""
+    providers = _devices()
+    for provider in providers:
+        provider.memory = HOST
+    plan = plan_of("graph(x: float[n]) -> (a: float[n], y: float[n]) {\na = Relu(x)\nb = Neg(a)\ny = Relu(b)\n}", *providers)
+    places = _places(plan)
+    assert len(places) == 1
+    assert not places.keys() & set(plan.outputs)
 
 
 def test_branches_have_places_of_their_own() -> None:

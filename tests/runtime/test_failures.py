@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,13 @@ import pytest
 from support.providers import DeviceMemory
 
 from sardonyx import errors
-from sardonyx.config import LIMITS
+from sardonyx.config import LIMITS, Limits
 from sardonyx.dtypes import DataType
 from sardonyx.errors import EPFail, Fail, InvalidArgument, SardonyxError, blamed
 from sardonyx.ir import TensorType
 from sardonyx.ir.shape import symbol
 from sardonyx.provider import HOST, Bound, TensorSpec
+from sardonyx.runtime import failures
 from sardonyx.runtime.failures import blame, check_bound, check_copy, check_values
 from sardonyx.runtime.plan import CopyStep, ProgramStep
 
@@ -85,6 +87,15 @@ def test_a_size_beyond_the_limit_may_be_asked_for_by_what_is_fed() -> None:
     with pytest.raises(InvalidArgument, match=r"Toy gives output 0 .*beyond the limit of .*SARDONYX_MAX_TENSOR_BYTES") as caught:
         check_bound(Bound((TensorSpec(DataType.FLOAT, (1 << 60, 4)),)), _step(FLOATS))
     assert caught.value.provider == "Toy"
+
+
+@pytest.mark.parametrize(("elements", "fits"), [(4, True), (8, False)])
+def test_an_output_may_take_the_limit_but_no_more(monkeypatch: pytest.MonkeyPatch, elements: int, fits: bool) -> None:
+    """Floats take 4 bytes each."""
+    monkeypatch.setattr(failures, "LIMITS", Limits(tensor_bytes=16))
+    refused = contextlib.nullcontext() if fits else pytest.raises(InvalidArgument, match="beyond the limit of 16 bytes")
+    with refused:
+        check_bound(Bound((TensorSpec(DataType.FLOAT, (elements // 4, 4)),)), _step(FLOATS))
 
 
 def test_sizes_that_fit_pass() -> None:

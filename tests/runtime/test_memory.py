@@ -14,6 +14,14 @@ def test_the_pool_lends_an_idle_buffer_again() -> None:
     assert pool.borrow(500)[1] is entry[1]
 
 
+def test_the_pool_lends_the_smallest_that_fits() -> None:
+    """So that a large one is left for who needs it."""
+    pool = ArenaPool(HOST)
+    for entry in [pool.borrow(size) for size in (300, 100, 200)]:
+        pool.give_back(entry)
+    assert [pool.borrow(150)[0], pool.borrow(150)[0], pool.borrow(150)[0]] == [200, 300, 150]
+
+
 def test_the_pool_never_lends_one_buffer_twice_at_a_time() -> None:
     """Two borrowers have two buffers."""
     pool = ArenaPool(HOST)

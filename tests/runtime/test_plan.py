@@ -5,6 +5,7 @@ from __future__ import annotations
 from support.models import graph
 from support.providers import DeviceProvider, FusingProvider
 
+from sardonyx.ir.walk import captured_values
 from sardonyx.partition.assign import assign
 from sardonyx.partition.cut import cut
 from sardonyx.partition.transfers import insert_transfers
@@ -37,6 +38,23 @@ def test_a_slot_is_freed_by_its_last_reader() -> None:
     plan = make(MIXED, {"Relu", "Neg"}, {"Exp"})
     freed = [slot for step in plan.steps for slot in step.frees]
     assert sorted([*freed, *plan.inputs, *plan.outputs]) == list(range(plan.slot_count))
+
+
+def test_a_captured_value_is_not_freed() -> None:
+    """It is the outer graph's, and a body may run again."""
+    held = graph("""graph(c: bool[], x: float[2]) -> (y: float[2]) {
+        y = If(c) {then_branch = graph() -> (t) {
+            a = Exp(x)
+            t = Exp(a)
+        }, else_branch = graph() -> (x) {
+        }}
+    }""")
+    body = next(iter(held)).subgraphs[0]
+    captures = list(captured_values(body))
+    parts, _ = cut(body, assign(body, [FusingProvider({"Exp"}, fuse=False)]).units)
+    plan = make_plan(body, captures, insert_transfers(body, parts), lambda part: part.provider.compile(part.partition, _no_body))
+    assert len(plan.captures) == 1
+    assert not {*plan.captures} & {slot for step in plan.steps for slot in step.frees}
 
 
 def test_segments_end_where_a_program_makes_its_outputs() -> None:

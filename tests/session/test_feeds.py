@@ -10,7 +10,7 @@ from support.models import model
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Value
-from sardonyx.session.feeds import check_feeds, own_results, select_outputs, symbol_sizes
+from sardonyx.session.feeds import SharedSymbols, check_feeds, own_results, select_outputs, symbol_sizes
 
 
 def _inputs(text: str) -> list[Value]:
@@ -117,6 +117,14 @@ def test_one_array_given_out_twice_is_copied_once() -> None:
     assert not np.shares_memory(first, second)
 
 
+def test_two_views_of_one_array_do_not_share_it() -> None:
+    """The first keeps the memory."""
+    held = np.zeros((2, 2), np.float32)
+    first, second = own_results([held.reshape(4), held.reshape(1, 4)], [])
+    assert np.shares_memory(first, held)
+    assert not np.shares_memory(first, second)
+
+
 def test_read_only_and_transposed_results_are_copied() -> None:
     """Results are writeable and dense."""
     constant = np.zeros(3)
@@ -146,3 +154,10 @@ def test_results_inside_sequences_and_maps_are_owned_too() -> None:
 def test_symbols_have_the_sizes_that_are_fed() -> None:
     """The first of several; unnamed dimensions and numbers are not among them."""
     assert symbol_sizes(_inputs("x: float[n, 4], z: float[m, n]"), [np.zeros((3, 4)), np.zeros((2, 5))]) == {"n": 3, "m": 2}
+
+
+@pytest.mark.parametrize(("shape", "holds"), [((2, 3), True), ((4, 3), False), ((2, 4), False)])
+def test_each_shared_symbol_has_one_size(shape: tuple[int, int], holds: bool) -> None:
+    """Every one that occurs in several places is looked at."""
+    symbols = SharedSymbols(_inputs("x: float[n, m], z: float[n, m], w: float[k]"))
+    assert symbols.hold([np.zeros((2, 3)), np.zeros(shape), np.zeros(9)]) is holds

@@ -42,7 +42,7 @@ def engines():
     return made
 
 
-def run(engine, kind, q, k, v, *, mask=None, scale=0.5, threads=1, cut=None):
+def run(engine, kind, q, k, v, *, mask=None, scale=0.5, threads=1, cut=None, past=0):
     """Attend with (B, S, H, D) arrays; the tasks are run in parts that end at `cut`."""
     target = engine.target
     (B, S, H, D), (_, T, M, _), Dv = q.shape, k.shape, v.shape[3]
@@ -51,7 +51,7 @@ def run(engine, kind, q, k, v, *, mask=None, scale=0.5, threads=1, cut=None):
     masks, mask_strides = [], (0, 0)
     if mask is not None:
         masks, mask_strides = [packed(mask, target)], (0 if len(mask) == 1 else packed(mask[:1], target).size, 0)
-    params = AttentionParams(B=B, H=H, group=H // M, S=S, T=T, D=D, Dv=Dv, scale=scale, mask=mask_strides, **strides)
+    params = AttentionParams(B=B, H=H, group=H // M, S=S, T=T, D=D, Dv=Dv, scale=scale, past=past, mask=mask_strides, **strides)
     scratch = np.full((max_tasks(threads), scratch_elements(target, D, Dv)), np.nan, np.float32)
     tasks = params.tasks(target, threads)
     for begin, end in ((0, cut), (cut, tasks)) if cut else ((0, tasks),):
@@ -70,7 +70,7 @@ def packed(mask, target):
     return np.ascontiguousarray(padded.reshape(B, -1, width, T).transpose(0, 1, 3, 2))
 
 
-def exact(kind, q, k, v, mask=None, scale=0.5):
+def exact(kind, q, k, v, mask=None, scale=0.5, past=0):
     """The same in float64."""
     q, k, v = (np.swapaxes(x.astype(np.float64), 1, 2) for x in (q, k, v))
     k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
@@ -80,7 +80,7 @@ def exact(kind, q, k, v, mask=None, scale=0.5):
     if mask is not None:
         scores = scores + mask
     if KINDS[kind].is_causal:
-        scores = np.where(np.tri(*scores.shape[2:], dtype=bool), scores, -np.inf)
+        scores = np.where(np.tri(*scores.shape[2:], past, dtype=bool), scores, -np.inf)
     top = scores.max(-1, keepdims=True, initial=-np.inf)
     weights = np.exp(scores - np.where(np.isneginf(top), 0, top))
     total = weights.sum(-1, keepdims=True)
@@ -98,6 +98,14 @@ def test_queries_around_every_width(engines, level, S):
     """Blocks of queries and their tails, at each level."""
     q, k, v = arrays(2, S, 19)
     np.testing.assert_allclose(run(engines[level], "none", q, k, v), exact("none", q, k, v), atol=2e-6)
+
+
+@pytest.mark.parametrize("S", [1, 3, 70])
+def test_causal_queries_see_the_keys_before_them(engines, S):
+    """Those of the past, be they more than a block of queries is wide, and none after their own."""
+    q, k, v = arrays(1, S, 150 + S + 9)
+    found = run(engines[LEVELS[-1]], "causal", q, k, v, past=150)
+    np.testing.assert_allclose(found, exact("causal", q, k, v, past=150), atol=2e-6)
 
 
 @pytest.mark.parametrize("level", LEVELS)

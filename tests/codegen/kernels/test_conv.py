@@ -273,3 +273,21 @@ def test_an_epilogue_sees_each_element_once(target: Target, rounds: int) -> None
     arrays = [case.x, pack_filters(case.w, 2, conv_tiling(target).panel), result, np.zeros(15, np.float32), bias, residual]
     call(engine, "finished", arrays, params.words(), 0, params.tasks())
     np.testing.assert_allclose(result, case.exact()[0] + bias + rounds * residual, atol=2e-4)
+
+
+def test_an_epilogue_waits_for_all_parts_of_a_run(target: Target) -> None:
+    """Also where a run is longer than a chain and than a block."""
+
+    def finish(b: Kernel, sums: Value, place: Value, column: Value, span: Span) -> Value:
+        return sums + b.buffer(4, F32).load(column, span)
+
+    module = Module(target)
+    write_conv(module, "finished", 2, padded=False, epilogue=finish)
+    engine = Engine(target)
+    engine.add(module)
+    case = _Case(_random(1, 3, 3, 1000), _random(33, 1000, 1, 1), (1, 1), (1, 1), (0, 0, 0, 0))
+    bias, result = _random(33) + 100, np.zeros((1, 3, 3, 33), np.float32)
+    params = case.params(target)
+    arrays = [case.x, pack_filters(case.w, 1, conv_tiling(target).panel), result, np.zeros(1000, np.float32), bias]
+    call(engine, "finished", arrays, params.words(), 0, params.tasks())
+    np.testing.assert_allclose(result, case.exact()[0] + bias, rtol=1e-5, atol=1e-3)

@@ -80,6 +80,17 @@ def test_threads_do_not_change_bits(engine: Engine) -> None:
     assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
 
 
+@pytest.mark.parametrize("M", [1, 2, 7])
+@pytest.mark.parametrize("N", [200, 1000])
+def test_few_rows_are_shared_by_columns(engine: Engine, M: int, N: int) -> None:
+    """Where there are fewer rows than tasks the columns are cut for the threads, between panels."""
+    a, b = _random(M, 19), _random(19, N)
+    params = GemmParams.blocked(engine.target, M, N, 19, threads=2)
+    assert params.tasks() > 1
+    assert params.block_n % tiling(engine.target).panel == 0
+    assert _close(_product(engine, a, b, params), a, b)
+
+
 def test_a_row_has_the_same_bits_in_a_batch_as_alone(engine: Engine) -> None:
     """The position of a row decides which tile computes it, not what it is."""
     a, b = _random(11, 40), _random(40, 90)

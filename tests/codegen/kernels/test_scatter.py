@@ -19,6 +19,7 @@ def engine(target: Target) -> Engine:
     for reduction in REDUCTIONS:
         write_scatter(module, f"rows_{reduction}", F32, I64, 1, reduction)
         write_scatter_elements(module, f"elements_{reduction}", F32, I64, reduction)
+    write_scatter(module, "pairs", F32, I64, 2, "none")
     engine = Engine(target)
     engine.add(module)
     return engine
@@ -54,6 +55,14 @@ def test_a_wrong_index_writes_nothing(engine: Engine, wrong: int) -> None:
     call(engine, "rows_none", [np.array([wrong, 1]), updates, guarded[8:16], status], [2, 2, 4, 2])
     assert status[0] == 1
     assert guarded.tolist() == [0.0] * 10 + [1.0] * 2 + [0.0] * 12
+
+
+def test_a_wrong_pair_is_reported_by_its_first_number(engine: Engine) -> None:
+    """Counted through all pairs, from 1."""
+    status, result = np.zeros(1, np.int64), np.zeros((2, 3), np.float32)
+    call(engine, "pairs", [np.array([[1, 2], [0, 3]]), np.ones(2, np.float32), result, status], [2, 1, 2, 3, 3, 1])
+    assert status[0] == 3
+    assert result.tolist() == [[0, 0, 0], [0, 0, 1]]
 
 
 def test_nan_passes_through_reductions(engine: Engine) -> None:

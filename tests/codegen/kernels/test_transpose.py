@@ -1,5 +1,9 @@
 """Transposition of planes: tiles, edges, streams, strides."""
 
+import ctypes
+import faulthandler
+import os
+
 import numpy as np
 import pytest
 from support.kernels import call
@@ -10,6 +14,7 @@ from sardonyx.codegen.kernels.transpose import PlaneParams, tile_side, write_dei
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
+from sardonyx.providers.cpu.guard import Fence
 
 _ELEMENTS = {1: I8, 2: I16, 4: I32, 8: I64}
 _STREAMS = (2, 3, 4, 5)
@@ -49,6 +54,27 @@ def _run(engine: Engine, symbol: str, source: Array, outer: int, **blocks: int) 
     assert (guarded[:64] == 77).all()
     assert (guarded[-64:] == 77).all()
     return result.reshape(*around, columns, rows)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a child process reads up to an unmapped page")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("size", list(_ELEMENTS))
+def test_nothing_behind_the_source_is_read(engine: Engine, target: Target, size: int) -> None:
+    """Where the last rows and columns fill a part of a tile."""
+    side = tile_side(target, _ELEMENTS[size])
+    for rows, columns in ((1, side - 1), (side + 1, side + 1), (side - 1, 2 * side)):
+        source, result = _filled((rows, columns), size), np.zeros((columns, rows), f"int{8 * size}")
+        fence = Fence([source.nbytes])
+        fence.fill(0, source)
+        memory = (ctypes.c_char * source.nbytes).from_address(fence.address_of(0))
+        fenced = np.frombuffer(memory, source.dtype).reshape(rows, columns)
+        params = PlaneParams.blocked(rows, columns, columns, rows, ())
+        child = os.fork()
+        if child == 0:
+            faulthandler.disable()
+            call(engine, f"transpose_{size}", [fenced, result], params.words(), 0, params.tasks())
+            os._exit(0 if (result == source.T).all() else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.parametrize("size", list(_ELEMENTS))

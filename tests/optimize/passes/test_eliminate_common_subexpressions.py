@@ -27,6 +27,12 @@ def test_equal_nodes_merge():
         "a = Neg(x) b = Neg:6(x) y = Add(a, b)",
         "a = RandomNormalLike(x) b = RandomNormalLike(x) y = Add(a, b)",
         "a = custom.Draw(x) b = custom.Draw(x) y = Add(a, b)",
+        "a = RandomUniformLike(x) b = RandomUniformLike(x) y = Add(a, b)",
+        "a = RandomNormal() {shape = [2]} b = RandomNormal() {shape = [2]} y = Add(a, b)",
+        "a = RandomUniform() {shape = [2]} b = RandomUniform() {shape = [2]} y = Add(a, b)",
+        "a = Bernoulli(x) b = Bernoulli(x) y = Add(a, b)",
+        "u: int64[2] = [1, 2] v = Reshape(x, u) a = Multinomial(v) b = Multinomial(v) y = Add(a, b)",
+        "a = Gelu:1(x) b = com.microsoft.Gelu:1(x) y = Add(a, b)",
         "t: bool[] = true p: float[] = 0.5 a = Dropout(x, p, t) b = Dropout(x, p, t) y = Add(a, b)",
     ],
 )

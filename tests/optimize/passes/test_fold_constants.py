@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.evaluate import evaluate_node
-from support.optimizing import apply_pass, body, operators
+from support.optimizing import apply_pass, body, model_of, operators
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.optimize.contract import Context
@@ -57,6 +57,7 @@ def test_symbolic_shapes_stay():
         "r: int64[1] = [100000] a: float[3] = [1, 2, 3] y = Tile(a, r)",
         "a: int64[] = 0 b: int64[] = 100000000 c: int64[] = 1 y = Range(a, b, c)",
         "a: float[20000, 1] = ... b: float[1, 20000] = ... y = MatMul(a, b)",
+        "a: float[200, 1] = ... b: float[1, 200] = ... y = MatMul(a, b)",
     ],
 )
 def test_blow_ups_stay(lines):
@@ -78,6 +79,23 @@ def test_kept_operators_stay(lines):
     """Random, quantizing and unknown operators are not folded."""
     _, changed = fold(graph(lines), compare=False)
     assert not changed
+
+
+@pytest.mark.parametrize("node", ["Tile(a, r)", "Expand(a, r)", "ConstantOfShape(r)"])
+def test_what_makes_larger_stays_while_the_size_is_unknown(node):
+    """A size that only evaluation finds is not known to the same run of the pass; what it makes larger might be of any size."""
+    lines = f"d: int64[2] = [3, 4] b: bool[2] = [true, false] r = Compress(d, b) a: float[1] = [2] t = {node} s = ReduceSum(t) y = Add(x, s)"
+    model = model_of(graph(lines))
+    FOLD_CONSTANTS.run(model, Context(evaluate_node))
+    assert operators(model) == [node.partition("(")[0], "ReduceSum", "Add"]
+
+
+@pytest.mark.parametrize(("fold_bytes", "expected"), [(16, ["Add"]), (15, ["Unique", "Add"])])
+def test_a_result_of_unknown_size_that_is_too_large_is_not_used(fold_bytes, expected):
+    """Four floats take 16 bytes."""
+    lines = "a: float[4] = [4, 3, 2, 1] u = Unique(a) y = Add(x, u)"
+    model, _ = fold(graph(lines, "x: float[4]"), context=Context(evaluate_node, fold_bytes=fold_bytes))
+    assert operators(model) == expected
 
 
 def test_casts_of_weights_may_double():

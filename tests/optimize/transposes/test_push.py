@@ -195,6 +195,17 @@ def test_the_same_transpose_of_a_value_is_made_once() -> None:
     assert _pushed(body, "[2, 4, 5, 3]") == ["Transpose", "Mystery", "Mystery", "Add"]
 
 
+def test_two_equal_transposes_that_are_outputs_stay() -> None:
+    """Each output keeps its name."""
+    held = graph("""graph(x: float[2, 3, 4, 5]) -> (t: float[2, 4, 5, 3], u: float[2, 4, 5, 3]) {
+        t = Transpose(x) {perm = [0, 2, 3, 1]}
+        u = Transpose(x) {perm = [0, 2, 3, 1]}
+    }""")
+    push_transposes(held, set(held))
+    assert [value.name for value in held.outputs] == ["t", "u"]
+    assert [node.op_type for node in held] == ["Transpose", "Transpose"]
+
+
 def test_a_residual_network_has_transposes_at_its_borders_only() -> None:
     """Convolutions, residuals, gates and concatenations in NHWC: one transpose in, none out of a pooled result, same numbers."""
     text = """graph(x: float[n, 3, 8, 6]) -> (y: float[n, 8, 1, 1]) {

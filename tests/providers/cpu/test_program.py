@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from support.cpu_run import cpu_session, run_cpu, steps_of
 
+from sardonyx.config import Limits
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.cpu import program
 
 BODY = """graph(x: float[n, 8], z: float[n, 8]) -> (y: float[n, 8], s: float[n, 1]) {
     axes: int64[1] = [1]
@@ -119,6 +121,24 @@ def test_sizes_that_would_be_negative_are_errors() -> None:
     both = cpu_session(body.replace("y = Relu(b)", "y = Relu(a)"))
     with pytest.raises(InvalidArgument, match=r"shape \(-2,\), where no size can be negative"):
         both.run(None, {"x": np.ones(3, np.float32)})
+
+
+@pytest.mark.parametrize("missing", [1, 2])
+def test_a_size_below_zero_is_an_error(missing: int) -> None:
+    """Be it by one."""
+    body = """graph(x: float[n]) -> (y: float[m]) {
+        f: int64[1] = [5] s = Shape(x) d = Sub(s, f) l = Concat(d, f) {axis = 0} a, b = Split(x, l) {axis = 0} y = Relu(a) }"""
+    with pytest.raises(InvalidArgument, match=rf"shape \(-{missing},\), where no size can be negative"):
+        cpu_session(body).run(None, {"x": np.ones(5 - missing, np.float32)})
+
+
+def test_a_step_may_write_the_limit_but_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is allocated for what is larger."""
+    session = cpu_session("graph(x: float[n]) -> (y: float[n]) { y = Relu(x) }")
+    monkeypatch.setattr(program, "LIMITS", Limits(tensor_bytes=16))
+    assert session.run(None, {"x": np.ones(4, np.float32)})[0].shape == (4,)
+    with pytest.raises(InvalidArgument, match=r"shape \(5,\), that is 20 bytes; at most 16 are allowed"):
+        session.run(None, {"x": np.ones(5, np.float32)})
 
 
 def test_rows_of_nothing_are_not_walked() -> None:

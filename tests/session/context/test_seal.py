@@ -113,4 +113,6 @@ def test_a_key_of_another_length_is_no_key(folder: Path) -> None:
     seal = seal_of(_CONTENT)
     (folder / "context.key").write_bytes(b"")
     assert "context.key has 0 bytes, not 32; remove it" in seal_problem(_CONTENT, seal)
+    (folder / "context.key").write_bytes(bytes(31))
+    assert "context.key has 31 bytes, not 32; remove it" in seal_problem(_CONTENT, seal)
     assert seal_of(_CONTENT) == ""

@@ -44,6 +44,7 @@ def test_first_reshape_with_other_users():
     [
         ({"product": "Gemm(a, u, c)"}, "no match"),
         ({"product": "Gemm(a, w, c) {alpha = 2.0}"}, "alpha or beta"),
+        ({"product": "Gemm(a, w, c) {beta = 2.0}"}, "alpha or beta"),
         ({"product": "Gemm(a, w, c)", "back": "[5, -1, 4]"}, "which are not known to differ in the last dimension alone"),
         ({"product": "Gemm(a, w, c)", "x": "b, 5, 2, 3"}, "which are not known to differ"),
         ({"product": "Gemm(a, w, c)", "back": "[-1, 5, 4]", "outputs": "y, p"}, "no match"),

@@ -55,6 +55,7 @@ def test_results_are_those_of_integers():
         ({"call": "Conv", "shape": "3", "axis": 1}, "go by output channel"),
         ({"call": "Gemm", "bias": True, "c_scale": "0.5"}, "not int32 in steps"),
         ({"call": "Gemm", "attributes": "{alpha = 2.0}"}, "alpha or beta"),
+        ({"call": "Gemm", "bias": True, "attributes": "{beta = 2.0}"}, "alpha or beta"),
         ({"scale": "1e-44"}, "the factor would be"),
         ({"ends": ("v = Neg(p)", "y, v")}, "no match"),
     ],

@@ -38,6 +38,7 @@ def test_float_product_has_the_same_numbers(given):
     [
         ({"axis": 0, "turned": 0}, "scales along axis 0"),
         ({"attributes": ", alpha = 2.0"}, "is scaled"),
+        ({"attributes": ", beta = 2.0"}, "is scaled"),
         ({"c_scale": "[0.01, 0.01, 0.01]"}, "not in steps"),
         ({"quantized": False}, "no match"),
     ],

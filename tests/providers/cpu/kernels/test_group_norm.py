@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from support.channels_last import compare, model_of, program_steps, random
+from support.channels_last import compare, compiled, model_of, program_steps, random
 
 
 def _model(shape: tuple[int | str, ...], groups: int, opset: int = 21, tail: bool = True) -> bytes:
@@ -53,6 +53,18 @@ def test_elements_far_from_zero_keep_their_accuracy() -> None:
     constants = {"scale": np.ones(4, np.float32), "bias": np.zeros(4, np.float32)}
     model = model_of([pool, node], {"x": [2, 4, 30, 30]}, constants, opset=21)
     compare(model, [{"x": random(2, 4, 30, 30) + 1000}], tolerance=2e-5)
+
+
+def test_what_rounding_the_mean_loses_is_made_up_for() -> None:
+    """Numbers that are a few units in the last place apart have a mean between two floats."""
+    node = helper.make_node("GroupNormalization", ["c", "scale", "bias"], ["y"], num_groups=2)
+    pool = helper.make_node("MaxPool", ["x"], ["c"], kernel_shape=[1, 1])
+    constants = {"scale": np.ones(4, np.float32), "bias": np.zeros(4, np.float32)}
+    x = (2.0**21 + np.random.default_rng(0).integers(0, 4, (2, 4, 9, 7)) ** 2 / 4).astype(np.float32)
+    groups = x.reshape(2, 2, -1).astype(np.float64)
+    exact = (groups - groups.mean(-1, keepdims=True)) / np.sqrt(groups.var(-1, keepdims=True) + 1e-5)
+    found = compiled(model_of([pool, node], {"x": [2, 4, 9, 7]}, constants, opset=21)).run(None, {"x": x})[0]
+    np.testing.assert_allclose(found, exact.reshape(x.shape), atol=1e-6)
 
 
 def test_what_follows_is_computed_in_the_store() -> None:

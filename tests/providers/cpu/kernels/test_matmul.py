@@ -74,6 +74,13 @@ def test_gemm(bias: str, transposed: int) -> None:
         assert_close(session.run(None, {"x": x})[0], reference(body, {"x": x}, double=True)[0], 2e-6)
 
 
+@pytest.mark.parametrize("attributes", ["alpha = 2.0", "beta = 2.0", "beta = 0.0", "transA = 1"])
+def test_a_gemm_that_scales_or_turns_its_left_side_is_declined(attributes: str) -> None:
+    """Its result is the reference provider's."""
+    body = f"graph(x: float[5, 5], w: float[5, 5], c: float[5]) -> (y: float[5, 5]) {{ y = Gemm(x, w, c) {{{attributes}}} }}"
+    assert declined(body) == ["transA, alpha or beta is set"]
+
+
 @pytest.mark.parametrize("transposed", [0, 1])
 def test_rows_of_another_length_than_columns_are_an_error(transposed: int) -> None:
     """Where they are known only when the model runs."""

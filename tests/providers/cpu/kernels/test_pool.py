@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from onnx import helper
 from support.channels_last import compare, model_of, nhwc, random
@@ -52,6 +53,13 @@ def test_padding_may_count(ceil_mode: int) -> None:
         count_include_pad=1,
     )
     compare(model, [{"x": random(2, 20, 9, 8)}, {"x": random(1, 20, 6, 6)}])
+
+
+def test_what_hangs_over_the_padding_does_not_count() -> None:
+    """The last windows of 8 places, one of padding and strides of 3 have 3 of their 4 taps within them."""
+    attributes = {"kernel_shape": [4, 4], "strides": [3, 3], "pads": [0, 0, 1, 1], "ceil_mode": 1, "count_include_pad": 1}
+    ones = np.ones((1, 20, 8, 8), np.float32)
+    compare(_model("AveragePool", ["n", 20, "h", "w"], **attributes), [{"x": ones}, {"x": random(2, 20, 8, 11)}])
 
 
 @pytest.mark.parametrize("p", [1, 2])

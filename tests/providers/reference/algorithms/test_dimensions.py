@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from sardonyx.config import Limits
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.algorithms import dimensions
 from sardonyx.providers.reference.algorithms.dimensions import (
     as_float,
     as_int,
@@ -55,6 +57,14 @@ def test_sizes_that_no_machine_holds_are_rejected_unallocated():
     check_output_size((3, 4), 8)
     with pytest.raises(InvalidArgument, match="at most"):
         check_output_size((1 << 30, 1 << 30), 4)
+
+
+def test_a_shape_may_take_the_limit_but_no_more(monkeypatch):
+    """Its elements times their size."""
+    monkeypatch.setattr(dimensions, "LIMITS", Limits(tensor_bytes=16))
+    check_output_size((2, 2), 4)
+    with pytest.raises(InvalidArgument, match="that is 20 bytes; at most 16 are allowed"):
+        check_output_size((5,), 4)
 
 
 def test_a_float_is_one_element():
