@@ -253,13 +253,13 @@ COMPILER: tuple[Mutation, ...] = (
     Mutation(
         "gemm-with-beta-is-compiled",
         "providers/cpu/kernels/matmul.py",
-        'or (bias is not None and node.get("beta", 1.0) != 1.0)',
+        "or (bias is not None and view.beta != 1)",
         "",
     ),
     Mutation(
         "gemm-with-alpha-is-compiled",
         "providers/cpu/kernels/matmul.py",
-        'or node.get("alpha", 1.0) != 1.0 or',
+        "or view.alpha != 1 or",
         "or",
     ),
     Mutation(
