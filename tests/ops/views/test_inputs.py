@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from support.infer_op import floats, ints
 from support.view_node import node
 
+from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Node, Tensor
-from sardonyx.ops.views.inputs import COMPUTED, arrays, constants, elements, integers, no_inputs, tensor_of
+from sardonyx.ops.views.inputs import COMPUTED, arrays, constants, elements, integers, listed, no_inputs, tensor_of
 
 
 def test_constants_are_known_and_other_values_computed() -> None:
@@ -57,3 +59,11 @@ def test_an_attribute_counts_before_an_input() -> None:
     assert integers(node("Squeeze", 11, axes=(2,)), "axes", no_inputs, 1) == (2,)
     assert integers(node("Squeeze", 13), "axes", constants(squeeze), 7) is None
     assert integers(node("Squeeze", 13), "axes", no_inputs, 1) is COMPUTED
+
+
+def test_numbers_that_are_no_integers_are_refused() -> None:
+    """By name and type; an empty list has no elements that could be wrong."""
+    assert listed(np.array([[1, 2]], np.int32), "axes") == (1, 2)
+    assert listed(np.zeros(0, np.float32), "axes") == ()
+    with pytest.raises(InvalidGraph, match="axes has elements of type float32, expected integers"):
+        listed(np.zeros(1, np.float32), "axes")

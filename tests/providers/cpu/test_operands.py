@@ -8,23 +8,14 @@ from sardonyx.codegen.emit.types import I16, I32, I64
 from sardonyx.dtypes import DataType
 from sardonyx.ir import TensorType, Value
 from sardonyx.ir.shape import symbol
-from sardonyx.providers.cpu.operands import axis_of, constant_of, given, index_type, ints_of, moved_as, open_or_wrong, shape_of
+from sardonyx.providers.cpu.operands import constant_of, given, index_type, moved_as, open_or_wrong, shape_of
 
 
-def test_numbers_come_from_an_attribute_or_an_input() -> None:
-    """Older versions have attributes, newer ones constant inputs; computed ones are not known."""
-    old = next(iter(graph("graph(x: float[N]) -> (y) { y = Unsqueeze(x) {axes = [0, 2]} }", opset=11)))
-    new = list(graph("graph(x: float[N], b: int64[1]) -> (y, z) { a: int64[1] = [1] y = Unsqueeze(x, a) z = Unsqueeze(x, b) }"))
-    assert ints_of(old, 1, "axes") == [0, 2]
-    assert [ints_of(node, 1, "axes") for node in new] == [[1], None]
-    np.testing.assert_array_equal(constant_of(new[0].inputs[1]), [1])
-    assert constant_of(None) is None
-
-
-def test_axes_are_counted_from_the_front() -> None:
-    """The default is taken where the node has none."""
-    nodes = list(graph("graph(x: float[A, B]) -> (y, z) { y = Softmax(x) {axis = -2} z = Softmax(x) }"))
-    assert [axis_of(node, -1, 2) for node in nodes] == [0, 1]
+def test_elements_of_constants_are_known() -> None:
+    """What is computed or left out has none."""
+    (node,) = graph("graph(x: float[N]) -> (y) { a: int64[1] = [1] y = Unsqueeze(x, a) }")
+    np.testing.assert_array_equal(constant_of(node.inputs[1]), [1])
+    assert constant_of(node.inputs[0]) is constant_of(None) is None
 
 
 def test_elements_that_are_no_bytes_are_not_moved() -> None:

@@ -84,21 +84,21 @@ def test_sizes_that_do_not_broadcast_are_an_error():
 
 
 @pytest.mark.parametrize(
-    ("value", "version", "reason"),
+    ("value", "may_be_short", "reason"),
     [
-        (mask(S, T), 23, None),
-        (mask(S, U), 23, None),
-        (mask(S, 1), 24, None),
-        (mask(S, U), 24, "whether the mask is as long as the keys"),
-        (mask(3, S, T), 23, "does not broadcast"),
-        (mask(S, T, dtype=DataType.DOUBLE), 23, "a mask of"),
-        (mask(), 23, "the mask is a scalar"),
-        (mask(1, B, 4, S, T), 23, "a mask of 5 dimensions"),
+        (mask(S, T), False, None),
+        (mask(S, U), False, None),
+        (mask(S, 1), True, None),
+        (mask(S, U), True, "whether the mask is as long as the keys"),
+        (mask(3, S, T), False, "does not broadcast"),
+        (mask(S, T, dtype=DataType.DOUBLE), False, "a mask of"),
+        (mask(), False, "the mask is a scalar"),
+        (mask(1, B, 4, S, T), False, "a mask of 5 dimensions"),
     ],
 )
-def test_check(value, version, reason):
+def test_check(value, may_be_short, reason):
     """What can be lowered, and why the rest cannot."""
-    found = check_mask(value, SCORES, version)
+    found = check_mask(value, SCORES, may_be_short=may_be_short)
     assert found is None if reason is None else reason in (found or "")
 
 

@@ -124,6 +124,6 @@ def test_one_hot(axis: int, opset: int) -> None:
 def test_an_axis_that_elements_do_not_have_is_left_to_others(node: str, axis: int) -> None:
     """It is not counted around; the error is made when the model runs."""
     body = f"graph(x: float[2, 3], i: int64[2, 3]) -> (y: float[2, 3]) {{ y = {node} {{axis = {axis}}} }}"
-    assert declined(body) == [f"axis={axis} for 2 dimensions"]
+    assert declined(body) == [f"axis={axis} is outside [-2, 1] for a tensor of rank 2; name an axis that it has"]
     with pytest.raises(InvalidArgument, match=f"axis={axis}"):
         reference(body, {"x": np.zeros((2, 3), np.float32), "i": np.zeros((2, 3), np.int64)})

@@ -83,7 +83,9 @@ def test_sizes() -> None:
 
 
 def test_old_versions() -> None:
-    """Upsample with an attribute and with an input, Resize before coordinates were named."""
+    """Upsample with attributes and with an input, Resize before coordinates were named."""
+    body = "graph(x: float[N, C, 3, 4]) -> (y: float[N, C, 6, 12]) { y = Upsample(x) {height_scale = 2.0, width_scale = 3.0} }"
+    same(body, (1, 2, 3, 4), opset=6)
     same("graph(x: float[N, C, H, W]) -> (y) { y = Upsample(x) {scales = [1.0, 1.0, 2.0, 2.0]} }", (1, 2, 3, 4), opset=7)
     for mode in ("nearest", "linear"):
         body = f'graph(x: float[1, 2, 5, 4]) -> (y) {{ s: float[4] = [1, 1, 2, 2] y = Upsample(x, s) {{mode = "{mode}"}} }}'

@@ -288,3 +288,8 @@ def test_parts_of_any_number() -> None:
     for size in (2, 5, 7, 8):
         same(body.format(n=size), (2, size))
     assert declined(body.format(n="N"))
+
+
+def test_the_pads_of_the_first_version() -> None:
+    """They had another name."""
+    same("graph(x: float[N, 3]) -> (y: float[M, 6]) { y = Pad(x) {paddings = [0, 1, 0, 2], value = 7.0} }", (2, 3), opset=1)

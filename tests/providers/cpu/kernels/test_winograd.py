@@ -7,13 +7,12 @@ from support.channels_last import compare, model_of, program_steps, random
 
 from sardonyx.ir import Node, Shape
 from sardonyx.ir.shape import symbol
-from sardonyx.providers.cpu.kernels.windows import Window, claim_window
+from sardonyx.ops.views.window import Sliding
 from sardonyx.providers.cpu.kernels.winograd import suits_winograd
 
 
 def _suits(M: int, C: int, places: Shape = (14, 14), groups: int = 1, **attributes: object) -> bool:
-    window = claim_window(Node("Conv", [], 1, attributes, version=22), (3, 3))
-    assert isinstance(window, Window)
+    window = Sliding.of(Node("Conv", [], 1, attributes, version=22)).over((3, 3))
     return suits_winograd(window, groups, np.empty((M, C, 3, 3), np.float32), places)
 
 

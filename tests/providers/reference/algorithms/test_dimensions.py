@@ -72,3 +72,10 @@ def test_a_float_is_one_element():
     assert as_float(np.array([[0.5]]), "ratio") == 0.5
     with pytest.raises(InvalidArgument, match=r"ratio has shape \(0,\); expected a tensor of exactly one element"):
         as_float(np.zeros(0), "ratio")
+
+
+def test_numbers_that_are_no_integers_are_refused() -> None:
+    """An index is not rounded; an empty list has no elements that could be wrong."""
+    with pytest.raises(InvalidArgument, match="axes has elements of type float32; expected integers"):
+        as_ints(np.array([1.5], np.float32), "axes")
+    assert as_ints(np.zeros(0, np.float32), "axes") == ()

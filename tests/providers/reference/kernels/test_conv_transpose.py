@@ -106,3 +106,9 @@ def test_col2im_refuses_another_number_of_columns():
     """The number of columns is the number of block positions."""
     with pytest.raises(InvalidArgument, match="4"):
         run_op("Col2Im", np.ones((1, 4, 5), np.float32), np.array([3, 3]), np.array([2, 2]))
+
+
+def test_col2im_refuses_a_block_without_elements() -> None:
+    """Nothing would be added up."""
+    with pytest.raises(InvalidArgument, match=r"block_shape = \[2, 0\]: each value must be at least 1"):
+        run_op("Col2Im", np.ones((1, 4, 5), np.float32), np.array([3, 3]), np.array([2, 0]))

@@ -160,7 +160,7 @@ def claim(node: Node) -> AttentionSpec | str:
         return "its scores are asked for"
     view = Attention.of(node)
     if not view.is_in_float:
-        return f"a softmax in type {view.softmax_precision}"
+        return f"a softmax of another precision than float32: softmax_precision={view.softmax_precision}"
     if view.softcap < 0:
         return f"softcap={view.softcap}"
     if node.integer("left_window_size", -1) != -1 or node.integer("right_window_size", -1) != -1:

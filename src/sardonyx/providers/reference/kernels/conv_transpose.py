@@ -156,7 +156,7 @@ def col2im(
     if x.dtype == object:
         raise InvalidArgument("input is a tensor of strings; expected numbers, which can be added up")
     image = resolve_axes_values("image_shape", as_ints(image_shape, "image_shape"), image_shape.size, 1, 1)
-    kernel_shape = as_ints(block_shape, "block_shape")
+    kernel_shape = resolve_axes_values("block_shape", as_ints(block_shape, "block_shape"), block_shape.size, 1, 1)
     window = place_window(image, view.over(kernel_shape))
     taps, positions = math.prod(window.kernel), math.prod(window.output)
     if x.ndim != 3 or x.shape[1] % taps or x.shape[2] != positions:
