@@ -357,9 +357,9 @@ def test_a_run_can_be_terminated_from_another_thread() -> None:
     timer.join()
 
 
-def test_an_unknown_argument_is_refused() -> None:
-    """A misspelt option does not pass unseen."""
-    with pytest.raises(ort.InvalidArgument, match="no argument 'optimise'"):
+def test_an_unknown_argument_is_warned_of() -> None:
+    """As in onnxruntime it has no effect; a misspelt option does not pass unseen."""
+    with pytest.warns(UserWarning, match="no argument 'optimise'"):
         session(MLP, optimise=True)
 
 
@@ -489,3 +489,16 @@ def test_an_asynchronous_run_tells_what_went_wrong() -> None:
     assert [len(found[place][0]) for place in (0, 1)] == [0, 1]
     assert "out of range" in found[0][1]
     assert found[1][1] == ""
+
+
+@pytest.mark.parametrize("names", ["y", b"y", 3])
+def test_output_names_that_are_no_list_are_a_type_error(names: object) -> None:
+    """One text is not taken letter by letter."""
+    with pytest.raises(TypeError, match="output names are given in a list"):
+        session(MLP).run(names, {})  # type: ignore[arg-type]
+
+
+def test_run_options_of_another_type_are_a_type_error() -> None:
+    """A number is none."""
+    with pytest.raises(TypeError, match="run_options is a RunOptions or None, got int"):
+        session(MLP).run(None, {}, 5)  # type: ignore[arg-type]

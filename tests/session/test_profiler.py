@@ -26,7 +26,9 @@ def _session(folder: Path, source: Any = None) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.enable_profiling = True
     options.profile_file_prefix = str(folder / "p_")
-    return ort.InferenceSession(source or to_bytes(model(TEXT)), options, providers=[DeviceProvider({"Exp"})])
+    return ort.InferenceSession(
+        source or to_bytes(model(TEXT)), options, providers=[DeviceProvider({"Exp"}), "ReferenceExecutionProvider"]
+    )
 
 
 def _events(path: str) -> list[dict[str, Any]]:

@@ -44,7 +44,7 @@ def test_a_provider_that_declines_what_is_placed_on_it_is_an_error() -> None:
     with pytest.raises(ort.NotImplemented, match=r'"second" \(Exp.*placed on Mine, which does not run it \(Exp is not among'):
         _who(options, FusingProvider({"Neg"}, "Mine", fuse=False))
     options.placement_fall_through = True
-    assert _who(options, FusingProvider({"Neg"}, "Mine", fuse=False)) == ["Mine", *["ReferenceExecutionProvider"] * 2]
+    assert _who(options, FusingProvider({"Neg"}, "Mine", fuse=False)) == ["Mine", *["CPUExecutionProvider"] * 2]
 
 
 def test_the_optimizer_keeps_what_is_placed() -> None:

@@ -13,6 +13,7 @@ import sardonyx as ort
 from sardonyx.errors import EPFail, InvalidArgument, InvalidGraph
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.session.providers import (
+    CPU,
     REFERENCE,
     blaming,
     check_program,
@@ -22,6 +23,7 @@ from sardonyx.session.providers import (
     make_able_providers,
     make_providers,
     requested,
+    with_cpu,
 )
 
 
@@ -54,18 +56,39 @@ def test_session_options_name_providers_too() -> None:
     assert requested(None, None, [(REFERENCE, {"a": "1"})]) == [(REFERENCE, {"a": "1"}, None)]
 
 
-def test_a_provider_of_onnxruntime_that_is_not_here_is_passed_over_with_a_warning() -> None:
-    """Code that asks for CUDA first keeps running."""
-    with pytest.warns(UserWarning, match="'CUDAExecutionProvider' is not available here"):
+def test_a_provider_that_is_not_available_is_passed_over_with_a_warning() -> None:
+    """It names who takes over, and what a misspelt name may mean."""
+    with pytest.warns(
+        UserWarning, match="'CUDAExecutionProvider' is not available here, ReferenceExecutionProvider takes its place"
+    ):
         assert requested(["CUDAExecutionProvider", REFERENCE], None, ()) == [(REFERENCE, {}, None)]
+    with pytest.warns(UserWarning, match=r"CPUExecutionProvider takes its place.*did you mean 'CPUExecutionProvider'\?"):
+        assert requested(["CPUExecutionprovider"], None, ()) == []
+
+
+def test_options_without_providers_are_ignored() -> None:
+    """As onnxruntime does."""
+    assert [name for name, _, _ in requested(None, [{"a": 1}], ())] == [CPU, REFERENCE]
+
+
+def test_the_cpu_provider_comes_before_the_reference_provider() -> None:
+    """A list that names neither gets it; one that names the reference provider, or the CPU provider, stays as it is."""
+    assert with_cpu([]) == [(CPU, {}, None)]
+    assert [name for name, _, _ in with_cpu([("Mine", {}, None)])] == ["Mine", CPU]
+    assert with_cpu([(REFERENCE, {}, None)]) == [(REFERENCE, {}, None)]
+    assert with_cpu([(CPU, {"a": "1"}, None)]) == [(CPU, {"a": "1"}, None)]
+
+
+def test_an_optional_provider_is_listed_behind_the_cpu_provider() -> None:
+    """A program that asks for all that are available keeps its kernels where it installs OpenVINO."""
+    names = [name for name in get_available_providers() if name in (CPU, "OpenVINOExecutionProvider", REFERENCE)]
+    assert (names[0], names[-1]) == (CPU, REFERENCE)
 
 
 @pytest.mark.parametrize(
     ("providers", "options", "message"),
     [
-        (["NonsenseProvider"], None, "no provider 'NonsenseProvider'; available are"),
         ([REFERENCE], [{}, {}], "2 entries for 1 providers"),
-        (None, [{}], "without providers"),
         ([3], None, "a name, a .name, options. pair or a provider object, got 3"),
     ],
 )

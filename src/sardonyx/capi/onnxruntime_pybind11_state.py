@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 from sardonyx.capi.kernel_defs import get_all_operator_schema, get_all_opkernel_def, get_registered_ep_kernel_defs
-from sardonyx.capi.native_session import (
-    InferenceSession,
-    SessionObjectInitializer,
-    get_default_session_options,
-    get_session_initializer,
-)
 from sardonyx.capi.session_io_binding import SessionIOBinding
 from sardonyx.errors import (
     DeviceReset,
@@ -45,6 +39,12 @@ from sardonyx.session.context.compatibility import (
 )
 from sardonyx.session.context.data import OrtEpContextData, OrtEpContextDataBuffer, OrtExternalInitializerInfo
 from sardonyx.session.context.model_compiler import ModelCompiler, OrtCompileApiFlags
+from sardonyx.session.native_session import (
+    InferenceSession,
+    SessionObjectInitializer,
+    get_default_session_options,
+    get_session_initializer,
+)
 from sardonyx.session.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 from sardonyx.session.placement.assignment_info import OrtEpAssignedNode, OrtEpAssignedSubgraph
 from sardonyx.session.providers import get_all_providers, get_available_providers

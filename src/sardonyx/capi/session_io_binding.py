@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sardonyx.capi.native_session import InferenceSession as NativeSession
 from sardonyx.session.io_binding import IOBinding
+from sardonyx.session.native_session import InferenceSession as NativeSession
 from sardonyx.values.device import CPU, OrtDevice
 from sardonyx.values.ort_value import OrtValue
 from sardonyx.values.ort_value_vector import OrtValueVector

@@ -14,9 +14,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from sardonyx.errors import SardonyxError
+from sardonyx.errors import InvalidArgument, SardonyxError
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import SessionOptions
+from sardonyx.session.providers import get_available_providers
 from sardonyx.session.settings.keys import MEMORY_LIMITS
 from sardonyx.trace import Event, observe
 
@@ -149,7 +150,10 @@ def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
 
 
 def open_session(model: str, provider_names: Sequence[str], options: SessionOptions | None = None) -> InferenceSession:
-    """Make a session, with a progress bar over its stages."""
+    """Make a session, with a progress bar over its stages; raises InvalidArgument for a provider that is not available."""
+    for name in provider_names:
+        if name not in get_available_providers():
+            raise InvalidArgument(f"there is no provider {name!r}; available are {get_available_providers()}")
     with progress(f"loading {model}", len(_STAGES)) as advance:
 
         def follow(event: Event) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ def check_feeds(inputs: Sequence[Value], defaults: Mapping[str, Array], feed: Ma
 
 
 def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str) -> list[int]:
-    """The indices of the outputs called `names`, all for None; raises InvalidArgument for an unknown one."""
+    """The indices of the outputs called `names`, all for None; raises InvalidArgument for an unknown one, TypeError for no list."""
+    if not isinstance(names, (list, tuple, NoneType)) and (isinstance(names, (str, bytes)) or not isinstance(names, Iterable)):
+        raise TypeError(f"model {label}: output names are given in a list, got {names!r:.100}")
     if not names:
         return list(range(len(known)))
     place = {name: index for index, name in reversed(list(enumerate(known)))}

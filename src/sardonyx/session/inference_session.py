@@ -8,15 +8,16 @@ import time
 import warnings
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.forks import without_fork
 from sardonyx.provider import reset_cancellation, set_cancellation
 from sardonyx.session.feeds import check_feeds, own_results, select_outputs
-from sardonyx.session.interface import SessionInterface
 from sardonyx.session.options import RunOptions, SessionOptions
 from sardonyx.session.providers import ProviderRequest
+from sardonyx.session.remaking import Arguments, RemadeSession, model_of, with_providers
 from sardonyx.session.targets import NO_TARGETS, checked_targets, store_result
 from sardonyx.session.values import ModelMetadata, NodeArg, node_arg
 from sardonyx.trace import observe, span
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["InferenceSession"]
 
 
-class InferenceSession(SessionInterface):
+class InferenceSession(RemadeSession):
     """A model ready to run; the interface of onnxruntime's InferenceSession."""
 
     def __init__(
@@ -54,16 +55,28 @@ class InferenceSession(SessionInterface):
             provider_options: options for each of `providers`.
             disabled_optimizers: names of rules and passes that are not to run, ours or onnxruntime's.
             verify: compare each rewrite with what it replaces, as `SessionOptions.verify` does.
-            unknown: `enable_fallback` and `read_config_from_model` of onnxruntime are accepted without effect, since
-                `SessionOptions.provider_failure` says what to do when a provider fails, and a model holds no options; others are
-                refused by name.
+            unknown: other arguments of onnxruntime's; they have no effect, and unknown ones are warned of.
 
         Raises:
+            TypeError: an argument is of a type that holds no model, or no options.
             NoSuchFile, InvalidProtobuf, InvalidGraph: the model cannot be loaded.
             NotImplemented: no provider runs a node of it.
             InvalidArgument: an option is wrong.
             EPFail: a provider failed to compile its part.
         """
+        if unknown.get("read_config_from_model"):
+            message = "read_config_from_model has no effect: options are those of the arguments, whatever the model's metadata say"
+            warnings.warn(message, UserWarning, stacklevel=2)
+        for name in unknown.keys() - {"enable_fallback", "read_config_from_model"}:
+            warnings.warn(f"InferenceSession takes no argument {name!r}, which has no effect", UserWarning, stacklevel=2)
+        options = _copied(sess_options)
+        disabled = disabled_optimizers if isinstance(disabled_optimizers, str) else tuple(disabled_optimizers or ())
+        options.verify = options.verify or verify
+        self._enable_fallback = bool(unknown.get("enable_fallback", True))
+        arguments = Arguments(options, disabled, None, None)
+        self._open(model_of(path_or_bytes), with_providers(arguments, providers, provider_options))
+
+    def _open(self, given: Any, arguments: Arguments) -> None:
         # half of the package: `import sardonyx` stays fast without it
         with without_fork():
             from sardonyx.session.placement.cpu_fallback import check_placed
@@ -72,21 +85,24 @@ class InferenceSession(SessionInterface):
             from sardonyx.session.settings.settings import read_settings
             from sardonyx.session.stages.source import Source
 
-        _check_arguments(unknown)
-        self._options = SessionOptions() if sess_options is None else sess_options.copy()
-        self._options.verify = self._options.verify or verify
-        self._settings = read_settings(self._options, disabled_optimizers or ())
-        chosen = choose_providers(providers, provider_options, self._options.providers, self._settings)
-        source = Source.of(path_or_bytes)
-        self._profiler = self._begin_profile(source.given)
-        watching = contextlib.nullcontext() if self._profiler is None else observe(self._profiler.observe)
+        options = arguments.options
+        settings = read_settings(options, arguments.disabled_optimizers)
+        chosen = choose_providers(arguments.providers, arguments.provider_options, options.providers, settings)
+        source = Source.of(given)
+        profiler = self._begin_profile(source.given, settings.execution.profile_prefix)
+        watching = contextlib.nullcontext() if profiler is None else observe(profiler.observe)
         with watching, span("session.build"):
-            self._runner = Runner(source, self._settings, chosen.providers, self._profiler)
-        built = self._runner.built
-        check_placed(chosen.named, built.placements, forbidden=self._settings.placement.forbids_fallback)
+            runner = Runner(source, settings, chosen.providers, profiler)
+        built = runner.built
+        check_placed(chosen.named, built.placements, forbidden=settings.placement.forbids_fallback)
+        self._arguments, self._settings, self._profiler, self._runner = arguments, settings, profiler, runner
         self._provider_options = chosen.options
         self._label, self._input_values, self._defaults, self._recorder = built.label, built.inputs, built.defaults, built.recorder
         self._output_names = [argument.name for argument in built.declared]
+
+    @property
+    def _kept_model(self) -> Any:
+        return None if self._runner.source is None else self._runner.source.given
 
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
@@ -103,6 +119,7 @@ class InferenceSession(SessionInterface):
             For each output an array (a list for a sequence, a dict for a map, None for an empty optional), the caller's own.
 
         Raises:
+            TypeError: the names are no list, or the options no RunOptions.
             InvalidArgument: the feed or the names do not fit the model, or a value met on the way is wrong for its operator.
             RuntimeException, EPFail: a kernel or a provider failed.
             Fail: the run was terminated.
@@ -130,6 +147,8 @@ class InferenceSession(SessionInterface):
         Raises:
             InvalidArgument: a target does not fit, or as for `run`.
         """
+        if not isinstance(run_options, (RunOptions, NoneType)):
+            raise TypeError(f"model {self._label}: run_options is a RunOptions or None, got {type(run_options).__name__}")
         wanted = select_outputs(output_names, self._output_names, self._label)
         values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
         placed = checked_targets(targets, self.get_outputs(), self._label) if targets else NO_TARGETS
@@ -190,7 +209,7 @@ class InferenceSession(SessionInterface):
 
     def get_session_options(self) -> SessionOptions:
         """The options that the session was made with."""
-        return self._options
+        return self._arguments.options
 
     @property
     def optimization_report(self) -> Report:
@@ -252,9 +271,8 @@ class InferenceSession(SessionInterface):
         """When recording began, in nanoseconds since the epoch; 0 where `enable_profiling` was not set."""
         return 0 if self._profiler is None else self._profiler.start_time_ns
 
-    def _begin_profile(self, given: Any) -> Profiler | None:
+    def _begin_profile(self, given: Any, prefix: str | None) -> Profiler | None:
         """What records the session, where its options ask for it; `given` is what the model comes from, of any kind."""
-        prefix = self._settings.execution.profile_prefix
         if prefix is None:
             return None
         with without_fork():
@@ -268,11 +286,10 @@ class InferenceSession(SessionInterface):
         return f"<InferenceSession {self._label}: {len(self._runner.built.placements)} nodes on {', '.join(self.get_providers())}>"
 
 
-def _check_arguments(unknown: Mapping[str, Any]) -> None:
-    """Look at arguments of onnxruntime's that mean nothing here, of any type; raises InvalidArgument for one that it lacks too."""
-    for name, value in unknown.items():
-        if name not in ("enable_fallback", "read_config_from_model"):
-            raise InvalidArgument(f"InferenceSession takes no argument {name!r}")
-        if name == "read_config_from_model" and value:
-            message = "read_config_from_model has no effect: options are those of the arguments, whatever the model's metadata say"
-            warnings.warn(message, UserWarning, stacklevel=3)
+def _copied(options: SessionOptions | None) -> SessionOptions:
+    """A session's own options; raises TypeError for what are none."""
+    if isinstance(options, SessionOptions):
+        return options.copy()
+    if options is not None:
+        raise TypeError(f"sess_options is a SessionOptions or None, got {type(options).__name__}")
+    return SessionOptions()

@@ -9,6 +9,7 @@ from typing import Any
 from sardonyx.partition.placement import find_provider
 from sardonyx.session.placement.cpu_fallback import check_named
 from sardonyx.session.providers import (
+    CPU,
     REFERENCE,
     ProviderRequest,
     Wanted,
@@ -16,6 +17,7 @@ from sardonyx.session.providers import (
     make_able_providers,
     make_providers,
     requested,
+    with_cpu,
 )
 from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.provider_list import ProviderList
@@ -50,7 +52,7 @@ def choose_providers(
         settings: of the session.
 
     Raises:
-        InvalidArgument: a provider is unknown, or named and forbidden.
+        InvalidArgument: a request is malformed, or names what is forbidden.
         EPFail: one cannot be made, and the settings do not allow to go on without it.
     """
     order = [_full_name(name) for name in settings.placement.order]
@@ -60,7 +62,7 @@ def choose_providers(
     named = frozenset(name for name, _, _ in wanted) if has_own or order else frozenset()
     if settings.placement.forbids_fallback:
         check_named(named)
-    wanted = [(name, _with_threads(name, own, settings.execution.intra_op_threads), made) for name, own, made in wanted]
+    wanted = [(name, _with_threads(name, own, settings.execution.intra_op_threads), made) for name, own, made in with_cpu(wanted)]
     made, failed = make_able_providers(wanted) if settings.placement.goes_on else (make_providers(wanted), {})
     own = {name: options for name, options, _ in wanted}
     return ProviderChoice(ProviderList.of(made, failed), named, {provider.name: own.get(provider.name, {}) for provider in made})
@@ -83,6 +85,6 @@ def _full_name(name: str) -> str:
 
 def _with_threads(name: str, options: Mapping[str, str], threads: int) -> dict[str, str]:
     own = dict(options)
-    if threads and name == "CPUExecutionProvider":
+    if threads and name == CPU:
         own.setdefault("intra_op_num_threads", str(threads))
     return own

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, blamed, describe
 from sardonyx.forks import without_fork
+from sardonyx.option import nearest
 from sardonyx.provider import Layout, Provider
 from sardonyx.trace import event
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 __all__ = [
+    "CPU",
     "REFERENCE",
     "ProviderRequest",
     "blaming",
@@ -31,51 +33,24 @@ __all__ = [
     "make_able_providers",
     "make_providers",
     "requested",
+    "with_cpu",
 ]
 
 GROUP = "sardonyx.providers"
 """The entry-point group that other packages name their providers in."""
+CPU = "CPUExecutionProvider"
+"""The provider that compiles to this processor's code; asked before the reference provider."""
 REFERENCE = "ReferenceExecutionProvider"
 """The provider that is asked last in every session."""
 
 _BUILT_IN = {
-    "CPUExecutionProvider": "sardonyx.providers.cpu.provider:create",
+    CPU: "sardonyx.providers.cpu.provider:create",
     REFERENCE: "sardonyx.providers.reference.provider:create",
 }
 """Name -> module and function that makes the provider from its options; in the order of priority."""
 
 _OPTIONAL = {"OpenVINOExecutionProvider": ("openvino", "sardonyx.providers.openvino.provider:create")}
 """Name -> the package that it needs, and as above; used where a session names it, never by itself."""
-
-_ELSEWHERE = frozenset(
-    f"{name}ExecutionProvider"
-    for name in (
-        "ACL",
-        "ArmNN",
-        "Azure",
-        "CANN",
-        "CUDA",
-        "CoreML",
-        "Dml",
-        "Dnnl",
-        "JS",
-        "MIGraphX",
-        "Nnapi",
-        "NvTensorRTRTX",
-        "OpenVINO",
-        "QNN",
-        "ROCM",
-        "Rknpu",
-        "SNPE",
-        "Tensorrt",
-        "VSINPU",
-        "VitisAI",
-        "WebGpu",
-        "WebNN",
-        "Xnnpack",
-    )
-)
-"""Providers of onnxruntime: asked for where they are not available, they are passed over with a warning, as there."""
 
 ProviderRequest: TypeAlias = str | tuple[str, Mapping[str, Any]] | Provider
 """A provider's name, its name and options, or a provider made by the caller."""
@@ -105,7 +80,7 @@ def get_available_providers() -> list[str]:
 def _own() -> dict[str, str]:
     """The providers of this package whose requirements are installed: name -> module and function."""
     optional = {name: place for name, (package, place) in _OPTIONAL.items() if _is_installed(package, tuple(sys.path))}
-    return {**optional, **_BUILT_IN}
+    return {CPU: _BUILT_IN[CPU], **optional, REFERENCE: _BUILT_IN[REFERENCE]}
 
 
 @functools.lru_cache(maxsize=32)
@@ -142,14 +117,12 @@ def requested(
         added: the providers of the session options.
 
     Raises:
-        InvalidArgument: a request is malformed, the lists differ in length, or a name is unknown. A provider that onnxruntime
-            has and this machine lacks is passed over with a UserWarning.
+        InvalidArgument: a request is malformed, or the lists differ in length. A provider that is not available is passed over
+            with a UserWarning.
     """
     if isinstance(providers, str):
         raise InvalidArgument(f"providers is a list of providers, got the text {providers!r}; write [{providers!r}]")
     if providers is None:
-        if options:
-            raise InvalidArgument("provider_options are given without providers; name the providers that they belong to")
         chosen: Sequence[ProviderRequest] = list(added) or list(_BUILT_IN)
     else:
         chosen = providers
@@ -163,11 +136,17 @@ def requested(
                 raise InvalidArgument(f"two of the session's providers are called {name!r}; give each a name of its own")
             continue
         if made is None and name not in get_available_providers():
-            _pass_over(name)
+            _pass_over(name, [_split(later)[0] for later in chosen[index + 1 :]])
             continue
         extra = options[index] if options is not None and providers is not None else {}
         result.append((name, {key: str(value) for key, value in {**own, **extra}.items()}, made))
     return result
+
+
+def with_cpu(wanted: Sequence[Wanted]) -> list[Wanted]:
+    """Put the CPU provider behind those wanted, unless the list names it, or the reference provider, which comes after it."""
+    names = {name for name, _, _ in wanted}
+    return list(wanted) if names & {CPU, REFERENCE} else [*wanted, (CPU, {}, None)]
 
 
 def make_providers(wanted: Sequence[Wanted]) -> list[Provider]:
@@ -270,13 +249,15 @@ def _split(request: ProviderRequest) -> tuple[str, Mapping[str, Any], Provider |
     raise InvalidArgument(f"a provider is a name, a (name, options) pair or a provider object, got {request!r}")
 
 
-def _pass_over(name: str) -> None:
-    if name not in _ELSEWHERE:
-        raise InvalidArgument(f"there is no provider {name!r}; available are {get_available_providers()}")
+def _pass_over(name: str, later: Sequence[str]) -> None:
+    available = get_available_providers()
+    heir = next((other for other in later if other in available), CPU)
+    close = nearest(name, available)
     warnings.warn(
-        f"provider {name!r} is not available here, the next one takes its place; available are {get_available_providers()}",
+        f"provider {name!r} is not available here, {heir} takes its place; available are {available}"
+        f"{f'; did you mean {close!r}?' if close else ''}",
         UserWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 

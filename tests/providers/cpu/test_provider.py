@@ -13,11 +13,12 @@ from sardonyx.providers.cpu.provider import NAME, CpuProvider, create
 
 
 def test_options() -> None:
-    """A number of threads, and nothing else."""
+    """A number of threads; those of onnxruntime's arena are accepted, others are warned of."""
     assert create({}).name == NAME
     assert isinstance(create({"intra_op_num_threads": "2"}), CpuProvider)
-    with pytest.raises(InvalidArgument, match=r"has no options \['threads'\]"):
-        create({"threads": "2"})
+    create({"arena_extend_strategy": "kSameAsRequested", "use_arena": "1"})
+    with pytest.warns(UserWarning, match=r"has no option 'intra_op_num_thread', .* did you mean 'intra_op_num_threads'\?"):
+        create({"intra_op_num_thread": "2"})
     with pytest.raises(InvalidArgument, match="at least 0, got 'many'"):
         create({"intra_op_num_threads": "many"})
 

@@ -33,7 +33,7 @@ def _runners(folder: Path, entries: dict[str, str], name: str = "P", placement_f
     options.placement_file = placement_file
     for key, text in entries.items():
         options.add_session_config_entry(key, text)
-    providers = [FusingProvider({"Neg", "Exp"}, name, fuse=False)]
+    providers = [FusingProvider({"Neg", "Exp"}, name, fuse=False), "ReferenceExecutionProvider"]
     session = ort.InferenceSession(folder / "m.onnx", options, providers=providers)
     session.run(None, FEED)
     return {place.node: place.provider.removesuffix("ExecutionProvider") for place in session.explain()}
@@ -105,7 +105,9 @@ def test_a_provider_can_say_how_much_it_has(tmp_path: Path) -> None:
     options = ort.SessionOptions()
     for key, text in {LIMITS_ENTRY: "P=,", SHAPES_ENTRY: "x:[2,256]"}.items():
         options.add_session_config_entry(key, text)
-    session = ort.InferenceSession(to_bytes(model(TEXT)), options, providers=[_Knowing({"Neg", "Exp"}, "P", fuse=False)])
+    session = ort.InferenceSession(
+        to_bytes(model(TEXT)), options, providers=[_Knowing({"Neg", "Exp"}, "P", fuse=False), "ReferenceExecutionProvider"]
+    )
     assert [place.provider for place in session.explain()] == ["P", "ReferenceExecutionProvider", "ReferenceExecutionProvider"]
     lost = type("Lost", (_Knowing,), {"available_bytes": lambda self: 1 // 0})({"Neg"}, "P")
     with pytest.raises(ort.EPFail, match="P failed when asked how much memory it has: ZeroDivisionError"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from sardonyx.dtypes import Array
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.ops.views.normalize import GroupNormalization
-from sardonyx.option import COUNT, Option, check_names
+from sardonyx.option import COUNT, Option, nearest
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, GraphView, Layout, Memory, Partition, Program
 from sardonyx.providers.cpu.claims import NodeClaim, claim_node, find_claim
@@ -31,6 +32,8 @@ NAME = "CPUExecutionProvider"
 _THREADS = Option("intra_op_num_threads", COUNT, 0, "how many threads run a step; 0 for as many as the process has processors")
 OPTIONS: tuple[Option[Any], ...] = (_THREADS,)
 """Its options."""
+_FOREIGN = ("arena_extend_strategy", "use_arena")
+"""Options of onnxruntime's CPU provider, which has arenas where this one plans memory for each shape."""
 
 
 class CpuProvider:
@@ -95,14 +98,23 @@ def _packs_of(program: Program) -> Sequence[Array] | None:
 
 
 def create(options: Mapping[str, str]) -> CpuProvider:
-    """Make the provider from the options that `OPTIONS` lists.
+    """Make the provider from the options of `OPTIONS`; onnxruntime's others have no effect, and unknown ones are warned of.
 
     Raises:
-        InvalidArgument: an option is unknown or no number, or `SARDONYX_ISA` names a level that the processor lacks.
+        InvalidArgument: an option is no number, or `SARDONYX_ISA` names a level that the processor lacks.
     """
-    check_names(NAME, options, OPTIONS)
+    _warn_of_unknown(options)
     threads = _THREADS.read(options) or config.num_threads() or available_processors()
     return CpuProvider(host_target(config.isa()), threads)
+
+
+def _warn_of_unknown(options: Mapping[str, str]) -> None:
+    """Warn of options that neither onnxruntime's provider nor this one has: one may be misspelt."""
+    names = [option.name for option in OPTIONS]
+    for name in sorted(set(options) - {*names, *_FOREIGN}):
+        close = nearest(name, names)
+        advice = f"did you mean {close!r}?" if close else f"it has {', '.join(names)}"
+        warnings.warn(f"{NAME} has no option {name!r}, which has no effect; {advice}", UserWarning, stacklevel=2)
 
 
 def _witnesses(graph: Graph) -> dict[str, Value]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sardonyx.errors import NoModel
 from sardonyx.forks import without_fork
@@ -17,11 +17,17 @@ from sardonyx.values.ort_value import OrtValue
 from sardonyx.values.ort_value_vector import OrtValueVector
 
 if TYPE_CHECKING:
-    from sardonyx.capi.session_io_binding import SessionIOBinding
     from sardonyx.session.inference_session import InferenceSession as Session
     from sardonyx.session.placement.assignment_info import OrtEpAssignedSubgraph
 
-__all__ = ["InferenceSession", "SessionObjectInitializer", "get_default_session_options", "get_session_initializer"]
+__all__ = ["HoldsBinding", "InferenceSession", "SessionObjectInitializer", "get_default_session_options", "get_session_initializer"]
+
+
+class HoldsBinding(Protocol):
+    """The binding of onnxruntime's compiled module."""
+
+    binding: IOBinding
+    """The binding that it stands for."""
 
 
 class InferenceSession:
@@ -137,7 +143,7 @@ class InferenceSession:
         """Compute outputs from OrtValues."""
         return OrtValueVector(self.session.run_with_ort_values(output_names, input_feed, run_options))
 
-    def run_with_iobinding(self, binding: SessionIOBinding | IOBinding, run_options: RunOptions | None = None) -> None:
+    def run_with_iobinding(self, binding: HoldsBinding | IOBinding, run_options: RunOptions | None = None) -> None:
         """Compute what is bound."""
         self.session.run_with_iobinding(binding if isinstance(binding, IOBinding) else binding.binding, run_options)
 

@@ -1,0 +1,149 @@
+"""What a session was made of, by which it is made again: with other providers, or in another process."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import NoneType
+from typing import TYPE_CHECKING, Any, cast
+
+from sardonyx.errors import Fail
+from sardonyx.forks import without_fork
+from sardonyx.session.interface import SessionInterface
+from sardonyx.session.native_session import InferenceSession as NativeSession
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.providers import CPU, ProviderRequest
+
+if TYPE_CHECKING:
+    from sardonyx.session.inference_session import InferenceSession
+
+__all__ = ["Arguments", "RemadeSession", "model_of", "with_providers"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of a session besides its model."""
+
+    options: SessionOptions
+    """The session's own copy."""
+    disabled_optimizers: Iterable[str]
+    """Names of rules and passes that do not run."""
+    providers: Sequence[ProviderRequest] | None
+    """The providers that were asked for, None for those of the options."""
+    provider_options: tuple[Mapping[str, Any], ...] | None
+    """Options for each of them."""
+
+
+class RemadeSession(SessionInterface):
+    """A session that can be made again, with the attributes that published packages read of onnxruntime's."""
+
+    _arguments: Arguments
+    _enable_fallback = True
+    _fallback_providers = (CPU,)
+
+    @property
+    @abc.abstractmethod
+    def _kept_model(self) -> Any:
+        """The path, bytes or other model that the session can be made from again, None where it has not kept any."""
+
+    @abc.abstractmethod
+    def _open(self, given: Any, arguments: Arguments) -> None:
+        """Become the session of a model and arguments; the session stays as it is where that fails."""
+
+    def set_providers(
+        self, providers: Sequence[ProviderRequest] | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
+        """Make the session again with other providers; runs that are under way end with those that they began with.
+
+        Args:
+            providers: as for `InferenceSession`.
+            provider_options: as for `InferenceSession`.
+
+        Raises:
+            Fail: the session has not kept the bytes that it was made from, which were more than a MiB.
+            SardonyxError: as for `InferenceSession`; the session stays as it is.
+        """
+        self._open(self._model_again("set_providers"), with_providers(self._arguments, providers, provider_options))
+
+    def disable_fallback(self) -> None:
+        """Accept the call: runs are never repeated with other providers unless `SessionOptions.provider_failure` says so."""
+        self._enable_fallback = False
+
+    def enable_fallback(self) -> None:
+        """Accept the call; see `disable_fallback`."""
+        self._enable_fallback = True
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _remake, (type(self), self._model_again("pickle"), self._arguments)
+
+    def _model_again(self, what: str) -> Any:
+        if self._kept_model is None:
+            raise Fail(
+                f"{what} reads the model again, which this session has not kept: give the session a path, or bytes of at most a MiB"
+            )
+        return self._kept_model
+
+    @property
+    def _sess(self) -> NativeSession:
+        return NativeSession.of(cast("InferenceSession", self))
+
+    @property
+    def _model_path(self) -> str | None:
+        kept = self._kept_model
+        return os.fspath(kept) if isinstance(kept, (str, os.PathLike)) else None
+
+    @property
+    def _model_bytes(self) -> bytes | None:
+        kept = self._kept_model
+        return kept if isinstance(kept, bytes) else None
+
+    @property
+    def _sess_options(self) -> SessionOptions:
+        return self._arguments.options
+
+    _sess_options_initial = _sess_options
+
+    @property
+    def _providers(self) -> list[str]:
+        return self.get_providers()
+
+    @abc.abstractmethod
+    def get_providers(self) -> list[str]:
+        """Return the names of the providers."""
+
+
+def model_of(given: Any) -> Any:
+    """Return what a session is given, of any kind, where a model can be read from it.
+
+    Raises:
+        TypeError: it is nothing that holds a model.
+    """
+    with without_fork():
+        from sardonyx.ir import Model  # `import sardonyx` stays fast without it
+
+    if isinstance(given, (str, bytes, bytearray, memoryview, os.PathLike, Model)):
+        return given
+    if hasattr(given, "read") or hasattr(given, "SerializeToString"):
+        return given
+    raise TypeError(
+        f"a model cannot be loaded from {type(given).__name__}; expected a path, bytes, an open binary file or an onnx.ModelProto"
+    )
+
+
+def with_providers(
+    arguments: Arguments, providers: Sequence[ProviderRequest] | None, options: Iterable[Mapping[str, Any]] | None
+) -> Arguments:
+    """Return arguments with other providers, as `InferenceSession` takes them."""
+    return dataclasses.replace(
+        arguments,
+        providers=providers if isinstance(providers, (NoneType, str)) else tuple(providers),
+        provider_options=None if options is None else tuple(options),
+    )
+
+
+def _remake(kind: type[RemadeSession], given: Any, arguments: Arguments) -> RemadeSession:
+    made = kind.__new__(kind)
+    made._open(given, arguments)
+    return made
