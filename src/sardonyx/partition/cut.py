@@ -142,7 +142,7 @@ def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], asked:
         value
         for node in nodes
         for value in node.outputs
-        if any(user not in readers for user, _ in value.uses) or not asked.get(value, own) <= own
+        if any(user not in readers for user, _ in value.uses) or (value in asked and not asked[value] <= own)
     )
     units: tuple[Capability, ...] = tuple(unit.capability for unit in turn)
     return Cut(
