@@ -15,7 +15,7 @@ import numpy as np
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.run.driver import Buffer, Driver, Step, StepTable
+from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import host_target
 from sardonyx.disk_cache import DiskCache
@@ -49,7 +49,7 @@ def main() -> None:
     data = np.zeros(64, np.float32)
 
     def table(steps: int, tasks: int, threads: int) -> StepTable:
-        made = StepTable([Step(engine.address("increase"), [Buffer(1)], [6], tasks)] * steps, 1, threads=threads)
+        made = StepTable([KernelCall(engine.address("increase"), [Buffer(1)], [6], tasks)] * steps, 1, threads=threads)
         made.set_bases([data.ctypes.data])
         return made
 

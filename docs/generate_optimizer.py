@@ -15,7 +15,7 @@ from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.optimize.passes.write_older import WRITE_OLDER
 from sardonyx.optimize.pipeline import ALWAYS, CLEAN_UP, LAST, LATE_FUSIONS, PASSES, RULES
 from sardonyx.optimize.rule import Rule
-from sardonyx.optimize.target import OpKey, OptIn, Target, left_out
+from sardonyx.optimize.target import OpKey, OptIn, Target, exclusion_reason
 
 PAGE = Path(__file__).with_name("optimizer.md")
 HEAD = """# The optimizer
@@ -66,7 +66,7 @@ def _takes_part(item: Pass | Rule) -> str:
         return f'where `{opt_in.key}` is "{opt_in.text}"'
     makes, prepares, takes_apart = (frozenset(getattr(item, name, ())) for name in ("makes", "prepares", "takes_apart"))
     if makes or prepares:
-        in_files = "" if left_out(item, Target.file(), {}) is None else ", in no saved model"
+        in_files = "" if exclusion_reason(item, Target.file(), {}) is None else ", in no saved model"
         return f"where {_shown(makes or prepares)} is legal{in_files}"
     if takes_apart and not getattr(item, "takes_legal_apart", False):
         return f"where {_shown(takes_apart)} is not legal" if len(takes_apart) == 1 else f"where no {_shown(takes_apart)} is legal"

@@ -122,7 +122,7 @@ def test_a_pass_that_fails_is_named(item):
 @pytest.mark.parametrize("item", FAILING_PASSES, ids=lambda item: item.name)
 def test_going_on_without_a_pass(item):
     """When asked to, the optimization goes on without it, on the model as it was."""
-    model, report = _optimized([item], goes_on=True)
+    model, report = _optimized([item], continue_on_error=True)
     assert operators(model) == ["Exp", "Neg", "Relu", "Exp"]
     assert [problem.optimization for problem in report.problems] == [item.name]
     assert [value.name for value in model.graph.outputs] == ["y"]
@@ -141,7 +141,7 @@ def test_going_on_without_a_rule(rule):
     """When asked to, the optimization goes on without it, and with the other rules."""
     other = Rule("merge", lambda op, x: op.Exp(op.Exp(x)), lambda op, match, learned: op.Exp(op.Exp(op.Identity(match["x"]))))
     del other
-    model, report = _optimized(rules=[rule], goes_on=True)
+    model, report = _optimized(rules=[rule], continue_on_error=True)
     assert operators(model) == ["Exp", "Neg", "Relu", "Exp"]
     assert [problem.optimization for problem in report.problems] == [rule.name]
     assert report.fired == {}
@@ -175,7 +175,7 @@ def test_a_rule_that_changes_other_nodes_is_found_where_results_are_compared(cha
     with pytest.raises(OptimizationError, match="rule tampers changes .*Mul|rule tampers changes .*Abs") as caught:
         _optimized(rules=[rule], text=text, verify=run_model)
     assert caught.value.optimization == "tampers"
-    model, report = _optimized(rules=[rule], text=text, verify=run_model, goes_on=True)
+    model, report = _optimized(rules=[rule], text=text, verify=run_model, continue_on_error=True)
     assert operators(model) == ["Neg", "Relu", "Mul"]
     assert [problem.optimization for problem in report.problems] == ["tampers"]
 
@@ -246,5 +246,5 @@ def test_the_model_of_a_problem_is_small():
     (problem,) = report.problems
     assert operators(problem.before) == ["Relu"]
     assert operators(problem.after) == ["Abs"]
-    _, report = _optimized([_Pass("ill_typed", _replaced("Not"))], goes_on=True, text=text)
+    _, report = _optimized([_Pass("ill_typed", _replaced("Not"))], continue_on_error=True, text=text)
     assert operators(report.problems[0].before) == ["Relu"]

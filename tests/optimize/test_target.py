@@ -6,7 +6,7 @@ from support.optimizing import model_of, operators
 
 from sardonyx.optimize.pipeline import DECOMPOSITIONS, known_items, optimize
 from sardonyx.optimize.rules.quantize.expand_quantized import EXPAND_QUANTIZED
-from sardonyx.optimize.target import OpKey, OptIn, Target, left_out, microsoft, standard
+from sardonyx.optimize.target import OpKey, OptIn, Target, exclusion_reason, microsoft, standard
 
 CONV = """graph(x: uint8[1,3,6,6]) -> (y: uint8[1,2,6,6]) {
     xs: float[] = 0.1 xz: uint8[] = 3 w: int8[2,3,3,3] = ... 7 ws: float[] = 0.05 wz: int8[] = 0 ys: float[] = 0.2 yz: uint8[] = 100
@@ -29,7 +29,7 @@ def optimized(text, preferred, entries=None):
 
 
 def taking_part(target, entries=None):
-    return {item.name for item in known_items() if left_out(item, target, entries or {}) is None}
+    return {item.name for item in known_items() if exclusion_reason(item, target, entries or {}) is None}
 
 
 def test_an_operator_may_be_named_with_its_domain():
@@ -45,26 +45,29 @@ def test_an_operator_may_be_named_with_its_domain():
 def test_reasons_name_operators_and_entries():
     """Each way to be left out has its reason."""
     items = {item.name: item for item in known_items()}
-    reason = left_out(items["fuse_conv_activation"], Target(), {})
+    reason = exclusion_reason(items["fuse_conv_activation"], Target(), {})
     assert reason == "no provider prefers FusedConv, which it makes"
-    assert left_out(items["quantize_bias"], Target(), {}) == (
+    assert exclusion_reason(items["quantize_bias"], Target(), {}) == (
         "no provider prefers DynamicQuantizeMatMul, MatMulIntegerToFloat, QGemm or 11 others, which it prepares"
     )
-    assert left_out(items["decompose_stft"], FILE, {}) == "models that are saved keep STFT, which it takes apart"
-    assert left_out(items["decompose_stft"], Target(frozenset(["STFT"])), {}) == "a provider prefers STFT, which it takes apart"
-    assert left_out(items["fuse_bias_softmax"], FILE, {}) == "models that are saved lack BiasSoftmax, which it makes"
-    reason = left_out(items["copy_dequantization"], FILE, {})
+    assert exclusion_reason(items["decompose_stft"], FILE, {}) == "models that are saved keep STFT, which it takes apart"
+    assert (
+        exclusion_reason(items["decompose_stft"], Target(frozenset(["STFT"])), {})
+        == "a provider prefers STFT, which it takes apart"
+    )
+    assert exclusion_reason(items["fuse_bias_softmax"], FILE, {}) == "models that are saved lack BiasSoftmax, which it makes"
+    reason = exclusion_reason(items["copy_dequantization"], FILE, {})
     assert reason == "the model is saved, and one DequantizeLinear for all readers is smaller"
     entry = "optimization.enable_gelu_approximation"
-    reason = left_out(items["approximate_gelu"], Target(), {})
+    reason = exclusion_reason(items["approximate_gelu"], Target(), {})
     assert reason == f'{entry} is not "1", which asks for it, as results differ by up to 5e-4'
-    reason = left_out(items["merge_quantizations"], Target(), {"session.disable_double_qdq_remover": "1"})
+    reason = exclusion_reason(items["merge_quantizations"], Target(), {"session.disable_double_qdq_remover": "1"})
     assert reason == 'session.disable_double_qdq_remover is "1"'
 
 
 def test_what_has_no_attributes_takes_part():
     """So it is with passes that know no targets."""
-    assert left_out(object(), FILE, {}) is None
+    assert exclusion_reason(object(), FILE, {}) is None
 
 
 def test_what_is_asked_for_takes_part_when_asked():
@@ -73,8 +76,8 @@ def test_what_is_asked_for_takes_part_when_asked():
     class Item:
         opt_in = OptIn("key", "0", "of a reason")
 
-    assert left_out(Item(), Target(), {"key": "0"}) is None
-    assert left_out(Item(), Target(), {"key": "1"}) is not None
+    assert exclusion_reason(Item(), Target(), {"key": "0"}) is None
+    assert exclusion_reason(Item(), Target(), {"key": "1"}) is not None
 
 
 def test_what_is_taken_apart_though_legal_is_made_again():

@@ -3,10 +3,10 @@
 from support.optimizing import model_of
 
 from sardonyx.optimize.pattern import compile_pattern
-from sardonyx.optimize.terms import AnyValue, Found, Place, attribute_value
+from sardonyx.optimize.terms import AnyValue, Found, MatchScope, attribute_value
 
 NOTHING = Found({}, {}, {})
-NOWHERE = Place(None, frozenset())
+NOWHERE = MatchScope(None, frozenset())
 
 
 def test_binding_again_needs_the_same_value():

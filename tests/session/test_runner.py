@@ -92,4 +92,4 @@ def test_a_provider_that_fails_in_a_run_is_left_out_from_then_on() -> None:
     runner = _runner(to_bytes(model(ONE)), _Lost({"Neg"}, "Lost"), skip=True)
     assert runner.run([np.float32([1])], [0], only_wanted=False)[0].tolist() == [-1]
     assert [provider.name for provider in runner.built.providers.able] == ["ReferenceExecutionProvider"]
-    assert "lost the device" in runner.built.providers.left_out["Lost"]
+    assert "lost the device" in runner.built.providers.excluded["Lost"]

@@ -37,9 +37,9 @@ from sardonyx.ir.text import parse_graph, print_graph
 
 __all__ = [
     "ALIGNMENT",
+    "BlockLocator",
     "Blocks",
     "Opened",
-    "Place",
     "ProgramFile",
     "aligned",
     "array_at",
@@ -65,7 +65,7 @@ _WEIGHT_BYTES = 1024
 _NARROW = (DataType.INT8, DataType.UINT8, DataType.INT4, DataType.UINT4, DataType.INT2, DataType.UINT2)
 _SAMPLES, _SAMPLE_BYTES = 4, 2048
 
-Place = Callable[[memoryview, str], list[Any]]
+BlockLocator = Callable[[memoryview, str], list[Any]]
 """Where a block goes, given with the SHA-256 in hexadecimal of a weight, "" for other blocks: [where it begins, its length], or,
 for a weight, [its name in the model, its CRC-32 or None]."""
 
@@ -108,7 +108,7 @@ def is_program(content: memoryview) -> bool:
     return len(content) >= _TAIL_BYTES and bytes(content[-len(_MAGIC) :]) == _MAGIC
 
 
-def placed_anew(content: memoryview, place: Place) -> bytes | None:
+def placed_anew(content: memoryview, place: BlockLocator) -> bytes | None:
     """Return all of a program but its blocks, which lie where `place` puts them; None where `content` is no program.
 
     Raises:
@@ -286,7 +286,7 @@ def damaged(error: Exception) -> EPFail:
     return EPFail(f"a compiled partition is damaged ({type(error).__name__}: {error}); make the context anew")
 
 
-def _array_anew(content: memoryview, entry: list[Any], place: Place) -> list[Any]:
+def _array_anew(content: memoryview, entry: list[Any], place: BlockLocator) -> list[Any]:
     kind, shape, *where = entry
     if not where or isinstance(where[0], str):
         return entry

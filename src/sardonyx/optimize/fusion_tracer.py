@@ -23,7 +23,7 @@ from sardonyx.optimize.match_text import expected_text, found_text, label_of, no
 from sardonyx.optimize.pattern import Pattern, PatternBuilder, compile_pattern, record_pattern
 from sardonyx.optimize.report import NodeLabel
 from sardonyx.optimize.rule import Rule
-from sardonyx.optimize.terms import Choice, Found, Operation, Output, Place, Rest, Term, Traced
+from sardonyx.optimize.terms import Choice, Found, MatchScope, Operation, Output, Rest, Term, Traced
 
 __all__ = ["FusionTracer", "RuleTrace"]
 
@@ -164,7 +164,7 @@ class RuleTrace:
         self.size = _size(compile_pattern(rule.pattern))
         """How many nodes the smallest match of the pattern has."""
 
-    def follow(self, traced: Traced, value: Value | None, found: Found, place: Place) -> Iterator[Found]:
+    def follow(self, traced: Traced, value: Value | None, found: Found, place: MatchScope) -> Iterator[Found]:
         """Yield the ways in which `value` matches; where there is none, note that the search stopped here."""
         is_matched = False
         for way in traced.term.match(value, found, place):

@@ -42,7 +42,9 @@ _RULES = "apply_rules"
 class Guard:
     """Runs the passes of one optimization."""
 
-    def __init__(self, model: Model, context: Context, watch: Watch, *, is_guarded: bool, goes_on: bool, checks: bool) -> None:
+    def __init__(
+        self, model: Model, context: Context, watch: Watch, *, is_guarded: bool, continue_on_error: bool, checks: bool
+    ) -> None:
         """Begin.
 
         Args:
@@ -50,11 +52,11 @@ class Guard:
             context: what they share.
             watch: who is left out, and the report.
             is_guarded: whether to keep copies and check what each pass leaves.
-            goes_on: whether to go on without a rule or pass that fails, instead of raising.
+            continue_on_error: whether to go on without a rule or pass that fails, instead of raising.
             checks: whether to verify the model after each pass.
         """
         self._model, self._context, self._watch = model, context, watch
-        self._is_guarded, self._goes_on, self._checks = is_guarded or goes_on, goes_on, checks
+        self._is_guarded, self._continue_on_error, self._checks = is_guarded or continue_on_error, continue_on_error, checks
         self._was_sound = self._is_guarded and is_sound(model)
 
     def run(self, item: Pass) -> bool:
@@ -115,9 +117,9 @@ class Guard:
         except SardonyxError as error:
             name, failure = self._culprit(item, backup, error)
             self._put_back(backup, fired)
-            if not self._goes_on and isinstance(failure, (InvalidGraph, OptimizationError)):
+            if not self._continue_on_error and isinstance(failure, (InvalidGraph, OptimizationError)):
                 raise _named(OptimizationError(str(failure)), name) from error
-            if not self._goes_on:
+            if not self._continue_on_error:
                 raise failure from error
             alone = item.only(name) if isinstance(item, ApplyRules) else item
             small = shrink(backup.model(), lambda part: self._outcome(alone, part) is None)

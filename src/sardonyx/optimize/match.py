@@ -12,7 +12,7 @@ from sardonyx.ir.walk import captured_values
 from sardonyx.ops.views.inputs import Inputs, constants
 from sardonyx.optimize.edit import small_constant, tensor_of
 from sardonyx.optimize.pattern import Pattern
-from sardonyx.optimize.terms import Found, Output, Place
+from sardonyx.optimize.terms import Found, MatchScope, Output
 
 __all__ = ["Match", "MatchTrace", "find_matches"]
 
@@ -27,7 +27,7 @@ class Match:
     """All matched nodes, the root first."""
     outputs: tuple[Value, ...]
     """The values to replace, in the order in which the pattern returns them."""
-    place: Place
+    place: MatchScope
     """The graph, and which inputs are no constants."""
     _values: Mapping[str, Value | tuple[Value | None, ...] | None]
     _named: Mapping[str, Node]
@@ -90,7 +90,7 @@ def find_matches(pattern: Pattern, root: Node, overridable: frozenset[Value], tr
 
     `trace` is given those whose nodes cannot.
     """
-    place = Place(root.graph, overridable)
+    place = MatchScope(root.graph, overridable)
     for output in pattern.roots:
         if output.index >= len(root.outputs) or not output.operation.may_match(root):
             continue
@@ -100,7 +100,7 @@ def find_matches(pattern: Pattern, root: Node, overridable: frozenset[Value], tr
                 yield match
 
 
-def _as_match(pattern: Pattern, first: Output, root: Node, found: Found, place: Place) -> Match | None:
+def _as_match(pattern: Pattern, first: Output, root: Node, found: Found, place: MatchScope) -> Match | None:
     outputs = [root.outputs[first.index]]
     for term in pattern.results[1:]:
         node = found.nodes.get(term.operation) if isinstance(term, Output) else None

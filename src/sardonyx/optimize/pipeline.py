@@ -44,7 +44,7 @@ from sardonyx.optimize.passes.write_older import WRITE_OLDER
 from sardonyx.optimize.report import Report
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules import activation, attention, conv, elementwise, matmul, movement, normalize, quantize
-from sardonyx.optimize.target import Target, left_out
+from sardonyx.optimize.target import Target, exclusion_reason
 from sardonyx.optimize.watch import Watch
 from sardonyx.trace import span
 
@@ -162,7 +162,7 @@ def optimize(
     check: bool = False,
     verify: RunModel | None = None,
     verifies_passes: bool = True,
-    goes_on: bool = False,
+    continue_on_error: bool = False,
     records: bool = False,
     loops: int = 1,
     fold_seconds: float | None = None,
@@ -184,7 +184,7 @@ def optimize(
         verify: computes a model; with it each rewrite is compared on random inputs with what it replaces, and each pass on the
             whole model. What changes results is undone, left out and reported, with a model that shows it.
         verifies_passes: whether passes are compared too; for large models that takes as long as running them.
-        goes_on: whether to go on without a rule or pass that raises or leaves an invalid model; it is reported.
+        continue_on_error: whether to go on without a rule or pass that raises or leaves an invalid model; it is reported.
         records: whether the report lists every change.
         loops: 0 never goes through BASIC again after a higher level, 1 does where that changed something, 2 repeats the higher
             levels too.
@@ -206,19 +206,21 @@ def optimize(
     context.fold_bytes = context.fold_bytes if fold_bytes is None else fold_bytes
     report = Report(_level(level), len(model.graph))
     items = (*known_items(), *extra_rules, *extra_passes)
-    absent = {item.name: reason for item in items if (reason := left_out(item, target, entries)) is not None}
+    absent = {item.name: reason for item in items if (reason := exclusion_reason(item, target, entries)) is not None}
     watch = Watch(report, {*disabled, *absent}, verify, records=records, verifies_passes=verifies_passes)
     watch.tracer = tracer
     watch.suspects = frozenset(rule.name for rule in extra_rules)
     has_extra = bool(extra_rules or extra_passes)
     start = time.perf_counter()
     with span("optimize", model=model.label, level=report.level.name):
-        first = Guard(model, context, watch, is_guarded=False, goes_on=False, checks=check)
+        first = Guard(model, context, watch, is_guarded=False, continue_on_error=False, checks=check)
         for item in ALWAYS:
             first.run(item)
         if tracer is not None:
             tracer.begin(model)
-        guard = Guard(model, context, watch, is_guarded=has_extra or verify is not None, goes_on=goes_on, checks=check)
+        guard = Guard(
+            model, context, watch, is_guarded=has_extra or verify is not None, continue_on_error=continue_on_error, checks=check
+        )
         choice = _Choice(watch, extra_rules, extra_passes, target.keeps_opset)
         if report.level >= Level.BASIC:
             _until_stable(guard, choice.stage(Level.BASIC))

@@ -19,7 +19,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-__all__ = ["OpKey", "OptIn", "Target", "left_out", "microsoft", "standard"]
+__all__ = ["OpKey", "OptIn", "Target", "exclusion_reason", "microsoft", "standard"]
 
 _MICROSOFT = "com.microsoft"
 
@@ -85,7 +85,7 @@ class OptIn:
     """Why the rule or pass takes no part unasked, as a clause after "as"."""
 
 
-def left_out(item: object, target: Target, entries: Mapping[str, str]) -> str | None:
+def exclusion_reason(item: object, target: Target, entries: Mapping[str, str]) -> str | None:
     """Return why a rule or pass takes no part for a target; None where it does.
 
     Args:

@@ -20,11 +20,11 @@ __all__ = [
     "AttributeCapture",
     "Choice",
     "Found",
+    "MatchScope",
     "Nothing",
     "Number",
     "Operation",
     "Output",
-    "Place",
     "Rest",
     "Term",
     "Trace",
@@ -40,7 +40,7 @@ COMMUTATIVE = frozenset(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class MatchScope:
     """Where a pattern is matched."""
 
     graph: Graph | None
@@ -81,7 +81,7 @@ class AnyValue:
     depth: int = 0
     """How many nodes deep it reaches."""
 
-    def match(self, value: Value | None, found: Found, place: Place) -> Iterator[Found]:
+    def match(self, value: Value | None, found: Found, place: MatchScope) -> Iterator[Found]:
         """Yield `found` with the value bound."""
         if value is None and not self.may_be_missing:
             return
@@ -99,7 +99,7 @@ class Nothing:
     depth: int = 0
     """How many nodes deep it reaches."""
 
-    def match(self, value: Value | None, found: Found, place: Place) -> Iterator[Found]:
+    def match(self, value: Value | None, found: Found, place: MatchScope) -> Iterator[Found]:
         """Yield `found` where there is no value."""
         if value is None:
             yield found
@@ -116,7 +116,7 @@ class Number:
     depth: int = 0
     """How many nodes deep it reaches."""
 
-    def match(self, value: Value | None, found: Found, place: Place) -> Iterator[Found]:
+    def match(self, value: Value | None, found: Found, place: MatchScope) -> Iterator[Found]:
         """Yield `found` where the value is that constant."""
         array = small_constant(value, place.overridable, max_elements=1)
         if array is None or array.size != 1 or array.dtype.kind in "OUS":
@@ -138,7 +138,7 @@ class Rest:
     depth: int = 0
     """How many nodes deep it reaches."""
 
-    def match(self, value: Value | None, found: Found, place: Place) -> Iterator[Found]:
+    def match(self, value: Value | None, found: Found, place: MatchScope) -> Iterator[Found]:
         """Yield nothing: `Operation` binds it."""
         return iter(())
 
@@ -153,7 +153,7 @@ class Choice:
         self.terms = terms
         self.depth: int = max(term.depth for term in terms)
 
-    def match(self, value: Value | None, found: Found, place: Place) -> Iterator[Found]:
+    def match(self, value: Value | None, found: Found, place: MatchScope) -> Iterator[Found]:
         """Yield the matches of each alternative."""
         for term in self.terms:
             yield from term.match(value, found, place)
@@ -210,7 +210,7 @@ class Operation:
             return True
         return self._is_commutative and len(inputs) > 1 and _are_made_by(inputs[1::-1], self._producers)
 
-    def match_node(self, node: Node, found: Found, place: Place) -> Iterator[Found]:
+    def match_node(self, node: Node, found: Found, place: MatchScope) -> Iterator[Found]:
         """Yield each way in which `node` is this operator on these inputs."""
         if node.op_type != self.op_type or node.domain != self.domain or node.overload:
             return
@@ -227,7 +227,7 @@ class Operation:
         if self._is_commutative and len(inputs) == 2:
             yield from self._match_inputs(0, inputs[::-1], start, place)
 
-    def _match_inputs(self, index: int, inputs: Sequence[Value | None], found: Found, place: Place) -> Iterator[Found]:
+    def _match_inputs(self, index: int, inputs: Sequence[Value | None], found: Found, place: MatchScope) -> Iterator[Found]:
         if index == len(self.inputs):
             yield found
             return
@@ -303,7 +303,7 @@ class Output:
         self.operation, self.index = operation, index
         self.depth: int = operation.depth
 
-    def match(self, value: Value | None, found: Found, place: Place) -> Iterator[Found]:
+    def match(self, value: Value | None, found: Found, place: MatchScope) -> Iterator[Found]:
         """Yield each way in which a node of the graph makes `value` as this output."""
         if value is None or value.index != self.index:
             return
@@ -320,7 +320,7 @@ class Output:
 class Trace(Protocol):
     """Follows the search for a match of one pattern, to say where it stopped."""
 
-    def follow(self, traced: Traced, value: Value | None, found: Found, place: Place) -> Iterator[Found]:
+    def follow(self, traced: Traced, value: Value | None, found: Found, place: MatchScope) -> Iterator[Found]:
         """Yield the ways in which `value` matches the term of `traced` when `found` is bound already."""
 
 
@@ -335,7 +335,7 @@ class Traced:
         self.operation: Operation | None = None
         self.depth: int = term.depth
 
-    def match(self, value: Value | None, found: Found, place: Place) -> Iterator[Found]:
+    def match(self, value: Value | None, found: Found, place: MatchScope) -> Iterator[Found]:
         """Yield what the term yields."""
         return self._trace.follow(self, value, found, place)
 

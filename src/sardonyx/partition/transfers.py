@@ -15,9 +15,9 @@ from sardonyx.ir import Graph, Value
 from sardonyx.partition.cut import Cut
 from sardonyx.provider import HOST, Memory
 
-__all__ = ["Place", "Stage", "Transfer", "entering_transfers", "insert_transfers"]
+__all__ = ["Stage", "Transfer", "ValueInMemory", "entering_transfers", "insert_transfers"]
 
-Place: TypeAlias = tuple[Value, str]
+ValueInMemory: TypeAlias = tuple[Value, str]
 """A value in the memory of a name."""
 
 
@@ -58,7 +58,7 @@ def insert_transfers(graph: Graph, cuts: Sequence[Cut], entered: Sequence[Transf
     """
     stages: list[Stage] = []
     home: dict[Value, Memory] = {}
-    present: set[Place] = {(copy.value, copy.target.name) for copy in entered}
+    present: set[ValueInMemory] = {(copy.value, copy.target.name) for copy in entered}
     owners = {part.provider.memory.name: part.provider.name for part in reversed(cuts)}
 
     def bring(value: Value, target: Memory) -> None:

@@ -11,18 +11,18 @@ from collections.abc import Sequence
 
 from sardonyx.arena import place_apart
 from sardonyx.runtime.bind import Binder, Binding, Shapes, Tenant, bind_steps
-from sardonyx.runtime.dependencies import Dependencies, Region
+from sardonyx.runtime.dependencies import BindingRegion, Dependencies
 from sardonyx.runtime.plan import Plan
 
 __all__ = ["region_binder"]
 
 
-def region_binder(plan: Plan, order: Dependencies, capacity: int = 64) -> Binder[Region]:
+def region_binder(plan: Plan, order: Dependencies, capacity: int = 64) -> Binder[BindingRegion]:
     """Return the bindings of the regions of `plan`."""
     return Binder(functools.partial(_bind_region, plan, order), capacity)
 
 
-def _bind_region(plan: Plan, order: Dependencies, region: Region, shapes: Shapes) -> Binding:
+def _bind_region(plan: Plan, order: Dependencies, region: BindingRegion, shapes: Shapes) -> Binding:
     inside = sum(1 << index for index in region.steps)
     given_out = set(plan.outputs)
 

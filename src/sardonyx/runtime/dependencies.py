@@ -12,11 +12,11 @@ import dataclasses
 
 from sardonyx.runtime.plan import Plan, ProgramStep, Step
 
-__all__ = ["Dependencies", "Region", "find_dependencies", "reads_of", "writes_of"]
+__all__ = ["BindingRegion", "Dependencies", "find_dependencies", "reads_of", "writes_of"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Region:
+class BindingRegion:
     """Steps that are bound as a whole."""
 
     start: int
@@ -47,7 +47,7 @@ class Dependencies:
     """For each slot the set of steps that read it, as bits by their index."""
     freed: frozenset[int]
     """Slots that are let go of after the last of their readers."""
-    regions: tuple[Region, ...]
+    regions: tuple[BindingRegion, ...]
     """The regions, covering all steps."""
     region_of: tuple[int, ...]
     """For each step its region, by its place in `regions`."""
@@ -126,7 +126,7 @@ def _width(needs: list[tuple[int, ...]]) -> int:
     return max(collections.Counter(depths).values(), default=0)
 
 
-def _regions(plan: Plan, ancestors: tuple[int, ...]) -> tuple[tuple[Region, ...], tuple[int, ...]]:
+def _regions(plan: Plan, ancestors: tuple[int, ...]) -> tuple[tuple[BindingRegion, ...], tuple[int, ...]]:
     makers = sum(1 << index for index, step in enumerate(plan.steps) if _makes_outputs(step))
     groups: dict[int, list[int]] = {}
     for index in range(len(plan.steps)):
@@ -136,11 +136,11 @@ def _regions(plan: Plan, ancestors: tuple[int, ...]) -> tuple[tuple[Region, ...]
     return tuple(_region(plan, steps) for steps in groups.values()), region_of
 
 
-def _region(plan: Plan, indices: list[int]) -> Region:
+def _region(plan: Plan, indices: list[int]) -> BindingRegion:
     made = {slot for index in indices for slot in writes_of(plan.steps[index])}
     entries = dict.fromkeys(slot for index in indices for slot in reads_of(plan.steps[index]) if slot not in made)
     trivial = len(indices) == 1 and _makes_outputs(plan.steps[indices[0]])
-    return Region(indices[0], tuple(indices), tuple(entries), trivial)
+    return BindingRegion(indices[0], tuple(indices), tuple(entries), trivial)
 
 
 def _makes_outputs(step: Step) -> bool:

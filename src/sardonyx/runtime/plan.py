@@ -14,7 +14,7 @@ from typing import TypeAlias
 from sardonyx.dtypes import Array
 from sardonyx.ir import Graph, TensorType, Value
 from sardonyx.partition.cut import Cut
-from sardonyx.partition.transfers import Place, Stage, Transfer
+from sardonyx.partition.transfers import Stage, Transfer, ValueInMemory
 from sardonyx.provider import HOST, Memory, Program
 
 __all__ = ["CopyStep", "Plan", "ProgramStep", "Segment", "Step", "make_plan"]
@@ -123,7 +123,7 @@ def make_plan(
         compile_part: makes a part's program.
         entered: copies of captured values that are made before each run, or before many; their results follow those on the host.
     """
-    slots: dict[Place, int] = {}
+    slots: dict[ValueInMemory, int] = {}
 
     def slot(value: Value, memory: Memory = HOST) -> int:
         return slots.setdefault((value, memory.name), len(slots))

@@ -84,7 +84,7 @@ def build(
     Raises:
         SardonyxError: the model is invalid, or no provider runs a node of it; the message begins with the model's name.
     """
-    if variant is not None or providers.left_out:
+    if variant is not None or providers.excluded:
         settings = settings.without_files()
     while True:
         try:
@@ -93,7 +93,7 @@ def build(
             source.check()
             return built
         except SardonyxError as error:
-            if not settings.placement.goes_on or not error.provider or error.provider == providers.names[-1]:
+            if not settings.placement.continue_on_error or not error.provider or error.provider == providers.names[-1]:
                 raise
             event("provider.left_out", provider=error.provider, error=str(error))
             providers = providers.without(error.provider, str(error))

@@ -43,7 +43,7 @@ def optimize_model(
         records: whether the report lists every change.
         tracer: follows the rules that match around a node.
     """
-    on_error = _warn if settings.goes_on else _fail
+    on_error = _warn if settings.continue_on_error else _fail
     report = optimize(
         model,
         settings.level,
@@ -54,7 +54,7 @@ def optimize_model(
         extra_rules=usable_rules((*installed_rules(on_error), *settings.rules), on_error),
         extra_passes=usable_passes((*installed_passes(on_error), *settings.passes), on_error),
         verify=run_model if settings.verify else None,
-        goes_on=settings.goes_on,
+        continue_on_error=settings.continue_on_error,
         loops=settings.loops,
         records=records,
         fold_seconds=settings.fold_seconds,

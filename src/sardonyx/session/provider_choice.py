@@ -63,7 +63,7 @@ def choose_providers(
     if settings.placement.forbids_fallback:
         check_named(named)
     wanted = [(name, _with_threads(name, own, settings.execution.intra_op_threads), made) for name, own, made in with_cpu(wanted)]
-    made, failed = make_able_providers(wanted) if settings.placement.goes_on else (make_providers(wanted), {})
+    made, failed = make_able_providers(wanted) if settings.placement.continue_on_error else (make_providers(wanted), {})
     own = {name: options for name, options, _ in wanted}
     return ProviderChoice(ProviderList.of(made, failed), named, {provider.name: own.get(provider.name, {}) for provider in made})
 

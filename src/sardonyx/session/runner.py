@@ -46,7 +46,7 @@ class Runner:
         self._symbols = SharedSymbols(self.built.inputs)
         has_variants = len(self.built.declared) > 1 or self._symbols.are_shared
         again = source.after(self.built.stamps)
-        self.source = again.kept(for_variants=has_variants, for_failures=settings.placement.goes_on)
+        self.source = again.kept(for_variants=has_variants, for_failures=settings.placement.continue_on_error)
         """What the model can be read from again, or None."""
         self._lock = new_lock()
         self._variants: dict[tuple[bool, tuple[int, ...] | None], Executor] = {}
@@ -83,7 +83,7 @@ class Runner:
         outputs = range(len(self.built.declared)) if part is None else part
         filled = fillable_targets([targets.get(index) for index in outputs], values) if targets else ()
         while True:
-            known = self.built.providers.left_out
+            known = self.built.providers.excluded
             try:
                 return self._executor_for(values, part).run(values, (), filled)
             except SardonyxError as error:
@@ -93,10 +93,10 @@ class Runner:
     def _leave_out(self, error: SardonyxError) -> bool:
         """Build anew without the provider that failed; whether that is asked for and possible."""
         name, providers = error.provider, self.built.providers
-        if not self._settings.placement.goes_on or self.source is None or name not in providers.names[:-1]:
+        if not self._settings.placement.continue_on_error or self.source is None or name not in providers.names[:-1]:
             return False
         with self._lock:
-            if name not in self.built.providers.left_out:
+            if name not in self.built.providers.excluded:
                 event("provider.left_out", provider=name, error=str(error))
                 fewer = self.built.providers.without(name, str(error))
                 self.built = build(self.source, self._settings, fewer, profiler=self._profiler)

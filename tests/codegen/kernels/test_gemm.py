@@ -9,7 +9,7 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Span, Value
 from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, GemmParams, gemm_symbol, pack_columns, pack_rows, tiling, write_gemm
-from sardonyx.codegen.run.driver import Buffer, Driver, Step, StepTable
+from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
@@ -181,7 +181,7 @@ def test_the_pool_gives_the_bits_of_one_thread(engine: Engine) -> None:
     alone = _product(engine, a, b, GemmParams.blocked(engine.target, 150, 300, 64))
     params = GemmParams.blocked(engine.target, 150, 300, 64, threads=2)
     packed, c = pack_columns(b, tiling(engine.target).panel), np.zeros((150, 300), np.float32)
-    step = Step(engine.address(gemm_symbol(engine.target)), [Buffer(1), Buffer(2), Buffer(3)], params.words(), params.tasks())
+    step = KernelCall(engine.address(gemm_symbol(engine.target)), [Buffer(1), Buffer(2), Buffer(3)], params.words(), params.tasks())
     table = StepTable([step], 3, threads=2)
     table.set_bases([array.ctypes.data for array in (a, packed, c)])
     run = Driver(engine.target).prepare(table)

@@ -8,7 +8,7 @@ import pytest
 
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32, I64
-from sardonyx.codegen.run.driver import STATUS, Buffer, Driver, Step, StepTable
+from sardonyx.codegen.run.driver import STATUS, Buffer, Driver, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import Array
@@ -35,8 +35,8 @@ def driver() -> Driver:
     return Driver(host_target())
 
 
-def _axpy(engine: Engine, x: Buffer, y: Buffer, n: int, a: float) -> Step:
-    return Step(engine.address("axpy"), [x, y], [n, float_word(a)])
+def _axpy(engine: Engine, x: Buffer, y: Buffer, n: int, a: float) -> KernelCall:
+    return KernelCall(engine.address("axpy"), [x, y], [n, float_word(a)])
 
 
 def _addresses(*arrays: Array) -> list[int]:
@@ -67,7 +67,7 @@ def test_bases_change_from_run_to_run(engine: Engine, driver: Driver) -> None:
 def test_a_failing_step_stops_the_run(engine: Engine, driver: Driver) -> None:
     """The caller learns which step failed and what it reported; later steps do not run; the next run starts clean."""
     x, y = np.ones(4, np.float32), np.zeros(4, np.float32)
-    good, bad = (Step(engine.address("check"), [Buffer(STATUS)], [number]) for number in (1, -1))
+    good, bad = (KernelCall(engine.address("check"), [Buffer(STATUS)], [number]) for number in (1, -1))
     add = _axpy(engine, Buffer(1), Buffer(2), 4, 1.0)
     table = StepTable([good, add, bad, add], 2)
     table.set_bases(_addresses(x, y))
@@ -91,7 +91,7 @@ def test_no_steps_and_no_tasks_are_fine(engine: Engine, driver: Driver) -> None:
     """An empty table runs; a step of no tasks does nothing."""
     assert driver.run(StepTable([], 0)) == -1
     for threads in (1, 2):
-        table = StepTable([Step(engine.address("axpy"), [Buffer(1), Buffer(1)], [0, 0], 0)], 1, threads=threads)
+        table = StepTable([KernelCall(engine.address("axpy"), [Buffer(1), Buffer(1)], [0, 0], 0)], 1, threads=threads)
         table.set_bases([0])
         assert driver.run(table) == -1
 

@@ -12,7 +12,7 @@ import pytest
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64
-from sardonyx.codegen.run.driver import Buffer, Driver, Step, StepTable
+from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.thread_pool import ThreadPool, shared_pool
 from sardonyx.codegen.target import host_target
@@ -48,7 +48,7 @@ def driver() -> Driver:
 
 
 def _table(engine: Engine, counts: Array, regions: int, threads: int, kernel: str = "count", turns: int = 0) -> StepTable:
-    step = Step(engine.address(kernel), [Buffer(1)], [turns], counts.size)
+    step = KernelCall(engine.address(kernel), [Buffer(1)], [turns], counts.size)
     table = StepTable([step] * regions, 1, threads=threads)
     table.set_bases([counts.ctypes.data])
     return table
@@ -119,7 +119,7 @@ def test_the_child_of_a_fork_has_its_own_workers(engine: Engine, driver: Driver)
 def test_an_interrupt_leaves_the_pool_usable(engine: Engine, driver: Driver) -> None:
     """Ctrl-C in the middle of a run is raised when the run is over; the next run works."""
     counts, may_end = np.zeros(8, np.int64), np.zeros(1, np.int64)
-    step = Step(engine.address("hold"), [Buffer(1), Buffer(2)], [], counts.size)
+    step = KernelCall(engine.address("hold"), [Buffer(1), Buffer(2)], [], counts.size)
     table = StepTable([step] * 20, 2, threads=2)
     table.set_bases([counts.ctypes.data, may_end.ctypes.data])
     call = driver.prepare(table)

@@ -6,7 +6,7 @@ from support.cpu_run import LEVELS
 
 from sardonyx.codegen.emit.types import I8, I16, I32, I64
 from sardonyx.codegen.run.driver import Buffer as Place
-from sardonyx.codegen.run.driver import Step, StepTable
+from sardonyx.codegen.run.driver import KernelCall, StepTable
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim
@@ -28,7 +28,7 @@ def _copied(region: list[Region], length: int, isa: str, n: int = 1) -> tuple[st
     addresses, engines = library_for(low.target).compile(low.writers)
     source, result = np.arange(1000, dtype=np.int32), np.full(length, -1, np.int32)
     params, tasks = step.plan(Sizes({"N": n}))
-    table = StepTable([Step(addresses[step.symbol], [Place(1), Place(2)], params, tasks)], 2)
+    table = StepTable([KernelCall(addresses[step.symbol], [Place(1), Place(2)], params, tasks)], 2)
     table.set_bases([source.ctypes.data, result.ctypes.data])
     assert driver_for(low.target).run(table) == -1
     assert engines

@@ -51,7 +51,7 @@ def test_entries_say_what_properties_say() -> None:
     found = settings.optimize
     assert (settings.save.path, settings.save.data_name, settings.save.data_least_bytes) == ("m.onnx", "m.bin", 100)
     assert found.disabled == {"fuse_gelu", "merge_casts", "merge_reshapes"}
-    assert (found.level, found.fold_bytes, found.fold_seconds, found.goes_on, found.verify) == (1, 1000, 0.5, True, False)
+    assert (found.level, found.fold_bytes, found.fold_seconds, found.continue_on_error, found.verify) == (1, 1000, 0.5, True, False)
     assert found.loops == 2
     options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
     assert read_settings(options).optimize.level == 0

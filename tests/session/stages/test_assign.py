@@ -29,9 +29,9 @@ BODY = """graph(x: float[2], n: int64[], go: bool[]) -> (y: float[2]) {
 
 
 def _assigned(
-    text: str, *providers: Provider, options: SessionOptions | None = None, left_out: dict[str, str] | None = None
+    text: str, *providers: Provider, options: SessionOptions | None = None, excluded: dict[str, str] | None = None
 ) -> Assigned:
-    settings, listed = read_settings(options or SessionOptions()), ProviderList.of(providers, left_out)
+    settings, listed = read_settings(options or SessionOptions()), ProviderList.of(providers, excluded)
     return assign_model(prepare(load(Source(model(text)), settings.load), settings, listed), settings, listed)
 
 
@@ -56,7 +56,7 @@ def test_bodies_are_assigned_after_their_graph() -> None:
 def test_why_a_provider_was_left_out_is_reported() -> None:
     """With each node, as if it had declined it."""
     given = [FusingProvider({"Relu"}, "A"), ReferenceProvider()]
-    found = _assigned(CHAIN, *given, left_out={"A": "it failed"})
+    found = _assigned(CHAIN, *given, excluded={"A": "it failed"})
     assert {place.declined["A"] for place in found.placements} == {"left out: it failed"}
 
 
@@ -68,7 +68,7 @@ def test_placed_nodes_go_where_they_are_placed() -> None:
         "ReferenceExecutionProvider",
         "A",
     ]
-    lost = _assigned(CHAIN, *given, options=options, left_out={"A": "it failed"})
+    lost = _assigned(CHAIN, *given, options=options, excluded={"A": "it failed"})
     assert {place.provider for place in lost.placements} == {"ReferenceExecutionProvider"}
 
 

@@ -14,4 +14,4 @@ def test_those_that_are_left_out_are_not_asked() -> None:
     given = ProviderList.of([A, B])
     fewer = given.without("A", "it failed")
     assert (given.able, fewer.able) == ([A, B], [B])
-    assert (fewer.names, fewer.left_out, given.left_out) == (["A", "B"], {"A": "it failed"}, {})
+    assert (fewer.names, fewer.excluded, given.excluded) == (["A", "B"], {"A": "it failed"}, {})

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from sardonyx.codegen.emit.types import BOOL, F64, Type
 
-__all__ = ["OPERATORS", "PRIMITIVES", "Expr", "Like", "Step", "argument", "constant", "number", "substitute"]
+__all__ = ["OPERATORS", "PRIMITIVES", "Expr", "Like", "NumberedPrimitive", "argument", "constant", "number", "substitute"]
 
 Number: TypeAlias = int | float | bool
 
@@ -182,7 +182,7 @@ def constant(value: Number, kind: Type) -> Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NumberedPrimitive:
     """One primitive of a numbered expression; operands are numbers of earlier steps."""
 
     primitive: str
@@ -199,18 +199,18 @@ class Step:
         return self.primitive, self.type, self.operands, self.value
 
 
-def number(outputs: Sequence[Expr]) -> tuple[list[Step], list[int]]:
+def number(outputs: Sequence[Expr]) -> tuple[list[NumberedPrimitive], list[int]]:
     """Order the nodes of some trees so that operands come first and equal nodes once.
 
     Returns:
         The steps, and for each output the number of its step.
     """
-    steps: list[Step] = []
+    steps: list[NumberedPrimitive] = []
     by_key: dict[tuple[str, Type, tuple[int, ...], str], int] = {}
     by_node: dict[int, int] = {}
     for node in _operands_first(outputs):
         operands = tuple(by_node[id(operand)] for operand in node.operands)
-        step = Step(node.primitive, node.type, operands, repr(node.value), node)
+        step = NumberedPrimitive(node.primitive, node.type, operands, repr(node.value), node)
         if step.key not in by_key:
             by_key[step.key] = len(steps)
             steps.append(step)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
-from sardonyx.codegen.emit.expr import PRIMITIVES, Expr, Step, number
+from sardonyx.codegen.emit.expr import PRIMITIVES, Expr, NumberedPrimitive, number
 from sardonyx.codegen.emit.narrow import from_narrow, to_narrow
 from sardonyx.codegen.emit.types import F32, I32, Kind, Type
 from sardonyx.codegen.emit.values import Value
@@ -24,7 +24,7 @@ def write_expressions(b: Function, outputs: Sequence[Expr], arguments: Sequence[
     return [values[result] for result in results]
 
 
-def _write(b: Function, step: Step, values: Sequence[Value], arguments: Sequence[Value], lanes: int) -> Value:
+def _write(b: Function, step: NumberedPrimitive, values: Sequence[Value], arguments: Sequence[Value], lanes: int) -> Value:
     if step.primitive == "argument":
         return arguments[int(step.expr.value)].splat(lanes)
     if step.primitive == "constant":

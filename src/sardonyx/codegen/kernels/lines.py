@@ -40,10 +40,10 @@ __all__ = [
     "Beside",
     "LineParams",
     "Operands",
-    "Place",
     "RowStrip",
     "Strip",
     "Term",
+    "VectorPosition",
     "strips",
     "write_lines",
 ]
@@ -98,7 +98,7 @@ class LineParams:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class VectorPosition:
     """Where a vector of a strip lies."""
 
     number: int
@@ -113,7 +113,7 @@ class Place:
     """How many elements, and under which mask."""
 
 
-Term = Callable[[Place], Value]
+Term = Callable[[VectorPosition], Value]
 """What is folded at a place; may also write there. It is called once for each place."""
 
 
@@ -136,7 +136,7 @@ class Strip(Protocol):
     def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Value]]:
         """Fold several terms of float32 in one pass: for each term what `fold` gives."""
 
-    def position(self, place: Place, kind: Type) -> Value:
+    def position(self, place: VectorPosition, kind: Type) -> Value:
         """Return how far along the fold the lanes of a place are, as integers of type `kind`."""
 
     def put(self, target: Pointer, values: Sequence[Value]) -> None:
@@ -145,7 +145,7 @@ class Strip(Protocol):
     def each_line(self, *, reverse: bool = False) -> Iterator[list[Value]]:
         """Loop over the lines: for each fold the number of its line."""
 
-    def each_place(self, lines: Sequence[Value]) -> Iterator[list[Place]]:
+    def each_place(self, lines: Sequence[Value]) -> Iterator[list[VectorPosition]]:
         """Loop over the places of a line: one for each fold."""
 
 
@@ -185,7 +185,7 @@ class RowStrip:
             folding.take(totals, [b.select(mask, value, neutral) for value in self._terms(terms, i, Span(lanes, mask))])
         return [b.reduce(total.value, lambda low, high: fold.combine(b, low, high)) for total in totals]
 
-    def position(self, place: Place, kind: Type) -> Value:
+    def position(self, place: VectorPosition, kind: Type) -> Value:
         """Return the column of each lane."""
         return self._b.iota(kind, place.span.lanes) + place.column.to(kind)
 
@@ -200,18 +200,18 @@ class RowStrip:
             line = self._lines - 1 - i if reverse else i
             yield [row * self._lines + line for row in self._rows]
 
-    def each_place(self, lines: Sequence[Value]) -> Iterator[list[Place]]:
+    def each_place(self, lines: Sequence[Value]) -> Iterator[list[VectorPosition]]:
         """Loop over a line of each row."""
         starts = [line * self._length for line in lines]
         for i, span in self._b.vectors(0, self._length, self._element):
-            yield [Place(u, line, i, start + i, span) for u, (line, start) in enumerate(zip(lines, starts, strict=True))]
+            yield [VectorPosition(u, line, i, start + i, span) for u, (line, start) in enumerate(zip(lines, starts, strict=True))]
 
     @property
     def _all(self) -> tuple[Value, Value]:
         return self._b.const(self.count.type, 0), self.count
 
     def _terms(self, terms: Sequence[Term], i: Value, span: Span) -> list[Value]:
-        places = [Place(u, row, i, row * self.count + i, span) for u, row in enumerate(self._rows)]
+        places = [VectorPosition(u, row, i, row * self.count + i, span) for u, row in enumerate(self._rows)]
         return in_turns(self._b, [functools.partial(term, place) for term in terms for place in places])
 
 
@@ -244,7 +244,7 @@ class _ColumnStrip:
                 folding.take(totals, self._terms(terms, line))
         return [total.value for total in totals]
 
-    def position(self, place: Place, kind: Type) -> Value:
+    def position(self, place: VectorPosition, kind: Type) -> Value:
         """Return the line, in every lane."""
         return (place.line - self._outer * self._lines).to(kind).splat(place.span.lanes)
 
@@ -259,13 +259,13 @@ class _ColumnStrip:
             line = self._lines - 1 - i if reverse else i
             yield [self._outer * self._lines + line] * len(self._columns)
 
-    def each_place(self, lines: Sequence[Value]) -> Iterator[list[Place]]:
+    def each_place(self, lines: Sequence[Value]) -> Iterator[list[VectorPosition]]:
         """Yield all places of a line, without a loop."""
         yield self._places(lines[0])
 
-    def _places(self, line: Value) -> list[Place]:
+    def _places(self, line: Value) -> list[VectorPosition]:
         start = line * self._length
-        return [Place(u, line, column, start + column, span) for u, (column, span) in enumerate(self._columns)]
+        return [VectorPosition(u, line, column, start + column, span) for u, (column, span) in enumerate(self._columns)]
 
     def _terms(self, terms: Sequence[Term], line: Value) -> list[Value]:
         places = self._places(self._outer * self._lines + line)
@@ -358,7 +358,9 @@ class Operands:
                 known[line.ref] = self._addresses(line)
         return [known[line.ref] for line in lines]
 
-    def apply(self, expr: Expr, addresses: Sequence[Sequence[Pointer]], places: Sequence[Place], element: Term) -> list[Value]:
+    def apply(
+        self, expr: Expr, addresses: Sequence[Sequence[Pointer]], places: Sequence[VectorPosition], element: Term
+    ) -> list[Value]:
         """Return for each place an expression of its element (argument 0) and the tensors (from argument 1 on, at `addresses`).
 
         What several places share is read once.
@@ -369,12 +371,12 @@ class Operands:
             for row, place in zip(addresses, places, strict=True)
         ]
 
-        def write(place: Place, row: Sequence[Value]) -> Value:
+        def write(place: VectorPosition, row: Sequence[Value]) -> Value:
             return write_expressions(self._b, [expr], [element(place), *row])[0].splat(place.span.lanes)
 
         return in_turns(self._b, [functools.partial(write, place, row) for place, row in zip(places, rows, strict=True)])
 
-    def _load(self, known: dict[tuple[str, str], Value], pointer: Pointer, beside: Beside, place: Place) -> Value:
+    def _load(self, known: dict[tuple[str, str], Value], pointer: Pointer, beside: Beside, place: VectorPosition) -> Value:
         key = pointer.ref, place.column.ref if beside.ordered else ""
         if key not in known:
             known[key] = pointer.load(place.column, place.span) if beside.ordered else pointer.load().splat(place.span.lanes)

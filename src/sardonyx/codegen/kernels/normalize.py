@@ -22,7 +22,18 @@ from sardonyx.codegen.emit.folds import SUM
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, F64
 from sardonyx.codegen.emit.values import Value
-from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Beside, Operands, Place, RowStrip, Strip, Term, strips, write_lines
+from sardonyx.codegen.kernels.lines import (
+    FIRST_FREE,
+    Along,
+    Beside,
+    Operands,
+    RowStrip,
+    Strip,
+    Term,
+    VectorPosition,
+    strips,
+    write_lines,
+)
 
 __all__ = ["Norm", "write_group_terms", "write_moments", "write_normalize"]
 
@@ -42,7 +53,7 @@ class Norm(enum.Enum):
     NORM_2 = "norm_2"
 
 
-_Load = Callable[[Place], Value]
+_Load = Callable[[VectorPosition], Value]
 
 
 def write_normalize(
@@ -128,7 +139,7 @@ def _standard(b: Kernel, strip: Strip, load: _Load) -> _Result:
     inverses = [_inverse_root(b, square / strip.count.to(F32)) for square in squares]
     shifts = [-(rest * inverse) for rest, inverse in zip(rests, inverses, strict=True)]
 
-    def element(place: Place) -> Value:
+    def element(place: VectorPosition) -> Value:
         return b.fma(load(place) - means[place.number], inverses[place.number], shifts[place.number])
 
     return element, [[mean + rest for mean, rest in zip(means, rests, strict=True)], inverses]

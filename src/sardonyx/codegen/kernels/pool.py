@@ -144,7 +144,7 @@ def write_pool(module: Module, symbol: str, fold: str, rank: int, *, dilated: bo
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
+class _WindowValues:
     """One window: where it begins in the input and the output, the taps of each axis that it has there, and how many count."""
 
     source: Value
@@ -155,7 +155,7 @@ class _Window:
 
 def _place_window(
     b: Kernel, axes: Sequence[AxisValues], ends: Sequence[Value], row: Value, place: Value, *, dilated: bool, counts_padding: bool
-) -> _Window:
+) -> _WindowValues:
     places, rest = [place], row
     for axis in reversed(axes[:-1]):
         places.insert(0, rest % axis["places"])
@@ -172,7 +172,7 @@ def _place_window(
             count = count * least(b, axis["taps"], b.max(blocks(room, axis["dilation"]), room.like(0)))
         else:
             count = count * (last - first)
-    return _Window(source, result, taps, count)
+    return _WindowValues(source, result, taps, count)
 
 
 def _channels(b: Kernel, channels: Value, lanes: int) -> Iterator[tuple[Value, int, Span]]:
@@ -192,7 +192,7 @@ def _channels(b: Kernel, channels: Value, lanes: int) -> Iterator[tuple[Value, i
 
 
 def _fold_window(
-    b: Kernel, fold: Fold, window: _Window, axes: Sequence[AxisValues], channels: Value, c: Value, spans: Sequence[Span]
+    b: Kernel, fold: Fold, window: _WindowValues, axes: Sequence[AxisValues], channels: Value, c: Value, spans: Sequence[Span]
 ) -> None:
     lanes = spans[0].lanes
     states = [[b.variable(b.const(F32.vector(lanes), number)) for number in fold.begin] for _ in spans]

@@ -21,7 +21,7 @@ from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Value
-from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Place, Strip, strips
+from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Strip, VectorPosition, strips
 
 __all__ = ["REDUCTIONS", "Reduction", "position_of", "write_cumulative", "write_extreme", "write_reduce"]
 
@@ -137,7 +137,7 @@ def write_extreme(module: Module, symbol: str, along: Along, kind: Type, *, grea
             strip.put(y, [position.to(I64) for position in found])
 
 
-def position_of(b: Kernel, strip: Strip, x: Pointer, extremes: Sequence[Value], nowhere: Value, place: Place) -> Value:
+def position_of(b: Kernel, strip: Strip, x: Pointer, extremes: Sequence[Value], nowhere: Value, place: VectorPosition) -> Value:
     """Return for each lane of a place its position where it is the extreme of its fold, else `nowhere`, which is never chosen."""
     value = x.load(place.offset, place.span)
     extreme = extremes[place.number]

@@ -20,7 +20,7 @@ from sardonyx.codegen.emit.folds import MAX, MIN, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Value
-from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Beside, Operands, Place, Strip, Term, strips, write_lines
+from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Beside, Operands, Strip, Term, VectorPosition, strips, write_lines
 from sardonyx.codegen.kernels.reduce import position_of
 
 __all__ = ["WAYS", "exp_of_difference", "write_softmax"]
@@ -57,7 +57,7 @@ def _softmax(b: Kernel, strip: Strip, x: Pointer, y: Pointer) -> Term:
     """Compute e^(x - m) / s."""
     greatest = _greatest(strip, x)
 
-    def term(place: Place) -> Value:
+    def term(place: VectorPosition) -> Value:
         value = exp_of_difference(b, x.load(place.offset, place.span), greatest[place.number])
         y.store(value, place.offset, place.span)
         return value
@@ -70,7 +70,7 @@ def _log_softmax(b: Kernel, strip: Strip, x: Pointer, y: Pointer) -> Term:
     """Compute x - m - log s."""
     greatest = _greatest(strip, x)
 
-    def term(place: Place) -> Value:
+    def term(place: VectorPosition) -> Value:
         return exp_of_difference(b, x.load(place.offset, place.span), greatest[place.number])
 
     logs = [mathlib.log(b, total) for total in strip.fold(SUM, term, chains=1)]

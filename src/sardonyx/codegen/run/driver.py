@@ -33,7 +33,7 @@ from sardonyx.codegen.run.thread_pool import PoolCode, ThreadPool, shared_pool, 
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
 
-__all__ = ["STATUS", "Buffer", "Driver", "Step", "StepTable", "write_driver"]
+__all__ = ["STATUS", "Buffer", "Driver", "KernelCall", "StepTable", "write_driver"]
 
 STATUS = 0
 """The base that is the word in which a kernel reports a failure."""
@@ -53,7 +53,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class KernelCall:
     """One call of a kernel."""
 
     kernel: int
@@ -69,7 +69,7 @@ class Step:
 class StepTable:
     """Steps in the form that the driver reads. `bases` counts the bases besides STATUS, which are numbered from 1."""
 
-    def __init__(self, steps: Sequence[Step], bases: int, *, threads: int = 1) -> None:
+    def __init__(self, steps: Sequence[KernelCall], bases: int, *, threads: int = 1) -> None:
         self.threads = threads
         self._bases = struct.Struct(f"={bases}q")
         pointers = [buffer for step in steps for buffer in step.buffers]

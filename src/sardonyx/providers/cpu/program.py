@@ -94,7 +94,7 @@ class CpuProgram:
         for step in self._storage.steps:
             params, tasks = _planned(step, sizes)
             buffers = [self._fixed.get(buffer) or self._place(buffer, offsets, sizes) for buffer in step.buffers]
-            steps.append(driver.Step(self._kernels[step.symbol], buffers, params, tasks))
+            steps.append(driver.KernelCall(self._kernels[step.symbol], buffers, params, tasks))
         bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
         table = StepTable(steps, bases, threads=self._threads)
         specs = tuple(TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) for buffer in self._outputs)

@@ -51,7 +51,7 @@ class _BodyCall:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Step:
+class _BoundKernel:
     """One kernel call."""
 
     function: KernelFunction
@@ -162,7 +162,7 @@ def _reads(node: Node, slots: Mapping[Value, int]) -> Iterable[Value]:
 
 def _compile(
     node: Node, slots: Mapping[Value, int], empty: int, last: Mapping[int, Node], kept: set[int], bodies: Callable[[Graph], Body]
-) -> _Step:
+) -> _BoundKernel:
     found = find_kernel(node.domain, node.op_type, node.version)
     if found is None:
         raise errors.NotImplemented(f"{place_of(node)}: there is no reference kernel for this operator at this version")
@@ -186,7 +186,7 @@ def _compile(
         output_types=tuple(value.dtype for value in node.outputs),
     )
     touched = {slots[value] for value in _reads(node, slots)} | {slots[value] for value in node.outputs}
-    return _Step(
+    return _BoundKernel(
         function=found.function,
         call=call,
         arguments=tuple(empty if value is None else slots[value] for value in node.inputs[: found.most_inputs]),
@@ -241,7 +241,7 @@ _KERNEL_FAILURES = (
 )
 
 
-def _run(step: _Step, frame: list[Any]) -> None:
+def _run(step: _BoundKernel, frame: list[Any]) -> None:
     arguments = [frame[slot] for slot in step.arguments]
     attributes = step.attributes
     if step.graphs:
@@ -267,7 +267,7 @@ def _value(result: Any) -> Any:
     return np.asarray(result) if isinstance(result, (np.generic, bool, int, float, str)) else result
 
 
-def _explained(error: Exception, step: _Step, arguments: Iterable[Any]) -> SardonyxError:
+def _explained(error: Exception, step: _BoundKernel, arguments: Iterable[Any]) -> SardonyxError:
     kind = RuntimeException if isinstance(error, (MemoryError, RecursionError, AssertionError, AttributeError)) else InvalidArgument
     reason = next(text for types, text in _REASONS if isinstance(error, types))
     return kind(f"{_place(step, arguments)}: {reason}; check them against the operator's documentation")
@@ -282,7 +282,7 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 """What a failure inside a kernel says of the inputs; the failure itself is the error's cause."""
 
 
-def _place(step: _Step, arguments: Iterable[Any]) -> str:
+def _place(step: _BoundKernel, arguments: Iterable[Any]) -> str:
     call = step.call
     return f"node {call.name!r} ({call.op_type}-{call.version}) on ({', '.join(map(_described, arguments))})"
 

@@ -63,7 +63,7 @@ class OptimizeSettings:
     """Whether each rewrite is compared with what it replaces."""
     verify_folder: str
     """Where models that show a problem are saved; "" for nowhere."""
-    goes_on: bool
+    continue_on_error: bool
     """Whether to go on without a rule or pass that fails."""
     entries: Mapping[str, str]
     """All config entries: rules and passes, those of packages included, name the ones that they ask for."""
@@ -113,7 +113,7 @@ class PlacementSettings:
     """Whether each node must run on a provider that the session names."""
     records_assignment: bool = False
     """Whether `get_provider_graph_assignment_info` may be called."""
-    goes_on: bool = False
+    continue_on_error: bool = False
     """Whether the session goes on without a provider that fails."""
     layout_folder: str | None = None
     """Where the steps of layout conversions are written; None for nowhere."""
@@ -270,7 +270,7 @@ def _optimize(options: SessionOptions, entries: Mapping[str, str], disabled: Ite
         fold_seconds=keys.FOLD_SECONDS.read(entries),
         verify=verify or options.verify or keys.VERIFY.read(entries),
         verify_folder=keys.VERIFY_FOLDER.read(entries),
-        goes_on=_skips("optimizer_failure", options.optimizer_failure, keys.OPTIMIZER_FAILURE.read(entries)),
+        continue_on_error=_skips("optimizer_failure", options.optimizer_failure, keys.OPTIMIZER_FAILURE.read(entries)),
         entries=entries,
         rules=options.rules,
         passes=options.passes,
@@ -316,7 +316,7 @@ def _placement(options: SessionOptions, entries: Mapping[str, str], file: Placem
         streams_file=keys.STREAMS.read(entries),
         forbids_fallback=keys.NO_FALLBACK.read(entries),
         records_assignment=keys.RECORD_ASSIGNMENT.read(entries),
-        goes_on=_skips("provider_failure", options.provider_failure, keys.PROVIDER_FAILURE.read(entries)),
+        continue_on_error=_skips("provider_failure", options.provider_failure, keys.PROVIDER_FAILURE.read(entries)),
         layout_folder=None if layout == "0" else "" if layout == "1" else layout,
     )
 

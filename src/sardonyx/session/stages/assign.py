@@ -90,7 +90,7 @@ class _Rules:
     """Who is asked, in this order."""
     names: Sequence[str]
     """All providers of the session, which nodes may be placed on."""
-    left_out: Mapping[str, str]
+    excluded: Mapping[str, str]
     """Those that are not asked, and why, as reports say it."""
     pins: Pins
     """What is placed by hand."""
@@ -131,7 +131,7 @@ def _rules(model: Model, settings: Settings, providers: ProviderList) -> _Rules:
     return _Rules(
         providers=tuple(providers.able),
         names=providers.names,
-        left_out={name: f"left out: {reason}" for name, reason in providers.left_out.items()},
+        excluded={name: f"left out: {reason}" for name, reason in providers.excluded.items()},
         pins=settings.placement.pins,
         chosen={},
         streams_file=settings.placement.streams_file,
@@ -206,7 +206,7 @@ def _partition(model: Model, graph: Graph, label: str, rules: _Rules) -> tuple[l
         for unit in broken:
             assignment = dissolve(graph, unit, rules.providers, assignment)
         cuts, broken = cut(graph, assignment.units, f"{label}_")
-    return cuts, {node: {**rules.left_out, **assignment.declined.get(node, {})} for node in graph}
+    return cuts, {node: {**rules.excluded, **assignment.declined.get(node, {})} for node in graph}
 
 
 def _assign(graph: Graph, rules: _Rules) -> Assignment:
@@ -220,7 +220,7 @@ def _assign(graph: Graph, rules: _Rules) -> Assignment:
 
 def _pinned(graph: Graph, rules: _Rules) -> dict[Node, str]:
     placed = placed_nodes(graph, rules.pins, rules.names)
-    return {node: name for node, name in placed.items() if name not in rules.left_out}
+    return {node: name for node, name in placed.items() if name not in rules.excluded}
 
 
 def _no_provider(node: Node, declined: Mapping[str, str]) -> SardonyxError:

@@ -16,18 +16,18 @@ class ProviderList:
 
     all: tuple[Provider, ...]
     """The session's."""
-    left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    excluded: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Providers that failed and are not asked, and how they failed."""
 
     @classmethod
-    def of(cls, providers: Sequence[Provider], left_out: Mapping[str, str] | None = None) -> ProviderList:
+    def of(cls, providers: Sequence[Provider], excluded: Mapping[str, str] | None = None) -> ProviderList:
         """Return the list of `providers`."""
-        return cls(tuple(providers), dict(left_out or {}))
+        return cls(tuple(providers), dict(excluded or {}))
 
     @property
     def able(self) -> list[Provider]:
         """Those that are asked."""
-        return [provider for provider in self.all if provider.name not in self.left_out]
+        return [provider for provider in self.all if provider.name not in self.excluded]
 
     @property
     def names(self) -> list[str]:
@@ -36,4 +36,4 @@ class ProviderList:
 
     def without(self, name: str, reason: str) -> ProviderList:
         """Return the list that leaves out one more."""
-        return dataclasses.replace(self, left_out={**self.left_out, name: reason})
+        return dataclasses.replace(self, excluded={**self.excluded, name: reason})

@@ -30,7 +30,7 @@ __all__ = ["FUSE_CONV_GATHER", "FUSE_SPACE_TO_DEPTH"]
 _FAR = 2**31 - 1
 """An end from which on a slice goes to the end."""
 
-_Place = tuple[int, int]
+_BlockCell = tuple[int, int]
 """Row and column in a block."""
 
 
@@ -38,7 +38,7 @@ def _pattern(op: PatternBuilder) -> Term:
     return op.Concat(op.rest("parts"), axis=lambda axis: axis in (1, -3))
 
 
-def _check(match: Match) -> str | tuple[Value, int, list[_Place]]:
+def _check(match: Match) -> str | tuple[Value, int, list[_BlockCell]]:
     nodes = [None if part is None else part.producer for part in match.rest("parts")]
     block = round(len(nodes) ** 0.5)
     if block < 2 or block * block != len(nodes) or any(node is None or node.op_type != "Slice" for node in nodes):
@@ -58,7 +58,7 @@ def _check(match: Match) -> str | tuple[Value, int, list[_Place]]:
     return x, block, found
 
 
-def _place(node: Node, block: int, sizes: tuple[object, ...], overridable: frozenset[Value]) -> _Place | None:
+def _place(node: Node, block: int, sizes: tuple[object, ...], overridable: frozenset[Value]) -> _BlockCell | None:
     """Return the place in a block that a slice takes of each; None where it takes anything else."""
     arrays = [small_constant(node.input(index), overridable) for index in (1, 2, 3, 4)]
     starts, ends, axes, steps = (None if array is None else [int(item) for item in array.reshape(-1)] for array in arrays)
@@ -72,7 +72,7 @@ def _place(node: Node, block: int, sizes: tuple[object, ...], overridable: froze
     return starts[counted.index(2)], starts[counted.index(3)]
 
 
-def _replace(op: Builder, match: Match, learned: tuple[Value, int, list[_Place]]) -> Value:
+def _replace(op: Builder, match: Match, learned: tuple[Value, int, list[_BlockCell]]) -> Value:
     x, block, places = learned
     made = op.SpaceToDepth(x, blocksize=block)
     order = [row * block + column for row, column in places]

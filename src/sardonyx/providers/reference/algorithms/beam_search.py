@@ -60,7 +60,7 @@ class BeamResult:
     """(rows, V): the scores of the first step as the decoder gave them."""
 
 
-class _Kept:
+class _BestSequences:
     """The best finished sequences of one batch element."""
 
     def __init__(self, settings: BeamSettings) -> None:
@@ -86,7 +86,7 @@ def search_beams(decoder: Decoder, rules: ScoreRules, prompt: Array, settings: B
     """Search from `prompt` (B, length); the decoder has `beams` rows for each batch element, all the same in the beginning."""
     beams = settings.beams
     check_output_size((len(prompt) * beams, settings.max_length), 8)
-    kept = [_Kept(settings) for _ in prompt]
+    kept = [_BestSequences(settings) for _ in prompt]
     sequences: Array = np.repeat(prompt, beams, axis=0)
     totals: Array = np.full((len(prompt), beams), _CLOSED)
     totals[:, :1] = 0
@@ -125,7 +125,9 @@ def _cut(logits: Array, settings: BeamSettings, rows: int) -> Array:
     return logits
 
 
-def _choose(scores: Array, sequences: Array, totals: Array, kept: list[_Kept], settings: BeamSettings) -> tuple[Array, Array]:
+def _choose(
+    scores: Array, sequences: Array, totals: Array, kept: list[_BestSequences], settings: BeamSettings
+) -> tuple[Array, Array]:
     """Return the next token of each row and the row that it goes on from; changes `totals` and `kept`."""
     beams, vocabulary = settings.beams, scores.shape[1] // settings.beams
     order = np.argsort(-scores, axis=1, kind="stable")[:, : 2 * beams]
@@ -152,7 +154,7 @@ def _choose(scores: Array, sequences: Array, totals: Array, kept: list[_Kept], s
     return tokens, rows
 
 
-def _finish(sequences: Array, totals: Array, kept: list[_Kept], settings: BeamSettings) -> tuple[Array, Array]:
+def _finish(sequences: Array, totals: Array, kept: list[_BestSequences], settings: BeamSettings) -> tuple[Array, Array]:
     """Return the best sequences and their scores, with the open rows of what is not done among them."""
     found = np.full((len(kept), settings.returned, settings.max_length), settings.pad, np.int32)
     scores = np.zeros((len(kept), settings.returned), np.float32)

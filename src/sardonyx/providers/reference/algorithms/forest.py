@@ -187,10 +187,10 @@ def _walk(forest: Forest, rows: Array) -> Array:
     while walkers.size:
         x = values.take(offset + forest.features.take(node))
         node = forest.children.take(2 * node + _holds(forest, node, x, has_missing))
-        goes_on = forest.is_inner.take(node)
-        if np.count_nonzero(goes_on) * 2 < len(node):
+        is_inner = forest.is_inner.take(node)
+        if np.count_nonzero(is_inner) * 2 < len(node):
             final[walkers] = node
-            walkers, node, offset = walkers[goes_on], node[goes_on], offset[goes_on]
+            walkers, node, offset = walkers[is_inner], node[is_inner], offset[is_inner]
     return final.reshape(len(forest.roots), N)
 
 
