@@ -36,7 +36,7 @@ options.add_session_config_entry("optimization.disable_specified_optimizers", "f
 
 ## Rules and passes
 
-Most take part in every session and every saved model. The others say which operators they make or take apart, and take part by
+Most take part in every session and every saved model. The others say which operators they make or decompose, and take part by
 what is legal where the model goes: in a session the operators that its providers prefer to their parts
 (`preferred_operators`), in a saved model all that ONNX Runtime's CPU provider has. Integer operators are QLinearConv and its
 like. See decisions [10](decisions/0010-quantized-models-run-in-floats.md), [16](decisions/0016-fused-operators-come-last.md) and

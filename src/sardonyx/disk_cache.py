@@ -27,7 +27,7 @@ from sardonyx.trace import event
 __all__ = ["Cache", "DiskCache", "Report", "shared_cache"]
 
 Report = Callable[[str, str], None]
-"""Is told the name of an event, such as `disk_cache.corrupt`, and its detail."""
+"""A callback for events: takes a name, such as `disk_cache.corrupt`, and details."""
 
 _MAGIC = b"SARDONYX"
 _HEADER_BYTES = len(_MAGIC) + 32 + 64
@@ -57,7 +57,7 @@ class DiskCache:
         Args:
             folder: where the files are; it is not used unless it is private, as `private_files` has it.
             limit_bytes: the size of all files together that a write keeps to.
-            report: is told of hits, misses and of everything that went wrong.
+            report: is called with hits, misses and everything that went wrong.
         """
         self.folder = folder
         self._limit_bytes = limit_bytes

@@ -31,7 +31,7 @@ def folder_problem(folder: Path) -> str:
     """Return who else can put files into `folder` or another folder in its place, "" where nobody can.
 
     Raises:
-        OSError: the folder is not there, is no folder, or cannot be looked at.
+        OSError: the folder is not there, is no folder, or cannot be read.
     """
     if not hasattr(os, "geteuid"):
         folder.stat()

@@ -123,7 +123,7 @@ class Capability:
     keeps_layout: bool = False
     """Whether these nodes are to stay as they are where the provider prefers NHWC, since it runs them as well in NCHW."""
     reads: tuple[Value, ...] = ()
-    """Values that the program wants among its inputs besides those that the nodes read, such as values whose shapes tell sizes."""
+    """Values that the program wants among its inputs besides those that the nodes read, such as values whose shapes give sizes."""
     alone: bool = False
     """Whether they are a partition of their own, whatever else the provider has beside them."""
 

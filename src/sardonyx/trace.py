@@ -37,7 +37,7 @@ class Event:
 
 
 Observer = Callable[[Event], None]
-"""What is told of events; called in the thread where they happen."""
+"""A callback for events; called in the thread where they happen."""
 
 _LOCK = new_lock()
 _OBSERVERS: tuple[Observer, ...] = ()

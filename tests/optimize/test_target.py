@@ -50,10 +50,9 @@ def test_reasons_name_operators_and_entries():
     assert exclusion_reason(items["quantize_bias"], Target(), {}) == (
         "no provider prefers DynamicQuantizeMatMul, MatMulIntegerToFloat, QGemm or 11 others, which it prepares"
     )
-    assert exclusion_reason(items["decompose_stft"], FILE, {}) == "models that are saved keep STFT, which it takes apart"
+    assert exclusion_reason(items["decompose_stft"], FILE, {}) == "models that are saved keep STFT, which it decomposes"
     assert (
-        exclusion_reason(items["decompose_stft"], Target(frozenset(["STFT"])), {})
-        == "a provider prefers STFT, which it takes apart"
+        exclusion_reason(items["decompose_stft"], Target(frozenset(["STFT"])), {}) == "a provider prefers STFT, which it decomposes"
     )
     assert exclusion_reason(items["fuse_bias_softmax"], FILE, {}) == "models that are saved lack BiasSoftmax, which it makes"
     reason = exclusion_reason(items["copy_dequantization"], FILE, {})

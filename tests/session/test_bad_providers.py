@@ -149,7 +149,11 @@ WHEN_BUILT: dict[str, tuple[type[_Faulty], type[Exception], str]] = {
     "changes the graph": (_asked(_changing), ort.EPFail, "FaultyProvider changed the graph when it was asked"),
     "has no layout": (_with(preferred_layout="NHWC"), ort.EPFail, "FaultyProvider prefers the layout 'NHWC', which is no Layout"),
     "has no memory": (_with(memory=None), ort.EPFail, "FaultyProvider lacks memory.allocate, memory.view, memory.to_host"),
-    "raises when looked at": (_with(preferred_operators=property(_raise_odd)), ort.EPFail, "FaultyProvider raises when looked at"),
+    "raises when its attributes are read": (
+        _with(preferred_operators=property(_raise_odd)),
+        ort.EPFail,
+        "FaultyProvider raises when its attributes are read",
+    ),
     "claims nothing known": (_ClaimsNothingKnown, ort.EPFail, "FaultyProvider answers .* with None; it must return Claims"),
     "claims a stranger": (_ClaimsAStranger, ort.EPFail, "FaultyProvider claims .*'first'.* which it was not offered"),
     "claims a node twice": (_ClaimsTwice, ort.EPFail, "FaultyProvider claims .*'first'.* twice in pair"),
@@ -157,7 +161,7 @@ WHEN_BUILT: dict[str, tuple[type[_Faulty], type[Exception], str]] = {
     "raises in compile": (_RaisesInCompile, ort.EPFail, "FaultyProvider claimed 1 nodes, .*'second'.* MemoryError: too big"),
     "refuses in compile": (_RefusesInCompile, ort.NotImplemented, "FaultyProvider compiling .*: Relu of two elements"),
     "compiles to nothing": (_CompilesToNothing, ort.EPFail, "FaultyProvider compiled .* to None, no program: it lacks makes_out"),
-    "compiles to what raises": (_compiling(_Trap), ort.EPFail, "FaultyProvider compiled .* looked at: OSError: gone"),
+    "compiles to what raises": (_compiling(_Trap), ort.EPFail, "FaultyProvider compiled .* its attributes are read: OSError: gone"),
 }
 WHEN_RUN: dict[str, tuple[type[_Faulty], type[Exception], str]] = {
     "raises in bind": (_running(False, OSError("gone"), []), ort.EPFail, "FaultyProvider failed to bind .*: OSError: gone"),

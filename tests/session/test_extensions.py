@@ -101,7 +101,7 @@ def _rule(**attributes: Any) -> _Duck:
         (_rule(replace=5), "the rule 'own' has no function replace"),
         (_rule(level="high"), "the rule 'own' has the level 'high'"),
         (_rule(tolerance="much"), "the rule 'own' has the tolerance 'much'"),
-        (_rule(pattern=lambda op, x: 1 // 0), "the rule 'own' raises when looked at: ZeroDivisionError"),
+        (_rule(pattern=lambda op, x: 1 // 0), "the rule 'own' raises when its attributes are read: ZeroDivisionError"),
     ],
 )
 def test_rules_that_cannot_take_part_are_told(rule: Any, message: str) -> None:
@@ -132,8 +132,8 @@ def test_a_session_goes_on_without_a_rule_that_cannot_take_part() -> None:
     """Where that is asked for; else it is an error that names it."""
     options = SessionOptions()
     options.add_rule(_rule(pattern=lambda op, x: 1 // 0))
-    with pytest.raises(OptimizationError, match="the rule 'own' raises when looked at"):
+    with pytest.raises(OptimizationError, match="the rule 'own' raises when its attributes are read"):
         InferenceSession(BYTES, options)
     options.optimizer_failure = "skip"
-    with pytest.warns(UserWarning, match="the rule 'own' raises when looked at.*the session goes on without it"):
+    with pytest.warns(UserWarning, match="the rule 'own' raises when its attributes are read.*the session goes on without it"):
         InferenceSession(BYTES, options)

@@ -1,4 +1,4 @@
-"""`sardonyx where OPERATOR`: which lines define it, in every room."""
+"""`sardonyx where OPERATOR`: the lines that define it, in every package."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def _mentions(operator: str) -> Iterator[tuple[str, str]]:
     """Yield where rules, passes and other providers name `operator` literally: `"Conv"`, or `op.Conv(` in a pattern."""
     root = Path(sardonyx.__file__).parent
     wanted = re.compile(rf"""["']{re.escape(operator)}["']|\bop\.{re.escape(operator)}\(""")
-    rooms = {
+    packages = {
         "rule": root / "optimize" / "rules",
         "pass": root / "optimize" / "passes",
         "provider": root / "providers",
         "partition": root / "partition",
     }
-    for what, folder in rooms.items():
+    for what, folder in packages.items():
         for path in sorted(folder.rglob("*.py")):
             if "reference" in path.parts:
                 continue

@@ -30,7 +30,7 @@ __all__ = ["Target", "available_levels", "host_target", "machine_target", "runna
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Target:
-    """What a kernel generator must know of the machine, and what LLVM must be told."""
+    """The facts about a machine that kernel generators and LLVM need."""
 
     isa: str
     """Name of the level: portable, avx2, avx512, amx or neon."""

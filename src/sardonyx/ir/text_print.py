@@ -43,7 +43,7 @@ def print_model(model: Model, *, max_elements: int | None = 16, types: bool = Tr
 def print_graph(
     graph: Graph, *, opset_imports: Mapping[str, int] | None = None, max_elements: int | None = 16, types: bool = True
 ) -> str:
-    """Print a graph; versions are told apart from `opset_imports`, or from a first line that the text then begins with."""
+    """Print a graph; versions are compared with `opset_imports`, or from a first line that the text then begins with."""
     imports = _found_imports(graph) if opset_imports is None else opset_imports
     printer = _Printer(imports, max_elements, types, _tags([graph]))
     header = f"opset {_imports(imports)}\n" if opset_imports is None and imports else ""

@@ -7,7 +7,7 @@
     references  only a function's body refers to attributes of its caller, and only to those that the function has
     names       inputs and outputs of the main graph differ in name, and initializers are found under their own
 
-Types and attributes of operators are not looked at: that is for the schemas.
+Types and attributes of operators are not checked: that is for the schemas.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which family an operator belongs to: the stem of the files that define it in every room.
+"""The family of each operator: the stem of the files that define it in every package.
 
     family_of("Conv")  ->  "conv":  ops/shapes/conv.py, providers/<provider>/kernels/conv.py and their tests.
 

@@ -79,7 +79,7 @@ def unknown_operator(domain: str, op_type: str, version: int) -> str:
     if domain == _BLOCKED_LAYOUT:
         return (
             f"operator {label}: ONNX Runtime saved this model at a level at which weights are packed for one processor, in blocks "
-            "whose size the file does not tell; save it again with graph_optimization_level ORT_ENABLE_EXTENDED or lower"
+            "whose size the file does not state; save it again with graph_optimization_level ORT_ENABLE_EXTENDED or lower"
         )
     if domain not in known_domains():
         return f"operator {label}: the domain {domain!r} is unknown, known are {domains}; register the library of a custom operator"

@@ -59,7 +59,7 @@ _SAME_ELEMENTS = frozenset(
 
 
 def bounds_of(value: Value | None, overridable: frozenset[Value] = frozenset()) -> Interval:
-    """Return the interval of a value's elements; O(what is looked at), some nodes deep.
+    """Return the interval of a value's elements; O(nodes visited), some nodes deep.
 
     Args:
         value: any value; None, or one of a type without numbers, is unknown.

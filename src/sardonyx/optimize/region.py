@@ -73,7 +73,7 @@ class Region:
 
 
 def cut_out(match: Match, values: Sequence[Value], built: Iterable[Node], model: Model) -> Region:
-    """Return the region of a rewrite whose new nodes stand in the graph beside the old ones; O(nodes looked at).
+    """Return the region of a rewrite whose new nodes stand in the graph beside the old ones; O(nodes visited).
 
     Args:
         match: what is replaced.

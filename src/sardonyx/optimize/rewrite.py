@@ -1,7 +1,7 @@
 """Apply rewrite rules to a model until none fires.
 
 Rules are indexed by the operator of their root, so a node costs what the rules for its operator cost. A worklist holds the nodes
-to look at: at first all, later those near a change - new nodes, the users of what was replaced, and those whose inputs lost
+to visit: at first all, later those near a change - new nodes, the users of what was replaced, and those whose inputs lost
 another user - as deep as the deepest pattern reaches. Rules of one root are tried in the order given. A rule fires a bounded
 number of times; one that feeds itself is reported by name.
 """

@@ -160,7 +160,7 @@ class Rule:
     prepares: frozenset[OpKey] = frozenset()
     """Operators that other rules make of what it leaves: it takes part where one of them is legal."""
     takes_apart: frozenset[OpKey] = frozenset()
-    """Operators that it takes apart, or whose parts it changes so that they cannot be made: it takes part where none is legal."""
+    """Operators that it decomposes, or whose parts it changes so that they cannot be made: it takes part where none is legal."""
     takes_legal_apart: bool = False
     """True where it takes part also if such an operator is legal: later rules make it again, or its parts are better everywhere."""
     opt_in: OptIn | None = None

@@ -3,10 +3,10 @@
     Target(frozenset(["FusedConv"]))       a session, one provider of which prefers FusedConv
     Target.file()                          a file: whoever loads it optimizes it anew for its own providers
 
-A rule or pass says which operators it makes and which it takes apart; who takes part follows from that:
+A rule or pass says which operators it makes and which it decomposes; who takes part follows from that:
 
     makes FusedConv                        takes part where FusedConv is legal
-    takes apart QLinearConv                takes part where QLinearConv is not legal
+    decomposes QLinearConv                 takes part where QLinearConv is not legal
     neither                                takes part everywhere
 
 Only operators that stand for several others are named so (FusedConv, QLinearConv, Attention of com.microsoft …): every provider
@@ -120,7 +120,7 @@ def _kept_reason(item: object, target: Target) -> str | None:
     kept = [operator for operator in operators if target.allows(operator)]
     if takes_legal_apart or not kept:
         return None
-    return f"{'models that are saved keep' if target.is_file else 'a provider prefers'} {_shown(kept)}, which it takes apart"
+    return f"{'models that are saved keep' if target.is_file else 'a provider prefers'} {_shown(kept)}, which it decomposes"
 
 
 def _shown(operators: Iterable[OpKey]) -> str:

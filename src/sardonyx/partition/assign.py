@@ -28,7 +28,7 @@ from sardonyx.provider import HOST, Capability, Claims, Layout, Provider
 __all__ = ["Assignment", "Terms", "Unit", "Watch", "assign", "dissolve"]
 
 Watch: TypeAlias = Callable[[str], None]
-"""What is told that a step of a layout conversion was taken: "converted" or "pushed"."""
+"""A callback for the steps of a layout conversion: "converted" or "pushed"."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

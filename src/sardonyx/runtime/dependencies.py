@@ -26,7 +26,7 @@ class BindingRegion:
     entries: tuple[int, ...]
     """Slots that they read and that come from elsewhere."""
     trivial: bool
-    """Whether it is one program that makes its own outputs, so that shapes need not be looked at."""
+    """Whether it is one program that makes its own outputs, so that shapes need not be read."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a provider's program does wrong, told as an error that names the provider and the partition."""
+"""Failures of a provider's program, raised as an error that names the provider and the partition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["blame", "check_bound", "check_copy", "check_values"]
 
 
 def blame(error: Exception, step: Step, doing: str) -> None:
-    """Name the provider of `step` in what it raised, and what it was doing; returns where that is told, or is not its fault.
+    """Name the provider of `step` in what it raised, and what it was doing; returns where it is reported already, or not its fault.
 
     Raises:
         EPFail: in place of an error that is not ours.

@@ -78,7 +78,7 @@ class Segment:
     entries: tuple[int, ...]
     """Slots whose shapes decide all shapes of the segment."""
     trivial: bool
-    """Whether it is one program that makes its own outputs, so that shapes need not be looked at."""
+    """Whether it is one program that makes its own outputs, so that shapes need not be read."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def _is_usable(item: Any, kind: str, problem_of: Callable[[Any], str | None], on
     try:
         problem = problem_of(item)
     except Exception as error:  # noqa: BLE001  a plug-in's object may do anything
-        problem = f"raises when looked at: {describe(error)}"
+        problem = f"raises when its attributes are read: {describe(error)}"
     if problem is not None:
         on_error(f"the {kind} {getattr(item, 'name', item)!r:.200} {problem}")
     return problem is None

@@ -187,7 +187,7 @@ def check_provider(provider: Provider) -> None:
     try:
         problem = _problem_of(provider)
     except Exception as error:
-        raise blamed(EPFail(f"{provider.name} raises when looked at: {describe(error)}"), provider.name) from error
+        raise blamed(EPFail(f"{provider.name} raises when its attributes are read: {describe(error)}"), provider.name) from error
     if problem is not None:
         raise blamed(EPFail(f"{provider.name} {problem}; see sardonyx.provider.Provider"), provider.name)
 
@@ -203,7 +203,7 @@ def check_program(program: Any, provider: Provider, doing: str) -> None:
     try:
         missing = [name for name in ("makes_outputs", "bind", "run") if not hasattr(program, name)]
     except Exception as error:
-        message = f"{provider.name} {doing} to what raises when looked at: {describe(error)}"
+        message = f"{provider.name} {doing} to what raises when its attributes are read: {describe(error)}"
         raise blamed(EPFail(message), provider.name) from error
     if missing:
         message = f"{provider.name} {doing} to {program!r:.200}, no program: it lacks {', '.join(missing)}"

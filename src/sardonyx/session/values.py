@@ -1,4 +1,4 @@
-"""What a session tells of its model: `NodeArg` for each input and output, and `ModelMetadata`."""
+"""The description of a session's model: `NodeArg` for each input and output, and `ModelMetadata`."""
 
 from __future__ import annotations
 

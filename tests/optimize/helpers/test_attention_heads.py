@@ -47,7 +47,7 @@ def test_joined_heads_are_split_where_they_were():
 
 
 def test_heads_that_are_turned_twice():
-    """Values that are turned, joined and turned back are read as the four dimensions that they were made of."""
+    """Values that are transposed, joined and transposed back are read as the four dimensions that they were made of."""
     lines = "t = Reshape(x, four) k = Transpose(t) {perm = [0, 2, 3, 1]} r = Reshape(k, joined) y = Transpose(r) {perm = [0, 2, 1]}"
     heads = read_heads(value_of(f"joined: int64[3] = [-1, 8, 7] {lines}"))
     assert heads is not None
@@ -99,7 +99,7 @@ def test_keys_that_are_not_transposed(lines):
     value = value_of(lines)
     keys = read_keys(value)
     assert keys is not None
-    assert (keys.turned, keys.can_pack) == (value, False)
+    assert (keys.transposed, keys.can_pack) == (value, False)
     assert keys.shape == (*value.shape[:-2], value.shape[-1], value.shape[-2])
 
 

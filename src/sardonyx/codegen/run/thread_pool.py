@@ -99,7 +99,7 @@ def _write_publish(module: Module) -> Function:
 
 
 def _write_worker(module: Module, drain: Function) -> None:
-    """Write a worker's loop: wait for a generation, help with it, until told to stop. The first one is whichever is there."""
+    """Write a worker's loop: wait for a generation, help with it, until it is stopped. The first one is whichever is there."""
     with module.function("pool_worker", Address(I64, unique=False), I64, export=True) as b:
         pool, index = b.addresses[0], b.arguments[0]
         seen = b.variable(b.const(I64, -1))
@@ -177,7 +177,7 @@ def _write_leave(module: Module) -> Function:
 
 
 def _write_stop(module: Module, take: Function, publish: Function) -> None:
-    """Tell the workers to end, unless a run has the pool; says whether they were told."""
+    """Stop the workers, unless a run has the pool; returns whether they were notified."""
     with module.function("pool_stop", Address(I64, unique=False), returns=I32, export=True) as b:
         pool = b.addresses[0]
         with b.when(~b.call(take, pool)):

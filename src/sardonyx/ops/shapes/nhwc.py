@@ -45,12 +45,12 @@ def _channels_last(function: ShapeFunction) -> ShapeFunction:
     """Return `function` for a first input and outputs that are channels-last."""
 
     @functools.wraps(function)
-    def turned(call: ShapeCall, x: Fact, *others: Fact | None, **attributes: Any) -> tuple[Fact, ...]:
+    def transposed(call: ShapeCall, x: Fact, *others: Fact | None, **attributes: Any) -> tuple[Fact, ...]:
         found = function(call, _to_first(x), *others, **attributes)
         first, *rest = (found,) if isinstance(found, Fact) else found
         return (_to_last(first), *[_to_last(fact) if fact.rank == first.rank else fact for fact in rest])
 
-    return turned
+    return transposed
 
 
 def _to_first(fact: Fact) -> Fact:

@@ -77,7 +77,7 @@ class RotaryEmbedding(NamedTuple):
     heads: int
     """How many heads an input (B, S, H x D) has; 0 where its shape says it."""
     width: int
-    """How many elements of each head are turned; 0 for all."""
+    """How many elements of each head are rotated; 0 for all."""
     is_interleaved: bool
     """Whether the elements of a pair lie next to each other, rather than in the halves of a head."""
 

@@ -38,7 +38,7 @@ class Heads:
     """The value of that shape; None where only the tokens are at hand."""
     tokens: Value | None
     """The same as (B, S, H, D), if there is such a value."""
-    turned: Value | None = None
+    transposed: Value | None = None
     """The same as (…, D, S), where neither is at hand."""
     factor: Value | None = None
     """By what it is to be multiplied, of one number for each head."""
@@ -66,8 +66,8 @@ class Heads:
     def _plain(self, op: Builder) -> Value:
         if self.value is not None:
             return self.value
-        if self.turned is not None:
-            return op.Transpose(self.turned, perm=self._later(_SWAP_LAST) if self.is_split else [0, 2, 1])
+        if self.transposed is not None:
+            return op.Transpose(self.transposed, perm=self._later(_SWAP_LAST) if self.is_split else [0, 2, 1])
         return op.Transpose(self.tokens, perm=self._later(_SWAP_HEADS))
 
     def _later(self, perm: tuple[int, ...]) -> list[int]:

@@ -59,9 +59,9 @@ def _operand(part: Added | Filling) -> Value:
 
 
 def _shape_of(part: Added | Filling) -> Shape | None:
-    """Return the shape of the operand as it meets scores of (…, S, T); None where it is unknown or cannot be turned."""
+    """Return the shape of the operand as it meets scores of (…, S, T); None where it is unknown or cannot be transposed."""
     shape = _operand(part).shape
-    if not part.is_turned or shape is None:
+    if not part.is_transposed or shape is None:
         return shape
     return (*shape[:-2], shape[-1], shape[-2]) if len(shape) > 1 else None
 
@@ -232,7 +232,7 @@ def _after(op: Builder, part: Part, mask: Value | None, heads: int, *, lifts: bo
     if isinstance(part, Floor):
         return None if mask is None else op.Max(mask, np.float32(part.number))
     operand = _operand(part)
-    if part.is_turned:
+    if part.is_transposed:
         *outer, last = range(len(operand.shape or ()))
         operand = op.Transpose(operand, perm=[*outer[:-1], last, outer[-1]])
     if lifts and len(operand.shape or ()) == _RANK_WITH_WINDOWS - 1:

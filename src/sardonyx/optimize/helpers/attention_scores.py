@@ -21,7 +21,7 @@ from sardonyx.ir.shape import product
 from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.edit import small_constant, tensor_of
 
-__all__ = ["Added", "Filling", "Floor", "Part", "Scores", "joined", "read_scores", "scale_of", "turned"]
+__all__ = ["Added", "Filling", "Floor", "Part", "Scores", "joined", "read_scores", "scale_of", "transposed"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Added:
     """How many dimensions the scores have where they meet it."""
     factor: float = 1.0
     """By what it is multiplied."""
-    is_turned: bool = False
+    is_transposed: bool = False
     """Whether it meets scores of (…, T, S)."""
 
 
@@ -50,7 +50,7 @@ class Filling:
     """By what."""
     inverted: bool
     """Whether the scores stay where the condition holds."""
-    is_turned: bool = False
+    is_transposed: bool = False
     """Whether it meets scores of (…, T, S)."""
 
 
@@ -93,9 +93,9 @@ def read_scores(value: Value, overridable: frozenset[Value]) -> Scores | None:
     return None if read is None else read(node, value, overridable)
 
 
-def turned(scores: Scores) -> Scores:
+def transposed(scores: Scores) -> Scores:
     """Return the same where they are (…, T, S): what is read as the query are the keys, and the other way round."""
-    parts = tuple(part if isinstance(part, Floor) else dataclasses.replace(part, is_turned=True) for part in scores.parts)
+    parts = tuple(part if isinstance(part, Floor) else dataclasses.replace(part, is_transposed=True) for part in scores.parts)
     return dataclasses.replace(scores, query=scores.keys, keys=scores.query, parts=parts)
 
 

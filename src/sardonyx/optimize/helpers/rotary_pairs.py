@@ -21,7 +21,7 @@ __all__ = ["Pairs", "read_pairs"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pairs:
-    """A value whose elements are turned in pairs."""
+    """A value whose elements are rotated in pairs."""
 
     source: Value
     """It, (…, D); or (…, D / 2, 2)."""

@@ -1,1 +1,1 @@
-"""Passes, each of which looks at the whole graph."""
+"""Passes, each of which takes the whole graph."""

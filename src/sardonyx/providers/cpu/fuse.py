@@ -1,4 +1,4 @@
-"""Which nodes run as one step: an anchor, and the element-wise nodes after it that are computed in its store.
+"""Which nodes run as one step: an anchor, and the element-wise nodes after it that are fused into its epilogue.
 
     Conv -> Add(residual) -> Relu        one group: anchor Conv, tail Add, Relu
     Mul -> Add -> Sigmoid                one group: anchor Mul, tail Add, Sigmoid
@@ -57,7 +57,7 @@ class Group:
 
 
 Joins = Callable[[Group, Member, Value], bool]
-"""Whether a group can compute a node in its store; the value is the group's result, which the node reads."""
+"""Whether a group can fuse a node into its epilogue; the value is the group's result, which the node reads."""
 
 
 def group_nodes(members: Sequence[Member], joins: Joins) -> list[Group]:

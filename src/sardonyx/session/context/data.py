@@ -141,7 +141,7 @@ class ContextOutput:
     write_data: WriteData | None = None
     """Gets what would lie in files beside the model."""
     locate: Callable[[str, InitializerValue, OrtExternalInitializerInfo | None], OrtExternalInitializerInfo | None] | None = None
-    """Is told of each initializer, and says where it has put it; None for into the model."""
+    """A callback for each initializer, which returns where it has put it; None for into the model."""
     replaces: bool = False
     """Whether a model that is there already is replaced, when all is compiled."""
 

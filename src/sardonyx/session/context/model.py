@@ -61,7 +61,7 @@ def context_target(model: Model, settings: ContextSettings) -> ContextTarget | N
     """Return what a session's settings ask for, or None.
 
     Raises:
-        InvalidArgument: the file's name cannot be told, it exists, options contradict one another, or the model has compiled
+        InvalidArgument: the file's name is unknown, it exists, options contradict one another, or the model has compiled
             partitions already.
     """
     if not settings.writes:

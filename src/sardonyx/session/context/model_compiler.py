@@ -21,7 +21,7 @@ from sardonyx.session.options import GraphOptimizationLevel, SessionOptions
 __all__ = ["GetInitializerLocation", "ModelCompiler", "OrtCompileApiFlags"]
 
 GetInitializerLocation = Callable[[str, InitializerValue, OrtExternalInitializerInfo | None], OrtExternalInitializerInfo | None]
-"""Is told of an initializer that stays in the model, and says where it has written it; None: it goes into the model."""
+"""A callback for an initializer that stays in the model: returns where it has written it; None: it goes into the model."""
 _CHUNK_BYTES = 1 << 20
 
 

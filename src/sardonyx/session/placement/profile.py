@@ -57,7 +57,7 @@ def profile_placement(
         options: the session's; what they place by hand is measured elsewhere too.
         providers: the session's, in their order.
         feed: the inputs to measure with, as for a run.
-        progress: is told what is measured next.
+        progress: is called with the name of what is measured next.
 
     Raises:
         InvalidArgument: `source` can be read once only, or the feed does not fit the model.

@@ -22,7 +22,7 @@ def partial(middle, axis="-1"):
     ],
 )
 def test_a_part_of_each_head(middle, left):
-    """The rest of each head, which is not turned, needs no Split and no Concat."""
+    """The rest of each head, which is not rotated, needs no Split and no Concat."""
     model, fired = apply_rule(FUSE_PARTIAL_ROTARY_EMBEDDING, partial(middle), symbols=SYMBOLS, opset="23")
     assert fired == 1
     assert operators(model) == left

@@ -51,10 +51,10 @@ def fused_matmul(
     """Return MatMul of inputs that may be transposed in the last two axes, or have their batch next to the last axis."""
     if a.shape is None or b.shape is None:
         return tensor(a.dtype)
-    return tensor(a.dtype, product_shape(_turned(a.shape, transA, transBatchA), _turned(b.shape, transB, transBatchB)))
+    return tensor(a.dtype, product_shape(_transposed(a.shape, transA, transBatchA), _transposed(b.shape, transB, transBatchB)))
 
 
-def _turned(shape: Shape, transpose: int, transpose_batch: int) -> Shape:
+def _transposed(shape: Shape, transpose: int, transpose_batch: int) -> Shape:
     if len(shape) < 2:
         return shape
     if transpose_batch:

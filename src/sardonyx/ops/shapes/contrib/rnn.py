@@ -23,8 +23,8 @@ def dynamic_quantize_lstm(
 ) -> tuple[Fact, ...]:
     """Infer as for LSTM, but R is (directions, H, 4 H)."""
     shape = require_rank(recurrence, "R", 3, 3)
-    turned = recurrence if shape is None else tensor(recurrence.dtype, (shape[0], shape[2], shape[1]))
-    every, last = state_shapes(x, turned, direction, hidden_size, 0)
+    transposed = recurrence if shape is None else tensor(recurrence.dtype, (shape[0], shape[2], shape[1]))
+    every, last = state_shapes(x, transposed, direction, hidden_size, 0)
     return tensor(x.dtype, every), tensor(x.dtype, last), tensor(x.dtype, last)
 
 

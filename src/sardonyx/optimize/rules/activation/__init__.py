@@ -29,4 +29,4 @@ EXTENDED: tuple[Rule, ...] = (
 """The rules of level EXTENDED."""
 
 LATE_FUSIONS: tuple[Rule, ...] = (FUSE_BIAS_GELU,)
-"""Rules of level EXTENDED that make one operator of what other rules would take apart again."""
+"""Rules of level EXTENDED that make one operator of what other rules would decompose again."""

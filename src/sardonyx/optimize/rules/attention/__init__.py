@@ -49,4 +49,4 @@ LATE_FUSIONS: tuple[Rule, ...] = (
     FUSE_ATTENTION_PROJECTIONS,
     FUSE_BIAS_SOFTMAX,
 )
-"""Rules of level EXTENDED that make one operator of what other rules would take apart again."""
+"""Rules of level EXTENDED that make one operator of what other rules would decompose again."""

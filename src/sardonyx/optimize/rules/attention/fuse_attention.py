@@ -8,7 +8,7 @@ Add, or of Where that fill scores, or absent (attention_mask.py); a cap of the s
 be joined to (B x H, S, D) around the products. A guard after the softmax is dropped: Where(IsNaN(p), 0, p) gives zeros to queries
 that see no key, and so does Attention.
 
-The same with any product turned, where the softmax goes along the keys: MatMul(pᵀ, v) of scores that are (…, T, S), and
+The same with any product transposed, where the softmax goes along the keys: MatMul(pᵀ, v) of scores that are (…, T, S), and
 yᵀ = MatMul(vᵀ, pᵀ).
 
 Where q, k and v are transposed from (B, S, H, D) and y is transposed back, none of the four is: Attention reads and writes
@@ -38,7 +38,7 @@ from sardonyx.ops.views.softmax import Softmax
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.helpers.attention_heads import Heads, read_heads, read_keys, repeated
 from sardonyx.optimize.helpers.attention_mask import mask_inputs, mask_reason, may_hide_all, windows_of
-from sardonyx.optimize.helpers.attention_scores import Scores, joined, read_scores, scale_of, turned
+from sardonyx.optimize.helpers.attention_scores import Scores, joined, read_scores, scale_of, transposed
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -94,8 +94,8 @@ def _check(match: Match) -> str | _Learned:
     if result.dtype is not DataType.FLOAT or scored.shape is None or result.shape is None:
         return f"the result is {result.dtype} {result.shape}, the scores are {scored.shape}; expected float of known rank"
     is_behind = match.has("behind")
-    is_turned = is_behind != match.has("flipped")
-    if not _goes_along_keys(match.node("softmax"), len(scored.shape), is_turned):
+    is_transposed = is_behind != match.has("flipped")
+    if not _goes_along_keys(match.node("softmax"), len(scored.shape), is_transposed):
         return "the softmax does not go along the keys"
     if match.has("joined") and not _joins(match.node("joined")):
         return "what leaves the softmax is reshaped to other dimensions than batch, heads and both as one"
@@ -104,12 +104,12 @@ def _check(match: Match) -> str | _Learned:
         return "what enters the softmax is not a scaled and masked product with no other users"
     query, query_scale = scale_of(scores.query, overridable)
     keys, keys_scale = scale_of(scores.keys, overridable)
-    q, k = (read_keys(keys), read_heads(query)) if is_turned else (read_heads(query), read_keys(keys))
+    q, k = (read_keys(keys), read_heads(query)) if is_transposed else (read_heads(query), read_keys(keys))
     parts = _fitting(q, k, read_keys(match["v"]) if is_behind else read_heads(match["v"]))
     if isinstance(parts, str):
         return parts
     q, k, _ = parts
-    scores = turned(scores) if is_turned else scores
+    scores = transposed(scores) if is_transposed else scores
     reason = mask_reason(scores, (*q.shape[:-1], k.shape[-2]), q.is_split)
     if reason is not None:
         return reason
@@ -120,8 +120,8 @@ def _check(match: Match) -> str | _Learned:
     return _Learned(fewer, scores.scale * query_scale * keys_scale, scores, hides_all, is_packed, is_behind)
 
 
-def _goes_along_keys(softmax: Node, rank: int, is_turned: bool) -> bool:
-    return list(Softmax.of(softmax).row(rank)) == [rank - 2 if is_turned else rank - 1]
+def _goes_along_keys(softmax: Node, rank: int, is_transposed: bool) -> bool:
+    return list(Softmax.of(softmax).row(rank)) == [rank - 2 if is_transposed else rank - 1]
 
 
 def _joins(node: Node) -> bool:

@@ -6,7 +6,7 @@ Between may be a Reshape of (B, H, S, D) to (1, B x H, S, D) and back, or of (B,
 that is reshaped so.
 
 Left alone:
-    a part that is not the first of the last axis, or is turned in part itself
+    a part that is not the first of the last axis, or is rotated in part itself
     reshapes other than these
 """
 
@@ -31,8 +31,8 @@ __all__ = ["FUSE_PARTIAL_ROTARY_EMBEDDING"]
 class _Learned:
     """How x enters the operator and leaves it."""
 
-    turned: int
-    """How many elements of each head are turned."""
+    rotated: int
+    """How many elements of each head are rotated."""
     before: tuple[Dim, ...] = ()
     """To what x is reshaped, as a Reshape says it; empty where it is not."""
     after: tuple[Dim, ...] = ()
@@ -51,28 +51,28 @@ def _check(match: Match) -> str | _Learned:
     part, rest = (split.outputs[index].shape for index in (0, 1))
     if x is None or part is None or rest is None or len(x) != 4 or not x[:3] == part[:3] == rest[:3]:
         return f"x is {x}, expected four dimensions, of which the last is split"
-    turned = part[3]
-    if Concat.of(match.root).axis not in (-1, 3) or not isinstance(turned, int) or len(split.outputs) != 2:
+    rotated = part[3]
+    if Concat.of(match.root).axis not in (-1, 3) or not isinstance(rotated, int) or len(split.outputs) != 2:
         return "the parts are not joined as they were split"
     if RotaryEmbedding.of(rotary).width or match.root.inputs[0] is None or match.root.inputs[0].shape != part:
         return "it turns a part only, or gives another shape"
     entered = rotary.inputs[0]
     if entered is split.outputs[0]:
-        return _Learned(turned)
+        return _Learned(rotated)
     found = None if entered is None else _reshaped(entered.shape, x, part, RotaryEmbedding.of(rotary).heads)
     return found or "the reshape before does not see batches as heads, nor heads as packed"
 
 
 def _reshaped(found: Shape | None, x: Shape, part: Shape, heads: int) -> _Learned | None:
     """Return how x is to be reshaped where its part is to the shape `found`."""
-    B, first, second, turned = part
-    if not isinstance(turned, int):
+    B, first, second, rotated = part
+    if not isinstance(rotated, int):
         return None
-    if found == (1, product((B, first)), second, turned):
-        return _Learned(turned, (1, -1, 0, 0), (-1, first, 0, 0))
+    if found == (1, product((B, first)), second, rotated):
+        return _Learned(rotated, (1, -1, 0, 0), (-1, first, 0, 0))
     D = x[3]
-    if found == (B, first, heads * turned) and heads == second and isinstance(D, int):
-        return _Learned(turned, (0, 0, heads * D), (0, 0, heads, D))
+    if found == (B, first, heads * rotated) and heads == second and isinstance(D, int):
+        return _Learned(rotated, (0, 0, heads * D), (0, 0, heads, D))
     return None
 
 
@@ -85,7 +85,7 @@ def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
         match["sin"],
         _attributes=node.attributes,
         _version=node.version,
-        rotary_embedding_dim=learned.turned,
+        rotary_embedding_dim=learned.rotated,
     )
     return op.Reshape(made, list(learned.after)) if learned.after else made
 

@@ -44,25 +44,25 @@ _SHAPE_HAS_START = 15
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Learned:
-    """What is turned, and by what."""
+    """What is rotated, and by what."""
 
     pairs: Pairs
     shape: Shape
-    """Of what is turned, (…, D)."""
+    """Of what is rotated, (…, D)."""
     heads_axis: int
     angles: tuple[Angles, Angles]
     """Cosines and sines."""
     angles_shape: Shape
     """Which they have in the graph."""
     is_backwards: bool = False
-    """Whether it is turned by the negative angles."""
+    """Whether it is rotated by the negative angles."""
 
 
 def _pattern(op: PatternBuilder, x: Term, cos: Term, sin: Term, first: Term, second: Term) -> Term:
     backwards = op.Concat(second, op.Neg(first, _as="backwards"), _as="joined")
     halves = op.Concat(op.Neg(second), first, _as="joined")
-    turned = op.any_of(halves, backwards, op.Reshape(_stacked(op, op.Neg(second), first), op.rest("shape")))
-    return op.Add(op.Mul(x, cos), op.Mul(turned, sin))
+    rotated = op.any_of(halves, backwards, op.Reshape(_stacked(op, op.Neg(second), first), op.rest("shape")))
+    return op.Add(op.Mul(x, cos), op.Mul(rotated, sin))
 
 
 def _stacked(op: PatternBuilder, first: Term, second: Term) -> Term:
@@ -83,12 +83,12 @@ def _check(match: Match) -> str | _Learned:
     x, overridable = match["x"], match.place.overridable
     pairs = read_pairs(match["first"], match["second"], overridable)
     if pairs is None or pairs.is_split or pairs.source is not x:
-        return "what is turned is not made of the pairs of x"
+        return "what is rotated is not made of the pairs of x"
     cos, sin = (read_angles(match[name], overridable, is_alternating=pairs.is_alternating) for name in ("cos", "sin"))
     if cos is None or sin is None:
         return "cos and sin are not known to be equal for both of a pair"
     if match.outputs[0].shape != x.shape:
-        return f"what is turned is {match.outputs[0].shape}, x {x.shape}"
+        return f"what is rotated is {match.outputs[0].shape}, x {x.shape}"
     learned = _learn(match, pairs, (cos, sin))
     return learned if isinstance(learned, str) else dataclasses.replace(learned, is_backwards=match.has("backwards"))
 
@@ -96,7 +96,7 @@ def _check(match: Match) -> str | _Learned:
 def _check_pairs(match: Match) -> str | _Learned:
     pairs = read_pairs(match["first"], match["second"], match.place.overridable)
     if pairs is None:
-        return "what is turned is not made of pairs"
+        return "what is rotated is not made of pairs"
     return _learn(match, pairs, (Angles(match["cos"]), Angles(match["sin"])))
 
 
@@ -126,9 +126,9 @@ def _replace(op: Builder, match: Match, learned: _Learned) -> Value:
 
 
 def _replace_pairs(op: Builder, match: Match, learned: _Learned) -> Value:
-    turned = _replace(op, match, learned)
+    rotated = _replace(op, match, learned)
     shape = match.outputs[0].shape or ()
-    return op.Reshape(turned, [0, 0, 0, *shape[3:]]) if learned.pairs.is_alternating else turned
+    return op.Reshape(rotated, [0, 0, 0, *shape[3:]]) if learned.pairs.is_alternating else rotated
 
 
 def _turn_heads(op: Builder, x: Value, shape: Shape, angles: list[Value], interleaved: int | None) -> Value:
@@ -149,8 +149,8 @@ def _turn_tokens(op: Builder, x: Value, shape: Shape, angles: list[Value], inter
         batch = op.Shape(_first_of_batch(x), start=0, end=1, _version=_SHAPE_HAS_START)
         angles = [op.Expand(value, op.Concat(batch, [1, 1], axis=0)) for value in angles]
     packed = op.Reshape(x, [0, 0, H * D])
-    turned = op.RotaryEmbedding(packed, *angles, interleaved=interleaved, num_heads=H, _version=_VERSION)
-    return op.Reshape(turned, [0, 0, H, D])
+    rotated = op.RotaryEmbedding(packed, *angles, interleaved=interleaved, num_heads=H, _version=_VERSION)
+    return op.Reshape(rotated, [0, 0, H, D])
 
 
 def _first_of_batch(value: Value) -> Value:

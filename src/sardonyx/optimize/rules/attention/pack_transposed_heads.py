@@ -1,6 +1,6 @@
 """Let attention split heads itself.
 
-    q, k, v = each Transpose(Reshape(x, [B, S, H, D])) {perm = [0, 2, 1, 3]}, turned by RotaryEmbedding or not
+    q, k, v = each Transpose(Reshape(x, [B, S, H, D])) {perm = [0, 2, 1, 3]}, rotated by RotaryEmbedding or not
     y = Reshape(Transpose(Attention(q, k, v, mask?, past?)))          ->      y = Attention(x, …) {q_num_heads, kv_num_heads}
 
 RotaryEmbedding reads packed heads too.
@@ -29,8 +29,8 @@ _PARTS = ("q", "k", "v")
 
 def _heads(op: PatternBuilder, name: str) -> Term:
     split = op.Transpose(op.Reshape(op.optional(name), op.rest(f"{name}_split")), perm=_SWAP_HEADS, _as=f"{name}_heads")
-    turned = op.RotaryEmbedding(split, op.optional(f"{name}_cos"), op.optional(f"{name}_sin"), _as=f"{name}_turned")
-    return op.any_of(split, turned)
+    rotated = op.RotaryEmbedding(split, op.optional(f"{name}_cos"), op.optional(f"{name}_sin"), _as=f"{name}_rotated")
+    return op.any_of(split, rotated)
 
 
 def _attention(op: PatternBuilder) -> Term:
@@ -99,9 +99,9 @@ def _count(heads: Node) -> int:
 
 
 def _part(op: Builder, match: Match, name: str) -> Value:
-    if not match.has(f"{name}_turned"):
+    if not match.has(f"{name}_rotated"):
         return match[name]
-    node = match.node(f"{name}_turned")
+    node = match.node(f"{name}_rotated")
     return op.RotaryEmbedding(
         match[name],
         *node.inputs[1:],

@@ -33,7 +33,7 @@ LATE_FUSIONS: tuple[Rule, ...] = (
     FUSE_CONV_ACTIVATION,
     FUSE_POOL_FLATTEN,
 )
-"""Rules of level EXTENDED that make one operator of what other rules would take apart again."""
+"""Rules of level EXTENDED that make one operator of what other rules would decompose again."""
 
 LATE_LAYOUT_FUSIONS: tuple[Rule, ...] = (FUSE_CONV_SUM,)
 """Such rules of level LAYOUT, once transposes have moved."""

@@ -38,4 +38,4 @@ LATE_FUSIONS: tuple[Rule, ...] = (
     FUSE_MATMUL_SCALE,
     FUSE_MATMUL_ACTIVATION,
 )
-"""Rules of level EXTENDED that make one operator of what other rules would take apart again."""
+"""Rules of level EXTENDED that make one operator of what other rules would decompose again."""

@@ -67,7 +67,7 @@ class _Plan:
 
     operands: tuple[_Move, ...]
     product: _Move | None = None
-    is_turned: bool = False
+    is_transposed: bool = False
     """Whether the second operand is the left one."""
 
 
@@ -116,9 +116,9 @@ def _read(text: str, values: Sequence[Value]) -> str | _Equation:
 def _plan(equation: _Equation) -> str | _Plan:
     batches = equation.kept(left=True, right=True)
     rows, columns = equation.kept(left=True, right=False), equation.kept(left=False, right=True)
-    is_turned = equation.result == batches + columns + rows
-    left, right = equation.operands[::-1] if is_turned else equation.operands
-    if is_turned:
+    is_transposed = equation.result == batches + columns + rows
+    left, right = equation.operands[::-1] if is_transposed else equation.operands
+    if is_transposed:
         rows, columns = columns, rows
     summed = "".join(index for index in left if index in right and index not in equation.result)
     if {*left, *right} - {*batches, *rows, *columns, *summed} or not rows or not summed or not columns:
@@ -133,7 +133,7 @@ def _plan(equation: _Equation) -> str | _Plan:
         return "dimensions that are to be joined or parted are not known"
     orders = [_order(left, batches + rows + summed), _order(right, batches + summed + columns)]
     moves = tuple(_Move(order, shape) for order, shape in zip(orders, shapes, strict=False))
-    return _Plan(moves, _Move(_order(batches + rows + columns, equation.result), shapes[2]), is_turned)
+    return _Plan(moves, _Move(_order(batches + rows + columns, equation.result), shapes[2]), is_transposed)
 
 
 def _order(before: str, after: str) -> list[int]:
@@ -162,7 +162,7 @@ def _replace(op: Builder, match: Match, plan: _Plan) -> Value:
     values = [match["a"]] if b is None else [match["a"], b]
     moved = [
         _reshaped(op, _transposed(op, value, move.perm), move.shape)
-        for value, move in zip(values[::-1] if plan.is_turned else values, plan.operands, strict=True)
+        for value, move in zip(values[::-1] if plan.is_transposed else values, plan.operands, strict=True)
     ]
     if plan.product is None:
         return moved[0]

@@ -51,8 +51,8 @@ def _check(match: Match) -> str | None:
     if reason is not None:
         return reason
     if node.op_type in _PRODUCTS:
-        turned = [value for value, name in zip(inputs, ("transA", "transB"), strict=False) if node.flag(name)]
-        if not all(value is not None and value.shape is not None and len(value.shape) > 1 for value in turned):
+        transposed = [value for value, name in zip(inputs, ("transA", "transB"), strict=False) if node.flag(name)]
+        if not all(value is not None and value.shape is not None and len(value.shape) > 1 for value in transposed):
             return "what is transposed is a vector, or of unknown rank"
     name = _activation(node)
     if name and not _is_known(node, name):
@@ -100,7 +100,7 @@ def _activated(op: Builder, node: Node, value: Value) -> Value:
 
 
 def _product(op: Builder, node: Node, inputs: Sequence[Value | None]) -> Value:
-    sides = (_turned(op, value) if node.flag(name) else value for value, name in zip(inputs, ("transA", "transB"), strict=True))
+    sides = (_transposed(op, value) if node.flag(name) else value for value, name in zip(inputs, ("transA", "transB"), strict=True))
     alpha, made = node.number("alpha", 1.0), op.MatMul(*sides)
     return made if alpha == 1 else op.Mul(made, _number(alpha, made))
 
@@ -111,7 +111,7 @@ def _number(number: float, like: Value) -> Array:
     return np.array(np.clip(number, np.finfo(dtype).min, np.finfo(dtype).max), dtype)
 
 
-def _turned(op: Builder, value: Value | None) -> Value:
+def _transposed(op: Builder, value: Value | None) -> Value:
     """Return the last two dimensions exchanged."""
     rank = len(value.shape or ()) if value is not None else 0
     return op.Transpose(value, perm=[*range(rank - 2), rank - 1, rank - 2])

@@ -52,8 +52,8 @@ def _replace(op: Builder, match: Match, learned: None) -> Value:
     node, weights, bias = match.node("product"), match.tensor("w"), match.get("c")
     if weights is None:
         raise ValueError("the weights are no constant")
-    is_turned = node.op_type == "Gemm" and Gemm.of(node).transposes_b
-    matrix = op.constant(np.ascontiguousarray(weights.numpy().T), f"{match['w'].name}/turned") if is_turned else match["w"]
+    is_transposed = node.op_type == "Gemm" and Gemm.of(node).transposes_b
+    matrix = op.constant(np.ascontiguousarray(weights.numpy().T), f"{match['w'].name}/transposed") if is_transposed else match["w"]
     made = op.MatMul(match["x"], matrix)
     return made if bias is None else op.Add(made, bias)
 

@@ -56,4 +56,4 @@ LATE_FUSIONS: tuple[Rule, ...] = (
     FUSE_SKIP_NORMALIZATION_BIASED_SUM,
     FUSE_SKIP_NORMALIZATION_SUM,
 )
-"""Rules of level EXTENDED that make one operator of what other rules would take apart again."""
+"""Rules of level EXTENDED that make one operator of what other rules would decompose again."""

@@ -6,7 +6,7 @@
                 zero = Cast(Clip(Round(-low / scale), 0, 255))
                 y = QuantizeLinear(x, scale, zero)
 
-for providers that compute element-wise operators in the stores of others, and no DynamicQuantizeLinear. The results are the same.
+for providers that compute element-wise operators in the epilogues of others, and no DynamicQuantizeLinear. Results are the same.
 
 Left alone: x of unknown rank, or without elements, of which there is no least.
 """

@@ -151,7 +151,7 @@ def _used_length(past: Array | None, given: Array | None, is_shared: int) -> int
         raise InvalidArgument("past_sequence_length is not given; it says how much of a shared buffer counts")
     used = int(given.reshape(-1)[0])
     if not 0 <= used < past.shape[2]:
-        raise InvalidArgument(f"past_sequence_length is {used}; the shared buffer has room for {past.shape[2]} keys")
+        raise InvalidArgument(f"past_sequence_length is {used}; the shared buffer has space for {past.shape[2]} keys")
     return used
 
 

@@ -354,7 +354,7 @@ def _encoder_mask(input_ids: Array, given: Array | None, pad: int) -> Array:
 def _decoder_prompt(batch: int, given: Array | None, start: int, max_length: int) -> Array:
     """Return what the decoder has said at first: (B, length)."""
     if given is None and start < 0:
-        raise InvalidArgument(f"decoder_start_token_id is {start}, and decoder_input_ids, which could tell more, is not given")
+        raise InvalidArgument(f"decoder_start_token_id is {start}, and decoder_input_ids, which could replace it, is not given")
     prompt = np.full((batch, 1), start, np.int32) if given is None else given
     if len(prompt) != batch:
         raise InvalidArgument(f"decoder_input_ids has shape {prompt.shape}; expected ({batch}, length)")

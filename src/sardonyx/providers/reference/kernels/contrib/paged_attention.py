@@ -277,5 +277,5 @@ def _rotate(x: Array, tables: list[Array], offset: int, interleaved: bool) -> Ar
     width = 2 * tables[0].shape[-1]
     if offset + width > x.shape[2]:
         raise InvalidArgument(f"rotary_offset is {offset} and the caches rotate {width} channels; the head size is {x.shape[2]}")
-    turned = rotate(x[..., offset : offset + width], tables[0], tables[1], interleaved=interleaved)
-    return np.concatenate([x[..., :offset], turned, x[..., offset + width :]], axis=-1)
+    rotated = rotate(x[..., offset : offset + width], tables[0], tables[1], interleaved=interleaved)
+    return np.concatenate([x[..., :offset], rotated, x[..., offset + width :]], axis=-1)
