@@ -29,22 +29,22 @@ _RULES, _PASSES = "sardonyx.rules", "sardonyx.passes"
 
 
 def installed_rules(on_error: OnError) -> tuple[Any, ...]:
-    """The rules of installed packages; Any, as `optimize` is not imported before a session is made."""
+    """Return the rules of installed packages; Any, as `optimize` is not imported before a session is made."""
     return _installed(_RULES, on_error)
 
 
 def installed_passes(on_error: OnError) -> tuple[Any, ...]:
-    """The passes of installed packages."""
+    """Return the passes of installed packages."""
     return _installed(_PASSES, on_error)
 
 
 def usable_rules(rules: Iterable[Any], on_error: OnError) -> list[Any]:
-    """Those of `rules`, which may be anything, that can take part; what is wrong with the others is told."""
+    """Return those of `rules`, which may be anything, that can take part; others are reported."""
     return [rule for rule in rules if _is_usable(rule, "rule", _problem_of_rule, on_error)]
 
 
 def usable_passes(passes: Iterable[Any], on_error: OnError) -> list[Any]:
-    """Those of `passes`, which may be anything, that can take part; what is wrong with the others is told."""
+    """Return those of `passes`, which may be anything, that can take part; others are reported."""
     return [item for item in passes if _is_usable(item, "pass", _problem_of_pass, on_error)]
 
 
@@ -95,7 +95,10 @@ def _installed(group: str, on_error: OnError) -> tuple[Any, ...]:
 
 @functools.lru_cache(maxsize=8)
 def _loaded(group: str, path: tuple[str, ...]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """What the packages on `path`, which is sys.path, name in a group, and what is wrong; a change of the path is a new search."""
+    """Return what the packages on `path`, which is sys.path, name in a group, and what is wrong.
+
+    A change of the path is a new search.
+    """
     with without_fork():
         from importlib.metadata import entry_points
 

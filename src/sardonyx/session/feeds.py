@@ -40,7 +40,7 @@ def check_feeds(inputs: Sequence[Value], defaults: Mapping[str, Array], feed: Ma
 
 
 def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str) -> list[int]:
-    """The indices of the outputs called `names`, all for None; raises InvalidArgument for an unknown one, TypeError for no list."""
+    """Return the indices of the outputs called `names`, all for None; raises InvalidArgument for an unknown one, TypeError for no list."""
     if not isinstance(names, (list, tuple, NoneType)) and (isinstance(names, (str, bytes)) or not isinstance(names, Iterable)):
         raise TypeError(f"model {label}: output names are given in a list, got {names!r:.100}")
     if not names:
@@ -72,7 +72,7 @@ class SharedSymbols:
         return bool(self._groups)
 
     def hold(self, values: Sequence[Any]) -> bool:
-        """Whether a checked feed gives each of them one size."""
+        """Return whether a checked feed gives each of them one size."""
         for (first, axis), *others in self._groups:
             size = values[first].shape[axis]
             for index, other_axis in others:
@@ -82,7 +82,7 @@ class SharedSymbols:
 
 
 def symbol_sizes(inputs: Sequence[Value], values: Sequence[Any]) -> dict[str, int]:
-    """The sizes that a checked feed gives the symbols in the shapes of `inputs`; the first where it gives several."""
+    """Return the sizes that a checked feed gives the symbols in the shapes of `inputs`; the first where it gives several."""
     found: dict[str, int] = {}
     for value, array in zip(inputs, values, strict=True):
         for dim, size in zip(value.shape or (), getattr(array, "shape", ()), strict=False):
@@ -138,7 +138,7 @@ def _checked(value: Value, given: Any, label: str) -> Any:
 
 
 def _fits(kind: ValueType | None, array: Array) -> bool:
-    """Whether an array is of a type as it is: what nearly every feed is, so it must take no time."""
+    """Return whether an array is of a type as it is: what nearly every feed is, so it must take no time."""
     return type(kind) is TensorType and kind.shape is not None and array.dtype == kind.dtype.numpy and kind.allows(array.shape)
 
 
@@ -161,7 +161,7 @@ def _convert(kind: ValueType | None, given: Any, place: str) -> Any:
 
 
 def _numbers(kind: ValueType | None, given: Mapping[Any, Any]) -> dict[Any, Any] | None:
-    """A map of Python's numbers, converted together; None where it is another map, or one of them does not fit."""
+    """Return a map of Python's numbers, converted together; None where it is another map, or one of them does not fit."""
     numbers = list(given.values())
     is_plain = set(map(type, numbers)) in ({float}, {int})
     if not is_plain or not isinstance(kind, TensorType) or kind.shape or kind.dtype is DataType.STRING:

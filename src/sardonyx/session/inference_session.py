@@ -184,31 +184,34 @@ class InferenceSession(RemadeSession):
         return check_feeds(wanted, {}, {name: value}, self._label)[0]
 
     def get_inputs(self) -> list[NodeArg]:
-        """The inputs that a feed must have."""
+        """Return the inputs that a feed must have."""
         return [node_arg(value) for value in self._input_values if value.name not in self._defaults]
 
     def get_outputs(self) -> list[NodeArg]:
-        """The outputs, in order."""
+        """Return the outputs, in order."""
         return list(self._runner.built.declared)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """The initializers that a feed may override."""
+        """Return the initializers that a feed may override."""
         return [node_arg(value) for value in self._input_values if value.name in self._defaults]
 
     def get_modelmeta(self) -> ModelMetadata:
-        """What the model's file says about itself."""
+        """Return the metadata of the model's file."""
         return self._runner.built.metadata
 
     def get_providers(self) -> list[str]:
-        """The session's providers, in the order in which they are asked; those that failed and were left out are not among them."""
+        """Return the session's providers, in the order in which they are asked.
+
+        Those that failed and were left out are not among them.
+        """
         return [provider.name for provider in self._runner.built.providers.able]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Provider -> its options."""
+        """Return the options of each provider, by name."""
         return {name: dict(options) for name, options in self._provider_options.items()}
 
     def get_session_options(self) -> SessionOptions:
-        """The options that the session was made with."""
+        """Return the options that the session was made with."""
         return self._arguments.options
 
     @property
@@ -217,7 +220,7 @@ class InferenceSession(RemadeSession):
         return self._runner.built.report
 
     def explain(self) -> list[Placement]:
-        """For each node of the optimized model who runs it, and why those asked before do not."""
+        """Return for each node of the optimized model who runs it, and why those asked before do not."""
         return list(self._runner.built.placements)
 
     def explain_fusions(self, node: str) -> FusionReport:
@@ -245,7 +248,10 @@ class InferenceSession(RemadeSession):
         return explain_fusions(self._runner.source, self._settings, self._runner.built.providers, node)
 
     def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
-        """The partitions with their providers and nodes; the config entry session.record_ep_graph_assignment_info must be "1"."""
+        """Return the partitions with their providers and nodes.
+
+        The config entry session.record_ep_graph_assignment_info must be "1".
+        """
         with without_fork():
             from sardonyx.session.placement.assignment_info import assignment_info  # only who asks needs it
 
@@ -268,11 +274,11 @@ class InferenceSession(RemadeSession):
         return "" if self._profiler is None else self._profiler.end()
 
     def get_profiling_start_time_ns(self) -> int:
-        """When recording began, in nanoseconds since the epoch; 0 where `enable_profiling` was not set."""
+        """Return when recording began, in nanoseconds since the epoch; 0 where `enable_profiling` was not set."""
         return 0 if self._profiler is None else self._profiler.start_time_ns
 
     def _begin_profile(self, given: Any, prefix: str | None) -> Profiler | None:
-        """What records the session, where its options ask for it; `given` is what the model comes from, of any kind."""
+        """Return what records the session, where its options ask for it; `given` is what the model comes from, of any kind."""
         if prefix is None:
             return None
         with without_fork():

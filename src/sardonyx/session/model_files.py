@@ -24,7 +24,7 @@ def read_attributes(model: Model) -> None:
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
-    """The tensors that an attribute's value, Any by its kind, consists of."""
+    """Yield the tensors that an attribute's value, Any by its kind, consists of."""
     for item in value if isinstance(value, tuple) else (value,):
         if isinstance(item, Tensor):
             yield item

@@ -108,7 +108,7 @@ def optimize_file(source: Any, settings: Settings, *, records: bool = False, ops
 
 
 def _means_the_same(node: Node, version: int) -> bool:
-    """Whether one reference kernel, which begins with a meaning, runs a node under both versions."""
+    """Return whether one reference kernel, which begins with a meaning, runs a node under both versions."""
     return find_kernel(node.domain, node.op_type, node.version) is find_kernel(node.domain, node.op_type, version)
 
 

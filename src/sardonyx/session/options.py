@@ -118,7 +118,7 @@ class SessionOptions(_ConfigEntries):
         """Callbacks of a ModelCompiler, which sets it."""
 
     def copy(self) -> SessionOptions:
-        """Options that begin as these are, and may be changed by themselves."""
+        """Return options that begin as these are, and may be changed by themselves."""
         made = SessionOptions()
         for name in (*SessionOptions.__slots__, *_ConfigEntries.__slots__):
             value = getattr(self, name)
@@ -137,7 +137,7 @@ class SessionOptions(_ConfigEntries):
         self._add(key, value, check_session_entry)
 
     def get_session_config_entry(self, key: str) -> str:
-        """The text set under `key`; raises InvalidArgument where none was."""
+        """Return the text set under `key`; raises InvalidArgument where none was."""
         return self._get(key)
 
     @property
@@ -236,7 +236,7 @@ class SessionOptions(_ConfigEntries):
         self._providers.append((name, {key: str(value) for key, value in (options or {}).items()}))
 
     def has_providers(self) -> bool:
-        """Whether `add_provider` was called."""
+        """Return whether `add_provider` was called."""
         return bool(self._providers)
 
     @property
@@ -268,7 +268,7 @@ class RunOptions(_ConfigEntries):
         self._add(key, value, check_run_entry)
 
     def get_run_config_entry(self, key: str) -> str:
-        """The text set under `key`; raises InvalidArgument where none was."""
+        """Return the text set under `key`; raises InvalidArgument where none was."""
         return self._get(key)
 
 

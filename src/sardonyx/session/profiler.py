@@ -114,7 +114,7 @@ class TimedProgram:
 
 
 def _types(values: object) -> list[dict[str, list[int]]]:
-    """For each tensor its type and shape; what a provider returned may be anything."""
+    """Return for each tensor its type and shape; what a provider returned may be anything."""
     found = values if isinstance(values, (list, tuple)) else []
     return [{str(value.dtype): list(value.shape)} for value in found if hasattr(value, "dtype") and hasattr(value, "shape")]
 

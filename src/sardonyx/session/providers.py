@@ -64,7 +64,7 @@ def _installed() -> dict[str, EntryPoint]:
 
 @functools.lru_cache(maxsize=8)
 def _entry_points(path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    """The providers of the packages on `path`, which is sys.path: a change of it is a new search."""
+    """Return the providers of the packages on `path`, which is sys.path: a change of it is a new search."""
     with without_fork():
         from importlib.metadata import entry_points  # a quarter of the time of `import sardonyx`
 
@@ -72,25 +72,25 @@ def _entry_points(path: tuple[str, ...]) -> dict[str, EntryPoint]:
 
 
 def get_available_providers() -> list[str]:
-    """Names of the providers that a session can use, in the order of priority; those of other packages come first."""
+    """Return names of the providers that a session can use, in the order of priority; those of other packages come first."""
     own = _own()
     return [*(name for name in sorted(_installed()) if name not in own), *own]
 
 
 def _own() -> dict[str, str]:
-    """The providers of this package whose requirements are installed: name -> module and function."""
+    """Return the providers of this package whose requirements are installed: name -> module and function."""
     optional = {name: place for name, (package, place) in _OPTIONAL.items() if _is_installed(package, tuple(sys.path))}
     return {CPU: _BUILT_IN[CPU], **optional, REFERENCE: _BUILT_IN[REFERENCE]}
 
 
 @functools.lru_cache(maxsize=32)
 def _is_installed(package: str, path: tuple[str, ...]) -> bool:
-    """Whether `package` is on `path`, which is sys.path: a change of it is a new search."""
+    """Return whether `package` is on `path`, which is sys.path: a change of it is a new search."""
     return importlib.util.find_spec(package) is not None
 
 
 def describe_providers() -> list[tuple[str, str]]:
-    """For each available provider its name and the package, or module, that it comes from."""
+    """Return for each available provider its name and the package, or module, that it comes from."""
     own = _own()
     return [(name, own.get(name) or _source(_installed()[name])) for name in get_available_providers()]
 
@@ -100,7 +100,7 @@ def _source(point: EntryPoint) -> str:
 
 
 def get_all_providers() -> list[str]:
-    """Names of all providers known to this build, in the order of priority."""
+    """Return names of all providers known to this build, in the order of priority."""
     return get_available_providers()
 
 
@@ -222,7 +222,7 @@ def blaming(provider: Provider, doing: str) -> Iterator[None]:
 
 
 def _problem_of(provider: Any) -> str | None:
-    """What is wrong with a provider, which may be anything."""
+    """Return what is wrong with a provider, which may be anything."""
     if not isinstance(getattr(provider, "preferred_layout", None), Layout):
         return f"prefers the layout {getattr(provider, 'preferred_layout', None)!r}, which is no Layout"
     memory = getattr(provider, "memory", None)

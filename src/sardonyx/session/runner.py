@@ -74,7 +74,7 @@ class Runner:
         return sum(executor.trim() for executor in (self.built.executor, *list(self._variants.values())))
 
     def _part_of(self, wanted: Sequence[int]) -> tuple[int, ...] | None:
-        """The outputs that are to be computed; None for all."""
+        """Return the outputs that are to be computed; None for all."""
         part = tuple(sorted(set(wanted)))
         return part if len(part) < len(self.built.declared) and self.source is not None else None
 
@@ -104,7 +104,7 @@ class Runner:
         return True
 
     def _executor_for(self, values: list[Any], part: tuple[int, ...] | None) -> Executor:
-        """The executor, or one that is built when first needed.
+        """Return the executor, or one that is built when first needed.
 
         There is one for feeds that give one symbol two sizes, which some exporters' models need, and one for each set of outputs.
         """

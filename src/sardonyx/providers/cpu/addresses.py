@@ -24,7 +24,7 @@ def _by_interface(array: Array) -> int:
 
 
 def _fields_are_as_known() -> bool:
-    """Whether the interpreter lays objects out as CPython does; another one, or another build, takes the slower way."""
+    """Return whether the interpreter lays objects out as CPython does; another one, or another build, takes the slower way."""
     samples = [np.arange(8.0), np.arange(8.0)[3:], np.zeros((2, 3), np.int8)]
     return all(_by_field(sample) == _by_interface(sample) for sample in samples)
 

@@ -16,7 +16,7 @@ A family of kernels registers its operators with what claims a node and what low
 A claim reads the node once, when the provider is asked for its capabilities, and its specification is handed on to the lowering:
 what a claim has found out, nothing finds out again. Attributes and versions are read through the operators' views
 (`ops/views/`); the InvalidGraph of a view becomes the reason why the node is not compiled. Specifications hold numbers, shapes
-and types, never weights, so that they keep no memory. A family that can compute element-wise nodes in its store says so with
+and types, never weights, so that they keep no memory. A family that can fuse element-wise nodes into its epilogue says so with
 `joins`, and gets them as `group.tail`.
 """
 
@@ -46,7 +46,7 @@ class Claimed(Member):
     lower: Callable[[Lowering, Group], None]
     """Adds the steps of a group that it is the anchor of."""
     joins: Joins
-    """Whether a group that it is the anchor of computes another node in its store."""
+    """Whether a group that it is the anchor of fuses another node into its epilogue."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def lowers(
         op_types: the operators.
         claim: what a node is to compute, or why it cannot be compiled. It is asked only about nodes whose first `inputs` inputs are
             there, and whose inputs and outputs are all tensors of known type and rank. InvalidGraph that it raises is a reason too.
-        joins: whether a group computes another node in its store.
+        joins: whether a group fuses another node into its epilogue.
         domain: the operators' domain.
         inputs: how many inputs no node of them may leave out.
     """
@@ -110,18 +110,18 @@ def lowers(
 
 
 def find_claim(domain: str, op_type: str) -> Claim | None:
-    """What claims nodes of the operator, or None."""
+    """Return the function that claims nodes of the operator, or None."""
     return _CLAIMS.get((domain, op_type))
 
 
 def claim_node(node: Node) -> Claimed | str:
-    """How a node is lowered, or why it cannot be compiled."""
+    """Return how a node is lowered, or why it cannot be compiled."""
     claim = find_claim(node.domain, node.op_type)
     return f"no compiled kernel for {node.domain or 'ai.onnx'}.{node.op_type}" if claim is None else claim(node)
 
 
 def _problem_of(node: Node, inputs: int) -> str | None:
-    """Why no claim can be made of a node, whatever its operator."""
+    """Return why no claim can be made of a node, whatever its operator."""
     missing = next((index for index in range(inputs) if node.input(index) is None), None)
     if missing is not None:
         return f"input {missing} is left out"

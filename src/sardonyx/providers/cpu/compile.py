@@ -79,7 +79,7 @@ def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: 
 
 
 def _outputs(low: Lowering, values: Iterable[Value], inputs: Sequence[Buffer]) -> list[Buffer]:
-    """The buffers of the outputs, each with memory of its own: views of parts, inputs and constants are copied."""
+    """Return the buffers of the outputs, each with memory of its own: views of parts, inputs and constants are copied."""
     taken: set[Buffer] = set(inputs)
     found: list[Buffer] = []
     for value in values:

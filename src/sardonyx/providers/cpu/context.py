@@ -39,12 +39,12 @@ _NEVER_NEGATIVE = 1 << 32
 
 
 def describe_target(target: Target) -> str:
-    """What programs for `target` are good for, as text."""
+    """Return what programs for `target` are good for, as text."""
     return json.dumps({**_makers(), "target": target.key})
 
 
 def compatibility_of(target: Target, text: str) -> Compatibility:
-    """How good programs are that `describe_target` described, for a session that compiles for `target`."""
+    """Return how good programs are that `describe_target` described, for a session that compiles for `target`."""
     try:
         about = dict(json.loads(text))
     except (RecursionError, TypeError, ValueError):
@@ -59,7 +59,7 @@ def compatibility_of(target: Target, text: str) -> Compatibility:
 def save_program(
     target: Target, threads: int, partition: Partition, packs: Sequence[Array] | None = None, *, packed: bool = True
 ) -> bytes:
-    """The bytes of `partition` compiled for `target`.
+    """Return the bytes of `partition` compiled for `target`.
 
     Args:
         target: what it was compiled for.
@@ -95,7 +95,7 @@ def _content_of(low: Lowering, partition: Partition, graph: Graph, sizes: list[l
 
 
 def load_program(here: Target, threads: int, partition: Partition, content: memoryview) -> CpuProgram:
-    """The program of saved bytes, for the target that it was compiled for, which may be a lower one than `here`.
+    """Return the program of saved bytes, for the target that it was compiled for, which may be a lower one than `here`.
 
     Raises:
         EPFail: they are damaged, for another edition, for a processor that has what this one lacks, or of another partition.
@@ -124,7 +124,7 @@ def load_program(here: Target, threads: int, partition: Partition, content: memo
 
 
 def _makers() -> dict[str, str]:
-    """What must be the same where a program is made and where it is loaded: the sources of kernels, and LLVM."""
+    """Return what must be the same where a program is made and where it is loaded: the sources of kernels, and LLVM."""
     return {"edition": edition(), "LLVM": llvm.version()}
 
 
@@ -165,7 +165,10 @@ class _Kept:
 
 
 def _graph_of(partition: Partition) -> tuple[Graph, list[list[int]]]:
-    """A copy of the partition as a graph: inputs, then constants, then size values; with (node, outputs) for each of the last."""
+    """Return a copy of the partition as a graph: inputs, then constants, then size values.
+
+    Size values come with (node, outputs) for each.
+    """
     values: dict[Value, Value] = {}
     for index, value in enumerate((*partition.inputs, *partition.constants)):
         values[value] = Value(f"i{index}", value.type)
@@ -189,7 +192,7 @@ def _graph_of(partition: Partition) -> tuple[Graph, list[list[int]]]:
 
 
 def _restored(file: ProgramFile, target: Target, threads: int, name: str) -> tuple[Partition, Lowering]:
-    """The partition of a file, and a lowering that knows its packed weights."""
+    """Return the partition of a file, and a lowering that knows its packed weights."""
     graph, about = file.graph, file.about
     count, constant_count = int(about["inputs"]), int(about["constants"])
     inputs, constants = graph.inputs[:count], graph.inputs[count : count + constant_count]
@@ -226,7 +229,7 @@ def _elements(dims: Iterable[Dim]) -> tuple[Dim, ...]:
 
 
 def _absent(partition: Partition, low: Lowering, lowered: Lowered) -> list[int]:
-    """Large constants that no step reads as they are: they were packed."""
+    """Return large constants that no step reads as they are: they were packed."""
     read = {buffer.root for step in lowered.steps for buffer in step.buffers}
     found = []
     for index, value in enumerate(partition.constants):
@@ -237,7 +240,7 @@ def _absent(partition: Partition, low: Lowering, lowered: Lowered) -> list[int]:
 
 
 def _agrees(file: ProgramFile, target: Target, threads: int, name: str, lowered: Lowered) -> bool:
-    """Whether a file whose packed constants are absent is lowered to the same kernels over the same constants."""
+    """Return whether a file whose packed constants are absent is lowered to the same kernels over the same constants."""
     partition, low = _restored(file, target, threads, name)
     try:
         other = lower_partition(low, partition)

@@ -48,7 +48,7 @@ class ElementwiseSpec:
 
 @functools.cache
 def element_type(dtype: DataType | None) -> Type | None:
-    """The kernel compiler's type of elements of `dtype`, or None where kernels do not compute with it."""
+    """Return the kernel compiler's type of elements of `dtype`, or None where kernels do not compute with it."""
     if dtype is None or dtype is DataType.UNDEFINED:
         return None
     try:
@@ -58,7 +58,7 @@ def element_type(dtype: DataType | None) -> Type | None:
 
 
 def expression(node: Node, operands: Operands) -> Expr:
-    """What the node computes for one element.
+    """Return what the node computes for one element.
 
     Args:
         node: an element-wise node.
@@ -90,7 +90,7 @@ def _require_defined(op_type: str, operands: Operands) -> None:
 
 
 def expression_key(outputs: Sequence[Expr]) -> str:
-    """Text that two lists of expressions share if, and only if, they compute the same."""
+    """Return text that two lists of expressions share if, and only if, they compute the same."""
     steps, results = number(outputs)
     words = (f"{step.primitive}:{step.type}:{step.type.kind.value}:{step.operands}:{step.value}" for step in steps)
     return ";".join(words) + f"->{results}"
@@ -103,7 +103,7 @@ def expression_symbol(target: Target, prefix: str, outputs: Sequence[Expr], *par
 
 
 def scalar_of(node: Node, index: int) -> float | int | bool | None:
-    """Input `index` as a number where it is a constant of one element, else None."""
+    """Return input `index` as a number where it is a constant of one element, else None."""
     value = node.input(index)
     if value is None or value.constant is None or value.constant.size != 1:
         return None
@@ -116,12 +116,12 @@ def _plain(name: str) -> Build:
 
 
 def _with(name: str, **defaults: float) -> Build:
-    """An operator with float attributes, each with the standard's default."""
+    """Return an operator with float attributes, each with the standard's default."""
     return lambda node, operands: OPERATORS[name](operands[0], **{key: node.number(key, value) for key, value in defaults.items()})
 
 
 def _folded(name: str) -> Build:
-    """A variadic operator as a chain of binary ones."""
+    """Return a variadic operator as a chain of binary ones."""
 
     def build(node: Node, operands: Operands) -> Expr:
         result, *rest = (operand for operand in operands if operand is not None)
@@ -137,7 +137,7 @@ def _mean(node: Node, operands: Operands) -> Expr:
 
 
 def _clip(node: Node, operands: Operands) -> Expr:
-    """Limits that are inputs and left out are the greatest finite numbers of the type."""
+    """Clip; limits that are inputs and left out are the greatest finite numbers of the type."""
     x, limits = _given(operands, 0), Clip.of(node).limits
     if limits is not None:
         return OPERATORS["clip"](x, *limits)
@@ -180,7 +180,7 @@ def _is_infinite(node: Node, operands: Operands) -> Expr:
 
 
 def _pow(node: Node, operands: Operands) -> Expr:
-    """Small whole powers are multiplied out; a power of another type than the base is taken in float64."""
+    """Raise to a power; small whole powers are multiplied out; a power of another type than the base is taken in float64."""
     base, power, number = _given(operands, 0), _given(operands, 1), scalar_of(node, 1)
     if number in _SMALL_POWERS and (base.type.is_float or power.type.is_integer):
         return functools.reduce(Expr.__mul__, [base] * int(number))
@@ -343,7 +343,7 @@ _DEFINED_FOR: Mapping[str, frozenset[Kind]] = {
 
 
 def argument_of(index: int, dtype: DataType) -> Expr:
-    """Argument `index` of a kernel, an element of `dtype`; raises TypeError for a type that kernels do not compute with."""
+    """Return argument `index` of a kernel, an element of `dtype`; raises TypeError for a type that kernels do not compute with."""
     kind = element_type(dtype)
     if kind is None:
         raise TypeError(f"kernels do not compute with {dtype}")

@@ -74,7 +74,7 @@ class Fence:
         return fence
 
     def address_of(self, index: int) -> int:
-        """Where a block begins."""
+        """Return where a block begins."""
         return self.address + self._blocks[index].first
 
     def fill(self, index: int, array: Array) -> None:

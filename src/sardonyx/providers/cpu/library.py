@@ -52,19 +52,19 @@ class Library:
 
 @functools.cache
 def library_for(target: Target) -> Library:
-    """The process's library for a target."""
+    """Return the process's library for a target."""
     return Library(target)
 
 
 @functools.cache
 def driver_for(target: Target) -> Driver:
-    """The process's driver for a target."""
+    """Return the process's driver for a target."""
     return Driver(target, cache=shared_cache())
 
 
 @functools.cache
 def edition() -> str:
-    """A digest of the sources that write kernels."""
+    """Return a digest of the sources that write kernels."""
     digest = hashlib.sha256()
     for folder in (Path(sardonyx.codegen.__file__).parent, Path(__file__).parent):
         for path in sorted(folder.rglob("*.py")):

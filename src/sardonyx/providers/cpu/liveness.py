@@ -10,7 +10,7 @@ __all__ = ["live_steps"]
 
 
 def live_steps(steps: Sequence[Step], outputs: Iterable[Buffer]) -> list[Step]:
-    """The steps that `outputs` depend on, in their order. O(steps)."""
+    """Return the steps that `outputs` depend on, in their order. O(steps)."""
     wanted = {buffer.root for buffer in outputs}
     live: list[Step] = []
     for step in reversed(steps):

@@ -80,7 +80,7 @@ class Lowering:
         self._seen = 0
 
     def of(self, value: Value | None) -> Buffer:
-        """The buffer that holds `value`, an input, a constant or a result made before."""
+        """Return the buffer that holds `value`, an input, a constant or a result made before."""
         if value is None:
             raise ValueError("an input that is left out has no buffer; ask node.input(i) first")
         found = self._buffers.get(value)
@@ -100,11 +100,11 @@ class Lowering:
                 value.constant.release()
 
     def holds(self, value: Value) -> bool:
-        """Whether there is a buffer for `value` by now: it is an input, or was made or read before."""
+        """Return whether there is a buffer for `value` by now: it is an input, or was made or read before."""
         return value in self._buffers
 
     def result(self, value: Value) -> Buffer:
-        """A new buffer for `value`, which a step is about to write."""
+        """Return a new buffer for `value`, which a step is about to write."""
         found = self._buffers[value] = Buffer(_dtype(value), _shape(value))
         return found
 
@@ -114,7 +114,7 @@ class Lowering:
         return found
 
     def elements(self, value: Value | None) -> Array:
-        """The elements of a constant as they are in the model; raises ValueError for a value that is none."""
+        """Return the elements of a constant as they are in the model; raises ValueError for a value that is none."""
         if value is None or value.constant is None:
             raise ValueError(f"{value!r} is no constant, so its elements are known only when the model runs")
         return value.constant.numpy()
@@ -126,17 +126,20 @@ class Lowering:
         return array if self._kept is not None and value in self._kept.absent else np.ascontiguousarray(array)
 
     def constant(self, array: Array) -> Buffer:
-        """A buffer with the elements of `array`."""
+        """Return a buffer with the elements of `array`."""
         return Buffer(DataType.from_numpy(array.dtype), array.shape, array)
 
     def packed(self, pack: Callable[..., Array], *arguments: Any) -> Buffer:
-        """A buffer with the weights that `pack(*arguments)` makes, now or when they were kept; Any: the arguments are its."""
+        """Return a buffer with the weights that `pack(*arguments)` makes, now or when they were kept.
+
+        Any: the arguments are its.
+        """
         array = pack(*arguments) if self._kept is None else self._kept.packs[len(self.packs)]
         self.packs.append(array)
         return self.constant(array)
 
     def temporary(self, dtype: DataType, shape: Shape) -> Buffer:
-        """A buffer that lives from the step that writes it to the last that reads it."""
+        """Return a buffer that lives from the step that writes it to the last that reads it."""
         return Buffer(dtype, shape)
 
     def kernel(self, kernel: KernelSpec) -> str:
@@ -166,7 +169,7 @@ class Lowering:
         self.steps.append(Step(name, name if node is None else place_of(node), symbol, tuple(buffers), (len(buffers) - 1,), plan))
 
     def epilogue(self, group: Group) -> tuple[Expr, list[Value]]:
-        """The group's tail: the element to store, and the tensors that it reads besides the anchor's result.
+        """Return the group's tail: the element to store, and the tensors that it reads besides the anchor's result.
 
         Argument 0 is the anchor's element, argument i the element of the i-th of the tensors, counted from 1.
         """
@@ -177,7 +180,7 @@ class Lowering:
         return made[group.result], operands[1:]
 
     def chain(self, group: Group) -> tuple[Expr, list[Value]]:
-        """A group whose anchor is element-wise too, as an expression of the tensors that it reads, which are its arguments."""
+        """Return a group whose anchor is element-wise too, as an expression of the tensors that it reads."""
         made: dict[Value, Expr] = {}
         operands: list[Value] = []
         _compose([group.anchor, *group.tail], made, operands)

@@ -173,12 +173,12 @@ class _FencedConstants:
         self._places = {buffer: index for index, buffer in enumerate(arrays)}
 
     def address_of(self, buffer: Buffer) -> int:
-        """Where a constant is."""
+        """Return where a constant is."""
         return self._fence.address_of(self._places[buffer])
 
 
 def _planned(step: Step, sizes: Sizes) -> tuple[Sequence[int], int]:
-    """The parameters and tasks of a step.
+    """Return the parameters and tasks of a step.
 
     Where all that it writes is empty there may be any number of rows of nothing: then no task is done, but of kernels that check
     indices the first ones.
@@ -251,7 +251,7 @@ class _Tables:
         self._idle: collections.deque[_Table] = collections.deque(maxlen=8)
 
     def take(self) -> _Table:
-        """An idle copy, or a new one."""
+        """Return an idle copy, or a new one."""
         try:
             return self._idle.pop()
         except IndexError:

@@ -68,15 +68,15 @@ class CpuProvider:
         return make_program(partition, low, lower_partition(low, partition), driver_for(self._target))
 
     def save(self, partition: Partition, program: Program) -> bytes:
-        """The bytes of a partition that was compiled; it is lowered anew, with the weights that `program` has packed."""
+        """Return the bytes of a partition that was compiled; it is lowered anew, with the weights that `program` has packed."""
         return save_program(self._target, self._threads, partition, _packs_of(program))
 
     def load(self, partition: Partition, content: memoryview) -> CpuProgram:
-        """The program of saved bytes: no kernel is compiled, and no weight that was saved packed is packed."""
+        """Return the program of saved bytes: no kernel is compiled, and no weight that was saved packed is packed."""
         return load_program(self._target, self._threads, partition, content)
 
     def save_weightless(self, partition: Partition, program: Program) -> bytes:
-        """What `save` returns, with weights as they are: they are packed whenever it is loaded."""
+        """Return what `save` returns, with weights as they are: they are packed whenever it is loaded."""
         return save_program(self._target, self._threads, partition, _packs_of(program), packed=False)
 
     @property
@@ -85,11 +85,11 @@ class CpuProvider:
         return f"{self._target.triple.partition('-')[0]} {self._target.isa}"
 
     def compatibility_info(self) -> str:
-        """The sources, LLVM and the target that programs are made by and for."""
+        """Return the sources, LLVM and the target that programs are made by and for."""
         return describe_target(self._target)
 
     def compatibility(self, info: str) -> Compatibility:
-        """Optimal for this target; to be compiled again for a lower one that this processor runs; else unsupported."""
+        """Return optimal for this target; to be compiled again for a lower one that this processor runs; else unsupported."""
         return compatibility_of(self._target, info)
 
 
@@ -118,7 +118,7 @@ def _warn_of_unknown(options: Mapping[str, str]) -> None:
 
 
 def _witnesses(graph: Graph) -> dict[str, Value]:
-    """For each symbol the first value whose shape shows its size."""
+    """Return for each symbol the first value whose shape shows its size."""
     found: dict[str, Value] = {}
     captured = (value for node in graph for value in node.inputs if value is not None)
     made = (value for node in graph for value in node.outputs)
@@ -130,7 +130,7 @@ def _witnesses(graph: Graph) -> dict[str, Value]:
 
 
 def _sizes_claim(node: Node, elements: tuple[Elements, ...] | None, witnesses: Mapping[str, Value]) -> SizesClaim | None:
-    """A claim of a node as the sizes that it makes, where values at hand show all that they depend on."""
+    """Return a claim of a node as the sizes that it makes, where values at hand show all that they depend on."""
     names = symbols_of(elements or ())
     if elements is None or not witnesses.keys() >= set(names):
         return None
@@ -138,7 +138,7 @@ def _sizes_claim(node: Node, elements: tuple[Elements, ...] | None, witnesses: M
 
 
 def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) -> Capability | str:
-    """A claim of a node as what it does, or why it is left to others."""
+    """Return a claim of a node as what it does, or why it is left to others."""
     converts = node.domain == "" and find_claim("", node.op_type) is None
     find = (find_claim(NHWC_DOMAIN, node.op_type) if converts else None) or claim_node
     found = find(node)
@@ -159,7 +159,7 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
 
 
 def _keeps_layout(node: Node) -> bool:
-    """Whether a node stays in NCHW: without a kernel in NHWC, groups with a scale for each group alone, and reshaped rows.
+    """Return whether a node stays in NCHW: without a kernel in NHWC, groups with a scale for each group alone, and reshaped rows.
 
     An instance normalization of what a Reshape made normalizes groups that are no channels of an image.
     """

@@ -1,4 +1,4 @@
-"""QuantizeLinear and DequantizeLinear with one scale as expressions, so that they are computed in the store of what is before them.
+"""QuantizeLinear and DequantizeLinear with one scale as expressions, fused into the epilogue of what is before them.
 
 Scales by axis or by block are no element-wise matter: of constants they are computed when a session is made, the others are left
 to another provider.
@@ -49,7 +49,7 @@ def _dequantize(node: Node, operands: _Operands) -> Expr:
 
 
 def _operands_of(node: Node, operands: _Operands) -> tuple[Expr, Expr, Expr | None]:
-    """The element, the scale and the zero point, which are single numbers."""
+    """Return the element, the scale and the zero point, which are single numbers."""
     x, scale = operands[0], operands[1]
     zero_point = operands[2] if len(operands) > 2 else None
     if x is None or scale is None or scale.type != F32:

@@ -37,7 +37,10 @@ class SizesClaim(Capability):
 
 
 def size_values(nodes: Iterable[Node]) -> Mapping[Node, tuple[Elements, ...]]:
-    """The nodes, given in topological order, whose outputs follow from shapes, with the elements of each output. O(nodes)."""
+    """Return the nodes, given in topological order, whose outputs follow from shapes, with the elements of each output.
+
+    O(nodes).
+    """
     facts: dict[Value, Fact] = {}
     found: dict[Node, tuple[Elements, ...]] = {}
     for node in nodes:
@@ -53,7 +56,7 @@ def size_values(nodes: Iterable[Node]) -> Mapping[Node, tuple[Elements, ...]]:
 
 
 def symbols_of(elements: Iterable[Elements]) -> list[str]:
-    """The symbols that elements depend on, each once."""
+    """Return the symbols that elements depend on, each once."""
     return list(dict.fromkeys(name for item in elements for dim in item for name in sorted(symbols_in(dim))))
 
 

@@ -22,7 +22,7 @@ class Sizes:
         self._known: dict[Expr, int] = {}
 
     def __call__(self, dim: Dim) -> int:
-        """The value of `dim`."""
+        """Return the value of `dim`."""
         if type(dim) is int or not isinstance(dim, Expr):
             return dim
         found = self._known.get(dim)
@@ -31,11 +31,11 @@ class Sizes:
         return found
 
     def shape(self, shape: Shape) -> tuple[int, ...]:
-        """The value of each dimension."""
+        """Return the value of each dimension."""
         return tuple([dim if type(dim) is int else self(dim) for dim in shape])
 
     def product(self, dims: Sequence[Dim]) -> int:
-        """The product of the values of `dims`."""
+        """Return the product of the values of `dims`."""
         result = 1
         for dim in dims:
             result *= dim if type(dim) is int else self(dim)
@@ -43,7 +43,7 @@ class Sizes:
 
 
 def solvable_symbols(shapes: Sequence[Shape]) -> set[str]:
-    """The symbols that the sizes of tensors of these shapes decide: those that stand alone as a dimension."""
+    """Return the symbols that the sizes of tensors of these shapes decide: those that stand alone as a dimension."""
     return {dim.name for shape in shapes for dim in shape if isinstance(dim, Expr) and dim.name is not None}
 
 

@@ -62,11 +62,11 @@ class Storage:
             self.homes[buffer] = self.homes[self._host(host)]
 
     def blocks(self, sizes: Sizes) -> list[int]:
-        """For each place in the arena its size in bytes."""
+        """Return for each place in the arena its size in bytes."""
         return [size_bytes(tenant.buffer, sizes) for tenant in self._tenants]
 
     def arena(self, sizes: Sizes) -> tuple[list[int], int]:
-        """For each place in the arena its offset in bytes, and the bytes of the whole arena."""
+        """Return for each place in the arena its offset in bytes, and the bytes of the whole arena."""
         return place([Lifetime(size_bytes(tenant.buffer, sizes), tenant.first, tenant.last) for tenant in self._tenants])
 
     def _share(self, steps: Sequence[Step], last: dict[Buffer, int]) -> None:
@@ -105,17 +105,17 @@ def _same_size(left: Buffer, right: Buffer) -> bool:
 
 
 def item_bytes(dtype: DataType) -> int:
-    """Bytes of one element in memory."""
+    """Return bytes of one element in memory."""
     return int(dtype.numpy.itemsize)
 
 
 def size_bytes(buffer: Buffer, sizes: Sizes) -> int:
-    """Bytes of a buffer for given sizes."""
+    """Return bytes of a buffer for given sizes."""
     return sizes.product(buffer.shape) * item_bytes(buffer.dtype)
 
 
 def addressed_bytes(buffer: Buffer, sizes: Sizes) -> int:
-    """Bytes of a buffer; for an empty one whose strides are beyond 63 bits, which no array can have, those of a stride."""
+    """Return bytes of a buffer; for an empty one whose strides are beyond 63 bits, which no array can have, those of a stride."""
     needed = size_bytes(buffer, sizes)
     strided = math.prod(max(size, 1) for size in sizes.shape(buffer.shape)) * item_bytes(buffer.dtype)
     return needed or (strided if strided >> 63 else 0)

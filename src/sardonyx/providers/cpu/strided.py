@@ -49,14 +49,17 @@ class Region:
 
 
 def moved_type(dtype: DataType | None) -> Type | None:
-    """The integer type as which elements of `dtype` are moved, or None where they are no plain bytes or none of a known number."""
+    """Return the integer type as which elements of `dtype` are moved, or None where there is none.
+
+    There is none for elements that are no plain bytes, or whose number is not known.
+    """
     if dtype is None or dtype in (DataType.UNDEFINED, DataType.STRING):
         return None
     return {1: I8, 2: I16, 4: I32, 8: I64}.get(dtype.numpy.itemsize)
 
 
 def dense_strides(shape: Shape) -> list[Dim]:
-    """The stride of each dimension of a dense, row-major tensor, in elements."""
+    """Return the stride of each dimension of a dense, row-major tensor, in elements."""
     strides: list[Dim] = []
     reach: Dim = 1
     for dim in reversed(shape):
@@ -82,7 +85,7 @@ def copy_region(
 
 
 def _merged(region: Sequence[Region]) -> list[Region]:
-    """Without dimensions of one element, neighbours that lie densely in both taken as one."""
+    """Drop dimensions of one element, with neighbours that lie densely in both taken as one."""
     merged: list[Region] = []
     for dim in region:
         if dim.size == 1:
@@ -96,7 +99,7 @@ def _merged(region: Sequence[Region]) -> list[Region]:
 
 
 def _plane_of(dims: Sequence[Region]) -> int | None:
-    """Which dimension makes a plane with the last one: it is dense in the source, and the last one is in the result."""
+    """Return which dimension makes a plane with the last one: it is dense in the source, and the last one is in the result."""
     last = dims[-1]
     if last.result != 1 or last.source in (0, 1):
         return None

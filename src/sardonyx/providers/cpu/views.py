@@ -33,7 +33,7 @@ class View:
 
 
 def view_of(low: Lowering, value: Value) -> View:
-    """The value as a view of the farthest buffer that it can be read from, else of its own, which is dense."""
+    """Return the value as a view of the farthest buffer that it can be read from, else of its own, which is dense."""
     found = _trace(low, value)
     if found is None:
         buffer = low.of(value)

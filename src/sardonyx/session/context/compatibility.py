@@ -36,17 +36,17 @@ _SEPARATORS = re.compile("[,|]")
 
 
 def get_compatibility_info_from_model(model_path: str | os.PathLike[str], ep_type: str) -> str | None:
-    """What the compiled model at a path says of what the provider `ep_type` compiled; None where it says nothing."""
+    """Return what the compiled model at a path says of what the provider `ep_type` compiled; None where it says nothing."""
     return _info_of(_load(model_path), ep_type)
 
 
 def get_compatibility_info_from_model_bytes(model_data: bytes | bytearray | memoryview, ep_type: str) -> str | None:
-    """As `get_compatibility_info_from_model`, of the bytes of a model."""
+    """Return what `get_compatibility_info_from_model` returns, for the bytes of a model."""
     return _info_of(_load(model_data), ep_type)
 
 
 def get_model_compatibility_for_ep_devices(ep_devices: Sequence[Any], compatibility_info: str) -> Compatibility:
-    """How good a compiled model is for one provider on all of some devices.
+    """Return how good a compiled model is for one provider on all of some devices.
 
     Args:
         ep_devices: the provider's name, a (name, options) pair for each of its devices, or providers themselves. Objects with an
@@ -94,7 +94,7 @@ def _check(provider: Provider, info: str, *, is_strict: bool) -> None:
 
 
 def _load(source: Any) -> Model:
-    """A model; what reads it is imported here, since sardonyx's own import has no need of it."""
+    """Return a model; what reads it is imported here, since sardonyx's own import has no need of it."""
     with without_fork():
         from sardonyx.formats import onnx as onnx_format
 
@@ -106,7 +106,10 @@ def _info_of(model: Model, name: str) -> str | None:
 
 
 def _difference(provider: Provider, info: str) -> str:
-    """What it was compiled for, and what this is, as far as they differ: both are texts, or JSON objects of lists of words."""
+    """Return how the target that a model was compiled for differs from this one.
+
+    Both are texts, or JSON objects of lists of words.
+    """
     made, own = _entries(info), _entries(provider.compatibility_info() if isinstance(provider, DescribesPrograms) else "")
     told = [f"{key} {_words(made, own, key)}, here {_words(own, made, key)}" for key in made | own if made.get(key) != own.get(key)]
     return f"it was compiled for {'; '.join(told)}"
@@ -120,7 +123,7 @@ def _entries(info: str) -> dict[str, str]:
 
 
 def _words(one: Mapping[str, str], other: Mapping[str, str], key: str) -> str:
-    """The words that stand in `one` only."""
+    """Return the words that stand in `one` only."""
     words, others = (_SEPARATORS.split(entries.get(key, "")) for entries in (one, other))
     return ",".join(word[:24] for word in words if word not in others) or "nothing more"
 

@@ -38,7 +38,10 @@ class OrtEpContextData:
         return len(self._content)
 
     def read(self, offset: int = 0, length: int | None = None) -> bytes:
-        """A copy of `length` bytes from `offset` on, or of all that follow; raises InvalidArgument where these are not there."""
+        """Return a copy of `length` bytes from `offset` on, or of all that follow.
+
+        Raises InvalidArgument where these are not there.
+        """
         end = self.size if length is None else offset + length
         if not 0 <= offset <= end <= self.size:
             raise InvalidArgument(f"bytes {offset} to {end} are asked for, but the data has {self.size}")
@@ -82,7 +85,7 @@ class OrtEpContextDataBuffer:
         self._content[offset : offset + chunk.nbytes] = chunk
 
     def content(self) -> memoryview:
-        """All bytes; raises InvalidArgument where none were allocated."""
+        """Return all bytes; raises InvalidArgument where none were allocated."""
         if self._content is None:
             raise InvalidArgument("the callback returned without having called allocate(size)")
         return self._content.data.toreadonly()
@@ -108,23 +111,23 @@ class InitializerValue:
         self._tensor = tensor
 
     def numpy(self) -> Array:
-        """Its elements."""
+        """Return the elements of the tensor."""
         return self._tensor.numpy()
 
     def shape(self) -> list[int]:
-        """Its dimensions."""
+        """Return the dimensions of the tensor."""
         return list(self._tensor.shape)
 
     def data_type(self) -> str:
-        """Its type, such as "tensor(float)"."""
+        """Return the type of the tensor, such as "tensor(float)"."""
         return f"tensor({self._tensor.dtype})"
 
     def element_type(self) -> int:
-        """The number of its element type in the standard."""
+        """Return the number of its element type in the standard."""
         return int(self._tensor.dtype)
 
     def tensor_size_in_bytes(self) -> int:
-        """How many bytes its elements have."""
+        """Return how many bytes its elements have."""
         return self._tensor.size_bytes
 
 
@@ -147,7 +150,7 @@ class ContextOutput:
 
 
 def read_by(callback: ReadData, max_size: int, name: str) -> memoryview:
-    """What `callback` reads for `name`; raises Fail where it fails."""
+    """Return what `callback` reads for `name`; raises Fail where it fails."""
     buffer = OrtEpContextDataBuffer(max_size)
     try:
         callback(name, buffer)

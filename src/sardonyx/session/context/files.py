@@ -130,7 +130,9 @@ class Sharing:
 
     @contextlib.contextmanager
     def file_for(self, path: Path, *, stops: bool) -> Iterator[ProgramsFile]:
-        """The file for one session, which nobody else writes until the block ends; after a failure later sessions begin a new one.
+        """Provide the file for one session, which nobody else writes until the block ends.
+
+        After a failure later sessions begin a new one.
 
         Args:
             path: where the file is to be, if there is none in that folder.
@@ -146,7 +148,7 @@ class Sharing:
 
 @functools.cache
 def sharing() -> Sharing:
-    """The process's."""
+    """Return the files that the sessions of this process share."""
     return Sharing()
 
 
@@ -171,7 +173,7 @@ def _own_name(name: str, content: Content) -> str:
 
 @contextlib.contextmanager
 def _new(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the place of `path` when the block succeeds: whoever has mapped the old one keeps it."""
+    """Provide a file that takes the place of `path` when the block succeeds: whoever has mapped the old one keeps it."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with draft.open("xb") as stream:

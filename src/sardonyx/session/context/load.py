@@ -40,7 +40,7 @@ class ContextLoader:
         self._source = SourceModel(settings.source, self._folder, load)
 
     def load(self, part: Cut) -> Program:
-        """The program of an EPContext node, from its provider.
+        """Return the program of an EPContext node, from its provider.
 
         Raises:
             EPFail: the content is damaged, another one's, for another version or device, or not trusted.
@@ -118,7 +118,7 @@ def refuse_to_compile(part: Cut) -> None:
 
 
 def _folder(model: Model, context_path: str) -> Path | None:
-    """Where files are looked for: beside the model, or beside the path that the options give one that comes from memory."""
+    """Return where files are looked for: beside the model, or beside the path that the options give one that comes from memory."""
     if model.path is not None:
         return model.path.parent
     return Path(context_path).parent if context_path else None

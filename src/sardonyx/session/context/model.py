@@ -211,7 +211,7 @@ def _check(target: ContextTarget) -> None:
 
 
 def _imports(model: Model) -> dict[str, int]:
-    """The versions to write: for each domain one under which all nodes that are left mean what they mean."""
+    """Return the versions to write: for each domain one under which all nodes that are left mean what they mean."""
     found = dict(model.opset_imports)
     nodes: dict[str, list[Node]] = {}
     for node in all_nodes(model):

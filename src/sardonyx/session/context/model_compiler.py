@@ -149,7 +149,7 @@ class ModelCompiler:
 
 
 def _wrapped(locate: GetInitializerLocation | None) -> GetInitializerLocation | None:
-    """`locate`, whose failures are told as those of a callback."""
+    """Return `locate`, whose failures are raised as those of a callback."""
     if locate is None:
         return None
 
@@ -165,7 +165,10 @@ def _wrapped(locate: GetInitializerLocation | None) -> GetInitializerLocation | 
 
 
 def _has_contexts(path: Path) -> bool:
-    """Whether a model has compiled partitions; what reads it is imported here, since sardonyx's own import has no need of it."""
+    """Return whether a model has compiled partitions.
+
+    What reads it is imported here, since sardonyx's own import has no need of it.
+    """
     with without_fork():
         from sardonyx.formats import onnx as onnx_format
         from sardonyx.ir.walk import all_nodes

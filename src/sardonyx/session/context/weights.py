@@ -27,7 +27,7 @@ _LEAST_BYTES = 1024
 
 
 def names_by_content(path: Path, load: LoadSettings) -> dict[bytes, str]:
-    """For each weight of the model at `path`, read as `load` says, what its elements are known by, and its name.
+    """Return for each weight of the model at `path`, read as `load` says, what its elements are known by, and its name.
 
     Those of narrow types are known in float32 too, which they may run in.
     """
@@ -42,13 +42,13 @@ def names_by_content(path: Path, load: LoadSettings) -> dict[bytes, str]:
 
 
 def name_beside(source: Path, context: Path) -> str:
-    """The name by which the model `context` finds `source`: its path where that lies below, else the file's name."""
+    """Return the name by which the model `context` finds `source`: its path where that lies below, else the file's name."""
     folder, path = context.parent.resolve(), source.resolve()
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else source.name
 
 
 def external_infos(path: Path, load: LoadSettings) -> Callable[[str, Tensor], OrtExternalInitializerInfo | None]:
-    """For the model at `path`: tells of an initializer by that name and with those elements where it lies in another file."""
+    """Return a function that gives the external file of an initializer, by name and elements."""
     places = external_places(path)
     held = {name: tensor for name, tensor in _weights(path, load) if name in places}
 
@@ -71,7 +71,7 @@ class SourceModel:
         self._found: dict[str, dict[str, Tensor]] = {}
 
     def values(self, names: Sequence[str], location: str) -> list[Value]:
-        """The weights `names` as constants.
+        """Return the weights `names` as constants.
 
         Args:
             names: of initializers; those that the model lacks are left out.

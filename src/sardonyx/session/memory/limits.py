@@ -55,12 +55,12 @@ def accountant_for(model: Model, settings: MemorySettings, providers: Sequence[P
 
 
 def beside(model: Model, name: str) -> Path:
-    """Where a file of this name is."""
+    """Return where a file of this name is."""
     return Path(name) if model.path is None else model.path.parent / name
 
 
 def sizes_of(shapes: Mapping[str, tuple[int, ...]], inputs: Sequence[Value]) -> dict[str, int]:
-    """Symbol -> size, where the inputs have these shapes; raises InvalidArgument where they cannot have them."""
+    """Return the size of each symbol, where the inputs have these shapes; raises InvalidArgument where they cannot have them."""
     found: dict[str, int] = {}
     named = {value.name: value for value in inputs}
     for name, sizes in shapes.items():

@@ -34,12 +34,12 @@ class OrtEpAssignedSubgraph:
     """Its nodes."""
 
     def get_nodes(self) -> list[OrtEpAssignedNode]:
-        """Its nodes."""
+        """Return the nodes of the partition."""
         return list(self.nodes)
 
 
 def assignment_info(placements: Sequence[Placement], *, recorded: bool) -> list[OrtEpAssignedSubgraph]:
-    """The partitions that `placements` are of; raises Fail where the config entry that asks for them is not set."""
+    """Return the partitions that `placements` are of; raises Fail where the config entry that asks for them is not set."""
     if not recorded:
         raise Fail(f'set the session config entry {RECORD_ASSIGNMENT.name} to "1" to get who runs what, or use explain()')
     nodes: dict[tuple[str, str], list[OrtEpAssignedNode]] = {}

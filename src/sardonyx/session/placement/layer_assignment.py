@@ -44,7 +44,7 @@ def layer_pins(settings: PlacementSettings, providers: Sequence[str]) -> Pins:
 
 
 def _resolved(rules: Mapping[str, str], providers: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Text and provider for those whose device the session has."""
+    """Return text and provider for those whose device the session has."""
     missing: dict[str, None] = {}
     for text, device in rules.items():
         provider = next((name for name in providers if name in _meant_by(device, providers)), None)

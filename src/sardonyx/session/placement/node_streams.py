@@ -54,7 +54,7 @@ def split_streams(graph: Graph, units: Mapping[Node, Unit], path: Path) -> dict[
 
 
 def _spread(graph: Graph, named: Mapping[Node, int]) -> dict[Node, int]:
-    """The streams of nodes that are named, and of those that go with them."""
+    """Return the streams of nodes that are named, and of those that go with them."""
     found = dict(named)
     for node in graph:
         makers = (value.producer for value in node.inputs if value is not None)

@@ -116,17 +116,17 @@ class _Profiling:
         return compile_model(assigned, self._settings, prepared.defaults).executor
 
     def has_narrow_floats(self) -> bool:
-        """Whether another choice of what is widened may make another model."""
+        """Return whether another choice of what is widened may make another model."""
         model = self._prepared().model.view()
         values = (value for graph in all_graphs(model) for node in graph for value in (*node.inputs, *node.outputs))
         return any(value is not None and value.dtype in NARROW for value in values)
 
     def key(self) -> str:
-        """The profile's key of the main graph."""
+        """Return the profile's key of the main graph."""
         return key_of_graph(self._prepared().model.view().graph)
 
     def values(self, feed: Mapping[str, Any]) -> tuple[Model, dict[Value, Any], dict[str, int]]:
-        """A prepared model, what each value of its main graph is for `feed`, and the sizes of its symbols."""
+        """Return a prepared model, what each value of its main graph is for `feed`, and the sizes of its symbols."""
         prepared = self._prepared()
         watched = prepared.model.take("values")
         graph = watched.graph
@@ -181,6 +181,6 @@ class _Profiling:
 
 
 def _best_of(runs: Mapping[str, Callable[[], Any]], times: Mapping[str, float]) -> dict[str, Callable[[], Any]]:
-    """The runs that took less than twice the shortest: one of these is the one to beat."""
+    """Return the runs that took less than twice the shortest: one of these is the one to beat."""
     shortest = min(times.values())
     return {name: run for name, run in runs.items() if times[name] < 2 * shortest}

@@ -72,7 +72,7 @@ class Samples:
             self._measure_partitions(provider, claims)
 
     def _step_us(self, provider: Provider) -> float:
-        """What a partition of `provider` takes besides its nodes: a chain of an operator tells it from the operator."""
+        """Return what a partition of `provider` takes besides its nodes: a chain of an operator shows the difference."""
         for operator in _SMALL_OPERATORS:
             once_us = self._time_chain(provider, operator, 1)
             often_us = None if once_us is None else self._time_chain(provider, operator, _CHAIN)
@@ -133,7 +133,7 @@ class Samples:
     def _partitions(
         self, provider: Provider, claims: Mapping[str, AbstractSet[Node]]
     ) -> Iterable[tuple[Sequence[Node], Sequence[Value]]]:
-        """The nodes and outputs of the partitions that a provider gets where it gets all that it claims."""
+        """Return the nodes and outputs of the partitions that a provider gets where it gets all that it claims."""
         mine = claims[provider.name]
         units = {node: Unit(provider if node in mine else self._other(provider), Capability((node,))) for node in self._model.graph}
         parts, _ = cut(self._model.graph, units)
@@ -153,7 +153,10 @@ class Samples:
     def _time(
         self, provider: Provider, nodes: Sequence[Node], outputs: Sequence[Value], budget_s: float | None = None
     ) -> float | None:
-        """What `nodes` take on `provider` as a model of their own, without copies, in microseconds; None where it does not run."""
+        """Return what `nodes` take on `provider` as a model of their own, without copies, in microseconds.
+
+        None where it does not run.
+        """
         model, arguments = extract(self._model, nodes, outputs, self._values)
         copied_us = self._copied_us(provider, arguments, [self._values[value] for value in outputs])
         return self._time_model(provider, model, arguments, copied_us, _BUDGET_S if budget_s is None else budget_s)
@@ -192,7 +195,7 @@ def _bytes(array: Any) -> float:
 
 
 def measure_copies(memory: Memory) -> Copies:
-    """What copies to and from `memory` take, at several sizes."""
+    """Measure what copies to and from `memory` take, at several sizes."""
     to_host, from_host = [], []
     for size_bytes in _COPY_BYTES:
         array = np.ones(size_bytes // DataType.FLOAT.numpy.itemsize, np.float32)
@@ -203,7 +206,10 @@ def measure_copies(memory: Memory) -> Copies:
 
 
 def fastest_us(run: Callable[[], Any], budget_s: float) -> float:
-    """The shortest of the runs that fit in the budget after a first, in microseconds; that one alone where it is far over it."""
+    """Return the shortest of the runs that fit in the budget after a first, in microseconds.
+
+    That one alone where it is far over it.
+    """
     best = _seconds(run)
     if best > 10 * budget_s:
         return 1e6 * best
@@ -215,7 +221,7 @@ def fastest_us(run: Callable[[], Any], budget_s: float) -> float:
 
 
 def in_turns_us(runs: Mapping[str, Callable[[], Any]], budget_s: float) -> dict[str, float]:
-    """The shortest time of each, in microseconds, where they take turns, so that what disturbs one disturbs all."""
+    """Return the shortest time of each, in microseconds, where they take turns, so that what disturbs one disturbs all."""
     best = {name: _seconds(run) for name, run in runs.items()}
     left_s = dict.fromkeys((name for name, first in best.items() if first <= 10 * budget_s), budget_s)
     rounds = 0

@@ -141,7 +141,10 @@ def _rules(model: Model, settings: Settings, providers: ProviderList) -> _Rules:
 
 
 def _follow_profile(model: Model, rules: _Rules, profile: Profile, *, parallel: bool) -> _Rules:
-    """The rules with what a profile says of the main graph; in bodies the best single provider is asked before the others."""
+    """Return the rules with what a profile says of the main graph.
+
+    In bodies the best single provider is asked before the others.
+    """
     graph = model.graph
     if not profile.knows(rules.names, tuple(graph)):
         warnings.warn(
@@ -183,7 +186,7 @@ def _assign_graph(model: Model, graph: Graph, captures: tuple[Value, ...], label
 
 
 def _bodies(cuts: Sequence[Cut], label: str) -> Iterator[tuple[Graph, str]]:
-    """The subgraphs that are planned for their nodes, each with the path that reports call it by."""
+    """Yield the subgraphs that are planned for their nodes, each with the path that reports call it by."""
     units = (unit for part in cuts for unit in part.partition.units if not unit.owns_bodies)
     for node in (node for unit in units for node in unit.nodes):
         for name, attribute in node.attributes.items():
@@ -192,7 +195,7 @@ def _bodies(cuts: Sequence[Cut], label: str) -> Iterator[tuple[Graph, str]]:
 
 
 def _partition(model: Model, graph: Graph, label: str, rules: _Rules) -> tuple[list[Cut], dict[Node, dict[str, str]]]:
-    """The partitions of a graph, and for each node why providers that were asked before do not run it."""
+    """Return the partitions of a graph, and for each node why providers that were asked before do not run it."""
     assignment = _assign(graph, rules)
     while assignment.orphans and expand(model, assignment.orphans):
         assignment = _assign(graph, rules)

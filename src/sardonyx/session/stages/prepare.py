@@ -115,7 +115,7 @@ def _save(model: Model, defaults: Mapping[str, Array], settings: Settings, provi
 
 
 def _check_types(model: Model) -> None:
-    """Types are known once inference has run; what is wrong with them does not fold and is still there."""
+    """Check types, which are known once inference has run; what is wrong with them does not fold and is still there."""
     for node in all_nodes(model):
         schema = find_schema(node.domain, node.op_type, node.version)
         if schema is not None:

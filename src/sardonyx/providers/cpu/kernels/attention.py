@@ -54,12 +54,12 @@ class _Heads:
     """Whether the dimensions are (B, rows, heads x size), not (B, heads, rows, size)."""
 
     def strides(self, strides: Sequence[Dim]) -> _Strides:
-        """Those of a tensor that has these strides along its dimensions."""
+        """Return the strides of a tensor that has these strides along its dimensions."""
         return (strides[0], self.size, strides[1]) if self.is_packed else (strides[0], strides[1], strides[2])
 
 
 def _heads(shape: Shape | None, heads: int | None) -> _Heads | None:
-    """A tensor (B, heads, rows, size), or (B, rows, heads x size) with so many heads; None where that is not known."""
+    """Return a tensor (B, heads, rows, size), or (B, rows, heads x size) with so many heads; None where that is not known."""
     if shape is not None and len(shape) == 4:
         B, count, rows, size = shape
         if isinstance(count, int) and isinstance(size, int) and min(count, size) > 0:
@@ -139,7 +139,7 @@ def _read(node: Node, view: Attention) -> AttentionSpec | str:
 
 
 def _results(node: Node, q: _Heads, v: _Heads, keys: tuple[Dim, Dim]) -> list[tuple[Shape, Shape]]:
-    """The shapes of the results that are in use, each as it is known and as it must be."""
+    """Return the shapes of the results that are in use, each as it is known and as it must be."""
     y = (q.batch, q.rows, q.count * v.size) if q.is_packed else (q.batch, q.count, q.rows, v.size)
     wanted = [y, *((q.batch, v.count, length, size) for length, size in zip(keys, (q.size, v.size), strict=True))]
     return [(shape_of(value), shape) for value, shape in zip(node.outputs, wanted, strict=False) if value.use_count]
@@ -172,7 +172,7 @@ def claim(node: Node) -> AttentionSpec | str:
 
 
 def _joins(group: Group, spec: AttentionSpec, member: Member, value: Value) -> bool:
-    """Whether a node transposes (B, H, S, D) to (B, S, H, D), which the kernel may write as well."""
+    """Return whether a node transposes (B, H, S, D) to (B, S, H, D), which the kernel may write as well."""
     is_swap = isinstance(member.spec, OrderSpec) and member.spec.order == (0, 2, 1, 3)
     return is_swap and not group.tail and value is group.node.outputs[0]
 
@@ -229,7 +229,10 @@ def attention(low: Lowering, group: Group, call: AttentionSpec) -> None:
 
 
 def _rows(low: Lowering, value: Value, heads: _Heads) -> tuple[Buffer, _Strides]:
-    """Where the rows of Q, K or V are: far back where the elements of each row still lie in order there, else in its own buffer."""
+    """Return where the rows of Q, K or V are.
+
+    That is far back where the elements of each row still lie in order there, else in its own buffer.
+    """
     view = view_of(low, value)
     if view.strides[-1] != 1:
         buffer = low.of(value)
@@ -238,7 +241,10 @@ def _rows(low: Lowering, value: Value, heads: _Heads) -> tuple[Buffer, _Strides]
 
 
 def _appended(low: Lowering, node: Node, place: int, call: AttentionSpec) -> tuple[Buffer, _Strides]:
-    """Where the rows of K or V are, with those of former runs before them, and as an output of their own where one is asked for."""
+    """Return where the rows of K or V are, with those of former runs before them.
+
+    They are an output of their own where one is asked for.
+    """
     heads, P = (call.k, call.past[0]) if place == _K else (call.v, call.past[1])
     buffer, strides = _rows(low, given(node.inputs[place]), heads)
     past = node.input(_PAST_KEY - _K + place)
@@ -258,7 +264,7 @@ def _appended(low: Lowering, node: Node, place: int, call: AttentionSpec) -> tup
 
 
 def _result_strides(shape: Shape, v: _Heads, *, is_swapped: bool) -> _Strides:
-    """From one batch, one head, one row of the result to the next."""
+    """Return the strides from one batch, one head, one row of the result to the next."""
     strides = dense_strides(shape)
     if is_swapped:
         return strides[0], strides[2], strides[1]

@@ -50,7 +50,7 @@ class Mask:
     """Of its panels."""
 
     def strides(self, sizes: Sizes) -> tuple[int, int]:
-        """From one batch, one head of it to the next; raises InvalidArgument where it does not fit."""
+        """Return the strides from one batch, one head of it to the next; raises InvalidArgument where it does not fit."""
         if self.masking is Masking.NONE:
             return 0, 0
         own, scores = sizes.shape(self.shape), sizes.shape(self.scores)
@@ -94,7 +94,7 @@ def lower_mask(low: Lowering, value: Value | None, scores: Shape) -> Mask:
 
 
 def _numbers(low: Lowering, mask: Buffer) -> Buffer:
-    """A mask of truth values as 0 where it is True, -inf where not."""
+    """Return a mask of truth values as 0 where it is True, -inf where not."""
     expr = select(argument(0, BOOL), constant(0.0, F32), constant(-math.inf, F32))
     accesses = (Access.ORDERED, Access.ORDERED)
     symbol = low.kernel(MapKernel("map", (BOOL,), (expr,), accesses))
@@ -123,7 +123,7 @@ class PackKernel:
 
 
 def _packed(low: Lowering, mask: Buffer, shape: Shape, scores: Shape, width: int) -> Buffer:
-    """A mask of pairs as panels; dimensions of 1 are repeated along queries and keys."""
+    """Return a mask of pairs as panels; dimensions of 1 are repeated along queries and keys."""
     S, T = scores[2:]
     symbol = low.kernel(PackKernel(width))
 
@@ -137,7 +137,7 @@ def _packed(low: Lowering, mask: Buffer, shape: Shape, scores: Shape, width: int
 
 
 def _once(low: Lowering, name: str, symbol: str, source: Buffer, shape: Shape, plan: Plan) -> Buffer:
-    """What a kernel makes of `source`: by a new step, unless one before made the same."""
+    """Return the buffer that a kernel makes of `source`: by a new step, unless one before made the same."""
     for step in low.steps:
         if step.symbol == symbol and step.name == name and step.buffers[0] is source and step.buffers[1].shape == shape:
             return step.buffers[1]

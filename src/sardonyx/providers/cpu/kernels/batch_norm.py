@@ -91,7 +91,7 @@ def lower_map(low: Lowering, group: Group, expr: Expr, tail: list[Buffer], chann
 
 
 def _factor_and_summand(epsilon: float, scale: Array, bias: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
-    """What x is multiplied by, and what is added then; made in float64."""
+    """Return what x is multiplied by, and what is added then; made in float64."""
     with np.errstate(all="ignore"):
         factor = scale.astype(np.float64) / np.sqrt(variance.astype(np.float64) + epsilon)
         summand = bias - mean * factor

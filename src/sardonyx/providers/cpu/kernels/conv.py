@@ -1,4 +1,4 @@
-"""Conv over channels-last data, with the element-wise nodes that follow in the store.
+"""Conv over channels-last data, with the element-wise nodes that follow in the epilogue.
 
 kernel of one element, stride 1                 the product of matrices that MatMul is, unless its sums are long
 each channel by itself                          depthwise
@@ -98,7 +98,7 @@ class DepthwiseKernel:
     dilation: int
     """From one tap to the next there."""
     tail: TailCode
-    """What is computed in the store."""
+    """The epilogue."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""

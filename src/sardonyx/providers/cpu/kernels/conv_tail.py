@@ -1,4 +1,4 @@
-"""What is computed in the store of a convolution: the bias, and the element-wise nodes that follow."""
+"""The epilogue of a convolution: the bias, and the element-wise nodes that follow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ __all__ = ["Tail", "TailCode", "joins_conv", "place_epilogue", "tail_of"]
 
 
 def joins_conv(group: Group, spec: object, member: Member, value: Value) -> bool:
-    """Whether a node can be computed in the store: what it reads besides is one number, one for each channel, or a whole tensor."""
+    """Return whether a node can be fused into the epilogue.
+
+    What it reads besides is one number, one for each channel, or a whole tensor.
+    """
     if member.node.output.dtype is not DataType.FLOAT or not joins_elementwise(group, spec, member, value):
         return False
     return all(access_of(value.shape, other) in (COLUMN, WHOLE) for other in others_of(member, value))
@@ -40,7 +43,7 @@ class TailCode:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tail:
-    """What is computed in the store of a convolution."""
+    """The epilogue of a convolution."""
 
     code: TailCode
     """What its code depends on."""
@@ -64,7 +67,7 @@ class Tail:
 
 
 def tail_of(low: Lowering, group: Group, bias: Value | None) -> Tail:
-    """The group's tail, after the bias."""
+    """Return the group's tail, after the bias."""
     expr, operands = low.epilogue(group)
     if bias is not None:
         operands = [*operands, bias]
@@ -74,7 +77,10 @@ def tail_of(low: Lowering, group: Group, bias: Value | None) -> Tail:
 
 
 def place_epilogue(tail: TailCode, first: int) -> ConvEpilogue | None:
-    """The tail as a kernel writes it that knows the place of what it stores; its operands are the buffers from `first` on."""
+    """Return the tail as a kernel writes it that knows the place of what it stores.
+
+    Its operands are the buffers from `first` on.
+    """
     if tail.expr.primitive == "argument":
         return None
 

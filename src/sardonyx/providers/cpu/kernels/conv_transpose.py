@@ -57,7 +57,7 @@ class SpreadSpec:
         return plain and not self.output_shape and (window.auto_pad != "NOTSET" or not any(window.pads))
 
     def begins(self, sizes: Sequence[int], places: Sequence[int]) -> list[int]:
-        """How many places are cut off before the first; raises InvalidArgument for other places than these sizes make."""
+        """Return how many places are cut off before the first; raises InvalidArgument for other places than these sizes make."""
         window, rank = self.window, len(sizes)
         totals = [
             stride * (size - 1) + more + extent
@@ -96,11 +96,11 @@ class _Phase:
         return _Phase(residue, stride, dilation, range(taps[-1], taps[0] - 1, -step) if taps else range(0))
 
     def first_place(self, begin: int) -> int:
-        """The first place of the phase."""
+        """Return the first place of the phase."""
         return (self.residue - begin) % self.stride
 
     def axis(self, size: int, places: int, begin: int, in_step: int, out_step: int) -> WindowAxis:
-        """The phase as an axis of a plain convolution; the output has `places` in all, `out_step` apart."""
+        """Return the phase as an axis of a plain convolution; the output has `places` in all, `out_step` apart."""
         first = self.first_place(begin)
         count = max(-(-(places - first) // self.stride), 0)
         meets = (first + begin - self.taps[0] * self.dilation) // self.stride if self.taps else 0

@@ -51,11 +51,11 @@ class Walk:
         self.dims, self.moves = dims, moves
 
     def accesses(self) -> list[Access]:
-        """How each array is walked along a row."""
+        """Return how each array is walked along a row."""
         return [Access.ORDERED if moves else Access.FIXED for moves in self.moves[-1]]
 
     def params(self, sizes: Sizes) -> MapParams:
-        """The parameters of a map for given sizes."""
+        """Return the parameters of a map for given sizes."""
         dims = [sizes(dim) for dim in self.dims]
         count = len(self.moves[0])
         strides: list[tuple[int, ...]] = []
@@ -97,7 +97,10 @@ def broadcast_walk(output: Shape, arrays: Sequence[Shape]) -> Walk:
 
 
 def can_broadcast(output: Shape | None, shape: Shape | None) -> bool:
-    """Whether `shape` can be walked over `output`: the last dimension that is not 1 must be known to be equal, or to be 1."""
+    """Return whether `shape` can be walked over `output`.
+
+    The last dimension that is not 1 must be known to be equal, or to be 1.
+    """
     if output is None or shape is None or len(shape) > len(output):
         return False
     pairs = [(dim, wide) for dim, wide in zip(reversed(shape), reversed(output), strict=False) if wide != 1 or dim != 1]
@@ -117,7 +120,10 @@ def _moves(wide: int, size: int) -> bool:
 
 
 def joins_elementwise(group: Group, spec: object, member: Member, value: Value) -> bool:
-    """Whether an element-wise node can be computed in the store of a group: it adds no broadcasting to the group's result."""
+    """Return whether an element-wise node can be fused into the epilogue of a group.
+
+    It adds no broadcasting to the group's result.
+    """
     return isinstance(member.spec, ElementwiseSpec) and member.node.output.shape == value.shape
 
 

@@ -209,7 +209,7 @@ def claim_gather_elements(node: Node) -> GatherElementsSpec | str:
 
 
 def _elements_problem(node: Node, view: Gather | Scatter) -> str | None:
-    """Off the axis the indices may be shorter than the data, not longer."""
+    """Return why the indices do not fit: off the axis the indices may be shorter than the data, not longer."""
     data, indices = shape_of(node.inputs[0]), shape_of(node.inputs[1])
     if not data:
         return "the data is a scalar"

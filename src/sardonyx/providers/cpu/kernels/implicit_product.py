@@ -44,7 +44,7 @@ class Placement:
 
 
 def is_narrow(columns: int, groups: int, depth: int) -> bool:
-    """Whether vectors along the input's channels serve better than along the output's."""
+    """Return whether vectors along the input's channels serve better than along the output's."""
     return groups == 1 and columns <= MOST_COLUMNS and depth >= _SHORTEST_RUN
 
 
@@ -59,7 +59,7 @@ class NarrowConvKernel:
     padded: bool
     """Whether a window may lie partly outside of the input."""
     tail: TailCode
-    """What is computed in the store."""
+    """The epilogue."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
@@ -84,7 +84,7 @@ class ConvKernel:
     padded: bool
     """Whether a window may lie partly outside of the input."""
     tail: TailCode
-    """What is computed in the store."""
+    """The epilogue."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
@@ -124,7 +124,7 @@ def add_product(
         weights: the filters (M, C / groups, kernel…).
         groups: groups of channels.
         depth: elements of one run.
-        tail: what is computed in the store.
+        tail: the epilogue.
         place: the placement for given sizes.
         padded: whether a window may lie partly outside of the input.
     """

@@ -58,7 +58,7 @@ class Lines:
         self.code = LinesCode(along, besides)
 
     def params(self, sizes: Sizes) -> LineParams:
-        """The first parameters of the kernel."""
+        """Return the first parameters of the kernel."""
         shape = self._shape
         return LineParams(
             sizes.product(shape[: self._first]),
@@ -68,7 +68,7 @@ class Lines:
         )
 
     def walk(self, sizes: Sizes) -> list[int]:
-        """The parameters of the walk of the tensors beside."""
+        """Return the parameters of the walk of the tensors beside."""
         length = sizes.product(self._shape[self._split :])
         reach = [length if ordered else 1 for ordered in self._ordered]
         words: list[int] = []
@@ -80,7 +80,7 @@ class Lines:
 
 
 def is_uniform(shape: Shape, operand: Shape, split: int) -> bool:
-    """Whether `operand` is known to be broadcast to `shape`, and to go along with the axes from `split` on, all or none."""
+    """Return whether `operand` is known to be broadcast to `shape`, and to go along with the axes from `split` on, all or none."""
     padded = (1,) * (len(shape) - len(operand)) + tuple(operand)
     if len(padded) > len(shape) or any(own not in (1, dim) for own, dim in zip(padded, shape, strict=True)):
         return False
@@ -89,7 +89,7 @@ def is_uniform(shape: Shape, operand: Shape, split: int) -> bool:
 
 
 def joins_lines(split: int, group: Group, member: Member, value: Value) -> bool:
-    """Whether an element-wise node can be computed where a kernel of lines writes: float32, and uniform along the lines."""
+    """Return whether an element-wise node can be computed where a kernel of lines writes: float32, and uniform along the lines."""
     shape = value.shape
     if shape is None or member.node.output.dtype is not DataType.FLOAT or not joins_elementwise(group, None, member, value):
         return False
@@ -97,7 +97,7 @@ def joins_lines(split: int, group: Group, member: Member, value: Value) -> bool:
 
 
 def _walk(dims: Shape, operands: Sequence[Shape]) -> tuple[list[Dim], list[tuple[bool, ...]]]:
-    """The dimensions before the lines, neighbours merged that all operands walk alike, and who moves along each."""
+    """Return the dimensions before the lines, neighbours merged that all operands walk alike, and who moves along each."""
     sizes: list[Dim] = []
     moves: list[tuple[bool, ...]] = []
     for axis, dim in enumerate(dims):

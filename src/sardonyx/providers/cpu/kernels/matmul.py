@@ -1,4 +1,4 @@
-"""MatMul and Gemm, with the element-wise nodes that follow in the store.
+"""MatMul and Gemm, with the element-wise nodes that follow in the epilogue.
 
 A constant right side is packed once, when the session is made. Any other is packed in the run, by plain copies, and multiplied
 matrix by matrix.
@@ -107,12 +107,12 @@ def _reads(rank: int) -> tuple[str, ...]:
 
 
 def _is_shared(left: Shape) -> bool:
-    """Whether the left side is one matrix, or a vector, for all matrices of the right side."""
+    """Return whether the left side is one matrix, or a vector, for all matrices of the right side."""
     return all(dim == 1 for dim in left[:-2])
 
 
 def access_of(output: Shape | None, operand: Value) -> str | None:
-    """How an epilogue reads `operand` beside a result of shape `output`, or None where it cannot."""
+    """Return how an epilogue reads `operand` beside a result of shape `output`, or None where it cannot."""
     shape = operand.shape
     if output is None or shape is None or operand.dtype is not DataType.FLOAT:
         return None
@@ -122,7 +122,10 @@ def access_of(output: Shape | None, operand: Value) -> str | None:
 
 
 def _joins(group: Group, spec: ProductSpec, member: Member, value: Value) -> bool:
-    """Whether a node can be computed in the store of a product: everything else that it reads goes along columns or elements."""
+    """Return whether a node can be fused into the epilogue of a product.
+
+    Everything else that it reads goes along columns or elements.
+    """
     if not joins_elementwise(group, spec, member, value) or member.node.output.dtype is not DataType.FLOAT:
         return False
     return all(access_of(value.shape, other) in spec.reads for other in others_of(member, value))
@@ -228,7 +231,7 @@ def _multiply(
 
 
 def _epilogue_of(expr: Expr, ways: str) -> Epilogue | None:
-    """What the product's kernel computes in its store; the parameter after its own is the operands' row length."""
+    """Return the epilogue of the product's kernel; the parameter after its own is the operands' row length."""
     if expr.primitive == "argument":
         return None
 

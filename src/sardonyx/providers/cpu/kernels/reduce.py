@@ -106,7 +106,7 @@ def claim(node: Node) -> ReduceSpec | str:
 
 
 def _joins(group: Group, spec: ReduceSpec, member: Member, value: Value) -> bool:
-    """Whether it is an element-wise node of the result and of numbers."""
+    """Return whether it is an element-wise node of the result and of numbers."""
     return joins_elementwise(group, spec, member, value) and not others_of(member, value)
 
 
@@ -152,7 +152,10 @@ def reduce(low: Lowering, group: Group, spec: ReduceSpec) -> None:
 
 
 def _runs(shape: Shape, axes: Sequence[int]) -> list[tuple[Dim, bool]]:
-    """The dimensions, neighbours of one kind merged, each with whether it is reduced; at least one is, if only of one element."""
+    """Return the dimensions, neighbours of one kind merged, each with whether it is reduced.
+
+    At least one is, if only of one element.
+    """
     runs: list[tuple[Dim, bool]] = []
     for axis, dim in enumerate(shape):
         if dim == 1:

@@ -79,27 +79,27 @@ def claim_blocks(node: Node) -> OrderSpec | str:
 
 
 def _depth_to_space(shape: Shape, b: int, blocks_first: bool) -> OrderSpec:
-    """(N, C * b * b, H, W) -> (N, C, H * b, W * b)."""
+    """Return (N, C * b * b, H, W) -> (N, C, H * b, W * b)."""
     N, depth, H, W = shape
     C = depth // (b * b)
     return OrderSpec((N, b, b, C, H, W), (0, 3, 4, 1, 5, 2)) if blocks_first else OrderSpec((N, C, b, b, H, W), (0, 1, 4, 2, 5, 3))
 
 
 def _depth_to_space_last(shape: Shape, b: int, blocks_first: bool) -> OrderSpec:
-    """(N, H, W, C * b * b) -> (N, H * b, W * b, C)."""
+    """Return (N, H, W, C * b * b) -> (N, H * b, W * b, C)."""
     N, H, W, depth = shape
     C = depth // (b * b)
     return OrderSpec((N, H, W, b, b, C), (0, 1, 3, 2, 4, 5)) if blocks_first else OrderSpec((N, H, W, C, b, b), (0, 1, 4, 2, 5, 3))
 
 
 def _space_to_depth(shape: Shape, b: int, blocks_first: bool) -> OrderSpec:
-    """(N, C, H * b, W * b) -> (N, C * b * b, H, W)."""
+    """Return (N, C, H * b, W * b) -> (N, C * b * b, H, W)."""
     N, C, H, W = shape
     return OrderSpec((N, C, H // b, b, W // b, b), (0, 3, 5, 1, 2, 4) if blocks_first else (0, 1, 3, 5, 2, 4))
 
 
 def _space_to_depth_last(shape: Shape, b: int, blocks_first: bool) -> OrderSpec:
-    """(N, H * b, W * b, C) -> (N, H, W, C * b * b)."""
+    """Return (N, H * b, W * b, C) -> (N, H, W, C * b * b)."""
     N, H, W, C = shape
     return OrderSpec((N, H // b, b, W // b, b, C), (0, 1, 3, 2, 4, 5) if blocks_first else (0, 1, 3, 5, 2, 4))
 

@@ -228,7 +228,7 @@ def resize(low: Lowering, group: Group, spec: ResizeSpec) -> None:
 
 
 def _passes(axes: Sequence[ResizeAxis], shape: Shape, taps: int) -> list[list[ResizeAxis]]:
-    """Which axes are resampled together: neighbours, but not where blending would gather each element more than once."""
+    """Return which axes are resampled together: neighbours, but not where blending would gather each element more than once."""
     passes: list[list[ResizeAxis]] = []
     for axis in axes:
         last = passes[-1] if passes else []

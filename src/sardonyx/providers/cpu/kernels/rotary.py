@@ -124,5 +124,5 @@ def rotary_embedding(low: Lowering, group: Group, spec: RotarySpec) -> None:
 
 
 def _at(buffer: Buffer, offset: Dim) -> Buffer:
-    """The elements of `buffer` from `offset` on."""
+    """Return the elements of `buffer` from `offset` on."""
     return Buffer(buffer.dtype, buffer.shape, buffer.constant, buffer, offset)

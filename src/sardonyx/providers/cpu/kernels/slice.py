@@ -83,7 +83,7 @@ def _without(shape: Shape, axis: int) -> Shape:
 
 
 def _checked(step: Step, unequal: Sequence[tuple[Dim, Dim]], where: str) -> Step:
-    """The step, which asks when sizes are known whether dimensions are equal that need not be."""
+    """Return the step, which asks when sizes are known whether dimensions are equal that need not be."""
 
     def plan(sizes: Sizes) -> tuple[Sequence[int], int]:
         for size, wanted in ((sizes(left), sizes(right)) for left, right in unequal):
@@ -98,12 +98,12 @@ def _checked(step: Step, unequal: Sequence[tuple[Dim, Dim]], where: str) -> Step
 
 
 def _is_made_here(low: Lowering, buffer: Buffer) -> bool:
-    """Whether steps of this partition write the buffer, which has memory of its own so far."""
+    """Return whether steps of this partition write the buffer, which has memory of its own so far."""
     return buffer.base is None and any(step.buffers[place].root is buffer for step in low.steps for place in step.writes)
 
 
 def _may_be_pitched(low: Lowering, value: Value | None, part: Buffer) -> bool:
-    """Whether the rows of the buffer may lie apart: those who write it can do that, and only the one who asks reads it."""
+    """Return whether the rows of the buffer may lie apart: those who write it can do that, and only the one who asks reads it."""
     writers = [step for step in low.steps if any(step.buffers[place] is part for place in step.writes)]
     users = {step for step in low.steps if any(buffer.root is part for buffer in step.buffers)}
     return (

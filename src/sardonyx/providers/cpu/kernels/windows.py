@@ -36,7 +36,7 @@ _LARGEST = 1 << 31
 
 
 def channels_of(node: Node, value: Value) -> Shape:
-    """The channels of a data tensor of `node`, as a shape of one dimension."""
+    """Return the channels of a data tensor of `node`, as a shape of one dimension."""
     shape = value.shape or ()
     return shape[-1:] if node.domain == NHWC_DOMAIN else shape[1:2]
 
@@ -160,7 +160,7 @@ def problem_of(window: Window[int]) -> str | None:
 def conv_axes(
     window: Window[int], sizes: Sequence[int], placed: Sequence[Place], C: int, M: int, *, bordered: bool = False
 ) -> list[WindowAxis]:
-    """The axes as the kernel wants them, for an input of `sizes` that holds its border already or not."""
+    """Return the axes as the kernel wants them, for an input of `sizes` that holds its border already or not."""
     axes: list[WindowAxis] = []
     in_step, out_step = C, M
     for axis in reversed(range(len(sizes))):

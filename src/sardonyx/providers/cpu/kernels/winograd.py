@@ -37,7 +37,7 @@ _FIRST_OPERAND = 5
 
 
 def suits_winograd(window: Window[int], groups: int, weights: Array, places: Shape) -> bool:
-    """Whether a convolution is one that this makes faster: the number of places, where it is known, decides too."""
+    """Return whether a convolution is one that this makes faster: the number of places, where it is known, decides too."""
     if window.kernel != (3, 3) or {*window.strides, *window.dilations, groups} != {1}:
         return False
     M, C = weights.shape[:2]
@@ -55,7 +55,7 @@ class WinogradKernel:
     widths: tuple[int, ...]
     """The tiles of columns that it is written for."""
     tail: TailCode
-    """What is computed in the store."""
+    """The epilogue."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
