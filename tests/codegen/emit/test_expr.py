@@ -2,13 +2,13 @@
 
 import pytest
 
-from sardonyx.codegen.emit.expr import OPERATORS, PRIMITIVES, Expr, argument, constant, number, substitute
+from sardonyx.codegen.emit.expr import OPERATORS, PRIMITIVES, ElementExpr, argument, constant, number, substitute
 from sardonyx.codegen.emit.types import BOOL, F32, I64
 
 X, Y = argument(0, F32), argument(1, F32)
 
 
-def _primitives(*outputs: Expr) -> list[str]:
+def _primitives(*outputs: ElementExpr) -> list[str]:
     steps, _ = number(outputs)
     return [step.primitive for step in steps]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.kernels import call
 
-from sardonyx.codegen.emit.expr import OPERATORS, Expr, argument
+from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import of_dtype
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
@@ -23,7 +23,7 @@ _NUMBERS: list[type] = [*_FLOATS, *_INTEGERS]
 _TYPES: list[type] = [*_NUMBERS, np.bool_]
 
 
-def _apply(target: Target, build: Callable[..., Expr], arrays: Sequence[Array]) -> Array:
+def _apply(target: Target, build: Callable[..., ElementExpr], arrays: Sequence[Array]) -> Array:
     """Evaluate an expression of equally long arrays."""
     result_type = build(*(argument(i, of_dtype(array.dtype)) for i, array in enumerate(arrays)))
     module = Module(target)

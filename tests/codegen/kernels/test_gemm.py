@@ -191,18 +191,18 @@ def test_the_pool_gives_the_bits_of_one_thread(engine: Engine) -> None:
         assert c.tobytes() == alone.tobytes()
 
 
-@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("is_transposed", [False, True])
 @pytest.mark.parametrize(("K", "N"), [(1, 1), (5, 17), (64, 33), (1500, 2000), (2000, 1500), (3, 0), (0, 3)])
-def test_packing_by_rows_is_packing_at_once(K: int, N: int, is_turned: bool) -> None:
+def test_packing_by_rows_is_packing_at_once(K: int, N: int, is_transposed: bool) -> None:
     """A matrix that is had by its rows, in order, gives the panels of the whole, also where it takes several blocks."""
     matrix = np.random.default_rng(K + N).standard_normal((K, N)).astype(np.float32)
-    held = np.ascontiguousarray(matrix.T) if is_turned else matrix
+    held = np.ascontiguousarray(matrix.T) if is_transposed else matrix
     asked: list[tuple[int, int]] = []
 
     def rows(start: int, stop: int) -> Array:
         asked.append((start, stop))
         return held[start:stop]
 
-    packed = pack_rows(rows, (len(held), held.shape[1]), 16, is_turned=is_turned)
+    packed = pack_rows(rows, (len(held), held.shape[1]), 16, is_transposed=is_transposed)
     np.testing.assert_array_equal(packed, pack_columns(matrix, 16))
     assert [start for start, _ in asked[1:]] == [stop for _, stop in asked[:-1]]

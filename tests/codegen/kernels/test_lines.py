@@ -1,4 +1,4 @@
-"""Folds along rows and columns: order, special values, tensors beside."""
+"""Folds along rows and columns: order, special values, extra operands."""
 
 import itertools
 
@@ -10,13 +10,13 @@ from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.folds import MAX, MIN, SUM, Fold
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.kernels.lines import FIRST_FREE, TASK_ELEMENTS, Along, Beside, LineParams, Operands, strips, write_lines
+from sardonyx.codegen.kernels.lines import FIRST_FREE, TASK_ELEMENTS, Along, ExtraOperand, LineParams, Operands, strips, write_lines
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
 _FOLDS = {"sum": SUM, "max": MAX, "min": MIN}
-_BESIDES = [Beside(F32, True, (False, True)), Beside(F32, False, (True, False))]
+_BESIDES = [ExtraOperand(F32, True, (False, True)), ExtraOperand(F32, False, (True, False))]
 
 
 def _write_fold(module: Module, symbol: str, along: Along, fold: Fold) -> None:

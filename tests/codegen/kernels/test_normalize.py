@@ -23,8 +23,8 @@ def engine(target: Target) -> Engine:
     module = Module(target)
     for along in Along:
         for norm in Norm:
-            write_normalize(module, f"{norm.value}_{along.value}", along, norm, after=_X, besides=[])
-        write_normalize(module, f"saved_{along.value}", along, Norm.STANDARD, after=_X * 2, besides=[], saved=2)
+            write_normalize(module, f"{norm.value}_{along.value}", along, norm, after=_X, extra_operands=[])
+        write_normalize(module, f"saved_{along.value}", along, Norm.STANDARD, after=_X * 2, extra_operands=[], saved=2)
     engine = Engine(target)
     engine.add(module)
     return engine

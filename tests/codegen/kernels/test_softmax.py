@@ -7,7 +7,7 @@ from support.kernels import call
 from sardonyx.codegen.emit.expr import OPERATORS, argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.kernels.lines import Along, Beside, LineParams
+from sardonyx.codegen.kernels.lines import Along, ExtraOperand, LineParams
 from sardonyx.codegen.kernels.softmax import exp_of_difference, write_softmax
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
@@ -21,10 +21,12 @@ def engine(target: Target) -> Engine:
     """Plain softmax both ways, one with a root and a sum after, and the exponential by itself."""
     module = Module(target)
     for along in Along:
-        write_softmax(module, f"softmax_{along.value}", along, "softmax", after=_X, besides=[])
-        write_softmax(module, f"log_softmax_{along.value}", along, "log_softmax", after=_X, besides=[])
+        write_softmax(module, f"softmax_{along.value}", along, "softmax", after=_X, extra_operands=[])
+        write_softmax(module, f"log_softmax_{along.value}", along, "log_softmax", after=_X, extra_operands=[])
         after = OPERATORS["sqrt"](_X) + argument(1, F32)
-        write_softmax(module, f"after_{along.value}", along, "softmax", after=after, besides=[Beside(F32, True, (True,))])
+        write_softmax(
+            module, f"after_{along.value}", along, "softmax", after=after, extra_operands=[ExtraOperand(F32, True, (True,))]
+        )
     with module.kernel("exp") as b:
         x, y = b.buffer(0, F32), b.buffer(1, F32)
         for i, span in b.vectors(b.begin, b.end, F32):
@@ -34,11 +36,11 @@ def engine(target: Target) -> Engine:
     return engine
 
 
-def _softmax(engine: Engine, name: str, along: Along, x: Array, *besides: Array) -> Array:
+def _softmax(engine: Engine, name: str, along: Along, x: Array, *extra_operands: Array) -> Array:
     params = LineParams(x.shape[0], x.shape[1], x.shape[2], along)
     y = np.full_like(x, 99)
-    walk = [x.shape[0] * x.shape[1], x.shape[2]] if besides else []
-    call(engine, f"{name}_{along.value}", [x, y, *besides], [*params.words(), *walk], 0, params.tasks())
+    walk = [x.shape[0] * x.shape[1], x.shape[2]] if extra_operands else []
+    call(engine, f"{name}_{along.value}", [x, y, *extra_operands], [*params.words(), *walk], 0, params.tasks())
     return y
 
 
@@ -65,7 +67,7 @@ def test_softmax_is_that_of_float64(engine: Engine, along: Along, shape: tuple[i
 
 @pytest.mark.parametrize("along", Along)
 def test_an_expression_after(engine: Engine, along: Along) -> None:
-    """A root of what is written, and a tensor beside."""
+    """A root of what is written, and an extra operand."""
     shape = (6, 1, 19) if along is Along.ROWS else (2, 3, 19)
     generator = np.random.default_rng(1)
     x, more = generator.standard_normal(shape).astype(np.float32), generator.standard_normal(shape).astype(np.float32)

@@ -13,7 +13,7 @@ from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.types import F32, I8, I32, I64
 from sardonyx.codegen.kernels.attention import AttentionShape, Masking
 from sardonyx.codegen.kernels.elementwise import Access
-from sardonyx.codegen.kernels.lines import Along, Beside
+from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
@@ -28,7 +28,7 @@ VALUES: dict[str, list[Any]] = {
     "DataType": [DataType.FLOAT, DataType.INT64],
     "Element": [X, X + Z],
     "Expr": [X, X + Z],
-    "LinesCode": [LinesCode(Along.ROWS, ()), LinesCode(Along.ROWS, (Beside(F32, True, (True,)),))],
+    "LinesCode": [LinesCode(Along.ROWS, ()), LinesCode(Along.ROWS, (ExtraOperand(F32, True, (True,)),))],
     "Norm": list(Norm)[:2],
     "TailCode": [TailCode(X, ""), TailCode(X + Z, "c"), TailCode(X + Z, "w")],
     "Type": [I32, I8, I64],

@@ -2,11 +2,11 @@
 
 from sardonyx.dtypes import DataType
 from sardonyx.providers.cpu.liveness import live_steps
-from sardonyx.providers.cpu.steps import Buffer, Step
+from sardonyx.providers.cpu.steps import Buffer, KernelLaunch
 
 
-def _step(name: str, read: list[Buffer], written: Buffer) -> Step:
-    return Step(name, "", name, (*read, written), (len(read),), lambda sizes: ([], 1))
+def _step(name: str, read: list[Buffer], written: Buffer) -> KernelLaunch:
+    return KernelLaunch(name, "", name, (*read, written), (len(read),), lambda sizes: ([], 1))
 
 
 def test_only_what_outputs_depend_on_is_kept() -> None:

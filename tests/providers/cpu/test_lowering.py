@@ -7,14 +7,14 @@ import pytest
 from support.models import graph
 
 import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
-from sardonyx.codegen.emit.expr import Expr, number
+from sardonyx.codegen.emit.expr import ElementExpr, number
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Graph, KeptSource, Tensor, Value
 from sardonyx.providers.cpu.claims import claim_node
 from sardonyx.providers.cpu.fuse import Group
-from sardonyx.providers.cpu.lowering import Kept, Lowering
+from sardonyx.providers.cpu.lowering import KeptWeights, Lowering
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def _tail(body: str) -> tuple[Graph, Group]:
     return made, Group(members[0], list(members[1:]))
 
 
-def _steps(expr: Expr) -> list[str]:
+def _steps(expr: ElementExpr) -> list[str]:
     return [step.primitive for step in number([expr])[0]]
 
 
@@ -135,7 +135,7 @@ def test_packed_weights_are_made_once_and_found_again(low: Lowering) -> None:
     """A second lowering is given what the first one packed, in order, and packs nothing."""
     first = low.packed(np.multiply, np.float32([1, 2]), 2)
     assert [array.tolist() for array in low.packs] == [[2, 4]]
-    again = Lowering(low.target, 1, Kept(low.packs, ()))
+    again = Lowering(low.target, 1, KeptWeights(low.packs, ()))
     assert again.packed(lambda: pytest.fail("packed again")).constant is first.constant
 
 
@@ -143,7 +143,7 @@ def test_constants_that_are_absent_have_a_shape_only(low: Lowering) -> None:
     """They are not made dense, which would give them memory."""
     (value,) = graph("graph() -> (y: float[2, 3]) { w: float[2, 3] = ...\ny = Relu(w) }").initializers.values()
     value.constant = Tensor.from_array(np.broadcast_to(np.float32(0), (2, 3)))
-    array = Lowering(low.target, 1, Kept((), {value})).of(value).constant
+    array = Lowering(low.target, 1, KeptWeights((), {value})).of(value).constant
     assert array is not None
     assert array.strides == (0, 0)
 

@@ -7,7 +7,7 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Shape, symbol
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import STATUS, Buffer, Step
+from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Home, Storage, item_bytes
 
 _N = symbol("n")
@@ -17,8 +17,8 @@ def _buffer(*shape: int, dtype: DataType = DataType.FLOAT, base: Buffer | None =
     return Buffer(dtype, shape or (_N,), base=base)
 
 
-def _step(reads: Sequence[Buffer], writes: Buffer, in_place: Sequence[int] = ()) -> Step:
-    return Step("op", "op", "k", (*reads, writes), (len(reads),), lambda sizes: ([], 1), tuple(in_place))
+def _step(reads: Sequence[Buffer], writes: Buffer, in_place: Sequence[int] = ()) -> KernelLaunch:
+    return KernelLaunch("op", "op", "k", (*reads, writes), (len(reads),), lambda sizes: ([], 1), tuple(in_place))
 
 
 def test_homes_of_every_kind() -> None:

@@ -12,7 +12,7 @@ from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import symbol
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import Buffer, Step
+from sardonyx.providers.cpu.steps import Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Home, Storage, item_bytes
 
 _SIZES = Sizes({"n": 3, "m": 70})
@@ -22,7 +22,7 @@ _TYPES = [DataType.FLOAT, DataType.INT64, DataType.UINT8]
 
 @dataclasses.dataclass(frozen=True)
 class _Case:
-    steps: list[Step]
+    steps: list[KernelLaunch]
     inputs: list[Buffer]
     outputs: list[Buffer]
 
@@ -40,7 +40,7 @@ def _programs(draw: st.DrawFn) -> _Case:
         result = Buffer(like.dtype, like.shape)
         in_place = tuple(draw(st.sets(st.integers(0, len(reads) - 1))))
         name = f"op{number}"
-        steps.append(Step(name, name, "k", (*reads, result), (len(reads),), lambda sizes: ([], 1), in_place))
+        steps.append(KernelLaunch(name, name, "k", (*reads, result), (len(reads),), lambda sizes: ([], 1), in_place))
         made.append(result)
         known.append(result)
         if draw(st.booleans()):

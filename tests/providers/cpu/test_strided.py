@@ -15,12 +15,12 @@ from sardonyx.providers.cpu.library import driver_for, library_for
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
-from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides, moved_type
+from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides, moved_type
 
 _N = symbol("N")
 
 
-def _copied(region: list[Region], length: int, isa: str, n: int = 1) -> tuple[str, list[int]]:
+def _copied(region: list[StridedDim], length: int, isa: str, n: int = 1) -> tuple[str, list[int]]:
     """The kernel's name, and a result of `length` elements that were -1 and are now copied from 0, 1, 2 and so on."""
     low = Lowering(host_target(isa), 1)
     copy_region(low, "Copy", Buffer(DataType.INT32, (1000,)), Buffer(DataType.INT32, (length,)), region)
@@ -38,23 +38,23 @@ def _copied(region: list[Region], length: int, isa: str, n: int = 1) -> tuple[st
 @pytest.mark.parametrize("isa", LEVELS)
 def test_rows_are_copied_as_vectors(isa: str) -> None:
     """A box of a matrix; neighbours that are dense in both are one dimension."""
-    symbol_, found = _copied([Region(3, 10, 4), Region(4, 1, 1)], 12, isa)
+    symbol_, found = _copied([StridedDim(3, 10, 4), StridedDim(4, 1, 1)], 12, isa)
     assert (symbol_, found) == ("copy_4_oo", [0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23])
-    symbol_, found = _copied([Region(2, 20, 20), Region(5, 4, 4), Region(4, 1, 1)], 40, isa)
+    symbol_, found = _copied([StridedDim(2, 20, 20), StridedDim(5, 4, 4), StridedDim(4, 1, 1)], 40, isa)
     assert found == list(range(40))
 
 
 @pytest.mark.parametrize("isa", LEVELS)
 def test_an_element_is_repeated(isa: str) -> None:
     """Stride 0 in the source."""
-    assert _copied([Region(2, 1, 3), Region(3, 0, 1)], 6, isa) == ("copy_4_fo", [0, 0, 0, 1, 1, 1])
+    assert _copied([StridedDim(2, 1, 3), StridedDim(3, 0, 1)], 6, isa) == ("copy_4_fo", [0, 0, 0, 1, 1, 1])
 
 
 @pytest.mark.parametrize("isa", LEVELS)
 def test_steps_and_reversals_go_element_by_element(isa: str) -> None:
     """Strides other than 1 on both sides."""
-    assert _copied([Region(3, 2, 1)], 3, isa) == ("copy_4_so", [0, 2, 4])
-    assert _copied([Region(3, 2, 2)], 5, isa) == ("copy_4_ss", [0, -1, 2, -1, 4])
+    assert _copied([StridedDim(3, 2, 1)], 3, isa) == ("copy_4_so", [0, 2, 4])
+    assert _copied([StridedDim(3, 2, 2)], 5, isa) == ("copy_4_ss", [0, -1, 2, -1, 4])
 
 
 @pytest.mark.parametrize("isa", LEVELS)
@@ -70,7 +70,7 @@ def test_steps_and_reversals_go_element_by_element(isa: str) -> None:
 )
 def test_planes_are_transposed(rows: Dim, columns: Dim, kernel: str, isa: str) -> None:
     """By tiles, or by streams where one side has a few elements for all sizes."""
-    region = [Region(columns, 1, rows), Region(rows, columns, 1)]
+    region = [StridedDim(columns, 1, rows), StridedDim(rows, columns, 1)]
     for n in (0, 1, 3, 30):
         height, width = (n if dim is _N else dim for dim in (rows, columns))
         assert isinstance(height, int)

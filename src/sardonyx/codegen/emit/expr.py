@@ -19,106 +19,106 @@ from typing import TypeAlias
 
 from sardonyx.codegen.emit.types import BOOL, F64, Type
 
-__all__ = ["OPERATORS", "PRIMITIVES", "Expr", "Like", "NumberedPrimitive", "argument", "constant", "number", "substitute"]
+__all__ = ["OPERATORS", "PRIMITIVES", "ElementExpr", "Like", "NumberedPrimitive", "argument", "constant", "number", "substitute"]
 
 Number: TypeAlias = int | float | bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Expr:
+class ElementExpr:
     """One node of a tree."""
 
     primitive: str
     """What it computes: `argument`, `constant`, or a name in PRIMITIVES."""
     type: Type
     """The scalar type of the result."""
-    operands: tuple[Expr, ...] = ()
+    operands: tuple[ElementExpr, ...] = ()
     """What it computes from."""
     value: Number = 0
     """The number of an argument, or the constant."""
 
-    def __add__(self, other: Like) -> Expr:
+    def __add__(self, other: Like) -> ElementExpr:
         """Return the sum."""
         return _same("add", self, other)
 
-    def __radd__(self, other: Number) -> Expr:
+    def __radd__(self, other: Number) -> ElementExpr:
         """Return the sum."""
         return _same("add", _like(other, self), self)
 
-    def __sub__(self, other: Like) -> Expr:
+    def __sub__(self, other: Like) -> ElementExpr:
         """Return the difference."""
         return _same("sub", self, other)
 
-    def __rsub__(self, other: Number) -> Expr:
+    def __rsub__(self, other: Number) -> ElementExpr:
         """Return the difference."""
         return _same("sub", _like(other, self), self)
 
-    def __mul__(self, other: Like) -> Expr:
+    def __mul__(self, other: Like) -> ElementExpr:
         """Return the product."""
         return _same("mul", self, other)
 
-    def __rmul__(self, other: Number) -> Expr:
+    def __rmul__(self, other: Number) -> ElementExpr:
         """Return the product."""
         return _same("mul", _like(other, self), self)
 
-    def __truediv__(self, other: Like) -> Expr:
+    def __truediv__(self, other: Like) -> ElementExpr:
         """Return the quotient; of integers truncated towards zero, and 0 for a divisor of 0."""
         return _same("div", self, other)
 
-    def __rtruediv__(self, other: Number) -> Expr:
+    def __rtruediv__(self, other: Number) -> ElementExpr:
         """Return the quotient."""
         return _same("div", _like(other, self), self)
 
-    def __neg__(self) -> Expr:
+    def __neg__(self) -> ElementExpr:
         """Return the negation."""
         return _same("neg", self)
 
-    def __and__(self, other: Like) -> Expr:
+    def __and__(self, other: Like) -> ElementExpr:
         """Return the bitwise and."""
         return _same("and", self, other)
 
-    def __or__(self, other: Like) -> Expr:
+    def __or__(self, other: Like) -> ElementExpr:
         """Return the bitwise or."""
         return _same("or", self, other)
 
-    def __xor__(self, other: Like) -> Expr:
+    def __xor__(self, other: Like) -> ElementExpr:
         """Return the bitwise exclusive or."""
         return _same("xor", self, other)
 
-    def __invert__(self) -> Expr:
+    def __invert__(self) -> ElementExpr:
         """Return the bitwise negation."""
         return _same("not", self)
 
-    def __lt__(self, other: Like) -> Expr:
+    def __lt__(self, other: Like) -> ElementExpr:
         """Return whether less."""
         return _relation("lt", self, other)
 
-    def __le__(self, other: Like) -> Expr:
+    def __le__(self, other: Like) -> ElementExpr:
         """Return whether less or equal."""
         return _relation("le", self, other)
 
-    def __gt__(self, other: Like) -> Expr:
+    def __gt__(self, other: Like) -> ElementExpr:
         """Return whether greater."""
         return _relation("gt", self, other)
 
-    def __ge__(self, other: Like) -> Expr:
+    def __ge__(self, other: Like) -> ElementExpr:
         """Return whether greater or equal."""
         return _relation("ge", self, other)
 
-    def eq(self, other: Like) -> Expr:
+    def eq(self, other: Like) -> ElementExpr:
         """Return whether equal."""
         return _relation("eq", self, other)
 
-    def ne(self, other: Like) -> Expr:
+    def ne(self, other: Like) -> ElementExpr:
         """Return whether not equal."""
         return _relation("ne", self, other)
 
-    def to(self, kind: Type) -> Expr:
+    def to(self, kind: Type) -> ElementExpr:
         """Return the value converted to another type: float to integer truncates, to bool asks whether it is not 0."""
-        return self if kind == self.type else Expr("cast", kind, (self,))
+        return self if kind == self.type else ElementExpr("cast", kind, (self,))
 
 
-Like: TypeAlias = Expr | int | float | bool
+Like: TypeAlias = ElementExpr | int | float | bool
 """An expression, or a number that takes the type of the expression beside it."""
 
 _ARITHMETIC = (
@@ -171,14 +171,14 @@ PRIMITIVES = frozenset(("cast", *_ARITHMETIC, *_RELATIONS, *_ROUNDINGS, *_FUNCTI
 """What a printer must know. `remainder` has the sign of the dividend; shifts by the width or more give 0."""
 
 
-def argument(index: int, kind: Type) -> Expr:
+def argument(index: int, kind: Type) -> ElementExpr:
     """Return the element of argument `index`."""
-    return Expr("argument", kind, (), index)
+    return ElementExpr("argument", kind, (), index)
 
 
-def constant(value: Number, kind: Type) -> Expr:
+def constant(value: Number, kind: Type) -> ElementExpr:
     """Return a number of type `kind`."""
-    return Expr("constant", kind, (), value)
+    return ElementExpr("constant", kind, (), value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class NumberedPrimitive:
     operands: tuple[int, ...]
     value: str
     """The constant or argument number, spelled so that equal values are equal text (-0.0 and 0.0 are not)."""
-    expr: Expr
+    expr: ElementExpr
     """A node that this step computes."""
 
     @property
@@ -199,7 +199,7 @@ class NumberedPrimitive:
         return self.primitive, self.type, self.operands, self.value
 
 
-def number(outputs: Sequence[Expr]) -> tuple[list[NumberedPrimitive], list[int]]:
+def number(outputs: Sequence[ElementExpr]) -> tuple[list[NumberedPrimitive], list[int]]:
     """Order the nodes of some trees so that operands come first and equal nodes once.
 
     Returns:
@@ -218,13 +218,13 @@ def number(outputs: Sequence[Expr]) -> tuple[list[NumberedPrimitive], list[int]]
     return steps, [by_node[id(output)] for output in outputs]
 
 
-def substitute(expr: Expr, arguments: Mapping[int, Expr]) -> Expr:
+def substitute(expr: ElementExpr, arguments: Mapping[int, ElementExpr]) -> ElementExpr:
     """Return the tree with arguments replaced: how a chain of operators becomes one expression.
 
     Raises:
         TypeError: a replacement has another type than the argument.
     """
-    made: dict[int, Expr] = {}
+    made: dict[int, ElementExpr] = {}
     for node in _operands_first([expr]):
         replacement = arguments.get(int(node.value)) if node.primitive == "argument" else None
         if replacement is not None and replacement.type != node.type:
@@ -235,13 +235,13 @@ def substitute(expr: Expr, arguments: Mapping[int, Expr]) -> Expr:
     return made[id(expr)]
 
 
-def _with_operands(node: Expr, operands: tuple[Expr, ...]) -> Expr:
+def _with_operands(node: ElementExpr, operands: tuple[ElementExpr, ...]) -> ElementExpr:
     if node.primitive in _EXTREMES:
         return _same(node.primitive, *operands)
-    return Expr(node.primitive, node.type, operands, node.value)
+    return ElementExpr(node.primitive, node.type, operands, node.value)
 
 
-def _operands_first(outputs: Sequence[Expr]) -> Iterator[Expr]:
+def _operands_first(outputs: Sequence[ElementExpr]) -> Iterator[ElementExpr]:
     """Yield each node once, after its operands; without recursion, since chains may be long."""
     seen: set[int] = set()
     stack = [(output, False) for output in reversed(outputs)]
@@ -257,11 +257,11 @@ def _operands_first(outputs: Sequence[Expr]) -> Iterator[Expr]:
         stack.extend((operand, False) for operand in reversed(node.operands))
 
 
-def _like(value: Like, other: Expr) -> Expr:
-    return value if isinstance(value, Expr) else constant(value, other.type)
+def _like(value: Like, other: ElementExpr) -> ElementExpr:
+    return value if isinstance(value, ElementExpr) else constant(value, other.type)
 
 
-def _same(primitive: str, first: Expr, *rest: Like) -> Expr:
+def _same(primitive: str, first: ElementExpr, *rest: Like) -> ElementExpr:
     """Return a primitive whose operands and result have one type."""
     operands = (first, *(_like(value, first) for value in rest))
     kinds = {operand.type for operand in operands}
@@ -269,47 +269,47 @@ def _same(primitive: str, first: Expr, *rest: Like) -> Expr:
         raise TypeError(f"{primitive} of {', '.join(f'{o.type} ({o.type.kind.value})' for o in operands)}: convert with .to()")
     if primitive in _EXTREMES and any(operand.primitive == "constant" and math.isnan(operand.value) for operand in operands):
         return constant(math.nan, first.type)
-    return Expr(primitive, first.type, operands)
+    return ElementExpr(primitive, first.type, operands)
 
 
-def _relation(primitive: str, first: Expr, *rest: Like) -> Expr:
-    return Expr(primitive, BOOL, _same(primitive, first, *rest).operands)
+def _relation(primitive: str, first: ElementExpr, *rest: Like) -> ElementExpr:
+    return ElementExpr(primitive, BOOL, _same(primitive, first, *rest).operands)
 
 
-def _primitive(name: str) -> Callable[..., Expr]:
-    def build(first: Expr, *rest: Like) -> Expr:
+def _primitive(name: str) -> Callable[..., ElementExpr]:
+    def build(first: ElementExpr, *rest: Like) -> ElementExpr:
         return _relation(name, first, *rest) if name in _RELATIONS else _same(name, first, *rest)
 
     return build
 
 
-def select(condition: Expr, yes: Like, no: Like) -> Expr:
+def select(condition: ElementExpr, yes: Like, no: Like) -> ElementExpr:
     """Return `yes` where `condition` holds, else `no`; one of them is an expression."""
-    if not isinstance(yes, Expr):
-        if not isinstance(no, Expr):
+    if not isinstance(yes, ElementExpr):
+        if not isinstance(no, ElementExpr):
             raise TypeError("select needs an expression on one side to know its type")
         yes = _like(yes, no)
     first, second = _same("select", yes, no).operands
-    return Expr("select", first.type, (condition, first, second))
+    return ElementExpr("select", first.type, (condition, first, second))
 
 
-def clip(x: Expr, low: Like | None = None, high: Like | None = None) -> Expr:
+def clip(x: ElementExpr, low: Like | None = None, high: Like | None = None) -> ElementExpr:
     """Return the value moved into [low, high]; `high` wins where they cross."""
     raised = x if low is None else _same("max", x, low)
     return raised if high is None else _same("min", raised, high)
 
 
-def sign(x: Expr) -> Expr:
+def sign(x: ElementExpr) -> ElementExpr:
     """Return -1, 0 or 1; NaN stays."""
     signed = select(x > 0, 1, select(x < 0, constant(-1, x.type), constant(0, x.type))) if _has_sign(x) else (x.ne(0)).to(x.type)
     return select(_relation("is_nan", x), x, signed) if x.type.is_float else signed
 
 
-def _has_sign(x: Expr) -> bool:
+def _has_sign(x: ElementExpr) -> bool:
     return x.type.kind.value in ("float", "signed")
 
 
-def modulo(x: Expr, y: Like) -> Expr:
+def modulo(x: ElementExpr, y: Like) -> ElementExpr:
     """Return the remainder with the sign of the divisor, also of a zero, as Python's %; 0 for an integer divisor of 0."""
     divisor = _like(y, x)
     rest = _same("remainder", x, divisor)
@@ -321,7 +321,7 @@ def modulo(x: Expr, y: Like) -> Expr:
     return select(rest.ne(0) & (rest < 0).ne(divisor < 0), rest + divisor, rest)
 
 
-def is_infinite(x: Expr, *, negative: bool = True, positive: bool = True) -> Expr:
+def is_infinite(x: ElementExpr, *, negative: bool = True, positive: bool = True) -> ElementExpr:
     """Return whether x is an infinity of one of the signs asked for."""
     sides = [x.eq(value) for wanted, value in ((negative, -math.inf), (positive, math.inf)) if wanted]
     if not sides:
@@ -329,20 +329,20 @@ def is_infinite(x: Expr, *, negative: bool = True, positive: bool = True) -> Exp
     return sides[0] if len(sides) == 1 else sides[0] | sides[1]
 
 
-def power(x: Expr, y: Like) -> Expr:
+def power(x: ElementExpr, y: Like) -> ElementExpr:
     """Raise x to the power of y; small whole powers and roots are multiplied out, integers go through float64."""
     if not x.type.is_float:
-        exponent = y.to(F64) if isinstance(y, Expr) else y
+        exponent = y.to(F64) if isinstance(y, ElementExpr) else y
         return power(x.to(F64), exponent).to(x.type)
-    simple = None if isinstance(y, Expr) else _SIMPLE_POWERS.get(float(y))
+    simple = None if isinstance(y, ElementExpr) else _SIMPLE_POWERS.get(float(y))
     return simple(x) if simple else _same("power", x, y)
 
 
-def _square(x: Expr) -> Expr:
+def _square(x: ElementExpr) -> ElementExpr:
     return x * x
 
 
-_SIMPLE_POWERS: Mapping[float, Callable[[Expr], Expr]] = {
+_SIMPLE_POWERS: Mapping[float, Callable[[ElementExpr], ElementExpr]] = {
     1.0: lambda x: x,
     2.0: _square,
     3.0: lambda x: _square(x) * x,
@@ -351,38 +351,38 @@ _SIMPLE_POWERS: Mapping[float, Callable[[Expr], Expr]] = {
 }
 
 
-def elu(x: Expr, alpha: float = 1.0) -> Expr:
+def elu(x: ElementExpr, alpha: float = 1.0) -> ElementExpr:
     """Keep x, but take alpha (e^x - 1) below 0."""
     return select(x < 0, _same("expm1", x) * alpha, x)
 
 
-def selu(x: Expr, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Expr:
+def selu(x: ElementExpr, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> ElementExpr:
     """Scale elu by gamma."""
     return elu(x, alpha) * gamma
 
 
-def celu(x: Expr, alpha: float = 1.0) -> Expr:
+def celu(x: ElementExpr, alpha: float = 1.0) -> ElementExpr:
     """Keep x, but take alpha (e^(x / alpha) - 1) below 0."""
     return select(x < 0, _same("expm1", x / alpha) * alpha, x)
 
 
-def hard_sigmoid(x: Expr, alpha: float = 0.2, beta: float = 0.5) -> Expr:
+def hard_sigmoid(x: ElementExpr, alpha: float = 0.2, beta: float = 0.5) -> ElementExpr:
     """Move alpha x + beta into [0, 1]."""
     return clip(x * alpha + beta, 0, 1)
 
 
-def shrink(x: Expr, bias: float = 0.0, threshold: float = 0.5) -> Expr:
+def shrink(x: ElementExpr, bias: float = 0.0, threshold: float = 0.5) -> ElementExpr:
     """Move x towards 0 by `bias` where |x| is above the threshold, else 0."""
     zero = constant(0, x.type)
     return select(x < -threshold, x + bias, select(x > threshold, x - bias, zero))
 
 
-def swish(x: Expr, alpha: float = 1.0) -> Expr:
+def swish(x: ElementExpr, alpha: float = 1.0) -> ElementExpr:
     """Multiply x by sigmoid(alpha x)."""
     return x * _same("sigmoid", x if alpha == 1.0 else x * alpha)
 
 
-OPERATORS: Mapping[str, Callable[..., Expr]] = {
+OPERATORS: Mapping[str, Callable[..., ElementExpr]] = {
     **{name: _primitive(name) for name in sorted(PRIMITIVES - {"cast", "select", "power"})},
     "cast": lambda x, kind: x.to(kind),
     "celu": celu,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
-from sardonyx.codegen.emit.expr import PRIMITIVES, Expr, NumberedPrimitive, number
+from sardonyx.codegen.emit.expr import PRIMITIVES, ElementExpr, NumberedPrimitive, number
 from sardonyx.codegen.emit.narrow import from_narrow, to_narrow
 from sardonyx.codegen.emit.types import F32, I32, Kind, Type
 from sardonyx.codegen.emit.values import Value
@@ -14,7 +14,7 @@ from sardonyx.codegen.emit.values import Value
 __all__ = ["PRINTERS", "write_expressions"]
 
 
-def write_expressions(b: Function, outputs: Sequence[Expr], arguments: Sequence[Value]) -> list[Value]:
+def write_expressions(b: Function, outputs: Sequence[ElementExpr], arguments: Sequence[Value]) -> list[Value]:
     """Write what computes `outputs` from `arguments`, all of one number of lanes; equal parts are computed once."""
     steps, results = number(outputs)
     lanes = max((argument.type.lanes for argument in arguments), default=1)

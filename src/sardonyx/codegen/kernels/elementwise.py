@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sardonyx.codegen.emit.expr import Expr
+from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I64, Type
@@ -101,7 +101,9 @@ _TASKS_PER_THREAD = 4
 _INNER, _ROWS, _BLOCK_INNER, _BLOCK_ROWS, _RANK, _STRIDES = range(6)
 
 
-def write_map(module: Module, symbol: str, arguments: Sequence[Type], outputs: Sequence[Expr], accesses: Sequence[Access]) -> None:
+def write_map(
+    module: Module, symbol: str, arguments: Sequence[Type], outputs: Sequence[ElementExpr], accesses: Sequence[Access]
+) -> None:
     """Write the kernel `symbol`: buffers are the arguments and then the outputs, parameters as in MapParams.
 
     An output may be the memory of an argument that is walked in the same way. A FIXED output is not allowed.
@@ -143,7 +145,7 @@ def _outer_starts(b: Kernel, kinds: Sequence[Type], index: Value) -> list[Pointe
 
 
 def _write_row(
-    b: Kernel, arrays: Sequence[Pointer], accesses: Sequence[Access], outputs: Sequence[Expr], first: Value, last: Value
+    b: Kernel, arrays: Sequence[Pointer], accesses: Sequence[Access], outputs: Sequence[ElementExpr], first: Value, last: Value
 ) -> None:
     count = len(arrays) - len(outputs)
     walked = list(zip(arrays, accesses, range(len(arrays)), strict=True))

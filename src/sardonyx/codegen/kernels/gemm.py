@@ -169,22 +169,22 @@ def pack_columns(matrix: Array, width: int) -> Array:
     return packed
 
 
-def pack_rows(rows: Callable[[int, int], Array], shape: tuple[int, int], width: int, *, is_turned: bool) -> Array:
+def pack_rows(rows: Callable[[int, int], Array], shape: tuple[int, int], width: int, *, is_transposed: bool) -> Array:
     """Return `pack_columns` of a matrix that is had by its rows, which are asked for in order, some MiB at a time.
 
     Args:
         rows: gives the rows [start, stop).
-        shape: K, N; or N, K where `is_turned`: the rows are then those of the transposed matrix.
+        shape: K, N; or N, K where `is_transposed`: the rows are then those of the transposed matrix.
         width: the width of a panel.
-        is_turned: whether `rows` are columns of B.
+        is_transposed: whether `rows` are columns of B.
     """
     count, length = shape
-    K, N = (length, count) if is_turned else (count, length)
+    K, N = (length, count) if is_transposed else (count, length)
     packed = np.zeros((-(-N // width), K, width), np.float32)
     step = -(-max(1, _BLOCK_ELEMENTS // max(length, 1)) // width) * width
     for start in range(0, count, step):
         stop = min(start + step, count)
-        if is_turned:
+        if is_transposed:
             _store_panels(packed[start // width : -(-stop // width)], rows(start, stop).T)
         else:
             _store_panels(packed[:, start:stop], rows(start, stop))

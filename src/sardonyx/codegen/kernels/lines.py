@@ -14,7 +14,7 @@ side so that their latencies overlap.
 The order in which a fold combines elements depends on the sizes alone: not on threads, nor on what else is in the batch.
 
 Parameters: outer, lines, length, block (outer indices of one task where rows are folded, else columns of one task), those of the
-kernel, and those of the walk of the tensors beside (`Operands`).
+kernel, and those of the walk of the extra operands (`Operands`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sardonyx.codegen.emit.builder import Function
-from sardonyx.codegen.emit.expr import Expr
+from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.folds import Fold, Folding, in_turns
 from sardonyx.codegen.emit.module import Kernel
@@ -37,7 +37,7 @@ __all__ = [
     "FIRST_FREE",
     "TASK_ELEMENTS",
     "Along",
-    "Beside",
+    "ExtraOperand",
     "LineParams",
     "Operands",
     "RowStrip",
@@ -312,12 +312,12 @@ def _column_strips(b: Kernel, element: Type) -> Iterator[Strip]:
 
 
 def _width(b: Function) -> int:
-    """Return the number of folds of one strip: as many as the registers hold with their two halves, and constants beside."""
+    """Return the number of folds of one strip: as many as the registers hold with their two halves, and constants too."""
     return 4 if b.target.registers >= 32 else 2
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ExtraOperand:
     """A tensor that an expression reads beside the folded one, broadcast to it."""
 
     element: Type
@@ -328,8 +328,8 @@ class Beside:
     """For each dimension of the walk over lines, outermost first, whether it moves along."""
 
 
-def write_lines(strip: Strip, target: Pointer, expr: Expr, operands: Operands, element: Term) -> None:
-    """Write a whole strip: at each place `expr` of its element and the tensors beside."""
+def write_lines(strip: Strip, target: Pointer, expr: ElementExpr, operands: Operands, element: Term) -> None:
+    """Write a whole strip: at each place `expr` of its element and the extra operands."""
     for lines in strip.each_line():
         addresses = operands.at(lines)
         for places in strip.each_place(lines):
@@ -339,15 +339,15 @@ def write_lines(strip: Strip, target: Pointer, expr: Expr, operands: Operands, e
 
 
 class Operands:
-    """The tensors beside, as a kernel reads them.
+    """The extra operands, as a kernel reads them.
 
     Their walk is a few dimensions that make up the lines; parameters from `first_param` on: for each dimension, outermost
     first, its size and then the stride of each tensor in elements.
     """
 
-    def __init__(self, b: Kernel, besides: Sequence[Beside], *, first_buffer: int, first_param: int) -> None:
-        self._b, self._besides = b, besides
-        self._buffers = [b.buffer(first_buffer + k, beside.element) for k, beside in enumerate(besides)]
+    def __init__(self, b: Kernel, extra_operands: Sequence[ExtraOperand], *, first_buffer: int, first_param: int) -> None:
+        self._b, self._extra_operands = b, extra_operands
+        self._buffers = [b.buffer(first_buffer + k, extra.element) for k, extra in enumerate(extra_operands)]
         self._first_param = first_param
 
     def at(self, lines: Sequence[Value]) -> list[list[Pointer]]:
@@ -359,7 +359,7 @@ class Operands:
         return [known[line.ref] for line in lines]
 
     def apply(
-        self, expr: Expr, addresses: Sequence[Sequence[Pointer]], places: Sequence[VectorPosition], element: Term
+        self, expr: ElementExpr, addresses: Sequence[Sequence[Pointer]], places: Sequence[VectorPosition], element: Term
     ) -> list[Value]:
         """Return for each place an expression of its element (argument 0) and the tensors (from argument 1 on, at `addresses`).
 
@@ -367,7 +367,7 @@ class Operands:
         """
         known: dict[tuple[str, str], Value] = {}
         rows = [
-            [self._load(known, pointer, beside, place) for pointer, beside in zip(row, self._besides, strict=True)]
+            [self._load(known, pointer, extra, place) for pointer, extra in zip(row, self._extra_operands, strict=True)]
             for row, place in zip(addresses, places, strict=True)
         ]
 
@@ -376,22 +376,22 @@ class Operands:
 
         return in_turns(self._b, [functools.partial(write, place, row) for place, row in zip(places, rows, strict=True)])
 
-    def _load(self, known: dict[tuple[str, str], Value], pointer: Pointer, beside: Beside, place: VectorPosition) -> Value:
-        key = pointer.ref, place.column.ref if beside.ordered else ""
+    def _load(self, known: dict[tuple[str, str], Value], pointer: Pointer, extra: ExtraOperand, place: VectorPosition) -> Value:
+        key = pointer.ref, place.column.ref if extra.ordered else ""
         if key not in known:
-            known[key] = pointer.load(place.column, place.span) if beside.ordered else pointer.load().splat(place.span.lanes)
+            known[key] = pointer.load(place.column, place.span) if extra.ordered else pointer.load().splat(place.span.lanes)
         return known[key]
 
     def _addresses(self, line: Value) -> list[Pointer]:
-        b, width = self._b, 1 + len(self._besides)
-        offsets: list[Value | None] = [None] * len(self._besides)
+        b, width = self._b, 1 + len(self._extra_operands)
+        offsets: list[Value | None] = [None] * len(self._extra_operands)
         rest = line
-        for dim in reversed(range(len(self._besides[0].moves) if self._besides else 0)):
+        for dim in reversed(range(len(self._extra_operands[0].moves) if self._extra_operands else 0)):
             place = self._first_param + dim * width
             position = rest % b.param(place) if dim else rest
             rest = rest // b.param(place) if dim else rest
-            for k, beside in enumerate(self._besides):
-                if beside.moves[dim]:
+            for k, extra in enumerate(self._extra_operands):
+                if extra.moves[dim]:
                     step = position * b.param(place + 1 + k)
                     known = offsets[k]
                     offsets[k] = step if known is None else known + step

@@ -17,7 +17,7 @@ import enum
 from collections.abc import Callable, Sequence
 
 from sardonyx.codegen.emit.builder import Function
-from sardonyx.codegen.emit.expr import Expr
+from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.folds import SUM
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, F64
@@ -25,7 +25,7 @@ from sardonyx.codegen.emit.values import Value
 from sardonyx.codegen.kernels.lines import (
     FIRST_FREE,
     Along,
-    Beside,
+    ExtraOperand,
     Operands,
     RowStrip,
     Strip,
@@ -57,7 +57,14 @@ _Load = Callable[[VectorPosition], Value]
 
 
 def write_normalize(
-    module: Module, symbol: str, along: Along, norm: Norm, *, after: Expr, besides: Sequence[Beside], saved: int = 0
+    module: Module,
+    symbol: str,
+    along: Along,
+    norm: Norm,
+    *,
+    after: ElementExpr,
+    extra_operands: Sequence[ExtraOperand],
+    saved: int = 0,
 ) -> None:
     """Write the kernel `symbol`.
 
@@ -69,13 +76,13 @@ def write_normalize(
         symbol: the name of the kernel.
         along: what is normalized.
         norm: how.
-        after: what is stored, of argument 0 (the normalized element) and the tensors beside (from argument 1 on).
-        besides: the tensors beside.
+        after: what is stored, of argument 0 (the normalized element) and the extra operands (from argument 1 on).
+        extra_operands: the extra operands.
         saved: how many statistics are stored.
     """
     with module.kernel(symbol) as b:
         x, y = b.buffer(X, F32), b.buffer(Y, F32)
-        operands = Operands(b, besides, first_buffer=_NEXT_BUFFER + saved, first_param=_WALK)
+        operands = Operands(b, extra_operands, first_buffer=_NEXT_BUFFER + saved, first_param=_WALK)
         for strip in strips(b, along):
             element, statistics = _NORMS[norm](b, strip, lambda place: x.load(place.offset, place.span))
             for number, values in enumerate(statistics[:saved]):

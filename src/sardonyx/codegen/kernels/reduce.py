@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
-from sardonyx.codegen.emit.expr import Expr
+from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
@@ -79,7 +79,7 @@ REDUCTIONS: Mapping[str, Reduction] = {
 """Every reduction under its name; float32 for those with an `after`, signed integers too for the others."""
 
 
-def write_reduce(module: Module, symbol: str, along: Along, name: str, kind: Type, after: Expr) -> None:
+def write_reduce(module: Module, symbol: str, along: Along, name: str, kind: Type, after: ElementExpr) -> None:
     """Write the kernel `symbol`: buffers X and Y; parameters as `lines` says, then as `float_word` how many elements make one.
 
     Args:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sardonyx.codegen.emit.expr import OPERATORS, Expr, argument
+from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I64, Type
@@ -24,7 +24,7 @@ __all__ = ["REDUCTIONS", "write_scatter", "write_scatter_elements"]
 INDICES, UPDATES, RESULT, STATUS = range(4)
 """The buffers of the kernels."""
 
-REDUCTIONS: dict[str, Callable[[Expr, Expr], Expr] | None] = {
+REDUCTIONS: dict[str, Callable[[ElementExpr, ElementExpr], ElementExpr] | None] = {
     "none": None,
     "add": lambda old, new: old + new,
     "mul": lambda old, new: old * new,

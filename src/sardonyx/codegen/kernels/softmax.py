@@ -15,12 +15,22 @@ from typing import TypeAlias
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
-from sardonyx.codegen.emit.expr import Expr
+from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.folds import MAX, MIN, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Value
-from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Beside, Operands, Strip, Term, VectorPosition, strips, write_lines
+from sardonyx.codegen.kernels.lines import (
+    FIRST_FREE,
+    Along,
+    ExtraOperand,
+    Operands,
+    Strip,
+    Term,
+    VectorPosition,
+    strips,
+    write_lines,
+)
 from sardonyx.codegen.kernels.reduce import position_of
 
 __all__ = ["WAYS", "exp_of_difference", "write_softmax"]
@@ -35,7 +45,9 @@ Written: TypeAlias = Callable[[Kernel, Strip, Pointer, Pointer], Term]
 """From X, and Y, which may serve as scratch memory, to what the element of X at a place becomes."""
 
 
-def write_softmax(module: Module, symbol: str, along: Along, way: str, *, after: Expr, besides: Sequence[Beside]) -> None:
+def write_softmax(
+    module: Module, symbol: str, along: Along, way: str, *, after: ElementExpr, extra_operands: Sequence[ExtraOperand]
+) -> None:
     """Write the kernel `symbol`: buffers X, Y (which may be X) and those beside; parameters as `lines` says.
 
     Args:
@@ -43,12 +55,12 @@ def write_softmax(module: Module, symbol: str, along: Along, way: str, *, after:
         symbol: the name of the kernel.
         along: what is normalized: rows, of one line each, or columns.
         way: how, one of WAYS.
-        after: what is stored, of argument 0 (the normalized element) and the tensors beside (from argument 1 on).
-        besides: the tensors beside.
+        after: what is stored, of argument 0 (the normalized element) and the extra operands (from argument 1 on).
+        extra_operands: the extra operands.
     """
     with module.kernel(symbol) as b:
         x, y = b.buffer(X, F32), b.buffer(Y, F32)
-        operands = Operands(b, besides, first_buffer=_FIRST_OPERAND, first_param=FIRST_FREE)
+        operands = Operands(b, extra_operands, first_buffer=_FIRST_OPERAND, first_param=FIRST_FREE)
         for strip in strips(b, along):
             write_lines(strip, y, after, operands, WAYS[way](b, strip, x, y))
 

@@ -20,7 +20,7 @@ from sardonyx.providers.cpu.liveness import live_steps
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_values import SizesClaim
-from sardonyx.providers.cpu.steps import Buffer, Step
+from sardonyx.providers.cpu.steps import Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Storage
 
 __all__ = ["Lowered", "lower_partition", "make_program"]
@@ -30,7 +30,7 @@ __all__ = ["Lowered", "lower_partition", "make_program"]
 class Lowered:
     """A partition as steps over buffers."""
 
-    steps: Sequence[Step]
+    steps: Sequence[KernelLaunch]
     """The steps that outputs depend on."""
     inputs: Sequence[Buffer]
     """The buffers of the partition's inputs."""

@@ -27,7 +27,7 @@ from sardonyx.provider import Capability, Compatibility, Partition
 from sardonyx.providers.cpu.claims import Claimed, NodeClaim, claim_node
 from sardonyx.providers.cpu.compile import Lowered, lower_partition, make_program
 from sardonyx.providers.cpu.library import edition
-from sardonyx.providers.cpu.lowering import Kept, Lowering
+from sardonyx.providers.cpu.lowering import KeptWeights, Lowering
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_values import SizesClaim
 
@@ -68,7 +68,7 @@ def save_program(
         packs: its weights, as they were packed; None packs them here.
         packed: whether they are kept so, else as they are in the model.
     """
-    low = Lowering(target, threads, None if packs is None else Kept(packs, ()))
+    low = Lowering(target, threads, None if packs is None else KeptWeights(packs, ()))
     graph, sizes = _graph_of(partition)
     try:
         return _content_of(low, partition, graph, sizes, packed)
@@ -114,7 +114,7 @@ def load_program(here: Target, threads: int, partition: Partition, content: memo
             "which lacks some of it; make the context anew from the original model, there with SARDONYX_ISA set to what both have"
         )
     restored, low = _restored(file, target, threads, partition.name)
-    objects = _Kept(file.objects)
+    objects = _FileCache(file.objects)
     try:
         check_signature(partition, restored.inputs, restored.outputs)
         return make_program(restored, low, lower_partition(low, restored), Driver(target, cache=objects), objects)
@@ -148,7 +148,7 @@ class _Objects:
             cache.store(key, content)
 
 
-class _Kept:
+class _FileCache:
     """A cache that holds what a file holds, and nothing else."""
 
     def __init__(self, objects: Mapping[str, memoryview]) -> None:
@@ -212,7 +212,7 @@ def _restored(file: ProgramFile, target: Target, threads: int, name: str) -> tup
             units[node] = NodeClaim((node,), claimed=_claimed_anew(node))
     partition = Partition(name, graph, nodes, tuple(units.values()), tuple(inputs), tuple(constants), graph.outputs)
     absent = {constants[index] for index in file.absent}
-    kept = Kept(file.arrays[constant_count:], absent) if about["packed"] else None
+    kept = KeptWeights(file.arrays[constant_count:], absent) if about["packed"] else None
     return partition, Lowering(target, threads, kept)
 
 

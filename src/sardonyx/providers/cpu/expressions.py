@@ -13,7 +13,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from sardonyx.codegen.emit.expr import OPERATORS, Expr, argument, constant, number
+from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, constant, number
 from sardonyx.codegen.emit.types import BOOL, F16, F32, F64, Kind, Type, of_dtype
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
@@ -32,15 +32,15 @@ __all__ = [
     "scalar_of",
 ]
 
-Operands = Sequence["Expr | None"]
-Build = Callable[[Node, Operands], Expr]
+Operands = Sequence["ElementExpr | None"]
+Build = Callable[[Node, Operands], ElementExpr]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ElementwiseSpec:
     """What an element-wise node computes."""
 
-    expr: Expr
+    expr: ElementExpr
     """One element of its output; argument i is the element of input i."""
     reads: frozenset[int]
     """The inputs that are read as tensors: not those left out, nor constants of one element, which are part of the expression."""
@@ -57,7 +57,7 @@ def element_type(dtype: DataType | None) -> Type | None:
         return None
 
 
-def expression(node: Node, operands: Operands) -> Expr:
+def expression(node: Node, operands: Operands) -> ElementExpr:
     """Return what the node computes for one element.
 
     Args:
@@ -89,14 +89,14 @@ def _require_defined(op_type: str, operands: Operands) -> None:
         raise TypeError(f"{op_type} of elements of different types")
 
 
-def expression_key(outputs: Sequence[Expr]) -> str:
+def expression_key(outputs: Sequence[ElementExpr]) -> str:
     """Return text that two lists of expressions share if, and only if, they compute the same."""
     steps, results = number(outputs)
     words = (f"{step.primitive}:{step.type}:{step.type.kind.value}:{step.operands}:{step.value}" for step in steps)
     return ";".join(words) + f"->{results}"
 
 
-def expression_symbol(target: Target, prefix: str, outputs: Sequence[Expr], *parts: str) -> str:
+def expression_symbol(target: Target, prefix: str, outputs: Sequence[ElementExpr], *parts: str) -> str:
     """Return a kernel's name: the same for equal expressions and parts, as in map_of_3f2a91b04c1d_avx512."""
     digest = hashlib.sha256(expression_key(outputs).encode()).hexdigest()[:12]
     return "_".join([prefix, *(part for part in parts if part), digest, target.isa])
@@ -123,7 +123,7 @@ def _with(name: str, **defaults: float) -> Build:
 def _folded(name: str) -> Build:
     """Return a variadic operator as a chain of binary ones."""
 
-    def build(node: Node, operands: Operands) -> Expr:
+    def build(node: Node, operands: Operands) -> ElementExpr:
         result, *rest = (operand for operand in operands if operand is not None)
         for operand in rest:
             result = OPERATORS[name](result, operand)
@@ -132,11 +132,11 @@ def _folded(name: str) -> Build:
     return build
 
 
-def _mean(node: Node, operands: Operands) -> Expr:
+def _mean(node: Node, operands: Operands) -> ElementExpr:
     return _folded("add")(node, operands) * (1.0 / len(operands))
 
 
-def _clip(node: Node, operands: Operands) -> Expr:
+def _clip(node: Node, operands: Operands) -> ElementExpr:
     """Clip; limits that are inputs and left out are the greatest finite numbers of the type."""
     x, limits = _given(operands, 0), Clip.of(node).limits
     if limits is not None:
@@ -146,67 +146,69 @@ def _clip(node: Node, operands: Operands) -> Expr:
     return OPERATORS["clip"](x, _or_limit(low, largest, -1), _or_limit(high, largest, 1))
 
 
-def _or_limit(limit: Expr | None, largest: float | None, sign: int) -> Expr | float | None:
+def _or_limit(limit: ElementExpr | None, largest: float | None, sign: int) -> ElementExpr | float | None:
     return sign * largest if limit is None and largest is not None else limit
 
 
-def _cast(node: Node, operands: Operands) -> Expr:
+def _cast(node: Node, operands: Operands) -> ElementExpr:
     kind, x = element_type(node.outputs[0].dtype), _given(operands, 0)
     if kind is None or (kind == F16 and x.type == F64):
         raise TypeError(f"{x.type.name} is not converted to {node.outputs[0].dtype}")
     return x.to(kind)
 
 
-def _gelu(node: Node, operands: Operands) -> Expr:
+def _gelu(node: Node, operands: Operands) -> ElementExpr:
     return OPERATORS["gelu_tanh" if node.text("approximate", "none") == "tanh" else "gelu"](operands[0])
 
 
-def _mod(node: Node, operands: Operands) -> Expr:
+def _mod(node: Node, operands: Operands) -> ElementExpr:
     return OPERATORS["remainder" if node.flag("fmod") else "modulo"](*operands)
 
 
 def _logical(primitive: str) -> Build:
-    return lambda node, operands: Expr(primitive, BOOL, tuple(operand.to(BOOL) for operand in operands if operand is not None))
+    return lambda node, operands: ElementExpr(
+        primitive, BOOL, tuple(operand.to(BOOL) for operand in operands if operand is not None)
+    )
 
 
-def _not(node: Node, operands: Operands) -> Expr:
+def _not(node: Node, operands: Operands) -> ElementExpr:
     return _given(operands, 0).eq(constant(False, BOOL))
 
 
-def _is_infinite(node: Node, operands: Operands) -> Expr:
+def _is_infinite(node: Node, operands: Operands) -> ElementExpr:
     return OPERATORS["is_infinite"](
         operands[0], negative=node.flag("detect_negative", True), positive=node.flag("detect_positive", True)
     )
 
 
-def _pow(node: Node, operands: Operands) -> Expr:
+def _pow(node: Node, operands: Operands) -> ElementExpr:
     """Raise to a power; small whole powers are multiplied out; a power of another type than the base is taken in float64."""
     base, power, number = _given(operands, 0), _given(operands, 1), scalar_of(node, 1)
     if number in _SMALL_POWERS and (base.type.is_float or power.type.is_integer):
-        return functools.reduce(Expr.__mul__, [base] * int(number))
+        return functools.reduce(ElementExpr.__mul__, [base] * int(number))
     if not base.type.is_float:
         raise TypeError("integers to a power that is no small constant")
     if power.type == base.type:
         return OPERATORS["power"](base, power if number is None else number)
-    return Expr("power", F64, (base.to(F64), power.to(F64))).to(base.type)
+    return ElementExpr("power", F64, (base.to(F64), power.to(F64))).to(base.type)
 
 
-def _selu(node: Node, operands: Operands) -> Expr:
+def _selu(node: Node, operands: Operands) -> ElementExpr:
     view = Selu.of(node)
     return OPERATORS["selu"](operands[0], alpha=view.alpha, gamma=view.gamma)
 
 
-def _shrink(node: Node, operands: Operands) -> Expr:
+def _shrink(node: Node, operands: Operands) -> ElementExpr:
     return OPERATORS["shrink"](operands[0], bias=node.number("bias", 0.0), threshold=node.number("lambd", 0.5))
 
 
-def _where(node: Node, operands: Operands) -> Expr:
+def _where(node: Node, operands: Operands) -> ElementExpr:
     if _given(operands, 0).type != BOOL:
         raise TypeError("a condition that is not of type bool")
     return OPERATORS["select"](*operands)
 
 
-def _given(operands: Operands, index: int) -> Expr:
+def _given(operands: Operands, index: int) -> ElementExpr:
     found = operands[index]
     if found is None:
         raise TypeError(f"input {index} is left out")
@@ -342,7 +344,7 @@ _DEFINED_FOR: Mapping[str, frozenset[Kind]] = {
 """The types of elements that an operator takes; floats where it is not listed."""
 
 
-def argument_of(index: int, dtype: DataType) -> Expr:
+def argument_of(index: int, dtype: DataType) -> ElementExpr:
     """Return argument `index` of a kernel, an element of `dtype`; raises TypeError for a type that kernels do not compute with."""
     kind = element_type(dtype)
     if kind is None:

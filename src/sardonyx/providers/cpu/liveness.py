@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sardonyx.providers.cpu.steps import Buffer, Step
+from sardonyx.providers.cpu.steps import Buffer, KernelLaunch
 
 __all__ = ["live_steps"]
 
 
-def live_steps(steps: Sequence[Step], outputs: Iterable[Buffer]) -> list[Step]:
+def live_steps(steps: Sequence[KernelLaunch], outputs: Iterable[Buffer]) -> list[KernelLaunch]:
     """Return the steps that `outputs` depend on, in their order. O(steps)."""
     wanted = {buffer.root for buffer in outputs}
-    live: list[Step] = []
+    live: list[KernelLaunch] = []
     for step in reversed(steps):
         if any(step.buffers[place].root in wanted for place in step.writes):
             live.append(step)

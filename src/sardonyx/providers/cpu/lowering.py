@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sardonyx.codegen.emit.expr import Expr, substitute
+from sardonyx.codegen.emit.expr import ElementExpr, substitute
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
@@ -23,9 +23,9 @@ from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.expressions import ElementwiseSpec, argument_of
 from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.steps import Buffer, Plan, Step
+from sardonyx.providers.cpu.steps import Buffer, KernelLaunch, Plan
 
-__all__ = ["Kept", "KernelSpec", "Lowering", "Write"]
+__all__ = ["KeptWeights", "KernelSpec", "Lowering", "Write"]
 
 Write = Callable[[Module, str], None]
 """Writes the kernel of a symbol into a module."""
@@ -42,7 +42,7 @@ class KernelSpec(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kept:
+class KeptWeights:
     """Weights of a partition that was lowered before, for the same target."""
 
     packs: Sequence[Array]
@@ -54,14 +54,14 @@ class Kept:
 class Lowering:
     """One partition on its way to steps."""
 
-    def __init__(self, target: Target, threads: int, kept: Kept | None = None) -> None:
+    def __init__(self, target: Target, threads: int, kept: KeptWeights | None = None) -> None:
         """Begin a partition for `target`, to be run on `threads` threads; `kept` is what is left of weights packed before.
 
         `specs` is for what the claims of the partition's nodes made of them, since a kernel may look through what is before it.
         """
         self.target = target
         self.threads = threads
-        self.steps: list[Step] = []
+        self.steps: list[KernelLaunch] = []
         self.writers: dict[str, Write] = {}
         self.packs: list[Array] = []
         self.specs: dict[Node, object] = {}
@@ -162,13 +162,15 @@ class Lowering:
         """Run a kernel after the steps so far."""
         name = "+".join(node.op_type for node in group.nodes)
         place = place_of(group.node)
-        self.steps.append(Step(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched))
+        self.steps.append(KernelLaunch(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched))
 
     def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan, node: Node | None = None) -> None:
         """Run a kernel that copies its first buffer to its last, for `node` or for no node of the graph."""
-        self.steps.append(Step(name, name if node is None else place_of(node), symbol, tuple(buffers), (len(buffers) - 1,), plan))
+        self.steps.append(
+            KernelLaunch(name, name if node is None else place_of(node), symbol, tuple(buffers), (len(buffers) - 1,), plan)
+        )
 
-    def epilogue(self, group: Group) -> tuple[Expr, list[Value]]:
+    def epilogue(self, group: Group) -> tuple[ElementExpr, list[Value]]:
         """Return the group's tail: the element to store, and the tensors that it reads besides the anchor's result.
 
         Argument 0 is the anchor's element, argument i the element of the i-th of the tensors, counted from 1.
@@ -179,23 +181,23 @@ class Lowering:
         _compose(group.tail, made, operands)
         return made[group.result], operands[1:]
 
-    def chain(self, group: Group) -> tuple[Expr, list[Value]]:
+    def chain(self, group: Group) -> tuple[ElementExpr, list[Value]]:
         """Return a group whose anchor is element-wise too, as an expression of the tensors that it reads."""
-        made: dict[Value, Expr] = {}
+        made: dict[Value, ElementExpr] = {}
         operands: list[Value] = []
         _compose([group.anchor, *group.tail], made, operands)
         return made[group.result], operands
 
 
-def _compose(members: Sequence[Member], made: dict[Value, Expr], operands: list[Value]) -> None:
+def _compose(members: Sequence[Member], made: dict[Value, ElementExpr], operands: list[Value]) -> None:
     """Add to `made` an element of what each of some element-wise nodes makes, and to `operands` the tensors that they read."""
     for member in members:
         if isinstance(member.spec, ElementwiseSpec):
             made[member.node.outputs[0]] = _applied(member.node, member.spec, made, operands)
 
 
-def _applied(node: Node, spec: ElementwiseSpec, made: dict[Value, Expr], operands: list[Value]) -> Expr:
-    arguments: dict[int, Expr] = {}
+def _applied(node: Node, spec: ElementwiseSpec, made: dict[Value, ElementExpr], operands: list[Value]) -> ElementExpr:
+    arguments: dict[int, ElementExpr] = {}
     for index, value in enumerate(node.inputs):
         if value is None or index not in spec.reads:
             continue

@@ -20,7 +20,7 @@ from sardonyx.provider import Bound, TensorSpec, check_cancelled
 from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.sizes import Sizes, solve
-from sardonyx.providers.cpu.steps import STATUS, Buffer, Step
+from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Home, Storage, addressed_bytes, item_bytes
 
 __all__ = ["CpuProgram"]
@@ -177,7 +177,7 @@ class _FencedConstants:
         return self._fence.address_of(self._places[buffer])
 
 
-def _planned(step: Step, sizes: Sizes) -> tuple[Sequence[int], int]:
+def _planned(step: KernelLaunch, sizes: Sizes) -> tuple[Sequence[int], int]:
     """Return the parameters and tasks of a step.
 
     Where all that it writes is empty there may be any number of rows of nothing: then no task is done, but of kernels that check
@@ -211,7 +211,7 @@ _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 """The range of a parameter."""
 
 
-def _check_sizes(step: Step, sizes: Sizes) -> None:
+def _check_sizes(step: KernelLaunch, sizes: Sizes) -> None:
     """Refuse what a step would write where it is beyond `LIMITS.tensor_bytes`, before anything is allocated for it."""
     for index in step.writes:
         needed = addressed_bytes(step.buffers[index], sizes)
@@ -223,7 +223,7 @@ def _check_sizes(step: Step, sizes: Sizes) -> None:
             )
 
 
-def _check_begin(step: Step, buffer: Buffer, sizes: Sizes) -> None:
+def _check_begin(step: KernelLaunch, buffer: Buffer, sizes: Sizes) -> None:
     """Refuse a part that begins outside of its tensor; an empty one may lie anywhere."""
     if not sizes.product(buffer.shape):
         return

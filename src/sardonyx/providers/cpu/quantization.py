@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sardonyx.codegen.emit.expr import Expr, constant, select
+from sardonyx.codegen.emit.expr import ElementExpr, constant, select
 from sardonyx.codegen.emit.types import F32, Kind, Type, of_dtype
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 
 __all__ = ["QUANTIZATION"]
 
-_Operands = Sequence["Expr | None"]
+_Operands = Sequence["ElementExpr | None"]
 
 
-def _quantize(node: Node, operands: _Operands) -> Expr:
+def _quantize(node: Node, operands: _Operands) -> ElementExpr:
     """Round x / scale to nearest, ties to even, add the zero point and saturate; NaN becomes the least number.
 
     Source: ONNX QuantizeLinear-21.
@@ -28,14 +28,14 @@ def _quantize(node: Node, operands: _Operands) -> Expr:
     precision = node.integer("precision", 0)
     if x.type != F32 or precision not in (0, int(DataType.FLOAT)):
         raise TypeError(f"quantization of {x.type.name} in precision {precision}")
-    rounded = Expr("round", F32, (x / scale,))
+    rounded = ElementExpr("round", F32, (x / scale,))
     shifted = rounded if zero_point is None else rounded + zero_point.to(F32)
     low, high = (constant(float(limit), F32) for limit in _limits(_narrow(kind)))
     above = select(shifted > low, shifted, low)
     return select(above < high, above, high).to(_narrow(kind))
 
 
-def _dequantize(node: Node, operands: _Operands) -> Expr:
+def _dequantize(node: Node, operands: _Operands) -> ElementExpr:
     """Compute (x - zero point) * scale; the difference of integers of up to 16 bits is exact in float32.
 
     Source: ONNX DequantizeLinear-21.
@@ -48,7 +48,7 @@ def _dequantize(node: Node, operands: _Operands) -> Expr:
     return shifted * scale
 
 
-def _operands_of(node: Node, operands: _Operands) -> tuple[Expr, Expr, Expr | None]:
+def _operands_of(node: Node, operands: _Operands) -> tuple[ElementExpr, ElementExpr, ElementExpr | None]:
     """Return the element, the scale and the zero point, which are single numbers."""
     x, scale = operands[0], operands[1]
     zero_point = operands[2] if len(operands) > 2 else None
@@ -81,7 +81,7 @@ def _limits(kind: Type) -> tuple[int, int]:
     return (-span // 2, span // 2 - 1) if kind.kind is Kind.SIGNED else (0, span - 1)
 
 
-QUANTIZATION: Mapping[str, Callable[[Node, _Operands], Expr]] = {
+QUANTIZATION: Mapping[str, Callable[[Node, _Operands], ElementExpr]] = {
     "DequantizeLinear": _dequantize,
     "QuantizeLinear": _quantize,
 }

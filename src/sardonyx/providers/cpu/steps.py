@@ -11,7 +11,7 @@ from sardonyx.ir import Dim, Shape
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.sizes import Sizes
 
-__all__ = ["STATUS", "Buffer", "Plan", "Step"]
+__all__ = ["STATUS", "Buffer", "KernelLaunch", "Plan"]
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -58,7 +58,7 @@ Plan: TypeAlias = Callable[[Sizes], tuple[Sequence[int], int]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
-class Step:
+class KernelLaunch:
     """One launch of a kernel."""
 
     name: str

@@ -11,7 +11,7 @@ from sardonyx.arena import Lifetime, place
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import STATUS, Buffer, Step
+from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
 
 __all__ = ["Home", "Storage", "addressed_bytes", "item_bytes", "size_bytes"]
 
@@ -38,7 +38,7 @@ class _Tenant:
 class Storage:
     """The homes of all buffers of a program."""
 
-    def __init__(self, steps: Sequence[Step], inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
+    def __init__(self, steps: Sequence[KernelLaunch], inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
         """Decide the homes. `outputs` are roots, each made by a step, no two the same."""
         self.steps = steps
         self.homes: dict[Buffer, tuple[Home, int]] = {buffer: (Home.INPUT, index) for index, buffer in enumerate(inputs)}
@@ -69,7 +69,7 @@ class Storage:
         """Return for each place in the arena its offset in bytes, and the bytes of the whole arena."""
         return place([Lifetime(size_bytes(tenant.buffer, sizes), tenant.first, tenant.last) for tenant in self._tenants])
 
-    def _share(self, steps: Sequence[Step], last: dict[Buffer, int]) -> None:
+    def _share(self, steps: Sequence[KernelLaunch], last: dict[Buffer, int]) -> None:
         """Let a step write where one of its inputs was, where nobody needs that any more and the step itself reads it but once."""
         for index, step in enumerate(steps):
             written = step.buffers[step.writes[0]].root

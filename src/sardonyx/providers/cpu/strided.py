@@ -27,7 +27,7 @@ from sardonyx.providers.cpu.lowering import KernelSpec, Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
 
-__all__ = ["TASK_ELEMENTS", "Region", "copy_region", "dense_strides", "moved_type"]
+__all__ = ["TASK_ELEMENTS", "StridedDim", "copy_region", "dense_strides", "moved_type"]
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task."""
@@ -37,7 +37,7 @@ _MOST_STREAMS = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Region:
+class StridedDim:
     """One dimension of a strided copy."""
 
     size: Dim
@@ -69,7 +69,7 @@ def dense_strides(shape: Shape) -> list[Dim]:
 
 
 def copy_region(
-    low: Lowering, name: str, source: Buffer, result: Buffer, region: Sequence[Region], node: Node | None = None
+    low: Lowering, name: str, source: Buffer, result: Buffer, region: Sequence[StridedDim], node: Node | None = None
 ) -> None:
     """Add the step that copies a region, outermost dimension first, from the beginning of `source` to that of `result`.
 
@@ -84,21 +84,21 @@ def copy_region(
     low.move(name, low.kernel(kernel), [source, result], plan, node)
 
 
-def _merged(region: Sequence[Region]) -> list[Region]:
+def _merged(region: Sequence[StridedDim]) -> list[StridedDim]:
     """Drop dimensions of one element, with neighbours that lie densely in both taken as one."""
-    merged: list[Region] = []
+    merged: list[StridedDim] = []
     for dim in region:
         if dim.size == 1:
             continue
         last = merged[-1] if merged else None
         if last is not None and last.source == dim.size * dim.source and last.result == dim.size * dim.result:
-            merged[-1] = Region(last.size * dim.size, dim.source, dim.result)
+            merged[-1] = StridedDim(last.size * dim.size, dim.source, dim.result)
         else:
             merged.append(dim)
-    return merged or [Region(1, 1, 1)]
+    return merged or [StridedDim(1, 1, 1)]
 
 
-def _plane_of(dims: Sequence[Region]) -> int | None:
+def _plane_of(dims: Sequence[StridedDim]) -> int | None:
     """Return which dimension makes a plane with the last one: it is dense in the source, and the last one is in the result."""
     last = dims[-1]
     if last.result != 1 or last.source in (0, 1):
@@ -143,7 +143,7 @@ class StreamsKernel:
         writer(module, symbol, self.kind, self.streams)
 
 
-def _by_planes(kind: Type, dims: Sequence[Region], place: int) -> tuple[KernelSpec, Plan]:
+def _by_planes(kind: Type, dims: Sequence[StridedDim], place: int) -> tuple[KernelSpec, Plan]:
     rows, columns = dims[-1], dims[place]
     outer = [dim for number, dim in enumerate(dims[:-1]) if number != place]
     kernel: KernelSpec = TransposeKernel(kind)
@@ -188,7 +188,7 @@ class RowsKernel:
         write_map(module, symbol, [self.kind], [argument(0, self.kind)], self.accesses)
 
 
-def _by_rows(kind: Type, dims: Sequence[Region]) -> tuple[KernelSpec, Plan]:
+def _by_rows(kind: Type, dims: Sequence[StridedDim]) -> tuple[KernelSpec, Plan]:
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = _params([(sizes(dim.size), sizes(dim.source), sizes(dim.result)) for dim in dims])

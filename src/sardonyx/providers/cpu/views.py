@@ -42,11 +42,11 @@ def view_of(low: Lowering, value: Value) -> View:
     return View(Buffer(buffer.dtype, value.shape or (), buffer.constant, buffer, offset), strides)
 
 
-_Place = tuple[Buffer, Dim, tuple[Dim, ...]]
+_StridedBuffer = tuple[Buffer, Dim, tuple[Dim, ...]]
 """A buffer, the first element in it, and the strides."""
 
 
-def _trace(low: Lowering, value: Value) -> _Place | None:
+def _trace(low: Lowering, value: Value) -> _StridedBuffer | None:
     """Return the place of a value that is copied from another by a node of the partition; None where it is not."""
     node = value.producer
     spec = None if node is None else low.specs.get(node)

@@ -45,7 +45,7 @@ def test_walk_of_an_attention_mask() -> None:
     lines = Lines((_N, 12, _S, _S), 3, 3, Along.ROWS, [(DataType.FLOAT, (_N, 1, 1, _S))])
     sizes = Sizes({"n": 2, "s": 5})
     assert lines.walk(sizes) == [2, 5, 60, 0]
-    assert [(beside.ordered, beside.moves) for beside in lines.code.besides] == [(True, (True, False))]
+    assert [(extra.ordered, extra.moves) for extra in lines.code.extra_operands] == [(True, (True, False))]
     assert lines.params(sizes).words()[:3] == [120, 1, 5]
 
 
@@ -53,14 +53,14 @@ def test_walk_of_whole_tensors_is_one_dimension() -> None:
     """What is walked alike everywhere is merged."""
     lines = Lines((2, 3, 4), 1, 2, Along.COLUMNS, [(DataType.FLOAT, (2, 3, 4)), (DataType.BOOL, (2, 3, 1))])
     assert lines.walk(Sizes({})) == [6, 4, 1]
-    assert [beside.ordered for beside in lines.code.besides] == [True, False]
+    assert [extra.ordered for extra in lines.code.extra_operands] == [True, False]
 
 
 def test_walk_of_what_stands_still_is_empty() -> None:
     """A scale along the line is the same for every line: no division is left."""
     lines = Lines((7, 8, 9), 2, 2, Along.ROWS, [(DataType.FLOAT, (9,))])
     assert lines.walk(Sizes({})) == []
-    assert lines.code.besides[0].moves == ()
+    assert lines.code.extra_operands[0].moves == ()
 
 
 def test_names_tell_walks_apart() -> None:

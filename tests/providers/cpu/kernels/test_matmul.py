@@ -180,15 +180,15 @@ def test_computed_vectors_on_the_right(left: str) -> None:
 
 
 @pytest.mark.parametrize("columns", [3, 64, 70])
-@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("is_transposed", [False, True])
 @pytest.mark.parametrize("isa", LEVELS)
-def test_gemm_of_computed_matrices(isa: str, is_turned: bool, columns: int) -> None:
+def test_gemm_of_computed_matrices(isa: str, is_transposed: bool, columns: int) -> None:
     """As they are, and transposed; beta scales nothing where there is no C."""
-    shape, attributes = (f"{columns}, k", "transB = 1, beta = 0.0") if is_turned else (f"k, {columns}", "beta = 0.0")
+    shape, attributes = (f"{columns}, k", "transB = 1, beta = 0.0") if is_transposed else (f"k, {columns}", "beta = 0.0")
     body = f"""graph(x: float[m, k], w: float[{shape}], c: float[{columns}]) -> (y, z) {{
-        p = Gemm(x, w) {{{attributes}}} y = Relu(p) z = Gemm(x, w, c) {{transB = {int(is_turned)}}} }}"""
+        p = Gemm(x, w) {{{attributes}}} y = Relu(p) z = Gemm(x, w, c) {{transB = {int(is_transposed)}}} }}"""
     session = cpu_session(body, isa=isa)
     for m, k in ((7, 16), (1, 1), (0, 3)):
-        feeds = {"x": _x(m, k), "w": _x(*((columns, k) if is_turned else (k, columns)), seed=1), "c": _x(columns, seed=2)}
+        feeds = {"x": _x(m, k), "w": _x(*((columns, k) if is_transposed else (k, columns)), seed=1), "c": _x(columns, seed=2)}
         for found, exact in zip(session.run(None, feeds), reference(body, feeds, double=True), strict=True):
             assert_close(found, exact, 3e-6)

@@ -5,7 +5,7 @@ import pytest
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node
 from sardonyx.ops.views.window import Sliding, Window
-from sardonyx.providers.cpu.kernels.windows import Place, is_padded, is_point, place_window, problem_of
+from sardonyx.providers.cpu.kernels.windows import AxisWindow, is_padded, is_point, place_window, problem_of
 
 
 def _window(kernel: tuple[int, ...], **attributes: object) -> Window[int]:
@@ -21,13 +21,13 @@ def test_defaults() -> None:
 def test_places_of_padded_axes() -> None:
     """Each axis has its own padding at both ends."""
     window = _window((3, 2), strides=(2, 1), dilations=(1, 3), pads=(1, 0, 2, 3))
-    assert place_window(window, (7, 5), (4, 5)) == [Place(1, 2, 4), Place(0, 3, 5)]
+    assert place_window(window, (7, 5), (4, 5)) == [AxisWindow(1, 2, 4), AxisWindow(0, 3, 5)]
 
 
 @pytest.mark.parametrize(("auto_pad", "begin", "end"), [("SAME_UPPER", 0, 1), ("SAME_LOWER", 1, 0)])
 def test_same_padding(auto_pad: str, begin: int, end: int) -> None:
     """An odd zero goes to the end, or to the beginning."""
-    assert place_window(_window((3,), strides=(2,), auto_pad=auto_pad), (8,), (4,)) == [Place(begin, end, 4)]
+    assert place_window(_window((3,), strides=(2,), auto_pad=auto_pad), (8,), (4,)) == [AxisWindow(begin, end, 4)]
 
 
 def test_ceil_mode() -> None:

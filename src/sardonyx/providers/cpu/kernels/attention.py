@@ -29,7 +29,7 @@ from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
-from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides
+from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides
 from sardonyx.providers.cpu.views import View, view_of
 
 _Q, _K, _V, _MASK, _PAST_KEY, _PAST_VALUE, _NONPAD = range(7)
@@ -256,10 +256,10 @@ def _appended(low: Lowering, node: Node, place: int, call: AttentionSpec) -> tup
     batch, head, row, _ = dense_strides((B, M, P + N, D))
     if past is not None:
         region = zip((B, M, P, D), dense_strides((B, M, P, D)), (batch, head, row, 1), strict=True)
-        copy_region(low, "Append", low.of(past), result, [Region(*dim) for dim in region])
+        copy_region(low, "Append", low.of(past), result, [StridedDim(*dim) for dim in region])
     behind = Buffer(DataType.FLOAT, (B, M, N, D), base=result, offset=P * D)
     region = zip((B, M, N, D), (*strides, 1), (batch, head, row, 1), strict=True)
-    copy_region(low, "Append", buffer, behind, [Region(*dim) for dim in region])
+    copy_region(low, "Append", buffer, behind, [StridedDim(*dim) for dim in region])
     return result, (batch, head, row)
 
 

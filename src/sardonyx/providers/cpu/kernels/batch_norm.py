@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sardonyx.codegen.emit.expr import OPERATORS, Expr, argument, substitute
+from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, substitute
 from sardonyx.codegen.emit.types import F32
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Shape
@@ -73,7 +73,7 @@ def batch_normalization(low: Lowering, group: Group, spec: BatchNormSpec) -> Non
     lower_map(low, group, substitute(expr, {0: element}), [low.of(value) for value in tail], channels)
 
 
-def lower_map(low: Lowering, group: Group, expr: Expr, tail: list[Buffer], channels: Sequence[tuple[Buffer, Shape]]) -> None:
+def lower_map(low: Lowering, group: Group, expr: ElementExpr, tail: list[Buffer], channels: Sequence[tuple[Buffer, Shape]]) -> None:
     """Add the map of the anchor's input, the tail's tensors, and those with numbers for channels, each with how it broadcasts."""
     source, result = low.of(group.node.inputs[0]), low.result(group.result)
     inputs = [source, *tail, *(buffer for buffer, _ in channels)]
@@ -98,7 +98,7 @@ def _factor_and_summand(epsilon: float, scale: Array, bias: Array, mean: Array, 
         return factor.astype(np.float32), summand.astype(np.float32)
 
 
-def _from_statistics(epsilon: float, first: int) -> Expr:
+def _from_statistics(epsilon: float, first: int) -> ElementExpr:
     scale, bias, mean, variance = (argument(first + k, F32) for k in range(4))
     deviation = OPERATORS["sqrt"](variance + epsilon)
     return (argument(0, F32) - mean) * (scale / deviation) + bias

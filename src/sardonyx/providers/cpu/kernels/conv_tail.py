@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sardonyx.codegen.emit.expr import Expr, argument, substitute
+from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.types import F32
@@ -35,7 +35,7 @@ def joins_conv(group: Group, spec: object, member: Member, value: Value) -> bool
 class TailCode:
     """What the code of a convolution's store depends on."""
 
-    expr: Expr
+    expr: ElementExpr
     """What is stored, of argument 0, the sum, and the operands' elements."""
     ways: str
     """For each of the operands how it is read."""
@@ -51,7 +51,7 @@ class Tail:
     """The tensors that it reads besides."""
 
     @property
-    def expr(self) -> Expr:
+    def expr(self) -> ElementExpr:
         """What is stored."""
         return self.code.expr
 

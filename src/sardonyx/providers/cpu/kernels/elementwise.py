@@ -9,8 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sardonyx.codegen.emit.expr import Expr as Element
-from sardonyx.codegen.emit.expr import argument, constant
+from sardonyx.codegen.emit.expr import ElementExpr, argument, constant
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.elementwise import Access, MapParams, write_map
@@ -167,7 +166,7 @@ def _problem_of(node: Node) -> str | None:
     return None
 
 
-def _operand(index: int, value: Value | None, number: float | None) -> Element | None:
+def _operand(index: int, value: Value | None, number: float | None) -> ElementExpr | None:
     """Return an element of input `index`, or the number that it is; None where it is left out."""
     kind = None if value is None else element_type(value.dtype)
     if kind is None:
@@ -183,7 +182,7 @@ class MapKernel:
     """What it is for."""
     kinds: tuple[Type, ...]
     """The types of its arguments."""
-    outputs: tuple[Element, ...]
+    outputs: tuple[ElementExpr, ...]
     """What it computes."""
     accesses: tuple[Access, ...]
     """How arguments and outputs are walked along a row."""

@@ -20,7 +20,7 @@ from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, index_type, moved_as, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS, Buffer, Plan
-from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides
+from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task."""
@@ -87,7 +87,7 @@ def _take_place(low: Lowering, node: Node, data: Buffer, axis: int, place: int) 
         low.view(node.output, data, inner * place)
         return
     source = Buffer(data.dtype, data.shape, data.constant, data, inner * place)
-    region = [Region(outer, data.shape[axis] * inner, inner), Region(inner, 1, 1)]
+    region = [StridedDim(outer, data.shape[axis] * inner, inner), StridedDim(inner, 1, 1)]
     copy_region(low, "Gather", source, low.result(node.output), region, node)
 
 
@@ -385,7 +385,7 @@ def _scatter(low: Lowering, group: Group, symbol: str, plan: Plan) -> None:
     node = group.node
     data, indices, updates = low.of(node.inputs[0]), low.of(node.inputs[1]), low.of(node.inputs[2])
     result = low.result(node.output)
-    copy_region(low, node.op_type, data, result, [Region(product(data.shape), 1, 1)])
+    copy_region(low, node.op_type, data, result, [StridedDim(product(data.shape), 1, 1)])
     low.step(group, symbol, [indices, updates, result, STATUS], writes=[2], plan=plan)
 
 

@@ -1,4 +1,4 @@
-"""How tensors are seen by kernels that fold them by rows or columns: outer x lines x length, with tensors beside."""
+"""How tensors are seen by kernels that fold them by rows or columns: outer x lines x length, with extra operands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Sequence
 
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.kernels.lines import Along, Beside, LineParams
+from sardonyx.codegen.kernels.lines import Along, ExtraOperand, LineParams
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.providers.cpu.expressions import argument_of
@@ -18,7 +18,7 @@ from sardonyx.providers.cpu.sizes import Sizes
 __all__ = ["Lines", "LinesCode", "is_uniform", "joins_lines"]
 
 Operand = tuple[DataType, Shape]
-"""Element type and shape of a tensor beside, which is broadcast to the folded one."""
+"""Element type and shape of an extra operand, which is broadcast to the folded one."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,18 +27,18 @@ class LinesCode:
 
     along: Along
     """What is folded."""
-    besides: tuple[Beside, ...]
-    """The tensors beside."""
+    extra_operands: tuple[ExtraOperand, ...]
+    """The extra operands."""
 
     @property
     def name(self) -> str:
-        """Rows or columns, and how each tensor beside is walked."""
-        ways = ["".join("om"[not beside.ordered] + "".join(str(int(move)) for move in beside.moves)) for beside in self.besides]
+        """Rows or columns, and how each extra operand is walked."""
+        ways = ["".join("om"[not extra.ordered] + "".join(str(int(move)) for move in extra.moves)) for extra in self.extra_operands]
         return "_".join([self.along.value, *ways])
 
 
 class Lines:
-    """A tensor seen as lines, and how the tensors beside are walked from line to line."""
+    """A tensor seen as lines, and how the extra operands are walked from line to line."""
 
     __slots__ = ("_dims", "_first", "_moves", "_ordered", "_shape", "_split", "code")
 
@@ -51,11 +51,11 @@ class Lines:
         padded = [(1,) * (len(shape) - len(own)) + tuple(own) for _, own in operands]
         self._dims, self._moves = _walk(shape[:split], padded)
         self._ordered = [any(dim != 1 for dim in own[split:]) for own in padded]
-        besides = tuple(
-            Beside(_type(dtype), ordered, tuple(moves[k] for moves in self._moves))
+        extra_operands = tuple(
+            ExtraOperand(_type(dtype), ordered, tuple(moves[k] for moves in self._moves))
             for k, ((dtype, _), ordered) in enumerate(zip(operands, self._ordered, strict=True))
         )
-        self.code = LinesCode(along, besides)
+        self.code = LinesCode(along, extra_operands)
 
     def params(self, sizes: Sizes) -> LineParams:
         """Return the first parameters of the kernel."""
@@ -68,7 +68,7 @@ class Lines:
         )
 
     def walk(self, sizes: Sizes) -> list[int]:
-        """Return the parameters of the walk of the tensors beside."""
+        """Return the parameters of the walk of the extra operands."""
         length = sizes.product(self._shape[self._split :])
         reach = [length if ordered else 1 for ordered in self._ordered]
         words: list[int] = []

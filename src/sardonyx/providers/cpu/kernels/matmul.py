@@ -10,7 +10,7 @@ import dataclasses
 
 import numpy as np
 
-from sardonyx.codegen.emit.expr import Expr, argument, substitute
+from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
@@ -32,7 +32,7 @@ from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
-from sardonyx.providers.cpu.strided import Region, copy_region
+from sardonyx.providers.cpu.strided import StridedDim, copy_region
 
 _FIRST_OPERAND = 3
 """Buffers of the epilogue come after A, B and C."""
@@ -45,7 +45,7 @@ COLUMN, WHOLE = "c", "w"
 class ProductSpec:
     """A product of matrices."""
 
-    is_turned: bool
+    is_transposed: bool
     """Whether the right side is (N, K), not (K, N)."""
     has_bias: bool
     """Whether input 2 is added."""
@@ -63,7 +63,7 @@ def claim(node: Node) -> ProductSpec | str:
         return _inner_problem(left[-1], right[-2:][0])
     if len(right) > 2 and left[:-2] != right[:-2] and not _is_shared(left):
         return "the matrices of a batch are broadcast"
-    return ProductSpec(is_turned=False, has_bias=False, reads=_reads(len(right)))
+    return ProductSpec(is_transposed=False, has_bias=False, reads=_reads(len(right)))
 
 
 def claim_gemm(node: Node) -> ProductSpec | str:
@@ -135,7 +135,7 @@ def _joins(group: Group, spec: ProductSpec, member: Member, value: Value) -> boo
 class ProductKernel:
     """A product of matrices."""
 
-    expr: Expr
+    expr: ElementExpr
     """What is stored, of argument 0, the sum, and the elements of operands."""
     ways: str
     """For each operand how it is read."""
@@ -153,49 +153,49 @@ class ProductKernel:
 @lowers("MatMul", claim=claim, joins=_joins, inputs=2)
 def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
     """Pack the right side and multiply."""
-    node, is_turned = group.node, spec.is_turned
+    node, is_transposed = group.node, spec.is_transposed
     left, width, weights = low.of(node.inputs[0]), tiling(low.target).panel, given(node.inputs[1]).constant
     if weights is not None and len(weights.shape) == 2:
-        packed = low.packed(_packed, weights, width, is_turned)
-        _multiply(low, group, spec, left, packed, weights.shape[::-1] if is_turned else weights.shape)
+        packed = low.packed(_packed, weights, width, is_transposed)
+        _multiply(low, group, spec, left, packed, weights.shape[::-1] if is_transposed else weights.shape)
         return
     right = low.of(node.inputs[1])
     if right.constant is not None and len(right.shape) <= 2:
-        columns = right.constant.T if is_turned else right.constant
+        columns = right.constant.T if is_transposed else right.constant
         matrix = columns if columns.ndim == 2 else columns[:, np.newaxis]
         packed = low.packed(pack_columns, matrix, width)
         _multiply(low, group, spec, left, packed, matrix.shape)
         return
     if len(right.shape) == 1:
         right = Buffer(right.dtype, (*right.shape, 1), base=right)
-    K, N = reversed(right.shape) if is_turned else right.shape[-2:]
+    K, N = reversed(right.shape) if is_transposed else right.shape[-2:]
     packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-N // width), K, width))
-    _pack_in_run(low, right, packed, (K, N), is_turned)
+    _pack_in_run(low, right, packed, (K, N), is_transposed)
     _multiply(low, group, spec, left, packed, (K, N), right.shape[:-2])
 
 
-def _packed(weights: Tensor, width: int, is_turned: bool) -> Array:
+def _packed(weights: Tensor, width: int, is_transposed: bool) -> Array:
     rows, length = weights.shape
-    return pack_rows(weights.rows, (rows, length), width, is_turned=is_turned)
+    return pack_rows(weights.rows, (rows, length), width, is_transposed=is_transposed)
 
 
-def _pack_in_run(low: Lowering, right: Buffer, packed: Buffer, matrix: Shape, is_turned: bool) -> None:
+def _pack_in_run(low: Lowering, right: Buffer, packed: Buffer, matrix: Shape, is_transposed: bool) -> None:
     """Copy B (batch, K, N), or (N, K) where it is turned, to panels (batch, N / width, K, width).
 
     What is behind the last column stays as it is, unused.
     """
     K, N = matrix
     width = packed.shape[-1]
-    to_row, to_column = (1, K) if is_turned else (N, 1)
+    to_row, to_column = (1, K) if is_transposed else (N, 1)
     batch, whole, rest = product(right.shape[:-2]), N // width, N % width
-    from_matrix = Region(batch, K * N, packed.shape[1] * K * width)
-    panels = [Region(whole, width * to_column, K * width), Region(K, to_row, width), Region(width, to_column, 1)]
+    from_matrix = StridedDim(batch, K * N, packed.shape[1] * K * width)
+    panels = [StridedDim(whole, width * to_column, K * width), StridedDim(K, to_row, width), StridedDim(width, to_column, 1)]
     if whole != 0:
         copy_region(low, "Pack", right, packed, [from_matrix, *panels])
     if rest != 0:
         source = Buffer(right.dtype, right.shape, right.constant, right, whole * width * to_column)
         place = Buffer(packed.dtype, packed.shape, base=packed, offset=whole * width * K)
-        copy_region(low, "Pack", source, place, [from_matrix, Region(K, to_row, width), Region(rest, to_column, 1)])
+        copy_region(low, "Pack", source, place, [from_matrix, StridedDim(K, to_row, width), StridedDim(rest, to_column, 1)])
 
 
 def _multiply(
@@ -230,7 +230,7 @@ def _multiply(
     low.step(group, symbol, [left, packed, result, *map(low.of, reads)], writes=[2], plan=plan)
 
 
-def _epilogue_of(expr: Expr, ways: str) -> Epilogue | None:
+def _epilogue_of(expr: ElementExpr, ways: str) -> Epilogue | None:
     """Return the epilogue of the product's kernel; the parameter after its own is the operands' row length."""
     if expr.primitive == "argument":
         return None

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sardonyx.codegen.emit.expr import Expr, argument, substitute
+from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.kernels.lines import Along
@@ -170,9 +170,9 @@ class NormalizeKernel:
     norm: Norm
     """What they are divided by."""
     lines: LinesCode
-    """How they and the tensors beside are walked."""
-    after: Expr
-    """What is stored, of the normalized element and the tensors beside."""
+    """How they and the extra operands are walked."""
+    after: ElementExpr
+    """What is stored, of the normalized element and the extra operands."""
     saved: int
     """How many statistics are stored too."""
 
@@ -182,7 +182,15 @@ class NormalizeKernel:
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_normalize(module, symbol, self.lines.along, self.norm, after=self.after, besides=self.lines.besides, saved=self.saved)
+        write_normalize(
+            module,
+            symbol,
+            self.lines.along,
+            self.norm,
+            after=self.after,
+            extra_operands=self.lines.extra_operands,
+            saved=self.saved,
+        )
 
 
 @lowers("GroupNormalization", claim=claim_group, joins=_joins, inputs=3)
@@ -203,13 +211,13 @@ def normalize(low: Lowering, group: Group, view: NormSpec) -> None:
         *((value, view.of(value.shape or ())) for value in tail),
         *((given(node.inputs[index]), shape) for index, shape in affine),
     ]
-    source, besides = low.of(node.inputs[0]), [low.of(value) for value, _ in operands]
+    source, extra_operands = low.of(node.inputs[0]), [low.of(value) for value, _ in operands]
     lines = Lines(
         view.shape,
         view.first,
         view.split,
         view.along,
-        [(buffer.dtype, shape) for buffer, (_, shape) in zip(besides, operands, strict=True)],
+        [(buffer.dtype, shape) for buffer, (_, shape) in zip(extra_operands, operands, strict=True)],
     )
     saved = max((value.index for value in node.outputs if value.use_count), default=0)
     statistics = [low.result(value) for value in node.outputs[1 : saved + 1]]
@@ -222,7 +230,7 @@ def normalize(low: Lowering, group: Group, view: NormSpec) -> None:
         return [*params.words(), epsilon, *lines.walk(sizes)], params.tasks()
 
     writes = [1, *range(2, 2 + saved)]
-    low.step(group, symbol, [source, result, *statistics, *besides], writes=writes, plan=plan, in_place=[0])
+    low.step(group, symbol, [source, result, *statistics, *extra_operands], writes=writes, plan=plan, in_place=[0])
 
 
 def _is_neutral(node: Node, index: int) -> bool:

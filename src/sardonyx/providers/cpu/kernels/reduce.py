@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sardonyx.codegen.emit.expr import Expr, argument
+from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.lines import Along, LineParams
@@ -120,7 +120,7 @@ class ReduceKernel:
     """What is reduced."""
     kind: Type
     """The type of elements."""
-    after: Expr
+    after: ElementExpr
     """What is stored, of the result."""
 
     def symbol(self, target: Target) -> str:

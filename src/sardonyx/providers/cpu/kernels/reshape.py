@@ -13,7 +13,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.elementwise import can_broadcast
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, moved_as, open_or_wrong, shape_of
-from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides
+from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides
 
 __all__ = ["OrderSpec", "ViewSpec"]
 
@@ -126,7 +126,7 @@ def reorder(low: Lowering, group: Group, spec: OrderSpec) -> None:
         return
     result = low.result(node.output)
     strides, targets = dense_strides(shape), dense_strides(tuple(shape[axis] for axis in order))
-    region = [Region(shape[axis], strides[axis], target) for axis, target in zip(order, targets, strict=True)]
+    region = [StridedDim(shape[axis], strides[axis], target) for axis, target in zip(order, targets, strict=True)]
     copy_region(low, node.op_type, source, result, region, node)
 
 
@@ -160,7 +160,7 @@ def expand(low: Lowering, group: Group, spec: ExpandSpec) -> None:
         return
     strides, targets = dense_strides(spec.shape), dense_strides(shape)
     region = [
-        Region(size, 0 if own == 1 else stride, target)
+        StridedDim(size, 0 if own == 1 else stride, target)
         for size, own, stride, target in zip(shape, spec.shape, strides, targets, strict=True)
     ]
     copy_region(low, "Expand", source, low.result(node.output), region, node)
@@ -196,8 +196,8 @@ def tile(low: Lowering, group: Group, spec: TileSpec) -> None:
     if product(source.shape) == product(wide):
         low.view(node.output, source)
         return
-    region: list[Region] = []
+    region: list[StridedDim] = []
     strides, targets = dense_strides(source.shape), dense_strides(wide)
     for size, times, stride, target in zip(source.shape, spec.repeats, strides, targets, strict=True):
-        region += [Region(times, 0, size * target), Region(size, stride, target)]
+        region += [StridedDim(times, 0, size * target), StridedDim(size, stride, target)]
     copy_region(low, "Tile", source, low.result(node.output), region, node)

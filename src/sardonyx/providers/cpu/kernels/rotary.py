@@ -27,7 +27,7 @@ from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
-from sardonyx.providers.cpu.strided import Region, copy_region, dense_strides
+from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides
 from sardonyx.providers.cpu.views import view_of
 
 _X, _COS, _SIN, _POSITIONS = range(4)
@@ -120,7 +120,7 @@ def rotary_embedding(low: Lowering, group: Group, spec: RotarySpec) -> None:
     if rest > 0:
         dims = zip((*spec.shape, rest), (*source, view.strides[-1]), (*target, 1), strict=True)
         tail = _at(view.buffer, 2 * spec.half * view.strides[-1])
-        copy_region(low, "Copy", tail, _at(result, 2 * spec.half), [Region(*dim) for dim in dims])
+        copy_region(low, "Copy", tail, _at(result, 2 * spec.half), [StridedDim(*dim) for dim in dims])
 
 
 def _at(buffer: Buffer, offset: Dim) -> Buffer:

@@ -24,8 +24,8 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, moved_as, open_or_wrong, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
-from sardonyx.providers.cpu.steps import Buffer, Step
-from sardonyx.providers.cpu.strided import TASK_ELEMENTS, Region, copy_region, dense_strides
+from sardonyx.providers.cpu.steps import Buffer, KernelLaunch
+from sardonyx.providers.cpu.strided import TASK_ELEMENTS, StridedDim, copy_region, dense_strides
 
 __all__ = ["SplitSpec"]
 
@@ -71,7 +71,7 @@ def concat(low: Lowering, group: Group, spec: ConcatSpec) -> None:
         else:
             place = Buffer(result.dtype, part.shape, base=result, offset=offset)
             source, strides = _origin(low, value)
-            region = [Region(*dim) for dim in zip(part.shape, strides, dense_strides(result.shape), strict=True)]
+            region = [StridedDim(*dim) for dim in zip(part.shape, strides, dense_strides(result.shape), strict=True)]
             copy_region(low, "Concat", source, place, region, node)
         if unequal:
             low.steps[-1] = _checked(low.steps[-1], unequal, place_of(node))
@@ -82,7 +82,7 @@ def _without(shape: Shape, axis: int) -> Shape:
     return shape[:axis] + shape[axis + 1 :]
 
 
-def _checked(step: Step, unequal: Sequence[tuple[Dim, Dim]], where: str) -> Step:
+def _checked(step: KernelLaunch, unequal: Sequence[tuple[Dim, Dim]], where: str) -> KernelLaunch:
     """Return the step, which asks when sizes are known whether dimensions are equal that need not be."""
 
     def plan(sizes: Sizes) -> tuple[Sequence[int], int]:
@@ -189,7 +189,7 @@ def _take(low: Lowering, data: Buffer, value: Value, axis: int, offset: Dim, len
         low.view(value, data, offset)
         return
     place = Buffer(data.dtype, data.shape, data.constant, data, offset)
-    copy_region(low, "Split", place, low.result(value), [Region(outer, row, length), Region(length, 1, 1)], value.producer)
+    copy_region(low, "Split", place, low.result(value), [StridedDim(outer, row, length), StridedDim(length, 1, 1)], value.producer)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def slice_(low: Lowering, group: Group, spec: SliceSpec) -> None:
     if not any(moves) and (not cut or product(shape[: cut[-1]]) == 1 or product(taken[: cut[-1]]) == 1):
         low.view(node.output, data, part.offset)
         return
-    region = [Region(*dim) for dim in zip(taken, strides, dense_strides(taken), strict=True)]
+    region = [StridedDim(*dim) for dim in zip(taken, strides, dense_strides(taken), strict=True)]
     copy_region(low, "Slice", part, low.result(node.output), region, node)
 
 

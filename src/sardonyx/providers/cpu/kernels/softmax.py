@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sardonyx.codegen.emit.expr import Expr
+from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.lines import Along
 from sardonyx.codegen.kernels.softmax import write_softmax
@@ -63,9 +63,9 @@ class SoftmaxKernel:
     way: str
     """How lines are normalized: one of WAYS."""
     lines: LinesCode
-    """How they and the tensors beside are walked."""
-    after: Expr
-    """What is stored, of the normalized element and the tensors beside."""
+    """How they and the extra operands are walked."""
+    after: ElementExpr
+    """What is stored, of the normalized element and the extra operands."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
@@ -73,7 +73,7 @@ class SoftmaxKernel:
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_softmax(module, symbol, self.lines.along, self.way, after=self.after, besides=self.lines.besides)
+        write_softmax(module, symbol, self.lines.along, self.way, after=self.after, extra_operands=self.lines.extra_operands)
 
 
 @lowers(*_WAYS, claim=claim, joins=_joins)
@@ -81,13 +81,13 @@ def softmax(low: Lowering, group: Group, spec: SoftmaxSpec) -> None:
     """Lower to one kernel that reads a row or column once and writes it once."""
     source = low.of(group.node.inputs[0])
     after, operands = low.epilogue(group)
-    besides = [low.of(value) for value in operands]
+    extra_operands = [low.of(value) for value in operands]
     result = low.result(group.result)
-    lines = Lines(result.shape, spec.first, spec.split, spec.along, [(buffer.dtype, buffer.shape) for buffer in besides])
+    lines = Lines(result.shape, spec.first, spec.split, spec.along, [(buffer.dtype, buffer.shape) for buffer in extra_operands])
     symbol = low.kernel(SoftmaxKernel(spec.way, lines.code, after))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = lines.params(sizes)
         return [*params.words(), *lines.walk(sizes)], params.tasks()
 
-    low.step(group, symbol, [source, result, *besides], writes=[1], plan=plan, in_place=[0])
+    low.step(group, symbol, [source, result, *extra_operands], writes=[1], plan=plan, in_place=[0])

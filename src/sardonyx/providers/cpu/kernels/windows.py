@@ -19,8 +19,8 @@ from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.operands import given, shape_of
 
 __all__ = [
+    "AxisWindow",
     "Filters",
-    "Place",
     "channels_of",
     "claim_filters",
     "conv_axes",
@@ -42,7 +42,7 @@ def channels_of(node: Node, value: Value) -> Shape:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class AxisWindow:
     """A window on one axis of a known size."""
 
     begin: int
@@ -67,7 +67,7 @@ def is_point(window: Window[int]) -> bool:
     return not is_padded(window) and set(window.kernel) <= {1} and set(window.strides) <= {1}
 
 
-def place_window(window: Window[int], sizes: Sequence[int], expected: Sequence[int]) -> list[Place]:
+def place_window(window: Window[int], sizes: Sequence[int], expected: Sequence[int]) -> list[AxisWindow]:
     """Return where a window lies on axes of these sizes.
 
     Raises:
@@ -83,19 +83,19 @@ def place_window(window: Window[int], sizes: Sequence[int], expected: Sequence[i
     return found
 
 
-def _place(window: Window[int], axis: int, size: int) -> Place:
+def _place(window: Window[int], axis: int, size: int) -> AxisWindow:
     stride, extent = window.strides[axis], window.extents[axis]
     begin, end = padding_of(window, axis, size)
     rest = size + begin + end - extent
     if size == 0:
-        return Place(begin, end, 0)
+        return AxisWindow(begin, end, 0)
     if rest < 0:
-        return Place(begin, end, -1)
+        return AxisWindow(begin, end, -1)
     places = rest // stride + 1
     if window.ceil_mode and not window.is_same:
         places = -(-rest // stride) + 1
         places -= (places - 1) * stride >= size + begin
-    return Place(begin, end, places)
+    return AxisWindow(begin, end, places)
 
 
 def padding_of(window: Window[int], axis: int, size: int) -> tuple[int, int]:
@@ -158,7 +158,7 @@ def problem_of(window: Window[int]) -> str | None:
 
 
 def conv_axes(
-    window: Window[int], sizes: Sequence[int], placed: Sequence[Place], C: int, M: int, *, bordered: bool = False
+    window: Window[int], sizes: Sequence[int], placed: Sequence[AxisWindow], C: int, M: int, *, bordered: bool = False
 ) -> list[WindowAxis]:
     """Return the axes as the kernel wants them, for an input of `sizes` that holds its border already or not."""
     axes: list[WindowAxis] = []
