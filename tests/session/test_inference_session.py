@@ -2,67 +2,21 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import threading
 import time
-import weakref
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support.circles import assert_no_circles
 from support.models import model
 from support.providers import DeviceProvider, FusingProvider, NhwcProvider
+from support.session_models import BRANCH, IMAGES, MLP, VISION, VISION_ERROR, rows, session
 
 import sardonyx as ort
 from sardonyx.formats.onnx import save, to_bytes
-from sardonyx.ir import Model, Tensor
-
-MLP = """graph(x: float[batch, 4]) -> (y: float[batch, 3]) {
-    w: float[4, 3] = ... 1
-    b: float[3] = [0.5, -0.5, 0.0]
-    h = MatMul(x, w)
-    s = Add(h, b)
-    y = Softmax(s)
-}"""
-BRANCH = """graph(c: bool[], x: float[n]) -> (y: float[n]) {
-    d = Mul(x, x)
-    y = If(c) {then_branch = graph() -> (t) {
-        t = Add(d, x)
-    }, else_branch = graph() -> (e) {
-        e = Sub(d, x)
-    }}
-}"""
-VISION = model("""graph(x: float[n, 3, 8, 6]) -> (y: float[n, 4, 1, 1]) {
-    w: float[5, 3, 3, 3] = ... 1
-    v: float[4, 5, 3, 3] = ... 2
-    a = Conv(x, w) {pads = [1, 1, 1, 1]}
-    r = Relu(a)
-    p = MaxPool(r) {kernel_shape = [2, 2], strides = [2, 2]}
-    c = Conv(p, v) {pads = [1, 1, 1, 1]}
-    e = Exp(c)
-    y = GlobalAveragePool(e)
-}""")
-for _weight in VISION.graph.initializers.values():
-    assert _weight.constant is not None
-    _weight.constant = Tensor.from_array((np.clip(np.rint(_weight.constant.numpy()), -2, 2) / 16).astype(np.float32))
-IMAGES = np.random.default_rng(0).integers(-3, 4, (2, 3, 8, 6)).astype(np.float32)
-"""Small whole numbers; with weights that are multiples of 1/16 every sum of the convolutions is exact, in any order."""
-VISION_ERROR = 36 * 2.0**-24
-"""Between two results of VISION on IMAGES: each exponential is within 3 ulp, and a mean of 12 positive numbers is rounded 12 times."""
-
-
-def session(source: str | Model, **options: Any) -> ort.InferenceSession:
-    """A session of a model, or of one in text form."""
-    return ort.InferenceSession(to_bytes(model(source) if isinstance(source, str) else source), **options)
-
-
-def _rows(size: int) -> dict[str, Any]:
-    return {"x": np.random.default_rng(size).standard_normal((size, 4)).astype(np.float32)}
 
 
 def test_a_model_comes_from_a_path_bytes_or_a_file_object(tmp_path: Path) -> None:
@@ -70,13 +24,13 @@ def test_a_model_comes_from_a_path_bytes_or_a_file_object(tmp_path: Path) -> Non
     path = tmp_path / "m.onnx"
     save(model(MLP), path)
     sources: list[Any] = [path, str(path), path.read_bytes(), io.BytesIO(path.read_bytes())]
-    results = [ort.InferenceSession(source).run(None, _rows(3))[0] for source in sources]
+    results = [ort.InferenceSession(source).run(None, rows(3))[0] for source in sources]
     assert all((result == results[0]).all() for result in results)
 
 
 def test_rows_of_a_softmax_sum_to_one() -> None:
     """The session computes what the operators mean."""
-    (y,) = session(MLP).run(None, _rows(5))
+    (y,) = session(MLP).run(None, rows(5))
     np.testing.assert_allclose(y.sum(axis=1), 1, rtol=1e-6)
 
 
@@ -138,7 +92,7 @@ def test_a_free_dimension_can_be_fixed() -> None:
     held = session(MLP, sess_options=options)
     assert held.get_inputs()[0].shape == [2, 4]
     with pytest.raises(ort.InvalidArgument, match="axis 0 must be 2, not 3"):
-        held.run(None, _rows(3))
+        held.run(None, rows(3))
 
 
 def test_an_initializer_can_be_replaced() -> None:
@@ -156,8 +110,8 @@ def test_the_optimized_model_can_be_written(tmp_path: Path) -> None:
     """It runs like the original."""
     options = ort.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
-    first = session(MLP, sess_options=options).run(None, _rows(3))[0]
-    second = ort.InferenceSession(tmp_path / "optimized.onnx").run(None, _rows(3))[0]
+    first = session(MLP, sess_options=options).run(None, rows(3))[0]
+    second = ort.InferenceSession(tmp_path / "optimized.onnx").run(None, rows(3))[0]
     np.testing.assert_allclose(first, second, rtol=1e-6)
 
 
@@ -216,7 +170,7 @@ def test_explain_tells_why_a_provider_declined() -> None:
 def test_a_session_serves_many_threads() -> None:
     """8 threads, different shapes, 10,000 runs: every result equals the serial one."""
     held = session(MLP)
-    feeds = [_rows(size) for size in range(1, 9)]
+    feeds = [rows(size) for size in range(1, 9)]
     expected = [held.run(None, feed)[0] for feed in feeds]
 
     def work(thread: int) -> bool:
@@ -247,95 +201,6 @@ def test_a_failed_run_leaves_the_session_working() -> None:
     with pytest.raises(ort.InvalidArgument, match=r"node .pick."):
         held.run(None, {"x": x, "i": np.int64([7])})
     assert held.run(None, {"x": x, "i": np.int64([2])})[0].tolist() == [1]
-
-
-def test_sessions_made_and_dropped_leave_nothing() -> None:
-    """A thousand of them; nothing that the garbage collector sees is left over."""
-    content = to_bytes(model(MLP))
-    feed = _rows(2)
-    ort.InferenceSession(content).run(None, feed)
-    gc.collect()
-    before = len(gc.get_objects())
-    for _ in range(1000):
-        ort.InferenceSession(content).run(None, feed)
-    gc.collect()
-    assert len(gc.get_objects()) - before < 1000
-
-
-def _fails(action: Callable[[], object]) -> None:
-    with pytest.raises(ort.errors.SardonyxError):
-        action()
-
-
-MIXED = "graph(x: float[n], i: int64[m]) -> (y: float[m]) {\na = Exp(x)\ny = Gather(a, i) @pick\n}"
-CONTENTS = {name: to_bytes(model(text)) for name, text in (("mlp", MLP), ("branch", BRANCH), ("mixed", MIXED))}
-CONTENTS["vision"] = to_bytes(VISION)
-UNKNOWN = CONTENTS["mlp"].replace(b"Softmax", b"Softmix")
-BRANCH_FEED = {"c": np.array(True), "x": np.ones(4, np.float32)}
-
-
-def _made(name: str, **options: Any) -> ort.InferenceSession:
-    return ort.InferenceSession(CONTENTS[name], **options)
-
-
-@pytest.mark.parametrize(
-    "action",
-    [
-        pytest.param(lambda: _made("mlp"), id="made"),
-        pytest.param(lambda: _made("mlp").run(None, _rows(3)), id="run"),
-        pytest.param(lambda: _made("vision"), id="other layout"),
-        pytest.param(lambda: _made("branch").run(None, BRANCH_FEED), id="control flow"),
-        pytest.param(lambda: _made("branch", providers=["ReferenceExecutionProvider"]).run(None, BRANCH_FEED), id="reference"),
-        pytest.param(lambda: _fails(lambda: _made("mlp").run(None, {"x": np.zeros((2, 4))})), id="wrong feed"),
-        pytest.param(
-            lambda: _fails(lambda: _made("mixed").run(None, {"x": np.ones(3, np.float32), "i": np.int64([7])})), id="failed run"
-        ),
-        pytest.param(lambda: _fails(lambda: ort.InferenceSession(UNKNOWN)), id="failed creation"),
-        pytest.param(lambda: _fails(lambda: ort.InferenceSession(UNKNOWN[:-9])), id="no model"),
-    ],
-)
-def test_a_session_goes_with_its_last_reference(action: Callable[[], object]) -> None:
-    """Without the garbage collector nothing of session and model stays, also where creation or a run failed."""
-
-    def act() -> None:
-        action()
-
-    assert_no_circles(act)
-
-
-def test_sessions_of_compiled_models_go_too(tmp_path: Path) -> None:
-    """Neither the session that writes a compiled model nor one that loads it leaves a graph behind."""
-    save(model(MLP), tmp_path / "m.onnx")
-    options = ort.SessionOptions()
-    options.add_session_config_entry("ep.context_enable", "1")
-    options.add_session_config_entry("ep.context_file_path", str(tmp_path / "compiled.onnx"))
-
-    def act() -> None:
-        (tmp_path / "compiled.onnx").unlink(missing_ok=True)
-        ort.InferenceSession(tmp_path / "m.onnx", options, providers=["CPUExecutionProvider"])
-        ort.InferenceSession(tmp_path / "compiled.onnx", providers=["CPUExecutionProvider"]).run(None, _rows(2))
-
-    assert_no_circles(act)
-
-
-def test_a_dropped_session_is_gone_at_once() -> None:
-    """A weak reference to it is dead right after `del`, without the garbage collector."""
-    held = session(BRANCH)
-    held.run(None, BRANCH_FEED)
-    alive = weakref.ref(held)
-    gc.disable()
-    try:
-        del held
-        assert alive() is None
-    finally:
-        gc.enable()
-
-
-def test_sessions_leave_the_collector_of_the_program_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Making and running one calls nothing that changes how and when garbage is found."""
-    for name in ("disable", "enable", "freeze", "unfreeze", "set_threshold", "collect"):
-        monkeypatch.delattr(gc, name)
-    session(BRANCH).run(None, BRANCH_FEED)
 
 
 def test_a_run_can_be_terminated_from_another_thread() -> None:

@@ -293,7 +293,7 @@ class InferenceSession(RemadeSession):
 
 
 def _copied(options: SessionOptions | None) -> SessionOptions:
-    """A session's own options; raises TypeError for what are none."""
+    """Return a session's own options; raises TypeError for what are none."""
     if isinstance(options, SessionOptions):
         return options.copy()
     if options is not None:
