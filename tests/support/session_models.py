@@ -9,7 +9,7 @@ from support.models import model
 
 import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
-from sardonyx.ir import Model
+from sardonyx.ir import Model, Tensor
 
 __all__ = ["BRANCH", "IMAGES", "MLP", "VISION", "VISION_ERROR", "rows", "session"]
 

@@ -40,7 +40,7 @@ def check_feeds(inputs: Sequence[Value], defaults: Mapping[str, Array], feed: Ma
 
 
 def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str) -> list[int]:
-    """Return the indices of the outputs called `names`, all for None; raises InvalidArgument for an unknown one, TypeError for no list."""
+    """Return the indices of the outputs called `names`, all for None; raises InvalidArgument or TypeError for what names none."""
     if not isinstance(names, (list, tuple, NoneType)) and (isinstance(names, (str, bytes)) or not isinstance(names, Iterable)):
         raise TypeError(f"model {label}: output names are given in a list, got {names!r:.100}")
     if not names:
