@@ -237,9 +237,9 @@ def test_many_uses_of_one_value_are_checked_in_linear_time() -> None:
     model, _ = chain()
     for _ in range(20_000):
         model.graph.append(Node("Relu", [model.graph.inputs[0]], 1, version=21))
-    start = time.perf_counter()
+    start = time.process_time()
     verify(model)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_nodes_are_described_by_name_or_outputs() -> None:

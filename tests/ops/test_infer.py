@@ -269,9 +269,9 @@ def test_expressions_do_not_explode() -> None:
         total = node("Add", shape.output, shape.output)
         square = node("Mul", total.output, shape.output)
         nodes += [shape, total, square, node("Expand", y, square.output)]
-    start = time.perf_counter()
+    start = time.process_time()
     infer_graph(graph(nodes, [x, y]))
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_known_value_survives_only_while_small() -> None:
@@ -289,9 +289,9 @@ def test_inference_takes_tens_of_microseconds_a_node() -> None:
         gather = node("Gather", shape.output, constant("", np.array([1, 0, 2])))
         turned = node("Transpose", x if not nodes else nodes[-1].output, perm=(1, 0, 2))
         nodes += [shape, gather, turned, node("Reshape", turned.output, gather.output)]
-    start = time.perf_counter()
+    start = time.process_time()
     facts = infer_graph(graph(nodes, [x]))
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert facts[nodes[-1].output].shape == (BATCH, LENGTH, 8)
 
 
@@ -312,9 +312,9 @@ def test_nested_bodies_take_bounded_time(depth: int) -> None:
     """Loops in loops, each with a state that changes shape, are given up rather than inferred for ever."""
     x, condition = variable("x", 2, 3), variable("condition", dtype=BOOL)
     outer = Node("Loop", [None, condition, x], [Value("y")], {"body": nested(depth)}, version=VERSION)
-    start = time.perf_counter()
+    start = time.process_time()
     infer_graph(Graph("g", [x, condition], outer.outputs, [], [outer]))
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     assert outer.output.shape is None or is_anonymous(outer.output.shape[0])
 
 
@@ -331,9 +331,9 @@ def test_functions_that_call_twice_take_bounded_time() -> None:
     x = variable("x", 2)
     call = Node("F39", [x], [Value("y")], domain="local", version=1)
     model.graph = Graph("g", [x], call.outputs, [], [call])
-    start = time.perf_counter()
+    start = time.process_time()
     infer_graph(model)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 def _remembering() -> tuple[Model, InferenceMemory]:

@@ -137,10 +137,10 @@ def test_Loop_stacks_strings_and_scalars() -> None:
 
 def test_Loop_is_linear_in_its_trips() -> None:
     """100,000 iterations with a scan output take seconds at most, not minutes."""
-    start = time.perf_counter()
+    start = time.process_time()
     _, seen = run_op("Loop", trips(100_000), TRUE, f32(0), body=SUM)
     assert seen.shape == (100_000, 1)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_Loop_refuses_scan_outputs_that_change() -> None:
