@@ -143,7 +143,7 @@ GRAPHS: tuple[Mutation, ...] = (
     Mutation(
         "cut-keeps-what-another-claim-reads",
         "partition/cut.py",
-        "if any(user not in readers for user, _ in value.uses) or not asked.get(value, own) <= own",
+        "if any(user not in readers for user, _ in value.uses) or (value in asked and not asked[value] <= own)",
         "if any(user not in readers for user, _ in value.uses)",
     ),
     Mutation(
