@@ -32,7 +32,7 @@ class Verdict:
     """How the tests of a change went."""
 
     outcome: str
-    """killed, survived, or broken where the tests fail without the change too."""
+    """killed, survived, or broken where the tests fail without the change too, or its old text is not in the source."""
     detail: str
     """The test that failed, or why there is none."""
     seconds: float
@@ -68,7 +68,11 @@ class Tree:
             return Verdict("broken", f"without the change: {baseline.detail}", baseline.seconds)
         path = self._package / mutation.file
         text = path.read_text(encoding="utf-8")
-        self._write(path, mutate(mutation, text))
+        try:
+            changed = mutate(mutation, text)
+        except ValueError as error:
+            return Verdict("broken", str(error), 0.0)
+        self._write(path, changed)
         try:
             return self._run(mutation.tests, max(_LEAST_SECONDS, _TIMES_BASELINE * baseline.seconds))
         finally:

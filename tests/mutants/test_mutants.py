@@ -33,12 +33,13 @@ def test_a_text_that_does_not_occur_once_is_refused(old: str, count: int) -> Non
 
 
 def test_a_change_is_killed_where_a_test_fails_and_survives_where_none_does() -> None:
-    """The copy is as before afterwards, and the package itself is left alone."""
+    """One that does not apply is neither. The copy is as before afterwards, and the package itself is left alone."""
     before = (SOURCE / "arena.py").read_bytes()
     noticed = Mutation("noticed", "arena.py", "return best if best >= 0 else end", "return max(best, 0)")
     unnoticed = Mutation("unnoticed", "arena.py", "ALIGNMENT = 64", "ALIGNMENT = 32 * 2")
+    outdated = Mutation("outdated", "arena.py", "ALIGNMENT = 65", "ALIGNMENT = 64")
     with Tree() as tree:
-        verdicts = [tree.try_out(item) for item in (noticed, unnoticed)]
-    assert [verdict.outcome for verdict in verdicts] == ["killed", "survived"]
+        verdicts = [tree.try_out(item) for item in (noticed, unnoticed, outdated)]
+    assert [verdict.outcome for verdict in verdicts] == ["killed", "survived", "broken"]
     assert verdicts[0].detail.startswith("test_arena.py::")
     assert (SOURCE / "arena.py").read_bytes() == before
