@@ -27,7 +27,7 @@ VALUES: dict[str, list[Any]] = {
     "AttentionShape": [AttentionShape(Masking.NONE, False, False, 0.0), AttentionShape(Masking.FULL, True, True, 2.0)],
     "DataType": [DataType.FLOAT, DataType.INT64],
     "Element": [X, X + Z],
-    "Expr": [X, X + Z],
+    "ElementExpr": [X, X + Z],
     "LinesCode": [LinesCode(Along.ROWS, ()), LinesCode(Along.ROWS, (ExtraOperand(F32, True, (True,)),))],
     "Norm": list(Norm)[:2],
     "TailCode": [TailCode(X, ""), TailCode(X + Z, "c"), TailCode(X + Z, "w")],
