@@ -37,7 +37,7 @@ VALUES: dict[str, list[Any]] = {
     "str": ["max", "min"],
     "tuple[Access, ...]": [(Access.ORDERED, Access.ORDERED), (Access.FIXED, Access.ORDERED)],
     "tuple[Access, Access]": [(Access.ORDERED, Access.ORDERED), (Access.FIXED, Access.ORDERED)],
-    "tuple[Element, ...]": [(X,), (X + Z,)],
+    "tuple[ElementExpr, ...]": [(X,), (X + Z,)],
     "tuple[Type, ...]": [(F32,)],
     "tuple[int, ...]": [(2, 1), (3, 2, 1)],
 }
