@@ -26,7 +26,6 @@ VALUES: dict[str, list[Any]] = {
     "Along": list(Along),
     "AttentionShape": [AttentionShape(Masking.NONE, False, False, 0.0), AttentionShape(Masking.FULL, True, True, 2.0)],
     "DataType": [DataType.FLOAT, DataType.INT64],
-    "Element": [X, X + Z],
     "ElementExpr": [X, X + Z],
     "LinesCode": [LinesCode(Along.ROWS, ()), LinesCode(Along.ROWS, (ExtraOperand(F32, True, (True,)),))],
     "Norm": list(Norm)[:2],
