@@ -182,7 +182,7 @@ def test_python_ends_with_workers_asleep_or_at_work() -> None:
     """A process that used the pool exits by itself, also while another thread runs a table."""
     script = """
 import threading, numpy as np
-from sardonyx.codegen.run.driver import Buffer, Driver, Step, StepTable
+from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.target import host_target
@@ -193,7 +193,7 @@ with module.kernel("count") as b, b.loop(b.begin, b.end) as task:
 engine = Engine(host_target())
 engine.add(module)
 counts = np.zeros(8, np.int64)
-table = StepTable([Step(engine.address("count"), [Buffer(1)], [], 8)] * 100, 1, threads=2)
+table = StepTable([KernelCall(engine.address("count"), [Buffer(1)], [], 8)] * 100, 1, threads=2)
 table.set_bases([counts.ctypes.data])
 call = Driver(host_target()).prepare(table)
 call()
