@@ -22,6 +22,7 @@ from sardonyx.ir import Attribute, Expr, Function, FunctionId, Graph, Model, Nod
 from sardonyx.ir.shape import anonymous
 from sardonyx.ops.fact import MAX_VALUE_SIZE, UNKNOWN, Fact, ShapeCall, ShapeEntry, dims_text, find_shape_function
 from sardonyx.ops.schema import place_of
+from sardonyx.ops.session_operators import find_session_operator
 from sardonyx.ops.shapes.elements import MAX_WEIGHT
 from sardonyx.trace import event
 
@@ -230,6 +231,9 @@ class _Inference:
             function = self._functions.get((node.domain, node.op_type, node.overload))
             if function is not None:
                 return self._called(node, function)
+        custom = find_session_operator(node.domain, node.op_type, node.version)
+        if custom is not None:
+            return custom.infer(node, [None if value is None else self._fact(value) for value in node.inputs])
         entry = find_shape_function(node.domain, node.op_type, node.version)
         if entry is None:
             return ()

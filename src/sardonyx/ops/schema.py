@@ -91,11 +91,14 @@ class OpSchema:
     """Whether the standard gives a function body, perhaps one that depends on the node."""
     is_open: bool = False
     """Whether nodes may have attributes that the schema does not list: true outside the standard's own domains."""
+    owner: str = ""
+    """The library that registered a custom operator; "" for the operators that every session knows."""
 
     @property
     def label(self) -> str:
-        """Domain, name and version for messages: `Conv-22`, `com.microsoft.BiasGelu-1`."""
-        return f"{self.domain + '.' if self.domain else ''}{self.name}-{self.since_version}"
+        """Domain, name and version for messages: `Conv-22`, `com.microsoft.BiasGelu-1`, `mine.Add-1 of libmine.so`."""
+        owner = f" of {self.owner}" if self.owner else ""
+        return f"{self.domain + '.' if self.domain else ''}{self.name}-{self.since_version}{owner}"
 
     def input(self, index: int) -> ParameterSchema | None:
         """Return the formal parameter that input `index` of a node belongs to, or None beyond the last."""

@@ -25,6 +25,7 @@ from sardonyx.ops.schema import (
 )
 from sardonyx.ops.schema_table import table
 from sardonyx.ops.schemas_contrib import CONTRIB_SCHEMAS, OLDER_SCHEMAS
+from sardonyx.ops.session_operators import find_session_operator
 
 __all__ = [
     "AttributeSchema",
@@ -44,6 +45,9 @@ __all__ = [
 def find_schema(domain: str, op_type: str, version: int) -> OpSchema | None:
     """Return the schema of `op_type` in force at opset `version` of `domain`, or None where there is none."""
     domain = "" if domain == "ai.onnx" else domain
+    custom = find_session_operator(domain, op_type, version)
+    if custom is not None:
+        return custom.schema
     key = domain, op_type
     return CONTRIB_SCHEMAS.get(key) or table().find(domain, op_type, version) or OLDER_SCHEMAS.get(key)
 
@@ -166,6 +170,9 @@ def check_types(node: Node, schema: OpSchema) -> None:
 
 
 def _check_type(node: Node, schema: OpSchema, index: int, type: str) -> None:
+    if schema.owner:
+        _check_custom_type(node, schema, index, type)
+        return
     if schema.is_open:
         _check_open_type(node, schema, index, type)
         return
@@ -177,6 +184,15 @@ def _check_type(node: Node, schema: OpSchema, index: int, type: str) -> None:
         raise InvalidGraph(
             f"{place_of(node)}: input {index} is {type}, but {schema.label} takes {', '.join(sorted(types))}; insert a Cast"
         )
+
+
+def _check_custom_type(node: Node, schema: OpSchema, index: int, type: str) -> None:
+    """Refuse a type that a custom operator does not list; one that lists none takes all."""
+    formal = schema.input(index)
+    constraint = None if formal is None else schema.type_constraints.get(formal.type)
+    if constraint is not None and constraint.types and type not in constraint.types:
+        expected = " or ".join(sorted(constraint.types))
+        raise InvalidGraph(f"{place_of(node)}: input {index} is {type}, but {schema.label} takes {expected} there; insert a Cast")
 
 
 _TAKES_STRINGS = frozenset({"ExpandDims", "GatherND"})

@@ -16,10 +16,12 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import SardonyxError
 from sardonyx.formats.files import FileStamp
 from sardonyx.ir import Value
+from sardonyx.ops.session_operators import session_operators
 from sardonyx.optimize.report import Report
 from sardonyx.partition.explain import Placement
 from sardonyx.partition.profile import load_profile
 from sardonyx.runtime.executor import Executor
+from sardonyx.session.custom_operators import with_custom_operators
 from sardonyx.session.memory.stats import MemoryRecorder, recorder_for
 from sardonyx.session.profiler import Profiler
 from sardonyx.session.settings.settings import Settings
@@ -87,11 +89,13 @@ def build(
     if variant is not None or providers.excluded:
         settings = settings.without_files()
     while True:
+        lookup, asked = with_custom_operators(settings, providers)
         try:
             source.check()
-            built = _build(source, settings, providers, variant, profiler)
+            with session_operators(lookup):
+                built = _build(source, settings, asked, variant, profiler)
             source.check()
-            return built
+            return dataclasses.replace(built, providers=providers)
         except SardonyxError as error:
             if not settings.placement.continue_on_error or not error.provider or error.provider == providers.names[-1]:
                 raise

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from sardonyx.dtypes import Array
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
 from sardonyx.session.context.data import ContextOutput, ReadData
 from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
@@ -113,6 +114,7 @@ class SessionOptions(_ConfigEntries):
         self._passes: list[Any] = []
         self._placements: list[str] = []
         self._providers: list[tuple[str, dict[str, str]]] = []
+        self._custom_ops: list[Any] = []
         self._context_reader: tuple[ReadData | None, int] = None, 0
         self.context_output = ContextOutput()
         """Callbacks of a ModelCompiler, which sets it."""
@@ -199,6 +201,52 @@ class SessionOptions(_ConfigEntries):
         """The passes added, in order."""
         return tuple(self._passes)
 
+    def register_custom_ops_library(self, library_path: str) -> None:
+        """Load a compiled library of custom operators, for the sessions that get these options.
+
+        Args:
+            library_path: its file, made for ONNX Runtime's C interface.
+
+        Raises:
+            Fail: it is not there, cannot be loaded, or is no library of custom operators.
+            SardonyxError: what the library says against it.
+        """
+        self._add_custom_ops(_library_module().load_library(library_path, self._entries))
+
+    def register_custom_ops_using_function(self, address: int, name: str = "") -> None:
+        """Call a RegisterCustomOps function by its address; `name` is what messages call its library.
+
+        Raises:
+            SardonyxError: what the library says against it.
+        """
+        self._add_custom_ops(_library_module().register_with(address, name or f"function at {address:#x}", self._entries))
+
+    def add_custom_op_domain(self, domain: int, name: str = "") -> None:
+        """Add an OrtCustomOpDomain by its handle, made by the OrtApi that `sardonyx.custom_ops.library.api_base` leads to.
+
+        Raises:
+            InvalidArgument: there is no such domain.
+        """
+        self._add_custom_ops(_library_module().library_of_domain(domain, name or f"domain {domain:#x}"))
+
+    def enable_ort_custom_ops(self) -> None:
+        """Register the operators of the package onnxruntime-extensions; raises Fail where it is not installed."""
+        with without_fork():
+            try:
+                path = importlib.import_module("onnxruntime_extensions").get_library_path()
+            except ImportError as error:
+                raise Fail("onnxruntime-extensions is not installed: pip install onnxruntime-extensions") from error
+        self.register_custom_ops_library(path)
+
+    def _add_custom_ops(self, library: Any) -> None:
+        self._entries.update(library.config)
+        self._custom_ops.append(library)
+
+    @property
+    def custom_ops(self) -> tuple[Any, ...]:
+        """What was registered of custom operators, in order: objects with `definitions`."""
+        return tuple(self._custom_ops)
+
     def place(self, what: str, provider: str) -> None:
         """Place nodes on a provider: `what` is an operator ("Conv"), "node:NAME", an index ("7") or "annotation:TEXT"."""
         self._placements.append(f"{what}={provider}")
@@ -270,6 +318,12 @@ class RunOptions(_ConfigEntries):
     def get_run_config_entry(self, key: str) -> str:
         """Return the text set under `key`; raises InvalidArgument where none was."""
         return self._get(key)
+
+
+def _library_module() -> Any:
+    """What loads libraries, imported when it is first needed, as few sessions have custom operators."""
+    with without_fork():
+        return importlib.import_module("sardonyx.custom_ops.library")
 
 
 def _checked_size(name: str, size: int) -> int:

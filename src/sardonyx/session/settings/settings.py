@@ -205,6 +205,8 @@ class Settings:
     """How it runs."""
     context: ContextSettings
     """How compiled models are written and loaded."""
+    custom_ops: tuple[Any, ...] = ()
+    """What was registered of custom operators: objects with `definitions`."""
 
     def without_files(self) -> Settings:
         """Return settings that have no models written."""
@@ -253,6 +255,7 @@ def read_settings(options: SessionOptions, disabled: Iterable[str] = (), *, veri
         ),
         execution=_execution(options, entries),
         context=_context(options, entries),
+        custom_ops=options.custom_ops,
     )
 
 

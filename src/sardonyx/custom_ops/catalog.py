@@ -1,0 +1,150 @@
+"""The custom operators of one session: which definition serves a node, and the schema that nodes are checked against."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+
+from sardonyx.custom_ops.definition import Arity, OperatorDefinition, Parameter
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Node, TensorType
+from sardonyx.ops.fact import UNKNOWN, Fact
+from sardonyx.ops.schema import OpSchema, ParameterOption, ParameterSchema, TypeConstraint
+from sardonyx.ops.session_operators import SessionOperator
+
+__all__ = ["Catalog"]
+
+_MANY = 1 << 30
+_OPTIONS = {
+    Arity.REQUIRED: ParameterOption.SINGLE,
+    Arity.OPTIONAL: ParameterOption.OPTIONAL,
+    Arity.VARIADIC: ParameterOption.VARIADIC,
+}
+
+
+class Catalog:
+    """Custom operators by domain and name. Several definitions of one name differ in versions, or in the types of their inputs."""
+
+    def __init__(self, definitions: Iterable[OperatorDefinition]) -> None:
+        """Hold `definitions`; where two serve one node, the first does."""
+        self._found: dict[tuple[str, str], list[OperatorDefinition]] = {}
+        self._operators: dict[tuple[OperatorDefinition, ...], SessionOperator] = {}
+        for definition in definitions:
+            self._found.setdefault((definition.domain, definition.name), []).append(definition)
+
+    def find_operator(self, domain: str, op_type: str, version: int) -> SessionOperator | None:
+        """Return the operator as checks and inference see it, or None; see `ops.session_operators.Lookup`."""
+        chosen = self._of_version(domain, op_type, version)
+        if not chosen:
+            return None
+        if chosen not in self._operators:
+            self._operators[chosen] = SessionOperator(_merged_schema(chosen), functools.partial(_infer, chosen))
+        return self._operators[chosen]
+
+    def find(self, node: Node) -> OperatorDefinition | None:
+        """Return the definition that serves a node: of its version, for the types of its inputs; None where there is none."""
+        if not self._found:
+            return None
+        types = [None if value is None else value.dtype for value in node.inputs]
+        chosen = self._of_version(node.domain, node.op_type, node.version)
+        return next((item for item in chosen if _suits(item, types)), None)
+
+    def _of_version(self, domain: str, op_type: str, version: int) -> tuple[OperatorDefinition, ...]:
+        found = self._found.get((domain, op_type), ())
+        return tuple(item for item in found if item.since <= version <= item.until)
+
+
+def _suits(definition: OperatorDefinition, types: Sequence[DataType | None]) -> bool:
+    formals = [_formal(definition.inputs, index) for index in range(len(types))]
+    return all(
+        formal is not None and (type is None or formal.dtype in (DataType.UNDEFINED, type))
+        for formal, type in zip(formals, types, strict=True)
+    ) and len(types) >= _least(definition.inputs)
+
+
+def _formal(parameters: Sequence[Parameter], index: int) -> Parameter | None:
+    if index < len(parameters):
+        return parameters[index]
+    return parameters[-1] if parameters and parameters[-1].arity is Arity.VARIADIC else None
+
+
+def _least(parameters: Sequence[Parameter]) -> int:
+    """How many values there must be: up to the last that is required."""
+    least = 0
+    for index, formal in enumerate(parameters):
+        if formal.arity is Arity.REQUIRED:
+            least = index + 1
+        elif formal.arity is Arity.VARIADIC:
+            least = max(least, index + formal.min_arity) if formal.min_arity else least
+    return least
+
+
+def _most(parameters: Sequence[Parameter]) -> int:
+    return _MANY if parameters and parameters[-1].arity is Arity.VARIADIC else len(parameters)
+
+
+def _merged_schema(definitions: Sequence[OperatorDefinition]) -> OpSchema:
+    """The schema of what any of `definitions`, which have one name, takes."""
+    first = definitions[0]
+    longest = max(definitions, key=lambda item: len(item.inputs))
+    constraints: dict[str, TypeConstraint] = {}
+    inputs = []
+    for index, formal in enumerate(longest.inputs):
+        name = f"T{index}" if not _is_open(formal) else f"T{index}" if formal.arity is not Arity.VARIADIC else f"V{index}"
+        known = [found.dtype for item in definitions if (found := _formal(item.inputs, index)) is not None]
+        types = frozenset() if DataType.UNDEFINED in known else frozenset(f"tensor({dtype})" for dtype in known)
+        constraints[name] = TypeConstraint(name, types)
+        inputs.append(_schema_of(formal, f"input{index}", name))
+    outputs = [_schema_of(formal, f"output{index}", f"R{index}") for index, formal in enumerate(first.outputs)]
+    return OpSchema(
+        first.domain,
+        first.name,
+        first.since,
+        tuple(inputs),
+        tuple(outputs),
+        {},
+        constraints,
+        min(_least(item.inputs) for item in definitions),
+        max(_most(item.inputs) for item in definitions),
+        min(_least(item.outputs) for item in definitions),
+        max(_most(item.outputs) for item in definitions),
+        is_open=True,
+        owner=first.owner or "the session's options",
+    )
+
+
+def _is_open(formal: Parameter) -> bool:
+    return formal.dtype is DataType.UNDEFINED
+
+
+def _schema_of(formal: Parameter, name: str, type: str) -> ParameterSchema:
+    return ParameterSchema(name, type, _OPTIONS[formal.arity], formal.is_homogeneous, formal.min_arity)
+
+
+def _infer(definitions: Sequence[OperatorDefinition], node: Node, inputs: Sequence[Fact | None]) -> tuple[Fact, ...]:
+    """Facts of the outputs: what the definition that serves the node says, and else its declared element types."""
+    types = [None if fact is None else fact.dtype for fact in inputs]
+    chosen = next((item for item in definitions if _suits(item, types)), None)
+    if chosen is None:
+        return ()
+    said = list(chosen.infer(node, inputs)) if chosen.infer is not None else []
+    said += [UNKNOWN] * (len(node.outputs) - len(said))
+    return tuple(_with_type(fact, _declared(chosen, index, types)) for index, fact in enumerate(said))
+
+
+def _declared(definition: OperatorDefinition, index: int, types: Sequence[DataType | None]) -> DataType | None:
+    """The element type of an output: as declared, or that of the first open input where it is open too."""
+    formal = _formal(definition.outputs, index)
+    if formal is None or formal.dtype is not DataType.UNDEFINED:
+        return None if formal is None else formal.dtype
+    for position, dtype in enumerate(types):
+        given = _formal(definition.inputs, position)
+        if dtype is not None and given is not None and _is_open(given):
+            return dtype
+    return None
+
+
+def _with_type(fact: Fact, dtype: DataType | None) -> Fact:
+    if fact.type is not None or dtype is None:
+        return fact
+    return Fact(TensorType(dtype))

@@ -1,0 +1,117 @@
+"""What a custom operator is, wherever it comes from: a compiled library, or anything else that makes these objects.
+
+    OperatorDefinition ── create(Site) ──► Kernel ── compute(inputs) ──► outputs
+      domain, name, versions,                once per node               once per run, from any thread
+      inputs, outputs, infer
+
+A definition is immutable and holds no state of a session; what `create` returns belongs to one node of one session.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from sardonyx.dtypes import Array, DataType
+from sardonyx.ir import Attribute, Node, TensorType
+from sardonyx.ops.fact import Fact
+
+__all__ = ["NEWEST", "Arity", "Kernel", "OperatorDefinition", "Parameter", "Site"]
+
+NEWEST = 1 << 30
+"""The last version of an operator that has none."""
+
+
+class Arity(enum.IntEnum):
+    """How many values a parameter takes; the numbers are those of OrtCustomOpInputOutputCharacteristic."""
+
+    REQUIRED = 0
+    OPTIONAL = 1
+    VARIADIC = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Parameter:
+    """A formal input or output."""
+
+    dtype: DataType
+    """Its element type; UNDEFINED for any."""
+    arity: Arity = Arity.REQUIRED
+    """Whether it may be left out or repeated; only the last may be variadic."""
+    is_homogeneous: bool = True
+    """For a variadic parameter: whether all its values have one type."""
+    min_arity: int = 1
+    """For a variadic parameter: how many values there must be."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Site:
+    """The node that a kernel is made for."""
+
+    node: Node
+    """The node; to be read only while the kernel is made."""
+    name: str
+    """The node's name."""
+    domain: str
+    """The operator's domain."""
+    op_type: str
+    """The operator."""
+    version: int
+    """The opset version of the domain under which the node is read."""
+    attributes: Mapping[str, Attribute]
+    """Its attributes as the model has them."""
+    input_names: tuple[str, ...]
+    """The names of its inputs; "" for one that is left out."""
+    output_names: tuple[str, ...]
+    """The names of its outputs; "" for one that is left out."""
+    input_types: tuple[TensorType | None, ...]
+    """What is known of the inputs' types."""
+    output_types: tuple[TensorType | None, ...]
+    """What is known of the outputs' types."""
+    constants: Mapping[int, Array]
+    """Index -> elements of the inputs that are constant."""
+    config: Mapping[str, str]
+    """The session's config entries."""
+
+
+class Kernel(Protocol):
+    """A custom operator made ready for one node; any number of threads may call it."""
+
+    def compute(self, inputs: Sequence[Array | None]) -> Sequence[Array | None]:
+        """Compute.
+
+        Args:
+            inputs: for each input of the node its array (strings: object arrays of str), None for one left out; read-only.
+
+        Returns:
+            For each output of the node an array of the kernel's own making, None where it makes none.
+
+        Raises:
+            SardonyxError: the operator failed.
+        """
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OperatorDefinition:
+    """A custom operator."""
+
+    domain: str
+    """Its domain; "" is ai.onnx."""
+    name: str
+    """Its name."""
+    inputs: tuple[Parameter, ...]
+    """Its formal inputs."""
+    outputs: tuple[Parameter, ...]
+    """Its formal outputs."""
+    create: Callable[[Site], Kernel]
+    """Make what computes one node; raises SardonyxError where the node does not suit it."""
+    since: int = 1
+    """The first version of its domain in which it exists."""
+    until: int = NEWEST
+    """The last version of its domain in which it exists."""
+    infer: Callable[[Node, Sequence[Fact | None]], Sequence[Fact]] | None = None
+    """Facts of the outputs from those of the inputs; None where only element types are known."""
+    owner: str = ""
+    """What messages call its origin, such as the library's file name."""

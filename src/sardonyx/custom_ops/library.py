@@ -1,0 +1,155 @@
+"""Compiled libraries of custom operators: loading one, and its operators as definitions.
+
+    library = load_library("libmine.so", config)        dlopen, RegisterCustomOps
+    library.definitions                                  one for each operator that it registered
+
+A library that is loaded stays until the process ends: it may keep pointers of ours in static variables.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sardonyx.custom_ops.abi.custom_op import CustomOp
+from sardonyx.custom_ops.abi.entries.core import Domain, Registration
+from sardonyx.custom_ops.abi.entries.kernels import info_of_type
+from sardonyx.custom_ops.abi.entries.operators import ShapeContext, attributes_of
+from sardonyx.custom_ops.abi.entry import POINTER
+from sardonyx.custom_ops.abi.handles import drop, find, keep
+from sardonyx.custom_ops.abi.statuses import raise_failures, raise_status
+from sardonyx.custom_ops.abi.table import Api, shared_api
+from sardonyx.custom_ops.definition import OperatorDefinition, Site
+from sardonyx.custom_ops.kernel import CompiledKernel
+from sardonyx.dtypes import DataType
+from sardonyx.errors import Fail
+from sardonyx.ir import Node, TensorType
+from sardonyx.ir.shape import anonymous, symbol
+from sardonyx.ops.fact import UNKNOWN, Fact
+
+__all__ = ["CustomOpsLibrary", "api_base", "library_of_domain", "load_library", "register_with"]
+
+_SYMBOL = "RegisterCustomOps"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CustomOpsLibrary:
+    """A library whose operators are registered."""
+
+    path: str
+    """Its file, as it was given; "" where a function was given."""
+    definitions: tuple[OperatorDefinition, ...]
+    """Its operators."""
+    config: Mapping[str, str]
+    """The config entries that it added."""
+
+
+def load_library(path: str | os.PathLike[str], config: Mapping[str, str]) -> CustomOpsLibrary:
+    """Load the library at `path` and have it register its operators.
+
+    Args:
+        path: its file; a name without a folder that is no file here is looked for where the system's loader looks.
+        config: the session's config entries, which it may ask for.
+
+    Raises:
+        Fail: it is not there, is no library that can be loaded, or has no function RegisterCustomOps.
+        SardonyxError: what the library says against it.
+    """
+    name = os.fspath(path)
+    file = Path(name)
+    try:
+        loaded = ctypes.CDLL(str(file.resolve()) if file.exists() else name)
+    except OSError as error:
+        raise Fail(f"the custom operator library {name!r} cannot be loaded: {error}") from error
+    try:
+        function = getattr(loaded, _SYMBOL)
+    except AttributeError as error:
+        raise Fail(f"the library {name!r} has no function {_SYMBOL}: it is no library of custom operators") from error
+    return register_with(ctypes.cast(function, POINTER).value or 0, name, config)
+
+
+def register_with(function: int, path: str, config: Mapping[str, str]) -> CustomOpsLibrary:
+    """Call a RegisterCustomOps function by its address and return what it registered.
+
+    Args:
+        function: the address.
+        path: what messages call its library.
+        config: the session's config entries.
+
+    Raises:
+        SardonyxError: what the library says against it.
+    """
+    api, owner = shared_api(), Path(path).name
+    given = dict(config)
+    registration = Registration(given, [])
+    handle = keep(registration)
+    try:
+        register: Any = ctypes.CFUNCTYPE(POINTER, POINTER, POINTER)(function)
+        raise_status(register(handle, api.base), f"{_SYMBOL} of {owner}")
+        raise_failures(f"{_SYMBOL} of {owner}")
+    finally:
+        drop(handle)
+    definitions = tuple(
+        _definition(CustomOp(address, owner), domain.name, api) for domain in registration.domains for address in domain.operators
+    )
+    return CustomOpsLibrary(path, definitions, {key: text for key, text in given.items() if config.get(key) != text})
+
+
+def library_of_domain(domain: int, owner: str) -> CustomOpsLibrary:
+    """Return the operators of an OrtCustomOpDomain by its handle, which CreateCustomOpDomain of our OrtApi gave.
+
+    Raises:
+        InvalidArgument: there is no domain of this handle.
+        Fail: an operator is described wrongly.
+    """
+    api, found = shared_api(), find(domain, Domain)
+    definitions = tuple(_definition(CustomOp(address, owner), found.name, api) for address in found.operators)
+    return CustomOpsLibrary("", definitions, {})
+
+
+def api_base() -> int:
+    """Return the address of the OrtApiBase that libraries are given."""
+    return shared_api().base
+
+
+def _definition(operator: CustomOp, domain: str, api: Api) -> OperatorDefinition:
+    inputs, outputs = operator.inputs(), operator.outputs()
+    since, until = operator.versions
+
+    def create(site: Site) -> CompiledKernel:
+        return CompiledKernel(operator, inputs, outputs, site, api)
+
+    infer = functools.partial(_infer, operator) if operator.has("InferOutputShapeFn") else None
+    name = "" if domain == "ai.onnx" else domain
+    return OperatorDefinition(name, operator.name, inputs, outputs, create, since, until, infer, operator.owner)
+
+
+def _infer(operator: CustomOp, node: Node, facts: Sequence[Fact | None]) -> list[Fact]:
+    """Ask the library for the types and shapes of a node's outputs."""
+    types = [fact.type if fact is not None and isinstance(fact.type, TensorType) else None for fact in facts]
+    context = ShapeContext(tuple(map(info_of_type, types)), attributes_of(node.attributes), {})
+    handle = keep(context)
+    place = f"shape inference of {operator.name} of {operator.owner}"
+    try:
+        raise_status(operator.call("InferOutputShapeFn", handle), place)
+        raise_failures(place)
+    finally:
+        drop(handle)
+        for attribute in context.attributes.values():
+            drop(attribute)
+        for value in context.inputs:
+            value.forget()
+    return [_fact(context.outputs.get(index)) for index in range(len(node.outputs))]
+
+
+def _fact(output: tuple[DataType, tuple[int, ...], tuple[str, ...]] | None) -> Fact:
+    if output is None or output[0] is DataType.UNDEFINED:
+        return UNKNOWN
+    dtype, shape, names = output
+    dims = [size if size >= 0 else symbol(name) if name else anonymous() for size, name in zip(shape, names, strict=True)]
+    return Fact(TensorType(dtype, tuple(dims)))

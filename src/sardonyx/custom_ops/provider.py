@@ -1,0 +1,79 @@
+"""The provider of a session's custom operators: claims exactly their nodes, and is asked first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sardonyx.custom_ops.catalog import Catalog
+from sardonyx.custom_ops.definition import Kernel, Site
+from sardonyx.custom_ops.program import CustomProgram
+from sardonyx.errors import RuntimeException, SardonyxError, describe, located
+from sardonyx.ir import Graph, Node, TensorType
+from sardonyx.ops.schema import place_of
+from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
+
+__all__ = ["NAME", "CustomOperatorsProvider"]
+
+NAME = "CustomOperators"
+"""The provider's name in reports; it is none that a session can be asked for."""
+
+
+class CustomOperatorsProvider:
+    """Runs the custom operators of one session, each by its definition, on the host."""
+
+    name = NAME
+    preferred_layout = Layout.NCHW
+    memory: Memory = HOST
+
+    def __init__(self, catalog: Catalog, config: Mapping[str, str]) -> None:
+        """Make the provider of the operators in `catalog`; `config` are the session's config entries."""
+        self._catalog, self._config = catalog, dict(config)
+
+    def capabilities(self, view: GraphView) -> Claims:
+        """Claim every node that a definition serves."""
+        claims, declined = [], {}
+        for node in view.nodes:
+            if self._catalog.find(node) is not None:
+                claims.append(Capability((node,)))
+            else:
+                declined[node] = "no custom operator"
+        return Claims(claims, declined)
+
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CustomProgram:
+        """Make a kernel for each node of `partition`."""
+        kernels = [self._kernel(node) for node in partition.nodes]
+        return CustomProgram(partition.nodes, kernels, partition.inputs, partition.constants, partition.outputs)
+
+    def _kernel(self, node: Node) -> Kernel:
+        definition = self._catalog.find(node)
+        if definition is None:
+            raise RuntimeException(f"{place_of(node)}: its types changed since it was claimed")
+        try:
+            return definition.create(_site_of(node, self._config))
+        except SardonyxError as error:
+            raise located(error, place_of(node)) from error
+        except Exception as error:
+            raise RuntimeException(f"{place_of(node)}: {definition.owner or 'its definition'} failed: {describe(error)}") from error
+
+
+def _site_of(node: Node, config: Mapping[str, str]) -> Site:
+    return Site(
+        node=node,
+        name=node.name,
+        domain=node.domain,
+        op_type=node.op_type,
+        version=node.version,
+        attributes=dict(node.attributes),
+        input_names=tuple("" if value is None else value.name for value in node.inputs),
+        output_names=tuple(value.name or ("?" if value.use_count else "") for value in node.outputs),
+        input_types=tuple(
+            value.type if value is not None and isinstance(value.type, TensorType) else None for value in node.inputs
+        ),
+        output_types=tuple(value.type if isinstance(value.type, TensorType) else None for value in node.outputs),
+        constants={
+            index: value.constant.numpy()
+            for index, value in enumerate(node.inputs)
+            if value is not None and value.constant is not None
+        },
+        config=config,
+    )

@@ -1,0 +1,56 @@
+"""Operators that only one session knows: schemas and shape functions beside those that all sessions share.
+
+    with session_operators(lookup):
+        build the session          find_schema and infer_graph ask `lookup` first, on this thread only
+
+`lookup(domain, operator, version)` gives the operator or None. Nothing global changes, so sessions do not see one another's
+operators.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from sardonyx.ir import Node
+from sardonyx.ops.fact import Fact
+from sardonyx.ops.schema import OpSchema
+
+__all__ = ["Lookup", "SessionOperator", "find_session_operator", "session_operators"]
+
+
+class SessionOperator:
+    """An operator as checks and inference see it."""
+
+    __slots__ = ("infer", "schema")
+
+    def __init__(self, schema: OpSchema, infer: Callable[[Node, Sequence[Fact | None]], tuple[Fact, ...]]) -> None:
+        """Make one of its schema and of a function (node, input facts) -> output facts, which may raise InvalidGraph."""
+        self.schema, self.infer = schema, infer
+
+
+Lookup: TypeAlias = Callable[[str, str, int], SessionOperator | None]
+"""f(domain, operator, opset version of the domain) -> the operator, or None."""
+
+_LOOKUP: contextvars.ContextVar[Lookup | None] = contextvars.ContextVar("session_operators", default=None)
+
+
+@contextlib.contextmanager
+def session_operators(lookup: Lookup | None) -> Iterator[None]:
+    """Let checks and inference of this thread know the operators of `lookup` within the block; None changes nothing."""
+    if lookup is None:
+        yield
+        return
+    token = _LOOKUP.set(lookup)
+    try:
+        yield
+    finally:
+        _LOOKUP.reset(token)
+
+
+def find_session_operator(domain: str, op_type: str, version: int) -> SessionOperator | None:
+    """Return the operator that only the session being built knows, or None."""
+    lookup = _LOOKUP.get()
+    return None if lookup is None else lookup(domain, op_type, version)
