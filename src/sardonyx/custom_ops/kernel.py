@@ -7,10 +7,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from sardonyx.custom_ops.abi.chain import Chain, Link
 from sardonyx.custom_ops.abi.custom_op import CustomOp
-from sardonyx.custom_ops.abi.frame import Frame
 from sardonyx.custom_ops.abi.handles import drop, keep
 from sardonyx.custom_ops.abi.node_info import NodeInfo
 from sardonyx.custom_ops.abi.statuses import raise_failures, raise_status
@@ -48,7 +46,7 @@ class CompiledKernel:
         except BaseException:
             _destroy(None, None, handle, self._info)
             raise
-        self._kernel = ctypes.c_void_p(kernel)
+        self._kernel = kernel
         self._finalizer = weakref.finalize(
             self,
             _destroy,
@@ -58,9 +56,9 @@ class CompiledKernel:
             self._info,
         )
         self._returns_status = operator.has("KernelComputeV2")
-        self._function: Any = operator.callback("KernelComputeV2" if self._returns_status else "KernelCompute")
-        self._frames: list[Frame] = []
-        self._present = tuple(bool(name) for name in site.output_names)
+        function = operator.callback("KernelComputeV2" if self._returns_status else "KernelCompute")
+        self._function = ctypes.cast(function, ctypes.c_void_p).value or 0
+        self._chains: list[Chain] = []
 
     def _create(self, operator: CustomOp, info: int, api: Api) -> int | None:
         made = ctypes.c_void_p(0)
@@ -72,23 +70,37 @@ class CompiledKernel:
         raise_failures(self._place)
         return made.value
 
+    def link(self, inputs: Sequence[int], outputs: Sequence[int], needed: Sequence[int], place: str) -> Link:
+        """Return this kernel as part of a chain, with its values numbered, -1 for one that is left out."""
+        return Link(
+            function=self._function,
+            kernel=self._kernel or 0,
+            returns_status=self._returns_status,
+            inputs=tuple(inputs),
+            outputs=tuple(outputs),
+            needed=tuple(needed),
+            output_type=self._output_type,
+            place=f"{place}: {self._place}" if place else self._place,
+        )
+
     def compute(self, inputs: Sequence[Array | None]) -> list[Array | None]:
         """Call the kernel; see `definition.Kernel`."""
         try:
-            frame = self._frames.pop()
+            chain = self._chains.pop()
         except IndexError:
-            frame = Frame(len(self._site.input_names), self._present, self._output_type, self._api.fallbacks)
-            weakref.finalize(self, frame.close)
+            chain = self._chain()
         try:
-            frame.enter([array if array is None or array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs])
-            status = self._function(self._kernel, frame.address)
-            if status:
-                raise_status(status, self._place)
-            raise_failures(self._place)
-            return frame.leave()
+            return chain.run(inputs)
         finally:
-            frame.drop()
-            self._frames.append(frame)
+            self._chains.append(chain)
+
+    def _chain(self) -> Chain:
+        count = len(self._site.input_names)
+        outputs = range(count, count + len(self._site.output_names))
+        given = [place if name else -1 for place, name in zip(outputs, self._site.output_names, strict=True)]
+        chain = Chain([self.link(range(count), given, (), "")], range(count), outputs, self._api.fallbacks, self._api.run)
+        weakref.finalize(self, chain.close)
+        return chain
 
     def _output_type(self, index: int, given: Sequence[DataType | None]) -> DataType:
         """The element type of an output: declared by the library, else known of the node, else that of the first open input."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from sardonyx.custom_ops.abi.chain import Chain, Link
+from sardonyx.custom_ops.abi.table import shared_api
 from sardonyx.custom_ops.definition import Kernel
+from sardonyx.custom_ops.kernel import CompiledKernel
 from sardonyx.errors import InvalidGraph, RuntimeException, SardonyxError, describe, located
 from sardonyx.ir import Node, Value
 from sardonyx.ops.schema import place_of
@@ -27,6 +31,8 @@ class _Step:
     """The slots of its outputs."""
     needed: tuple[tuple[int, str], ...]
     """The outputs that others read: place and name."""
+    present: tuple[bool, ...]
+    """For each output whether the node has it."""
     frees: tuple[int, ...]
     """Slots that nobody reads afterwards."""
     place: str
@@ -62,7 +68,7 @@ class CustomProgram:
         for number, node in enumerate(nodes):
             used = (*(value for value in node.inputs if value is not None), *node.outputs)
             last.update((slots[value], number) for value in used)
-        self._steps = [
+        self._steps = steps = [
             _Step(
                 kernel=kernel,
                 arguments=tuple(len(slots) if value is None else slots[value] for value in node.inputs),
@@ -70,11 +76,18 @@ class CustomProgram:
                 needed=tuple(
                     (index, value.name) for index, value in enumerate(node.outputs) if value.use_count or value in outputs
                 ),
+                present=tuple(bool(value.name) or value.use_count > 0 for value in node.outputs),
                 frees=tuple(slot for slot, at in last.items() if at == number and slot not in kept),
                 place=place_of(node),
             )
             for number, (node, kernel) in enumerate(zip(nodes, kernels, strict=True))
         ]
+
+        self._kernels = kernels
+        self._chains: list[Chain] = []
+        self._parts = None if any(not isinstance(kernel, CompiledKernel) for kernel in kernels) else _links(steps, len(slots))
+        self._constants = tuple(slots[value] for value in constants)
+        self._places = (*range(len(inputs)), *self._constants)
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
         """Return the one binding there is: kernels look at the shapes when they run."""
@@ -82,12 +95,38 @@ class CustomProgram:
 
     def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> list[Any]:
         """Call the kernels in order and return arrays of their making."""
+        if self._parts is not None:
+            return self._run_chain(self._parts, inputs)
         frame = self._template.copy()
         frame[: self._input_count] = inputs
         for step in self._steps:
             check_cancelled()
             _run(step, frame)
         return [frame[slot] for slot in self._outputs]
+
+    def _run_chain(self, links: Sequence[Link], inputs: Sequence[Any]) -> list[Any]:
+        """Run all kernels in one native call."""
+        try:
+            chain = self._chains.pop()
+        except IndexError:
+            api = shared_api()
+            chain = Chain(links, self._places, self._outputs, api.fallbacks, api.run)
+            weakref.finalize(self, chain.close)
+        try:
+            return chain.run([*inputs, *(self._template[slot] for slot in self._constants)])
+        finally:
+            self._chains.append(chain)
+
+
+def _links(steps: Sequence[_Step], empty: int) -> list[Link]:
+    """Kernels that are all of compiled libraries, as a chain; `empty` is the slot of what is left out."""
+    links = []
+    for step in steps:
+        if isinstance(step.kernel, CompiledKernel):
+            inputs = [-1 if slot == empty else slot for slot in step.arguments]
+            outputs = [slot if present else -1 for slot, present in zip(step.results, step.present, strict=True)]
+            links.append(step.kernel.link(inputs, outputs, [index for index, _ in step.needed], step.place))
+    return links
 
 
 def _run(step: _Step, frame: list[Any]) -> None:

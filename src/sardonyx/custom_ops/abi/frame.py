@@ -1,9 +1,8 @@
-"""One call of a kernel as the library sees it: OrtKernelContext, with the values of its inputs and outputs.
+"""One call of a kernel as the library sees it: OrtKernelContext, and the values that it leads to.
 
-    input count | output count | fallbacks | unused | a block of SLOT_WORDS words for each input, then for each output
+    input count | output count | fallbacks | needed outputs, a bit each | address of each input | address of each output
 
-Frames are made once and used again, each by one call at a time. Outputs are allocated before the call for the shapes that the call
-before had, so that a kernel whose shapes do not change gets them without a call of Python.
+The address of a value that is left out is 0. Values may be shared: what one kernel makes another reads, in place.
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sardonyx.custom_ops.abi.values import PRESENT, SLOT_WORDS, HostValue, new_array
-from sardonyx.dtypes import Array, DataType
+from sardonyx.custom_ops.abi.values import PRESENT, HostValue, new_array
+from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["HEADER_WORDS", "Frame", "find_frame"]
+__all__ = ["HEADER_WORDS", "MADE", "Frame", "OutputType", "find_frame"]
 
 HEADER_WORDS = 4
-_LARGEST_GUESS_BYTES = 1 << 22
-"""Larger outputs are not allocated on the guess that their shapes stay."""
+MADE = 2
+"""The word PRESENT of an input, and of an output that the kernel asked for; 1 is an output that is allocated on a guess."""
 
 _FRAMES: dict[int, Frame] = {}
 
@@ -29,46 +28,39 @@ OutputType = Callable[[int, Sequence[DataType | None]], DataType]
 
 
 class Frame:
-    """An OrtKernelContext and what its handles stand for."""
+    """An OrtKernelContext and what its handles stand for; used by one call at a time."""
 
-    __slots__ = ("_dtypes", "_guess", "_output_type", "_present", "address", "inputs", "keeps", "outputs", "words")
+    __slots__ = ("_dirty", "_output_type", "address", "inputs", "keeps", "made", "outputs", "words")
 
-    def __init__(self, input_count: int, present: Sequence[bool], output_type: OutputType, fallbacks: int) -> None:
+    def __init__(
+        self,
+        inputs: Sequence[HostValue | None],
+        outputs: Sequence[HostValue | None],
+        needed: Sequence[int],
+        output_type: OutputType,
+        fallbacks: int,
+        dirty: list[Frame],
+    ) -> None:
         """Make a frame.
 
         Args:
-            input_count: how many inputs the node has.
-            present: for each output of the node whether it is not left out.
+            inputs: the value of each input of the node; None for one left out.
+            outputs: the value of each output; None for one left out.
+            needed: the outputs that others read.
             output_type: the element type of an output.
             fallbacks: the address of the functions that native ones call.
+            dirty: gets this frame when a call keeps or makes something.
         """
-        count = input_count + len(present)
-        self.words: Any = (ctypes.c_int64 * (HEADER_WORDS + count * SLOT_WORDS))()
-        self.words[:HEADER_WORDS] = [input_count, len(present), fallbacks, 0]
+        places = [0 if value is None else value.address for value in (*inputs, *outputs)]
+        header = [len(inputs), len(outputs), fallbacks, sum(1 << index for index in needed if index < 63)]
+        self.words: Any = (ctypes.c_int64 * (len(header) + len(places)))(*header, *places)
         self.address = ctypes.addressof(self.words)
-        slot = ctypes.c_int64 * SLOT_WORDS
-        places = [slot.from_buffer(self.words, 8 * (HEADER_WORDS + SLOT_WORDS * index)) for index in range(count)]
-        values = [HostValue(place, owned=False, fallbacks=fallbacks) for place in places]
-        self.inputs, self.outputs = values[:input_count], values[input_count:]
+        self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         self.keeps: list[object] = []
-        self._present, self._output_type = tuple(present), output_type
-        self._guess: list[tuple[DataType, tuple[int, ...]] | None] = [None] * len(present)
-        self._dtypes: tuple[DataType | None, ...] = ()
+        self.made: list[HostValue] = []
+        """Outputs that were allocated in the call."""
+        self._output_type, self._dirty = output_type, dirty
         _FRAMES[self.address] = self
-
-    def enter(self, inputs: Sequence[Array | None]) -> None:
-        """Hold the inputs of a call, dense arrays, and outputs of the shapes of the call before."""
-        for value, array in zip(self.inputs, inputs, strict=True):
-            if array is None:
-                value.clear()
-            else:
-                value.set_array(array)
-        self._dtypes = tuple(None if array is None else value.dtype for value, array in zip(self.inputs, inputs, strict=True))
-        for value, guess in zip(self.outputs, self._guess, strict=True):
-            if guess is None:
-                value.clear()
-            else:
-                value.set_array(new_array(*guess), guess[0])
 
     def output(self, index: int, shape: tuple[int, ...]) -> HostValue | None:
         """Return the value of an output of this shape, which is allocated; None for one that the node leaves out.
@@ -78,48 +70,26 @@ class Frame:
         """
         if index >= len(self.outputs):
             raise InvalidArgument(f"the library asks for output {index} of a node that has {len(self.outputs)}")
-        if not self._present[index]:
-            return None
         value = self.outputs[index]
+        if value is None:
+            return None
         if value.array is None or value.shape != shape:
-            self.keeps.append(value.array)
-            dtype = self._output_type(index, self._dtypes)
-            array = new_array(dtype, shape)
-            value.set_array(array, dtype)
-            guessed = dtype is not DataType.STRING and array.nbytes <= _LARGEST_GUESS_BYTES
-            self._guess[index] = (dtype, shape) if guessed else None
-        value.keeps = True
+            self.keep(value.array)
+            types = [None if item is None or item.array is None else item.dtype for item in self.inputs]
+            dtype = self._output_type(index, types)
+            value.set_array(new_array(dtype, shape), dtype)
+            self.made.append(value)
+        value.words[PRESENT] = MADE
         return value
 
-    def leave(self) -> list[Array | None]:
-        """Return the outputs of the call, and hold nothing any more."""
-        results: list[Array | None] = []
-        for value in self.outputs:
-            made = value.array if value.words[PRESENT] == 2 or value.keeps else None
-            results.append(made if made is None or value.dtype is not DataType.STRING else _settled(made))
-        self.drop()
-        return results
-
-    def drop(self) -> None:
-        """Hold nothing any more."""
-        for value in (*self.inputs, *self.outputs):
-            value.array = value.encoded = value.keeps = None
-        self.keeps.clear()
+    def keep(self, thing: object) -> None:
+        """Let something live until the end of the run."""
+        self.keeps.append(thing)
+        self._dirty.append(self)
 
     def close(self) -> None:
-        """Make the addresses unknown, for a frame that is not used again."""
+        """Make the address unknown, for a frame that is not used again."""
         _FRAMES.pop(self.address, None)
-        for value in (*self.inputs, *self.outputs):
-            value.forget()
-
-
-def _settled(texts: Array) -> Array:
-    """`texts` with every element a str: some were written after they were asked for."""
-    flat = texts.reshape(-1)
-    for index, item in enumerate(flat.tolist()):
-        if type(item) is not str:
-            flat[index] = str(item)
-    return texts
 
 
 def find_frame(address: int | None) -> Frame:

@@ -6,6 +6,7 @@ function in Python, whose address they find by the words. Where the kernel compi
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +16,9 @@ from sardonyx.codegen.emit.types import I32, I64
 from sardonyx.codegen.emit.values import Pointer, Value
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import host_target
-from sardonyx.custom_ops.abi.frame import HEADER_WORDS
-from sardonyx.custom_ops.abi.values import COUNT, DATA, DIMS, OWNED, PRESENT, RANK, SLOT_WORDS, TYPE
+from sardonyx.custom_ops.abi.chain import CHAIN_WORDS, FIRST, LAST, STATUS, STEP_WORDS, RunChain, run_in_python
+from sardonyx.custom_ops.abi.frame import HEADER_WORDS, MADE
+from sardonyx.custom_ops.abi.values import COUNT, DATA, DIMS, OWNED, PRESENT, RANK, TYPE
 from sardonyx.custom_ops.abi.values import FALLBACKS as FALLBACKS_WORD
 from sardonyx.disk_cache import shared_cache
 from sardonyx.dtypes import DataType
@@ -36,13 +38,16 @@ FALLBACKS = (
 """The functions in Python that native ones call, in the order of the table whose address is in the words."""
 
 _CONTEXT_FALLBACKS = 2
+_RUN = "ort_run_chain"
 _PLAIN = Address(I64, unique=False)
 
 
-def native_functions() -> tuple[Any, dict[str, int]]:
-    """Compile the functions, or take them from the cache; the engine that owns them, and the address of each by name.
+def native_functions() -> tuple[Any, dict[str, int], RunChain]:
+    """Compile the functions, or take them from the cache.
 
-    Where they cannot be compiled the engine is None, and there are none.
+    Returns:
+        The engine that owns them, the address of each by name, and what runs the kernels of a chain. Where they cannot be compiled
+        the engine is None, and there are none.
     """
     try:
         engine = Engine(host_target(), cache=shared_cache())
@@ -51,11 +56,14 @@ def native_functions() -> tuple[Any, dict[str, int]]:
             with module.function(f"ort_{name}", *arguments, returns=I64, export=True) as b:
                 write(b)
                 b.give(b.const(I64, 0))
+        with module.function(_RUN, _PLAIN, returns=I64, export=True) as b:
+            _run(b)
         engine.add(module)
     except SardonyxError as error:
         event("custom_op.no_native_functions", error=str(error))
-        return None, {}
-    return engine, {name: engine.address(f"ort_{name}") for name in _WRITERS}
+        return None, {}, run_in_python
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(engine.address(_RUN))
+    return engine, {name: engine.address(f"ort_{name}") for name in _WRITERS}, run
 
 
 def _call_python(b: Function, table: Pointer, name: str, *arguments: Value) -> None:
@@ -80,13 +88,12 @@ def _output_count(b: Function) -> None:
 def _input(b: Function) -> None:
     context, out = b.addresses
     (index,) = b.arguments
-    outside = (index < 0) | (index >= context.load(0))
-    with b.when(outside):
+    with b.when((index < 0) | (index >= context.load(0))):
         _call_python(b, context.load_pointer(_CONTEXT_FALLBACKS, I64), "KernelContext_GetInput", context, index, out)
-    value = context.at(index * SLOT_WORDS + HEADER_WORDS)
+    place = context.load(index + HEADER_WORDS)
     out.store(0)
-    with b.when(value.load(PRESENT).ne(0)):
-        out.of(I64).store(_as_word(b, value))
+    with b.when(place.ne(0)), b.when(context.load_pointer(index + HEADER_WORDS, I64).load(PRESENT).ne(0)):
+        out.store(place)
 
 
 def _as_word(b: Function, pointer: Pointer) -> Value:
@@ -100,13 +107,17 @@ def _output(b: Function) -> None:
     arguments = context, index, dims, count, out
     with b.when((index < 0) | (index >= context.load(1))):
         _call_python(b, table, "KernelContext_GetOutput", *arguments)
-    value = context.at((index + context.load(0)) * SLOT_WORDS + HEADER_WORDS)
+    place = index + context.load(0) + HEADER_WORDS
+    with b.when(context.load(place).eq(0)):
+        out.store(0)
+        b.give(b.const(I64, 0))
+    value = context.load_pointer(place, I64)
     with b.when(value.load(PRESENT).eq(0) | value.load(RANK).ne(count)):
         _call_python(b, table, "KernelContext_GetOutput", *arguments)
     known = value.load_pointer(DIMS, I64)
     with b.loop(0, count) as axis, b.when(known.load(axis).ne(dims.load(axis))):
         _call_python(b, table, "KernelContext_GetOutput", *arguments)
-    value.store(2, PRESENT)
+    value.store(MADE, PRESENT)
     out.store(_as_word(b, value))
 
 
@@ -155,6 +166,28 @@ def _data(b: Function) -> None:
     with b.when(value.load(TYPE).eq(int(DataType.STRING)) | value.load(PRESENT).eq(0)):
         _call_python(b, _fallbacks(value), "GetTensorMutableData", value, out)
     out.store(value.load(DATA))
+
+
+def _run(b: Function) -> None:
+    """Write the loop over the kernels of a chain; see `chain.run_in_python`, which does the same."""
+    (words,) = b.addresses
+    with b.loop(words.load(FIRST), words.load(LAST)) as number:
+        step = words.at(number * STEP_WORDS + CHAIN_WORDS)
+        frame = step.load_pointer(2, I64)
+        count, outputs, needed = frame.load(1), frame.at(frame.load(0) + HEADER_WORDS), frame.load(3)
+        with b.loop(0, count) as index, b.when(outputs.load(index).ne(0)):
+            value = outputs.load_pointer(index, I64)
+            value.store(b.min(value.load(PRESENT), 1), PRESENT)
+        status = b.call(step.load_pointer(0, I64), step.load_pointer(1, I64), frame, returns=I64)
+        with b.when((status.ne(0)) & (step.load(3).ne(0))):
+            words.store(status, STATUS)
+            b.give(number)
+        with b.loop(0, count) as index, b.when(((needed >> index) & 1).ne(0) & outputs.load(index).ne(0)):
+            value = outputs.load_pointer(index, I64)
+            with b.when(value.load(PRESENT).ne(MADE)):
+                words.store(0, STATUS)
+                b.give(number)
+    b.give(b.const(I64, -1))
 
 
 _WRITERS: dict[str, tuple[tuple[Any, ...], Callable[[Function], None]]] = {

@@ -13,6 +13,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
+from sardonyx.custom_ops.abi.chain import RunChain
 from sardonyx.custom_ops.abi.entries import context, core, kernels, memory, operators, tensors
 from sardonyx.custom_ops.abi.entry import POINTER, Entry, make_callback, unfilled
 from sardonyx.custom_ops.abi.names import API_VERSION, FUNCTIONS, INDEX, NO_STATUS
@@ -35,6 +36,8 @@ class Api:
     """The address of OrtApi."""
     fallbacks: int
     """The address of the functions in Python that native ones call."""
+    run: RunChain
+    """What runs the kernels of a chain."""
     keeps: tuple[Any, ...]
     """What must live as long: callbacks, the engine of native functions."""
 
@@ -53,7 +56,7 @@ def shared_api() -> Api:
     missing = {name: unfilled(name, returns_status=name not in NO_STATUS) for name in FUNCTIONS if name not in callbacks}
     beyond = unfilled(f"an entry beyond the {len(FUNCTIONS)} that are known", returns_status=True)
     fallbacks = _permanent([_address(callbacks[name]) for name in FALLBACKS])
-    engine, natives = native_functions()
+    engine, natives, run = native_functions()
     functions = [_address(callbacks.get(name) or missing[name]) for name in FUNCTIONS]
     for name, address in natives.items():
         functions[INDEX[name]] = address
@@ -63,7 +66,7 @@ def shared_api() -> Api:
     base = _permanent([_address(get_api), _address(get_version)])
     words = (*range(api, api + 8 * _ROOM, 8), base, base + 8, *memory.allocator_functions())
     atexit.register(_disarm, words)
-    return Api(base, api, fallbacks, (callbacks, missing, beyond, get_api, get_version, engine))
+    return Api(base, api, fallbacks, run, (callbacks, missing, beyond, get_api, get_version, engine))
 
 
 def _get_api(api: int, version: int) -> int | None:

@@ -11,6 +11,7 @@ releases. Python's side of a block, a `HostValue`, is found by its address.
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -21,8 +22,20 @@ from sardonyx.custom_ops.abi.strings import bytes_of
 from sardonyx.dtypes import Array, DataType, bit_width
 from sardonyx.errors import InvalidArgument
 from sardonyx.errors import NotImplemented as NotSupported
+from sardonyx.providers.cpu.addresses import address_of
 
-__all__ = ["HEAD_WORDS", "INLINE_RANK", "SLOT_WORDS", "HostValue", "find_value", "make_info", "make_value", "release_value"]
+__all__ = [
+    "HEAD_WORDS",
+    "INLINE_RANK",
+    "SLOT_WORDS",
+    "HostValue",
+    "blank_value",
+    "find_value",
+    "make_info",
+    "make_value",
+    "new_array",
+    "release_value",
+]
 
 HEAD_WORDS, INLINE_RANK = 8, 8
 SLOT_WORDS = HEAD_WORDS + INLINE_RANK
@@ -45,6 +58,7 @@ class HostValue:
         self.dtype = DataType.UNDEFINED
         self.shape: tuple[int, ...] = ()
         self.symbols: tuple[str, ...] = ()
+        """The names of unknown dimensions, "" for none."""
         self.encoded: list[bytes] | None = None
         self.dims: Any = None
         self.keeps: Any = None
@@ -79,13 +93,15 @@ class HostValue:
         Raises:
             NotImplemented: elements of less than a byte, which libraries expect packed.
         """
-        dtype = DataType.from_numpy(array.dtype) if dtype is None else dtype
-        if dtype is not DataType.STRING and bit_width(dtype) < 8:
-            raise NotSupported(f"a tensor of {dtype} cannot be handed to a compiled library; insert a Cast")
+        dtype = _type_of(array.dtype) if dtype is None else dtype
         self.array, self.encoded = array, None
-        self.set_type(dtype, array.shape)
-        self.words[PRESENT] = 1
-        self.words[DATA] = 0 if dtype is DataType.STRING else array.ctypes.data
+        if dtype is not self.dtype or array.shape != self.shape:
+            if dtype is not DataType.STRING and bit_width(dtype) < 8:
+                raise NotSupported(f"a tensor of {dtype} cannot be handed to a compiled library; insert a Cast")
+            self.set_type(dtype, array.shape)
+        words = self.words
+        words[PRESENT] = 1
+        words[DATA] = 0 if dtype is DataType.STRING else address_of(array)
 
     def texts(self) -> list[bytes]:
         """Return the elements of a tensor of strings in UTF-8; raises InvalidArgument where it is no such tensor."""
@@ -135,6 +151,16 @@ def release_value(address: int | None) -> None:
     found = _VALUES.get(address or 0)
     if found is not None and found.words[OWNED]:
         found.forget()
+
+
+def blank_value(fallbacks: int) -> HostValue:
+    """Return a value of a kernel's call without elements yet; `fallbacks` are what native functions call."""
+    return HostValue((ctypes.c_int64 * SLOT_WORDS)(), owned=False, fallbacks=fallbacks)
+
+
+@functools.lru_cache(maxsize=64)
+def _type_of(dtype: np.dtype[Any]) -> DataType:
+    return DataType.from_numpy(dtype)
 
 
 def new_array(dtype: DataType, shape: Sequence[int]) -> Array:

@@ -39,7 +39,7 @@ def _get_input(context: int | None, index: int, out: int | None) -> None:
     if index >= len(values):
         raise InvalidArgument(f"the library asks for input {index} of a node that has {len(values)}")
     value = values[index]
-    write_pointer(out, value.address if value.words[PRESENT] else 0)
+    write_pointer(out, value.address if value is not None and value.words[PRESENT] else 0)
 
 
 @entry(ENTRIES, "KernelContext_GetOutput", POINTER, SIZE, POINTER, SIZE, POINTER)
@@ -65,7 +65,7 @@ def _get_allocator(context: int | None, memory: int | None, out: int | None) -> 
 def _get_scratch_buffer(context: int | None, memory: int | None, size: int, out: int | None) -> None:
     frame = find_frame(context)
     buffer = (ctypes.c_uint8 * (size + _ALIGNMENT))()
-    frame.keeps.append(buffer)
+    frame.keep(buffer)
     address = ctypes.addressof(buffer)
     write_pointer(out, address + -address % _ALIGNMENT)
 
