@@ -98,7 +98,7 @@ class CompiledKernel:
         count = len(self._site.input_names)
         outputs = range(count, count + len(self._site.output_names))
         given = [place if name else -1 for place, name in zip(outputs, self._site.output_names, strict=True)]
-        chain = Chain([self.link(range(count), given, (), "")], range(count), outputs, self._api.fallbacks, self._api.run)
+        chain = Chain([self.link(range(count), given, (), "")], range(count), outputs, self._api.run)
         weakref.finalize(self, chain.close)
         return chain
 

@@ -109,8 +109,7 @@ class CustomProgram:
         try:
             chain = self._chains.pop()
         except IndexError:
-            api = shared_api()
-            chain = Chain(links, self._places, self._outputs, api.fallbacks, api.run)
+            chain = Chain(links, self._places, self._outputs, shared_api().run)
             weakref.finalize(self, chain.close)
         try:
             return chain.run([*inputs, *(self._template[slot] for slot in self._constants)])

@@ -61,18 +61,17 @@ class Link:
 class Chain:
     """A chain with memory of its own, for one run at a time."""
 
-    def __init__(self, links: Sequence[Link], inputs: Sequence[int], outputs: Sequence[int], fallbacks: int, run: RunChain) -> None:
+    def __init__(self, links: Sequence[Link], inputs: Sequence[int], outputs: Sequence[int], run: RunChain) -> None:
         """Make a chain.
 
         Args:
             links: its kernels, in order; their values are numbered.
             inputs: the values that a run is given.
             outputs: the values that it gives out.
-            fallbacks: the address of the functions that native ones call.
             run: what calls the kernels.
         """
         count = 1 + max([-1, *inputs, *outputs, *(place for link in links for place in (*link.inputs, *link.outputs))])
-        values = [blank_value(fallbacks) for _ in range(count)]
+        values = [blank_value() for _ in range(count)]
         self._values, self._run, self._links = values, run, links
         self._inputs = [values[place] for place in inputs]
         self._outputs = [values[place] for place in outputs]
@@ -84,7 +83,6 @@ class Chain:
                 [None if place < 0 else values[place] for place in link.outputs],
                 link.needed,
                 link.output_type,
-                fallbacks,
                 self._dirty,
             )
             for link in links

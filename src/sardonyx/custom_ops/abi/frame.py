@@ -11,6 +11,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sardonyx.custom_ops.abi.c_memory import fallback_table
 from sardonyx.custom_ops.abi.values import PRESENT, HostValue, new_array
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
@@ -38,7 +39,6 @@ class Frame:
         outputs: Sequence[HostValue | None],
         needed: Sequence[int],
         output_type: OutputType,
-        fallbacks: int,
         dirty: list[Frame],
     ) -> None:
         """Make a frame.
@@ -48,11 +48,10 @@ class Frame:
             outputs: the value of each output; None for one left out.
             needed: the outputs that others read.
             output_type: the element type of an output.
-            fallbacks: the address of the functions that native ones call.
             dirty: gets this frame when a call keeps or makes something.
         """
         places = [0 if value is None else value.address for value in (*inputs, *outputs)]
-        header = [len(inputs), len(outputs), fallbacks, sum(1 << index for index in needed if index < 63)]
+        header = [len(inputs), len(outputs), fallback_table(), sum(1 << index for index in needed if index < 63)]
         self.words: Any = (ctypes.c_int64 * (len(header) + len(places)))(*header, *places)
         self.address = ctypes.addressof(self.words)
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)

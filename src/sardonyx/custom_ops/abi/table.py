@@ -13,6 +13,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
+from sardonyx.custom_ops.abi.c_memory import allocate, fallback_table, idle_function
 from sardonyx.custom_ops.abi.chain import RunChain
 from sardonyx.custom_ops.abi.entries import context, core, kernels, memory, operators, tensors
 from sardonyx.custom_ops.abi.entry import POINTER, Entry, make_callback, unfilled
@@ -34,8 +35,6 @@ class Api:
     """The address of OrtApiBase."""
     api: int
     """The address of OrtApi."""
-    fallbacks: int
-    """The address of the functions in Python that native ones call."""
     run: RunChain
     """What runs the kernels of a chain."""
     keeps: tuple[Any, ...]
@@ -55,7 +54,8 @@ def shared_api() -> Api:
     callbacks = {name: make_callback(item) for name, item in entries.items()}
     missing = {name: unfilled(name, returns_status=name not in NO_STATUS) for name in FUNCTIONS if name not in callbacks}
     beyond = unfilled(f"an entry beyond the {len(FUNCTIONS)} that are known", returns_status=True)
-    fallbacks = _permanent([_address(callbacks[name]) for name in FALLBACKS])
+    for index, name in enumerate(FALLBACKS):
+        ctypes.c_uint64.from_address(fallback_table() + 8 * index).value = _address(callbacks[name])
     engine, natives, run = native_functions()
     functions = [_address(callbacks.get(name) or missing[name]) for name in FUNCTIONS]
     for name, address in natives.items():
@@ -64,9 +64,14 @@ def shared_api() -> Api:
     get_api = ctypes.CFUNCTYPE(POINTER, ctypes.c_uint32)(functools.partial(_get_api, api))
     get_version = ctypes.CFUNCTYPE(POINTER)(lambda: ctypes.addressof(_VERSION_TEXT))
     base = _permanent([_address(get_api), _address(get_version)])
-    words = (*range(api, api + 8 * _ROOM, 8), base, base + 8, *memory.allocator_functions())
+    words = (*range(api, api + 8 * _ROOM, 8), base, base + 8, *_fallback_words(), *memory.allocator_functions())
     atexit.register(_disarm, words)
-    return Api(base, api, fallbacks, run, (callbacks, missing, beyond, get_api, get_version, engine))
+    return Api(base, api, run, (callbacks, missing, beyond, get_api, get_version, engine))
+
+
+def _fallback_words() -> range:
+    first = fallback_table()
+    return range(first, first + 8 * len(FALLBACKS), 8)
 
 
 def _get_api(api: int, version: int) -> int | None:
@@ -75,7 +80,7 @@ def _get_api(api: int, version: int) -> int | None:
 
 def _permanent(addresses: list[int]) -> int:
     """Return the address of a copy of `addresses` that is never given back."""
-    block = memory.allocate(8 * len(addresses))
+    block = allocate(8 * len(addresses))
     ctypes.memmove(block, (ctypes.c_uint64 * len(addresses))(*addresses), 8 * len(addresses))
     return block
 
@@ -86,6 +91,6 @@ def _address(function: Any) -> int:
 
 def _disarm(words: Iterable[int]) -> None:
     """Exchange functions that need Python for one that returns 0, a status of success, and needs nothing."""
-    idle = memory.idle_function()
+    idle = idle_function()
     for word in words:
         ctypes.c_uint64.from_address(word).value = idle

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.custom_ops.abi.c_memory import fallback_table
 from sardonyx.custom_ops.abi.strings import bytes_of
 from sardonyx.dtypes import Array, DataType, bit_width
 from sardonyx.errors import InvalidArgument
@@ -50,7 +51,7 @@ class HostValue:
 
     __slots__ = ("address", "array", "dims", "dtype", "encoded", "keeps", "shape", "symbols", "words")
 
-    def __init__(self, words: Any, *, owned: bool, fallbacks: int = 0) -> None:
+    def __init__(self, words: Any, *, owned: bool) -> None:
         """Take over `words`, SLOT_WORDS of c_int64 (Any: ctypes arrays have no common class), and make its address known."""
         self.words = words
         self.address = ctypes.addressof(words)
@@ -62,7 +63,7 @@ class HostValue:
         self.encoded: list[bytes] | None = None
         self.dims: Any = None
         self.keeps: Any = None
-        words[DIMS], words[OWNED], words[FALLBACKS] = self.address + 8 * HEAD_WORDS, int(owned), fallbacks
+        words[DIMS], words[OWNED], words[FALLBACKS] = self.address + 8 * HEAD_WORDS, int(owned), fallback_table()
         _VALUES[self.address] = self
 
     def forget(self) -> None:
@@ -153,9 +154,9 @@ def release_value(address: int | None) -> None:
         found.forget()
 
 
-def blank_value(fallbacks: int) -> HostValue:
-    """Return a value of a kernel's call without elements yet; `fallbacks` are what native functions call."""
-    return HostValue((ctypes.c_int64 * SLOT_WORDS)(), owned=False, fallbacks=fallbacks)
+def blank_value() -> HostValue:
+    """Return a value of a kernel's call without elements yet."""
+    return HostValue((ctypes.c_int64 * SLOT_WORDS)(), owned=False)
 
 
 @functools.lru_cache(maxsize=64)

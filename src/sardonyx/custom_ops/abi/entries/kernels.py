@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
+from sardonyx.custom_ops.abi.c_memory import allocate
 from sardonyx.custom_ops.abi.entries.core import LOGGER
-from sardonyx.custom_ops.abi.entries.memory import allocate, check_allocator, default_allocator
+from sardonyx.custom_ops.abi.entries.memory import check_allocator, default_allocator
 from sardonyx.custom_ops.abi.entry import INT32, POINTER, SIZE, Entry, entry
 from sardonyx.custom_ops.abi.handles import find, keep
 from sardonyx.custom_ops.abi.node_info import NodeInfo

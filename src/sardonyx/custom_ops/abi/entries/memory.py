@@ -5,14 +5,14 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
-import sys
 
+from sardonyx.custom_ops.abi.c_memory import allocate, free
 from sardonyx.custom_ops.abi.entry import INT32, POINTER, SIZE, Entry, entry
 from sardonyx.custom_ops.abi.handles import drop, find, keep
 from sardonyx.custom_ops.abi.strings import bytes_of, read_text, write_int32, write_pointer
 from sardonyx.errors import InvalidArgument, RuntimeException
 
-__all__ = ["CPU_INFO", "ENTRIES", "allocate", "check_allocator", "default_allocator", "free", "idle_function"]
+__all__ = ["CPU_INFO", "ENTRIES", "allocator_functions", "check_allocator", "default_allocator"]
 
 ENTRIES: list[Entry] = []
 _VERSION = 18
@@ -44,33 +44,6 @@ def _memory_info(name: str, allocator_type: int, device: int, memory_type: int) 
 
 CPU_INFO = _memory_info("Cpu", 0, 0, 0)
 """The handle of the host's memory."""
-
-
-@functools.cache
-def _c_library() -> ctypes.CDLL:
-    library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-    library.malloc.restype, library.malloc.argtypes = POINTER, (SIZE,)
-    library.free.restype, library.free.argtypes = None, (POINTER,)
-    return library
-
-
-def idle_function() -> int:
-    """Return the address of a function of the C library that does nothing to speak of, whatever it is given, and returns 0."""
-    name = "_fcloseall" if sys.platform == "win32" else "sched_yield"
-    return ctypes.cast(getattr(_c_library(), name), POINTER).value or 0
-
-
-def allocate(size_bytes: int) -> int:
-    """Return the address of new memory; raises RuntimeException where there is none."""
-    address = _c_library().malloc(max(size_bytes, 1))
-    if not address:
-        raise RuntimeException(f"there is no memory for the {size_bytes} bytes that the library asks for")
-    return int(address)
-
-
-def free(address: int | None) -> None:
-    """Give back what `allocate` returned; NULL is passed over."""
-    _c_library().free(address)
 
 
 class _Allocator(ctypes.Structure):
