@@ -88,13 +88,20 @@ def session_of(model: bytes, *libraries: str) -> sardonyx.InferenceSession:
     return sardonyx.InferenceSession(model, options)
 
 
+@functools.cache
+def _copy_of(path: str) -> str:
+    """A copy of a library, with static variables of its own: one image cannot serve two runtimes."""
+    folder = tempfile.mkdtemp(prefix="sardonyx_custom_ops_")
+    return shutil.copy(path, Path(folder) / f"copy_of_{Path(path).name}")
+
+
 def peer_session(model: bytes, *libraries: str) -> Any:
-    """The same in onnxruntime; the test is skipped where it is not installed."""
+    """The same in onnxruntime, from a copy of the libraries; the test is skipped where it is not installed."""
     onnxruntime = pytest.importorskip("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     for path in libraries or (library_path(),):
-        options.register_custom_ops_library(path)
+        options.register_custom_ops_library(str(_copy_of(path)))
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
