@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from support.custom_ops import custom_model
 from support.extension_cases import CASES, ExtensionCase
 
@@ -36,7 +35,11 @@ def expected_results() -> dict[str, list[Any]]:
     """Case -> what onnxruntime gives; the test is skipped where that is not installed."""
     pytest.importorskip("onnxruntime")
     folder = str(Path(__file__).parent.parent)
-    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {folder!r}); import support.extension_peer as peer; peer.main()"]
+    command = [
+        sys.executable,
+        "-c",
+        f"import sys; sys.path.insert(0, {folder!r}); import support.extension_peer as peer; peer.main()",
+    ]
     done = subprocess.run(command, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     results: dict[str, list[Any]] = pickle.loads(done.stdout[done.stdout.index(b"RESULTS") + 7 :])
