@@ -11,7 +11,7 @@ __all__ = ["site_of"]
 
 
 def site_of(*inputs: TensorType | None, constants: dict[int, Any] | None = None, outputs: int = 1, **attributes: Any) -> Site:
-    """The site of a node `mine.Op` named "n" with inputs x0, x1 … and outputs y0, y1 …"""
+    """The site of a node `mine.Op` named "n" with inputs x0, x1 … and outputs y0, y1 and so on."""
     values = [Value(f"x{index}", kind) for index, kind in enumerate(inputs)]
     made = {name: value if isinstance(value, Attribute) else Attribute.of(value) for name, value in attributes.items()}
     node = Node("Op", values, [Value(f"y{index}") for index in range(outputs)], made, domain="mine", version=3, name="n")
