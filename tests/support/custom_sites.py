@@ -16,7 +16,6 @@ def site_of(*inputs: TensorType | None, constants: dict[int, Any] | None = None,
     made = {name: value if isinstance(value, Attribute) else Attribute.of(value) for name, value in attributes.items()}
     node = Node("Op", values, [Value(f"y{index}") for index in range(outputs)], made, domain="mine", version=3, name="n")
     return Site(
-        node=node,
         name="n",
         domain="mine",
         op_type="Op",

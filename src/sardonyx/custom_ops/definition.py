@@ -50,8 +50,6 @@ class Parameter:
 class Site:
     """The node that a kernel is made for."""
 
-    node: Node
-    """The node; to be read only while the kernel is made."""
     name: str
     """The node's name."""
     domain: str

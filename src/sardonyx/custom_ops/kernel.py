@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from sardonyx.custom_ops.abi.table import Api
 from sardonyx.custom_ops.definition import Parameter, Site
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import Fail
+from sardonyx.ir import TensorType
 
 __all__ = ["CompiledKernel"]
 
@@ -38,7 +40,7 @@ class CompiledKernel:
         """
         self._place = f"{operator.name} of {operator.owner}"
         self._site, self._api, self._operator = site, api, operator
-        self._inputs, self._outputs = inputs, outputs
+        self._output_type = functools.partial(_output_type, inputs, outputs, site.output_types)  # which does not refer to this
         self._info = NodeInfo(site, operator.versions[0])
         handle = keep(self._info)
         try:
@@ -102,18 +104,25 @@ class CompiledKernel:
         weakref.finalize(self, chain.close)
         return chain
 
-    def _output_type(self, index: int, given: Sequence[DataType | None]) -> DataType:
-        """The element type of an output: declared by the library, else known of the node, else that of the first open input."""
-        formal = self._outputs[min(index, len(self._outputs) - 1)]
-        if formal.dtype is not DataType.UNDEFINED:
-            return formal.dtype
-        known = self._site.output_types[index]
-        if known is not None:
-            return known.dtype
-        for position, dtype in enumerate(given):
-            if dtype is not None and self._inputs[min(position, len(self._inputs) - 1)].dtype is DataType.UNDEFINED:
-                return dtype
-        raise Fail(f"the type of output {index} is open: declare it in the model")
+
+def _output_type(
+    inputs: Sequence[Parameter],
+    outputs: Sequence[Parameter],
+    types: Sequence[TensorType | None],
+    index: int,
+    given: Sequence[DataType | None],
+) -> DataType:
+    """The element type of an output: declared by the library, else known of the node, else that of the first open input."""
+    formal = outputs[min(index, len(outputs) - 1)]
+    if formal.dtype is not DataType.UNDEFINED:
+        return formal.dtype
+    known = types[index]
+    if known is not None:
+        return known.dtype
+    for position, dtype in enumerate(given):
+        if dtype is not None and inputs[min(position, len(inputs) - 1)].dtype is DataType.UNDEFINED:
+            return dtype
+    raise Fail(f"the type of output {index} is open: declare it in the model")
 
 
 def _destroy(function: Any, kernel: int | None, handle: int, info: NodeInfo) -> None:

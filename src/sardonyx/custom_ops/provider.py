@@ -58,7 +58,6 @@ class CustomOperatorsProvider:
 
 def _site_of(node: Node, config: Mapping[str, str]) -> Site:
     return Site(
-        node=node,
         name=node.name,
         domain=node.domain,
         op_type=node.op_type,
