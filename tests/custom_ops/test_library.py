@@ -51,6 +51,11 @@ def test_the_operators_are_read_into_definitions() -> None:
     assert found["AddAll"].inputs[0].min_arity == 2
 
 
+def test_operators_for_a_device_are_left_out() -> None:
+    """Their kernels would be given addresses of the host."""
+    assert "OnDevice" not in {item.name for item in load_library(library_path(), {}).definitions}
+
+
 def test_a_table_of_every_version_is_handed_out() -> None:
     """OrtApiBase lies at an address that does not change."""
     assert api_base() == api_base() != 0

@@ -12,7 +12,7 @@ import ctypes
 import dataclasses
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from sardonyx.errors import Fail
 from sardonyx.ir import Node, TensorType
 from sardonyx.ir.shape import anonymous, symbol
 from sardonyx.ops.fact import UNKNOWN, Fact
+from sardonyx.trace import event
 
 __all__ = ["CustomOpsLibrary", "api_base", "library_of_domain", "load_library", "register_with"]
 
@@ -94,9 +95,7 @@ def register_with(function: int, path: str, config: Mapping[str, str]) -> Custom
         raise_failures(f"{_SYMBOL} of {owner}")
     finally:
         drop(handle)
-    definitions = tuple(
-        _definition(CustomOp(address, owner), domain.name, api) for domain in registration.domains for address in domain.operators
-    )
+    definitions = tuple(item for domain in registration.domains for item in _definitions(domain, owner, api))
     return CustomOpsLibrary(path, definitions, {key: text for key, text in given.items() if config.get(key) != text})
 
 
@@ -108,13 +107,22 @@ def library_of_domain(domain: int, owner: str) -> CustomOpsLibrary:
         Fail: an operator is described wrongly.
     """
     api, found = shared_api(), find(domain, Domain)
-    definitions = tuple(_definition(CustomOp(address, owner), found.name, api) for address in found.operators)
-    return CustomOpsLibrary("", definitions, {})
+    return CustomOpsLibrary("", tuple(_definitions(found, owner, api)), {})
 
 
 def api_base() -> int:
     """Return the address of the OrtApiBase that libraries are given."""
     return shared_api().base
+
+
+def _definitions(domain: Domain, owner: str, api: Api) -> Iterator[OperatorDefinition]:
+    """The operators of a domain that run on the host; those for a device's provider are left out."""
+    for address in domain.operators:
+        operator = CustomOp(address, owner)
+        if operator.provider in ("", "CPUExecutionProvider"):
+            yield _definition(operator, domain.name, api)
+        else:
+            event("custom_op.left_out", operator=operator.name, library=owner, provider=operator.provider)
 
 
 def _definition(operator: CustomOp, domain: str, api: Api) -> OperatorDefinition:
