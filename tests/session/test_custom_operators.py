@@ -17,24 +17,26 @@ from sardonyx.custom_ops.abi.handles import keep
 from sardonyx.custom_ops.library import api_base
 from sardonyx.dtypes import DataType
 from sardonyx.session.custom_operators import with_custom_operators
+from sardonyx.session.settings.settings import read_settings
+from sardonyx.session.stages.provider_list import ProviderList
 
 MODEL = custom_model("Scale", [np.ones(2, np.float32)], [DataType.FLOAT], factor=2.0, offset=1)
 
 
 def test_without_libraries_nothing_changes() -> None:
     """The providers are the same object."""
-    providers: list[sardonyx.provider.Provider] = []
-    assert with_custom_operators(sardonyx.SessionOptions(), providers) == (None, providers)
+    providers = ProviderList.of([])
+    assert with_custom_operators(read_settings(sardonyx.SessionOptions()), providers) == (None, providers)
 
 
 def test_a_provider_for_them_comes_first() -> None:
     """And a lookup that knows them."""
     options = sardonyx.SessionOptions()
     options.register_custom_ops_library(library_path())
-    lookup, providers = with_custom_operators(options, [])
+    lookup, providers = with_custom_operators(read_settings(options), ProviderList.of([]))
     assert lookup is not None
     assert lookup("test.ops", "Scale", 1) is not None
-    assert [provider.name for provider in providers] == ["CustomOperators"]
+    assert providers.names == ["CustomOperators"]
 
 
 def test_a_function_registers_by_its_address() -> None:

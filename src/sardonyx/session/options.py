@@ -41,6 +41,7 @@ class SessionOptions(_ConfigEntries):
 
     __slots__ = (
         "_context_reader",
+        "_custom_ops",
         "_dimensions_by_denotation",
         "_dimensions_by_name",
         "_initializers",
