@@ -41,7 +41,7 @@ def test_other_operators_may_stand_between() -> None:
     session = session_of(_chain("Scale", "Neg", "Scale"))
     assert session.run(None, {"x": np.ones(2, np.float32)})[1].tolist() == [-5, -5]
     assert {row.provider for row in session.explain()} >= {"CustomOperators"}
-    assert session.get_providers() == sardonyx.get_available_providers()[-2:]
+    assert "CustomOperators" not in session.get_providers()
 
 
 def test_large_values_between_operators_are_right() -> None:

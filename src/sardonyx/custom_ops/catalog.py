@@ -69,7 +69,7 @@ def _formal(parameters: Sequence[Parameter], index: int) -> Parameter | None:
 
 
 def _least(parameters: Sequence[Parameter]) -> int:
-    """How many values there must be: up to the last that is required."""
+    """Return how many values there must be: up to the last that is required."""
     least = 0
     for index, formal in enumerate(parameters):
         if formal.arity is Arity.REQUIRED:
@@ -84,7 +84,7 @@ def _most(parameters: Sequence[Parameter]) -> int:
 
 
 def _merged_schema(definitions: Sequence[OperatorDefinition]) -> OpSchema:
-    """The schema of what any of `definitions`, which have one name, takes."""
+    """Return the schema of what any of `definitions`, which have one name, takes."""
     first = definitions[0]
     longest = max(definitions, key=lambda item: len(item.inputs))
     constraints: dict[str, TypeConstraint] = {}
@@ -122,7 +122,7 @@ def _schema_of(formal: Parameter, name: str, type: str) -> ParameterSchema:
 
 
 def _infer(definitions: Sequence[OperatorDefinition], node: Node, inputs: Sequence[Fact | None]) -> tuple[Fact, ...]:
-    """Facts of the outputs: what the definition that serves the node says, and else its declared element types."""
+    """Return facts of the outputs: what the definition that serves the node says, and else its declared element types."""
     types = [None if fact is None else fact.dtype for fact in inputs]
     chosen = next((item for item in definitions if _suits(item, types)), None)
     if chosen is None:
@@ -133,7 +133,7 @@ def _infer(definitions: Sequence[OperatorDefinition], node: Node, inputs: Sequen
 
 
 def _declared(definition: OperatorDefinition, index: int, types: Sequence[DataType | None]) -> DataType | None:
-    """The element type of an output: as declared, or that of the first open input where it is open too."""
+    """Return the element type of an output: as declared, or that of the first open input where it is open too."""
     formal = _formal(definition.outputs, index)
     if formal is None or formal.dtype is not DataType.UNDEFINED:
         return None if formal is None else formal.dtype

@@ -112,7 +112,7 @@ def _output_type(
     index: int,
     given: Sequence[DataType | None],
 ) -> DataType:
-    """The element type of an output: declared by the library, else known of the node, else that of the first open input."""
+    """Return the element type of an output: declared by the library, known of the node, or that of the first open input."""
     formal = outputs[min(index, len(outputs) - 1)]
     if formal.dtype is not DataType.UNDEFINED:
         return formal.dtype

@@ -116,7 +116,7 @@ def api_base() -> int:
 
 
 def _definitions(domain: Domain, owner: str, api: Api) -> Iterator[OperatorDefinition]:
-    """The operators of a domain that run on the host; those for a device's provider are left out."""
+    """Give the operators of a domain that run on the host; those for a device's provider are left out."""
     for address in domain.operators:
         operator = CustomOp(address, owner)
         if operator.provider in ("", "CPUExecutionProvider"):

@@ -54,17 +54,17 @@ class CustomOp:
         """
         self.address = address
         self.owner = owner
-        self.version = ctypes.c_uint32.from_address(address).value
-        if not 1 <= self.version <= API_VERSION:
-            raise Fail(f"{owner}: an operator is for version {self.version} of the C interface; 1 to {API_VERSION} are provided")
+        self.interface = ctypes.c_uint32.from_address(address).value
+        if not 1 <= self.interface <= API_VERSION:
+            raise Fail(f"{owner}: an operator is for version {self.interface} of the C interface; 1 to {API_VERSION} are provided")
         self._callbacks: dict[str, Any] = {}
         for index, (name, since, result, arguments) in enumerate(_FIELDS):
-            pointer = ctypes.c_uint64.from_address(address + 8 + 8 * index).value if since <= self.version else 0
+            pointer = ctypes.c_uint64.from_address(address + 8 + 8 * index).value if since <= self.interface else 0
             if pointer:
                 self._callbacks[name] = ctypes.CFUNCTYPE(result, *arguments)(pointer)
         self.name = (self.call("GetName") or b"").decode("utf-8", "replace")
         if not self.name:
-            raise Fail(f"{owner}: an operator of version {self.version} has no name")
+            raise Fail(f"{owner}: an operator of version {self.interface} has no name")
         for names in (("CreateKernel", "CreateKernelV2"), ("KernelCompute", "KernelComputeV2")):
             if not any(map(self.has, names)):
                 raise Fail(f"{owner}: the operator {self.name} has neither {names[0]} nor {names[1]}")
