@@ -322,7 +322,7 @@ class RunOptions(_ConfigEntries):
 
 
 def _library_module() -> Any:
-    """What loads libraries, imported when it is first needed, as few sessions have custom operators."""
+    """Import what loads libraries, which few sessions need."""
     with without_fork():
         return importlib.import_module("sardonyx.custom_ops.library")
 
