@@ -1,5 +1,7 @@
 """Function bodies take the place of calls."""
 
+import time
+
 import numpy as np
 import pytest
 from support.evaluate import evaluate_model
@@ -145,3 +147,13 @@ def test_depth_is_limited():
     chain = "\n".join(f"function f.F{i}(a) -> (b) {{ b = f.F{i + 1}(a) }}" for i in range(70))
     with pytest.raises(InvalidGraph, match="deeper than 64"):
         INLINE_FUNCTIONS.run(model_of(f"opset 21\ngraph(x) -> (y) {{ y = f.F0(x) }}\n{chain}"), Context())
+
+
+def test_functions_that_double_are_refused_before_anything_is_copied():
+    """Forty functions that each call the next twice would be 2 ** 40 nodes: InvalidGraph gives the number at once."""
+    chain = "\n".join(f"function f.F{i}(a) -> (c) {{ b = f.F{i + 1}(a) c = f.F{i + 1}(b) }}" for i in range(40))
+    model = model_of(f"opset 21\ngraph(x) -> (y) {{ y = f.F0(x) }}\n{chain}\nfunction f.F40(a) -> (b) {{ b = Relu(a) }}")
+    start = time.process_time()
+    with pytest.raises(InvalidGraph, match=f"would make {2**40} nodes"):
+        INLINE_FUNCTIONS.run(model, Context())
+    assert time.process_time() - start < 1

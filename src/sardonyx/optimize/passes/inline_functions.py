@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sardonyx.config import LIMITS
 from sardonyx.errors import InvalidGraph
-from sardonyx.ir import Attribute, Function, FunctionId, Model, Node, Value
+from sardonyx.ir import Attribute, Function, FunctionId, Graph, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.contract import Context, Pass
@@ -35,6 +35,8 @@ class _InlineFunctions:
         """Inline all calls that are not kept; whether there were any, or functions that nobody calls."""
         if not model.functions:
             return False
+        if (count := _nodes_inlined(model)) > LIMITS.nodes:
+            raise InvalidGraph(f"inlining functions would make {count} nodes, and {LIMITS.nodes} are the limit")
         inlining = _Inlining(model)
         for graph in list(nested_graphs(model.graph)):
             for node in list(graph):
@@ -54,7 +56,6 @@ class _Inlining:
         self._functions = model.functions
         self._names = Names.of(model)
         self._prefixes = Names(())
-        self._count = 0
         self.calls = 0
         """How many calls were inlined."""
 
@@ -99,9 +100,6 @@ class _Inlining:
 
     def _name(self, copy: Node, prefix: str) -> None:
         """Name a copy after the call; its values go unnamed until they are saved, those inside its subgraphs too."""
-        self._count += 1
-        if self._count > LIMITS.nodes:
-            raise InvalidGraph(f"inlining functions makes more than {LIMITS.nodes} nodes, the limit")
         copy.name = f"{prefix}/{copy.name or copy.op_type}"
         for value in copy.outputs:
             value.name = ""
@@ -113,6 +111,25 @@ class _Inlining:
             subgraph.initializers = {value.name: value for value in subgraph.initializers.values()}
             for inner in subgraph:
                 self._name(inner, prefix)
+
+
+def _nodes_inlined(model: Model) -> int:
+    """The nodes that there would be, those in subgraphs too; a body is counted once, however often it is called: O(nodes)."""
+    found: dict[FunctionId, int] = {}
+
+    def count(graph: Graph, depth: int) -> int:
+        return sum(counted(node, depth) for inner in nested_graphs(graph) for node in inner)
+
+    def counted(node: Node, depth: int) -> int:
+        key = (node.domain, node.op_type, node.overload)
+        if key not in model.functions or _is_kept(node) or depth > LIMITS.function_depth:
+            return 1
+        if key not in found:
+            found[key] = 0  # a function that calls itself is refused where its calls are known
+            found[key] = count(model.functions[key].graph, depth + 1)
+        return found[key]
+
+    return count(model.graph, 0)
 
 
 def _is_kept(node: Node) -> bool:
