@@ -69,6 +69,10 @@ class Lowering:
         self._buffers: dict[Value, Buffer] = {}
         self._read: set[Buffer] = set()
         self._seen = 0
+        self._users: dict[Buffer, list[KernelLaunch]] = {}
+        self._written: set[Buffer] = set()
+        self._hosts: set[Buffer] = set()
+        self._indexed = 0
 
     def forget(self) -> None:
         """Let go of all but packed weights: plans hold this object, so the rest would die with the garbage collector only."""
@@ -77,7 +81,10 @@ class Lowering:
         self.specs.clear()
         self._buffers.clear()
         self._read.clear()
-        self._seen = 0
+        self._users.clear()
+        self._written.clear()
+        self._hosts.clear()
+        self._seen = self._indexed = 0
 
     def of(self, value: Value | None) -> Buffer:
         """Return the buffer that holds `value`, an input, a constant or a result made before."""
@@ -112,6 +119,31 @@ class Lowering:
         """Let `value` lie in the memory of `of`, `offset` elements from its beginning: no bytes move."""
         found = self._buffers[value] = Buffer(_dtype(value), _shape(value), of.constant, of, offset)
         return found
+
+    def place(self, part: Buffer, host: Buffer, offset: Dim, pitch: Dim | None = None) -> None:
+        """Let `part`, which steps write, lie in the memory of `host` from now on, `offset` elements from its beginning."""
+        self._index_steps()
+        part.base, part.offset, part.pitch = host, offset, pitch
+        self._written.add(host)
+        self._hosts.add(host)
+
+    def is_written(self, buffer: Buffer) -> bool:
+        """Whether a step so far writes into the memory of `buffer`, which is the buffer's own."""
+        self._index_steps()
+        return buffer.base is None and buffer in self._written
+
+    def users_of(self, buffer: Buffer) -> Sequence[KernelLaunch] | None:
+        """The steps so far that read or write the memory of `buffer`; None where other buffers were placed in it."""
+        self._index_steps()
+        return None if buffer in self._hosts else self._users.get(buffer, ())
+
+    def _index_steps(self) -> None:
+        """Note which steps use which memory; each step is read once, so that asking about n buffers is not n times all steps."""
+        for step in self.steps[self._indexed :]:
+            for root in dict.fromkeys(buffer.root for buffer in step.buffers):
+                self._users.setdefault(root, []).append(step)
+            self._written.update(step.buffers[place].root for place in step.writes)
+        self._indexed = len(self.steps)
 
     def elements(self, value: Value | None) -> Array:
         """Return the elements of a constant as they are in the model; raises ValueError for a value that is none."""

@@ -64,10 +64,10 @@ def concat(low: Lowering, group: Group, spec: ConcatSpec) -> None:
         outer = product(part.shape[:axis])
         pairs = zip(_without(part.shape, axis), _without(result.shape, axis), strict=True)
         unequal = [(have, want) for have, want in pairs if have != want]
-        if outer == 1 and not unequal and _is_made_here(low, part):
-            part.base, part.offset = result, offset
+        if outer == 1 and not unequal and low.is_written(part):
+            low.place(part, result, offset)
         elif axis == len(result.shape) - 1 and not unequal and _may_be_pitched(low, value, part):
-            part.base, part.offset, part.pitch = result, offset, result.shape[-1]
+            low.place(part, result, offset, result.shape[-1])
         else:
             place = Buffer(result.dtype, part.shape, base=result, offset=offset)
             source, strides = _origin(low, value)
@@ -97,21 +97,14 @@ def _checked(step: KernelLaunch, unequal: Sequence[tuple[Dim, Dim]], where: str)
     return dataclasses.replace(step, plan=plan)
 
 
-def _is_made_here(low: Lowering, buffer: Buffer) -> bool:
-    """Return whether steps of this partition write the buffer, which has memory of its own so far."""
-    return buffer.base is None and any(step.buffers[place].root is buffer for step in low.steps for place in step.writes)
-
-
 def _may_be_pitched(low: Lowering, value: Value | None, part: Buffer) -> bool:
     """Return whether the rows of the buffer may lie apart: those who write it can do that, and only the one who asks reads it."""
-    writers = [step for step in low.steps if any(step.buffers[place] is part for place in step.writes)]
-    users = {step for step in low.steps if any(buffer.root is part for buffer in step.buffers)}
+    users = low.users_of(part)
     return (
         part.base is None
         and given(value).use_count == 1
-        and bool(writers)
-        and users == set(writers)
-        and all(step.pitched and step.buffers[step.writes[0]] is part for step in writers)
+        and bool(users)
+        and all(step.pitched and step.buffers[step.writes[0]] is part for step in users or ())
     )
 
 
@@ -119,7 +112,7 @@ def _origin(low: Lowering, value: Value | None) -> tuple[Buffer, list[Dim]]:
     """Return where elements lie, and their strides: what Split or Slice takes for this reader alone is read where it was."""
     part, value = low.of(value), given(value)
     producer = value.producer
-    if producer is None or value.use_count != 1 or not _is_made_here(low, part):
+    if producer is None or value.use_count != 1 or not low.is_written(part):
         return part, dense_strides(part.shape)
     spec = low.specs.get(producer)
     if isinstance(spec, SplitSpec):
