@@ -63,3 +63,12 @@ def test_long_chains_are_cut() -> None:
     chain = " ".join(f"v{i + 1} = Relu(v{i})" for i in range(LONGEST_TAIL + 5))
     groups = _groups(f"graph(v0: float[2]) -> (v{LONGEST_TAIL + 5}) {{ {chain} }}")
     assert [group.count("Relu") for group in groups] == [LONGEST_TAIL + 1, 4]
+
+
+def test_a_node_of_many_inputs_joins_no_group() -> None:
+    """A kernel with an argument for each of hundreds of inputs takes LLVM minutes."""
+    names = ", ".join(["a", *(f"x{i}" for i in range(200))])
+    inputs = ", ".join(f"x{i}: float[2]" for i in range(200))
+    held = graph(f"graph({inputs}) -> (y) {{ a = Relu(x0) y = Sum({names}) }}")
+    members = [Member(node, None) for node in held]
+    assert [len(group.nodes) for group in group_nodes(members, lambda group, member, value: True)] == [1, 1]

@@ -19,6 +19,9 @@ __all__ = ["Group", "Joins", "Member", "group_nodes"]
 LONGEST_TAIL = 64
 """Nodes that one group may take up after its anchor: longer chains are cut, so that kernels stay of a readable size."""
 
+MOST_INPUTS = 128
+"""Inputs that one node may have, and inputs that the nodes of a group may have together: a kernel has an argument for each."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
 class Member:
@@ -81,6 +84,8 @@ def _joined(member: Member, group_of: dict[Node, Group], last: dict[Group, int],
     for value in dict.fromkeys(node.inputs):
         group = None if value is None or value.producer is None else group_of.get(value.producer)
         if group is None or value is None or value is not group.result or len(group.tail) >= LONGEST_TAIL:
+            continue
+        if len(node.inputs) > 3 and len(node.inputs) + sum(len(each.inputs) for each in group.nodes) > MOST_INPUTS:
             continue
         if any(user is not node for user, _ in value.uses) or not joins(group, member, value):
             continue

@@ -128,12 +128,12 @@ class Lowering:
         self._hosts.add(host)
 
     def is_written(self, buffer: Buffer) -> bool:
-        """Whether a step so far writes into the memory of `buffer`, which is the buffer's own."""
+        """Return whether a step so far writes into the memory of `buffer`, which is the buffer's own."""
         self._index_steps()
         return buffer.base is None and buffer in self._written
 
     def users_of(self, buffer: Buffer) -> Sequence[KernelLaunch] | None:
-        """The steps so far that read or write the memory of `buffer`; None where other buffers were placed in it."""
+        """Return the steps so far that read or write the memory of `buffer`; None where other buffers were placed in it."""
         self._index_steps()
         return None if buffer in self._hosts else self._users.get(buffer, ())
 

@@ -233,3 +233,10 @@ def test_inputs_that_are_not_dense() -> None:
 def test_what_is_declined(body: str, opset: int) -> None:
     """Old ways to broadcast, types without arithmetic, sizes that are known only when the model runs."""
     assert declined(body, opset=opset)
+
+
+def test_hundreds_of_inputs_are_declined() -> None:
+    """A kernel has an argument for each: the reference provider takes what has more than 128."""
+    inputs = ", ".join(f"x{i}: float[2]" for i in range(129))
+    names = ", ".join(f"x{i}" for i in range(129))
+    assert "129 inputs" in declined(f"graph({inputs}) -> (y: float[2]) {{ y = Max({names}) }}")[0]

@@ -21,7 +21,7 @@ from sardonyx.ops.views.activation import has_one_slope_vector
 from sardonyx.ops.views.binary import Broadcast
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import ELEMENTWISE, ElementwiseSpec, element_type, expression, expression_symbol, scalar_of
-from sardonyx.providers.cpu.fuse import Group, Member
+from sardonyx.providers.cpu.fuse import MOST_INPUTS, Group, Member
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import open_or_wrong
 from sardonyx.providers.cpu.sizes import Sizes
@@ -151,6 +151,8 @@ def claim(node: Node) -> ElementwiseSpec | str:
 
 
 def _problem_of(node: Node) -> str | None:
+    if len(node.inputs) > MOST_INPUTS:
+        return f"it has {len(node.inputs)} inputs, and kernels have at most {MOST_INPUTS}"
     if Broadcast.of(node).axis is not None or (node.op_type == "PRelu" and has_one_slope_vector(node)):
         return f"{node.op_type} of opset {node.version} broadcasts from another axis than the last"
     if element_type(node.output.dtype) is None:
