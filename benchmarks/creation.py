@@ -2,9 +2,9 @@
 
     python benchmarks/creation.py [--nodes 10000 30000 100000]
 
-For each kind of graph and number of nodes: the seconds of the processor's time that `InferenceSession` takes in a process of its own, one
-that has imported the package and made a small session. The bar: at most five times onnxruntime's for 100,000 chained nodes, and time that
-is linear in the nodes.
+For each kind of graph and number of nodes: the seconds of the processor's time that `InferenceSession` takes, in a process of its
+own that has imported the package and made a small session. The bar: at most five times onnxruntime's for 100,000 chained nodes,
+and time that is linear in the nodes.
 """
 
 from __future__ import annotations
