@@ -373,3 +373,10 @@ def test_an_equal_constant_changes_nothing_after_it() -> None:
     assert infer_graph(model, memory=memory)[y] is before
     model.graph.initializers["s"].constant = Tensor.from_array(np.array([4, 2]))
     assert infer_graph(model, memory=memory)[y].shape == (4, 2)
+
+
+@pytest.mark.parametrize("operation", ["Reshape(x, s)", "Expand(x, s)", "ConstantOfShape(s)", "Unsqueeze(x, s)"])
+def test_a_declared_shape_is_not_believed_where_the_rank_is_open(operation: str) -> None:
+    """A shape operand of unknown length leaves the rank to the run, which may differ from the declaration."""
+    held = parse_model(f"opset 21\ngraph(x: float[6, 4], s: int64[n]) -> (y: float[4, 6]) {{ y = {operation} }}")
+    assert infer_graph(held)[held.graph.outputs[0]].shape is None

@@ -310,7 +310,10 @@ class _Inference:
         return self._merged(value, fact, node, symbols_hold=symbols_hold) if override is None else override
 
     def _merged(self, value: Value, fact: Fact, node: Node | None, *, symbols_hold: bool) -> Fact:
-        """Return `fact`, with what the model declares about `value` where `fact` says nothing."""
+        """Return `fact`, with what the model declares about `value` where `fact` says nothing.
+
+        A node's output of a known type and an unknown rank keeps that: the declaration may be false, and only a run shows the shape.
+        """
         declared = value.type
         if declared is None or declared is fact.type:
             return fact
@@ -324,6 +327,8 @@ class _Inference:
                 f"correct or remove the declaration"
             )
         if fact.type.shape is None:
+            if node is not None:
+                return fact
             return Fact(declared if symbols_hold else _without_symbols(declared))
         if not self._is_binding and declared.shape is not None and node is not None:
             _report_contradiction(value, declared.shape, fact.type.shape, node)
