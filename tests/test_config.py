@@ -143,3 +143,34 @@ def test_kernels_are_compiled_inline_where_that_is_asked_for(monkeypatch: pytest
     monkeypatch.setenv("SARDONYX_COMPILE", "here")
     with pytest.warns(UserWarning, match="SARDONYX_COMPILE is inline or empty, got 'here'"):
         assert not config.compiles_inline()
+
+
+def test_a_relative_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache would lie in the working folder."""
+    monkeypatch.delenv("SARDONYX_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "somewhere")
+    assert config.cache_dir() is None
+
+
+@pytest.mark.parametrize(
+    ("membership", "file"),
+    [
+        ("0::/jobs/one", "jobs/memory.max"),
+        ("0::/outside/container", "memory.max"),
+        ("3:cpu:/\n4:memory:/jobs/one", "memory/jobs/one/memory.limit_in_bytes"),
+    ],
+)
+def test_control_groups_limit_memory(tmp_path: Path, membership: str, file: str) -> None:
+    """The limit of a group or of one above it counts, in both versions of control groups."""
+    (tmp_path / "membership").write_text(membership)
+    (tmp_path / "root" / file).parent.mkdir(parents=True)
+    (tmp_path / "root" / file).write_text("1048576\n")
+    assert min(config._cgroup_limits(tmp_path / "membership", tmp_path / "root")) == 1048576
+
+
+def test_a_control_group_without_a_limit_limits_nothing(tmp_path: Path) -> None:
+    """Version 2 writes `max` there."""
+    (tmp_path / "membership").write_text("0::/")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert min(config._cgroup_limits(tmp_path / "membership", tmp_path)) >= 64 << 30

@@ -7,6 +7,7 @@ No other module reads `os.environ`. Variables are read when asked for, so a test
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import warnings
@@ -42,9 +43,36 @@ def _positive(name: str) -> int | None:
 
 def _half_of_memory() -> int:
     try:
-        return min(_MOST_BYTES, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
-        return _MOST_BYTES
+        memory = 2 * _MOST_BYTES
+    return min(_MOST_BYTES, min(memory, *_cgroup_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))) // 2)
+
+
+def _cgroup_limits(membership: Path, root: Path) -> list[int]:
+    """The bytes of memory that Linux allows the process's control groups, those above them too, of version 1 and 2.
+
+    Args:
+        membership: the file that lists the process's groups, as `hierarchy:controllers:path`.
+        root: where the groups are mounted; in a container it is often the process's group itself.
+    """
+    found: list[int] = [2 * _MOST_BYTES]
+    try:
+        lines = membership.read_text().splitlines()
+    except (OSError, ValueError):
+        return found
+    for line in lines:
+        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        base, name = (root / "memory", "memory.limit_in_bytes") if controllers else (root, "memory.max")
+        group = base / path.lstrip("/")
+        for folder in (group, *group.parents):
+            with contextlib.suppress(OSError, ValueError):
+                found.append(int((folder / name).read_text()))
+            if folder == base:
+                break
+    return found
 
 
 def _tensor_bytes() -> int:
@@ -95,7 +123,7 @@ def num_threads() -> int | None:
 def cache_dir() -> Path | None:
     """Return the folder of the object cache, or None where `SARDONYX_CACHE_DIR` is set and empty, or the user has no home.
 
-    A relative XDG_CACHE_HOME is left out, as its specification wants.
+    A relative XDG_CACHE_HOME is left out, as its specification wants, and so is a relative home.
     """
     text = os.environ.get("SARDONYX_CACHE_DIR")
     if text is not None:
@@ -104,9 +132,10 @@ def cache_dir() -> Path | None:
     if os.path.isabs(base):
         return Path(base) / "sardonyx"
     try:
-        return Path.home() / ".cache" / "sardonyx"
+        home = Path.home()
     except RuntimeError:
         return None
+    return home / ".cache" / "sardonyx" if home.is_absolute() else None
 
 
 def cache_limit_bytes() -> int:

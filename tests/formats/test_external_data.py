@@ -139,5 +139,7 @@ def test_data_beyond_the_end_of_the_file_is_refused(folder: Path, offset: str) -
 
 def test_a_model_from_memory_needs_a_folder() -> None:
     """Without a folder the error says how to give one."""
-    with pytest.raises(InvalidArgument, match="pass external_dir=FOLDER"):
+    with pytest.raises(
+        InvalidArgument, match="by its path, or name the folder.*session.model_external_initializers_file_folder_path"
+    ):
         read(None, location="w.data")

@@ -86,7 +86,8 @@ class ExternalData:
         if self._folder is None:
             raise InvalidArgument(
                 f"{what}: its data is in the external file {location!r}, but the model was not loaded from a path; "
-                f"pass external_dir=FOLDER, the folder that holds {location!r}"
+                f"give the model by its path, or name the folder that holds {location!r}: the session config entry "
+                f"session.model_external_initializers_file_folder_path, or external_dir of sardonyx.formats.onnx.load"
             )
         _check_location(location, what)
         path = Path(os.path.realpath(self._folder / location))

@@ -312,7 +312,8 @@ class _Inference:
     def _merged(self, value: Value, fact: Fact, node: Node | None, *, symbols_hold: bool) -> Fact:
         """Return `fact`, with what the model declares about `value` where `fact` says nothing.
 
-        A node's output of a known type and an unknown rank keeps that: the declaration may be false, and only a run shows the shape.
+        A node's output of a known type and an unknown rank keeps that: the declaration may be false, and
+        only a run shows the shape.
         """
         declared = value.type
         if declared is None or declared is fact.type:

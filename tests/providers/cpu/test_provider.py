@@ -10,6 +10,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.provider import Layout
 from sardonyx.providers.cpu.provider import NAME, CpuProvider, create
+from sardonyx.trace import Event, observe
 
 
 def test_options() -> None:
@@ -114,3 +115,12 @@ def test_rows_that_were_reshaped_keep_their_layout() -> None:
     expected = InferenceSession(to_bytes(model(text)), providers=["ReferenceExecutionProvider"]).run(None, feed)
     for ours, theirs in zip(session.run(None, feed), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_a_provider_has_at_most_1024_threads() -> None:
+    """A larger number is cut, with an event: 100,000 would start as many threads as the system gives."""
+    seen: list[Event] = []
+    with observe(seen.append):
+        made = create({"intra_op_num_threads": "100000"})
+    assert made._threads == 1024
+    assert [event.details["asked"] for event in seen if event.name == "cpu.fewer_threads"] == [100000]

@@ -24,11 +24,14 @@ from sardonyx.providers.cpu.library import driver_for
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_values import Elements, SizesClaim, size_values, symbols_of
+from sardonyx.trace import event
 
 __all__ = ["NAME", "OPTIONS", "CpuProvider", "create"]
 
 NAME = "CPUExecutionProvider"
 """The provider's name."""
+_MOST_THREADS = 1024
+"""A number above this is a mistake: each thread has a stack, and costs a wake-up for each step."""
 _THREADS = Option("intra_op_num_threads", COUNT, 0, "how many threads run a step; 0 for as many as the process has processors")
 OPTIONS: tuple[Option[Any], ...] = (_THREADS,)
 """Its options."""
@@ -105,6 +108,10 @@ def create(options: Mapping[str, str]) -> CpuProvider:
     """
     _warn_of_unknown(options)
     threads = _THREADS.read(options) or config.num_threads() or available_processors()
+    most = max(_MOST_THREADS, available_processors())
+    if threads > most:
+        event("cpu.fewer_threads", asked=threads, used=most)
+        threads = most
     return CpuProvider(host_target(config.isa()), threads)
 
 

@@ -40,7 +40,7 @@ VARIABLES = (
     Variable(
         "SARDONYX_MAX_TENSOR_BYTES",
         "a number of at least 1",
-        "half of the machine's memory, at most 64 GiB",
+        "half of the memory, of the machine or of the process's control groups, at most 64 GiB",
         "the largest tensor that a node may make",
     ),
     Variable("SARDONYX_MAX_ITERATIONS", "a number of at least 1", "10000000", "the most iterations of a Loop"),
