@@ -50,7 +50,7 @@ def _half_of_memory() -> int:
 
 
 def _cgroup_limits(membership: Path, root: Path) -> list[int]:
-    """The bytes of memory that Linux allows the process's control groups, those above them too, of version 1 and 2.
+    """Return the bytes of memory that Linux allows the process's control groups, those above them too, of version 1 and 2.
 
     Args:
         membership: the file that lists the process's groups, as `hierarchy:controllers:path`.

@@ -114,7 +114,7 @@ class _Inlining:
 
 
 def _nodes_inlined(model: Model) -> int:
-    """The nodes that there would be, those in subgraphs too; a body is counted once, however often it is called: O(nodes)."""
+    """Count the nodes that there would be, those in subgraphs too; a body is counted once, however often it is called: O(nodes)."""
     found: dict[FunctionId, int] = {}
 
     def count(graph: Graph, depth: int) -> int:
