@@ -5,6 +5,9 @@ session = ort.InferenceSession("model.onnx")
 outputs = session.run(None, {"x": x})
 """
 
+from sardonyx.custom_ops.definition import Site as OperatorSite
+from sardonyx.custom_ops.function import PythonOperator, op
+from sardonyx.custom_ops.registered import register_operator, registered_operators, unregister_operator
 from sardonyx.errors import (
     DeviceReset,
     EngineError,
@@ -100,6 +103,7 @@ __all__ = [
     "NodeArg",
     "NotFound",
     "NotImplemented",
+    "OperatorSite",
     "OrtAllocatorType",
     "OrtArenaCfg",
     "OrtCompileApiFlags",
@@ -124,6 +128,7 @@ __all__ = [
     "OrtSyncStream",
     "OrtValue",
     "OrtValueVector",
+    "PythonOperator",
     "RunOptions",
     "RuntimeException",
     "SardonyxError",
@@ -147,15 +152,19 @@ __all__ = [
     "get_model_compatibility_for_ep_devices",
     "get_version_string",
     "has_collective_ops",
+    "op",
     "preload_dlls",
     "print_debug_info",
     "register_execution_provider_library",
+    "register_operator",
+    "registered_operators",
     "set_default_logger_callback",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
     "set_global_thread_pool_sizes",
     "set_seed",
     "unregister_execution_provider_library",
+    "unregister_operator",
 ]
 
 __version__ = get_version_string()

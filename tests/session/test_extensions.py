@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.models import model
 
-from sardonyx.errors import OptimizationError
+from sardonyx.errors import Fail, OptimizationError
 from sardonyx.formats.onnx import to_bytes
+from sardonyx.ir.text import parse_model
 from sardonyx.optimize.contract import Level
 from sardonyx.session.extensions import installed_passes, installed_rules, usable_passes, usable_rules
 from sardonyx.session.inference_session import InferenceSession
@@ -36,6 +38,12 @@ class Pass:
 
 PASS = Pass()
 NO_RULE = "text"
+
+import sardonyx
+
+@sardonyx.op("plugged", "Double", shape=lambda x: x)
+def double(x):
+    return x + x
 """
 BYTES = to_bytes(model("graph(x: float[2]) -> (y: float[2]) { a = Neg(x) y = Relu(a) }"))
 
@@ -61,6 +69,21 @@ def test_rules_and_passes_of_a_package_take_part(installed: Path) -> None:
     assert report.fired == {"plugged_rule": 1}
     assert "plugged_pass" in report.passes
     assert InferenceSession(BYTES, disabled_optimizers=["plugged_rule"]).optimization_report.fired == {}
+
+
+def test_operators_of_a_package_are_known_to_every_session(installed: Path) -> None:
+    """What an entry point of sardonyx.operators names runs without a word of the session's options."""
+    installed.write_text("[sardonyx.operators]\nours = plugged_rules:double\n")
+    text = "ir_version 10\nopset 21, plugged 1\ngraph main(x: float[2]) -> (y: float[2]) {\ny = plugged.Double(x)\n}"
+    session = InferenceSession(to_bytes(parse_model(text)))
+    assert session.run(None, {"x": np.float32([1, 2])})[0].tolist() == [2, 4]
+
+
+def test_an_entry_point_of_operators_that_names_none_is_an_error(installed: Path) -> None:
+    """It says which package names what."""
+    installed.write_text("[sardonyx.operators]\nours = plugged_rules:NO_RULE\n")
+    with pytest.raises(Fail, match="which plugged names as 'ours' of sardonyx.operators, holds 'text', which is none"):
+        InferenceSession(BYTES)
 
 
 @pytest.mark.parametrize(

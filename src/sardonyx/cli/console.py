@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from sardonyx.cli.load import add_operators, load_option
 from sardonyx.errors import InvalidArgument, SardonyxError
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import SessionOptions
@@ -48,7 +49,7 @@ provider_option = click.option(
 
 
 def placement_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that say where nodes run, and any config entry; the command gets them as `options`, of a session."""
+    """Add the options that say where nodes run, config entries and operators of files; the command gets them as `options`."""
 
     @click.option(
         "--place",
@@ -80,6 +81,7 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
         metavar="KEY=TEXT",
         help="Set a session config entry, such as session.executor=parallel; repeat it.",
     )
+    @load_option
     @functools.wraps(command)
     def with_options(
         *arguments: Any,
@@ -90,6 +92,7 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
         limits: Sequence[str],
         skip_failing: bool,
         entries: Sequence[str],
+        loaded: Sequence[str],
         **others: Any,
     ) -> None:
         options = SessionOptions()
@@ -105,6 +108,8 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
             if not separator or not key:
                 fail(f"--config takes KEY=TEXT, got {text!r}")
             options.add_session_config_entry(key, value)
+        with readable_errors():
+            add_operators(options, loaded)
         command(*arguments, options=options, **others)
 
     return with_options

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from sardonyx.cli.console import fail, json_option, print_json, progress, readable_errors
+from sardonyx.cli.load import add_operators, load_option
 from sardonyx.formats.onnx import save
 from sardonyx.ir import Model
 from sardonyx.optimize.report import Change, Report
@@ -43,6 +44,7 @@ _MANY = 30
 @click.option("--skip-failing", is_flag=True, help="Go on without a rule or pass that fails.")
 @click.option("--external-data", metavar="NAME", default="", help="Put the weights in this file beside OUT; else by their size.")
 @click.option("--diff", is_flag=True, help="Show which rule or pass changed which nodes.")
+@load_option
 @json_option
 def optimize(
     model: str,
@@ -55,6 +57,7 @@ def optimize(
     skip_failing: bool,
     external_data: str,
     diff: bool,
+    loaded: Sequence[str],
     as_json: bool,
 ) -> None:
     """Optimize MODEL, without the steps that only fit one machine, and save it or show what changes.
@@ -71,6 +74,7 @@ def optimize(
             fail(f"expected NAME=SIZE, got {text!r}")
         options.add_free_dimension_override_by_name(name, int(size))
     with readable_errors():
+        add_operators(options, loaded)
         settings = read_settings(options, disable)
         optimized, report = _optimized(model, settings, output, external_data, records=diff, opset=opset or 0)
     if as_json:

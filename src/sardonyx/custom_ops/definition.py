@@ -18,7 +18,7 @@ from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Attribute, Node, TensorType
 from sardonyx.ops.fact import Fact
 
-__all__ = ["NEWEST", "Arity", "Kernel", "OperatorDefinition", "Parameter", "Site"]
+__all__ = ["NEWEST", "Arity", "Kernel", "OperatorDefinition", "OperatorSource", "Parameter", "Site"]
 
 NEWEST = 1 << 30
 """The last version of an operator that has none."""
@@ -113,3 +113,11 @@ class OperatorDefinition:
     """Facts of the outputs from those of the inputs; None where only element types are known."""
     owner: str = ""
     """What messages call its origin, such as the library's file name."""
+
+
+class OperatorSource(Protocol):
+    """What a session can be given: an operator, or several that come together."""
+
+    @property
+    def definitions(self) -> tuple[OperatorDefinition, ...]:
+        """The operators."""

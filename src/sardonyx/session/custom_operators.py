@@ -3,27 +3,57 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
+from sardonyx.custom_ops.registered import registered_operators
+from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
 from sardonyx.ops.session_operators import Lookup
+from sardonyx.session.extensions import installed_operators
 from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.provider_list import ProviderList
 
-__all__ = ["with_custom_operators"]
+if TYPE_CHECKING:
+    from sardonyx.custom_ops.catalog import Catalog
+
+__all__ = ["lookup_of", "with_custom_operators"]
 
 
 def with_custom_operators(settings: Settings, providers: ProviderList) -> tuple[Lookup | None, ProviderList]:
-    """Return what knows the custom operators of `settings`, and the providers with the one that runs them before the others.
+    """Return what knows the custom operators, and the providers with the one that runs them before the others.
 
-    Without custom operators there is none, and the providers are as they were.
+    Operators of `settings` come first, then those registered for the process, then those of installed packages. Without custom
+    operators there is none, and the providers are as they were.
+
+    Raises:
+        Fail: an installed package names what is no operator.
     """
-    definitions = [definition for library in settings.custom_ops for definition in library.definitions]
-    if not definitions:
+    catalog = _catalog_of(settings)
+    if catalog is None:
         return None, providers
     with without_fork():
-        from sardonyx.custom_ops.catalog import Catalog  # which few sessions need
-        from sardonyx.custom_ops.provider import CustomOperatorsProvider
+        from sardonyx.custom_ops.provider import CustomOperatorsProvider  # which few sessions need
 
-    catalog = Catalog(definitions)
     first = CustomOperatorsProvider(catalog, settings.optimize.entries)
     return catalog.find_operator, dataclasses.replace(providers, all=(first, *providers.all))
+
+
+def lookup_of(settings: Settings) -> Lookup | None:
+    """Return what knows the custom operators of `settings`, for a model that is not run; None where there are none."""
+    catalog = _catalog_of(settings)
+    return None if catalog is None else catalog.find_operator
+
+
+def _catalog_of(settings: Settings) -> Catalog | None:
+    sources = (*settings.custom_ops, *registered_operators(), *installed_operators(_refuse))
+    definitions = [definition for source in sources for definition in source.definitions]
+    if not definitions:
+        return None
+    with without_fork():
+        from sardonyx.custom_ops.catalog import Catalog
+
+    return Catalog(definitions)
+
+
+def _refuse(message: str) -> None:
+    raise Fail(message)

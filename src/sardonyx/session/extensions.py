@@ -1,10 +1,13 @@
-"""Rewrite rules and passes of other packages, by entry point.
+"""Rewrite rules, passes and operators of other packages, by entry point.
 
     [project.entry-points."sardonyx.rules"]           [project.entry-points."sardonyx.passes"]
     ours = "our_package.rules:RULES"                  ours = "our_package.passes:MERGE_THINGS"
 
-An entry point of rules names a Rule or several; one of passes names a pass or several. They take part in every session; each can
-be disabled by its name.
+    [project.entry-points."sardonyx.operators"]
+    ours = "our_package.operators:OPERATORS"
+
+An entry point of rules names a Rule or several; one of passes names a pass or several, one of operators an operator or several.
+They take part in every session; each rule and pass can be disabled by its name.
 """
 
 from __future__ import annotations
@@ -14,18 +17,21 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sardonyx.custom_ops.definition import OperatorSource
 from sardonyx.errors import OptimizationError, describe
 from sardonyx.forks import without_fork
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["installed_passes", "installed_rules", "usable_passes", "usable_rules"]
+__all__ = ["installed_operators", "installed_passes", "installed_rules", "usable_passes", "usable_rules"]
 
 OnError = Callable[[str], None]
 """Told what is wrong with an entry point; it may raise."""
 
-_RULES, _PASSES = "sardonyx.rules", "sardonyx.passes"
+_RULES, _PASSES, _OPERATORS = "sardonyx.rules", "sardonyx.passes", "sardonyx.operators"
+_NEEDED = {_RULES: ("name", "replace"), _PASSES: ("name", "run"), _OPERATORS: ("definitions",)}
+"""Group -> what its objects have."""
 
 
 def installed_rules(on_error: OnError) -> tuple[Any, ...]:
@@ -36,6 +42,11 @@ def installed_rules(on_error: OnError) -> tuple[Any, ...]:
 def installed_passes(on_error: OnError) -> tuple[Any, ...]:
     """Return the passes of installed packages."""
     return _installed(_PASSES, on_error)
+
+
+def installed_operators(on_error: OnError) -> tuple[OperatorSource, ...]:
+    """The operators of installed packages."""
+    return _installed(_OPERATORS, on_error)
 
 
 def usable_rules(rules: Iterable[Any], on_error: OnError) -> list[Any]:
@@ -124,6 +135,6 @@ def _load(group: str, point: EntryPoint) -> list[Any]:
         raise OptimizationError(text) from error
     items = list(loaded) if isinstance(loaded, (list, tuple)) else [loaded]
     for item in items:
-        if not isinstance(getattr(item, "name", None), str) or not hasattr(item, "replace" if group == _RULES else "run"):
+        if not all(hasattr(item, name) for name in _NEEDED[group]) or not isinstance(getattr(item, "name", ""), str):
             raise OptimizationError(f"{named}, holds {item!r}, which is none; repair or uninstall the package")
     return items

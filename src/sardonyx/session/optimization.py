@@ -11,6 +11,7 @@ from sardonyx.errors import OptimizationError, locating
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.ir import Model, Node
 from sardonyx.ir.verify import verify
+from sardonyx.ops.session_operators import session_operators
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.fusion_tracer import FusionTracer
 from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
@@ -22,6 +23,7 @@ from sardonyx.provider import PrefersOperators, Provider
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.providers.reference.registry import find_kernel
 from sardonyx.providers.reference.whole import run_model
+from sardonyx.session.custom_operators import lookup_of
 from sardonyx.session.extensions import installed_passes, installed_rules, usable_passes, usable_rules
 from sardonyx.session.settings.settings import OptimizeSettings, SaveSettings, Settings
 from sardonyx.session.stages.load import FIRST_WITH_DEFAULTS, fix_dimensions
@@ -100,11 +102,12 @@ def optimize_file(source: Any, settings: Settings, *, records: bool = False, ops
             model.graph.inputs = [value for value in model.graph.inputs if value.constant is None]
         fix_dimensions(model, settings.load, settings.optimize.disabled)
         verify(model)
-        if opset:
-            INLINE_FUNCTIONS.run(model, Context())
-            RaiseOpset(opset, _means_the_same).run(model, Context())
-        target = Target.file(keeps_opset=bool(settings.save.path))
-        return model, optimize_model(model, settings.optimize, target, records=records)
+        with session_operators(lookup_of(settings)):
+            if opset:
+                INLINE_FUNCTIONS.run(model, Context())
+                RaiseOpset(opset, _means_the_same).run(model, Context())
+            target = Target.file(keeps_opset=bool(settings.save.path))
+            return model, optimize_model(model, settings.optimize, target, records=records)
 
 
 def _means_the_same(node: Node, version: int) -> bool:

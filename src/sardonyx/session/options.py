@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from sardonyx.custom_ops.definition import OperatorSource
+from sardonyx.custom_ops.registered import check_operator
 from sardonyx.dtypes import Array
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
@@ -201,6 +203,17 @@ class SessionOptions(_ConfigEntries):
     def passes(self) -> tuple[Any, ...]:
         """The passes added, in order."""
         return tuple(self._passes)
+
+    def add_operator(self, operator: OperatorSource) -> None:
+        """Know an operator, such as `@sardonyx.op` makes of a function, in the sessions that get these options.
+
+        Operators of the options come before those that are registered for the process or installed.
+
+        Raises:
+            InvalidArgument: it is no operator.
+        """
+        check_operator(operator)
+        self._custom_ops.append(operator)
 
     def register_custom_ops_library(self, library_path: str) -> None:
         """Load a compiled library of custom operators, for the sessions that get these options.
