@@ -6,6 +6,7 @@ outputs = session.run(None, {"x": x})
 """
 
 from sardonyx.custom_ops.definition import Site as OperatorSite
+from sardonyx.custom_ops.expression import expression_op
 from sardonyx.custom_ops.function import PythonOperator, op
 from sardonyx.custom_ops.registered import register_operator, registered_operators, unregister_operator
 from sardonyx.errors import (
@@ -140,6 +141,7 @@ __all__ = [
     "create_and_register_allocator_v2",
     "disable_telemetry_events",
     "enable_telemetry_events",
+    "expression_op",
     "get_all_providers",
     "get_available_providers",
     "get_build_info",

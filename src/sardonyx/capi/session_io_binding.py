@@ -10,6 +10,7 @@ from sardonyx.session.native_session import InferenceSession as NativeSession
 from sardonyx.values.device import CPU, OrtDevice
 from sardonyx.values.ort_value import OrtValue
 from sardonyx.values.ort_value_vector import OrtValueVector
+from sardonyx.dtypes import ElementType
 
 if TYPE_CHECKING:
     from sardonyx.session.inference_session import InferenceSession
@@ -37,7 +38,7 @@ class SessionIOBinding:
         self,
         name: str,
         device: OrtDevice = CPU,
-        element_type: Any = None,
+        element_type: ElementType | None = None,
         shape: Sequence[int] | None = None,
         address: int | None = None,
     ) -> None:

@@ -17,6 +17,7 @@ from typing import Protocol
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Attribute, Node, TensorType
 from sardonyx.ops.fact import Fact
+from sardonyx.providers.expressions import ElementwiseExpression
 
 __all__ = ["NEWEST", "Arity", "Kernel", "OperatorDefinition", "OperatorSource", "Parameter", "Site"]
 
@@ -103,8 +104,8 @@ class OperatorDefinition:
     """Its formal inputs."""
     outputs: tuple[Parameter, ...]
     """Its formal outputs."""
-    create: Callable[[Site], Kernel]
-    """Make what computes one node; raises SardonyxError where the node does not suit it."""
+    create: Callable[[Site], Kernel] | None
+    """Make what computes one node; raises SardonyxError where the node does not suit it. None for an expression."""
     since: int = 1
     """The first version of its domain in which it exists."""
     until: int = NEWEST
@@ -113,6 +114,8 @@ class OperatorDefinition:
     """Facts of the outputs from those of the inputs; None where only element types are known."""
     owner: str = ""
     """What messages call its origin, such as the library's file name."""
+    expression: ElementwiseExpression | None = None
+    """What it computes for one element, for the providers that compute expressions."""
 
 
 class OperatorSource(Protocol):

@@ -30,7 +30,7 @@ from sardonyx.errors import Fail, InvalidArgument, InvalidGraph, SardonyxError, 
 from sardonyx.ir import Node, Shape
 from sardonyx.ops.fact import UNKNOWN, Fact
 
-__all__ = ["PythonOperator", "ShapeFunction", "op"]
+__all__ = ["PythonOperator", "ShapeFunction", "check_names", "op"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -93,7 +93,7 @@ def op(
     """
 
     def decorate(function: Callable[P, R]) -> PythonOperator[P, R]:
-        _check_names(domain, name, since, until)
+        check_names(domain, name, since, until)
         signature = _signature(function)
         names = [item.name for item in signature.inputs]
         if outputs is None and not names:
@@ -110,7 +110,8 @@ def op(
     return decorate
 
 
-def _check_names(domain: str, name: str, since: int, until: int) -> None:
+def check_names(domain: str, name: str, since: int, until: int) -> None:
+    """Raise InvalidArgument where an operator of one's own cannot have this domain, name or range of versions."""
     if not domain or domain == "ai.onnx" or not name:
         raise InvalidArgument(f"an operator of your own has a name and a domain of its own, got {domain!r} and {name!r}")
     if not 1 <= since <= until:

@@ -33,10 +33,13 @@ class CustomOperatorsProvider:
         """Claim every node that a definition serves."""
         claims, declined = [], {}
         for node in view.nodes:
-            if self._catalog.find(node) is not None:
-                claims.append(Capability((node,)))
-            else:
+            found = self._catalog.find(node)
+            if found is None:
                 declined[node] = "no custom operator"
+            elif found.create is None:
+                declined[node] = "an expression, which other providers compute"
+            else:
+                claims.append(Capability((node,)))
         return Claims(claims, declined)
 
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CustomProgram:
@@ -46,7 +49,7 @@ class CustomOperatorsProvider:
 
     def _kernel(self, node: Node) -> Kernel:
         definition = self._catalog.find(node)
-        if definition is None:
+        if definition is None or definition.create is None:
             raise RuntimeException(f"{place_of(node)}: its types changed since it was claimed")
         try:
             return definition.create(_site_of(node, self._config))

@@ -24,11 +24,19 @@ __all__ = ["Lookup", "SessionOperator", "find_session_operator", "session_operat
 class SessionOperator:
     """An operator as checks and inference see it."""
 
-    __slots__ = ("infer", "schema")
+    __slots__ = ("expression", "infer", "schema")
 
-    def __init__(self, schema: OpSchema, infer: Callable[[Node, Sequence[Fact | None]], tuple[Fact, ...]]) -> None:
-        """Make one of its schema and of a function (node, input facts) -> output facts, which may raise InvalidGraph."""
-        self.schema, self.infer = schema, infer
+    def __init__(
+        self, schema: OpSchema, infer: Callable[[Node, Sequence[Fact | None]], tuple[Fact, ...]], expression: object = None
+    ) -> None:
+        """Make an operator.
+
+        Args:
+            schema: what nodes are checked against.
+            infer: a function (node, input facts) -> output facts, which may raise InvalidGraph.
+            expression: what providers may compute it by (`providers.expressions` knows the type), None for nothing.
+        """
+        self.schema, self.infer, self.expression = schema, infer, expression
 
 
 Lookup: TypeAlias = Callable[[str, str, int], SessionOperator | None]

@@ -231,7 +231,8 @@ def substitute(expr: ElementExpr, arguments: Mapping[int, ElementExpr]) -> Eleme
             raise TypeError(f"argument {node.value} is {node.type}, its replacement is {replacement.type}")
         operands = tuple(made[id(operand)] for operand in node.operands)
         unchanged = all(new is old for new, old in zip(operands, node.operands, strict=True))
-        made[id(node)] = replacement or (node if unchanged else _with_operands(node, operands))
+        own = node if unchanged else _with_operands(node, operands)
+        made[id(node)] = own if replacement is None else replacement
     return made[id(expr)]
 
 

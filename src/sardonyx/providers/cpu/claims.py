@@ -32,6 +32,7 @@ from sardonyx.ir import Node, TensorType, Value
 from sardonyx.provider import Capability
 from sardonyx.providers.cpu.fuse import Group, Joins, Member
 from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.expressions import expression_of
 
 __all__ = ["Claimed", "NodeClaim", "claim_node", "find_claim", "lowers"]
 

@@ -20,6 +20,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.ir import Node
 from sardonyx.ops.views.activation import Clip, Selu
 from sardonyx.providers.cpu.quantization import QUANTIZATION
+from sardonyx.providers.expressions import expression_of
 
 __all__ = [
     "ELEMENTWISE",
@@ -69,6 +70,9 @@ def expression(node: Node, operands: Operands) -> ElementExpr:
     Raises:
         TypeError: the operator is not defined for these types.
     """
+    custom = expression_of(node)
+    if custom is not None:
+        return custom.apply(node.attributes, operands)
     _require_defined(node.op_type, operands)
     build = ELEMENTWISE[node.op_type]
     if node.op_type in _TYPED:

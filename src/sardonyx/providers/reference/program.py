@@ -17,7 +17,9 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument, InvalidGraph, RuntimeException, SardonyxError, located, locating
 from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, TensorType, Value
 from sardonyx.provider import Body, Bound, check_cancelled
-from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction, find_kernel
+from sardonyx.providers.reference.expressions import kernel_of
+from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction
+from sardonyx.dtypes import OnnxValue
 
 __all__ = ["ReferenceProgram", "dense"]
 
@@ -36,15 +38,15 @@ class _BodyCall:
 
     __slots__ = ("_body", "_captured", "_run", "graph", "input_count", "output_count")
 
-    def __init__(self, spec: _Graph, frame: list[Any]) -> None:
+    def __init__(self, spec: _Graph, frame: list[OnnxValue]) -> None:
         self._body = spec.body
         self._captured = [frame[slot] for slot in spec.captures]
-        self._run: Callable[[Sequence[Any]], list[Any]] | None = None
+        self._run: Callable[[Sequence[OnnxValue]], list[Any]] | None = None
         self.graph = spec.graph
         self.input_count = len(spec.graph.inputs)
         self.output_count = len(spec.graph.outputs)
 
-    def __call__(self, *inputs: Any) -> list[Any]:
+    def __call__(self, *inputs: OnnxValue) -> list[OnnxValue]:
         if self._run is None:
             self._run = self._body.hold(self._captured)
         return self._run(inputs)
@@ -96,7 +98,7 @@ class ReferenceProgram:
         """Return the one binding there is: kernels look at the shapes when they run."""
         return self._bound
 
-    def run(self, bound: Bound | None, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> list[Any]:
+    def run(self, bound: Bound | None, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: Any) -> list[OnnxValue]:
         """Call the kernels in order and return arrays (lists, dicts, None) of their making."""
         frame = self._template.copy()
         frame[: self._input_count] = inputs
@@ -109,7 +111,7 @@ class ReferenceProgram:
             self._check_made(results)
         return results
 
-    def _check_made(self, results: Sequence[Any]) -> None:
+    def _check_made(self, results: Sequence[OnnxValue]) -> None:
         """Raise InvalidGraph where there is no tensor that others read: a kernel makes some outputs in some modes only."""
         missing = next((label for label, result in zip(self._tensors, results, strict=True) if label and result is None), None)
         if missing is not None:
@@ -241,7 +243,7 @@ _KERNEL_FAILURES = (
 )
 
 
-def _run(step: _BoundKernel, frame: list[Any]) -> None:
+def _run(step: _BoundKernel, frame: list[OnnxValue]) -> None:
     arguments = [frame[slot] for slot in step.arguments]
     attributes = step.attributes
     if step.graphs:
@@ -263,11 +265,11 @@ def _run(step: _BoundKernel, frame: list[Any]) -> None:
         frame[slot] = None
 
 
-def _value(result: Any) -> Any:
+def _value(result: OnnxValue) -> OnnxValue:
     return np.asarray(result) if isinstance(result, (np.generic, bool, int, float, str)) else result
 
 
-def _explained(error: Exception, step: _BoundKernel, arguments: Iterable[Any]) -> SardonyxError:
+def _explained(error: Exception, step: _BoundKernel, arguments: Iterable[OnnxValue]) -> SardonyxError:
     kind = RuntimeException if isinstance(error, (MemoryError, RecursionError, AssertionError, AttributeError)) else InvalidArgument
     reason = next(text for types, text in _REASONS if isinstance(error, types))
     return kind(f"{_place(step, arguments)}: {reason}; check them against the operator's documentation")
@@ -282,12 +284,12 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 """What a failure inside a kernel says of the inputs; the failure itself is the error's cause."""
 
 
-def _place(step: _BoundKernel, arguments: Iterable[Any]) -> str:
+def _place(step: _BoundKernel, arguments: Iterable[OnnxValue]) -> str:
     call = step.call
     return f"node {call.name!r} ({call.op_type}-{call.version}) on ({', '.join(map(_described, arguments))})"
 
 
-def _described(value: Any) -> str:
+def _described(value: OnnxValue) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
     return "none" if value is None else type(value).__name__

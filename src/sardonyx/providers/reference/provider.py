@@ -9,8 +9,8 @@ import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
 from sardonyx.dtypes import Array
 from sardonyx.ir import Graph, Node
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
+from sardonyx.providers.reference.expressions import kernel_of
 from sardonyx.providers.reference.program import ReferenceProgram
-from sardonyx.providers.reference.registry import find_kernel
 
 __all__ = ["NAME", "ReferenceProvider", "create", "evaluate"]
 
@@ -29,7 +29,7 @@ class ReferenceProvider:
         """Claim every node with a kernel for its version."""
         claims, declined = [], {}
         for node in view.nodes:
-            if find_kernel(node.domain, node.op_type, node.version) is None:
+            if kernel_of(node) is None:
                 declined[node] = f"no kernel for {node.domain or 'ai.onnx'}.{node.op_type} at version {node.version}"
             else:
                 claims.append(Capability((node,)))

@@ -153,7 +153,7 @@ def claim(node: Node) -> ElementwiseSpec | str:
 def _problem_of(node: Node) -> str | None:
     if len(node.inputs) > MOST_INPUTS:
         return f"it has {len(node.inputs)} inputs, and kernels have at most {MOST_INPUTS}"
-    if Broadcast.of(node).axis is not None or (node.op_type == "PRelu" and has_one_slope_vector(node)):
+    if Broadcast.of(node).axis is not None or (not node.domain and node.op_type == "PRelu" and has_one_slope_vector(node)):
         return f"{node.op_type} of opset {node.version} broadcasts from another axis than the last"
     if element_type(node.output.dtype) is None:
         return f"its output has elements of type {node.output.dtype}"

@@ -1,0 +1,127 @@
+"""Operators written as expressions of one element, which are compiled and fused with their neighbours like built-in ones.
+
+    @sardonyx.expression_op("my.domain", "MyGelu")
+    def my_gelu(x, *, scale=0.5):
+        return x * scale * (1 + expr.erf(x * 0.70710678))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sardonyx.codegen.emit.expr import Expr, argument
+from sardonyx.codegen.emit.types import Type, of_dtype
+from sardonyx.custom_ops.definition import NEWEST, Arity, OperatorDefinition, Parameter
+from sardonyx.custom_ops.function import PythonOperator, check_names
+from sardonyx.custom_ops.signature import Signature, decode, read_attributes, read_inputs
+from sardonyx.dtypes import DataType
+from sardonyx.errors import Fail, InvalidArgument, InvalidGraph, SardonyxError, describe
+from sardonyx.forks import without_fork
+from sardonyx.ir import Attribute, Node
+from sardonyx.ops.fact import UNKNOWN, Fact, tensor
+from sardonyx.providers.expressions import ElementwiseExpression
+
+__all__ = ["expression_op"]
+
+_COMPUTED = (
+    DataType.FLOAT,
+    DataType.DOUBLE,
+    DataType.FLOAT16,
+    DataType.BFLOAT16,
+    DataType.BOOL,
+    DataType.INT8,
+    DataType.INT16,
+    DataType.INT32,
+    DataType.INT64,
+    DataType.UINT8,
+    DataType.UINT16,
+    DataType.UINT32,
+    DataType.UINT64,
+)
+
+
+def expression_op(
+    domain: str, name: str, *, since: int = 1, until: int = NEWEST
+) -> Callable[[Callable[..., Expr]], PythonOperator[..., Expr]]:
+    """Make an operator of the decorated function of `sardonyx.expr` values, which says what one element of the output is.
+
+    Inputs are broadcast to one another as NumPy does. Parameters before `*` are inputs, those after it attributes with their
+    defaults. The CPU provider compiles the expression, in one loop with the element-wise nodes around it, or into the product
+    or convolution before it; the reference provider computes it with NumPy.
+
+    Args:
+        domain: the operator's domain, such as "my.domain".
+        name: the operator.
+        since: the first version of the domain in which the operator exists.
+        until: the last.
+
+    Raises:
+        InvalidArgument: the function has no inputs, or is none of these.
+    """
+
+    def decorate(function: Callable[..., Expr]) -> PythonOperator[..., Expr]:
+        check_names(domain, name, since, until)
+        signature = Signature(read_inputs(function), read_attributes(function))
+        if not signature.inputs:
+            raise InvalidArgument(f"{domain}.{name} has no inputs; an expression is of the elements of some")
+        expression = _Expression(f"{domain}.{name}", function, signature)
+        parameters = tuple(
+            Parameter(DataType.UNDEFINED, item.arity, is_homogeneous=False, min_arity=int(index == 0))
+            for index, item in enumerate(signature.inputs)
+        )
+        definition = OperatorDefinition(
+            domain,
+            name,
+            parameters,
+            (Parameter(DataType.UNDEFINED, Arity.REQUIRED),),
+            None,
+            since,
+            until,
+            expression.infer,
+            f"{function.__module__}.{function.__qualname__}",
+            ElementwiseExpression(expression.build),
+        )
+        return PythonOperator(function, definition)
+
+    return decorate
+
+
+class _Expression:
+    """A function of expressions, with what messages say of it."""
+
+    def __init__(self, label: str, function: Callable[..., Expr], signature: Signature) -> None:
+        self._label, self._function, self._signature = label, function, signature
+
+    def build(self, attributes: Mapping[str, Attribute], operands: Sequence[Expr | None]) -> Expr:
+        """Call the function; raises TypeError where it does not compute with these types."""
+        given = decode(attributes, self._signature.attributes)
+        try:
+            made: Any = self._function(*operands, **given)  # Any: a user's function may return anything
+        except (TypeError, SardonyxError):
+            raise
+        except Exception as error:
+            raise Fail(f"the expression of {self._label} failed: {describe(error)}") from error
+        if not isinstance(made, Expr):
+            raise Fail(f"the expression of {self._label} is {made!r:.100}; return an expression, such as x * 2 or sardonyx.expr.exp(x)")
+        return made
+
+    def infer(self, node: Node, facts: Sequence[Fact | None]) -> list[Fact]:
+        """Give the output the type of the expression and the shape that the inputs broadcast to."""
+        if any(fact is not None and fact.dtype is None for fact in facts):
+            return [UNKNOWN]
+        operands = [None if fact is None else argument(index, self._type(fact, index)) for index, fact in enumerate(facts)]
+        try:
+            made = ElementwiseExpression(self.build).apply(node.attributes, operands)
+        except TypeError as error:
+            raise InvalidGraph(f"{self._label}: {error}") from error
+        with without_fork():
+            from sardonyx.ops.shapes.broadcast import broadcast  # imports every shape function
+
+        dtype = next(item for item in _COMPUTED if of_dtype(item.numpy) == made.type)
+        return [tensor(dtype, broadcast(fact.shape for fact in facts if fact is not None))]
+
+    def _type(self, fact: Fact, index: int) -> Type:
+        if fact.dtype not in _COMPUTED:
+            raise InvalidGraph(f"{self._label}: input {index} has elements of {fact.dtype}, which expressions do not compute with")
+        return of_dtype(fact.dtype.numpy)

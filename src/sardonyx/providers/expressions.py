@@ -1,0 +1,34 @@
+"""Custom operators whose meaning is an expression of one element: found here by every provider that computes expressions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+from sardonyx.codegen.emit.expr import Expr
+from sardonyx.codegen.emit.types import F32
+from sardonyx.ir import Attribute, Node
+from sardonyx.ops.session_operators import find_session_operator
+
+__all__ = ["ElementwiseExpression", "expression_of"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ElementwiseExpression:
+    """What an operator computes for one element of its output, to which its inputs are broadcast."""
+
+    build: Callable[[Mapping[str, Attribute], Sequence[Expr | None]], Expr]
+    """Makes the expression from a node's attributes and from the inputs' elements; raises TypeError for types it is not made for."""
+
+    def apply(self, attributes: Mapping[str, Attribute], operands: Sequence[Expr | None]) -> Expr:
+        """Return the element of the output; operands of 16 bits are computed with in float32, and the result is rounded once."""
+        made = self.build(attributes, [operand.to(F32) if operand is not None and operand.type.is_narrow else operand for operand in operands])
+        narrow = next((operand.type for operand in operands if operand is not None and operand.type.is_narrow), None)
+        return made.to(narrow) if narrow is not None and made.type == F32 else made
+
+
+def expression_of(node: Node) -> ElementwiseExpression | None:
+    """Return the expression of a node's operator where the session being built knows it as one, else None."""
+    found = find_session_operator(node.domain, node.op_type, node.version)
+    expression = None if found is None else found.expression
+    return expression if isinstance(expression, ElementwiseExpression) else None

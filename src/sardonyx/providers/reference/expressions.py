@@ -1,0 +1,190 @@
+"""Element-wise expressions computed with NumPy: what custom operators that are expressions mean.
+
+A tree is evaluated node by node over whole arrays, in the type of each node; 16-bit floats are read and rounded only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sardonyx.codegen.emit.expr import Expr, argument, number
+from sardonyx.codegen.emit.types import Type, of_dtype
+from sardonyx.dtypes import Array, DataType
+from sardonyx.errors import InvalidArgument
+from sardonyx.ir import Node
+from sardonyx.providers.expressions import ElementwiseExpression, expression_of
+from sardonyx.providers.reference.algorithms.blocks import map_blocks
+from sardonyx.providers.reference.algorithms.erf import erf_into
+from sardonyx.providers.reference.registry import Call, Kernel, find_kernel
+
+__all__ = ["evaluate_expression", "kernel_of"]
+
+_DTYPES = {
+    of_dtype(dtype.numpy): dtype.numpy
+    for dtype in (
+        DataType.FLOAT,
+        DataType.DOUBLE,
+        DataType.FLOAT16,
+        DataType.BFLOAT16,
+        DataType.BOOL,
+        DataType.INT8,
+        DataType.INT16,
+        DataType.INT32,
+        DataType.INT64,
+        DataType.UINT8,
+        DataType.UINT16,
+        DataType.UINT32,
+        DataType.UINT64,
+    )
+}
+_MANY = 1 << 30
+
+
+def kernel_of(node: Node) -> Kernel | None:
+    """Return the kernel of a node: its operator's expression where the session knows it as one, else the registered one."""
+    expression = expression_of(node)
+    if expression is None:
+        return find_kernel(node.domain, node.op_type, node.version)
+    return Kernel(_kernel(expression, node), node.op_type, node.domain, node.version, frozenset(), frozenset(), _MANY)
+
+
+def _kernel(expression: ElementwiseExpression, node: Node) -> Callable[..., Array]:
+    attributes = dict(node.attributes)
+
+    def compute(call: Call, *inputs: Array | None) -> Array:
+        operands = [None if x is None else argument(index, of_dtype(x.dtype)) for index, x in enumerate(inputs)]
+        made = evaluate_expression(expression.apply(attributes, operands), inputs)
+        return np.array(np.broadcast_to(made, np.broadcast_shapes(*(x.shape for x in inputs if x is not None))))
+
+    return compute
+
+
+def evaluate_expression(expr: Expr, arrays: Sequence[Array | None]) -> Array:
+    """Return what `expr` is for every element of `arrays`, its arguments, broadcast to one another.
+
+    Raises:
+        InvalidArgument: it reads an argument that is left out.
+    """
+    steps, (result,) = number([expr])
+    made: list[Array] = []
+    for step in steps:
+        dtype = _DTYPES[step.type]
+        if step.primitive == "argument":
+            array = arrays[int(step.expr.value)]
+            if array is None:
+                raise InvalidArgument(f"its expression reads input {step.value}, which is left out")
+            made.append(array)
+        elif step.primitive == "constant":
+            made.append(np.asarray(step.expr.value).astype(dtype))
+        else:
+            made.append(_PRIMITIVES[step.primitive](step.type, *(made[operand] for operand in step.operands)).astype(dtype, copy=False))
+    return made[result]
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Array]:
+    return lambda kind, *operands: np.asarray(function(*operands))
+
+
+def _wide(function: Callable[[Array], Array]) -> Callable[..., Array]:
+    """A function computed in float64."""
+    return lambda kind, x: np.asarray(function(x.astype(np.float64)))
+
+
+def _cast(kind: Type, x: Array) -> Array:
+    return x != 0 if _DTYPES[kind] == np.bool_ else x.astype(_DTYPES[kind])
+
+
+def _div(kind: Type, x: Array, y: Array) -> Array:
+    """Quotients; of integers truncated towards zero, and 0 for a divisor of 0."""
+    if not kind.is_integer:
+        return np.asarray(x / y)
+    floor = np.floor_divide(x, y)
+    inexact = (floor * y != x) & ((x < 0) != (y < 0)) & (y != 0)
+    return np.where(y == 0, np.zeros_like(floor), floor + inexact.astype(floor.dtype))
+
+
+def _shift(function: Callable[..., Any]) -> Callable[..., Array]:
+    """A shift that gives 0 by the type's width or more."""
+    return lambda kind, x, y: np.where((y >= 0) & (y < kind.bits), function(x, np.clip(y, 0, kind.bits - 1)), np.zeros_like(x))
+
+
+def _erf(x: Array) -> Array:
+    return map_blocks(erf_into, x)
+
+
+def _sigmoid(x: Array) -> Array:
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
+
+
+def _gelu(x: Array) -> Array:
+    return x * 0.5 * (1 + _erf(x * np.sqrt(0.5)))
+
+
+def _gelu_tanh(x: Array) -> Array:
+    """Hendrycks and Gimpel, Gaussian Error Linear Units, 2016, section 2."""
+    return x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+_PRIMITIVES: Mapping[str, Callable[..., Array]] = {
+    "cast": _cast,
+    "div": _div,
+    "shift_left": _shift(np.left_shift),
+    "shift_right": _shift(np.right_shift),
+    "erf": _wide(_erf),
+    "gelu": _wide(_gelu),
+    "gelu_tanh": _wide(_gelu_tanh),
+    "sigmoid": _wide(_sigmoid),
+    "softplus": _wide(lambda x: np.logaddexp(0, x)),
+    **{
+        name: _plain(function)
+        for name, function in {
+            "abs": np.abs,
+            "acos": np.arccos,
+            "acosh": np.arccosh,
+            "add": np.add,
+            "and": np.bitwise_and,
+            "asin": np.arcsin,
+            "asinh": np.arcsinh,
+            "atan": np.arctan,
+            "atanh": np.arctanh,
+            "ceil": np.ceil,
+            "cos": np.cos,
+            "cosh": np.cosh,
+            "eq": np.equal,
+            "exp": np.exp,
+            "expm1": np.expm1,
+            "floor": np.floor,
+            "ge": np.greater_equal,
+            "gt": np.greater,
+            "is_nan": np.isnan,
+            "le": np.less_equal,
+            "log": np.log,
+            "log1p": np.log1p,
+            "lt": np.less,
+            "max": np.maximum,
+            "min": np.minimum,
+            "mul": np.multiply,
+            "ne": np.not_equal,
+            "neg": np.negative,
+            "not": np.bitwise_not,
+            "or": np.bitwise_or,
+            "power": np.power,
+            "remainder": np.fmod,
+            "round": np.rint,
+            "select": np.where,
+            "sin": np.sin,
+            "sinh": np.sinh,
+            "sqrt": np.sqrt,
+            "sub": np.subtract,
+            "tan": np.tan,
+            "tanh": np.tanh,
+            "trunc": np.trunc,
+            "xor": np.bitwise_xor,
+        }.items()
+    },
+}
+"""Primitive -> f(type of the result, operands)."""
