@@ -28,8 +28,7 @@ ROUND_S = 0.05
 GRAPHS = {
     "alone": "(x: float[1024, 1024]) -> (y: float[1024, 1024]) {\ny = GELU(x)\n}",
     "between an Add and a Mul": (
-        "(x: float[1024, 1024]) -> (y: float[1024, 1024]) {\n"
-        "b: float[1024] = ... 1\na = Add(x, b)\ng = GELU(a)\ny = Mul(g, b)\n}"
+        "(x: float[1024, 1024]) -> (y: float[1024, 1024]) {\nb: float[1024] = ... 1\na = Add(x, b)\ng = GELU(a)\ny = Mul(g, b)\n}"
     ),
     "in the store of a MatMul": (
         "(x: float[1024, 1024]) -> (y: float[1024, 128]) {\nw: float[1024, 128] = ... 2\na = MatMul(x, w)\ny = GELU(a)\n}"

@@ -38,7 +38,9 @@ class Catalog:
         if not chosen:
             return None
         if chosen not in self._operators:
-            self._operators[chosen] = SessionOperator(_merged_schema(chosen), functools.partial(_infer, chosen), chosen[0].expression)
+            self._operators[chosen] = SessionOperator(
+                _merged_schema(chosen), functools.partial(_infer, chosen), chosen[0].expression
+            )
         return self._operators[chosen]
 
     def find(self, node: Node) -> OperatorDefinition | None:

@@ -1,8 +1,8 @@
 """Operators written as expressions of one element, which are compiled and fused with their neighbours like built-in ones.
 
-    @sardonyx.expression_op("my.domain", "MyGelu")
-    def my_gelu(x, *, scale=0.5):
-        return x * scale * (1 + expr.erf(x * 0.70710678))
+@sardonyx.expression_op("my.domain", "MyGelu")
+def my_gelu(x, *, scale=0.5):
+    return x * scale * (1 + expr.erf(x * 0.70710678))
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ class _Expression:
         except Exception as error:
             raise Fail(f"the expression of {self._label} failed: {describe(error)}") from error
         if not isinstance(made, Expr):
-            raise Fail(f"the expression of {self._label} is {made!r:.100}; return an expression, such as x * 2 or sardonyx.expr.exp(x)")
+            raise Fail(
+                f"the expression of {self._label} is {made!r:.100}; return an expression, such as x * 2 or sardonyx.expr.exp(x)"
+            )
         return made
 
     def infer(self, node: Node, facts: Sequence[Fact | None]) -> list[Fact]:

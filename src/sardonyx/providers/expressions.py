@@ -18,11 +18,13 @@ class ElementwiseExpression:
     """What an operator computes for one element of its output, to which its inputs are broadcast."""
 
     build: Callable[[Mapping[str, Attribute], Sequence[Expr | None]], Expr]
-    """Makes the expression from a node's attributes and from the inputs' elements; raises TypeError for types it is not made for."""
+    """Makes the expression from a node's attributes and from the inputs' elements; raises TypeError for other types."""
 
     def apply(self, attributes: Mapping[str, Attribute], operands: Sequence[Expr | None]) -> Expr:
         """Return the element of the output; operands of 16 bits are computed with in float32, and the result is rounded once."""
-        made = self.build(attributes, [operand.to(F32) if operand is not None and operand.type.is_narrow else operand for operand in operands])
+        made = self.build(
+            attributes, [operand.to(F32) if operand is not None and operand.type.is_narrow else operand for operand in operands]
+        )
         narrow = next((operand.type for operand in operands if operand is not None and operand.type.is_narrow), None)
         return made.to(narrow) if narrow is not None and made.type == F32 else made
 

@@ -75,3 +75,15 @@ def test_operators_end_in_primitives() -> None:
     """What a printer must know is one list."""
     for name in ("mish", "selu", "celu", "shrink", "softsign", "hard_swish", "swish", "sign", "is_infinite"):
         assert set(_primitives(OPERATORS[name](X))) <= PRIMITIVES | {"argument", "constant"}
+
+
+def test_an_expression_has_no_truth_value() -> None:
+    """Python's `if` would take one side for all elements."""
+    with pytest.raises(TypeError, match=r"no truth value.*choose by where\("):
+        bool(X > 0)
+
+
+def test_pythons_powers_and_absolute_values_are_expressions() -> None:
+    """`x ** 2` is a product."""
+    assert _primitives(X**2) == ["argument", "mul"]
+    assert _primitives(abs(X)) == ["argument", "abs"]

@@ -80,7 +80,9 @@ def evaluate_expression(expr: Expr, arrays: Sequence[Array | None]) -> Array:
         elif step.primitive == "constant":
             made.append(np.asarray(step.expr.value).astype(dtype))
         else:
-            made.append(_PRIMITIVES[step.primitive](step.type, *(made[operand] for operand in step.operands)).astype(dtype, copy=False))
+            made.append(
+                _PRIMITIVES[step.primitive](step.type, *(made[operand] for operand in step.operands)).astype(dtype, copy=False)
+            )
     return made[result]
 
 
