@@ -29,6 +29,16 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest
     assert session is None or session.run(None, {"x": np.float32([-1, 2])})[0].tolist() == [0, 2]
 
 
+def test_the_page_of_operators_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each `print` with the comment behind it."""
+    text = (ROOT / "docs" / "how-to" / "write-an-operator.md").read_text(encoding="utf-8")
+    code = "".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    exec(compile(code, "write-an-operator.md", "exec"), {"__name__": "page"})
+    said = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
+    assert len(said) == code.count("print(")
+    assert capsys.readouterr().out.splitlines() == said
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     """Relative links of every page name files that exist."""
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:

@@ -123,7 +123,7 @@ def clip(x: Expr, low: Like | None = None, high: Like | None = None) -> Expr:
     return OPERATORS["clip"](x, low, high)
 
 
-def where(condition: Expr, yes: Like, no: Like) -> Expr:
+def where(condition: object, yes: Like, no: Like) -> Expr:
     """Return `yes` where the condition holds, else `no`; one of them is an expression.
 
     Raises:

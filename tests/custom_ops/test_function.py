@@ -50,6 +50,13 @@ def test_inputs_may_be_left_out_or_many() -> None:
     assert session.run(None, {"x": X})[0].tolist() == [2, -4, 6]
 
 
+def test_a_shape_function_gets_none_for_what_is_left_out() -> None:
+    """Also at the end, where the node does not list it."""
+    clamp = sardonyx.op("mine", "Clamp", shape=lambda x, low: x if low is None else low)(lambda x, low=None: x)
+    session = mine_session("(x: float[n]) -> (y: float[n]) {\ny = mine.Clamp(x)\n}", clamp)
+    assert session.run(None, {"x": X})[0].tolist() == X.tolist()
+
+
 def test_there_may_be_several_outputs_and_one_may_be_left_out() -> None:
     """Each has its own type and shape."""
 

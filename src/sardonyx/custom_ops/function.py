@@ -198,7 +198,8 @@ class _Description:
             return unknown
         attributes = decode(node.attributes, self.signature.attributes)
         wanted = attribute_names(self.shape)
-        given = [None if fact is None else fact.shape for fact in facts]
+        count = sum(item.arity is not Arity.VARIADIC for item in self.signature.inputs)
+        given = [None if fact is None else fact.shape for fact in facts] + [None] * (count - len(facts))
         try:
             said = self.shape(*given, **{name: attributes[name] for name in wanted})
         except SardonyxError:

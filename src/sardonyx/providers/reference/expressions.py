@@ -119,17 +119,63 @@ def _erf(x: Array) -> Array:
 
 def _sigmoid(x: Array) -> Array:
     small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
+    return np.asarray(np.where(x >= 0, 1 / (1 + small), small / (1 + small)))
 
 
 def _gelu(x: Array) -> Array:
-    return x * 0.5 * (1 + _erf(x * np.sqrt(0.5)))
+    return np.asarray(x * 0.5 * (1 + _erf(x * np.sqrt(0.5))))
 
 
 def _gelu_tanh(x: Array) -> Array:
     """Hendrycks and Gimpel, Gaussian Error Linear Units, 2016, section 2."""
-    return x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return np.asarray(x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
 
+
+_NUMPY: Mapping[str, Callable[..., Any]] = {
+    "abs": np.abs,
+    "acos": np.arccos,
+    "acosh": np.arccosh,
+    "add": np.add,
+    "and": np.bitwise_and,
+    "asin": np.arcsin,
+    "asinh": np.arcsinh,
+    "atan": np.arctan,
+    "atanh": np.arctanh,
+    "ceil": np.ceil,
+    "cos": np.cos,
+    "cosh": np.cosh,
+    "eq": np.equal,
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "floor": np.floor,
+    "ge": np.greater_equal,
+    "gt": np.greater,
+    "is_nan": np.isnan,
+    "le": np.less_equal,
+    "log": np.log,
+    "log1p": np.log1p,
+    "lt": np.less,
+    "max": np.maximum,
+    "min": np.minimum,
+    "mul": np.multiply,
+    "ne": np.not_equal,
+    "neg": np.negative,
+    "not": np.bitwise_not,
+    "or": np.bitwise_or,
+    "power": np.power,
+    "remainder": np.fmod,
+    "round": np.rint,
+    "select": np.where,
+    "sin": np.sin,
+    "sinh": np.sinh,
+    "sqrt": np.sqrt,
+    "sub": np.subtract,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "trunc": np.trunc,
+    "xor": np.bitwise_xor,
+}
+"""Primitives that one function of NumPy is."""
 
 _PRIMITIVES: Mapping[str, Callable[..., Array]] = {
     "cast": _cast,
@@ -141,52 +187,6 @@ _PRIMITIVES: Mapping[str, Callable[..., Array]] = {
     "gelu_tanh": _wide(_gelu_tanh),
     "sigmoid": _wide(_sigmoid),
     "softplus": _wide(lambda x: np.logaddexp(0, x)),
-    **{
-        name: _plain(function)
-        for name, function in {
-            "abs": np.abs,
-            "acos": np.arccos,
-            "acosh": np.arccosh,
-            "add": np.add,
-            "and": np.bitwise_and,
-            "asin": np.arcsin,
-            "asinh": np.arcsinh,
-            "atan": np.arctan,
-            "atanh": np.arctanh,
-            "ceil": np.ceil,
-            "cos": np.cos,
-            "cosh": np.cosh,
-            "eq": np.equal,
-            "exp": np.exp,
-            "expm1": np.expm1,
-            "floor": np.floor,
-            "ge": np.greater_equal,
-            "gt": np.greater,
-            "is_nan": np.isnan,
-            "le": np.less_equal,
-            "log": np.log,
-            "log1p": np.log1p,
-            "lt": np.less,
-            "max": np.maximum,
-            "min": np.minimum,
-            "mul": np.multiply,
-            "ne": np.not_equal,
-            "neg": np.negative,
-            "not": np.bitwise_not,
-            "or": np.bitwise_or,
-            "power": np.power,
-            "remainder": np.fmod,
-            "round": np.rint,
-            "select": np.where,
-            "sin": np.sin,
-            "sinh": np.sinh,
-            "sqrt": np.sqrt,
-            "sub": np.subtract,
-            "tan": np.tan,
-            "tanh": np.tanh,
-            "trunc": np.trunc,
-            "xor": np.bitwise_xor,
-        }.items()
-    },
+    **{name: _plain(function) for name, function in _NUMPY.items()},
 }
 """Primitive -> f(type of the result, operands)."""

@@ -1,0 +1,1 @@
+"""An operator, a provider, a rule and a pass for sardonyx."""
