@@ -48,7 +48,7 @@ def kernel_of(node: Node) -> Kernel | None:
     expression = expression_of(node)
     if expression is None:
         return find_kernel(node.domain, node.op_type, node.version)
-    return Kernel(_kernel(expression, node), node.op_type, node.domain, node.version, frozenset(), frozenset(), _MANY)
+    return Kernel(_kernel(expression, node), node.op_type, node.domain, node.version, frozenset(), frozenset(), _MANY, None)
 
 
 def _kernel(expression: ElementwiseExpression, node: Node) -> Callable[..., Array]:
