@@ -192,7 +192,7 @@ class _Description:
         return [UNKNOWN if (type := output.type_of(dtypes, shape)) is None else Fact(type) for output, shape in made]
 
     def _shapes(self, node: Node, facts: Sequence[Fact | None]) -> Sequence[Shape | None]:
-        """The shapes of the outputs; unknown where there is no shape function, or an input's rank is not known."""
+        """Return the shapes of the outputs; unknown where there is no shape function, or an input's rank is not known."""
         unknown: list[Shape | None] = [None] * len(self.outputs)
         if self.shape is None or any(fact is not None and fact.shape is None for fact in facts):
             return unknown

@@ -48,7 +48,7 @@ class FunctionKernel:
         return [self._checked(index, item) for index, item in enumerate(results[: len(self._names)])]
 
     def _checked(self, index: int, item: Any) -> Any:
-        """An output as the runtime takes it: an array, or what a list or None is."""
+        """Return an output as the runtime takes it: an array, or what a list or None is."""
         if item is None and not self._names[index]:
             return None
         if isinstance(item, list):
@@ -79,7 +79,7 @@ class FunctionKernel:
 
 
 def _read_only(value: Any) -> Any:
-    """An input that the function cannot change: it may be the caller's, or a constant of the model."""
+    """Return an input that the function cannot change: it may be the caller's, or a constant of the model."""
     if isinstance(value, np.ndarray):
         view = value.view()
         view.flags.writeable = False

@@ -118,7 +118,7 @@ def decode(attributes: Mapping[str, Attribute], declared: Mapping[str, Any]) -> 
 
 
 def _decoded(name: str, attribute: Attribute, default: object) -> Any:
-    """One attribute as Python has it: an int, float, bool, str, array or a tuple of these."""
+    """Return one attribute as Python has it: an int, float, bool, str, array or a tuple of these."""
     value = attribute.value
     if isinstance(value, Tensor):
         value = value.numpy()

@@ -91,7 +91,7 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Array]:
 
 
 def _wide(function: Callable[[Array], Array]) -> Callable[..., Array]:
-    """A function computed in float64."""
+    """Return a function that is computed in float64."""
     return lambda kind, x: np.asarray(function(x.astype(np.float64)))
 
 
@@ -100,7 +100,7 @@ def _cast(kind: Type, x: Array) -> Array:
 
 
 def _div(kind: Type, x: Array, y: Array) -> Array:
-    """Quotients; of integers truncated towards zero, and 0 for a divisor of 0."""
+    """Return quotients; of integers truncated towards zero, and 0 for a divisor of 0."""
     if not kind.is_integer:
         return np.asarray(x / y)
     floor = np.floor_divide(x, y)
@@ -109,7 +109,7 @@ def _div(kind: Type, x: Array, y: Array) -> Array:
 
 
 def _shift(function: Callable[..., Any]) -> Callable[..., Array]:
-    """A shift that gives 0 by the type's width or more."""
+    """Return a shift that gives 0 by the type's width or more."""
     return lambda kind, x, y: np.where((y >= 0) & (y < kind.bits), function(x, np.clip(y, 0, kind.bits - 1)), np.zeros_like(x))
 
 
