@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sardonyx.codegen.emit.expr import OPERATORS, Expr, Like
+from sardonyx.codegen.emit.expr import OPERATORS, Like
+from sardonyx.codegen.emit.expr import ElementExpr as Expr
 from sardonyx.codegen.emit.types import BOOL, F32, F64, I32, I64, Type
 
 __all__ = [

@@ -10,7 +10,6 @@ from sardonyx.session.native_session import InferenceSession as NativeSession
 from sardonyx.values.device import CPU, OrtDevice
 from sardonyx.values.ort_value import OrtValue
 from sardonyx.values.ort_value_vector import OrtValueVector
-from sardonyx.dtypes import ElementType
 
 if TYPE_CHECKING:
     from sardonyx.session.inference_session import InferenceSession
@@ -38,7 +37,7 @@ class SessionIOBinding:
         self,
         name: str,
         device: OrtDevice = CPU,
-        element_type: ElementType | None = None,
+        element_type: Any = None,
         shape: Sequence[int] | None = None,
         address: int | None = None,
     ) -> None:

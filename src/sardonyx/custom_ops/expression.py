@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sardonyx.codegen.emit.expr import Expr, argument
+from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.types import Type, of_dtype
 from sardonyx.custom_ops.definition import NEWEST, Arity, OperatorDefinition, Parameter
 from sardonyx.custom_ops.function import PythonOperator, check_names
@@ -43,7 +43,7 @@ _COMPUTED = (
 
 def expression_op(
     domain: str, name: str, *, since: int = 1, until: int = NEWEST
-) -> Callable[[Callable[..., Expr]], PythonOperator[..., Expr]]:
+) -> Callable[[Callable[..., ElementExpr]], PythonOperator[..., ElementExpr]]:
     """Make an operator of the decorated function of `sardonyx.expr` values, which says what one element of the output is.
 
     Inputs are broadcast to one another as NumPy does. Parameters before `*` are inputs, those after it attributes with their
@@ -60,7 +60,7 @@ def expression_op(
         InvalidArgument: the function has no inputs, or is none of these.
     """
 
-    def decorate(function: Callable[..., Expr]) -> PythonOperator[..., Expr]:
+    def decorate(function: Callable[..., ElementExpr]) -> PythonOperator[..., ElementExpr]:
         check_names(domain, name, since, until)
         signature = Signature(read_inputs(function), read_attributes(function))
         if not signature.inputs:
@@ -90,10 +90,10 @@ def expression_op(
 class _Expression:
     """A function of expressions, with what messages say of it."""
 
-    def __init__(self, label: str, function: Callable[..., Expr], signature: Signature) -> None:
+    def __init__(self, label: str, function: Callable[..., ElementExpr], signature: Signature) -> None:
         self._label, self._function, self._signature = label, function, signature
 
-    def build(self, attributes: Mapping[str, Attribute], operands: Sequence[Expr | None]) -> Expr:
+    def build(self, attributes: Mapping[str, Attribute], operands: Sequence[ElementExpr | None]) -> ElementExpr:
         """Call the function; raises TypeError where it does not compute with these types."""
         given = decode(attributes, self._signature.attributes)
         try:
@@ -102,7 +102,7 @@ class _Expression:
             raise
         except Exception as error:
             raise Fail(f"the expression of {self._label} failed: {describe(error)}") from error
-        if not isinstance(made, Expr):
+        if not isinstance(made, ElementExpr):
             raise Fail(
                 f"the expression of {self._label} is {made!r:.100}; return an expression, such as x * 2 or sardonyx.expr.exp(x)"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
-from sardonyx.codegen.emit.expr import Expr
+from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.types import F32
 from sardonyx.ir import Attribute, Node
 from sardonyx.ops.session_operators import find_session_operator
@@ -17,10 +17,10 @@ __all__ = ["ElementwiseExpression", "expression_of"]
 class ElementwiseExpression:
     """What an operator computes for one element of its output, to which its inputs are broadcast."""
 
-    build: Callable[[Mapping[str, Attribute], Sequence[Expr | None]], Expr]
+    build: Callable[[Mapping[str, Attribute], Sequence[ElementExpr | None]], ElementExpr]
     """Makes the expression from a node's attributes and from the inputs' elements; raises TypeError for other types."""
 
-    def apply(self, attributes: Mapping[str, Attribute], operands: Sequence[Expr | None]) -> Expr:
+    def apply(self, attributes: Mapping[str, Attribute], operands: Sequence[ElementExpr | None]) -> ElementExpr:
         """Return the element of the output; operands of 16 bits are computed with in float32, and the result is rounded once."""
         made = self.build(
             attributes, [operand.to(F32) if operand is not None and operand.type.is_narrow else operand for operand in operands]

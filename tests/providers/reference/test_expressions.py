@@ -9,7 +9,7 @@ import pytest
 from support.custom_operators import mine_session
 
 import sardonyx
-from sardonyx.codegen.emit.expr import OPERATORS, PRIMITIVES, Expr, argument, constant
+from sardonyx.codegen.emit.expr import OPERATORS, PRIMITIVES, ElementExpr, argument, constant
 from sardonyx.codegen.emit.types import BOOL, F32, I8, I32, U8
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.cpu.provider import NAME
@@ -73,4 +73,4 @@ def test_a_choice_takes_either_side() -> None:
 def test_an_argument_that_is_left_out_cannot_be_read() -> None:
     """The message names it."""
     with pytest.raises(InvalidArgument, match="reads input 0, which is left out"):
-        evaluate_expression(Expr("argument", F32, (), 0), [None])
+        evaluate_expression(ElementExpr("argument", F32, (), 0), [None])

@@ -105,6 +105,18 @@ class ElementExpr:
         """Return whether greater or equal."""
         return _relation("ge", self, other)
 
+    def __pow__(self, other: Like) -> ElementExpr:
+        """Return the power."""
+        return power(self, other)
+
+    def __abs__(self) -> ElementExpr:
+        """Return the absolute value."""
+        return _same("abs", self)
+
+    def __bool__(self) -> bool:
+        """Raise TypeError: an expression stands for every element, so Python cannot choose by it."""
+        raise TypeError("an expression has no truth value, as it stands for every element; choose by where(condition, yes, no)")
+
     def eq(self, other: Like) -> ElementExpr:
         """Return whether equal."""
         return _relation("eq", self, other)

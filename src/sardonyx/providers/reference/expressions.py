@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.codegen.emit.expr import Expr, argument, number
+from sardonyx.codegen.emit.expr import ElementExpr, argument, number
 from sardonyx.codegen.emit.types import Type, of_dtype
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
@@ -62,7 +62,7 @@ def _kernel(expression: ElementwiseExpression, node: Node) -> Callable[..., Arra
     return compute
 
 
-def evaluate_expression(expr: Expr, arrays: Sequence[Array | None]) -> Array:
+def evaluate_expression(expr: ElementExpr, arrays: Sequence[Array | None]) -> Array:
     """Return what `expr` is for every element of `arrays`, its arguments, broadcast to one another.
 
     Raises:

@@ -19,7 +19,6 @@ from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, TensorType
 from sardonyx.provider import Body, Bound, check_cancelled
 from sardonyx.providers.reference.expressions import kernel_of
 from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction
-from sardonyx.dtypes import OnnxValue
 
 __all__ = ["ReferenceProgram", "dense"]
 
@@ -38,15 +37,15 @@ class _BodyCall:
 
     __slots__ = ("_body", "_captured", "_run", "graph", "input_count", "output_count")
 
-    def __init__(self, spec: _Graph, frame: list[OnnxValue]) -> None:
+    def __init__(self, spec: _Graph, frame: list[Any]) -> None:
         self._body = spec.body
         self._captured = [frame[slot] for slot in spec.captures]
-        self._run: Callable[[Sequence[OnnxValue]], list[Any]] | None = None
+        self._run: Callable[[Sequence[Any]], list[Any]] | None = None
         self.graph = spec.graph
         self.input_count = len(spec.graph.inputs)
         self.output_count = len(spec.graph.outputs)
 
-    def __call__(self, *inputs: OnnxValue) -> list[OnnxValue]:
+    def __call__(self, *inputs: Any) -> list[Any]:
         if self._run is None:
             self._run = self._body.hold(self._captured)
         return self._run(inputs)
@@ -98,7 +97,7 @@ class ReferenceProgram:
         """Return the one binding there is: kernels look at the shapes when they run."""
         return self._bound
 
-    def run(self, bound: Bound | None, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: Any) -> list[OnnxValue]:
+    def run(self, bound: Bound | None, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> list[Any]:
         """Call the kernels in order and return arrays (lists, dicts, None) of their making."""
         frame = self._template.copy()
         frame[: self._input_count] = inputs
@@ -111,7 +110,7 @@ class ReferenceProgram:
             self._check_made(results)
         return results
 
-    def _check_made(self, results: Sequence[OnnxValue]) -> None:
+    def _check_made(self, results: Sequence[Any]) -> None:
         """Raise InvalidGraph where there is no tensor that others read: a kernel makes some outputs in some modes only."""
         missing = next((label for label, result in zip(self._tensors, results, strict=True) if label and result is None), None)
         if missing is not None:
@@ -165,7 +164,7 @@ def _reads(node: Node, slots: Mapping[Value, int]) -> Iterable[Value]:
 def _compile(
     node: Node, slots: Mapping[Value, int], empty: int, last: Mapping[int, Node], kept: set[int], bodies: Callable[[Graph], Body]
 ) -> _BoundKernel:
-    found = find_kernel(node.domain, node.op_type, node.version)
+    found = kernel_of(node)
     if found is None:
         raise errors.NotImplemented(f"{place_of(node)}: there is no reference kernel for this operator at this version")
     _check_call(node, found)
@@ -243,7 +242,7 @@ _KERNEL_FAILURES = (
 )
 
 
-def _run(step: _BoundKernel, frame: list[OnnxValue]) -> None:
+def _run(step: _BoundKernel, frame: list[Any]) -> None:
     arguments = [frame[slot] for slot in step.arguments]
     attributes = step.attributes
     if step.graphs:
@@ -265,11 +264,11 @@ def _run(step: _BoundKernel, frame: list[OnnxValue]) -> None:
         frame[slot] = None
 
 
-def _value(result: OnnxValue) -> OnnxValue:
+def _value(result: Any) -> Any:
     return np.asarray(result) if isinstance(result, (np.generic, bool, int, float, str)) else result
 
 
-def _explained(error: Exception, step: _BoundKernel, arguments: Iterable[OnnxValue]) -> SardonyxError:
+def _explained(error: Exception, step: _BoundKernel, arguments: Iterable[Any]) -> SardonyxError:
     kind = RuntimeException if isinstance(error, (MemoryError, RecursionError, AssertionError, AttributeError)) else InvalidArgument
     reason = next(text for types, text in _REASONS if isinstance(error, types))
     return kind(f"{_place(step, arguments)}: {reason}; check them against the operator's documentation")
@@ -284,12 +283,12 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 """What a failure inside a kernel says of the inputs; the failure itself is the error's cause."""
 
 
-def _place(step: _BoundKernel, arguments: Iterable[OnnxValue]) -> str:
+def _place(step: _BoundKernel, arguments: Iterable[Any]) -> str:
     call = step.call
     return f"node {call.name!r} ({call.op_type}-{call.version}) on ({', '.join(map(_described, arguments))})"
 
 
-def _described(value: OnnxValue) -> str:
+def _described(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
     return "none" if value is None else type(value).__name__
