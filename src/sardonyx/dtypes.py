@@ -12,16 +12,26 @@ from __future__ import annotations
 
 import enum
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
 from sardonyx.forks import without_fork
 
-__all__ = ["Array", "DataType", "bit_width", "is_float", "is_integer", "is_signed"]
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+__all__ = ["Array", "DataType", "ElementType", "OnnxValue", "bit_width", "is_float", "is_integer", "is_signed"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 """A NumPy array of any shape and type."""
+
+ElementType: TypeAlias = "DTypeLike | SupportsIndex"
+"""An element type as users give it: anything that np.dtype takes, or a number of TensorProto.DataType."""
+
+OnnxValue: TypeAlias = Any
+"""What flows along an edge in a run, by its ONNX type: an array, a list of values (sequence), a dict (map), None (optional that is
+empty, output that is not made), or a tensor in a provider's memory, of the provider's own class."""
 
 
 class DataType(enum.IntEnum):
@@ -67,7 +77,7 @@ class DataType(enum.IntEnum):
         return _numpy_table()[self]
 
     @staticmethod
-    def from_numpy(dtype: np.dtype[Any] | type) -> DataType:
+    def from_numpy(dtype: np.dtype[np.generic] | type) -> DataType:
         """Return the element type of arrays of `dtype`; raises KeyError where ONNX has none (a date, a record)."""
         found = np.dtype(dtype)
         return DataType.STRING if found.kind in "OUST" else _onnx_table()[found]
@@ -133,7 +143,7 @@ def _numpy_table() -> dict[DataType, np.dtype[Any]]:
 
 
 @functools.cache
-def _onnx_table() -> dict[np.dtype[Any], DataType]:
+def _onnx_table() -> dict[np.dtype[np.generic], DataType]:
     return {dtype: key for key, dtype in _numpy_table().items()}
 
 

@@ -19,11 +19,11 @@ import contextvars
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import Fail
 from sardonyx.ir import Graph, Node, Value
 
@@ -35,6 +35,8 @@ __all__ = [
     "Claims",
     "Compatibility",
     "DescribesPrograms",
+    "DeviceBuffer",
+    "DeviceTensor",
     "GraphView",
     "HostMemory",
     "JudgesPrograms",
@@ -54,6 +56,12 @@ __all__ = [
 ]
 
 
+DeviceBuffer: TypeAlias = Any
+"""Memory of a provider, of a class of its own: the runtime hands it on and asks nothing of it; None where none is needed."""
+DeviceTensor: TypeAlias = Any
+"""A tensor in a provider's memory, of a class of its own; that of the host is an array."""
+
+
 class Layout(enum.Enum):
     """The order of the dimensions that layout-sensitive operators run in."""
 
@@ -62,21 +70,21 @@ class Layout(enum.Enum):
 
 
 class Memory(Protocol):
-    """Where tensors of a provider live. Tensors and buffers are opaque to the runtime, hence Any, except those of the host."""
+    """Where tensors of a provider live. Tensors and buffers are opaque to the runtime, except those of the host."""
 
     name: str
     """Two memories of one name are the same place; "cpu" is the host's."""
 
-    def allocate(self, size_bytes: int) -> Any:
+    def allocate(self, size_bytes: int) -> DeviceBuffer:
         """Make a buffer, aligned to 64 bytes, freed when nobody refers to it any more."""
 
-    def view(self, buffer: Any, offset_bytes: int, dtype: DataType, shape: tuple[int, ...]) -> Any:
+    def view(self, buffer: DeviceBuffer, offset_bytes: int, dtype: DataType, shape: tuple[int, ...]) -> DeviceTensor:
         """Return the tensor that lies in `buffer` from `offset_bytes` on: dense, row-major."""
 
-    def to_host(self, tensor: Any) -> Array:
+    def to_host(self, tensor: DeviceTensor) -> Array:
         """Copy a tensor of this memory to an array of the host."""
 
-    def from_host(self, array: Array) -> Any:
+    def from_host(self, array: Array) -> DeviceTensor:
         """Copy an array of the host to a new tensor of this memory."""
 
 
@@ -205,7 +213,9 @@ class Program(Protocol):
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
         """Fix sizes for inputs of these shapes (None for what is no tensor); no code generation; raises InvalidArgument."""
 
-    def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
+    def run(
+        self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[DeviceTensor], scratch: DeviceBuffer
+    ) -> Sequence[OnnxValue]:
         """Compute.
 
         Args:
@@ -226,7 +236,7 @@ class Body(Protocol):
     def captures(self) -> tuple[Value, ...]:
         """Values of outer graphs that it reads; the partition lists them among its inputs."""
 
-    def hold(self, captures: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
+    def hold(self, captures: Sequence[OnnxValue]) -> Callable[[Sequence[OnnxValue]], list[OnnxValue]]:
         """Make what runs it, as often as wanted, on host values: the graph's inputs in order.
 
         Args:

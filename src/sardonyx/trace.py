@@ -58,14 +58,14 @@ def observe(observer: Observer) -> Iterator[None]:
             _OBSERVERS = tuple(kept)
 
 
-def event(name: str, **details: Any) -> None:
+def event(name: str, **details: object) -> None:
     """Tell the observers that `name` happened now; `details` are Any because an event may say anything."""
     if _active():
         _tell(Event(name, time.perf_counter_ns(), 0, details))
 
 
 @contextlib.contextmanager
-def span(name: str, **details: Any) -> Iterator[dict[str, Any]]:
+def span(name: str, **details: object) -> Iterator[dict[str, Any]]:
     """Tell the observers how long the block took; the block may add to the dict that it is given."""
     if not _active():
         yield details

@@ -8,6 +8,7 @@ from typing import Any
 
 from sardonyx import errors
 from sardonyx.backend.backend_rep import SardonyxBackendRep
+from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import SessionOptions
@@ -56,8 +57,8 @@ class SardonyxBackend:
 
     @classmethod
     def run_model(
-        cls, model: Any, inputs: Sequence[Any] | Mapping[str, Any], device: str | None = None, **options: Any
-    ) -> list[Any]:
+        cls, model: Any, inputs: Sequence[OnnxValue] | Mapping[str, Any], device: str | None = None, **options: Any
+    ) -> list[OnnxValue]:
         """Prepare a model and compute its outputs; `options` are attributes of RunOptions."""
         return cls.prepare(model, device).run(inputs, **options)
 
@@ -69,7 +70,7 @@ class SardonyxBackend:
         raise errors.NotImplemented("single nodes are not run: make a model of the node, and run that")
 
 
-def _session_options(given: Mapping[str, Any]) -> SessionOptions:
+def _session_options(given: Mapping[str, OnnxValue]) -> SessionOptions:
     options = SessionOptions()
     for name, value in given.items():
         if not hasattr(options, name) or isinstance(value, os.PathLike):

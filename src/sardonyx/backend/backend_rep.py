@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import RunOptions
@@ -21,7 +22,7 @@ class SardonyxBackendRep:
         """Hold `session`."""
         self._session = session
 
-    def run(self, inputs: Any, **options: Any) -> list[Any]:
+    def run(self, inputs: OnnxValue, **options: Any) -> list[OnnxValue]:
         """Compute all outputs.
 
         Args:
@@ -39,7 +40,7 @@ class SardonyxBackendRep:
             setattr(run_options, name, value)
         return self._session.run(None, self._feed(inputs), run_options)
 
-    def _feed(self, inputs: Any) -> Mapping[str, Any]:
+    def _feed(self, inputs: OnnxValue) -> Mapping[str, OnnxValue]:
         if isinstance(inputs, Mapping):
             return inputs
         names = [argument.name for argument in self._session.get_inputs()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sardonyx.dtypes import ElementType, OnnxValue
 from sardonyx.session.io_binding import IOBinding
 from sardonyx.session.native_session import InferenceSession as NativeSession
 from sardonyx.values.device import CPU, OrtDevice
@@ -37,7 +38,7 @@ class SessionIOBinding:
         self,
         name: str,
         device: OrtDevice = CPU,
-        element_type: Any = None,
+        element_type: ElementType | None = None,
         shape: Sequence[int] | None = None,
         address: int | None = None,
     ) -> None:
@@ -56,7 +57,7 @@ class SessionIOBinding:
         """Return the outputs as the last run left them."""
         return self.binding.get_outputs_as_ortvaluevector()
 
-    def copy_outputs_to_cpu(self) -> list[Any]:
+    def copy_outputs_to_cpu(self) -> list[OnnxValue]:
         """Return a copy of each output."""
         return self.binding.copy_outputs_to_cpu()
 

@@ -115,12 +115,12 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_options
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print `value` as JSON; what JSON lacks is printed as text."""
     click.echo(json.dumps(value, indent=2, default=str, ensure_ascii=False))
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table as wide as the terminal."""
     table = Table(title=title or None, title_justify="left", header_style="bold")
     for column in columns:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import click
 import numpy as np
 
 from sardonyx.cli.console import fail
-from sardonyx.dtypes import Array, DataType, is_float
+from sardonyx.dtypes import Array, DataType, OnnxValue, is_float
 from sardonyx.session.values import NodeArg
 
 __all__ = ["input_options", "make_feed"]
@@ -29,7 +28,7 @@ def input_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def make_feed(arguments: Sequence[NodeArg], files: Sequence[str], dims: Sequence[str], seed: int | None) -> dict[str, Any]:
+def make_feed(arguments: Sequence[NodeArg], files: Sequence[str], dims: Sequence[str], seed: int | None) -> dict[str, OnnxValue]:
     """Return an array for each of the inputs; what is wrong ends the command.
 
     Args:
@@ -38,7 +37,7 @@ def make_feed(arguments: Sequence[NodeArg], files: Sequence[str], dims: Sequence
         dims: "NAME=SIZE" for symbolic dimensions of those that are drawn; others are 1.
         seed: what the others are drawn from; None where they must not be.
     """
-    feed: dict[str, Any] = {name: _read(path) for name, path in _pairs(files).items()}
+    feed: dict[str, OnnxValue] = {name: _read(path) for name, path in _pairs(files).items()}
     sizes = _sizes(_pairs(dims))
     rng = np.random.default_rng(seed)
     for argument in arguments:

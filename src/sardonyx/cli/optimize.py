@@ -7,7 +7,6 @@ import dataclasses
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -106,9 +105,9 @@ def _optimized(
     return optimized, report
 
 
-def _facts(model: Model, report: Report, diff: bool) -> dict[str, Any]:
-    """Return the report on its way to JSON, hence Any."""
-    facts: dict[str, Any] = {
+def _facts(model: Model, report: Report, diff: bool) -> dict[str, object]:
+    """Return the report."""
+    facts: dict[str, object] = {
         "level": report.level.name,
         "nodes_before": report.nodes_before,
         "nodes_after": report.nodes_after,

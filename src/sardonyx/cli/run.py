@@ -69,7 +69,7 @@ def run(
     click.echo(f"{repeat} run{'s' if repeat > 1 else ''}, median {statistics.median(times_ms):.3f} ms, first {times_ms[0]:.3f} ms")
 
 
-def _describe(value: Any) -> dict[str, Any]:
+def _describe(value: Any) -> dict[str, object]:
     if isinstance(value, np.ndarray):
         text = np.array2string(value, threshold=8, edgeitems=3, precision=5).replace("\n", " ")
         return {"type": str(DataType.from_numpy(value.dtype)), "shape": list(value.shape), "values": text[:200]}

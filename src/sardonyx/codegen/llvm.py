@@ -6,7 +6,7 @@ llvmlite takes one lock around every call into LLVM. The two long calls (passes,
 context and a target machine of its own, which LLVM allows: so modules are compiled side by side.
 
 The file imports nothing of sardonyx, and llvmlite on first use only: as a program (see `compile_process`) it is LLVM and little
-else, and `import sardonyx` stays fast. llvmlite is untyped, so everything behind it is Any.
+else, and `import sardonyx` stays fast.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 __all__ = ["binding", "compile_text", "link", "make_machine", "serve", "version"]
+
+LlvmObject: TypeAlias = Any
+"""An object of llvmlite, or its module: the package has no type information."""
 
 LENGTH_BYTES = 8
 """The length before each reply of the program."""
@@ -36,7 +39,7 @@ IDLE_SECONDS = 60.0
 
 
 @functools.cache
-def binding() -> Any:  # llvmlite has no type information
+def binding() -> LlvmObject:
     """Return the module `llvmlite.binding`, with the host's code generator initialised."""
     import llvmlite.binding as llvm
 
@@ -89,13 +92,13 @@ def compile_text(text: str, triple: str, features: str, level: int) -> bytes:
     return _emit(module, machine)
 
 
-def make_machine(triple: str, features: str) -> Any:  # an llvmlite TargetMachine
+def make_machine(triple: str, features: str) -> LlvmObject:  # a TargetMachine
     """Return LLVM's code generator for position-independent code."""
     description = binding().Target.from_triple(triple)
     return description.create_target_machine(features=features, opt=2, reloc="pic", codemodel="small", jit=True)
 
 
-def link(machine_code: bytes, symbols: Sequence[str], triple: str, features: str) -> Any:  # a ResourceTracker
+def link(machine_code: bytes, symbols: Sequence[str], triple: str, features: str) -> LlvmObject:  # a ResourceTracker
     """Put an object into memory with LLVM's linker; the result maps symbols to addresses, and the code lives as long as it.
 
     Raises:
@@ -114,11 +117,11 @@ _NUMBERS = itertools.count()
 
 
 @functools.cache
-def _linker(triple: str, features: str) -> Any:  # an llvmlite LLJIT
+def _linker(triple: str, features: str) -> LlvmObject:  # an LLJIT
     return binding().create_lljit_compiler(make_machine(triple, features), use_jit_link="linux" in triple, suppress_errors=True)
 
 
-def _optimize(module: Any, machine: Any, level: int) -> None:  # llvmlite's ModuleRef and TargetMachine
+def _optimize(module: LlvmObject, machine: LlvmObject, level: int) -> None:  # ModuleRef and TargetMachine
     llvm = binding()
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = options.loop_interleaving = False
@@ -134,7 +137,7 @@ def _optimize(module: Any, machine: Any, level: int) -> None:  # llvmlite's Modu
     _unlocked("LLVMPY_RunNewModulePassManager")(passes, module, builder)
 
 
-def _emit(module: Any, machine: Any) -> bytes:  # llvmlite's ModuleRef and TargetMachine
+def _emit(module: LlvmObject, machine: LlvmObject) -> bytes:  # ModuleRef and TargetMachine
     from llvmlite.binding import ffi
 
     with ffi.OutputString() as error:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO
 
 from sardonyx.dtypes import DataType
 from sardonyx.formats.elements import pack
 from sardonyx.formats.onnx_tensor import write_tensor
+from sardonyx.formats.protos import Message
 from sardonyx.ir import Tensor
 
 __all__ = ["DataFile", "Locate", "store_where"]
@@ -27,8 +28,8 @@ class DataFile:
         """Write tensors of at least `least_bytes` to `stream`, an empty file that will be found as `location` beside the model."""
         self._stream, self._location, self._position, self._least_bytes = stream, location, 0, least_bytes
 
-    def store(self, proto: Any, tensor: Tensor, name: str) -> None:
-        """State `tensor` in an empty TensorProto, with its data in the file where it is large enough. `proto` is Any: untyped."""
+    def store(self, proto: Message, tensor: Tensor, name: str) -> None:
+        """State `tensor` in an empty TensorProto, with its data in the file where it is large enough."""
         if tensor.dtype is DataType.STRING or tensor.size_bytes < self._least_bytes:
             write_tensor(proto, tensor, name)
             return
@@ -41,13 +42,10 @@ class DataFile:
         _refer(proto, tensor, name, (self._location, offset, len(data)))
 
 
-def store_where(locate: Locate) -> Callable[[Any, Tensor, str], None]:
-    """Return how to state tensors whose data `locate` finds in existing files.
+def store_where(locate: Locate) -> Callable[[Message, Tensor, str], None]:
+    """Return how to state tensors whose data `locate` finds in existing files."""
 
-    A TensorProto is Any.
-    """
-
-    def store(proto: Any, tensor: Tensor, name: str) -> None:
+    def store(proto: Message, tensor: Tensor, name: str) -> None:
         place = None if tensor.dtype is DataType.STRING else locate(name, tensor)
         if place is None:
             write_tensor(proto, tensor, name)
@@ -57,7 +55,7 @@ def store_where(locate: Locate) -> Callable[[Any, Tensor, str], None]:
     return store
 
 
-def _refer(proto: Any, tensor: Tensor, name: str, place: tuple[str, int, int]) -> None:
+def _refer(proto: Message, tensor: Tensor, name: str, place: tuple[str, int, int]) -> None:
     proto.name, proto.data_type, proto.data_location = name, int(tensor.dtype), _EXTERNAL
     proto.dims.extend(tensor.shape)
     for key, text in zip(("location", "offset", "length"), map(str, place), strict=True):

@@ -14,7 +14,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, TypeAlias
 
 from sardonyx.errors import Fail, InvalidArgument, InvalidProtobuf, SardonyxError, located
 from sardonyx.forks import without_fork
@@ -24,14 +24,14 @@ from sardonyx.formats.files import Content, FileStamp, MemoryContent, open_conte
 from sardonyx.formats.onnx_read import read_model
 from sardonyx.formats.onnx_tensor import TensorReader, write_tensor
 from sardonyx.formats.onnx_write import write_model
-from sardonyx.formats.protos import protos
+from sardonyx.formats.protos import Message, protos
 from sardonyx.formats.wire import Blob, strip
 from sardonyx.ir import Model
 from sardonyx.ir.walk import all_graphs
 
 __all__ = ["Source", "external_places", "load", "save", "save_located", "to_bytes", "to_proto"]
 
-Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | Any"
+Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | Message"
 """What `load` takes; Any stands for onnx.ModelProto, so that naming the type does not import onnx."""
 
 _STRIP_BYTES = 4 << 20
@@ -94,7 +94,7 @@ def external_places(path: Path) -> dict[str, tuple[str, int, int]]:
     return found
 
 
-def to_proto(model: Model) -> Any:
+def to_proto(model: Model) -> Message:
     """Return the onnx.ModelProto for `model`, with all data inside; Any, so that naming the type does not import onnx."""
     proto = protos().ModelProto()
     write_model(proto, model, write_tensor)
@@ -179,7 +179,7 @@ def _save_with_data(model: Model, path: Path, data_path: Path, least_bytes: int)
     _replace(path, _serialized(proto, model))
 
 
-def _serialized(proto: Any, model: Model) -> bytes:
+def _serialized(proto: Message, model: Model) -> bytes:
     with without_fork():
         from google.protobuf.message import EncodeError
 
@@ -213,7 +213,7 @@ def _data_bytes(model: Model) -> int:
     return sum(value.constant.size_bytes for value in initializers if value.constant is not None)
 
 
-def _proto(source: Source, path: Path | None) -> tuple[Any, Content, dict[bytes, Blob], FileStamp | None]:
+def _proto(source: Source, path: Path | None) -> tuple[Message, Content, dict[bytes, Blob], FileStamp | None]:
     """Return the message, the bytes that the data of large tensors lies in, where it lies there, and the stamp of a file."""
     descriptor = getattr(source, "DESCRIPTOR", None)
     if descriptor is None:
@@ -237,7 +237,7 @@ def _bytes(source: Source) -> memoryview:
     return view.cast("B") if view.readonly and view.c_contiguous else memoryview(bytes(view))
 
 
-def _parse(data: Content) -> tuple[Any, Content, dict[bytes, Blob]]:
+def _parse(data: Content) -> tuple[Message, Content, dict[bytes, Blob]]:
     with without_fork():
         from google.protobuf.message import DecodeError
 

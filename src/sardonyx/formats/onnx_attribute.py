@@ -1,4 +1,4 @@
-"""AttributeProto to attributes and back. Protobuf messages are Any: protobuf is untyped here."""
+"""AttributeProto to attributes and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.formats.onnx_tensor import TensorReader, write_tensor
 from sardonyx.formats.onnx_text import text_of
 from sardonyx.formats.onnx_types import read_type, write_type
+from sardonyx.formats.protos import Message
 from sardonyx.ir import Attribute, AttributeKind, Graph, SparseTensor
+from sardonyx.ir.attribute import AttributeValue
 
 __all__ = ["AttributeReader", "write_attribute", "write_sparse"]
 
@@ -31,11 +33,11 @@ _FIELDS = {
     AttributeKind.SPARSE_TENSORS: "sparse_tensors",
     AttributeKind.TYPES: "type_protos",
 }
-_ReadGraph: TypeAlias = Callable[[Any], Graph]
+_ReadGraph: TypeAlias = Callable[[Message], Graph]
 _KIND_OF_FIELD = {field: kind for kind, field in _FIELDS.items()}
 
 
-def _no_kind(proto: Any) -> None:
+def _no_kind(proto: Message) -> None:
     """Fill the entry of a kind that `read` handles itself, and of a missing kind."""
 
 
@@ -63,7 +65,7 @@ class AttributeReader:
             lambda proto: tuple([read_type(item) for item in proto.type_protos]),
         )
 
-    def read(self, protos: Any, read_graph: _ReadGraph) -> dict[str, Attribute]:
+    def read(self, protos: Message, read_graph: _ReadGraph) -> dict[str, Attribute]:
         """Return the attributes in a list of AttributeProto, by name.
 
         Args:
@@ -78,7 +80,7 @@ class AttributeReader:
         for proto in protos:
             number = proto.type
             kind = kinds[number]
-            value: Any
+            value: AttributeValue
             if number == _TENSOR:
                 value = read_tensor(proto.t, "attribute") if proto.HasField("t") else None
             elif number == _GRAPH:
@@ -96,7 +98,7 @@ class AttributeReader:
             raise self._repeated(protos)
         return found
 
-    def _empty(self, proto: Any, kind: AttributeKind | None, value: Any, read_graph: _ReadGraph) -> Attribute:
+    def _empty(self, proto: Message, kind: AttributeKind | None, value: AttributeValue, read_graph: _ReadGraph) -> Attribute:
         """Read an attribute whose payload is 0, empty, absent or a reference, which may mean that it lies in another field."""
         present = [_KIND_OF_FIELD[field.name] for field, _ in proto.ListFields() if field.name in _KIND_OF_FIELD]
         if proto.ref_attr_name:
@@ -114,7 +116,7 @@ class AttributeReader:
             raise InvalidGraph(f"attribute {proto.name!r} says it is {kind.name}, but has no value (field {_FIELDS[kind]!r})")
         return Attribute(kind, value)
 
-    def _untyped(self, proto: Any, present: list[AttributeKind], read_graph: _ReadGraph) -> Attribute:
+    def _untyped(self, proto: Message, present: list[AttributeKind], read_graph: _ReadGraph) -> Attribute:
         """Read an attribute of the first IR versions, which had no type: the one payload that is there decides."""
         if len(present) != 1:
             raise InvalidGraph(f"attribute {proto.name!r} has no type and {len(present)} values; expected its type to be set")
@@ -123,13 +125,13 @@ class AttributeReader:
         copy.type = int(present[0])
         return self.read([copy], read_graph)[proto.name]
 
-    def _repeated(self, protos: Any) -> InvalidGraph:
+    def _repeated(self, protos: Message) -> InvalidGraph:
         names = [proto.name for proto in protos]
         name = next(name for name in names if names.count(name) > 1)
         return InvalidGraph(f"attribute {name!r} is given {names.count(name)} times; expected once")
 
 
-def write_attribute(proto: Any, name: str, attribute: Attribute, write_graph: Callable[[Any, Graph], None]) -> None:
+def write_attribute(proto: Message, name: str, attribute: Attribute, write_graph: Callable[[Message, Graph], None]) -> None:
     """State `attribute` in an empty AttributeProto; `write_graph(graph_proto, graph)` is called for subgraphs."""
     kind, value = attribute.kind, attribute.value
     proto.name = name
@@ -172,7 +174,7 @@ _SINGULAR = {
 }
 
 
-def write_sparse(proto: Any, sparse: SparseTensor) -> None:
+def write_sparse(proto: Message, sparse: SparseTensor) -> None:
     """State `sparse` in an empty SparseTensorProto."""
     write_tensor(proto.values, sparse.values, sparse.values.name)
     write_tensor(proto.indices, sparse.indices, sparse.indices.name)

@@ -4,7 +4,6 @@ Names are resolved while the nodes are read, in one pass. A name that nothing ha
 later nodes and in the graphs around; a graph that needed the former is sorted afterwards. What cannot be linked (a value with two
 producers or with none, a cycle) is an InvalidGraph. Constant nodes become initializers, but in functions, which have none.
 
-Protobuf messages are Any: protobuf is untyped here.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from sardonyx.formats.onnx_attribute import AttributeReader
 from sardonyx.formats.onnx_tensor import TensorReader, densified
 from sardonyx.formats.onnx_text import check_texts, text_of
 from sardonyx.formats.onnx_types import read_denotations, read_type
+from sardonyx.formats.protos import Message
 from sardonyx.ir import Attribute, AttributeKind, Function, Graph, Model, Tensor, TensorType, Value
 from sardonyx.ir.types import DENOTATIONS
 from sardonyx.ir.verify import describe_cycle, describe_node
@@ -36,7 +36,7 @@ _HINT_NAMES = 2000
 _TENSOR = int(AttributeKind.TENSOR)
 
 
-def read_model(proto: Any, tensors: TensorReader, path: Path | None) -> Model:
+def read_model(proto: Message, tensors: TensorReader, path: Path | None) -> Model:
     """Return the model that a ModelProto states.
 
     Args:
@@ -68,7 +68,7 @@ def read_model(proto: Any, tensors: TensorReader, path: Path | None) -> Model:
     return model
 
 
-def _read_functions(model: Model, protos: Any, reader: _ModelReader) -> None:
+def _read_functions(model: Model, protos: Message, reader: _ModelReader) -> None:
     for proto in protos:
         function = reader.function(proto, model.opset_imports)
         if function.id in model.functions:
@@ -134,7 +134,7 @@ class _Scope:
 
 
 class _ModelReader:
-    def __init__(self, proto: Any, tensors: TensorReader) -> None:
+    def __init__(self, proto: Message, tensors: TensorReader) -> None:
         self._tensors = tensors
         self._read_tensor = tensors.read
         self._attributes = AttributeReader(tensors)
@@ -142,7 +142,7 @@ class _ModelReader:
         self._tensor_types: dict[tuple[DataType, tuple[int, ...]], TensorType] = {}
         self._has_functions, self._has_configurations = len(proto.functions) > 0, len(proto.configuration) > 0
 
-    def graph(self, proto: Any, scope: _Scope) -> Graph:
+    def graph(self, proto: Message, scope: _Scope) -> Graph:
         """Return the graph in a GraphProto, whose names `scope` holds."""
         if scope.depth > LIMITS.function_depth:
             raise InvalidGraph(f"subgraphs are nested more than {LIMITS.function_depth} levels deep")
@@ -154,7 +154,7 @@ class _ModelReader:
             raise
         return graph
 
-    def _fill(self, graph: Graph, proto: Any, scope: _Scope) -> None:
+    def _fill(self, graph: Graph, proto: Message, scope: _Scope) -> None:
         graph.doc, graph.metadata = text_of(proto.doc_string), _metadata(proto)
         self._inputs(proto, graph, scope)
         self._initializers(proto, graph, scope)
@@ -166,7 +166,7 @@ class _ModelReader:
         _finish(graph, scope)
         read_quantization(proto.quantization_annotation, scope.values)
 
-    def function(self, proto: Any, model_imports: dict[str, int]) -> Function:
+    def function(self, proto: Message, model_imports: dict[str, int]) -> Function:
         """Return the function in a FunctionProto; domains that it does not import are read as the model imports them."""
         imports = model_imports | {_domain(entry.domain): entry.version for entry in proto.opset_import}
         scope = _Scope(proto.node, imports, None)
@@ -190,13 +190,13 @@ class _ModelReader:
         function.doc, function.metadata = text_of(proto.doc_string), _metadata(proto)
         return function
 
-    def _inputs(self, proto: Any, graph: Graph, scope: _Scope) -> None:
+    def _inputs(self, proto: Message, graph: Graph, scope: _Scope) -> None:
         for info in proto.input:
             value = _input(info.name, scope)
             _describe(value, info)
             graph.inputs.append(value)
 
-    def _initializers(self, proto: Any, graph: Graph, scope: _Scope) -> None:
+    def _initializers(self, proto: Message, graph: Graph, scope: _Scope) -> None:
         read = self._read_tensor
         for tensor_proto in proto.initializer:
             value = self._initializer(read(tensor_proto), graph, scope)
@@ -222,7 +222,7 @@ class _ModelReader:
         graph.initializers[name] = value
         return value
 
-    def _constant(self, proto: Any, graph: Graph, scope: _Scope) -> bool:
+    def _constant(self, proto: Message, graph: Graph, scope: _Scope) -> bool:
         """Make an initializer of a Constant node; False where it holds no plain tensor."""
         names, attributes, domain = proto.output[:], proto.attribute[:], proto.domain
         if len(names) != 1 or len(attributes) != 1 or (domain and domain != "ai.onnx"):
@@ -245,7 +245,7 @@ class _ModelReader:
             found = self._tensor_types[key] = TensorType(*key)
         return found
 
-    def _nodes(self, protos: Any, graph: Graph, scope: _Scope, *, initializers_allowed: bool) -> None:
+    def _nodes(self, protos: Message, graph: Graph, scope: _Scope, *, initializers_allowed: bool) -> None:
         """Read the nodes; the time to load a large model is spent here, so fields are read once and as slices, which is fastest."""
         values, look_up, find, imports = scope.values, scope.values.__getitem__, scope.find, scope.imports
         append, read_attributes = graph.append_new, self._attributes.read
@@ -253,9 +253,9 @@ class _ModelReader:
         metadata_exists = self._ir_version >= _FIRST_IR_WITH_NODE_METADATA
         texts: list[str] = []
         inputs: tuple[Value | None, ...]
-        proto: Any = None
+        proto: Message = None
 
-        def read_graph(subgraph: Any) -> Graph:
+        def read_graph(subgraph: Message) -> Graph:
             return self.graph(subgraph, _Scope(subgraph.node, imports, scope))
 
         try:
@@ -334,7 +334,7 @@ def _domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else text_of(domain)
 
 
-def _metadata(proto: Any) -> dict[str, str] | None:
+def _metadata(proto: Message) -> dict[str, str] | None:
     return {text_of(entry.key): text_of(entry.value) for entry in proto.metadata_props} or None
 
 
@@ -347,7 +347,7 @@ def _input(name: str, scope: _Scope) -> Value:
     return value
 
 
-def _describe(value: Value, info: Any) -> None:
+def _describe(value: Value, info: Message) -> None:
     try:
         value.type = read_type(info.type) if info.HasField("type") else value.type
     except SardonyxError as error:
@@ -360,7 +360,7 @@ def _describe(value: Value, info: Any) -> None:
         value.metadata = {**(value.metadata or {}), DENOTATIONS: denotations}
 
 
-def _types(infos: Any, scope: _Scope) -> None:
+def _types(infos: Message, scope: _Scope) -> None:
     values = scope.values
     for info in infos:
         value = values.get(info.name)
@@ -385,7 +385,7 @@ def _finish(graph: Graph, scope: _Scope) -> None:
     trace.event("load.sorted", graph=graph.name, nodes=len(graph))
 
 
-def _node_place(proto: Any) -> str:
+def _node_place(proto: Message) -> str:
     """Return the name that messages give a node that is being read, as `describe_node` does one that has been."""
     operator = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
     return f"node {proto.name!r} ({operator})" if proto.name else f"node ({operator}) -> {list(proto.output)}"

@@ -22,6 +22,7 @@ from sardonyx.formats.elements import pack, packed_size_bytes, unpack
 from sardonyx.formats.external_data import ExternalData
 from sardonyx.formats.files import Content, MemoryContent
 from sardonyx.formats.onnx_text import text_of
+from sardonyx.formats.protos import Message
 from sardonyx.formats.wire import DOUBLE_DATA, FLOAT_DATA, Blob
 from sardonyx.ir import KeptSource, SparseTensor, Tensor
 
@@ -50,7 +51,7 @@ _MOST_ELEMENTS = 1 << 58
 
 
 class TensorReader:
-    """Reads the tensors of one model. Protobuf messages are Any: protobuf is untyped here."""
+    """Reads the tensors of one model."""
 
     def __init__(self, content: Content, blobs: Mapping[bytes, Blob], external: ExternalData) -> None:
         """Prepare to read.
@@ -63,7 +64,7 @@ class TensorReader:
         self._content, self._blobs, self._external = content, blobs, external
         self._widths = {int(dtype): bit_width(dtype) for dtype in _DATA_TYPES.values() if dtype is not DataType.STRING}
 
-    def read(self, proto: Any, owner: str = "initializer") -> Tensor:
+    def read(self, proto: Message, owner: str = "initializer") -> Tensor:
         """Return the tensor that a TensorProto states.
 
         Raises:
@@ -90,7 +91,7 @@ class TensorReader:
             return InvalidGraph(f"{what} has no element type; expected a data_type of 1 to {max(_DATA_TYPES)}")
         return errors.NotImplemented(f"{what} has the unknown element type {number}; 1 to {max(_DATA_TYPES)} are known")
 
-    def _source(self, proto: Any, dtype: DataType, shape: tuple[int, ...], count: int, raw: bytes, what: str) -> _Source:
+    def _source(self, proto: Message, dtype: DataType, shape: tuple[int, ...], count: int, raw: bytes, what: str) -> _Source:
         if dtype is DataType.STRING:
             return self._strings(proto, shape, count, what)
         needed = packed_size_bytes(dtype, count)
@@ -112,7 +113,7 @@ class TensorReader:
             return functools.partial(unpack, raw, dtype, shape)
         return _stored(self._content, blob.offset, needed, dtype, shape)
 
-    def _typed(self, proto: Any, dtype: DataType, shape: tuple[int, ...], count: int, what: str) -> _Source:
+    def _typed(self, proto: Message, dtype: DataType, shape: tuple[int, ...], count: int, what: str) -> _Source:
         """Return elements from the field of their type; copied at once, since a message keeps the whole model alive."""
         field = _field_of(dtype)
         numbers = getattr(proto, field)[:]
@@ -121,7 +122,7 @@ class TensorReader:
             raise _wrong_count(what, len(numbers) if array is None else len(array), field, count)
         return functools.partial(_same, array.reshape(shape))
 
-    def _strings(self, proto: Any, shape: tuple[int, ...], count: int, what: str) -> _Source:
+    def _strings(self, proto: Message, shape: tuple[int, ...], count: int, what: str) -> _Source:
         if proto.data_location == _EXTERNAL or proto.HasField("raw_data"):
             raise InvalidGraph(f"{what} has raw or external data; strings must be in string_data")
         if len(proto.string_data) != count:
@@ -130,7 +131,7 @@ class TensorReader:
         array[:] = [text.decode("utf-8", "surrogateescape") for text in proto.string_data]
         return functools.partial(_same, array.reshape(shape))
 
-    def read_sparse(self, proto: Any, owner: str = "sparse initializer") -> SparseTensor:
+    def read_sparse(self, proto: Message, owner: str = "sparse initializer") -> SparseTensor:
         """Return the sparse tensor that a SparseTensorProto states.
 
         Raises what `read` raises, and InvalidGraph for places outside the shape.
@@ -212,8 +213,8 @@ def _fill(sparse: SparseTensor) -> Array:
     return dense
 
 
-def write_tensor(proto: Any, tensor: Tensor, name: str) -> None:
-    """State `tensor` in an empty TensorProto under `name`, its data included. `proto` is Any: protobuf is untyped here."""
+def write_tensor(proto: Message, tensor: Tensor, name: str) -> None:
+    """State `tensor` in an empty TensorProto under `name`, its data included."""
     proto.name = name
     proto.data_type = int(tensor.dtype)
     proto.dims.extend(tensor.shape)

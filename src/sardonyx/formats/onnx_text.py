@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from sardonyx.errors import InvalidProtobuf
+from sardonyx.formats.protos import Message
 
 __all__ = ["check_texts", "text_of"]
 
 
-def text_of(field: Any) -> str:
-    """Return the text in a string field, which is Any because protobuf is untyped here.
+def text_of(field: Message) -> str:
+    """Return the text in a string field.
 
     Raises InvalidProtobuf where it is no UTF-8.
     """
@@ -22,7 +22,7 @@ def text_of(field: Any) -> str:
     )
 
 
-def check_texts(fields: Iterable[Any]) -> None:
+def check_texts(fields: Iterable[Message]) -> None:
     """Raise InvalidProtobuf where any of `fields` is no text; far faster than `text_of` for each."""
     texts = list(fields)
     try:

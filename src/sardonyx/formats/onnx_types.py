@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sardonyx import errors
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
 from sardonyx.formats.onnx_text import text_of
+from sardonyx.formats.protos import Message
 from sardonyx.ir import Dim, MapType, OptionalType, SequenceType, Shape, SparseTensorType, TensorType, ValueType, symbol
 from sardonyx.ir.shape import Expr, anonymous, is_anonymous
 
@@ -26,10 +25,10 @@ def data_type(number: int) -> DataType:
     return found
 
 
-def read_type(proto: Any, depth: int = 0) -> ValueType | None:
+def read_type(proto: Message, depth: int = 0) -> ValueType | None:
     """Return the type that a TypeProto states; None where it leaves all, or the element type, open.
 
-    Dimensions that are negative, or have neither size nor name, are unknown. `proto` is Any: protobuf is untyped here.
+    Dimensions that are negative, or have neither size nor name, are unknown.
 
     Raises:
         InvalidGraph: types are nested too deeply.
@@ -58,7 +57,7 @@ def read_type(proto: Any, depth: int = 0) -> ValueType | None:
     raise errors.NotImplemented(f"the type is opaque({opaque.domain},{opaque.name}), which only its own runtime reads")
 
 
-def _read_shape(tensor: Any) -> Shape | None:
+def _read_shape(tensor: Message) -> Shape | None:
     if not tensor.HasField("shape"):
         return None
     dims: list[Dim] = []
@@ -74,27 +73,24 @@ def _read_shape(tensor: Any) -> Shape | None:
     return tuple(dims)
 
 
-def read_denotations(proto: Any) -> str:
-    """Return what the dimensions of a tensor's TypeProto mean, separated by commas; "" where it says nothing.
-
-    `proto` is Any as above.
-    """
+def read_denotations(proto: Message) -> str:
+    """Return what the dimensions of a tensor's TypeProto mean, separated by commas; "" where it says nothing."""
     if proto.WhichOneof("value") != "tensor_type":
         return ""
     words = [text_of(dim.denotation) for dim in proto.tensor_type.shape.dim]
     return ",".join(words) if any(words) else ""
 
 
-def write_denotations(proto: Any, denotations: str) -> None:
-    """State what the dimensions mean in a TypeProto that has them. `proto` is Any as above."""
+def write_denotations(proto: Message, denotations: str) -> None:
+    """State what the dimensions mean in a TypeProto that has them."""
     if proto.WhichOneof("value") == "tensor_type":
         for dim, word in zip(proto.tensor_type.shape.dim, denotations.split(","), strict=False):
             if word:
                 dim.denotation = word
 
 
-def write_type(proto: Any, value_type: ValueType | None) -> None:
-    """State `value_type` in an empty TypeProto; None leaves it empty. `proto` is Any: protobuf is untyped here."""
+def write_type(proto: Message, value_type: ValueType | None) -> None:
+    """State `value_type` in an empty TypeProto; None leaves it empty."""
     if isinstance(value_type, TensorType):
         _write_tensor(proto.tensor_type, value_type)
     elif isinstance(value_type, SparseTensorType):
@@ -110,7 +106,7 @@ def write_type(proto: Any, value_type: ValueType | None) -> None:
         write_type(proto.map_type.value_type, value_type.value)
 
 
-def _write_tensor(proto: Any, value_type: TensorType | SparseTensorType) -> None:
+def _write_tensor(proto: Message, value_type: TensorType | SparseTensorType) -> None:
     proto.elem_type = int(value_type.dtype)
     if value_type.shape is None:
         return

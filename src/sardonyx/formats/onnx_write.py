@@ -1,13 +1,13 @@
 """A model to ModelProto: links become names.
 
 Values keep their names where these are free; one without a name, or whose name is taken in its graph or in one around it, gets a
-new one. Outputs that nobody reads and that have no name stay without. Protobuf messages are Any: protobuf is untyped here.
+new one. Outputs that nobody reads and that have no name stay without.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sardonyx import trace
 from sardonyx.formats.onnx_annotations import (
@@ -19,18 +19,19 @@ from sardonyx.formats.onnx_annotations import (
 )
 from sardonyx.formats.onnx_attribute import write_attribute
 from sardonyx.formats.onnx_types import write_denotations, write_type
+from sardonyx.formats.protos import Message
 from sardonyx.ir import Function, Graph, Model, Node, Tensor, Value
 from sardonyx.ir.types import DENOTATIONS
 
 __all__ = ["StoreTensor", "write_model"]
 
-StoreTensor: TypeAlias = Callable[[Any, Tensor, str], None]
+StoreTensor: TypeAlias = Callable[[Message, Tensor, str], None]
 """States an initializer in an empty TensorProto under a name; decides where its data goes."""
 
 _IR_WITH_FREE_INITIALIZERS, _IR_WITH_FUNCTIONS, _IR_WITH_OVERLOADS = 4, 8, 10
 
 
-def write_model(proto: Any, model: Model, store: StoreTensor) -> None:
+def write_model(proto: Message, model: Model, store: StoreTensor) -> None:
     """State `model` in an empty ModelProto; raises what reading a tensor's data raises.
 
     The version of the file format is raised to the first that has what the model uses.
@@ -55,7 +56,7 @@ def _needed_ir_version(model: Model) -> int:
     return _IR_WITH_FUNCTIONS if model.functions else _IR_WITH_FREE_INITIALIZERS
 
 
-def _write_function(proto: Any, function: Function, store: StoreTensor) -> None:
+def _write_function(proto: Message, function: Function, store: StoreTensor) -> None:
     imports = dict(function.opset_imports)
     writer = _GraphWriter(imports, store)
     _set(proto, domain=function.domain, name=function.name, overload=function.overload, doc_string=function.doc)
@@ -72,20 +73,20 @@ def _write_function(proto: Any, function: Function, store: StoreTensor) -> None:
     _write_imports(proto.opset_import, imports)
 
 
-def _set(proto: Any, **texts: str) -> None:
+def _set(proto: Message, **texts: str) -> None:
     """Set the fields whose text is not empty; a field that is set to "" would still take its place in the file."""
     for field, text in texts.items():
         if text:
             setattr(proto, field, text)
 
 
-def _write_imports(entries: Any, imports: Mapping[str, int]) -> None:
+def _write_imports(entries: Message, imports: Mapping[str, int]) -> None:
     for domain, version in imports.items():
         entry = entries.add()
         entry.domain, entry.version = domain, version
 
 
-def _write_metadata(entries: Any, metadata: Mapping[str, str] | None) -> None:
+def _write_metadata(entries: Message, metadata: Mapping[str, str] | None) -> None:
     for key, text in plain_metadata(metadata).items():
         entry = entries.add()
         entry.key, entry.value = key, text
@@ -149,7 +150,7 @@ class _GraphWriter:
         self.names = _Names()
         self._imports, self._store = imports, store
 
-    def graph(self, proto: Any, graph: Graph) -> None:
+    def graph(self, proto: Message, graph: Graph) -> None:
         """State `graph` in an empty GraphProto."""
         added = self.names.enter(graph)
         _set(proto, name=graph.name or "graph", doc_string=graph.doc)
@@ -167,14 +168,14 @@ class _GraphWriter:
         self._quantization(proto, graph)
         self.names.leave(added)
 
-    def _quantization(self, proto: Any, graph: Graph) -> None:
+    def _quantization(self, proto: Message, graph: Graph) -> None:
         initializers = {self.names.of(value) for value in graph.initializers.values()}
         made = [value for node in graph for value in node.outputs]
         for value in dict.fromkeys([*graph.inputs, *graph.initializers.values(), *made]):
             if value.metadata:
                 write_quantization(proto, value, self.names.of(value), initializers)
 
-    def body(self, proto: Any, graph: Graph) -> None:
+    def body(self, proto: Message, graph: Graph) -> None:
         """State the nodes, and what is known of their values, in a GraphProto or FunctionProto."""
         outputs, taken = set(graph.outputs), set[str]()
         for node in graph:
@@ -184,7 +185,7 @@ class _GraphWriter:
                 if says and value not in outputs and self.names.of(value):
                     self._info(proto.value_info.add(), value)
 
-    def _info(self, proto: Any, value: Value) -> None:
+    def _info(self, proto: Message, value: Value) -> None:
         _set(proto, name=self.names.of(value), doc_string=value.doc)
         if value.type is not None:
             write_type(proto.type, value.type)
@@ -192,7 +193,7 @@ class _GraphWriter:
         write_denotations(proto.type, metadata.pop(DENOTATIONS, ""))
         _write_metadata(proto.metadata_props, metadata)
 
-    def _node(self, proto: Any, node: Node, name: str) -> None:
+    def _node(self, proto: Message, node: Node, name: str) -> None:
         _set(proto, op_type=node.op_type, domain=node.domain, name=name, overload=node.overload, doc_string=node.doc)
         version = self._imports.setdefault(node.domain, node.version)
         if version != node.version:

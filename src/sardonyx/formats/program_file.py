@@ -306,7 +306,9 @@ def _array_of(
     return array_at(content, kind, shape, begin, more[0])
 
 
-def _weight(weights: Mapping[str, Array], name: str, dtype: np.dtype[Any], shape: tuple[int, ...], code: int | None) -> Array:
+def _weight(
+    weights: Mapping[str, Array], name: str, dtype: np.dtype[np.generic], shape: tuple[int, ...], code: int | None
+) -> Array:
     """Return a weight of the model, whose elements may be known by another shape there, or in a narrower type."""
     found = weights.get(name)
     if found is None:

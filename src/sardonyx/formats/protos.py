@@ -9,15 +9,18 @@ import functools
 import sys
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sardonyx.forks import without_fork
 
-__all__ = ["protos"]
+__all__ = ["Message", "protos"]
+
+Message: TypeAlias = Any
+"""A message of protobuf, or one of its fields: its classes are made when onnx is imported, and carry no types."""
 
 
 @functools.cache
-def protos() -> Any:  # the module `onnx.onnx_ml_pb2`, which carries no types
+def protos() -> Any:  # a module that carries no types
     """Return the module of message classes."""
     with without_fork():
         return _load()

@@ -7,14 +7,14 @@
     options.add_pass(OnnxscriptRules(rules))          rules: RewriteRules of onnxscript, or a RewriteRuleSet
 
 Values keep names, types and metadata; symbolic dimensions keep their names, and dimensions that are computed from several become
-unknown, to be inferred again. Objects of onnx_ir are Any here: the package is optional, and has its own idea of each type.
+unknown, to be inferred again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -44,6 +44,9 @@ from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
 
 __all__ = ["OnnxscriptRules", "from_onnx_ir", "to_onnx_ir"]
 
+Foreign: TypeAlias = Any
+"""An object of onnx_ir or onnxscript: the packages are optional, so their types may be absent when ours are checked."""
+
 _IDENTITY_VERSION = 16
 _TENSORS = (AttributeKind.TENSOR, AttributeKind.TENSORS)
 _GRAPHS = (AttributeKind.GRAPH, AttributeKind.GRAPHS)
@@ -57,7 +60,7 @@ class OnnxscriptRules:
     Holds before: functions inlined. Holds after: the same. Cost: two conversions, O(nodes), and what onnxscript takes.
     """
 
-    def __init__(self, rules: Any, *, name: str = "onnxscript_rules", level: Level = Level.BASIC) -> None:
+    def __init__(self, rules: Foreign, *, name: str = "onnxscript_rules", level: Level = Level.BASIC) -> None:
         """Take RewriteRules or a RewriteRuleSet of onnxscript; `name` is what reports and `disabled_optimizers` call them."""
         self.name, self.level = name, level
         self._rules = rules if hasattr(rules, "apply_to_model") else _onnxscript_pattern().RewriteRuleSet(list(rules))
@@ -75,7 +78,7 @@ class OnnxscriptRules:
         return True
 
 
-def to_onnx_ir(model: Model) -> Any:
+def to_onnx_ir(model: Model) -> Foreign:
     """Return the onnx_ir.Model for `model`.
 
     Raises:
@@ -107,7 +110,7 @@ def to_onnx_ir(model: Model) -> Any:
     )
 
 
-def from_onnx_ir(converted: Any) -> Model:
+def from_onnx_ir(converted: Foreign) -> Model:
     """Return the model for an onnx_ir.Model."""
     imports = dict(converted.graph.opset_imports)
     model = Model(_Reader(imports).graph(converted.graph), imports, ir_version=converted.ir_version)
@@ -134,7 +137,7 @@ def _onnx_ir() -> ModuleType:
     return found
 
 
-def _onnxscript_pattern() -> Any:
+def _onnxscript_pattern() -> Foreign:
     try:
         from onnxscript.rewriter import pattern  # optional, and slow to import
     except ImportError as error:
@@ -147,9 +150,9 @@ class _Writer:
 
     def __init__(self, ir: ModuleType) -> None:
         self._ir = ir
-        self._values: dict[Value, Any] = {}
+        self._values: dict[Value, Foreign] = {}
 
-    def graph(self, graph: Graph, imports: dict[str, int] | None = None) -> Any:
+    def graph(self, graph: Graph, imports: dict[str, int] | None = None) -> Foreign:
         """Return a graph with all that is nested in it."""
         inputs = [self._value(value) for value in graph.inputs]
         initializers = [self._value(value) for value in graph.initializers.values()]
@@ -166,7 +169,7 @@ class _Writer:
             metadata_props=graph.metadata,
         )
 
-    def _output(self, graph: Graph, value: Value, nodes: list[Any]) -> Any:
+    def _output(self, graph: Graph, value: Value, nodes: list[Foreign]) -> Foreign:
         """Return the value that represents an output.
 
         A value of an outer graph goes through an Identity, since onnx_ir does not allow it as an output.
@@ -179,7 +182,7 @@ class _Writer:
         nodes.append(self._ir.Node("", "Identity", [self._value(value)], outputs=[copy], version=_IDENTITY_VERSION))
         return copy
 
-    def _value(self, value: Value) -> Any:
+    def _value(self, value: Value) -> Foreign:
         if value not in self._values:
             type_, shape = self._type(value.type)
             constant = None if value.constant is None else self._tensor(value.constant, value.name)
@@ -193,7 +196,7 @@ class _Writer:
             )
         return self._values[value]
 
-    def _node(self, node: Node) -> Any:
+    def _node(self, node: Node) -> Foreign:
         attributes = [self.attribute(name, attribute) for name, attribute in node.attributes.items()]
         inputs = [None if value is None else self._value(value) for value in node.inputs]
         outputs = [self._value(value) for value in node.outputs]
@@ -210,14 +213,14 @@ class _Writer:
             metadata_props=node.metadata,
         )
 
-    def attribute(self, name: str, attribute: Attribute) -> Any:
+    def attribute(self, name: str, attribute: Attribute) -> Foreign:
         """Return an attribute, or a reference to one of the calling node."""
         kind = self._ir.AttributeType(int(attribute.kind))
         if attribute.reference is not None:
             return self._ir.Attr(name, kind, None, attribute.reference)
         return self._ir.Attr(name, kind, self._content(attribute))
 
-    def _content(self, attribute: Attribute) -> Any:
+    def _content(self, attribute: Attribute) -> Foreign:
         kind, value = attribute.kind, attribute.value
         if kind in _SPARSE:
             raise errors.NotImplemented("onnx_ir has no sparse attributes; turn them into dense tensors first")
@@ -230,14 +233,14 @@ class _Writer:
             return types[0] if kind is AttributeKind.TYPE else types
         return list(value) if isinstance(value, tuple) else value
 
-    def _tensor(self, tensor: Tensor, name: str = "") -> Any:
+    def _tensor(self, tensor: Tensor, name: str = "") -> Foreign:
         if tensor.dtype is DataType.STRING:
             texts = [str(text).encode() for text in tensor.numpy().reshape(-1)]
             return self._ir.StringTensor(np.array(texts, object).reshape(tensor.shape), name=name or tensor.name or None)
         kind = self._ir.DataType(int(tensor.dtype))
         return self._ir.Tensor(tensor.numpy(), kind, shape=self._ir.Shape(tensor.shape), name=name or tensor.name or None)
 
-    def _type(self, type_: ValueType | None) -> tuple[Any, Any]:
+    def _type(self, type_: ValueType | None) -> tuple[Foreign, Foreign]:
         """Return what onnx_ir keeps apart: the type, and the shape of the innermost tensor. Maps, which it lacks, are unknown."""
         if isinstance(type_, (TensorType, SparseTensorType)):
             make = self._ir.TensorType if isinstance(type_, TensorType) else self._ir.SparseTensorType
@@ -250,7 +253,7 @@ class _Writer:
         return None, None
 
 
-def _formal(ir: ModuleType, writer: _Writer, name: str, default: Attribute | None) -> Any:
+def _formal(ir: ModuleType, writer: _Writer, name: str, default: Attribute | None) -> Foreign:
     return ir.Attr(name, ir.AttributeType.UNDEFINED, None) if default is None else writer.attribute(name, default)
 
 
@@ -265,9 +268,9 @@ class _Reader:
 
     def __init__(self, imports: dict[str, int]) -> None:
         self._imports = imports
-        self._values: dict[Any, Value] = {}
+        self._values: dict[Foreign, Value] = {}
 
-    def graph(self, graph: Any) -> Graph:
+    def graph(self, graph: Foreign) -> Graph:
         """Return a graph with all that is nested in it."""
         found = Graph(graph.name or "", [self._value(value) for value in graph.inputs])
         found.doc, found.metadata = graph.doc_string or "", dict(graph.metadata_props) or None
@@ -283,14 +286,14 @@ class _Reader:
             found.add_output(self._value(value))
         return found
 
-    def _value(self, value: Any) -> Value:
+    def _value(self, value: Foreign) -> Value:
         if value not in self._values:
             made = Value(value.name or "", _type(value.type, value.shape))
             made.doc, made.metadata = value.doc_string or "", dict(value.metadata_props) or None
             self._values[value] = made
         return self._values[value]
 
-    def _node(self, node: Any) -> Node:
+    def _node(self, node: Foreign) -> Node:
         domain = "" if node.domain == "ai.onnx" else node.domain
         version = node.version or self._imports.setdefault(domain, 1)
         found = Node(
@@ -306,14 +309,14 @@ class _Reader:
         found.doc, found.metadata = node.doc_string or "", dict(node.metadata_props) or None
         return found
 
-    def attribute(self, attr: Any) -> Attribute:
+    def attribute(self, attr: Foreign) -> Attribute:
         """Return an attribute, or a reference to one of the calling node."""
         kind = AttributeKind(int(attr.type))
         if attr.ref_attr_name:
             return Attribute(kind, None, attr.ref_attr_name)
         return Attribute(kind, self._content(kind, attr.value))
 
-    def _content(self, kind: AttributeKind, value: Any) -> Any:
+    def _content(self, kind: AttributeKind, value: Foreign) -> Foreign:
         if kind in _TENSORS:
             return _tensor(value) if kind is AttributeKind.TENSOR else tuple(_tensor(item) for item in value)
         if kind in _GRAPHS:
@@ -324,14 +327,14 @@ class _Reader:
         return tuple(value) if kind >= AttributeKind.FLOATS else value
 
 
-def _tensor(tensor: Any, name: str = "") -> Tensor:
+def _tensor(tensor: Foreign, name: str = "") -> Tensor:
     if int(tensor.dtype) == DataType.STRING:
         texts = [text.decode() if isinstance(text, bytes) else str(text) for text in np.asarray(tensor.numpy()).reshape(-1)]
         return Tensor.from_array(np.array(texts, object).reshape(tuple(tensor.shape)), name)
     return Tensor.from_array(tensor.numpy(), name or tensor.name or "")
 
 
-def _type(type_: Any, shape: Any) -> ValueType | None:
+def _type(type_: Foreign, shape: Foreign) -> ValueType | None:
     """Return a type of ours, from the type and the shape of the innermost tensor."""
     kind = type(type_).__name__
     if kind in ("SequenceType", "OptionalType"):
@@ -344,7 +347,7 @@ def _type(type_: Any, shape: Any) -> ValueType | None:
     return make(DataType(int(type_.dtype)), dims)
 
 
-def _read_dimension(dim: Any) -> int | Expr:
+def _read_dimension(dim: Foreign) -> int | Expr:
     if isinstance(dim, int):
         return dim
     return anonymous() if dim.value is None else symbol(str(dim.value))

@@ -12,12 +12,15 @@ from __future__ import annotations
 import dataclasses
 import enum
 from types import UnionType
-from typing import Any
+from typing import Any, TypeAlias
 
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType
 
-__all__ = ["Attribute", "AttributeKind", "SparseTensor"]
+__all__ = ["Attribute", "AttributeKind", "AttributeValue", "SparseTensor"]
+
+AttributeValue: TypeAlias = Any
+"""The value of an attribute, of the type that its kind decides: a number, a str, a Tensor, a Graph, a type, or a tuple of these."""
 
 
 class AttributeKind(enum.IntEnum):
@@ -56,12 +59,12 @@ class Attribute:
 
     __slots__ = ("kind", "reference", "value")
 
-    def __init__(self, kind: AttributeKind, value: Any, reference: str | None = None) -> None:
-        """Make an attribute; its name is its key in `Node.attributes`. `value` is Any because `kind` decides its type."""
+    def __init__(self, kind: AttributeKind, value: AttributeValue, reference: str | None = None) -> None:
+        """Make an attribute; its name is its key in `Node.attributes`. `kind` decides the type of `value`."""
         self.kind, self.value, self.reference = kind, value, reference
 
     @staticmethod
-    def of(value: Any) -> Attribute:
+    def of(value: AttributeValue) -> Attribute:
         """Make an attribute of the kind that a Python value suggests; raises TypeError for an empty or mixed list."""
         if isinstance(value, (list, tuple)):
             kinds = {_kind_of(item) for item in value}
@@ -87,7 +90,7 @@ _PLURAL = {
 }
 
 
-def _kind_of(value: Any) -> AttributeKind:
+def _kind_of(value: AttributeValue) -> AttributeKind:
     table: tuple[tuple[type | UnionType, AttributeKind], ...] = (
         (int, AttributeKind.INT),
         (float, AttributeKind.FLOAT),

@@ -14,10 +14,10 @@ Names identify values only in files and feeds: a value made by a rule may have t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sardonyx.dtypes import DataType
-from sardonyx.ir.attribute import Attribute, AttributeKind
+from sardonyx.ir.attribute import Attribute, AttributeKind, AttributeValue
 from sardonyx.ir.operator import Operator
 from sardonyx.ir.order import topological_order
 from sardonyx.ir.shape import Shape
@@ -112,7 +112,7 @@ class Node(Operator):
         op_type: str,
         inputs: Iterable[Value | None],
         outputs: Iterable[Value] | int = 1,
-        attributes: Mapping[str, Any] | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
         *,
         domain: str = "",
         version: int,
@@ -154,7 +154,7 @@ class Node(Operator):
         (value,) = self.outputs
         return value
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: AttributeValue = None) -> AttributeValue:
         """Return the value of attribute `name`, or `default` where the node has none; its type follows the attribute's kind."""
         found = self.attributes.get(name)
         return default if found is None else found.value

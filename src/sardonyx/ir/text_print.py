@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from sardonyx.ir.attribute import Attribute, AttributeKind, SparseTensor
+from sardonyx.ir.attribute import Attribute, AttributeKind, AttributeValue, SparseTensor
 from sardonyx.ir.graph import Graph, Node, Value
 from sardonyx.ir.model import Function, Model
 from sardonyx.ir.shape import symbols_in
@@ -166,7 +165,7 @@ class _Printer:
         items = ", ".join(self._scalar(_SINGULAR[kind], item, visible, indent) for item in attribute.value)
         return f"{spelled(name)}{_annotation(kind, bool(items))} = [{items}]"
 
-    def _scalar(self, kind: AttributeKind, value: Any, visible: set[str], indent: str) -> str:
+    def _scalar(self, kind: AttributeKind, value: AttributeValue, visible: set[str], indent: str) -> str:
         if kind is AttributeKind.FLOAT:
             return print_float(value)
         if kind is AttributeKind.STRING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.forks import without_fork
 
 __all__ = ["MOVING", "difference"]
@@ -46,7 +46,7 @@ MOVING = frozenset(
 """Operators that move elements and compute none: what is made of these alone is equal bit by bit, or wrong."""
 
 
-def difference(old: Sequence[Any], new: Sequence[Any], tolerance: float, *, integer_steps: int = 0) -> str | None:
+def difference(old: Sequence[OnnxValue], new: Sequence[OnnxValue], tolerance: float, *, integer_steps: int = 0) -> str | None:
     """Return how `new` differs from `old`; None where it does not. Values are Any by their ONNX type.
 
     Args:
@@ -65,7 +65,7 @@ def difference(old: Sequence[Any], new: Sequence[Any], tolerance: float, *, inte
     return None
 
 
-def _difference(one: Any, other: Any, tolerance: float, steps: int) -> str | None:
+def _difference(one: OnnxValue, other: OnnxValue, tolerance: float, steps: int) -> str | None:
     if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
         return _nested(one, other, tolerance, steps)
     if one.dtype != other.dtype or one.shape != other.shape:
@@ -78,7 +78,7 @@ def _difference(one: Any, other: Any, tolerance: float, steps: int) -> str | Non
     return _float_difference(one, other, tolerance)
 
 
-def _nested(one: Any, other: Any, tolerance: float, steps: int) -> str | None:
+def _nested(one: OnnxValue, other: OnnxValue, tolerance: float, steps: int) -> str | None:
     if isinstance(one, list) and isinstance(other, list):
         return difference(one, other, tolerance, integer_steps=steps)
     return None if type(one) is type(other) and (one is other or one == other) else f"gives {other!r:.80} for {one!r:.80}"

@@ -9,11 +9,11 @@ operands were broadcast, `shrunk` sums a gradient back to the shape of an input.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from sardonyx.ir import Node, Tensor, Value
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.ops.views.binary import Broadcast
 from sardonyx.ops.views.matmul import Gemm
 from sardonyx.ops.views.reduce import Reduce
@@ -33,7 +33,7 @@ class Make:
         """Begin with none."""
         self.nodes: list[Node] = []
 
-    def __call__(self, op_type: str, *inputs: Value | None, **attributes: Any) -> Value:
+    def __call__(self, op_type: str, *inputs: Value | None, **attributes: AttributeValue) -> Value:
         """Return the output of a new node; Any as attributes differ in kind."""
         node = Node(op_type, inputs, 1, attributes, version=VERSION)
         self.nodes.append(node)

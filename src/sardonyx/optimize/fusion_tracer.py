@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
+from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Model, Node, Value
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.optimize.edit import overridable_values
 from sardonyx.optimize.fusion_report import Attempt, FusionReport, Outcome
@@ -216,7 +217,7 @@ class _TracingBuilder(PatternBuilder):
         """Return a term that follows the matching of `term`; further inputs always match."""
         return term if isinstance(term, Rest) else Traced(term, self._trace)
 
-    def node(self, op_type: str, *inputs: Any, **constraints: Any) -> Term:
+    def node(self, op_type: str, *inputs: OnnxValue, **constraints: AttributeValue) -> Term:
         """Record a node, and set the operation of its inputs."""
         output = super().node(op_type, *inputs, **constraints)
         if isinstance(output, Output):

@@ -11,11 +11,10 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidGraph, OptimizationError, SardonyxError, describe, located
 from sardonyx.ir import Graph, Model, Node
 from sardonyx.ir.verify import verify
@@ -194,7 +193,7 @@ class Guard:
         for feed in samples(inputs, zlib.crc32(item.name.encode()), overridable_values(before)):
             named: dict[str, Array] = {value.name: array for value, array in feed.items()}
             try:
-                old: list[Any] = run(before, named)
+                old: list[OnnxValue] = run(before, named)
             except SardonyxError as error:
                 reason = str(error)
                 continue

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Tensor, Value
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.ir.walk import captured_values
 from sardonyx.ops.views.inputs import Inputs, constants
 from sardonyx.optimize.edit import small_constant, tensor_of
@@ -31,7 +32,7 @@ class Match:
     """The graph, and which inputs are no constants."""
     _values: Mapping[str, Value | tuple[Value | None, ...] | None]
     _named: Mapping[str, Node]
-    _attributes: Mapping[str, Any]
+    _attributes: Mapping[str, AttributeValue]
 
     def __getitem__(self, name: str) -> Value:
         """Return the value bound to a parameter; raises KeyError where none is, or the input is left out."""
@@ -58,7 +59,7 @@ class Match:
         """Return whether the alternative with a node captured by `name` matched."""
         return name in self._named
 
-    def attribute(self, name: str) -> Any:
+    def attribute(self, name: str) -> AttributeValue:
         """Return the attribute captured with `op.attribute(name)`, Any as its kind decides; None where missing without default."""
         return self._attributes[name]
 

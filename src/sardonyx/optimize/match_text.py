@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sardonyx.ir import Node, TensorType, Value
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.ops.schemas import find_schema
 from sardonyx.optimize.edit import small_constant, tensor_of
 from sardonyx.optimize.fusion_report import label_text
@@ -158,7 +158,7 @@ def _name(value: Value) -> str:
     return value.name or "a value without a name"
 
 
-def _attribute(value: Any) -> str:
+def _attribute(value: AttributeValue) -> str:
     """Return an attribute's value (Any: by its kind) as text."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")

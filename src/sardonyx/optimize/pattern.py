@@ -31,7 +31,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.optimize.terms import (
     AnyValue,
     AttributeCapture,
@@ -60,12 +62,12 @@ class PatternBuilder:
         if op_type.startswith("__"):
             raise AttributeError(op_type)
 
-        def record(*inputs: Any, **constraints: Any) -> Term:
+        def record(*inputs: OnnxValue, **constraints: AttributeValue) -> Term:
             return self.node(op_type, *inputs, **constraints)
 
         return record
 
-    def node(self, op_type: str, *inputs: Any, **constraints: Any) -> Term:
+    def node(self, op_type: str, *inputs: OnnxValue, **constraints: AttributeValue) -> Term:
         """Record a node of an operator whose name is no identifier, or is computed."""
         unknown = {key for key in constraints if key.startswith("_")} - _RESERVED
         if unknown:
@@ -122,7 +124,7 @@ class PatternBuilder:
         return Choice(tuple(_term(alternative) for alternative in alternatives))
 
 
-def _term(value: Any) -> Term:
+def _term(value: AttributeValue) -> Term:
     if value is None:
         return Nothing()
     if isinstance(value, (int, float)):

@@ -15,9 +15,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Attribute, Graph, Node, Tensor, Value
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.ops.infer import infer_node
 from sardonyx.ops.schemas import find_schema
 from sardonyx.ops.schemas_contrib import OLDER_SCHEMAS
@@ -68,16 +69,16 @@ class Builder:
         if op_type.startswith("_"):
             raise AttributeError(op_type)
 
-        def make(*inputs: Any, **attributes: Any) -> Value:
+        def make(*inputs: OnnxValue, **attributes: AttributeValue) -> Value:
             return self.node(op_type, *inputs, **attributes)
 
         return make
 
-    def node(self, op_type: str, *inputs: Any, **attributes: Any) -> Value:
+    def node(self, op_type: str, *inputs: OnnxValue, **attributes: AttributeValue) -> Value:
         """Make a node with one output of an operator whose name is computed."""
         return self.outputs(op_type, 1, *inputs, **attributes)[0]
 
-    def outputs(self, op_type: str, count: int, *inputs: Any, **attributes: Any) -> tuple[Value, ...]:
+    def outputs(self, op_type: str, count: int, *inputs: OnnxValue, **attributes: AttributeValue) -> tuple[Value, ...]:
         """Make a node with `count` outputs."""
         unknown = {key for key in attributes if key.startswith("_")} - _RESERVED
         if unknown:
@@ -106,7 +107,7 @@ class Builder:
         tensor = Tensor.from_array(array)
         return self._graph.add_initializer(tensor, self._fresh(name or f"{self._root.name or self._root.op_type}/constant"))
 
-    def _value(self, value: Any) -> Value | None:
+    def _value(self, value: AttributeValue) -> Value | None:
         if value is None or isinstance(value, Value):
             return value
         return self.constant(np.asarray(value))
@@ -122,7 +123,7 @@ def _first_version(domain: str, op_type: str, version: int) -> int:
     return version
 
 
-def _attribute(value: Any) -> Attribute:
+def _attribute(value: AttributeValue) -> Attribute:
     return value if isinstance(value, Attribute) else Attribute.of(value)
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from sardonyx.ir import Graph, Node, Value
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.ops.schemas import find_schema
 from sardonyx.optimize.edit import small_constant, tensor_of
 
@@ -57,7 +58,7 @@ class Found:
     """Parameter -> the value, None where left out, or a tuple for the rest of the inputs."""
     nodes: Mapping[Operation, Node]
     """Term -> the node that it stands for."""
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, AttributeValue]
     """Captured attributes; Any, as their kinds differ."""
 
     def bind(self, name: str, value: Value | tuple[Value | None, ...] | None) -> Found | None:
@@ -188,7 +189,7 @@ class Operation:
         domain: str,
         op_type: str,
         inputs: tuple[Term, ...],
-        constraints: Mapping[str, Any],
+        constraints: Mapping[str, AttributeValue],
         *,
         name: str,
         is_shared: bool,
@@ -241,7 +242,7 @@ class Operation:
         for more in term.match(value, found, place):
             yield from self._match_inputs(index + 1, inputs, more, place)
 
-    def _match_attributes(self, node: Node, captured: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _match_attributes(self, node: Node, captured: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue] | None:
         for name, constraint in self.constraints.items():
             actual = attribute_value(node, name)
             if isinstance(constraint, AttributeCapture):
@@ -269,7 +270,7 @@ def _are_made_by(inputs: Sequence[Value | None], producers: Sequence[tuple[int, 
     return True
 
 
-def attribute_value(node: Node, name: str) -> Any:
+def attribute_value(node: Node, name: str) -> AttributeValue:
     """Return the value of an attribute (Any, by its kind).
 
     A node that lacks it has the schema's default, or None where there is none.
@@ -282,7 +283,7 @@ def attribute_value(node: Node, name: str) -> Any:
     return None if formal is None else formal.default
 
 
-def satisfies(actual: Any, constraint: Any) -> bool:
+def satisfies(actual: AttributeValue, constraint: AttributeValue) -> bool:
     """Return whether the value of an attribute (Any, by its kind) is what a pattern demands: a value or a predicate."""
     if callable(constraint):
         return bool(constraint(actual))

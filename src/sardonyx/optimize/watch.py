@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import OptimizationError, SardonyxError
 from sardonyx.ir import Model, Node, Value
 from sardonyx.ir.walk import all_graphs
@@ -135,7 +135,7 @@ def found_by_running(
     before: Model,
     after: Model,
     feed: Mapping[str, Array],
-    old: Sequence[Any],
+    old: Sequence[OnnxValue],
     tolerance: float,
     integer_steps: int = 0,
 ) -> tuple[str | None, str | None]:
@@ -150,7 +150,7 @@ def found_by_running(
 
 
 def run_both(
-    run: RunModel, after: Model, feed: Mapping[str, Array], old: Sequence[Any], tolerance: float, integer_steps: int = 0
+    run: RunModel, after: Model, feed: Mapping[str, Array], old: Sequence[OnnxValue], tolerance: float, integer_steps: int = 0
 ) -> str | None:
     """Return how the results of `after` differ from `old`; Any, by their ONNX type."""
     new, reason = _try(run, after, feed)

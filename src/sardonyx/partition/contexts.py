@@ -6,13 +6,13 @@ x ─► EPContext {source: "CPUExecutionProvider", ep_cache_context: …} ─�
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from sardonyx import errors
+from sardonyx.dtypes import OnnxValue
 from sardonyx.ir import Node, TensorType, Value
-from sardonyx.provider import HOST, Bound, Capability, KeepsPrograms, Partition, Program, Provider
+from sardonyx.provider import HOST, Bound, Capability, DeviceBuffer, KeepsPrograms, Partition, Program, Provider
 
 __all__ = ["CONTEXT_DOMAIN", "CONTEXT_OPERATOR", "check_signature", "context_claim", "fit_program", "is_context"]
 
@@ -86,7 +86,9 @@ class _Fitted:
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
         return Bound((None,) * len(self._wanted))
 
-    def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> list[Any]:
+    def run(
+        self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
+    ) -> list[OnnxValue]:
         given = [inputs[source] if isinstance(source, int) else source for source in self._sources]
         inner = self._program.bind(tuple(getattr(value, "shape", None) for value in given))
         made = [None if spec is None else np.empty(spec.shape, spec.dtype.numpy) for spec in inner.outputs]

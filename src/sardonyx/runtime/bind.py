@@ -9,11 +9,12 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from sardonyx.arena import Lifetime, place
+from sardonyx.dtypes import OnnxValue
 from sardonyx.forks import new_lock
 from sardonyx.provider import HOST, Bound, Memory, TensorSpec
 from sardonyx.runtime.failures import blame, check_bound
@@ -38,7 +39,7 @@ class BoundStep:
     """What the program's `bind` returned."""
     offsets: tuple[int | None, ...]
     """For each output its offset in the arena; None where it gets memory of its own or the program makes it."""
-    makers: tuple[Callable[[], Any] | None, ...]
+    makers: tuple[Callable[[], OnnxValue] | None, ...]
     """For each output what makes a tensor with memory of its own, opaque to the runtime; None where the program makes it."""
     scratch_offset: int
     """Where its scratch memory lies in the arena."""
@@ -210,7 +211,7 @@ def _bound_step(plan: Plan, index: int, bound: Bound, offsets: dict[tuple[int, i
     return BoundStep(bound, places, makers, offsets.get((index, None), 0))
 
 
-def _maker(memory: Memory, spec: TensorSpec | None) -> Callable[[], Any] | None:
+def _maker(memory: Memory, spec: TensorSpec | None) -> Callable[[], OnnxValue] | None:
     """Return what makes a tensor with a buffer of its own.
 
     Small ones of the host are plain arrays: aligning them would cost more.

@@ -8,8 +8,9 @@ parallel     what is ready, on several threads
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
+from sardonyx.dtypes import OnnxValue
 from sardonyx.runtime.executors.dataflow import DataflowExecutor
 from sardonyx.runtime.executors.parallel import ParallelExecutor
 from sardonyx.runtime.executors.sequential import SequentialExecutor
@@ -24,8 +25,10 @@ EXECUTORS = ("sequential", "dataflow", "parallel")
 class Executor(Protocol):
     """Runs a plan; any number of threads may run it at a time."""
 
-    def run(self, inputs: Sequence[Any], captures: Sequence[Any] = (), targets: Sequence[Any] = ()) -> list[Any]:
-        """Compute the graph's outputs, on the host; values are Any by their ONNX type.
+    def run(
+        self, inputs: Sequence[OnnxValue], captures: Sequence[OnnxValue] = (), targets: Sequence[OnnxValue] = ()
+    ) -> list[OnnxValue]:
+        """Compute the graph's outputs, on the host.
 
         Args:
             inputs: the graph's inputs.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from sardonyx.config import LIMITS
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import DataType, OnnxValue
 from sardonyx.errors import EPFail, Fail, InvalidArgument, SardonyxError, blamed, describe, located
 from sardonyx.ir import Shape, TensorType
 from sardonyx.provider import HOST, Bound, TensorSpec
@@ -31,19 +30,19 @@ def blame(error: Exception, step: Step, doing: str) -> None:
         raise located(blamed(error, step.provider), f"{step.provider} failed to {doing}") from error
 
 
-def check_bound(bound: Any, step: ProgramStep) -> None:
+def check_bound(bound: object, step: ProgramStep) -> None:
     """Look at what `bind` returned, which may be anything.
 
     Raises:
         EPFail: it gives no sizes that the outputs of `step` can have.
         InvalidArgument: a size that it gives is beyond the limit, as what is fed may ask for.
     """
-    sizes: Any = bound.outputs if isinstance(bound, Bound) else None
-    if not isinstance(sizes, (tuple, list)):
+    sizes: object = bound.outputs if isinstance(bound, Bound) else None
+    if not isinstance(bound, Bound) or not isinstance(sizes, (tuple, list)):
         raise _breach(step, f"binds partition {step.name} to {bound!r:.200}; it must return Bound with a tuple of outputs")
     if len(sizes) != len(step.outputs):
         raise _breach(step, f"gives {len(sizes)} sizes for partition {step.name}, expected {len(step.outputs)}")
-    scratch: Any = bound.scratch_bytes
+    scratch: object = bound.scratch_bytes
     if not isinstance(scratch, (int, np.integer)) or not 0 <= scratch <= LIMITS.tensor_bytes:
         limit = f"0 to {LIMITS.tensor_bytes} are possible"
         raise _breach(step, f"asks for {scratch!r} bytes of scratch memory for partition {step.name}; {limit}")
@@ -60,7 +59,7 @@ def check_bound(bound: Any, step: ProgramStep) -> None:
             raise blamed(InvalidArgument(message), step.provider)
 
 
-def _problem_of_size(spec: Any, wanted: TensorType | None, *, makes: bool) -> str | None:
+def _problem_of_size(spec: object, wanted: TensorType | None, *, makes: bool) -> str | None:
     """Return what is wrong with the size of an output, which may be anything."""
     if spec is None:
         return "no size, which only a program that makes its outputs may do" if wanted is not None and not makes else None
@@ -74,7 +73,7 @@ def _problem_of_size(spec: Any, wanted: TensorType | None, *, makes: bool) -> st
     return None
 
 
-def check_values(values: Any, outputs: Sequence[Any], step: ProgramStep) -> None:
+def check_values(values: object, outputs: Sequence[OnnxValue], step: ProgramStep) -> None:
     """Raise EPFail where `run` returned other things than the tensors that it was given, and where it was given None, arrays.
 
     Args:
@@ -97,21 +96,21 @@ def check_values(values: Any, outputs: Sequence[Any], step: ProgramStep) -> None
                 raise _breach(step, f"{found}, but the graph has {_of_graph(wanted)} there")
 
 
-def check_copy(value: Any, shape: Shape | None, step: CopyStep) -> None:
+def check_copy(value: OnnxValue, shape: Shape | None, step: CopyStep) -> None:
     """Raise EPFail where what a memory's `to_host` returned, which may be anything, is not a tensor as the graph has it."""
     if step.type is not None and not (_is_tensor(value, step.type) and shape in (None, value.shape)):
         found = f"copied a tensor of shape {shape} from {step.source_memory.name} to {_shown(value)}"
         raise _breach(step, f"{found}, but the graph has {_of_graph(step.type)} there")
 
 
-def _is_tensor(value: Any, wanted: TensorType) -> bool:
+def _is_tensor(value: OnnxValue, wanted: TensorType) -> bool:
     """Return whether a value, which may be anything, is an array that `wanted` allows."""
     if not isinstance(value, (np.ndarray, np.generic)) or not wanted.allows(value.shape):
         return False
     return value.dtype == wanted.dtype.numpy or (wanted.dtype is DataType.STRING and value.dtype.kind in "OSTU")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: OnnxValue) -> str:
     """Return a value, which may be anything, for messages."""
     return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else f"{value!r:.80}"
 

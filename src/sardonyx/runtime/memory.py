@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from sardonyx.dtypes import DataType, bit_width
 from sardonyx.errors import EPFail, blamed, describe
 from sardonyx.forks import new_lock
-from sardonyx.provider import HOST, Memory, TensorSpec
+from sardonyx.provider import HOST, DeviceBuffer, Memory, TensorSpec
 from sardonyx.runtime.plan import Plan, ProgramStep
 
 __all__ = ["ArenaPool", "arena_pools", "size_bytes"]
@@ -37,10 +36,10 @@ class ArenaPool:
         """Make an empty pool that keeps at most `keep` idle buffers; errors name `owner`, a provider, where it is given."""
         self._memory = memory
         self._keep, self._owner = keep, owner
-        self._idle: list[tuple[int, Any]] = []
+        self._idle: list[tuple[int, DeviceBuffer]] = []
         self._lock = new_lock()
 
-    def borrow(self, size_bytes: int) -> tuple[int, Any]:
+    def borrow(self, size_bytes: int) -> tuple[int, DeviceBuffer]:
         """Take a buffer of at least `size_bytes`: the smallest idle one that fits, else a new one. Returns (size, buffer)."""
         with self._lock:
             if len(self._idle) == 1 and self._idle[0][0] >= size_bytes:
@@ -52,7 +51,7 @@ class ArenaPool:
                 return chosen
         return size_bytes, self._allocate(size_bytes)
 
-    def _allocate(self, size_bytes: int) -> Any:
+    def _allocate(self, size_bytes: int) -> DeviceBuffer:
         try:
             return self._memory.allocate(size_bytes)
         except Exception as error:
@@ -61,7 +60,7 @@ class ArenaPool:
             message = f"{self._owner} failed to allocate {size_bytes} bytes of {self._memory.name}: {describe(error)}"
             raise blamed(EPFail(message), self._owner) from error
 
-    def give_back(self, entry: tuple[int, Any]) -> None:
+    def give_back(self, entry: tuple[int, DeviceBuffer]) -> None:
         """Return what `borrow` gave; where enough are idle the smallest is dropped."""
         with self._lock:
             self._idle.append(entry)

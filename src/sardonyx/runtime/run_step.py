@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from sardonyx.dtypes import DataType
-from sardonyx.provider import HOST, Bound
+from sardonyx.dtypes import DataType, OnnxValue
+from sardonyx.provider import HOST, Bound, DeviceBuffer
 from sardonyx.runtime.bind import BoundStep
 from sardonyx.runtime.failures import blame, check_copy, check_values
 from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep
 
 __all__ = ["Arenas", "call", "copy", "output_in", "place_targets", "run_program", "run_trivial", "shape_of"]
 
-Arenas = Mapping[str, tuple[int, Any]]
+Arenas = Mapping[str, tuple[int, DeviceBuffer]]
 """By the memory's name what `ArenaPool.borrow` gave."""
 
 
-def run_program(step: ProgramStep, sizes: BoundStep, frame: list[Any], arenas: Arenas) -> None:
+def run_program(step: ProgramStep, sizes: BoundStep, frame: list[OnnxValue], arenas: Arenas) -> None:
     """Run a program whose sizes are bound, its outputs and scratch memory in `arenas` where it has places there."""
     memory, bound, scratch = step.memory, sizes.bound, None
     try:
@@ -39,14 +38,14 @@ def run_program(step: ProgramStep, sizes: BoundStep, frame: list[Any], arenas: A
     _store(step, frame, call(step, bound, [frame[slot] for slot in step.inputs], outputs, scratch))
 
 
-def place_targets(plan: Plan, frame: list[Any], targets: Sequence[Any]) -> None:
+def place_targets(plan: Plan, frame: list[OnnxValue], targets: Sequence[OnnxValue]) -> None:
     """Put arrays of the host that outputs are to be computed in into their slots, where the slot's program fills arrays."""
     for slot, target in zip(plan.outputs, targets, strict=True):
         if target is not None and slot in plan.fillable and frame[slot] is None:
             frame[slot] = target
 
 
-def output_in(target: Any, sizes: BoundStep, index: int) -> Any:
+def output_in(target: OnnxValue, sizes: BoundStep, index: int) -> OnnxValue:
     """Return what a program fills as its output `index`: `target` where that fits, else new memory; None for what it makes."""
     make, spec = sizes.makers[index], sizes.bound.outputs[index]
     if make is None or spec is None:
@@ -56,7 +55,7 @@ def output_in(target: Any, sizes: BoundStep, index: int) -> Any:
     return target
 
 
-def run_trivial(step: ProgramStep, frame: list[Any]) -> None:
+def run_trivial(step: ProgramStep, frame: list[OnnxValue]) -> None:
     """Run a program that makes its outputs and is bound by itself: it needs no sizes."""
     try:
         bound = step.program.bind(())
@@ -66,7 +65,9 @@ def run_trivial(step: ProgramStep, frame: list[Any]) -> None:
     _store(step, frame, call(step, bound, [frame[slot] for slot in step.inputs], (), None))
 
 
-def call(step: ProgramStep, bound: Bound, inputs: list[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
+def call(
+    step: ProgramStep, bound: Bound, inputs: list[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
+) -> Sequence[OnnxValue]:
     """Run a program; raises EPFail that names it where it raises what is no SardonyxError, or returns what does not fit."""
     try:
         values = step.program.run(bound, inputs, outputs, scratch)
@@ -78,7 +79,7 @@ def call(step: ProgramStep, bound: Bound, inputs: list[Any], outputs: Sequence[A
     return values
 
 
-def copy(step: CopyStep, frame: list[Any]) -> None:
+def copy(step: CopyStep, frame: list[OnnxValue]) -> None:
     """Copy a tensor between the host and a device; raises EPFail that names the device's provider where that fails."""
     value = frame[step.source]
     to_device = step.source_memory.name == HOST.name
@@ -93,11 +94,11 @@ def copy(step: CopyStep, frame: list[Any]) -> None:
     frame[step.target] = copied
 
 
-def shape_of(value: Any) -> tuple[int, ...] | None:
+def shape_of(value: OnnxValue) -> tuple[int, ...] | None:
     """Return the shape of a tensor of any memory; None for what is no tensor."""
     return value.shape if isinstance(value, np.ndarray) else getattr(value, "shape", None)
 
 
-def _store(step: ProgramStep, frame: list[Any], values: Sequence[Any]) -> None:
+def _store(step: ProgramStep, frame: list[OnnxValue], values: Sequence[OnnxValue]) -> None:
     for slot, value in zip(step.outputs, values, strict=True):
         frame[slot] = value

@@ -5,11 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
-from typing import Any
 
 import numpy as np
 
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Value, ValueType
 from sardonyx.ir.shape import Expr
@@ -17,8 +16,10 @@ from sardonyx.ir.shape import Expr
 __all__ = ["SharedSymbols", "check_feeds", "own_results", "select_outputs"]
 
 
-def check_feeds(inputs: Sequence[Value], defaults: Mapping[str, Array], feed: Mapping[str, Any], label: str) -> list[Any]:
-    """Return a value for each of `inputs`, in order; values are Any by their ONNX type.
+def check_feeds(
+    inputs: Sequence[Value], defaults: Mapping[str, Array], feed: Mapping[str, OnnxValue], label: str
+) -> list[OnnxValue]:
+    """Return a value for each of `inputs`, in order.
 
     Arrays pass as they are; lists and numbers become arrays of the input's type where no value changes.
 
@@ -71,7 +72,7 @@ class SharedSymbols:
         """Whether there is any."""
         return bool(self._groups)
 
-    def hold(self, values: Sequence[Any]) -> bool:
+    def hold(self, values: Sequence[OnnxValue]) -> bool:
         """Return whether a checked feed gives each of them one size."""
         for (first, axis), *others in self._groups:
             size = values[first].shape[axis]
@@ -81,7 +82,7 @@ class SharedSymbols:
         return True
 
 
-def symbol_sizes(inputs: Sequence[Value], values: Sequence[Any]) -> dict[str, int]:
+def symbol_sizes(inputs: Sequence[Value], values: Sequence[OnnxValue]) -> dict[str, int]:
     """Return the sizes that a checked feed gives the symbols in the shapes of `inputs`; the first where it gives several."""
     found: dict[str, int] = {}
     for value, array in zip(inputs, values, strict=True):
@@ -91,7 +92,7 @@ def symbol_sizes(inputs: Sequence[Value], values: Sequence[Any]) -> dict[str, in
     return found
 
 
-def own_results(results: Sequence[Any], given: Iterable[Any]) -> list[Any]:
+def own_results(results: Sequence[OnnxValue], given: Iterable[OnnxValue]) -> list[OnnxValue]:
     """Make results that the user may keep and write to: dense, and sharing memory with nothing that was given or is constant.
 
     Args:
@@ -106,7 +107,7 @@ _OWN = 0x1 | 0x4 | 0x400
 """The flags of an array that is dense, owns its data and is writeable, as NumPy's C interface numbers them."""
 
 
-def _own(value: Any, taken: set[int]) -> Any:
+def _own(value: OnnxValue, taken: set[int]) -> OnnxValue:
     if isinstance(value, np.ndarray):
         if value.flags.num & _OWN == _OWN and id(value) not in taken:
             taken.add(id(value))
@@ -131,7 +132,7 @@ def _root(array: Array) -> Array:
     return array
 
 
-def _checked(value: Value, given: Any, label: str) -> Any:
+def _checked(value: Value, given: OnnxValue, label: str) -> OnnxValue:
     if type(given) is np.ndarray and _fits(value.type, given):
         return given
     return _convert(value.type, given, f"model {label}, input {value.name!r}")
@@ -142,7 +143,7 @@ def _fits(kind: ValueType | None, array: Array) -> bool:
     return type(kind) is TensorType and kind.shape is not None and array.dtype == kind.dtype.numpy and kind.allows(array.shape)
 
 
-def _convert(kind: ValueType | None, given: Any, place: str) -> Any:
+def _convert(kind: ValueType | None, given: OnnxValue, place: str) -> OnnxValue:
     if isinstance(kind, TensorType):
         return _tensor(kind, given, place)
     if isinstance(kind, SequenceType):
@@ -160,7 +161,7 @@ def _convert(kind: ValueType | None, given: Any, place: str) -> Any:
     return np.asarray(given) if isinstance(given, (int, float, np.generic)) else given
 
 
-def _numbers(kind: ValueType | None, given: Mapping[Any, Any]) -> dict[Any, Any] | None:
+def _numbers(kind: ValueType | None, given: Mapping[OnnxValue, OnnxValue]) -> dict[OnnxValue, OnnxValue] | None:
     """Return a map of Python's numbers, converted together; None where it is another map, or one of them does not fit."""
     numbers = list(given.values())
     is_plain = set(map(type, numbers)) in ({float}, {int})
@@ -172,7 +173,7 @@ def _numbers(kind: ValueType | None, given: Mapping[Any, Any]) -> dict[Any, Any]
         return None
 
 
-def _tensor(kind: TensorType, given: Any, place: str) -> Array:
+def _tensor(kind: TensorType, given: OnnxValue, place: str) -> Array:
     array = given if isinstance(given, np.ndarray) else _array(kind, given, place)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -183,7 +184,7 @@ def _tensor(kind: TensorType, given: Any, place: str) -> Array:
     return array
 
 
-def _array(kind: TensorType, given: Any, place: str) -> Array:
+def _array(kind: TensorType, given: OnnxValue, place: str) -> Array:
     numpy = getattr(given, "numpy", None)
     if callable(numpy):
         return np.asarray(numpy())
@@ -207,7 +208,7 @@ def _retyped(kind: TensorType, array: Array, is_array: bool, place: str) -> Arra
     raise InvalidArgument(f"{place}: expected {kind}, got {found} of shape {array.shape}; convert it with astype")
 
 
-def _text(item: Any) -> str:
+def _text(item: OnnxValue) -> str:
     return item.decode("utf-8") if isinstance(item, bytes) else str(item)
 
 

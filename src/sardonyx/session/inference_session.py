@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.forks import without_fork
 from sardonyx.provider import reset_cancellation, set_cancellation
@@ -40,11 +41,11 @@ class InferenceSession(RemadeSession):
         path_or_bytes: str | bytes | os.PathLike[str] | Any,
         sess_options: SessionOptions | None = None,
         providers: Sequence[ProviderRequest] | None = None,
-        provider_options: Sequence[Mapping[str, Any]] | None = None,
+        provider_options: Sequence[Mapping[str, object]] | None = None,
         *,
         disabled_optimizers: Iterable[str] | None = None,
         verify: bool = False,
-        **unknown: Any,
+        **unknown: object,
     ) -> None:
         """Load, optimize, partition and compile a model.
 
@@ -76,7 +77,7 @@ class InferenceSession(RemadeSession):
         arguments = Arguments(options, disabled, None, None)
         self._open(model_of(path_or_bytes), with_providers(arguments, providers, provider_options))
 
-    def _open(self, given: Any, arguments: Arguments) -> None:
+    def _open(self, given: OnnxValue, arguments: Arguments) -> None:
         # half of the package: `import sardonyx` stays fast without it
         with without_fork():
             from sardonyx.session.placement.cpu_fallback import check_placed
@@ -105,8 +106,8 @@ class InferenceSession(RemadeSession):
         return None if self._runner.source is None else self._runner.source.given
 
     def run(
-        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
-    ) -> list[Any]:
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, OnnxValue], run_options: RunOptions | None = None
+    ) -> list[OnnxValue]:
         """Compute outputs.
 
         Args:
@@ -129,10 +130,10 @@ class InferenceSession(RemadeSession):
     def compute(
         self,
         output_names: Sequence[str] | None,
-        input_feed: Mapping[str, Any],
+        input_feed: Mapping[str, OnnxValue],
         run_options: RunOptions | None,
-        targets: Mapping[str, Any] | None = None,
-    ) -> list[Any]:
+        targets: Mapping[str, OnnxValue] | None = None,
+    ) -> list[OnnxValue]:
         """Compute outputs as `run` does, in arrays of the caller's where `targets` names them.
 
         Args:
@@ -172,13 +173,13 @@ class InferenceSession(RemadeSession):
             return [store_result(result, placed.get(index), values, names[index], self._label) for result, index in pairs]
         return own_results(results, values)
 
-    def checked_feed(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> Mapping[str, Any]:
+    def checked_feed(self, output_names: Sequence[str] | None, input_feed: Mapping[str, OnnxValue]) -> Mapping[str, OnnxValue]:
         """Return a feed as `run` takes it; raises InvalidArgument where it, or a name, does not fit the model."""
         select_outputs(output_names, self._output_names, self._label)
         values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
         return {value.name: checked for value, checked in zip(self._input_values, values, strict=True) if value.name in input_feed}
 
-    def checked_input(self, name: str, value: Any) -> Any:
+    def checked_input(self, name: str, value: OnnxValue) -> OnnxValue:
         """Return what `run` makes of a value fed to the input `name`; raises InvalidArgument where it does not fit."""
         wanted = [item for item in self._input_values if item.name == name]
         return check_feeds(wanted, {}, {name: value}, self._label)[0]
@@ -277,7 +278,7 @@ class InferenceSession(RemadeSession):
         """Return when recording began, in nanoseconds since the epoch; 0 where `enable_profiling` was not set."""
         return 0 if self._profiler is None else self._profiler.start_time_ns
 
-    def _begin_profile(self, given: Any, prefix: str | None) -> Profiler | None:
+    def _begin_profile(self, given: OnnxValue, prefix: str | None) -> Profiler | None:
         """Return what records the session, where its options ask for it; `given` is what the model comes from, of any kind."""
         if prefix is None:
             return None

@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from sardonyx.dtypes import ElementType, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.session.callbacks import submit
 from sardonyx.session.io_binding import IOBinding
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Callback", "SessionInterface"]
 
-Callback: TypeAlias = Callable[[list[Any], Any, str], Any]
+Callback: TypeAlias = Callable[[list[OnnxValue], Any, str], object]
 """f(results, user_data, error) of `run_async`; results and user data are Any by their kinds."""
 _DYNAMIC_OPTIONS = {"ep.dynamic.workload_type": ("Default", "Efficient")}
 
@@ -36,14 +37,14 @@ class SessionInterface(abc.ABC):
     def compute(
         self,
         output_names: Sequence[str] | None,
-        input_feed: Mapping[str, Any],
+        input_feed: Mapping[str, OnnxValue],
         run_options: RunOptions | None,
-        targets: Mapping[str, Any] | None = None,
-    ) -> list[Any]:
+        targets: Mapping[str, OnnxValue] | None = None,
+    ) -> list[OnnxValue]:
         """Compute outputs, in arrays of the caller's where `targets` names them; see `run`."""
 
     @abc.abstractmethod
-    def checked_input(self, name: str, value: Any) -> Any:
+    def checked_input(self, name: str, value: OnnxValue) -> OnnxValue:
         """Return what `run` makes of a value fed to the input `name`."""
 
     @abc.abstractmethod
@@ -61,9 +62,9 @@ class SessionInterface(abc.ABC):
     def run_async(
         self,
         output_names: Sequence[str] | None,
-        input_feed: Mapping[str, Any],
+        input_feed: Mapping[str, OnnxValue],
         callback: Callback,
-        user_data: Any,
+        user_data: object,
         run_options: RunOptions | None = None,
     ) -> None:
         """Compute outputs on a thread of the process's pool, and return at once.
@@ -83,8 +84,8 @@ class SessionInterface(abc.ABC):
         done.add_done_callback(functools.partial(_hand_over, callback, user_data))
 
     async def arun(
-        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
-    ) -> list[Any]:
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, OnnxValue], run_options: RunOptions | None = None
+    ) -> list[OnnxValue]:
         """Compute outputs on a thread of the process's pool; a task that is cancelled ends its run.
 
         Args:
@@ -105,7 +106,7 @@ class SessionInterface(abc.ABC):
             raise
 
     @abc.abstractmethod
-    def checked_feed(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> Mapping[str, Any]:
+    def checked_feed(self, output_names: Sequence[str] | None, input_feed: Mapping[str, OnnxValue]) -> Mapping[str, OnnxValue]:
         """Return a feed as `run` takes it; raises InvalidArgument where it, or a name, does not fit the model."""
 
     def run_with_ort_values(
@@ -191,7 +192,12 @@ class SessionInterface(abc.ABC):
         return IOBinding(self)
 
     def create_ortvalue_from_shape_and_type(
-        self, shape: Sequence[int], element_type: Any, device_type: str | OrtDevice = "cpu", device_id: int = 0, vendor_id: int = -1
+        self,
+        shape: Sequence[int],
+        element_type: ElementType,
+        device_type: str | OrtDevice = "cpu",
+        device_id: int = 0,
+        vendor_id: int = -1,
     ) -> OrtValue:
         """Return a tensor whose content is left open; see `OrtValue.ortvalue_from_shape_and_type`."""
         return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
@@ -221,11 +227,11 @@ class SessionInterface(abc.ABC):
             if key in _DYNAMIC_OPTIONS and text not in _DYNAMIC_OPTIONS[key]:
                 raise InvalidArgument(f"{key} is one of {', '.join(_DYNAMIC_OPTIONS[key])}, got {text!r}")
 
-    def get_tuning_results(self) -> list[Any]:
+    def get_tuning_results(self) -> list[OnnxValue]:
         """Return an empty list: kernels are not chosen by timing them."""
         return []
 
-    def set_tuning_results(self, results: Sequence[Any], *, error_on_invalid: bool = False) -> None:
+    def set_tuning_results(self, results: Sequence[OnnxValue], *, error_on_invalid: bool = False) -> None:
         """Accept results of tuning, which have no effect.
 
         Raises:
@@ -246,7 +252,7 @@ class SessionInterface(abc.ABC):
         """Accept the call: no graph is captured on a CPU."""
 
 
-def _hand_over(callback: Callback, user_data: Any, done: Future[list[Any]]) -> None:
+def _hand_over(callback: Callback, user_data: object, done: Future[list[OnnxValue]]) -> None:
     """Call back with the outputs of a run, or with its error."""
     error = done.exception()
     callback([] if error is not None else done.result(), user_data, "" if error is None else str(error))

@@ -9,12 +9,12 @@ session.run_with_iobinding(binding)          y holds the result
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sardonyx import errors
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, ElementType, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.values.addresses import tensor_at
 from sardonyx.values.device import OrtDevice, device_of
@@ -47,7 +47,7 @@ class IOBinding:
     def _iobinding(self) -> IOBinding:
         return self
 
-    def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
+    def bind_cpu_input(self, name: str, arr_on_cpu: OnnxValue) -> None:
         """Bind an array (Any: whatever `run` takes) to an input; changes of a dense array are seen by later runs.
 
         Raises:
@@ -61,7 +61,7 @@ class IOBinding:
         name: str,
         device_type: str | OrtDevice,
         device_id: int,
-        element_type: Any,
+        element_type: ElementType,
         shape: Sequence[int],
         buffer_ptr: int,
     ) -> None:
@@ -71,7 +71,7 @@ class IOBinding:
             name: the input.
             device_type: "cpu" or an OrtDevice.
             device_id: the index of the device.
-            element_type: a NumPy type (anything that np.dtype takes, hence Any) or a number of TensorProto.DataType.
+            element_type: a NumPy type (anything that np.dtype takes) or a number of TensorProto.DataType.
             shape: the sizes.
             buffer_ptr: the address of the first element; elements lie densely, row by row.
 
@@ -94,7 +94,7 @@ class IOBinding:
         name: str,
         device_type: str | OrtDevice = "cpu",
         device_id: int = 0,
-        element_type: Any = None,
+        element_type: ElementType | None = None,
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
@@ -104,7 +104,7 @@ class IOBinding:
             name: the output.
             device_type: "cpu" or an OrtDevice.
             device_id: the index of the device.
-            element_type: the NumPy type (anything that np.dtype takes, hence Any) or the number of the memory's type.
+            element_type: the NumPy type (anything that np.dtype takes) or the number of the memory's type.
             shape: the sizes of the memory.
             buffer_ptr: the address of the memory, which must stay as long as it is bound; None for memory of the run's.
 
@@ -144,7 +144,7 @@ class IOBinding:
         """Return the outputs as `get_outputs` does, as a vector."""
         return OrtValueVector(self.get_outputs())
 
-    def copy_outputs_to_cpu(self) -> list[Any]:
+    def copy_outputs_to_cpu(self) -> list[OnnxValue]:
         """Return a copy of each output: an array, or a list or dict (hence Any)."""
         return [_copied(value.value) for value in self.get_outputs()]
 
@@ -176,7 +176,7 @@ class IOBinding:
             raise InvalidArgument(f"Failed to find input name in the model: {name!r}; its inputs are {self._known}")
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: OnnxValue) -> OnnxValue:
     if isinstance(value, np.ndarray):
         copy: Array = value.copy()
         return copy

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from sardonyx.errors import Fail
 from sardonyx.formats.files import FileStamp, stamp_of
 from sardonyx.ir import Model, SparseTensor, Tensor
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.ir.walk import nested_graphs
 
 __all__ = ["check_unchanged", "read_attributes"]
@@ -23,7 +23,7 @@ def read_attributes(model: Model) -> None:
                     tensor.detach()
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
+def _tensors(value: AttributeValue) -> Iterator[Tensor]:
     """Yield the tensors that an attribute's value, Any by its kind, consists of."""
     for item in value if isinstance(value, tuple) else (value,):
         if isinstance(item, Tensor):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sardonyx.dtypes import ElementType, OnnxValue
 from sardonyx.errors import NoModel
 from sardonyx.forks import without_fork
 from sardonyx.session.io_binding import IOBinding
@@ -122,14 +123,16 @@ class InferenceSession:
         """Return the partitions with their providers and nodes."""
         return self.session.get_provider_graph_assignment_info()
 
-    def run(self, output_names: Sequence[str], input_feed: Mapping[str, Any], run_options: RunOptions | None = None) -> list[Any]:
+    def run(
+        self, output_names: Sequence[str], input_feed: Mapping[str, OnnxValue], run_options: RunOptions | None = None
+    ) -> list[OnnxValue]:
         """Compute outputs; see `sardonyx.InferenceSession.run`."""
         return self.session.run(output_names, input_feed, run_options)
 
     def run_async(
         self,
         output_names: Sequence[str],
-        input_feed: Mapping[str, Any],
+        input_feed: Mapping[str, OnnxValue],
         callback: Callable[[list[Any], Any, str], Any],
         user_data: Any,
         run_options: RunOptions | None = None,
@@ -163,11 +166,11 @@ class InferenceSession:
         """Stop profiling and return the file's name."""
         return self.session.end_profiling()
 
-    def get_tuning_results(self) -> list[Any]:
+    def get_tuning_results(self) -> list[OnnxValue]:
         """Return the results of tuning: none."""
         return self.session.get_tuning_results()
 
-    def set_tuning_results(self, results: Sequence[Any], error_on_invalid: bool = False) -> None:
+    def set_tuning_results(self, results: Sequence[OnnxValue], error_on_invalid: bool = False) -> None:
         """Take results of tuning; see `sardonyx.InferenceSession.set_tuning_results`."""
         self.session.set_tuning_results(results, error_on_invalid=error_on_invalid)
 
@@ -182,7 +185,7 @@ class InferenceSession:
         """Return False: there is no WebGPU provider."""
         return False
 
-    def create_ortvalue_from_shape_and_type(self, shape: Sequence[int], element_type: Any, device: OrtDevice) -> OrtValue:
+    def create_ortvalue_from_shape_and_type(self, shape: Sequence[int], element_type: ElementType, device: OrtDevice) -> OrtValue:
         """Make a tensor; see `OrtValue.ortvalue_from_shape_and_type`."""
         return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sardonyx.custom_ops.definition import OperatorSource
 from sardonyx.custom_ops.registered import check_operator
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
 from sardonyx.session.context.data import ContextOutput, ReadData
@@ -113,8 +113,8 @@ class SessionOptions(_ConfigEntries):
         self._dimensions_by_name: dict[str, int] = {}
         self._dimensions_by_denotation: dict[str, int] = {}
         self._initializers: dict[str, Any] = {}
-        self._rules: list[Any] = []
-        self._passes: list[Any] = []
+        self._rules: list[object] = []
+        self._passes: list[object] = []
         self._placements: list[str] = []
         self._providers: list[tuple[str, dict[str, str]]] = []
         self._custom_ops: list[Any] = []
@@ -168,11 +168,11 @@ class SessionOptions(_ConfigEntries):
         """Denotation -> the size that it is fixed to."""
         return dict(self._dimensions_by_denotation)
 
-    def add_initializer(self, name: str, value: Any) -> None:
+    def add_initializer(self, name: str, value: OnnxValue) -> None:
         """Use `value` (an array, or anything with a `numpy` method) for the initializer `name` instead of the model's."""
         self._initializers[name] = value
 
-    def add_external_initializers(self, names: Iterable[str], values: Iterable[Any]) -> None:
+    def add_external_initializers(self, names: Iterable[str], values: Iterable[OnnxValue]) -> None:
         """Use `values` for the initializers `names`, one each."""
         for name, value in zip(list(names), list(values), strict=True):
             self.add_initializer(name, value)
@@ -182,25 +182,25 @@ class SessionOptions(_ConfigEntries):
         """Name -> the array that takes the place of the model's initializer."""
         return {name: value.numpy() if hasattr(value, "numpy") else value for name, value in self._initializers.items()}
 
-    def add_rule(self, rule: Any) -> None:
+    def add_rule(self, rule: object) -> None:
         """Run a rewrite rule of your own with the built-in ones; see `docs/how-to/write-a-rule.md`."""
         if not all(hasattr(rule, name) for name in ("name", "pattern", "replace", "check")):
             raise InvalidArgument(f"add_rule takes a sardonyx.optimize.rule.Rule, got {rule!r}")
         self._rules.append(rule)
 
-    def add_pass(self, graph_pass: Any) -> None:
+    def add_pass(self, graph_pass: object) -> None:
         """Run a pass of your own after the built-in ones."""
         if not all(hasattr(graph_pass, name) for name in ("name", "run")):
             raise InvalidArgument(f"add_pass takes an object with a name and run(model, context), got {graph_pass!r}")
         self._passes.append(graph_pass)
 
     @property
-    def rules(self) -> tuple[Any, ...]:
+    def rules(self) -> tuple[object, ...]:
         """The rules added, in order."""
         return tuple(self._rules)
 
     @property
-    def passes(self) -> tuple[Any, ...]:
+    def passes(self) -> tuple[object, ...]:
         """The passes added, in order."""
         return tuple(self._passes)
 

@@ -18,10 +18,10 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from sardonyx.dtypes import OnnxValue
 from sardonyx.forks import new_lock
-from sardonyx.provider import Bound, Partition, Program
+from sardonyx.provider import Bound, DeviceBuffer, Partition, Program
 from sardonyx.trace import Event
 
 __all__ = ["Profiler", "TimedProgram"]
@@ -46,7 +46,7 @@ class Profiler:
         self._begin_ns, self._source = time.perf_counter_ns(), source
         now = datetime.datetime.now()
         self._path = Path(f"{prefix}_{now:%Y-%m-%d_%H-%M-%S}_{now.microsecond // 1000:03}.json")
-        self._events: list[dict[str, Any]] | None = []
+        self._events: list[dict[str, object]] | None = []
         self._lock, self._thread, self._process = new_lock(), threading.get_ident(), os.getpid()
 
     def observe(self, what: Event) -> None:
@@ -55,7 +55,7 @@ class Profiler:
             name = f"model_loading_{self._source}" if what.name == "session.load" else _NAMES.get(what.name, what.name)
             self.record("Session", name, what.start_ns, what.start_ns + what.duration_ns, {})
 
-    def record(self, category: str, name: str, start_ns: int, end_ns: int, details: Mapping[str, Any]) -> None:
+    def record(self, category: str, name: str, start_ns: int, end_ns: int, details: Mapping[str, object]) -> None:
         """Record what took from `start_ns` to `end_ns` of `time.perf_counter_ns`; after `end`, and beyond a million, nothing."""
         made = {
             "cat": category,
@@ -102,7 +102,9 @@ class TimedProgram:
         """Bind the program."""
         return self._program.bind(shapes)
 
-    def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
+    def run(
+        self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
+    ) -> Sequence[OnnxValue]:
         """Run the program and record how long it took, with the types and shapes of what it read and made."""
         start_ns = time.perf_counter_ns()
         results = self._program.run(bound, inputs, outputs, scratch)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sardonyx.partition.placement import find_provider
 from sardonyx.session.placement.cpu_fallback import check_named
@@ -39,7 +38,7 @@ class ProviderChoice:
 
 def choose_providers(
     providers: Sequence[ProviderRequest] | None,
-    provider_options: Sequence[Mapping[str, Any]] | None,
+    provider_options: Sequence[Mapping[str, object]] | None,
     added: Sequence[tuple[str, Mapping[str, str]]],
     settings: Settings,
 ) -> ProviderChoice:

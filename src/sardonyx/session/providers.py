@@ -8,8 +8,8 @@ import importlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, blamed, describe
 from sardonyx.forks import without_fork
@@ -52,7 +52,7 @@ _BUILT_IN = {
 _OPTIONAL = {"OpenVINOExecutionProvider": ("openvino", "sardonyx.providers.openvino.provider:create")}
 """Name -> the package that it needs, and as above; used where a session names it, never by itself."""
 
-ProviderRequest: TypeAlias = str | tuple[str, Mapping[str, Any]] | Provider
+ProviderRequest: TypeAlias = str | tuple[str, Mapping[str, object]] | Provider
 """A provider's name, its name and options, or a provider made by the caller."""
 Wanted: TypeAlias = tuple[str, dict[str, str], Provider | None]
 """A provider's name and options, and the provider itself where the caller made it."""
@@ -106,7 +106,7 @@ def get_all_providers() -> list[str]:
 
 def requested(
     providers: Sequence[ProviderRequest] | None,
-    options: Sequence[Mapping[str, Any]] | None,
+    options: Sequence[Mapping[str, object]] | None,
     added: Sequence[tuple[str, Mapping[str, str]]],
 ) -> list[Wanted]:
     """Put the ways of naming providers into one list.
@@ -192,7 +192,7 @@ def check_provider(provider: Provider) -> None:
         raise blamed(EPFail(f"{provider.name} {problem}; see sardonyx.provider.Provider"), provider.name)
 
 
-def check_program(program: Any, provider: Provider, doing: str) -> None:
+def check_program(program: object, provider: Provider, doing: str) -> None:
     """Raise EPFail where what a provider gave as a program, which may be anything, lacks what one has.
 
     Args:
@@ -221,7 +221,7 @@ def blaming(provider: Provider, doing: str) -> Iterator[None]:
         raise blamed(EPFail(f"{provider.name} failed to {doing}: {describe(error)}"), provider.name) from error
 
 
-def _problem_of(provider: Any) -> str | None:
+def _problem_of(provider: object) -> str | None:
     """Return what is wrong with a provider, which may be anything."""
     if not isinstance(getattr(provider, "preferred_layout", None), Layout):
         return f"prefers the layout {getattr(provider, 'preferred_layout', None)!r}, which is no Layout"
@@ -230,13 +230,13 @@ def _problem_of(provider: Any) -> str | None:
     lacking += [name for name in ("capabilities", "compile") if not callable(getattr(provider, name, None))]
     if lacking or not isinstance(getattr(memory, "name", None), str):
         return f"lacks {', '.join(lacking or ['memory.name'])}"
-    preferred: Any = getattr(provider, "preferred_operators", frozenset())
+    preferred: Iterable[object] = getattr(provider, "preferred_operators", frozenset())
     if isinstance(preferred, str) or not all(isinstance(name, str) for name in preferred):
         return f"has the preferred_operators {preferred!r}, which are no names"
     return None
 
 
-def _split(request: ProviderRequest) -> tuple[str, Mapping[str, Any], Provider | None]:
+def _split(request: ProviderRequest) -> tuple[str, Mapping[str, object], Provider | None]:
     if isinstance(request, str):
         return request, {}, None
     if not isinstance(request, tuple) and hasattr(request, "capabilities"):

@@ -7,8 +7,8 @@ settings allow it, a provider that fails in a run is left out from then on. Both
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError
 from sardonyx.forks import new_lock
 from sardonyx.runtime.executor import Executor
@@ -52,9 +52,9 @@ class Runner:
         self._variants: dict[tuple[bool, tuple[int, ...] | None], Executor] = {}
 
     def run(
-        self, values: list[Any], wanted: Sequence[int], *, only_wanted: bool, targets: Mapping[int, Any] = NO_TARGETS
-    ) -> list[Any]:
-        """Compute outputs; values are Any by their ONNX type.
+        self, values: list[OnnxValue], wanted: Sequence[int], *, only_wanted: bool, targets: Mapping[int, OnnxValue] = NO_TARGETS
+    ) -> list[OnnxValue]:
+        """Compute outputs.
 
         Args:
             values: checked, one for each input.
@@ -78,7 +78,7 @@ class Runner:
         part = tuple(sorted(set(wanted)))
         return part if len(part) < len(self.built.declared) and self.source is not None else None
 
-    def _execute(self, values: list[Any], part: tuple[int, ...] | None, targets: Mapping[int, Any]) -> list[Any]:
+    def _execute(self, values: list[OnnxValue], part: tuple[int, ...] | None, targets: Mapping[int, OnnxValue]) -> list[OnnxValue]:
         """Run the plan; where the settings allow it, without a provider that fails, now and from now on."""
         outputs = range(len(self.built.declared)) if part is None else part
         filled = fillable_targets([targets.get(index) for index in outputs], values) if targets else ()
@@ -103,7 +103,7 @@ class Runner:
                 self._variants.clear()
         return True
 
-    def _executor_for(self, values: list[Any], part: tuple[int, ...] | None) -> Executor:
+    def _executor_for(self, values: list[OnnxValue], part: tuple[int, ...] | None) -> Executor:
         """Return the executor, or one that is built when first needed.
 
         There is one for feeds that give one symbol two sizes, which some exporters' models need, and one for each set of outputs.

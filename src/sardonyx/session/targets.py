@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import DataType, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.session.feeds import own_results
 from sardonyx.session.values import NodeArg
@@ -19,7 +19,7 @@ NO_TARGETS: Mapping[int, Any] = MappingProxyType({})
 """No output has an array of the caller's."""
 
 
-def checked_targets(targets: Mapping[str, Any], outputs: Sequence[NodeArg], label: str) -> dict[int, Any]:
+def checked_targets(targets: Mapping[str, OnnxValue], outputs: Sequence[NodeArg], label: str) -> dict[int, OnnxValue]:
     """Return output index -> the array that takes it.
 
     Raises:
@@ -42,14 +42,14 @@ def checked_targets(targets: Mapping[str, Any], outputs: Sequence[NodeArg], labe
     return {places[name]: target for name, target in targets.items()}
 
 
-def fillable_targets(targets: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+def fillable_targets(targets: Sequence[OnnxValue], values: Sequence[OnnxValue]) -> list[OnnxValue]:
     """Return the targets that may be filled while the model runs, None for the others.
 
     One that shares memory with an input or with another target takes its result by a copy at the end, so that the results are those
     of memory of its own.
     """
     arrays = [value for value in values if isinstance(value, np.ndarray)]
-    kept: list[Any] = []
+    kept: list[OnnxValue] = []
     for target in targets:
         others = [*arrays, *(item for item in kept if item is not None)]
         is_shared = target is None or target.dtype.hasobject or any(np.may_share_memory(target, other) for other in others)
@@ -57,7 +57,7 @@ def fillable_targets(targets: Sequence[Any], values: Sequence[Any]) -> list[Any]
     return kept
 
 
-def store_result(result: Any, target: Any, values: Sequence[Any], name: str, label: str) -> Any:
+def store_result(result: OnnxValue, target: OnnxValue, values: Sequence[OnnxValue], name: str, label: str) -> OnnxValue:
     """Return a result as the caller's own: in its target, where it has one.
 
     Raises:

@@ -6,12 +6,12 @@ import ctypes
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 
 from sardonyx import errors
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import Array, DataType, ElementType
 from sardonyx.errors import InvalidArgument
 from sardonyx.values.device import OrtDevice
 from sardonyx.values.ort_value import element_type_of
@@ -20,13 +20,13 @@ __all__ = ["tensor_at"]
 
 
 def tensor_at(
-    address: SupportsIndex, element_type: Any, shape: Sequence[SupportsIndex], device: OrtDevice, owner: object = None
+    address: SupportsIndex, element_type: ElementType, shape: Sequence[SupportsIndex], device: OrtDevice, owner: object = None
 ) -> Array:
     """Return an array over memory of the host, which must be as large as the array and stay as long as that is used.
 
     Args:
         address: of the first element.
-        element_type: a NumPy type (anything that np.dtype takes, hence Any) or a number of TensorProto.DataType.
+        element_type: a NumPy type (anything that np.dtype takes) or a number of TensorProto.DataType.
         shape: the sizes; elements lie densely, row by row.
         device: the CPU.
         owner: what owns the memory; kept as long as the array.

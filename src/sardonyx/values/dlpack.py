@@ -26,7 +26,7 @@ _CODES = {
     DataType.FLOAT8E8M0: 14,
 }
 """DLDataTypeCode of the types that NumPy lacks."""
-_CARRIERS: dict[int, np.dtype[Any]] = {1: np.dtype("uint8"), 2: np.dtype("uint16")}
+_CARRIERS: dict[int, np.dtype[np.generic]] = {1: np.dtype("uint8"), 2: np.dtype("uint16")}
 """By their bytes, the integers that such types travel as."""
 _CPU_DEVICES = {1, 3, 11}
 """Memory that the host reads: kDLCPU, kDLCUDAHost, kDLROCMHost."""

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 import numpy as np
 
 from sardonyx import errors
-from sardonyx.dtypes import Array, DataType, bit_width
+from sardonyx.dtypes import Array, DataType, ElementType, OnnxValue, bit_width
 from sardonyx.errors import InvalidArgument, RuntimeException
 from sardonyx.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, ValueType
 from sardonyx.values.device import CPU, OrtDevice, device_of
 from sardonyx.values.dlpack import from_dlpack, to_dlpack
 from sardonyx.values.memory_info import OrtMemoryInfo
 from sardonyx.values.sparse_tensor import SparseTensor
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = ["OrtValue", "copy_tensors", "element_type_of"]
 
@@ -45,7 +48,7 @@ class OrtValue:
         self._type, self._value = ortvalue._type, ortvalue._value
 
     @classmethod
-    def of(cls, value: Any, kind: ValueType | None = None) -> OrtValue:
+    def of(cls, value: OnnxValue, kind: ValueType | None = None) -> OrtValue:
         """Make a value of an array, list, dict, SparseTensor or None (Any: the kinds of ONNX values); nothing dense is copied.
 
         Args:
@@ -103,7 +106,7 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         cls,
         shape: Sequence[SupportsIndex],
-        element_type: Any,
+        element_type: ElementType,
         device_type: str | OrtDevice = "cpu",
         device_id: int = 0,
         vendor_id: int = -1,
@@ -113,7 +116,7 @@ class OrtValue:
 
         Args:
             shape: its sizes.
-            element_type: a NumPy type (anything that np.dtype takes, hence Any), or a number of TensorProto.DataType.
+            element_type: a NumPy type (anything that np.dtype takes), or a number of TensorProto.DataType.
             device_type: "cpu" or an OrtDevice.
             device_id: the index of the device.
             vendor_id: the maker of the device; -1 for the one that the name implies.
@@ -145,7 +148,7 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_shape_and_type_for_memory_info(
-        cls, shape: Sequence[SupportsIndex], element_type: Any, memory_info: OrtMemoryInfo
+        cls, shape: Sequence[SupportsIndex], element_type: ElementType, memory_info: OrtMemoryInfo
     ) -> OrtValue:
         """Create as `ortvalue_from_shape_and_type`, in memory that is described."""
         return cls.ortvalue_from_shape_and_type(shape, element_type, memory_info=memory_info)
@@ -316,8 +319,8 @@ def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue], stream: objec
         target.update_inplace(source)
 
 
-def element_type_of(given: Any) -> DataType:
-    """Return an element type given as a number of TensorProto.DataType or as anything that np.dtype takes (hence Any).
+def element_type_of(given: ElementType) -> DataType:
+    """Return an element type given as a number of TensorProto.DataType or as anything that np.dtype takes.
 
     Raises:
         InvalidArgument: ONNX has no such type.
@@ -327,12 +330,12 @@ def element_type_of(given: Any) -> DataType:
             found = DataType(int(given))
             found.numpy  # noqa: B018  raises for UNDEFINED
             return found
-        return DataType.from_numpy(np.dtype(given))
+        return DataType.from_numpy(np.dtype(cast("DTypeLike", given)))
     except (TypeError, ValueError, KeyError) as error:
         raise InvalidArgument(f"element_type is a NumPy type or a number of TensorProto.DataType, got {given!r}") from error
 
 
-def _type_of(value: Any) -> ValueType | None:
+def _type_of(value: OnnxValue) -> ValueType | None:
     if isinstance(value, np.ndarray):
         try:
             return TensorType(DataType.from_numpy(value.dtype), value.shape)
@@ -349,7 +352,7 @@ def _type_of(value: Any) -> ValueType | None:
     raise InvalidArgument(f"an OrtValue holds an array, a sparse tensor, a list, a dict or None, got {type(value).__name__}")
 
 
-def _map_type(value: Mapping[Any, Any]) -> MapType:
+def _map_type(value: Mapping[OnnxValue, OnnxValue]) -> MapType:
     key = next(iter(value), 0)
     first = next(iter(value.values()), np.zeros((), np.float32))
     item = first if isinstance(first, (np.ndarray, list, dict)) else np.asarray(first)

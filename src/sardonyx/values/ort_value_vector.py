@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, ElementType
 from sardonyx.errors import InvalidArgument
 from sardonyx.values.addresses import tensor_at
 from sardonyx.values.device import OrtDevice
@@ -29,7 +29,7 @@ class OrtValueVector:
         self,
         tensors: Sequence[Any],
         data_ptrs: Sequence[int],
-        element_types: Sequence[Any],
+        element_types: Sequence[ElementType],
         shapes: Sequence[Sequence[int]],
         devices: Sequence[OrtDevice],
     ) -> None:

@@ -14,7 +14,6 @@ import enum
 import functools
 import struct
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -151,7 +150,7 @@ _BY_DTYPE = {
 }
 
 
-def of_dtype(dtype: np.dtype[Any] | type) -> Type:
+def of_dtype(dtype: np.dtype[np.generic] | type) -> Type:
     """Return the type of one element of an array of `dtype`; raises KeyError for one that kernels do not compute with."""
     return _BY_DTYPE[np.dtype(dtype).name]
 

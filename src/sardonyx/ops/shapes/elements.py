@@ -8,7 +8,7 @@ makes the element unknown. Comparisons have three outcomes: True, False and unkn
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,9 @@ MAX_WEIGHT = 48
 
 Element = int | float | bool | Expr | None
 """One element of a value: a number, a symbolic integer, or unknown."""
+
+_Operand: TypeAlias = Any
+"""An Element that is no None, in arithmetic that all its kinds have, but not with one another as typing sees it."""
 
 
 def light(dim: Dim) -> Dim:
@@ -147,7 +150,7 @@ def _lifted(function: Callable[..., Any], count: int = 2) -> Callable[..., Any]:
     return np.frompyfunc(apply, count, 1)
 
 
-def _divide(left: Any, right: Any) -> Element:
+def _divide(left: _Operand, right: _Operand) -> Element:
     """Return integer division that truncates, as Div does."""
     if not isinstance(right, Expr) and right == 0:
         return None
@@ -158,28 +161,28 @@ def _divide(left: Any, right: Any) -> Element:
     return size if (left >= 0) == (right >= 0) else -size
 
 
-def _divide_exactly(left: Any, right: Any) -> Element:
+def _divide_exactly(left: _Operand, right: _Operand) -> Element:
     if not isinstance(right, Expr) and right == 0:
         return None
     quotient: Element = left // right
     return quotient if _divides(right, left) else None
 
 
-def _divides(divisor: Any, dividend: Any) -> bool:
+def _divides(divisor: _Operand, dividend: _Operand) -> bool:
     return bool((dividend // divisor) * divisor == dividend)
 
 
-def _modulo(left: Any, right: Any) -> Element:
+def _modulo(left: _Operand, right: _Operand) -> Element:
     return None if not isinstance(right, Expr) and right <= 0 else left % right
 
 
-def _less(left: Any, right: Any) -> Element:
+def _less(left: _Operand, right: _Operand) -> Element:
     if at_least_zero(right - left - 1):
         return True
     return False if at_least_zero(left - right) else None
 
 
-def _equal(left: Any, right: Any) -> Element:
+def _equal(left: _Operand, right: _Operand) -> Element:
     if left == right:
         return True
     return False if at_least_zero(left - right - 1) or at_least_zero(right - left - 1) else None
@@ -189,7 +192,7 @@ def _negated(item: Element) -> Element:
     return None if item is None else not item
 
 
-def _absolute(item: Any) -> Element:
+def _absolute(item: _Operand) -> Element:
     result: Element = item if at_least_zero(item) else -item
     return result if at_least_zero(item) or at_least_zero(-item) else None
 

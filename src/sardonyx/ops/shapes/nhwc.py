@@ -8,8 +8,8 @@ The scales and sizes of Resize are reordered with its data, so its shapes follow
 from __future__ import annotations
 
 import functools
-from typing import Any
 
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.ops.fact import Fact, ShapeCall, ShapeFunction, derive_shape_functions, tensor
 from sardonyx.ops.shapes import conv, normalize, pool, reshape, resize
 
@@ -45,7 +45,7 @@ def _channels_last(function: ShapeFunction) -> ShapeFunction:
     """Return `function` for a first input and outputs that are channels-last."""
 
     @functools.wraps(function)
-    def transposed(call: ShapeCall, x: Fact, *others: Fact | None, **attributes: Any) -> tuple[Fact, ...]:
+    def transposed(call: ShapeCall, x: Fact, *others: Fact | None, **attributes: AttributeValue) -> tuple[Fact, ...]:
         found = function(call, _to_first(x), *others, **attributes)
         first, *rest = (found,) if isinstance(found, Fact) else found
         return (_to_last(first), *[_to_last(fact) if fact.rank == first.rank else fact for fact in rest])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,10 +12,10 @@ from sardonyx.codegen.run import driver
 from sardonyx.codegen.run.driver import Driver, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.config import LIMITS, guards_memory
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.ir import Shape, Value
-from sardonyx.provider import Bound, TensorSpec, check_cancelled
+from sardonyx.provider import Bound, DeviceBuffer, TensorSpec, check_cancelled
 from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.sizes import Sizes, solve
@@ -100,7 +99,9 @@ class CpuProgram:
         specs = tuple(TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) for buffer in self._outputs)
         return Bound(specs, arena_bytes, _Tables(table, self._driver, blocks))
 
-    def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
+    def run(
+        self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
+    ) -> Sequence[OnnxValue]:
         """Run all steps in one native call, without the GIL."""
         check_cancelled()
         given = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import EPFail
 from sardonyx.forks import without_fork
 from sardonyx.ir import Expr
 from sardonyx.ir.shape import evaluate, symbols_in
-from sardonyx.provider import Bound, TensorSpec, check_cancelled
+from sardonyx.provider import Bound, DeviceBuffer, TensorSpec, check_cancelled
 from sardonyx.providers.openvino.oracle import first_line
 from sardonyx.providers.openvino.tensors import Signature, as_tensor
 
@@ -39,7 +39,9 @@ class OpenVinoProgram:
         sizes = {dim.name: size for dim, size in pairs if isinstance(dim, Expr) and dim.name is not None}
         return Bound(tuple(TensorSpec(dtype, tuple(evaluate(dim, sizes) for dim in shape)) for dtype, shape in self._outputs))
 
-    def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> Sequence[Any]:
+    def run(
+        self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
+    ) -> Sequence[OnnxValue]:
         """Infer, without the GIL; raises EPFail with what OpenVINO says."""
         check_cancelled()
         dense = [np.require(array, requirements="C") for array in inputs]  # a tensor does not keep its memory alive

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from sardonyx import errors
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument, InvalidGraph, RuntimeException, SardonyxError, located, locating
 from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, TensorType, Value
-from sardonyx.provider import Body, Bound, check_cancelled
+from sardonyx.ir.attribute import AttributeValue
+from sardonyx.provider import Body, Bound, DeviceBuffer, check_cancelled
 from sardonyx.providers.reference.expressions import kernel_of
 from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction
 
@@ -37,15 +37,15 @@ class _BodyCall:
 
     __slots__ = ("_body", "_captured", "_run", "graph", "input_count", "output_count")
 
-    def __init__(self, spec: _Graph, frame: list[Any]) -> None:
+    def __init__(self, spec: _Graph, frame: list[OnnxValue]) -> None:
         self._body = spec.body
         self._captured = [frame[slot] for slot in spec.captures]
-        self._run: Callable[[Sequence[Any]], list[Any]] | None = None
+        self._run: Callable[[Sequence[OnnxValue]], list[OnnxValue]] | None = None
         self.graph = spec.graph
         self.input_count = len(spec.graph.inputs)
         self.output_count = len(spec.graph.outputs)
 
-    def __call__(self, *inputs: Any) -> list[Any]:
+    def __call__(self, *inputs: OnnxValue) -> list[OnnxValue]:
         if self._run is None:
             self._run = self._body.hold(self._captured)
         return self._run(inputs)
@@ -58,7 +58,7 @@ class _BoundKernel:
     function: KernelFunction
     call: Call
     arguments: tuple[int, ...]
-    attributes: dict[str, Any]
+    attributes: dict[str, AttributeValue]
     graphs: dict[str, _Graph]
     results: tuple[int, ...]
     frees: tuple[int, ...]
@@ -82,7 +82,7 @@ class ReferenceProgram:
         for value in [*inputs, *constants, *(value for node in nodes for value in node.outputs)]:
             slots.setdefault(value, len(slots))
         self._input_count = len(inputs)
-        self._template: list[Any] = [None] * (len(slots) + 1)
+        self._template: list[OnnxValue] = [None] * (len(slots) + 1)
         for value in constants:
             if value.constant is not None:
                 self._template[slots[value]] = _aligned(value.constant.numpy())
@@ -97,7 +97,9 @@ class ReferenceProgram:
         """Return the one binding there is: kernels look at the shapes when they run."""
         return self._bound
 
-    def run(self, bound: Bound | None, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> list[Any]:
+    def run(
+        self, bound: Bound | None, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
+    ) -> list[OnnxValue]:
         """Call the kernels in order and return arrays (lists, dicts, None) of their making."""
         frame = self._template.copy()
         frame[: self._input_count] = inputs
@@ -110,7 +112,7 @@ class ReferenceProgram:
             self._check_made(results)
         return results
 
-    def _check_made(self, results: Sequence[Any]) -> None:
+    def _check_made(self, results: Sequence[OnnxValue]) -> None:
         """Raise InvalidGraph where there is no tensor that others read: a kernel makes some outputs in some modes only."""
         missing = next((label for label, result in zip(self._tensors, results, strict=True) if label and result is None), None)
         if missing is not None:
@@ -207,7 +209,7 @@ def _check_call(node: Node, found: Kernel) -> None:
         raise errors.NotImplemented(f"{place_of(node)} has {count} inputs; the reference kernel takes {found.most_inputs}")
 
 
-def _decode(node: Node, name: str, attribute: Attribute) -> Any:
+def _decode(node: Node, name: str, attribute: Attribute) -> AttributeValue:
     value = attribute.value
     if attribute.reference is not None:
         raise InvalidArgument(
@@ -242,7 +244,7 @@ _KERNEL_FAILURES = (
 )
 
 
-def _run(step: _BoundKernel, frame: list[Any]) -> None:
+def _run(step: _BoundKernel, frame: list[OnnxValue]) -> None:
     arguments = [frame[slot] for slot in step.arguments]
     attributes = step.attributes
     if step.graphs:
@@ -264,11 +266,11 @@ def _run(step: _BoundKernel, frame: list[Any]) -> None:
         frame[slot] = None
 
 
-def _value(result: Any) -> Any:
+def _value(result: OnnxValue) -> OnnxValue:
     return np.asarray(result) if isinstance(result, (np.generic, bool, int, float, str)) else result
 
 
-def _explained(error: Exception, step: _BoundKernel, arguments: Iterable[Any]) -> SardonyxError:
+def _explained(error: Exception, step: _BoundKernel, arguments: Iterable[OnnxValue]) -> SardonyxError:
     kind = RuntimeException if isinstance(error, (MemoryError, RecursionError, AssertionError, AttributeError)) else InvalidArgument
     reason = next(text for types, text in _REASONS if isinstance(error, types))
     return kind(f"{_place(step, arguments)}: {reason}; check them against the operator's documentation")
@@ -283,12 +285,12 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 """What a failure inside a kernel says of the inputs; the failure itself is the error's cause."""
 
 
-def _place(step: _BoundKernel, arguments: Iterable[Any]) -> str:
+def _place(step: _BoundKernel, arguments: Iterable[OnnxValue]) -> str:
     call = step.call
     return f"node {call.name!r} ({call.op_type}-{call.version}) on ({', '.join(map(_described, arguments))})"
 
 
-def _described(value: Any) -> str:
+def _described(value: OnnxValue) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
     return "none" if value is None else type(value).__name__

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.ir import Graph, Node
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
 from sardonyx.providers.reference.expressions import kernel_of
@@ -45,7 +44,7 @@ def create(options: Mapping[str, str]) -> ReferenceProvider:
     return ReferenceProvider()
 
 
-def evaluate(node: Node, inputs: Sequence[Array | None]) -> list[Any]:
+def evaluate(node: Node, inputs: Sequence[Array | None]) -> list[OnnxValue]:
     """Compute the outputs of one node without subgraphs, as constant folding does; Any because a value may be no tensor.
 
     Raises:

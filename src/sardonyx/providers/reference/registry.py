@@ -21,8 +21,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import DataType, OnnxValue
 from sardonyx.ir import Attribute, Operator
+from sardonyx.ir.attribute import AttributeValue
 
 __all__ = [
     "Body",
@@ -57,7 +58,7 @@ class Body(Protocol):
     output_count: int
     """How many outputs the graph has."""
 
-    def __call__(self, *inputs: Any) -> list[Any]:
+    def __call__(self, *inputs: OnnxValue) -> list[OnnxValue]:
         """Run the graph on `inputs` (outer values are captured) and return its outputs in order."""
 
 
@@ -98,7 +99,7 @@ class Kernel:
     view: type[View] | None
     """The view that the function takes by the keyword `view`."""
 
-    def keywords(self, node: Operator, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    def keywords(self, node: Operator, attributes: Mapping[str, AttributeValue]) -> dict[str, AttributeValue]:
         """Return what the function takes by keyword: the view of `node`, and of `attributes` those that it names."""
         named = {name: value for name, value in attributes.items() if name in self.attributes}
         return named if self.view is None else {**named, "view": self.view.of(node)}
@@ -118,7 +119,7 @@ class Given(Operator):
     """Its attributes."""
 
     @staticmethod
-    def of(op_type: str, version: int, domain: str, attributes: Mapping[str, Any]) -> Given:
+    def of(op_type: str, version: int, domain: str, attributes: Mapping[str, AttributeValue]) -> Given:
         """Give an operator attributes as Python values; None and empty lists are left out."""
         given = {name: value for name, value in attributes.items() if value is not None and value != () and value != []}
         return Given(op_type, version, domain, {name: Attribute.of(value) for name, value in given.items()})

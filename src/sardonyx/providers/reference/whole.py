@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Graph, Model
 from sardonyx.ir.walk import captured_values
@@ -15,7 +14,7 @@ from sardonyx.providers.reference.program import ReferenceProgram
 __all__ = ["run_model"]
 
 
-def run_model(model: Model, feed: Mapping[str, Array]) -> list[Any]:
+def run_model(model: Model, feed: Mapping[str, Array]) -> list[OnnxValue]:
     """Return the outputs of a model without function calls; Any, by their ONNX type.
 
     Args:
@@ -45,6 +44,6 @@ class _Whole:
         own = [value for value in dict.fromkeys(constants) if value not in inputs]
         self._program = ReferenceProgram(tuple(graph), inputs, own, graph.outputs, _Whole)
 
-    def hold(self, captures: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
+    def hold(self, captures: Sequence[OnnxValue]) -> Callable[[Sequence[OnnxValue]], list[OnnxValue]]:
         """Return what computes the outputs from the inputs, with what is captured in the order of `captures`."""
         return lambda inputs: self._program.run(None, [*inputs, *captures], (), None)

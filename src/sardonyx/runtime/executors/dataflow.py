@@ -8,9 +8,9 @@ from __future__ import annotations
 import heapq
 import threading
 from collections.abc import Sequence
-from typing import Any
 
-from sardonyx.provider import check_cancelled
+from sardonyx.dtypes import OnnxValue
+from sardonyx.provider import DeviceBuffer, check_cancelled
 from sardonyx.runtime.bind import Binding, BoundStep
 from sardonyx.runtime.bind_regions import region_binder
 from sardonyx.runtime.dependencies import find_dependencies, reads_of, writes_of
@@ -30,11 +30,13 @@ class DataflowExecutor:
         self.order = find_dependencies(plan)
         self.binder = region_binder(plan, self.order)
         self.pools = arena_pools(plan)
-        self._template: list[Any] = [None] * plan.slot_count
+        self._template: list[OnnxValue] = [None] * plan.slot_count
         for slot, array in plan.constants:
             self._template[slot] = array
 
-    def run(self, inputs: Sequence[Any], captures: Sequence[Any] = (), targets: Sequence[Any] = ()) -> list[Any]:
+    def run(
+        self, inputs: Sequence[OnnxValue], captures: Sequence[OnnxValue] = (), targets: Sequence[OnnxValue] = ()
+    ) -> list[OnnxValue]:
         """Compute the graph's outputs, on the host; see `Executor.run`."""
         frame = self._frame(inputs, captures)
         if targets:
@@ -46,7 +48,7 @@ class DataflowExecutor:
         self.binder.clear()
         return sum(pool.trim() for pool in self.pools.values())
 
-    def _frame(self, inputs: Sequence[Any], captures: Sequence[Any]) -> list[Any]:
+    def _frame(self, inputs: Sequence[OnnxValue], captures: Sequence[OnnxValue]) -> list[OnnxValue]:
         frame = self._template.copy()
         for slot, value in zip(self.plan.inputs, inputs, strict=True):
             frame[slot] = value
@@ -54,7 +56,7 @@ class DataflowExecutor:
             frame[slot] = value
         return frame
 
-    def _work(self, run: DataflowRun) -> list[Any]:
+    def _work(self, run: DataflowRun) -> list[OnnxValue]:
         run.work()
         return run.results()
 
@@ -62,7 +64,7 @@ class DataflowExecutor:
 class DataflowRun:
     """One run: what is ready, what has been read how often, and the arenas in use. Threads may `work` on it together."""
 
-    def __init__(self, executor: DataflowExecutor, frame: list[Any]) -> None:
+    def __init__(self, executor: DataflowExecutor, frame: list[OnnxValue]) -> None:
         """Make a run of which nothing has been done."""
         order = executor.order
         self._executor, self._plan, self._order, self._frame = executor, executor.plan, order, frame
@@ -76,7 +78,7 @@ class DataflowRun:
         }
         self._sizes: dict[int, BoundStep | None] = {}
         self._bindings: list[Binding | None] = [None] * len(order.regions)
-        self._arenas: list[dict[str, tuple[int, Any]] | None] = [None] * len(order.regions)
+        self._arenas: list[dict[str, tuple[int, DeviceBuffer]] | None] = [None] * len(order.regions)
         self._undone = [len(region.steps) for region in order.regions]
         self._running = 0
         self._failures: list[tuple[int, BaseException]] = []
@@ -95,7 +97,7 @@ class DataflowRun:
                 failure = error
             self._finish(index, failure)
 
-    def results(self) -> list[Any]:
+    def results(self) -> list[OnnxValue]:
         """Return the outputs; raises what the first failed step of the plan raised.
 
         To be called when nothing is running any more.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextvars
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
+from sardonyx.dtypes import OnnxValue
 from sardonyx.forks import new_lock, renew_in_child
 from sardonyx.runtime.executors.dataflow import DataflowExecutor, DataflowRun
 from sardonyx.runtime.plan import Plan
@@ -32,7 +32,7 @@ class ParallelExecutor(DataflowExecutor):
         """Begin without threads in the child of a fork: it has none of its parent's."""
         self._pool = None
 
-    def _work(self, run: DataflowRun) -> list[Any]:
+    def _work(self, run: DataflowRun) -> list[OnnxValue]:
         for _ in range(self._helpers):
             self._threads().submit(contextvars.copy_context().run, run.work)
         run.work()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from sardonyx.dtypes import OnnxValue
 from sardonyx.provider import HOST, check_cancelled
 from sardonyx.runtime.bind import segment_binder
 from sardonyx.runtime.memory import arena_pools
@@ -22,12 +22,14 @@ class SequentialExecutor:
         self._plan = plan
         self._binder = segment_binder(plan)
         self._pools = arena_pools(plan)
-        self._template: list[Any] = [None] * plan.slot_count
+        self._template: list[OnnxValue] = [None] * plan.slot_count
         for slot, array in plan.constants:
             self._template[slot] = array
         self._only = _only_step(plan)
 
-    def run(self, inputs: Sequence[Any], captures: Sequence[Any] = (), targets: Sequence[Any] = ()) -> list[Any]:
+    def run(
+        self, inputs: Sequence[OnnxValue], captures: Sequence[OnnxValue] = (), targets: Sequence[OnnxValue] = ()
+    ) -> list[OnnxValue]:
         """Compute the graph's outputs, on the host; see `Executor.run`."""
         plan = self._plan
         if self._only is not None:
@@ -51,7 +53,7 @@ class SequentialExecutor:
         self._binder.clear()
         return sum(pool.trim() for pool in self._pools.values())
 
-    def _run_only(self, step: ProgramStep, inputs: Sequence[Any], targets: Sequence[Any]) -> list[Any]:
+    def _run_only(self, step: ProgramStep, inputs: Sequence[OnnxValue], targets: Sequence[OnnxValue]) -> list[OnnxValue]:
         """Run a plan that is one program of the host: its slots need no frame."""
         check_cancelled()
         arguments = [inputs[slot] for slot in step.inputs]
@@ -60,7 +62,7 @@ class SequentialExecutor:
         if sizes is None:
             raise ValueError("a program's step has sizes")
         if targets:
-            frame: list[Any] = [None] * self._plan.slot_count
+            frame: list[OnnxValue] = [None] * self._plan.slot_count
             place_targets(self._plan, frame, targets)
             outputs = [output_in(frame[slot], sizes, index) for index, slot in enumerate(step.outputs)]
         else:
@@ -76,14 +78,14 @@ class SequentialExecutor:
                 pool.give_back(arena)
         return [results[step.outputs.index(slot)] for slot in self._plan.outputs]
 
-    def _run_trivial(self, segment: Segment, frame: list[Any]) -> None:
+    def _run_trivial(self, segment: Segment, frame: list[OnnxValue]) -> None:
         step = self._plan.steps[segment.start]
         assert isinstance(step, ProgramStep)
         check_cancelled()
         run_trivial(step, frame)
         _free(step, frame)
 
-    def _run_segment(self, segment: Segment, frame: list[Any]) -> None:
+    def _run_segment(self, segment: Segment, frame: list[OnnxValue]) -> None:
         plan = self._plan
         shapes = tuple(shape_of(frame[slot]) for slot in segment.entries)
         binding = self._binder.find(segment, shapes)
@@ -112,6 +114,6 @@ def _only_step(plan: Plan) -> ProgramStep | None:
     return step if whole and set(plan.outputs) <= set(step.outputs) else None
 
 
-def _free(step: Step, frame: list[Any]) -> None:
+def _free(step: Step, frame: list[OnnxValue]) -> None:
     for slot in step.frees:
         frame[slot] = None

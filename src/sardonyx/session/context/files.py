@@ -15,12 +15,13 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from sardonyx.errors import Fail
 from sardonyx.forks import new_lock
 from sardonyx.formats.program_archive import Added, ProgramArchive
 from sardonyx.formats.program_file import digest_of, is_program
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.session.context.data import WriteData, write_by
 
 __all__ = ["Content", "Placed", "ProgramsFile", "Sharing", "hand_over", "place_beside", "place_inside", "sharing"]
@@ -42,7 +43,7 @@ class Content:
 class Placed:
     """Where a compiled partition lies."""
 
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, AttributeValue]
     """The attributes of its node that say so."""
     digest: bytes
     """What it is known by."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from sardonyx.dtypes import OnnxValue
 from sardonyx.forks import new_lock
 from sardonyx.ir import Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
@@ -56,7 +56,7 @@ class MemoryRecorder:
         self._table: dict[str, NodeMemory] = {}
         self._lock = new_lock()
 
-    def record(self, given: Sequence[Any]) -> None:
+    def record(self, given: Sequence[OnnxValue]) -> None:
         """Note a run on `given`, the values of the inputs in order; raises Fail where the file cannot be written."""
         sizes = symbol_sizes(self._inputs, given)
         with self._lock:

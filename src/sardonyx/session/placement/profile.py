@@ -14,6 +14,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Model, Value
 from sardonyx.ir.walk import all_graphs
@@ -47,7 +48,7 @@ def profile_placement(
     source: Any,
     options: SessionOptions,
     providers: Sequence[Provider],
-    feed: Mapping[str, Any],
+    feed: Mapping[str, OnnxValue],
     progress: Callable[[str], None] | None = None,
 ) -> Profile:
     """Measure a model.
@@ -80,7 +81,7 @@ def _shortest_run(profile: Profile) -> float:
     return min(min(times.values()) for times in profile.models.values())
 
 
-def _profile(work: _Profiling, feed: Mapping[str, Any], tell: Callable[[str], None]) -> Profile:
+def _profile(work: _Profiling, feed: Mapping[str, OnnxValue], tell: Callable[[str], None]) -> Profile:
     providers = work.providers
     tell("values")
     model, values, sizes = work.values(feed)
@@ -125,7 +126,7 @@ class _Profiling:
         """Return the profile's key of the main graph."""
         return key_of_graph(self._prepared().model.view().graph)
 
-    def values(self, feed: Mapping[str, Any]) -> tuple[Model, dict[Value, Any], dict[str, int]]:
+    def values(self, feed: Mapping[str, OnnxValue]) -> tuple[Model, dict[Value, OnnxValue], dict[str, int]]:
         """Return a prepared model, what each value of its main graph is for `feed`, and the sizes of its symbols."""
         prepared = self._prepared()
         watched = prepared.model.take("values")
@@ -144,7 +145,7 @@ class _Profiling:
         values.update({same[row].outputs[column]: result for (row, column), result in zip(places, results, strict=True)})
         return model, values, symbol_sizes(model.graph.inputs, given)
 
-    def runs(self, feed: Mapping[str, Any], singles: Sequence[Provider], profile: Profile) -> Profile:
+    def runs(self, feed: Mapping[str, OnnxValue], singles: Sequence[Provider], profile: Profile) -> Profile:
         """Time whole runs, and let `profile` say what they took.
 
         First with each provider first, by which what was measured by pieces is set right. Then as the profile places the nodes;
@@ -180,7 +181,7 @@ class _Profiling:
         return self._executor(self._prepared(), providers, profile)
 
 
-def _best_of(runs: Mapping[str, Callable[[], Any]], times: Mapping[str, float]) -> dict[str, Callable[[], Any]]:
+def _best_of(runs: Mapping[str, Callable[[], object]], times: Mapping[str, float]) -> dict[str, Callable[[], object]]:
     """Return the runs that took less than twice the shortest: one of these is the one to beat."""
     shortest = min(times.values())
     return {name: run for name, run in runs.items() if times[name] < 2 * shortest}

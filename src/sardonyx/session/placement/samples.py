@@ -13,11 +13,10 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
 
 import numpy as np
 
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import SardonyxError
 from sardonyx.ir import Graph, Model, Node, TensorType, Value
 from sardonyx.partition.assign import Unit
@@ -50,7 +49,7 @@ _LEAST_US = 0.05
 class Samples:
     """Nodes and partitions of one model, measured by themselves."""
 
-    def __init__(self, model: Model, providers: Sequence[Provider], values: Mapping[Value, Any], copies: Profile) -> None:
+    def __init__(self, model: Model, providers: Sequence[Provider], values: Mapping[Value, OnnxValue], copies: Profile) -> None:
         self._model, self._providers, self._values, self._copies = model, providers, values, copies
         self._reference, self._settings = providers[-1], _unoptimized()
         self.found: dict[tuple[str, str], Sample] = {}
@@ -186,11 +185,11 @@ def _unoptimized() -> Settings:
     return read_settings(options)
 
 
-def _is_tensor(value: Value, array: Any) -> bool:
+def _is_tensor(value: Value, array: OnnxValue) -> bool:
     return isinstance(array, np.ndarray) and isinstance(value.type, TensorType)
 
 
-def _bytes(array: Any) -> float:
+def _bytes(array: OnnxValue) -> float:
     return float(array.nbytes) if isinstance(array, np.ndarray) else 0.0
 
 
@@ -205,7 +204,7 @@ def measure_copies(memory: Memory) -> Copies:
     return Copies(tuple(to_host), tuple(from_host))
 
 
-def fastest_us(run: Callable[[], Any], budget_s: float) -> float:
+def fastest_us(run: Callable[[], object], budget_s: float) -> float:
     """Return the shortest of the runs that fit in the budget after a first, in microseconds.
 
     That one alone where it is far over it.
@@ -220,7 +219,7 @@ def fastest_us(run: Callable[[], Any], budget_s: float) -> float:
     return 1e6 * best
 
 
-def in_turns_us(runs: Mapping[str, Callable[[], Any]], budget_s: float) -> dict[str, float]:
+def in_turns_us(runs: Mapping[str, Callable[[], object]], budget_s: float) -> dict[str, float]:
     """Return the shortest time of each, in microseconds, where they take turns, so that what disturbs one disturbs all."""
     best = {name: _seconds(run) for name, run in runs.items()}
     left_s = dict.fromkeys((name for name, first in best.items() if first <= 10 * budget_s), budget_s)
@@ -236,7 +235,7 @@ def in_turns_us(runs: Mapping[str, Callable[[], Any]], budget_s: float) -> dict[
     return {name: 1e6 * taken for name, taken in best.items()}
 
 
-def _seconds(run: Callable[[], Any]) -> float:
+def _seconds(run: Callable[[], object]) -> float:
     start = _now()
     run()
     return _now() - start

@@ -67,9 +67,9 @@ class OptimizeSettings:
     """Whether to go on without a rule or pass that fails."""
     entries: Mapping[str, str]
     """All config entries: rules and passes, those of packages included, name the ones that they ask for."""
-    rules: tuple[Any, ...]
+    rules: tuple[object, ...]
     """Rules of the user's."""
-    passes: tuple[Any, ...]
+    passes: tuple[object, ...]
     """Passes of the user's."""
     keeps_calls: bool
     """Whether calls of model-local functions are offered before they are inlined, whoever claims them."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import EPFail, SardonyxError, blamed, describe, located, locating
 from sardonyx.ir import Graph, Value
 from sardonyx.partition.contexts import is_context
@@ -121,7 +120,7 @@ class _PlannedGraph:
     executor: Executor
     copies: tuple[CopyStep, ...]
 
-    def hold(self, captures: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
+    def hold(self, captures: Sequence[OnnxValue]) -> Callable[[Sequence[OnnxValue]], list[OnnxValue]]:
         held = [*captures, *[None] * len(self.copies)]
         for step in self.copies:
             copy(step, held)

@@ -49,7 +49,7 @@ def _parse_int(text: str) -> int:
     return int(number)
 
 
-def print_numbers(x: Array, dtype: np.dtype[Any]) -> Array:
+def print_numbers(x: Array, dtype: np.dtype[np.generic]) -> Array:
     """Return the elements of `x` as strings.
 
     Floats with the fewest digits that tell apart the values of `dtype`, where they came from.
@@ -66,7 +66,7 @@ def print_numbers(x: Array, dtype: np.dtype[Any]) -> Array:
     return result.reshape(x.shape)
 
 
-def _printable(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _printable(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """Return the type of NumPy's own whose shortest digits serve `dtype`."""
     return dtype if dtype in (np.float16, np.float32, np.float64) else np.dtype(np.float32)
 

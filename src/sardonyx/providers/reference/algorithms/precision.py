@@ -18,7 +18,7 @@ quiet = np.errstate(all="ignore")
 
 
 @functools.cache
-def compute_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def compute_type(dtype: np.dtype[np.generic]) -> np.dtype[Any]:
     """Return float32 for the narrower floating-point types; any other type itself."""
     if dtype == np.float64 or not is_float(DataType.from_numpy(dtype)):
         return dtype

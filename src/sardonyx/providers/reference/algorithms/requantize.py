@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +45,7 @@ def requantize(total: Array, a_scale: Array, b_scale: Array, y_scale: Array, y_z
     return round_to(y, y_zero_point.reshape(()), y_zero_point.dtype, saturate=True)
 
 
-def round_to(y: Array, zero_point: Array | None, dtype: np.dtype[Any], *, saturate: bool) -> Array:
+def round_to(y: Array, zero_point: Array | None, dtype: np.dtype[np.generic], *, saturate: bool) -> Array:
     """Round the float32 array y, overwritten, to `dtype` after adding zero_point, which broadcasts with it.
 
     Integers round to nearest, ties to even, before the zero point is added, and saturate; floats round once, after it, and
@@ -71,7 +70,7 @@ def round_to(y: Array, zero_point: Array | None, dtype: np.dtype[Any], *, satura
 
 
 @functools.cache
-def integer_limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+def integer_limits(dtype: np.dtype[np.generic]) -> tuple[int, int]:
     """Return the smallest and largest number of an integer type, sub-byte types included."""
     kind = DataType.from_numpy(dtype)
     if not is_integer(kind):

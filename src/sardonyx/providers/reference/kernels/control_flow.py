@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from sardonyx.config import LIMITS
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Graph
 from sardonyx.providers.reference.registry import Body, Call, kernel
@@ -26,13 +26,15 @@ class GraphBody(Protocol):
 
 
 @kernel("If")
-def if_(call: Call, cond: Array, *, then_branch: Body, else_branch: Body) -> tuple[Any, ...]:
+def if_(call: Call, cond: Array, *, then_branch: Body, else_branch: Body) -> tuple[OnnxValue, ...]:
     """Run the branch that `cond`, one boolean of any rank, selects; its outputs are the node's. Source: ONNX If-25."""
     return tuple(then_branch() if _read_scalar("cond", cond) else else_branch())
 
 
 @kernel("Loop")
-def loop(call: Call, trip_count: Array | None = None, cond: Array | None = None, *v_initial: Any, body: Body) -> tuple[Any, ...]:
+def loop(
+    call: Call, trip_count: Array | None = None, cond: Array | None = None, *v_initial: OnnxValue, body: Body
+) -> tuple[OnnxValue, ...]:
     """Repeat `body` while fewer than `trip_count` iterations are done and the condition holds.
 
     The body takes (iteration, condition, carried...) and gives (condition, carried..., scan outputs...). Carried values may be
@@ -40,7 +42,7 @@ def loop(call: Call, trip_count: Array | None = None, cond: Array | None = None,
     `cond` the first iteration is unconditional and a false condition from the body still ends the loop, as in ONNX Runtime and
     in ONNX's reference evaluator. Source: ONNX Loop-25.
     """
-    carried: list[Any] = list(v_initial)
+    carried: list[OnnxValue] = list(v_initial)
     _expect_arity(body, 2 + len(carried), 1 + len(carried))
     collected = _Collected(body.output_count - 1 - len(carried))
     limit = None if trip_count is None else int(_read_scalar("M", trip_count))
@@ -65,14 +67,14 @@ def loop(call: Call, trip_count: Array | None = None, cond: Array | None = None,
 @kernel("Scan", since=9)
 def scan(
     call: Call,
-    *inputs: Any,
+    *inputs: OnnxValue,
     body: Body,
     num_scan_inputs: int,
     scan_input_axes: Sequence[int] | None = None,
     scan_input_directions: Sequence[int] | None = None,
     scan_output_axes: Sequence[int] | None = None,
     scan_output_directions: Sequence[int] | None = None,
-) -> tuple[Any, ...]:
+) -> tuple[OnnxValue, ...]:
     """Run `body` over slices of the last `num_scan_inputs` inputs, carrying the others as state.
 
     Directions: 1 reads an input from its end, or builds an output by prepending. Axes may be negative. Source: ONNX Scan-25.
@@ -99,11 +101,11 @@ def scan(
 def scan_batch(
     call: Call,
     sequence_lens: Array | None,
-    *inputs: Any,
+    *inputs: OnnxValue,
     body: Body,
     num_scan_inputs: int,
     directions: Sequence[int] | None = None,
-) -> tuple[Any, ...]:
+) -> tuple[OnnxValue, ...]:
     """Run `body` over axis 1 of the scan inputs, for each element of the batch axis 0 on its own.
 
     `sequence_lens` (N,) ends an element early; scan outputs are zero behind that. Source: ONNX Scan-8.
@@ -115,8 +117,8 @@ def scan_batch(
         shapes = [x.shape for x in states]
         raise InvalidArgument(f"states have shapes {shapes}; Scan-8 needs the batch, {N}, as their first dimension")
     lengths = _read_lengths(sequence_lens, N, T)
-    finals: list[list[Any]] = [[] for _ in states]
-    collected: list[list[list[Any]]] = [[] for _ in range(body.output_count - len(states))]
+    finals: list[list[OnnxValue]] = [[] for _ in states]
+    collected: list[list[list[OnnxValue]]] = [[] for _ in range(body.output_count - len(states))]
     for n, length in enumerate(lengths):
         rows = [x[n, :length][::-1] if step else x[n, :length] for x, step in zip(scanned, backward, strict=True)]
         ends, outputs = _iterate(body, [x[n] for x in states], rows)
@@ -130,7 +132,7 @@ def scan_batch(
 
 
 @kernel("SequenceMap", since=17)
-def sequence_map(call: Call, input_sequence: list[Any], *additional_inputs: Any, body: Body) -> tuple[list[Any], ...]:
+def sequence_map(call: Call, input_sequence: list[OnnxValue], *additional_inputs: OnnxValue, body: Body) -> tuple[list[Any], ...]:
     """Run `body` on each element of the sequence; further sequences go along by index, tensors as they are.
 
     Each output of the body becomes a sequence. Source: ONNX SequenceMap-17.
@@ -142,7 +144,7 @@ def sequence_map(call: Call, input_sequence: list[Any], *additional_inputs: Any,
                 f"input {position} is a sequence of {len(extra)}; the first input has {len(input_sequence)} elements, and all "
                 "sequences must be equally long"
             )
-    outputs: list[list[Any]] = [[] for _ in range(body.output_count)]
+    outputs: list[list[OnnxValue]] = [[] for _ in range(body.output_count)]
     for index, element in enumerate(input_sequence):
         others = [extra[index] if isinstance(extra, list) else extra for extra in additional_inputs]
         for values, value in zip(outputs, body(element, *others), strict=True):
@@ -158,10 +160,10 @@ class _Collected:
     """What a body gave in each iteration, by output; all of it together is bounded by `LIMITS.tensor_bytes`."""
 
     def __init__(self, count: int) -> None:
-        self.outputs: list[list[Any]] = [[] for _ in range(count)]
+        self.outputs: list[list[OnnxValue]] = [[] for _ in range(count)]
         self._bytes = 0
 
-    def add(self, values: Sequence[Any]) -> None:
+    def add(self, values: Sequence[OnnxValue]) -> None:
         """Keep the values of one iteration."""
         for kept, value in zip(self.outputs, values, strict=True):
             kept.append(value)
@@ -173,7 +175,7 @@ class _Collected:
             )
 
 
-def _read_scalar(name: str, array: Any) -> Any:
+def _read_scalar(name: str, array: OnnxValue) -> OnnxValue:
     if array is None or np.size(array) != 1:
         found = "no value" if array is None else f"shape {np.shape(array)}"
         raise InvalidArgument(f"{name} has {found}; expected a single element")
@@ -187,7 +189,7 @@ def _expect_arity(body: Body, inputs: int, outputs_at_least: int) -> None:
         raise InvalidArgument(f"the body has {body.output_count} outputs; the node's inputs ask for at least {outputs_at_least}")
 
 
-def _stack(call: Call, body: Body, position: int, body_position: int, values: list[Any]) -> Array:
+def _stack(call: Call, body: Body, position: int, body_position: int, values: list[OnnxValue]) -> Array:
     """Return output `position` of the node, from what output `body_position` of the body gave in each iteration."""
     if not values:
         return _empty(call, body, position, body_position)
@@ -209,7 +211,7 @@ def _empty(call: Call, body: Body, position: int, body_position: int) -> Array:
     return np.empty((0, *dims), (DataType.FLOAT if element is None else element).numpy)
 
 
-def _split_scan(inputs: Sequence[Any], scan_inputs: int, body: Body) -> tuple[list[Any], list[Array]]:
+def _split_scan(inputs: Sequence[OnnxValue], scan_inputs: int, body: Body) -> tuple[list[Any], list[Array]]:
     if not 1 <= scan_inputs <= len(inputs):
         raise InvalidArgument(f"num_scan_inputs is {scan_inputs}; the node has {len(inputs)} inputs to scan or to carry")
     count = len(inputs) - scan_inputs
@@ -237,7 +239,7 @@ def _front(x: Array, axis: int, backward: int) -> Array:
     return moved[::-1] if backward else moved
 
 
-def _iterate(body: Body, states: list[Any], sequences: list[Array]) -> tuple[list[Any], list[list[Any]]]:
+def _iterate(body: Body, states: list[OnnxValue], sequences: list[Array]) -> tuple[list[Any], list[list[OnnxValue]]]:
     """Scan `sequences` along their first axes; return the last states and, per scan output, its values in order."""
     collected = _Collected(body.output_count - len(states))
     for elements in zip(*sequences, strict=True):
@@ -263,7 +265,7 @@ def _read_lengths(lengths: Array | None, N: int, T: int) -> list[int]:
     return [int(length) for length in lengths]
 
 
-def _pad(call: Call, body: Body, position: int, rows: list[list[Any]], T: int) -> Array:
+def _pad(call: Call, body: Body, position: int, rows: list[list[OnnxValue]], T: int) -> Array:
     """Return a scan output (N, T, ...) of Scan-8 from the values of each batch element, zero behind its end."""
     sample = _stack(call, body, position, position, [value for row in rows for value in row])
     result = np.zeros((len(rows), T, *sample.shape[1:]), sample.dtype)

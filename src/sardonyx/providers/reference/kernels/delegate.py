@@ -6,10 +6,10 @@ y = run_standard("Gelu", x, approximate="tanh")
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.ops.activations import FUSED_ACTIVATIONS
 from sardonyx.providers.reference.registry import Call, Given, find_kernel
 
@@ -21,7 +21,9 @@ _ACTIVATIONS: dict[str, tuple[str, ...]] = {"": (), **FUSED_ACTIVATIONS}
 """Activation that a fused operator may name -> the attributes that its parameters stand for, in order."""
 
 
-def run_standard(op_type: str, *inputs: Any, version: int = _NEWEST, outputs: int = 1, **attributes: Any) -> Any:
+def run_standard(
+    op_type: str, *inputs: OnnxValue, version: int = _NEWEST, outputs: int = 1, **attributes: AttributeValue
+) -> OnnxValue:
     """Return what `op_type` of ai.onnx, read at opset `version`, gives for `inputs`: an array, or a tuple for several outputs."""
     found = find_kernel("", op_type, version)
     assert found is not None, f"ai.onnx.{op_type} has no reference kernel"
@@ -42,6 +44,6 @@ def activate(x: Array, name: str, parameters: Sequence[float]) -> Array:
         raise InvalidArgument(f"activation is {name!r}; expected Clip or one of {', '.join(filter(None, _ACTIVATIONS))}")
     if not name:
         return x
-    attributes: dict[str, Any] = dict(zip(takes, parameters, strict=False))
+    attributes: dict[str, AttributeValue] = dict(zip(takes, parameters, strict=False))
     activated: Array = run_standard(name, x, **attributes)
     return activated

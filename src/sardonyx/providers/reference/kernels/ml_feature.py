@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
 from sardonyx.providers.reference.algorithms.label_tables import Table, looked_up, table_of
@@ -262,7 +262,7 @@ _CASTS = {"TO_FLOAT": np.float32, "TO_INT64": np.int64, "TO_STRING": object}
 _PADDING = {"TO_FLOAT": 0.0, "TO_INT64": 0, "TO_STRING": "0.f"}
 
 
-def _cast_value(value: Any, cast_to: str) -> object:
+def _cast_value(value: OnnxValue, cast_to: str) -> object:
     if cast_to == "TO_STRING":
         return value if isinstance(value, str) else f"{float(value):f}"
     try:
@@ -299,7 +299,7 @@ def cast_map(
 @kernel("DictVectorizer", domain=_ML)
 def dict_vectorizer(
     node: Call,
-    data: Mapping[Any, Any],
+    data: Mapping[OnnxValue, OnnxValue],
     *,
     string_vocabulary: Sequence[str] = (),
     int64_vocabulary: Sequence[int] = (),
@@ -318,7 +318,7 @@ def dict_vectorizer(
     return output
 
 
-def _value_type(data: Mapping[Any, Any]) -> np.dtype[Any]:
+def _value_type(data: Mapping[OnnxValue, OnnxValue]) -> np.dtype[np.generic]:
     value = next(iter(data.values()), 0.0)
     if isinstance(value, np.float64):
         return np.dtype(np.float64)
@@ -332,7 +332,7 @@ def zip_map(
     _node: Call, data: Array, *, classlabels_strings: Sequence[str] = (), classlabels_int64s: Sequence[int] = ()
 ) -> list[dict[Any, float]]:
     """Turn each row of (N, C), or the one of (C,), into a map from label to score. ONNX ZipMap-1."""
-    labels: Sequence[Any] = classlabels_strings or classlabels_int64s
+    labels: Sequence[OnnxValue] = classlabels_strings or classlabels_int64s
     rows = data[None] if data.ndim == 1 else data
     if rows.ndim != 2 or rows.shape[1] != len(labels):
         raise InvalidArgument(f"data has shape {data.shape}; expected (N, {len(labels)}), one column for each label")

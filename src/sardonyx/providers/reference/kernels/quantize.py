@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType, is_float
@@ -100,12 +98,12 @@ def dynamic_quantize_linear(node: Call, x: Array) -> tuple[Array, Array, Array]:
     return quantize_linear(node, x, scales, zero_points), scales, zero_points
 
 
-def _quotient(x: Array, scale: Array, narrow: np.dtype[Any] | None) -> Array:
+def _quotient(x: Array, scale: Array, narrow: np.dtype[np.generic] | None) -> Array:
     y: Array = np.divide(x.astype(np.float32, copy=False), scale.astype(np.float32))
     return y if narrow is None else y.astype(narrow).astype(np.float32)
 
 
-def _narrow_precision(precision: int, scale_dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+def _narrow_precision(precision: int, scale_dtype: np.dtype[np.generic]) -> np.dtype[np.generic] | None:
     """Return the half type to which a quotient is rounded, or None for float32."""
     kind = _named_type(precision, "precision") if precision else DataType.from_numpy(scale_dtype)
     return kind.numpy if kind in (DataType.FLOAT16, DataType.BFLOAT16) else None
@@ -117,7 +115,7 @@ def _named_type(number: int, name: str) -> DataType:
     return DataType(number)
 
 
-def _output_dtype(zero_point: Array | None, output_dtype: int) -> np.dtype[Any]:
+def _output_dtype(zero_point: Array | None, output_dtype: int) -> np.dtype[np.generic]:
     named = _named_type(output_dtype, "output_dtype").numpy if output_dtype else None
     if zero_point is None:
         return np.dtype(np.uint8) if named is None else named

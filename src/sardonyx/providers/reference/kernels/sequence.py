@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import as_int, as_ints, normalize_axis, normalize_position
 from sardonyx.providers.reference.registry import Call, kernel
@@ -103,13 +102,13 @@ def split_to_sequence(_node: Call, data: Array, split: Array | None = None, *, a
 
 
 @kernel("Optional", since=15)
-def optional(_node: Call, value: Any = None) -> Any:
+def optional(_node: Call, value: OnnxValue = None) -> OnnxValue:
     """Wrap a tensor or sequence, or nothing, as an optional: the value itself, or None. ONNX Optional-15."""
     return value
 
 
 @kernel("OptionalGetElement", since=15)
-def optional_get_element(_node: Call, value: Any) -> Any:
+def optional_get_element(_node: Call, value: OnnxValue) -> OnnxValue:
     """Return what the optional holds; a tensor or sequence holds itself. ONNX OptionalGetElement-15, -18."""
     if value is None:
         raise InvalidArgument("the optional is empty; test it with OptionalHasElement before its element is taken")
@@ -117,6 +116,6 @@ def optional_get_element(_node: Call, value: Any) -> Any:
 
 
 @kernel("OptionalHasElement", since=15)
-def optional_has_element(_node: Call, value: Any = None) -> Array:
+def optional_has_element(_node: Call, value: OnnxValue = None) -> Array:
     """Say whether the optional holds anything: a bool scalar. ONNX OptionalHasElement-15, -18."""
     return np.array(value is not None)

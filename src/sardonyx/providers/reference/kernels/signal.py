@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType
@@ -96,7 +94,7 @@ def _mel(hertz: float) -> float:
     return float(2595 * np.log10(1 + hertz / 700))
 
 
-def _data_type(number: int) -> np.dtype[Any]:
+def _data_type(number: int) -> np.dtype[np.generic]:
     if number not in _NUMERIC_TYPES:
         raise InvalidArgument(f"output_datatype = {number}, expected the number of a numeric type in TensorProto.DataType")
     return DataType(number).numpy

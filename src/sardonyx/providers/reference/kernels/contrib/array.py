@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size, normalize_axis
 from sardonyx.providers.reference.algorithms.precision import widen
 from sardonyx.providers.reference.kernels.delegate import run_standard
@@ -116,7 +116,7 @@ def nhwc_max_pool(
     if x.ndim < 3:
         raise InvalidArgument(f"x has shape {x.shape}; expected batch, at least one spatial axis and channels")
     named = (("dilations", dilations), ("pads", pads), ("strides", strides))
-    lists: dict[str, Any] = {name: values for name, values in named if values}
+    lists: dict[str, AttributeValue] = {name: values for name, values in named if values}
     given = np.ascontiguousarray(np.moveaxis(x, -1, 1))
     y = run_standard("MaxPool", given, auto_pad=auto_pad, ceil_mode=ceil_mode, kernel_shape=kernel_shape, **lists)
     return np.moveaxis(y[0] if isinstance(y, tuple) else y, 1, -1)

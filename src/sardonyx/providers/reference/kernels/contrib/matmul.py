@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.providers.reference.algorithms.packed_weights import unpack
 from sardonyx.providers.reference.algorithms.precision import widen
 from sardonyx.providers.reference.algorithms.product import check_product, multiply
@@ -130,7 +130,7 @@ def fused_conv(
 ) -> Array:
     """Compute Conv, plus Z of the shape of its result, then the activation. Source: com.microsoft FusedConv."""
     lists = {"dilations": dilations, "kernel_shape": kernel_shape, "pads": pads, "strides": strides}
-    given: dict[str, Any] = {name: values for name, values in lists.items() if values}
+    given: dict[str, AttributeValue] = {name: values for name, values in lists.items() if values}
     y = run_standard("Conv", x, w, b, auto_pad=auto_pad, group=group, **given)
     if z is not None:
         if z.shape != y.shape:

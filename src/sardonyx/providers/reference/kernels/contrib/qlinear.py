@@ -13,6 +13,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.providers.reference.algorithms.dimensions import normalize_axis
 from sardonyx.providers.reference.algorithms.requantize import integer_limits
 from sardonyx.providers.reference.kernels.delegate import run_standard
@@ -182,7 +183,7 @@ def qlinear_average_pool(
     Source: com.microsoft QLinearAveragePool.
     """
     numbers = x - _zero(x_zero_point)
-    lists: dict[str, Any] = {name: values for name, values in (("pads", pads), ("strides", strides)) if values}
+    lists: dict[str, AttributeValue] = {name: values for name, values in (("pads", pads), ("strides", strides)) if values}
     y = run_standard(
         "AveragePool",
         np.ascontiguousarray(_channels_first(numbers, channels_last)),
@@ -269,7 +270,7 @@ def microsoft_qlinear_conv(
 ) -> Array:
     """Compute QLinearConv, on (N, …, C) with channels_last. Source: com.microsoft QLinearConv."""
     named = (("dilations", dilations), ("kernel_shape", kernel_shape), ("pads", pads), ("strides", strides))
-    lists: dict[str, Any] = {name: values for name, values in named if values}
+    lists: dict[str, AttributeValue] = {name: values for name, values in named if values}
     y = run_standard(
         "QLinearConv",
         np.ascontiguousarray(_channels_first(x, channels_last)),
@@ -303,7 +304,7 @@ def _ratio(scale: np.floating[Any], other: Array) -> np.float64:
     return np.float64(scale) / np.float64(_scalar("the scale of the result", other))
 
 
-def _round(y: Array, dtype: np.dtype[Any]) -> Array:
+def _round(y: Array, dtype: np.dtype[np.generic]) -> Array:
     """Round y, overwritten, to 8 bits, saturating; ties to even."""
     low, high = integer_limits(dtype)
     np.rint(y, out=y)
@@ -311,7 +312,7 @@ def _round(y: Array, dtype: np.dtype[Any]) -> Array:
     return y.astype(dtype)
 
 
-def _quantize(y: Array, scale: Array, zero_point: Array | None, dtype: np.dtype[Any]) -> Array:
+def _quantize(y: Array, scale: Array, zero_point: Array | None, dtype: np.dtype[np.generic]) -> Array:
     return _round(np.asarray(y / _scalar("the scale of Y", scale) + _zero(zero_point)), dtype)
 
 
@@ -322,7 +323,7 @@ def _by_table(
     y_scale: Array,
     y_zero_point: Array | None,
     function: _Floats,
-    dtype: np.dtype[Any] | None = None,
+    dtype: np.dtype[np.generic] | None = None,
 ) -> Array:
     """Apply `function` to the numbers behind 8-bit x: to the 256 that there can be, then by look-up; `dtype` is x's by default."""
     every = np.arange(256, dtype=np.uint8).view(x.dtype)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ir.attribute import AttributeValue
 from sardonyx.providers.reference.kernels.delegate import run_standard
 from sardonyx.providers.reference.registry import Call, kernel
 
@@ -44,7 +44,7 @@ def dynamic_quantize_lstm(
     The products are made in float32, which is what quantizing X and Ht-1 as well, as ONNX Runtime does, approximates. Source:
     com.microsoft DynamicQuantizeLSTM.
     """
-    attributes: dict[str, Any] = {
+    attributes: dict[str, AttributeValue] = {
         "activations": activations,
         "activation_alpha": activation_alpha,
         "activation_beta": activation_beta,
