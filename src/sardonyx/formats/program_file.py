@@ -26,7 +26,7 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -65,7 +65,10 @@ _WEIGHT_BYTES = 1024
 _NARROW = (DataType.INT8, DataType.UINT8, DataType.INT4, DataType.UINT4, DataType.INT2, DataType.UINT2)
 _SAMPLES, _SAMPLE_BYTES = 4, 2048
 
-BlockLocator = Callable[[memoryview, str], list[Any]]
+Json: TypeAlias = Any
+"""What JSON holds: numbers, texts, truth values, None, and lists and mappings of these; a file may hold any of them anywhere."""
+
+BlockLocator = Callable[[memoryview, str], list[Json]]
 """Where a block goes, given with the SHA-256 in hexadecimal of a weight, "" for other blocks: [where it begins, its length], or,
 for a weight, [its name in the model, its CRC-32 or None]."""
 
@@ -74,8 +77,8 @@ for a weight, [its name in the model, its CRC-32 or None]."""
 class ProgramFile:
     """What such bytes hold."""
 
-    about: dict[str, Any]
-    """What the program is for; JSON's types, hence Any."""
+    about: dict[str, Json]
+    """What the program is for."""
     graph: Graph
     """The partition's nodes and the types of its values; constants are inputs."""
     arrays: tuple[Array, ...]
@@ -87,7 +90,7 @@ class ProgramFile:
 
 
 def write_program(
-    about: Mapping[str, Any],
+    about: Mapping[str, Json],
     graph: Graph,
     arrays: Sequence[Array] = (),
     absent: Sequence[int] = (),
@@ -174,8 +177,8 @@ def sample_of(block: memoryview) -> str:
 class Opened(NamedTuple):
     """The parts of a program that are under the digest, which was compared."""
 
-    header: dict[str, Any]
-    """The header; JSON's types, hence Any."""
+    header: dict[str, Json]
+    """The header."""
     sealed: Sequence[bytes | memoryview]
     """Objects, then arrays that are no weights, in the header's order."""
     digest: bytes
@@ -198,7 +201,7 @@ def open_program(content: memoryview, *, copies: bool = False) -> Opened:
         if length > end:
             raise ValueError(f"its header has {length} bytes, but {end} are there")
         text = bytes(content[end - length : end])
-        header: dict[str, Any] = json.loads(text)
+        header: dict[str, Json] = json.loads(text)
         views = [block_at(content, *entry) for entry in _sealed(header)]
         sealed = [bytes(view) for view in views] if copies else views
         if _digest(text, sealed) != tail[:32]:
@@ -239,7 +242,7 @@ class Blocks:
         return [begin, len(content)]
 
 
-def _entry(array: Array, blocks: Blocks | None) -> list[Any]:
+def _entry(array: Array, blocks: Blocks | None) -> list[Json]:
     """Return the header's entry of an array, which is absent where there are no `blocks`."""
     dtype = DataType.from_numpy(array.dtype)
     entry = [str(dtype), list(array.shape)]
@@ -255,7 +258,7 @@ def _is_weight(dtype: DataType, size_bytes: int) -> bool:
     return size_bytes >= _WEIGHT_BYTES and (is_float(dtype) or dtype in _NARROW)
 
 
-def _sealed(header: Mapping[str, Any]) -> list[list[int]]:
+def _sealed(header: Mapping[str, Json]) -> list[list[int]]:
     """Return where the blocks lie that are under the digest; raises ValueError where one is not that should be."""
     sealed = list(header["objects"].values())
     for kind, shape, *where in header["arrays"]:
@@ -268,7 +271,7 @@ def _sealed(header: Mapping[str, Any]) -> list[list[int]]:
     return sealed
 
 
-def head_of(header: Mapping[str, Any], sealed: Iterable[bytes | memoryview]) -> bytes:
+def head_of(header: Mapping[str, Json], sealed: Iterable[bytes | memoryview]) -> bytes:
     """Return all of a program that follows its blocks, of which `sealed` are under the digest."""
     text = json.dumps(header).encode()
     return text + _digest(text, sealed) + len(text).to_bytes(8, "little") + _MAGIC
@@ -286,7 +289,7 @@ def damaged(error: Exception) -> EPFail:
     return EPFail(f"a compiled partition is damaged ({type(error).__name__}: {error}); make the context anew")
 
 
-def _array_anew(content: memoryview, entry: list[Any], place: BlockLocator) -> list[Any]:
+def _array_anew(content: memoryview, entry: list[Json], place: BlockLocator) -> list[Json]:
     kind, shape, *where = entry
     if not where or isinstance(where[0], str):
         return entry
@@ -296,7 +299,7 @@ def _array_anew(content: memoryview, entry: list[Any], place: BlockLocator) -> l
 
 
 def _array_of(
-    content: memoryview, weights: Mapping[str, Array], kind: str, shape: list[int], begin: int | str | None = None, *more: Any
+    content: memoryview, weights: Mapping[str, Array], kind: str, shape: list[int], begin: int | str | None = None, *more: Json
 ) -> Array:
     dtype = np.dtype(DataType[kind.upper()].numpy)
     if begin is None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, cast
 
+from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
 from sardonyx.session.interface import SessionInterface
@@ -49,11 +50,11 @@ class RemadeSession(SessionInterface):
         """The path, bytes or other model that the session can be made from again, None where it has not kept any."""
 
     @abc.abstractmethod
-    def _open(self, given: Any, arguments: Arguments) -> None:
+    def _open(self, given: OnnxValue, arguments: Arguments) -> None:
         """Become the session of a model and arguments; the session stays as it is where that fails."""
 
     def set_providers(
-        self, providers: Sequence[ProviderRequest] | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None
+        self, providers: Sequence[ProviderRequest] | None = None, provider_options: Sequence[Mapping[str, object]] | None = None
     ) -> None:
         """Make the session again with other providers; runs that are under way end with those that they began with.
 
@@ -75,7 +76,7 @@ class RemadeSession(SessionInterface):
         """Accept the call; see `disable_fallback`."""
         self._enable_fallback = True
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[OnnxValue, ...]]:
         return _remake, (type(self), self._model_again("pickle"), self._arguments)
 
     def _model_again(self, what: str) -> Any:
@@ -114,7 +115,7 @@ class RemadeSession(SessionInterface):
         """Return the names of the providers."""
 
 
-def model_of(given: Any) -> Any:
+def model_of(given: OnnxValue) -> OnnxValue:
     """Return what a session is given, of any kind, where a model can be read from it.
 
     Raises:
@@ -143,7 +144,7 @@ def with_providers(
     )
 
 
-def _remake(kind: type[RemadeSession], given: Any, arguments: Arguments) -> RemadeSession:
+def _remake(kind: type[RemadeSession], given: OnnxValue, arguments: Arguments) -> RemadeSession:
     made = kind.__new__(kind)
     made._open(given, arguments)
     return made
