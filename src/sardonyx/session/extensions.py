@@ -45,7 +45,7 @@ def installed_passes(on_error: OnError) -> tuple[Any, ...]:
 
 
 def installed_operators(on_error: OnError) -> tuple[OperatorSource, ...]:
-    """The operators of installed packages."""
+    """Return the operators of installed packages."""
     return _installed(_OPERATORS, on_error)
 
 
