@@ -26,6 +26,7 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import Fail
 from sardonyx.ir import Graph, Node, Value
+from sardonyx.values.named import NamedEnum
 
 __all__ = [
     "HOST",
@@ -313,13 +314,16 @@ class LeavesOutWeights(Protocol):
         """
 
 
-class Compatibility(enum.IntEnum):
+class Compatibility(NamedEnum):
     """How good programs that were kept are for a provider; names and numbers are onnxruntime's."""
 
     EP_NOT_APPLICABLE = 0
     EP_SUPPORTED_OPTIMAL = 1
     EP_SUPPORTED_PREFER_RECOMPILATION = 2
     EP_UNSUPPORTED = 3
+
+    def __str__(self) -> str:
+        return f"OrtCompiledModelCompatibility.{self.name}"
 
 
 @runtime_checkable

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from support.models import model
 
+from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Value
 from sardonyx.session.feeds import SharedSymbols, check_feeds, own_results, select_outputs, symbol_sizes
+from sardonyx.values.dlpack import to_dlpack
 
 
 def _inputs(text: str) -> list[Value]:
@@ -161,3 +164,76 @@ def test_each_shared_symbol_has_one_size(shape: tuple[int, int], holds: bool) ->
     """Every one that occurs in several places is looked at."""
     symbols = SharedSymbols(_inputs("x: float[n, m], z: float[n, m], w: float[k]"))
     assert symbols.hold([np.zeros((2, 3)), np.zeros(shape), np.zeros(9)]) is holds
+
+
+class _Torchlike:
+    """A tensor as torch has it: without NumPy's form for bfloat16, with DLPack's."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def numpy(self) -> Array:
+        if self._array.dtype.kind != "f":
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        return self._array
+
+    def __dlpack__(self, **_options: object) -> object:
+        return to_dlpack(self._array)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def _fed(kind: str, value: object) -> object:
+    return _check(f"x: {kind}", {"x": value})[0]
+
+
+def test_another_packages_tensor_has_a_type_of_its_own() -> None:
+    """Doubles are refused for floats, as NumPy's are."""
+    assert _fed("float[2]", _Torchlike(np.float32([1, 2]))).tolist() == [1, 2]
+    with pytest.raises(InvalidArgument, match="got tensor.double. of shape"):
+        _fed("float[2]", _Torchlike(np.float64([1, 2])))
+
+
+def test_another_packages_bfloat16_comes_by_dlpack() -> None:
+    """NumPy has no such type."""
+    assert _fed("bfloat16[2]", _Torchlike(np.array([1, 2], ml_dtypes.bfloat16))).tolist() == [1, 2]
+
+
+def test_a_tensor_that_gives_no_array_is_refused() -> None:
+    """With what it said."""
+
+    class Distant:
+        def numpy(self) -> None:
+            raise TypeError("convert to cpu first")
+
+    with pytest.raises(InvalidArgument, match="Distant is no array: TypeError: convert to cpu first"):
+        _fed("float[2]", Distant())
+
+
+def test_whatever_is_fed_to_a_tensor_of_strings_becomes_text() -> None:
+    """Numbers, nothing, and bytes, also those of fixed length."""
+    given = np.array([1, 2.5, None, float("nan"), b"ab", "x"], object)
+    assert _fed("string[n]", given).tolist() == ["1", "2.5", "None", "nan", "ab", "x"]
+    assert _fed("string[n]", [1, "b"]).tolist() == ["1", "b"]
+    assert _fed("string[n]", np.array([b"a", b"bc"]).astype("V2")).tolist() == ["a\0", "bc"]
+    texts = np.array(["a"], object)
+    assert _fed("string[n]", texts) is texts
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    """Strings of ONNX are UTF-8."""
+    with pytest.raises(InvalidArgument, match="expected text or its UTF-8 bytes"):
+        _fed("string[n]", [b"\xff"])
+
+
+def test_one_element_of_any_shape_is_a_scalar() -> None:
+    """As onnxruntime takes it; two are none."""
+    assert _fed("float[]", np.ones((1, 1), np.float32)).shape == ()
+    with pytest.raises(InvalidArgument, match="expected rank 0"):
+        _fed("float[]", np.ones(2, np.float32))
+
+
+def test_an_optional_may_be_left_out() -> None:
+    """It has no element then."""
+    assert _check("x: optional(float[2])", {}) == [None]

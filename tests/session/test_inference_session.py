@@ -272,9 +272,9 @@ def test_one_symbol_may_have_two_sizes_in_a_feed() -> None:
 
 
 def test_outputs_are_told_as_the_model_declares_them() -> None:
-    """Not as inference finds them."""
+    """Names stay; a size that inference knows takes the place of a name, as in onnxruntime."""
     held = session("graph(x: float[n, 3]) -> (y: float[rows, columns]) {\ny = Relu(x)\n}")
-    assert held.get_outputs()[0].shape == ["rows", "columns"]
+    assert held.get_outputs()[0].shape == ["rows", 3]
 
 
 PATHS = """graph(x: float[n, 3], z: float[n, 3]) -> (a: float[n, 3], b: float[n, 3], c: int64[2]) {

@@ -39,10 +39,23 @@ def test_an_empty_key_is_refused() -> None:
         SessionOptions().add_session_config_entry("", "1")
 
 
-def test_a_negative_dimension_is_refused() -> None:
-    """A free dimension can be fixed to a size only."""
-    with pytest.raises(InvalidArgument, match="'batch'"):
-        SessionOptions().add_free_dimension_override_by_name("batch", -1)
+def test_a_negative_dimension_is_left_open() -> None:
+    """Also where it was fixed before; a text is no size."""
+    options = SessionOptions()
+    options.add_free_dimension_override_by_name("batch", 2)
+    options.add_free_dimension_override_by_name("batch", -1)
+    assert options.dimension_overrides == {}
+    with pytest.raises(TypeError):
+        options.add_free_dimension_override_by_name("batch", "a")  # type: ignore[arg-type]
+
+
+def test_config_entries_are_texts_of_any_length() -> None:
+    """A number is none."""
+    options = SessionOptions()
+    options.add_session_config_entry("my.entry", "x" * 5000)
+    assert len(options.get_session_config_entry("my.entry")) == 5000
+    with pytest.raises(TypeError, match="the key and the value of a config entry are texts, got 'my.entry' and 3"):
+        options.add_session_config_entry("my.entry", 3)  # type: ignore[arg-type]
 
 
 def test_external_initializers_pair_names_with_values() -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from support.models import model
 
-from sardonyx.session.values import NodeArg, metadata_of, node_arg
+from sardonyx import InferenceSession
+from sardonyx.dtypes import DataType
+from sardonyx.formats.onnx import to_bytes
+from sardonyx.ir import TensorType, Value
+from sardonyx.session.values import NodeArg, completed, metadata_of, node_arg
 
 
 def test_dimensions_are_sizes_names_or_none() -> None:
@@ -25,3 +29,27 @@ def test_metadata_comes_from_the_file() -> None:
     held.producer_name, held.version, held.metadata = "maker", 3, {"a": "b"}
     found = metadata_of(held)
     assert (found.producer_name, found.version, found.custom_metadata_map, found.graph_name) == ("maker", 3, {"a": "b"}, "main")
+
+
+def test_what_an_output_leaves_open_is_inferred() -> None:
+    """Types, sizes and names of symbols; a size that is computed has no name, and what is declared stays."""
+    text = """graph(x: float[n, k]) -> (t, y, z, d: float[batch, ?]) {
+        t = Transpose(x) {perm = [1, 0]}
+        y = Concat(t, t) {axis = 0}
+        z = NonZero(x)
+        d = Relu(x)
+    }"""
+    found = [(item.type, item.shape) for item in InferenceSession(to_bytes(model(text))).get_outputs()]
+    assert found[:2] == [("tensor(float)", ["k", "n"]), ("tensor(float)", [None, "n"])]
+    assert found[2:] == [("tensor(int64)", [2, None]), ("tensor(float)", ["batch", "k"])]
+
+
+def test_an_output_of_unknown_rank_stays_open() -> None:
+    """Its type is known."""
+    (found,) = completed([NodeArg("y", "tensor(float)", [])], [TensorType(DataType.FLOAT, None)], [Value("y", None)])
+    assert (found.type, found.shape) == ("tensor(float)", [])
+
+
+def test_arguments_can_be_members_of_sets() -> None:
+    """Equal ones are one."""
+    assert len({NodeArg("x", "tensor(float)", [1]), NodeArg("x", "tensor(float)", [1])}) == 1

@@ -31,7 +31,7 @@ from sardonyx.session.stages.load import load
 from sardonyx.session.stages.prepare import prepare
 from sardonyx.session.stages.provider_list import ProviderList
 from sardonyx.session.stages.source import Source
-from sardonyx.session.values import ModelMetadata, NodeArg
+from sardonyx.session.values import ModelMetadata, NodeArg, completed
 from sardonyx.session.variant import Variant
 from sardonyx.trace import event, span
 
@@ -49,7 +49,7 @@ class Built:
     inputs: tuple[Value, ...]
     """The inputs that a feed may name, with those that have a default."""
     declared: tuple[NodeArg, ...]
-    """The outputs as the model declares them."""
+    """The outputs as the model declares them, with what it leaves open as it was inferred."""
     defaults: Mapping[str, Array]
     """Input -> what it is where the feed leaves it out: initializers that a feed may override."""
     executor: Executor
@@ -110,6 +110,7 @@ def _build(
     try:
         profile = load_profile(settings.placement.profile) if settings.placement.measured else None
         prepared = prepare(loaded, settings, providers, "" if profile is None else profile.widened_for)
+        declared = completed(loaded.declared, loaded.types, prepared.outputs)
         recorder = recorder_for(prepared.model.view(), settings.memory.stats_name)
         with span("session.compile"):
             assigned = assign_model(prepared, settings, providers, profile)
@@ -120,7 +121,7 @@ def _build(
         label=prepared.model.label,
         metadata=loaded.metadata,
         inputs=prepared.inputs,
-        declared=loaded.declared,
+        declared=declared,
         defaults=prepared.defaults,
         executor=compiled.executor,
         placements=assigned.placements,

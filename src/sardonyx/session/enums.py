@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import enum
+from sardonyx.values.named import NamedEnum
 
 __all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel"]
 
 
-class GraphOptimizationLevel(enum.IntEnum):
+class GraphOptimizationLevel(NamedEnum):
     """How much the optimizer does; the numbers are onnxruntime's."""
 
     ORT_DISABLE_ALL = 0
@@ -17,14 +17,14 @@ class GraphOptimizationLevel(enum.IntEnum):
     ORT_ENABLE_ALL = 99
 
 
-class ExecutionMode(enum.IntEnum):
+class ExecutionMode(NamedEnum):
     """Which executor walks the plan."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
-class ExecutionOrder(enum.IntEnum):
+class ExecutionOrder(NamedEnum):
     """In which of the topological orders nodes run."""
 
     DEFAULT = 0

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
 
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType, OnnxValue
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import InvalidArgument, describe
 from sardonyx.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Value, ValueType
 from sardonyx.ir.shape import Expr
+from sardonyx.values.dlpack import from_dlpack
 
 __all__ = ["SharedSymbols", "check_feeds", "own_results", "select_outputs"]
 
@@ -21,7 +22,8 @@ def check_feeds(
 ) -> list[OnnxValue]:
     """Return a value for each of `inputs`, in order.
 
-    Arrays pass as they are; lists and numbers become arrays of the input's type where no value changes.
+    Arrays pass as they are; lists and numbers become arrays of the input's type where no value changes. What is fed to a tensor
+    of strings becomes text. One element of any shape is a scalar. An optional may be left out.
 
     Raises:
         InvalidArgument: an input is missing, unknown, or of another type, rank or size than the model declares.
@@ -29,7 +31,8 @@ def check_feeds(
     if not isinstance(feed, Mapping):
         raise InvalidArgument(f"model {label}: the feed must be a mapping of input names to values, got {type(feed).__name__}")
     known = [value.name for value in inputs]
-    missing = [name for name in known if name not in feed and name not in defaults]
+    needed = [value.name for value in inputs if value.name not in feed and not isinstance(value.type, OptionalType)]
+    missing = [name for name in needed if name not in defaults]
     if missing:
         raise InvalidArgument(f"model {label}: required inputs {missing} are missing from the feed {sorted(feed)}")
     for name in feed:
@@ -37,7 +40,7 @@ def check_feeds(
             close = difflib.get_close_matches(str(name), known, 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise InvalidArgument(f"model {label}: there is no input {name!r}; its inputs are {known}{hint}")
-    return [_checked(value, feed[value.name], label) if value.name in feed else defaults[value.name] for value in inputs]
+    return [_checked(value, feed[value.name], label) if value.name in feed else defaults.get(value.name) for value in inputs]
 
 
 def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str) -> list[int]:
@@ -140,7 +143,9 @@ def _checked(value: Value, given: OnnxValue, label: str) -> OnnxValue:
 
 def _fits(kind: ValueType | None, array: Array) -> bool:
     """Return whether an array is of a type as it is: what nearly every feed is, so it must take no time."""
-    return type(kind) is TensorType and kind.shape is not None and array.dtype == kind.dtype.numpy and kind.allows(array.shape)
+    if type(kind) is not TensorType or kind.shape is None or array.dtype != kind.dtype.numpy or array.dtype.hasobject:
+        return False
+    return kind.allows(array.shape)
 
 
 def _convert(kind: ValueType | None, given: OnnxValue, place: str) -> OnnxValue:
@@ -178,7 +183,11 @@ def _tensor(kind: TensorType, given: OnnxValue, place: str) -> Array:
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype != kind.dtype.numpy:
-        array = _retyped(kind, array, isinstance(given, np.ndarray), place)
+        array = _retyped(kind, array, _has_own_type(given), place)
+    elif array.dtype.hasobject:
+        array = _texts(array, place)
+    if kind.shape == () and array.size == 1:
+        return array.reshape(())
     if kind.shape is not None and array.shape != kind.shape:
         _check_shape(kind, array, place)
     return array
@@ -187,7 +196,7 @@ def _tensor(kind: TensorType, given: OnnxValue, place: str) -> Array:
 def _array(kind: TensorType, given: OnnxValue, place: str) -> Array:
     numpy = getattr(given, "numpy", None)
     if callable(numpy):
-        return np.asarray(numpy())
+        return _array_of(given, numpy, place)
     if given is None:
         raise InvalidArgument(f"{place}: expected {kind}, got None")
     try:
@@ -196,9 +205,27 @@ def _array(kind: TensorType, given: OnnxValue, place: str) -> Array:
         raise InvalidArgument(f"{place}: expected {kind}, got a {type(given).__name__} that is no array: {error}") from error
 
 
+def _has_own_type(given: Any) -> bool:
+    """Whether what was given is a tensor, of whatever package, and not Python's numbers, whose type may be chosen."""
+    return isinstance(given, np.ndarray) or callable(getattr(given, "numpy", None))
+
+
+def _array_of(given: Any, numpy: Callable[[], Any], place: str) -> Array:
+    """The array of another package's tensor, by its `numpy` or, for types that NumPy lacks, by DLPack."""
+    try:
+        return np.asarray(numpy())
+    except (RuntimeError, TypeError) as error:
+        if not hasattr(given, "__dlpack__"):
+            raise InvalidArgument(f"{place}: the {type(given).__name__} is no array: {describe(error)}") from error
+    try:
+        return from_dlpack(given)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise InvalidArgument(f"{place}: the {type(given).__name__} is no array: {describe(error)}") from error
+
+
 def _retyped(kind: TensorType, array: Array, is_array: bool, place: str) -> Array:
-    if kind.dtype is DataType.STRING and array.dtype.kind in "OUST":
-        return np.array([_text(item) for item in array.ravel().tolist()], dtype=object).reshape(array.shape)
+    if kind.dtype is DataType.STRING and array.dtype.kind in "OUSTV" and array.dtype.names is None:
+        return _texts(array, place)
     if not is_array and array.dtype.kind in "biuf" and kind.dtype is not DataType.STRING:
         return _cast_exactly(kind, array, place)
     try:
@@ -208,8 +235,18 @@ def _retyped(kind: TensorType, array: Array, is_array: bool, place: str) -> Arra
     raise InvalidArgument(f"{place}: expected {kind}, got {found} of shape {array.shape}; convert it with astype")
 
 
-def _text(item: OnnxValue) -> str:
-    return item.decode("utf-8") if isinstance(item, bytes) else str(item)
+def _texts(array: Array, place: str) -> Array:
+    """Return elements of any type as texts; the array itself where they are."""
+    items = array.ravel().tolist()
+    if array.dtype.hasobject and all(type(item) is str for item in items):
+        return array
+    try:
+        texts = [item.decode("utf-8") if isinstance(item, bytes) else str(item) for item in items]
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(f"{place}: expected text or its UTF-8 bytes, got {error.object!r:.100}: {error.reason}") from error
+    made = np.empty(len(texts), dtype=object)
+    made[:] = texts
+    return made.reshape(array.shape)
 
 
 def _cast_exactly(kind: TensorType, array: Array, place: str) -> Array:

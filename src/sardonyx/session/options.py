@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import operator
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, SupportsIndex
 
 from sardonyx.custom_ops.definition import OperatorSource
 from sardonyx.custom_ops.registered import check_operator
@@ -13,6 +14,7 @@ from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
 from sardonyx.session.context.data import ContextOutput, ReadData
 from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
+from sardonyx.session.option_types import typed
 
 __all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
 
@@ -25,11 +27,16 @@ class _ConfigEntries:
     def __init__(self) -> None:
         self._entries: dict[str, str] = {}
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, typed(type(self).__name__, name, value))
+
     def _add(self, key: str, value: str, check: Callable[[str, str], None]) -> None:
-        if not key or len(key) > 1024 or len(value) > 4096:
-            raise InvalidArgument(f"a config entry needs a key of 1 to 1024 characters and a value of at most 4096, got {key!r}")
-        check(key, str(value))
-        self._entries[key] = str(value)
+        if not all(isinstance(text, str) for text in (key, value)):
+            raise TypeError(f"the key and the value of a config entry are texts, got {key!r:.100} and {value!r:.100}")
+        if not key or len(key) > 1024:
+            raise InvalidArgument(f"a config entry needs a key of 1 to 1024 characters, got {key!r:.100}")
+        check(key, value)
+        self._entries[key] = value
 
     def _get(self, key: str) -> str:
         if key not in self._entries:
@@ -135,6 +142,7 @@ class SessionOptions(_ConfigEntries):
 
         Raises:
             InvalidArgument: the key has no or over 1024 characters.
+            TypeError: the key or the value is no text.
         """
         with without_fork():
             from sardonyx.session.settings.check import check_session_entry  # with the table of keys, which few need
@@ -151,12 +159,12 @@ class SessionOptions(_ConfigEntries):
         return dict(self._entries)
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Fix the symbolic dimension `name` to `size` in all inputs."""
-        self._dimensions_by_name[name] = _checked_size(name, size)
+        """Fix the symbolic dimension `name` to `size` in all inputs; a negative size leaves it open."""
+        _override(self._dimensions_by_name, name, size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Fix dimensions with this denotation, such as "DATA_BATCH", to `size` in all inputs."""
-        self._dimensions_by_denotation[denotation] = _checked_size(denotation, size)
+        """Fix dimensions with this denotation, such as "DATA_BATCH", to `size` in all inputs; a negative size leaves them open."""
+        _override(self._dimensions_by_denotation, denotation, size)
 
     @property
     def dimension_overrides(self) -> dict[str, int]:
@@ -340,7 +348,8 @@ def _library_module() -> Any:
         return importlib.import_module("sardonyx.custom_ops.library")
 
 
-def _checked_size(name: str, size: int) -> int:
-    if size < 0:
-        raise InvalidArgument(f"the dimension {name!r} can be fixed to an integer of at least 0, got {size!r}")
-    return size
+def _override(sizes: dict[str, int], name: str, size: SupportsIndex) -> None:
+    number = operator.index(size)
+    sizes.pop(name, None)
+    if number >= 0:
+        sizes[name] = number

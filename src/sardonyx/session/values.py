@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
-from sardonyx.ir import Dim, Model, Value
+from sardonyx.ir import Dim, Model, OptionalType, Shape, SparseTensorType, TensorType, Value, ValueType
 from sardonyx.ir.shape import Expr, is_anonymous
 
-__all__ = ["ModelMetadata", "NodeArg", "metadata_of", "node_arg"]
+__all__ = ["ModelMetadata", "NodeArg", "completed", "metadata_of", "node_arg"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -20,6 +21,9 @@ class NodeArg:
     """Its type as onnxruntime prints it, such as "tensor(float)" or "seq(map(int64,tensor(float)))"."""
     shape: list[int | str | None]
     """Its dimensions: a size, the name of a symbol, or None where unknown; empty for a scalar, and where the rank is unknown."""
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.type))
 
     def __str__(self) -> str:
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
@@ -47,8 +51,38 @@ class ModelMetadata:
 
 def node_arg(value: Value) -> NodeArg:
     """Describe an input or output."""
-    shape = value.shape
+    shape = _shape_of(value.type)
     return NodeArg(value.name, str(value.type or ""), [] if shape is None else [_dim(dim) for dim in shape])
+
+
+def completed(declared: Sequence[NodeArg], types: Sequence[ValueType | None], inferred: Sequence[Value]) -> tuple[NodeArg, ...]:
+    """Return outputs as a file declares them, with what it leaves open as inference found it.
+
+    Args:
+        declared: the outputs.
+        types: their types in the file, None where there is none.
+        inferred: the same outputs with what was found.
+    """
+    return tuple(_completed(argument, kind, found.type) for argument, kind, found in zip(declared, types, inferred, strict=True))
+
+
+def _completed(argument: NodeArg, kind: ValueType | None, found: ValueType | None) -> NodeArg:
+    inferred = _shape_of(found)
+    if inferred is None or (kind is not None and str(kind) != str(found)):
+        return argument if kind is not None or found is None else dataclasses.replace(argument, type=str(found))
+    known = [dim if isinstance(dim, int) else dim.name if not is_anonymous(dim) else None for dim in inferred]
+    if _shape_of(kind) is not None and len(argument.shape) == len(known):
+        pairs = zip(argument.shape, known, strict=True)
+        known = [new if isinstance(new, int) and not isinstance(old, int) else new if old is None else old for old, new in pairs]
+    elif _shape_of(kind) is not None:
+        return argument
+    return NodeArg(argument.name, str(found), known)
+
+
+def _shape_of(kind: ValueType | None) -> Shape | None:
+    """The shape of a tensor, or of the tensor that an optional may hold."""
+    tensor = kind.element if isinstance(kind, OptionalType) else kind
+    return tensor.shape if isinstance(tensor, (SparseTensorType, TensorType)) else None
 
 
 def metadata_of(model: Model) -> ModelMetadata:

@@ -85,7 +85,6 @@ def test_entries_that_say_nothing_are_refused(key: str, text: str, message: str)
         ("provider_failure", "ignore", 'provider_failure is "error" or "skip", got \'ignore\''),
         ("placement", "fast", "placement is one of priority, measured, got 'fast'"),
         ("placement", "measured", "needs a profile"),
-        ("execution_mode", 7, "execution_mode is one of .*, got 7"),
         ("inter_op_num_threads", -1, "inter_op_num_threads is a number of at least 0, .* got -1"),
     ],
 )

@@ -32,6 +32,9 @@ class OrtCompileApiFlags(enum.IntFlag):
     ERROR_IF_NO_NODES_COMPILED = 1
     ERROR_IF_OUTPUT_FILE_EXISTS = 2
 
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
 
 class ModelCompiler:
     """Writes models whose partitions are compiled already."""

@@ -44,7 +44,7 @@ def check_run_entry(key: str, text: str) -> None:
 def warn_of_order() -> None:
     """Warn that `execution_order` is set, which has no effect."""
     message = "SessionOptions.execution_order has no effect: steps run in the order of the plan"
-    warnings.warn(message, UserWarning, stacklevel=_STACK + 1)
+    warnings.warn(message, UserWarning, stacklevel=_STACK + 2)
 
 
 def _advice(close: str) -> str:

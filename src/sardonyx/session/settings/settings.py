@@ -334,8 +334,6 @@ def _check_layers(by_annotation: Mapping[str, str], by_name: Mapping[str, str]) 
 
 
 def _execution(options: SessionOptions, entries: Mapping[str, str]) -> ExecutionSettings:
-    if options.execution_mode not in list(ExecutionMode):
-        raise InvalidArgument(f"execution_mode is one of {', '.join(map(str, ExecutionMode))}, got {options.execution_mode!r}")
     if options.execution_order != ExecutionOrder.DEFAULT:
         warn_of_order()
     mode = "parallel" if options.execution_mode == ExecutionMode.ORT_PARALLEL else "sequential"

@@ -9,7 +9,7 @@ from pathlib import Path
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument, SardonyxError, locating
 from sardonyx.formats.files import FileStamp
-from sardonyx.ir import Model, Tensor
+from sardonyx.ir import Model, Tensor, ValueType
 from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import all_nodes
 from sardonyx.ops.schemas import check_node, find_schema
@@ -36,6 +36,8 @@ class Loaded:
     """The model; its inputs have no constants any more."""
     declared: tuple[NodeArg, ...]
     """The outputs as the model declares them."""
+    types: tuple[ValueType | None, ...]
+    """Their types there, None where there is none."""
     defaults: Mapping[str, Array]
     """Input -> the initializer that it is where a feed leaves it out."""
     metadata: ModelMetadata
@@ -67,13 +69,14 @@ def load(source: Source, settings: LoadSettings, variant: Variant | None = None,
             fix_dimensions(model, settings, disabled)
             defaults = _take_defaults(model)
             declared = tuple(node_arg(value) for value in model.graph.outputs)
+            types = tuple(value.type for value in model.graph.outputs)
             with span("session.check"):
                 verify(model)
                 _check_operators(model)
     except SardonyxError:
         owned.dismantle()
         raise
-    return Loaded(owned, declared, defaults, metadata_of(model), model.stamps)
+    return Loaded(owned, declared, types, defaults, metadata_of(model), model.stamps)
 
 
 def fix_dimensions(model: Model, settings: LoadSettings, disabled: Collection[str] = frozenset()) -> None:

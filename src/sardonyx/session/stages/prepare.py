@@ -40,6 +40,8 @@ class Prepared:
     """The model."""
     inputs: tuple[Value, ...]
     """The inputs that a feed may name, with those that have a default."""
+    outputs: tuple[Value, ...]
+    """The outputs, with the types that were inferred."""
     defaults: Mapping[str, Array]
     """Input -> what it is where the feed leaves it out."""
     report: Report
@@ -76,7 +78,7 @@ def prepare(
         pin(model, pins, providers.names)
         with span("session.optimize"):
             report = _optimize(model, loaded.defaults, settings, providers, widened_for, tracer)
-    return Prepared(OwnedModel(model), tuple(model.graph.inputs), loaded.defaults, report)
+    return Prepared(OwnedModel(model), tuple(model.graph.inputs), tuple(model.graph.outputs), loaded.defaults, report)
 
 
 def _optimize(

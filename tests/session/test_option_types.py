@@ -1,0 +1,61 @@
+"""Properties of options have the types that onnxruntime's have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sardonyx.session.enums import GraphOptimizationLevel
+from sardonyx.session.option_types import PROPERTIES, typed
+from sardonyx.session.options import RunOptions, SessionOptions
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("intra_op_num_threads", np.int64(3), 3),
+        ("intra_op_num_threads", True, 1),
+        ("enable_profiling", 1, True),
+        ("enable_profiling", None, False),
+        ("logid", b"a", "a"),
+        ("optimized_model_filepath", Path("a"), "a"),
+        ("graph_optimization_level", GraphOptimizationLevel.ORT_ENABLE_BASIC, GraphOptimizationLevel.ORT_ENABLE_BASIC),
+        ("placement", 3, 3),
+    ],
+)
+def test_a_value_becomes_the_propertys_type(name: str, value: Any, kept: Any) -> None:
+    """What converts without a loss passes."""
+    found = typed("SessionOptions", name, value)
+    assert (found, type(found)) == (kept, type(kept))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("graph_optimization_level", 2),
+        ("execution_mode", 1),
+        ("execution_order", 1),
+        ("intra_op_num_threads", 1.0),
+        ("intra_op_num_threads", "1"),
+        ("intra_op_num_threads", 2**40),
+        ("enable_profiling", "no"),
+        ("logid", 3),
+        ("profile_file_prefix", None),
+    ],
+)
+def test_another_type_is_refused(name: str, value: Any) -> None:
+    """By name, with what it takes."""
+    with pytest.raises(TypeError, match=f"SessionOptions.{name} takes {PROPERTIES[name][0]}, got {value!r}"):
+        setattr(SessionOptions(), name, value)
+
+
+def test_options_of_runs_are_checked_too() -> None:
+    """A flag is a flag."""
+    options = RunOptions()
+    options.terminate = 1  # type: ignore[assignment]
+    assert options.terminate is True
+    with pytest.raises(TypeError, match="RunOptions.logid takes a text, got 5"):
+        options.logid = 5  # type: ignore[assignment]
