@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from sardonyx.version import ONNXRUNTIME_API
 
 
 def _run(code: str) -> str:
@@ -66,3 +70,18 @@ except RuntimeError as error:
     print("before it" in str(error))
 """
     assert _run(code) == "True"
+
+
+def test_the_distribution_of_that_name_is_sardonyx(tmp_path: Path) -> None:
+    """Its module has the names, and other folders' sub-packages; its version is that of the interface."""
+    package = Path(__file__).parents[1] / "packages" / "onnxruntime"
+    (tmp_path / "onnxruntime" / "extra").mkdir(parents=True)
+    (tmp_path / "onnxruntime" / "__init__.py").write_text("")
+    (tmp_path / "onnxruntime" / "extra" / "__init__.py").write_text("answer = 42\n")
+    code = "import onnxruntime, onnxruntime.extra; print(onnxruntime.InferenceSession.__module__, onnxruntime.extra.answer)"
+    path = os.pathsep.join([str(package), str(tmp_path), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert done.stdout.split() == ["sardonyx.session.inference_session", "42"], done.stderr
+    assert f'version = "{ONNXRUNTIME_API}"' in (package / "pyproject.toml").read_text()

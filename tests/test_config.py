@@ -174,3 +174,11 @@ def test_a_control_group_without_a_limit_limits_nothing(tmp_path: Path) -> None:
     (tmp_path / "membership").write_text("0::/")
     (tmp_path / "memory.max").write_text("max\n")
     assert min(config._cgroup_limits(tmp_path / "membership", tmp_path)) >= 64 << 30
+
+
+def test_a_childs_modules_are_found_in_a_folder_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before those of this process."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    assert config.environment_with(Path("/a"))["PYTHONPATH"] == "/a"
+    monkeypatch.setenv("PYTHONPATH", "/b")
+    assert config.environment_with(Path("/a"))["PYTHONPATH"] == f"/a{os.pathsep}/b"

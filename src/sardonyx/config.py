@@ -19,6 +19,7 @@ __all__ = [
     "cache_dir",
     "cache_limit_bytes",
     "compiles_inline",
+    "environment_with",
     "guards_memory",
     "isa",
     "maps_weights",
@@ -167,3 +168,9 @@ def trace_file() -> Path | None:
     """Return the file that trace events go to, or None."""
     text = os.environ.get("SARDONYX_TRACE")
     return Path(text) if text else None
+
+
+def environment_with(folder: Path) -> dict[str, str]:
+    """Return this process's environment for a child that finds Python's modules in `folder` before others."""
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

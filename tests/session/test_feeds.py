@@ -237,3 +237,10 @@ def test_one_element_of_any_shape_is_a_scalar() -> None:
 def test_an_optional_may_be_left_out() -> None:
     """It has no element then."""
     assert _check("x: optional(float[2])", {}) == [None]
+
+
+@pytest.mark.parametrize("names", ["y", b"y", 3])
+def test_output_names_that_are_no_list_are_a_type_error(names: Any) -> None:
+    """One text is not taken letter by letter."""
+    with pytest.raises(TypeError, match="output names are given in a list"):
+        select_outputs(names, ["y"], "m")

@@ -354,16 +354,3 @@ def test_an_asynchronous_run_tells_what_went_wrong() -> None:
     assert [len(found[place][0]) for place in (0, 1)] == [0, 1]
     assert "out of range" in found[0][1]
     assert found[1][1] == ""
-
-
-@pytest.mark.parametrize("names", ["y", b"y", 3])
-def test_output_names_that_are_no_list_are_a_type_error(names: object) -> None:
-    """One text is not taken letter by letter."""
-    with pytest.raises(TypeError, match="output names are given in a list"):
-        session(MLP).run(names, {})  # type: ignore[arg-type]
-
-
-def test_run_options_of_another_type_are_a_type_error() -> None:
-    """A number is none."""
-    with pytest.raises(TypeError, match="run_options is a RunOptions or None, got int"):
-        session(MLP).run(None, {}, 5)  # type: ignore[arg-type]

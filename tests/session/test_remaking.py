@@ -112,3 +112,9 @@ def test_arguments_take_other_providers() -> None:
     """The rest stays."""
     arguments = with_providers(Arguments(ort.SessionOptions(), ("a",), None, None), [CPU], [{"use_arena": 1}])
     assert (arguments.providers, arguments.provider_options, arguments.disabled_optimizers) == ((CPU,), ({"use_arena": 1},), ("a",))
+
+
+def test_run_options_of_another_type_are_a_type_error() -> None:
+    """A number is none."""
+    with pytest.raises(TypeError, match="run_options is a RunOptions or None, got int"):
+        ort.InferenceSession(BYTES).run(None, FEED, 5)  # type: ignore[arg-type]

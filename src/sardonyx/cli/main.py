@@ -6,6 +6,7 @@ import click
 
 from sardonyx.cli.compile import compile_ahead
 from sardonyx.cli.demo import demo
+from sardonyx.cli.exec import execute
 from sardonyx.cli.explain import explain
 from sardonyx.cli.inspect import inspect
 from sardonyx.cli.optimize import optimize
@@ -24,7 +25,7 @@ def cli() -> None:
     """Run, inspect and explain ONNX models."""
 
 
-for _verb in (run, inspect, explain, optimize, compile_ahead, profile, providers, where, demo):
+for _verb in (run, inspect, explain, optimize, compile_ahead, profile, providers, where, demo, execute):
     cli.add_command(_verb)
 
 

@@ -68,7 +68,7 @@ def _session(profile: Profile, device: TimedDevice, folder: Path) -> ort.Inferen
     options = SessionOptions()
     options.placement = "measured"
     options.placement_profile = str(folder / "profile.json")
-    session = ort.InferenceSession(to_bytes(model(TEXT)), options, providers=[device])
+    session = ort.InferenceSession(to_bytes(model(TEXT)), options, providers=[device, REFERENCE])
     expected = ort.InferenceSession(to_bytes(model(TEXT)), providers=[REFERENCE]).run(None, FEED)[0]
     np.testing.assert_array_equal(session.run(None, FEED)[0], expected)
     return session
@@ -155,7 +155,7 @@ def test_in_bodies_the_best_single_provider_is_asked_first(tmp_path: Path) -> No
     save_profile(found, tmp_path / "p.json")
     options = SessionOptions()
     options.placement, options.placement_profile = "measured", str(tmp_path / "p.json")
-    session = ort.InferenceSession(to_bytes(model(text)), options, providers=[device])
+    session = ort.InferenceSession(to_bytes(model(text)), options, providers=[device, REFERENCE])
     assert {placement.provider for placement in session.explain()} == {REFERENCE}
 
 
