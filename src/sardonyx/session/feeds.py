@@ -206,12 +206,12 @@ def _array(kind: TensorType, given: OnnxValue, place: str) -> Array:
 
 
 def _has_own_type(given: Any) -> bool:
-    """Whether what was given is a tensor, of whatever package, and not Python's numbers, whose type may be chosen."""
+    """Return whether what was given is a tensor, of whatever package, and not Python's numbers, whose type may be chosen."""
     return isinstance(given, np.ndarray) or callable(getattr(given, "numpy", None))
 
 
 def _array_of(given: Any, numpy: Callable[[], Any], place: str) -> Array:
-    """The array of another package's tensor, by its `numpy` or, for types that NumPy lacks, by DLPack."""
+    """Return the array of another package's tensor, by its `numpy` or, for types that NumPy lacks, by DLPack."""
     try:
         return np.asarray(numpy())
     except (RuntimeError, TypeError) as error:

@@ -80,7 +80,7 @@ def _completed(argument: NodeArg, kind: ValueType | None, found: ValueType | Non
 
 
 def _shape_of(kind: ValueType | None) -> Shape | None:
-    """The shape of a tensor, or of the tensor that an optional may hold."""
+    """Return the shape of a tensor, or of the tensor that an optional may hold."""
     tensor = kind.element if isinstance(kind, OptionalType) else kind
     return tensor.shape if isinstance(tensor, (SparseTensorType, TensorType)) else None
 
