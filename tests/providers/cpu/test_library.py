@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 import weakref
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from support.models import model
 
+import sardonyx
 from sardonyx import InferenceSession
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.module import Module
@@ -21,7 +26,8 @@ from sardonyx.disk_cache import shared_cache
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import Graph
 from sardonyx.provider import Body, Partition
-from sardonyx.providers.cpu.library import Library, driver_for, library_for
+from sardonyx.providers.cpu import library
+from sardonyx.providers.cpu.library import Library, driver_for, edition, kernel_cache, library_for
 from sardonyx.providers.cpu.lowering import Write
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.provider import CpuProvider
@@ -129,3 +135,48 @@ def test_there_is_one_library_and_one_driver_for_a_target() -> None:
     """Whoever asks."""
     assert library_for(host_target(None)) is library_for(host_target(None))
     assert driver_for(host_target(None)) is driver_for(host_target(None))
+
+
+_COMMENT = "\n# of the second edition\n"
+
+
+def _application(path: Path, addition: str) -> Path:
+    """Zip the package, with an addition to one file that writes kernels."""
+    package = Path(sardonyx.__file__).parent
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(package.rglob("*.py")):
+            name = file.relative_to(package.parent).as_posix()
+            changed = name == "sardonyx/codegen/kernels/elementwise.py"
+            archive.writestr(name, file.read_text(encoding="utf-8") + (addition if changed else ""))
+    return path
+
+
+def test_editions_of_a_zipped_application_have_kernels_of_their_own(tmp_path: Path) -> None:
+    """A package in a zip is told from its next version, so that no version runs the kernels of another."""
+    code = "from sardonyx.providers.cpu import library; print(library.__file__, library.edition())"
+    editions = set()
+    for number, addition in enumerate(("", _COMMENT)):
+        path = _application(tmp_path / f"{number}.zip", addition)
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(path)}, capture_output=True, text=True, check=True
+        )
+        file, found = done.stdout.split()
+        assert file.startswith(str(path))
+        editions.add(found)
+    assert len(editions) == 2
+    assert not any(found.startswith("unknown") for found in editions)
+
+
+def test_without_sources_there_is_no_cache_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects on the disk could be those of another edition, and the edition is one that no other process has."""
+    assert kernel_cache() is shared_cache()
+    library._sources.cache_clear()
+    library.edition.cache_clear()
+    monkeypatch.setattr(library, "digest_of", lambda *packages: None)
+    try:
+        assert kernel_cache() is None
+        assert edition() == edition()
+        assert edition().startswith("unknown-")
+    finally:
+        library._sources.cache_clear()
+        library.edition.cache_clear()

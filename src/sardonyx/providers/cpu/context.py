@@ -16,7 +16,6 @@ from sardonyx.codegen import llvm
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, runnable_target
-from sardonyx.disk_cache import shared_cache
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import EPFail
 from sardonyx.formats.program_file import ProgramFile, read_program, write_program
@@ -26,7 +25,7 @@ from sardonyx.partition.contexts import check_signature
 from sardonyx.provider import Capability, Compatibility, Partition
 from sardonyx.providers.cpu.claims import Claimed, NodeClaim, claim_node
 from sardonyx.providers.cpu.compile import Lowered, lower_partition, make_program
-from sardonyx.providers.cpu.library import edition
+from sardonyx.providers.cpu.library import edition, kernel_cache
 from sardonyx.providers.cpu.lowering import KeptWeights, Lowering
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_values import SizesClaim
@@ -135,7 +134,7 @@ class _Objects:
         self.found: dict[str, bytes] = {}
 
     def load(self, key: str) -> bytes | None:
-        cache = shared_cache()
+        cache = kernel_cache()
         content = None if cache is None else cache.load(key)
         if content is not None:
             self.found[key] = content
@@ -143,7 +142,7 @@ class _Objects:
 
     def store(self, key: str, content: bytes) -> None:
         self.found[key] = content
-        cache = shared_cache()
+        cache = kernel_cache()
         if cache is not None:
             cache.store(key, content)
 

@@ -7,20 +7,20 @@ kernels, is the library's edition, so that a new version never finds the objects
 from __future__ import annotations
 
 import functools
-import hashlib
+import secrets
 import weakref
 from collections.abc import Mapping
-from pathlib import Path
 
-import sardonyx.codegen
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
-from sardonyx.disk_cache import Cache, shared_cache
+from sardonyx.disk_cache import Cache, DiskCache, shared_cache
 from sardonyx.forks import new_lock
 from sardonyx.providers.cpu.lowering import Write
+from sardonyx.sources import digest_of
+from sardonyx.trace import event
 
-__all__ = ["Library", "driver_for", "edition", "library_for"]
+__all__ = ["Library", "driver_for", "edition", "kernel_cache", "library_for"]
 
 
 class Library:
@@ -43,7 +43,7 @@ class Library:
             known = {symbol: engine for symbol in writers if (engine := self._engines.get(symbol)) is not None}
             missing = {symbol: write for symbol, write in writers.items() if symbol not in known}
             if missing:
-                engine = Engine(self._target, cache=cache or shared_cache())
+                engine = Engine(self._target, cache=cache or kernel_cache())
                 engine.add_kernels(missing, edition())
                 known.update(dict.fromkeys(missing, engine))
                 self._engines.update(dict.fromkeys(missing, engine))
@@ -59,14 +59,25 @@ def library_for(target: Target) -> Library:
 @functools.cache
 def driver_for(target: Target) -> Driver:
     """Return the process's driver for a target."""
-    return Driver(target, cache=shared_cache())
+    return Driver(target, cache=kernel_cache())
 
 
 @functools.cache
 def edition() -> str:
-    """Return a digest of the sources that write kernels."""
-    digest = hashlib.sha256()
-    for folder in (Path(sardonyx.codegen.__file__).parent, Path(__file__).parent):
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+    """Return a digest of the sources that write kernels, or, where they cannot be read, what no other process returns."""
+    return _sources() or f"unknown-{secrets.token_hex(16)}"
+
+
+def kernel_cache() -> DiskCache | None:
+    """Return the process's cache; None where it is switched off, or could not tell the kernels of one edition from another's."""
+    if _sources() is None:
+        return None
+    return shared_cache()
+
+
+@functools.cache
+def _sources() -> str | None:
+    digest = digest_of("sardonyx.codegen", "sardonyx.providers.cpu")
+    if digest is None:
+        event("disk_cache.off", detail="the sources of the kernels cannot be read")
+    return digest

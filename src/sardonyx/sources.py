@@ -1,0 +1,92 @@
+"""What the modules of a package consist of, as their loaders have it: in folders, in a zip, or frozen into an application.
+
+digest_of("sardonyx.codegen")     a digest of every module of the package, or None where some cannot be read
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import pkgutil
+import sys
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from types import CodeType
+
+__all__ = ["digest_of"]
+
+
+def digest_of(*packages: str) -> str | None:
+    """Return a digest of all modules of packages, subpackages included; one that changes with any of them.
+
+    A module counts with its file, source or bytecode, as the loader reads it, or else with its code.
+
+    Args:
+        packages: dotted names; each is imported where it is not yet.
+
+    Returns:
+        A hexadecimal SHA-256, or None where a loader does not list the modules or does not give their content.
+    """
+    digest = hashlib.sha256()
+    for package in packages:
+        spec = importlib.util.find_spec(package)
+        found = dict(_contents(package, spec)) if spec is not None else {}
+        if not _loaded(package) <= found.keys():
+            return None
+        for name, content in sorted(found.items()):
+            if content is None:
+                return None
+            digest.update(f"{name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def _loaded(package: str) -> set[str]:
+    """Return the modules of a package that have been imported, of which there is at least the package."""
+    return {package, *(name for name in list(sys.modules) if name.startswith(f"{package}."))}
+
+
+def _contents(name: str, spec: ModuleSpec) -> Iterator[tuple[str, bytes | None]]:
+    """Yield the name and the content of a module and, if it is a package, of all below it."""
+    yield name, _content(name, spec)
+    for module in pkgutil.iter_modules(list(spec.submodule_search_locations or ())):
+        below = f"{name}.{module.name}"
+        found = module.module_finder.find_spec(below)  # type: ignore[call-arg]  # one for entries of a path, which takes the name only
+        if found is None:
+            yield below, None
+        else:
+            yield from _contents(below, found)
+
+
+def _content(name: str, spec: ModuleSpec) -> bytes | None:
+    loader = spec.loader
+    for read in (_file_of, _code_of):
+        try:
+            content = read(loader, name)
+        except (AttributeError, ImportError, OSError):  # a loader has these methods or not, and a file or not
+            continue
+        if content:
+            return content
+    return None
+
+
+def _file_of(loader: object, name: str) -> bytes:
+    content = loader.get_data(os.fspath(loader.get_filename(name)))  # type: ignore[attr-defined]
+    return bytes(content)
+
+
+def _code_of(loader: object, name: str) -> bytes | None:
+    code = loader.get_code(name)  # type: ignore[attr-defined]
+    return None if code is None else _shown(code).encode(errors="surrogatepass")
+
+
+def _shown(value: object) -> str:
+    """Return code as text that is the same in every process; marshal's bytes depend on who else refers to a constant."""
+    if isinstance(value, CodeType):
+        parts = (value.co_code, value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars, value.co_argcount)
+        return f"code({parts} {value.co_posonlyargcount} {value.co_kwonlyargcount} {value.co_flags} {_shown(value.co_consts)})"
+    if isinstance(value, tuple):
+        return f"({','.join(map(_shown, value))})"
+    if isinstance(value, frozenset):
+        return f"{{{','.join(sorted(map(_shown, value)))}}}"
+    return repr(value)
