@@ -1,6 +1,7 @@
 """The border to llvmlite."""
 
 import io
+import itertools
 import marshal
 import subprocess
 import sys
@@ -70,7 +71,27 @@ def test_the_program_answers_each_request_by_its_number() -> None:
     program = [sys.executable, "-P", str(Path(llvm.__file__))]
     done = subprocess.run(program, input=requests.getvalue(), capture_output=True, check=True)
     stream = io.BytesIO(done.stdout)
-    replies = [marshal.loads(stream.read(int.from_bytes(stream.read(llvm.LENGTH_BYTES), "little"))) for _ in range(2)]
+    lengths = iter(lambda: int.from_bytes(stream.read(llvm.LENGTH_BYTES), "little"), None)
+    replies = [marshal.loads(stream.read(length)) for length in itertools.islice(filter(None, lengths), 2)]
     answers = {number: (machine_code, problem) for number, machine_code, problem in replies}
     assert answers[0] == (_compile(_TEXT), "")
     assert "not valid LLVM IR" in answers[1][1]
+
+
+def test_the_program_says_that_it_is_alive() -> None:
+    """While a kernel is compiled, lengths of 0 come; a lack of memory ends the program."""
+    code = (
+        "import sys, time; from sardonyx.codegen import llvm\n"
+        "def compile_text(text, *arguments):\n"
+        "    time.sleep(0.5)\n"
+        "    if text == 'large': raise MemoryError\n"
+        "    return b'object'\n"
+        "llvm.compile_text, llvm.BEAT_SECONDS = compile_text, 0.05\n"
+        "llvm.serve(sys.stdin.buffer, sys.stdout.buffer)"
+    )
+    for text, status in (("small", 0), ("large", 1)):
+        requests = marshal.dumps((sys.path, 2)) + marshal.dumps((0, text, "", "", 1))
+        done = subprocess.run([sys.executable, "-c", code], input=requests, capture_output=True, check=False, timeout=30)
+        assert done.stdout.startswith(bytes(2 * llvm.LENGTH_BYTES))
+        assert done.returncode == status
+        assert (b"object" in done.stdout) == (status == 0)

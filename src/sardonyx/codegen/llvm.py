@@ -19,6 +19,7 @@ import marshal
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError
@@ -36,6 +37,8 @@ LENGTH_BYTES = 8
 """The length before each reply of the program."""
 IDLE_SECONDS = 60.0
 """How long the program waits for work before it ends; no kernel takes so long."""
+BEAT_SECONDS = 1.0
+"""How often the program says that it is alive, while it compiles."""
 
 
 @functools.cache
@@ -167,24 +170,41 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     """Compile what comes in until the other side closes or falls silent.
 
     The first request is (module search path, threads), each later one (number, text, triple, features, level). The reply to
-    it is (number, object, ""), or (number, b"", why not), behind its length in 8 bytes; replies come in any order.
+    it is (number, object, ""), or (number, b"", why not), behind its length in 8 bytes; replies come in any order. While a text is
+    compiled, a length of 0 says every BEAT_SECONDS that it goes on. What else happens, such as a lack of memory, ends the process.
     """
     path, threads = marshal.load(requests)
     sys.path[:] = path
-    lock = threading.Lock()
+    lock, counting = threading.Lock(), threading.Lock()
+    compiling = [0]  # how many texts LLVM is busy with: where it cannot even begin, nothing must say that it goes on
 
     def answer(number: int, *arguments: Any) -> None:
+        with counting:
+            compiling[0] += 1
         try:
             reply = (number, compile_text(*arguments), "")
         except (ValueError, RuntimeError) as error:
             reply = (number, b"", str(error))
+        except BaseException:  # noqa: BLE001 - the other side waits for the reply: it hears that there will be none
+            os._exit(1)
         patience.renew()
         content = marshal.dumps(reply)
+        with counting:
+            compiling[0] -= 1
         with lock:
             replies.write(len(content).to_bytes(LENGTH_BYTES, "little") + content)
             replies.flush()
 
+    def beat() -> None:
+        while True:
+            time.sleep(BEAT_SECONDS)
+            with lock, contextlib.suppress(OSError):
+                if compiling[0]:
+                    replies.write(bytes(LENGTH_BYTES))
+                    replies.flush()
+
     patience = _Patience()
+    threading.Thread(target=beat, daemon=True).start()
     binding()
     with ThreadPoolExecutor(threads) as pool, contextlib.suppress(EOFError):
         while True:
@@ -211,4 +231,6 @@ class _Patience:
 
 
 if __name__ == "__main__":
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # where nothing that is printed gets between the replies
+    serve(sys.stdin.buffer, replies)

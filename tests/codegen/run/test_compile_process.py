@@ -1,5 +1,6 @@
 """LLVM in a process of its own."""
 
+import marshal
 import os
 import signal
 import subprocess
@@ -7,12 +8,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from sardonyx.codegen import llvm
 from sardonyx.codegen.run import compile_process
 from sardonyx.codegen.run.compile_process import CompileProcess, compile_texts
+from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import host_target
 from sardonyx.errors import Fail
 
@@ -130,3 +133,129 @@ def test_an_interrupt_leaves_nothing_behind() -> None:
     with pytest.raises(KeyboardInterrupt):
         compile_texts(texts(), host_target(), 1)
     assert compile_texts([_text(2)], host_target(), 1) == [_here(_text(2))]
+
+
+@pytest.fixture
+def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[CompileProcess]:
+    """A compiler process of the test's own, in the place of the one that all share."""
+    found = CompileProcess()
+    monkeypatch.setattr(compile_process, "_PROCESS", found)
+    yield found
+    found.close()
+
+
+def _child(process: CompileProcess) -> "subprocess.Popen[bytes]":
+    assert process._process is not None
+    return process._process
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals that stop a process")
+def test_a_process_that_is_stopped_is_not_waited_for(process: CompileProcess) -> None:
+    """After some seconds of silence LLVM is loaded here, the process is gone, and later batches do not wait at all."""
+    compile_texts([_text(1)], host_target(), 1)
+    child = _child(process)
+    os.kill(child.pid, signal.SIGSTOP)
+    started = time.monotonic()
+    assert compile_texts(map(_text, range(3)), host_target(), 1) == [_here(_text(number)) for number in range(3)]
+    assert time.monotonic() - started < 10
+    assert child.returncode is not None
+    assert compile_texts([_text(4)], host_target(), 1) == [_here(_text(4))]
+    assert process._process is None
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals that stop a process")
+def test_a_stopped_process_that_reads_no_more_is_not_written_to_for_ever(process: CompileProcess) -> None:
+    """The pipe to it is full."""
+    compile_texts([_text(1)], host_target(), 1)
+    os.kill(_child(process).pid, signal.SIGSTOP)
+    text = _text(1) + "\n;" + "x" * (1 << 20)
+    assert compile_texts([text], host_target(), 1) == [_here(_text(1))]
+
+
+def test_a_long_compilation_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that says that it is alive is waited for: a kernel may take longer than a silence may."""
+    monkeypatch.setattr(compile_process, "_SILENCE_SECONDS", 0.5)
+    reader, writer = os.pipe()
+
+    def beat() -> None:
+        for _ in range(8):
+            os.write(writer, bytes(llvm.LENGTH_BYTES))
+            time.sleep(0.1)
+        content = marshal.dumps((7, b"object", ""))
+        os.write(writer, len(content).to_bytes(llvm.LENGTH_BYTES, "little") + content)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    with open(reader, "rb", buffering=0) as replies, open(writer, "wb"):
+        assert compile_process._answer(replies) == (7, (b"object", ""))
+        thread.join()
+        with pytest.raises(TimeoutError, match="said nothing"):
+            compile_process._answer(replies)
+
+
+def test_paths_need_not_be_strings(process: CompileProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`sys.path` of some programs holds `pathlib.Path`, and things that no import can use."""
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path, 7])
+    assert process.compile([_text(1)], host_target(), 1) == [_here(_text(1))]
+
+
+def test_customizations_that_print_do_not_disturb(process: CompileProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a `sitecustomize` writes is not taken for a reply."""
+    (tmp_path / "sitecustomize.py").write_text("import sys; print('welcome'); sys.stdout.flush()")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert process.compile([_text(1)], host_target(), 1) == [_here(_text(1))]
+
+
+def test_a_program_that_answers_nonsense_is_done_without(
+    process: CompileProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whatever comes over the pipe, the kernels are compiled, here."""
+    interpreter = tmp_path / "python"
+    interpreter.write_text("#!/bin/sh\nprintf '\\005\\000\\000\\000\\000\\000\\000\\000hello'; cat > /dev/null\n")
+    interpreter.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    assert compile_texts([_text(1)], host_target(), 1) == [_here(_text(1))]
+
+
+def test_the_process_is_as_isolated_as_the_program() -> None:
+    """`python -I` starts it with -I."""
+    code = (
+        "import sys; sys.path[:0] = sys.argv[1:]; from sardonyx.codegen.run import compile_process; print(compile_process._flags())"
+    )
+    source = str(Path(llvm.__file__).parents[2])
+    for options, flags in (([], "['-P', '-S']"), (["-E"], "['-P', '-E', '-S']"), (["-I"], "['-I', '-S']")):
+        done = subprocess.run([sys.executable, *options, "-c", code, source], check=True, capture_output=True, text=True)
+        assert done.stdout.strip() == flags
+
+
+def test_a_process_that_ended_by_itself_leaves_no_zombie(process: CompileProcess) -> None:
+    """It is taken leave of when the next kernels are wanted, be they cached."""
+    compile_texts([_text(1)], host_target(), 1)
+    child = _child(process)
+    os.kill(child.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    Engine(host_target()).add()
+    assert child.returncode is not None
+
+
+def test_kernels_are_compiled_where_no_thread_may_start(process: CompileProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a process nor a thread: one after the other, here."""
+
+    def refuse(*arguments: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(sys, "executable", "")
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert compile_texts(map(_text, range(3)), host_target(), 1) == [_here(_text(number)) for number in range(3)]
+
+
+def test_without_memory_for_llvm_the_error_names_the_remedy(process: CompileProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM can be loaded nowhere."""
+
+    def refuse() -> None:
+        raise OSError("failed to map segment from shared object")
+
+    monkeypatch.setattr(sys, "executable", "")
+    monkeypatch.setattr(llvm, "binding", refuse)
+    with pytest.raises(Fail, match="failed to map segment .*; allow more memory"):
+        compile_texts([_text(1)], host_target(), 1)

@@ -4,7 +4,8 @@
 
 LLVM takes about 80 MiB of memory, and compiles there while Python writes the next kernel here. The process is started when a
 kernel is missing in the object cache, serves all sessions, and ends when it has had nothing to do for a while, or when this
-process ends. Where none can be started (an embedded interpreter, a sandbox), LLVM is loaded here instead.
+process ends. Where none can be started (an embedded interpreter, a sandbox), or where it falls silent (stopped, starved), LLVM is
+loaded here instead, and is used here from then on: the memory is spent.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import atexit
 import contextlib
 import marshal
+import os
 import re
+import select
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -28,10 +31,14 @@ from sardonyx.errors import Fail
 from sardonyx.forks import new_lock, renew_in_child, without_fork
 from sardonyx.trace import event
 
-__all__ = ["CompileProcess", "compile_texts"]
+__all__ = ["CompileProcess", "compile_texts", "reap"]
 
 _TRIES = 2
 """How often a process is started for one batch: the one that there was may just have ended for want of work."""
+_SILENCE_SECONDS = 5.0
+"""How long the process may say nothing while there is work; it says something every `llvm.BEAT_SECONDS`."""
+_LONGEST_REPLY_BYTES = 1 << 30
+"""More than any object; what says more does not come from `llvm.serve`."""
 
 
 def compile_texts(texts: Iterable[str], target: Target, level: int) -> list[bytes]:
@@ -47,11 +54,23 @@ def compile_texts(texts: Iterable[str], target: Target, level: int) -> list[byte
     """
     rest, written = iter(texts), list[str]()
     for _ in range(0 if config.compiles_inline() else _TRIES):
+        if _PROCESS.is_given_up:
+            break
         try:
             return _PROCESS.compile(_kept(rest, written), target, level)
+        except TimeoutError as error:
+            event("compile_process.silent", detail=str(error))
+            break
         except (OSError, EOFError) as error:
             event("compile_process.lost", detail=str(error) or "it ended")
+    if not config.compiles_inline():
+        _PROCESS.give_up()
     return _compile_here([*written, *rest], target, level)
+
+
+def reap() -> None:
+    """Take leave of the process, if it has ended for want of work."""
+    _PROCESS.reap()
 
 
 def _kept(rest: Iterator[str], written: list[str]) -> Iterator[str]:
@@ -69,10 +88,20 @@ def _compile_here(texts: list[str], target: Target, level: int) -> list[bytes]:
         except ValueError as error:
             raise Fail(str(error)) from error
 
-    with without_fork():
-        llvm.binding()
-    with ThreadPoolExecutor(available_processors()) as pool:
-        return list(pool.map(compile_one, texts))
+    try:
+        with without_fork():
+            llvm.binding()
+        with ThreadPoolExecutor(available_processors()) as pool:
+            try:
+                objects = pool.map(compile_one, texts)
+            except RuntimeError:  # no thread can be started
+                return [compile_one(text) for text in texts]
+            return list(objects)
+    except (ImportError, MemoryError, OSError) as error:
+        raise Fail(
+            f"kernels cannot be compiled, neither by a process of their own nor in this one: {str(error) or 'no memory'}; "
+            "allow more memory (ulimit -v), or prepare the kernels elsewhere: make a session there with the same SARDONYX_CACHE_DIR"
+        ) from error
 
 
 class CompileProcess:
@@ -82,16 +111,20 @@ class CompileProcess:
         """Start nothing yet."""
         self._lock = new_lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self.is_given_up = False
 
     def compile(self, texts: Iterable[str], target: Target, level: int) -> list[bytes]:
         """Compile modules.
 
         Raises:
             Fail: LLVM rejects a text; the message quotes it.
+            TimeoutError: it falls silent, though there is work.
             OSError: no process can be started, or it broke.
             EOFError: it ended.
         """
         with self._lock:
+            if self.is_given_up:  # while this thread waited for the lock
+                raise TimeoutError("the compiler process was given up")
             try:
                 requests, replies = self._pipes()
                 count = 0
@@ -99,13 +132,25 @@ class CompileProcess:
                     _send(requests, (count, text, target.triple, target.features, level))
                     count += 1
                 answers = dict(_answer(replies) for _ in range(count))
-            except BaseException:
+            except BaseException as error:
+                self.is_given_up = isinstance(error, TimeoutError)
                 self._end()
                 raise
         for _, problem in answers.values():
             if problem:
                 raise Fail(problem)
         return [answers[number][0] for number in range(count)]
+
+    def give_up(self) -> None:
+        """End the process for good."""
+        self.is_given_up = True
+        self.close()
+
+    def reap(self) -> None:
+        """Take leave of a process that ended for want of work, so that it does not stay as a zombie."""
+        process = self._process
+        if process is not None:
+            process.poll()
 
     def close(self) -> None:
         """End the process, if there is one."""
@@ -132,7 +177,7 @@ class CompileProcess:
         if process is None:
             return
         _close_pipes(process)
-        process.terminate()
+        process.kill()  # it keeps nothing, and a stopped process would not hear a request to end
         process.wait()
 
 
@@ -142,7 +187,7 @@ def _start() -> subprocess.Popen[bytes]:
         raise OSError(f"{sys.executable or 'this interpreter'!r} cannot run {program.name} as a program")
     with without_fork():  # whose child would keep open what this one waits to be closed
         process = subprocess.Popen(
-            [sys.executable, "-P", str(program)],
+            [sys.executable, *_flags(), str(program)],
             bufsize=0,  # a buffer has a lock, which the child of a fork may find taken
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -150,8 +195,40 @@ def _start() -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     if process.stdin is not None:
-        _send(process.stdin, (sys.path, available_processors()))
+        if _HAS_POLL:
+            os.set_blocking(process.stdin.fileno(), False)
+        _send(process.stdin, (_search_path(), available_processors()))
     return process
+
+
+_HAS_POLL = hasattr(select, "poll")  # Windows has none for pipes: there the process is waited for without a limit
+
+
+def _flags() -> list[str]:
+    """Return the options of the interpreter: as isolated as this one, and without `site`, whose customizations may print or fail.
+
+    The path is sent, so `site` has nothing to find.
+    """
+    isolation = ["-I"] if sys.flags.isolated else ["-P", "-E"] if sys.flags.ignore_environment else ["-P"]
+    return [*isolation, "-S"]
+
+
+def _search_path() -> list[str]:
+    """Return the folders of `sys.path`, in which some programs put `pathlib.Path` and things that no import can use."""
+    entries: list[object] = list(sys.path)
+    return [str(entry) for entry in entries if isinstance(entry, str | Path)]
+
+
+def _wait_for(pipe: IO[bytes], event_mask: int) -> None:
+    """Wait until a pipe can be read or written.
+
+    Raises:
+        TimeoutError: that takes too long.
+    """
+    poll = select.poll()
+    poll.register(pipe, event_mask)
+    if not poll.poll(_SILENCE_SECONDS * 1000):
+        raise TimeoutError(f"the compiler process has said nothing for {_SILENCE_SECONDS:g} s")
 
 
 def _close_pipes(process: subprocess.Popen[bytes]) -> None:
@@ -164,18 +241,29 @@ def _close_pipes(process: subprocess.Popen[bytes]) -> None:
 def _send(requests: IO[bytes], request: tuple[Any, ...]) -> None:  # what marshal writes
     rest = memoryview(marshal.dumps(request))
     while rest:
-        rest = rest[requests.write(rest) :]
+        if _HAS_POLL:
+            _wait_for(requests, select.POLLOUT)
+        rest = rest[requests.write(rest) or 0 :]
 
 
 def _answer(replies: IO[bytes]) -> tuple[int, tuple[bytes, str]]:
-    length = int.from_bytes(_received(replies, llvm.LENGTH_BYTES), "little")
-    number, machine_code, problem = marshal.loads(_received(replies, length))
+    length = 0
+    while not length:  # 0 only says that the process is alive
+        length = int.from_bytes(_received(replies, llvm.LENGTH_BYTES), "little")
+    if length > _LONGEST_REPLY_BYTES:
+        raise OSError("the compiler process does not say what it should")
+    try:
+        number, machine_code, problem = marshal.loads(_received(replies, length))
+    except (TypeError, ValueError) as error:
+        raise OSError("the compiler process does not say what it should") from error
     return number, (machine_code, problem)
 
 
 def _received(replies: IO[bytes], size_bytes: int) -> bytes:
     content = b""
     while len(content) < size_bytes:
+        if _HAS_POLL:
+            _wait_for(replies, select.POLLIN)
         piece = replies.read(size_bytes - len(content))
         if not piece:
             raise EOFError("the compiler process ended")

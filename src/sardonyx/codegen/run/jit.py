@@ -15,7 +15,7 @@ from typing import Any
 from sardonyx.codegen import llvm
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.run import elf
-from sardonyx.codegen.run.compile_process import compile_texts
+from sardonyx.codegen.run.compile_process import compile_texts, reap
 from sardonyx.codegen.run.externals import check_externals
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
@@ -101,6 +101,7 @@ class Engine:
 
         `names` are those of the kernels, for errors.
         """
+        reap()
         found = [None if self._cache is None else self._cache.load(key) for key in keys]
         missing = [number for number, machine_code in enumerate(found) if machine_code is None]
         if not missing:
