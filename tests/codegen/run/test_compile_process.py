@@ -193,6 +193,14 @@ def test_a_long_compilation_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> No
             compile_process._answer(replies)
 
 
+def test_a_process_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """That it is alive does not help, if no object comes."""
+    monkeypatch.setattr(compile_process, "_LONGEST_SECONDS", 0.0)
+    (tmp_path / "replies").write_bytes(bytes(100 * llvm.LENGTH_BYTES))
+    with (tmp_path / "replies").open("rb", buffering=0) as replies, pytest.raises(TimeoutError, match="made nothing"):
+        compile_process._answer(replies)
+
+
 def test_paths_need_not_be_strings(process: CompileProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`sys.path` of some programs holds `pathlib.Path`, and things that no import can use."""
     monkeypatch.setattr(sys, "path", [*sys.path, tmp_path, 7])

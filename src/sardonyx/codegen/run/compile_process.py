@@ -18,6 +18,7 @@ import re
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -37,6 +38,8 @@ _TRIES = 2
 """How often a process is started for one batch: the one that there was may just have ended for want of work."""
 _SILENCE_SECONDS = 5.0
 """How long the process may say nothing while there is work; it says something every `llvm.BEAT_SECONDS`."""
+_LONGEST_SECONDS = 8.0
+"""How long it may take to the next object, though the process says that it is alive: LLVM can hang where memory is short."""
 _LONGEST_REPLY_BYTES = 1 << 30
 """More than any object; what says more does not come from `llvm.serve`."""
 
@@ -247,8 +250,10 @@ def _send(requests: IO[bytes], request: tuple[Any, ...]) -> None:  # what marsha
 
 
 def _answer(replies: IO[bytes]) -> tuple[int, tuple[bytes, str]]:
-    length = 0
+    length, deadline = 0, time.monotonic() + _LONGEST_SECONDS
     while not length:  # 0 only says that the process is alive
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the compiler process has made nothing for {_LONGEST_SECONDS:g} s")
         length = int.from_bytes(_received(replies, llvm.LENGTH_BYTES), "little")
     if length > _LONGEST_REPLY_BYTES:
         raise OSError("the compiler process does not say what it should")
