@@ -160,3 +160,12 @@ def test_norms_are_positive(op_type, attributes):
     """There is no norm of order 0."""
     with pytest.raises(InvalidGraph, match="p=0, expected a number above 0"):
         run_op(op_type, IMAGE, p=0, **attributes)
+
+
+@pytest.mark.parametrize("count_include_pad", [0, 1])
+def test_average_pool_of_a_huge_window_takes_no_memory_for_its_taps(count_include_pad):
+    """2**28 taps over padding of 2**27 elements: taps are counted by arithmetic."""
+    attributes = {"kernel_shape": (1 << 28,), "pads": (1 << 27, 1 << 27), "count_include_pad": count_include_pad}
+    y = run_op("AveragePool", np.full((1, 1, 4), 2.0, np.float32), **attributes)
+    expected = 8 / (1 << 28) if count_include_pad else 2
+    np.testing.assert_allclose(y, np.full((1, 1, 5), expected, np.float32))

@@ -176,12 +176,12 @@ def _tap_slices(size: int, window: PlacedWindow, axis: int, tap: int) -> tuple[s
 
 
 def _count_taps(size: int, window: PlacedWindow, axis: int, *, include_padding: bool) -> Array:
-    """Count for each output of `axis`, how many taps read x or, with include_padding, x or its declared padding."""
-    begin = window.begins[axis]
-    taps = np.arange(window.kernel[axis]) * window.dilations[axis] - begin
-    positions = np.arange(window.output[axis])[:, None] * window.strides[axis] + taps
+    """Count for each output of `axis` how many taps read x or, with include_padding, x or its declared padding."""
+    begin, taps, dilation = window.begins[axis], window.kernel[axis], window.dilations[axis]
+    starts = np.arange(window.output[axis]) * window.strides[axis] - begin
     low, high = (-begin, size + window.ends[axis]) if include_padding else (0, size)
-    return np.asarray(np.count_nonzero((positions >= low) & (positions < high), axis=1))
+    before, until = (np.clip(-((starts - bound) // dilation), 0, taps) for bound in (low, high))
+    return np.asarray(until - before)
 
 
 def _max_with_indices(x: Array, window: PlacedWindow, counts_by_column: bool) -> tuple[Array, Array]:
