@@ -205,12 +205,12 @@ def _array(kind: TensorType, given: OnnxValue, place: str) -> Array:
         raise InvalidArgument(f"{place}: expected {kind}, got a {type(given).__name__} that is no array: {error}") from error
 
 
-def _has_own_type(given: Any) -> bool:
+def _has_own_type(given: OnnxValue) -> bool:
     """Return whether what was given is a tensor, of whatever package, and not Python's numbers, whose type may be chosen."""
     return isinstance(given, np.ndarray) or callable(getattr(given, "numpy", None))
 
 
-def _array_of(given: Any, numpy: Callable[[], Any], place: str) -> Array:
+def _array_of(given: OnnxValue, numpy: Callable[[], OnnxValue], place: str) -> Array:
     """Return the array of another package's tensor, by its `numpy` or, for types that NumPy lacks, by DLPack."""
     try:
         return np.asarray(numpy())
