@@ -267,3 +267,15 @@ def test_without_memory_for_llvm_the_error_names_the_remedy(process: CompileProc
     monkeypatch.setattr(llvm, "binding", refuse)
     with pytest.raises(Fail, match="failed to map segment .*; allow more memory"):
         compile_texts([_text(1)], host_target(), 1)
+
+
+def test_one_thread_compiles_where_address_space_is_short() -> None:
+    """Each thread reserves some, and LLVM aborts without any."""
+    pytest.importorskip("resource")
+    code = (
+        "import resource; from sardonyx.codegen.run import compile_process\n"
+        "compile_process.available_processors = lambda: 5\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (5 << 30, resource.RLIM_INFINITY)); assert compile_process._threads() == 5\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY)); assert compile_process._threads() == 1"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -40,6 +40,8 @@ _SILENCE_SECONDS = 5.0
 """How long the process may say nothing while there is work; it says something every `llvm.BEAT_SECONDS`."""
 _LONGEST_SECONDS = 8.0
 """How long it may take to the next object, though the process says that it is alive: LLVM can hang where memory is short."""
+_AMPLE_BYTES = 4 << 30
+"""Address space in which several threads can compile."""
 _LONGEST_REPLY_BYTES = 1 << 30
 """More than any object; what says more does not come from `llvm.serve`."""
 
@@ -94,7 +96,9 @@ def _compile_here(texts: list[str], target: Target, level: int) -> list[bytes]:
     try:
         with without_fork():
             llvm.binding()
-        with ThreadPoolExecutor(available_processors()) as pool:
+        if _threads() == 1:
+            return [compile_one(text) for text in texts]
+        with ThreadPoolExecutor(_threads()) as pool:
             try:
                 objects = pool.map(compile_one, texts)
             except RuntimeError:  # no thread can be started
@@ -105,6 +109,17 @@ def _compile_here(texts: list[str], target: Target, level: int) -> list[bytes]:
             f"kernels cannot be compiled, neither by a process of their own nor in this one: {str(error) or 'no memory'}; "
             "allow more memory (ulimit -v), or prepare the kernels elsewhere: make a session there with the same SARDONYX_CACHE_DIR"
         ) from error
+
+
+def _threads() -> int:
+    """Return how many threads compile: one where address space is short, of which each reserves 70 MiB; LLVM aborts without any."""
+    with contextlib.suppress(ImportError), without_fork():
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if 0 <= limit < _AMPLE_BYTES:
+            return 1
+    return available_processors()
 
 
 class CompileProcess:
@@ -200,7 +215,7 @@ def _start() -> subprocess.Popen[bytes]:
     if process.stdin is not None:
         if _HAS_POLL:
             os.set_blocking(process.stdin.fileno(), False)
-        _send(process.stdin, (_search_path(), available_processors()))
+        _send(process.stdin, (_search_path(), _threads()))
     return process
 
 
