@@ -5,10 +5,11 @@ session = ort.InferenceSession("model.onnx")
 outputs = session.run(None, {"x": x})
 """
 
-from sardonyx.custom_ops.definition import Site as OperatorSite
-from sardonyx.custom_ops.expression import expression_op
-from sardonyx.custom_ops.function import PythonOperator, op
-from sardonyx.custom_ops.registered import register_operator, registered_operators, unregister_operator
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
 from sardonyx.errors import (
     DeviceReset,
     EngineError,
@@ -27,6 +28,7 @@ from sardonyx.errors import (
     RuntimeException,
     SardonyxError,
 )
+from sardonyx.forks import without_fork
 from sardonyx.logs import set_default_logger_callback, set_default_logger_severity, set_default_logger_verbosity
 from sardonyx.process import (
     disable_telemetry_events,
@@ -80,6 +82,12 @@ from sardonyx.values.memory_info import (
 from sardonyx.values.ort_value import OrtValue, copy_tensors
 from sardonyx.values.ort_value_vector import OrtValueVector
 from sardonyx.values.sparse_tensor import OrtSparseFormat, SparseTensor
+
+if TYPE_CHECKING:
+    from sardonyx.custom_ops.definition import Site as OperatorSite
+    from sardonyx.custom_ops.expression import expression_op
+    from sardonyx.custom_ops.function import PythonOperator, op
+    from sardonyx.custom_ops.registered import register_operator, registered_operators, unregister_operator
 
 __all__ = [
     "DeviceReset",
@@ -171,3 +179,25 @@ __all__ = [
 
 __version__ = get_version_string()
 """The version of onnxruntime's API, and after a plus sign that of sardonyx, such as 1.31.0+sardonyx.0.1.0."""
+
+_LATER = {
+    "OperatorSite": ("definition", "Site"),
+    "PythonOperator": ("function", "PythonOperator"),
+    "expression_op": ("expression", "expression_op"),
+    "op": ("function", "op"),
+    "register_operator": ("registered", "register_operator"),
+    "registered_operators": ("registered", "registered_operators"),
+    "unregister_operator": ("registered", "unregister_operator"),
+}
+"""Name -> its module in `custom_ops` and its name there: what few programs use is imported when it is first asked for."""
+
+
+def __getattr__(name: str) -> object:
+    """Return a name of `_LATER`; raises AttributeError for another."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'sardonyx' has no attribute {name!r}")
+    module, own = _LATER[name]
+    with without_fork():
+        found: object = getattr(importlib.import_module(f"sardonyx.custom_ops.{module}"), own)
+    globals()[name] = found
+    return found

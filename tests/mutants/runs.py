@@ -9,9 +9,9 @@ __all__ = ["RUNS"]
 RUNS: tuple[Mutation, ...] = (
     # limits
     Mutation(
-        "limit-of-tensors-doubled", "config.py", "return min(_MOST_BYTES, os.sysconf", "return 2 * min(_MOST_BYTES, os.sysconf"
+        "limit-of-tensors-doubled", "config.py", "return min(_MOST_BYTES, min(memory", "return 2 * min(_MOST_BYTES, min(memory"
     ),
-    Mutation("limit-of-tensors-all-memory", "config.py", 'os.sysconf("SC_PHYS_PAGES") // 2)', 'os.sysconf("SC_PHYS_PAGES"))'),
+    Mutation("limit-of-tensors-all-memory", "config.py", 'Path("/sys/fs/cgroup"))) // 2)', 'Path("/sys/fs/cgroup"))))'),
     Mutation("limit-of-tensors-on-large-machines", "config.py", "_MOST_BYTES = 64 << 30", "_MOST_BYTES = 128 << 30"),
     Mutation("limit-of-growth-by-folding", "config.py", "fold_growth_bytes: int = 4 << 20", "fold_growth_bytes: int = 4 << 30"),
     Mutation("limit-of-folded-constants", "config.py", "fold_bytes: int = 16 << 20", "fold_bytes: int = 16 << 30"),
@@ -161,8 +161,8 @@ RUNS: tuple[Mutation, ...] = (
     Mutation(
         "feed-of-any-shape",
         "session/feeds.py",
-        "array.dtype == kind.dtype.numpy and kind.allows(array.shape)",
-        "array.dtype == kind.dtype.numpy",
+        "    return kind.allows(array.shape)",
+        "    return True",
     ),
     Mutation("feed-of-any-rank", "session/feeds.py", "if len(shape) != array.ndim:", "if len(shape) > array.ndim:"),
     Mutation("feed-of-numbers-that-do-not-fit", "session/feeds.py", "bool((cast.astype(array.dtype) == array).all())", "True"),

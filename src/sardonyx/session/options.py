@@ -5,16 +5,17 @@ from __future__ import annotations
 import importlib
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from sardonyx.custom_ops.definition import OperatorSource
-from sardonyx.custom_ops.registered import check_operator
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
 from sardonyx.session.context.data import ContextOutput, ReadData
 from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
 from sardonyx.session.option_types import typed
+
+if TYPE_CHECKING:
+    from sardonyx.custom_ops.definition import OperatorSource
 
 __all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
 
@@ -220,6 +221,9 @@ class SessionOptions(_ConfigEntries):
         Raises:
             InvalidArgument: it is no operator.
         """
+        with without_fork():
+            from sardonyx.custom_ops.registered import check_operator  # which few programs need
+
         check_operator(operator)
         self._custom_ops.append(operator)
 

@@ -113,8 +113,9 @@ def _compile_here(texts: list[str], target: Target, level: int) -> list[bytes]:
 
 def _threads() -> int:
     """Return how many threads compile: one where address space is short, of which each reserves 70 MiB; LLVM aborts without any."""
-    with contextlib.suppress(ImportError), without_fork():
-        import resource
+    with contextlib.suppress(ImportError):
+        with without_fork():
+            import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if 0 <= limit < _AMPLE_BYTES:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sardonyx.errors import Fail
-from sardonyx.partition.explain import Placement
 from sardonyx.session.settings.keys import RECORD_ASSIGNMENT
+
+if TYPE_CHECKING:
+    from sardonyx.partition.explain import Placement
 
 __all__ = ["OrtEpAssignedNode", "OrtEpAssignedSubgraph", "assignment_info"]
 

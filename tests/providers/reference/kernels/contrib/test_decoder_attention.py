@@ -84,7 +84,7 @@ def test_DecoderMaskedSelfAttention_is_Attention_of_one_token() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     """Buffers that are full, beams that do not exist, several tokens."""
-    with pytest.raises(InvalidArgument, match="room for 6 keys"):
+    with pytest.raises(InvalidArgument, match="space for 6 keys"):
         run(OP, Q, K, V, None, None, *BUFFERS, np.array([6], np.int32), num_heads=N, past_present_share_buffer=1)
     with pytest.raises(InvalidArgument, match="names beams"):
         run(OP, Q, K, V, None, None, *BUFFERS, USED, WIDTH, BEAMS + 7, num_heads=N, past_present_share_buffer=1)
