@@ -132,10 +132,14 @@ def test_an_interrupt_leaves_the_pool_usable(engine: Engine, driver: Driver) -> 
         signal.pthread_kill(main, signal.SIGINT)
         may_end[:] = 1
 
-    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the interrupt comes in whichever statement runs
-        threading.Thread(target=interrupt, daemon=True).start()
-        call()
-        time.sleep(60)  # ends at once: the signal was sent before the run's end, but may be handled a moment after it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+    try:
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the interrupt comes in whichever statement runs
+            threading.Thread(target=interrupt, daemon=True).start()
+            call()
+            time.sleep(60)  # ends at once: the signal was sent before the run's end, but may be handled a moment after it
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (counts == 20).all()
     counts[:] = 0
     call()
