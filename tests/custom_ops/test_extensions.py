@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from support.custom_ops import session_of
 from support.extension_cases import CASES
 from support.extension_peer import expected_results, feed_of, model_of
 
+_KEY = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"
+_before = os.environ.get(_KEY)
 extensions = pytest.importorskip("onnxruntime_extensions")
+if _before is None:
+    os.environ.pop(_KEY, None)  # which its import sets, for the processes of other tests too
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -242,6 +242,22 @@ def test_external_data_is_found_beside_the_model(tmp_path: Path) -> None:
         load(target.read_bytes())
 
 
+def test_text_that_is_no_utf8_is_no_model_for_either_protobuf() -> None:
+    """The implementation in Python raises another error than the compiled one."""
+    code = """
+from sardonyx.errors import InvalidProtobuf
+from sardonyx.formats.onnx import load
+try:
+    load(bytes([0x12, 2, 0xFF, 0xFE]))
+except InvalidProtobuf:
+    print("refused")
+"""
+    for implementation in ("python", "upb"):
+        environment = {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": implementation, "PYTHONPATH": ":".join(sys.path)}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout == "refused\n"
+
+
 def test_missing_external_data_is_found_at_load(tmp_path: Path) -> None:
     """The error names model, tensor and data file."""
     target = tmp_path / "m.onnx"

@@ -250,7 +250,7 @@ def _parse(data: Content) -> tuple[Message, Content, dict[bytes, Blob]]:
     proto = protos().ModelProto()
     try:
         proto.ParseFromString(content)
-    except DecodeError as error:
+    except (DecodeError, UnicodeDecodeError) as error:  # the second where protobuf is the one that is written in Python
         raise InvalidProtobuf(f"its {len(data)} bytes are no ONNX model, or a part of one only ({error}){_guess(data)}") from error
     if not proto.HasField("graph"):
         raise InvalidProtobuf(f"its {len(data)} bytes hold no graph, so they are not an ONNX model{_guess(data)}")
