@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import NoneType
 
 import numpy as np
 
@@ -45,7 +44,9 @@ def check_feeds(
 
 def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str) -> list[int]:
     """Return the indices of the outputs called `names`, all for None; raises InvalidArgument or TypeError for what names none."""
-    if not isinstance(names, (list, tuple, NoneType)) and (isinstance(names, (str, bytes)) or not isinstance(names, Iterable)):
+    if names is None:
+        return list(range(len(known)))
+    if not isinstance(names, (list, tuple)) and (isinstance(names, (str, bytes)) or not isinstance(names, Iterable)):
         raise TypeError(f"model {label}: output names are given in a list, got {names!r:.100}")
     if not names:
         return list(range(len(known)))

@@ -8,7 +8,6 @@ import time
 import warnings
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from sardonyx.dtypes import OnnxValue
@@ -148,7 +147,7 @@ class InferenceSession(RemadeSession):
         Raises:
             InvalidArgument: a target does not fit, or as for `run`.
         """
-        if not isinstance(run_options, (RunOptions, NoneType)):
+        if run_options is not None and not isinstance(run_options, RunOptions):
             raise TypeError(f"model {self._label}: run_options is a RunOptions or None, got {type(run_options).__name__}")
         wanted = select_outputs(output_names, self._output_names, self._label)
         values = check_feeds(self._input_values, self._defaults, input_feed, self._label)

@@ -80,8 +80,10 @@ class Runner:
 
     def _execute(self, values: list[OnnxValue], part: tuple[int, ...] | None, targets: Mapping[int, OnnxValue]) -> list[OnnxValue]:
         """Run the plan; where the settings allow it, without a provider that fails, now and from now on."""
-        outputs = range(len(self.built.declared)) if part is None else part
-        filled = fillable_targets([targets.get(index) for index in outputs], values) if targets else ()
+        filled: Sequence[OnnxValue] = ()
+        if targets:
+            outputs = range(len(self.built.declared)) if part is None else part
+            filled = fillable_targets([targets.get(index) for index in outputs], values)
         while True:
             known = self.built.providers.excluded
             try:
