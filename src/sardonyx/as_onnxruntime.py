@@ -13,9 +13,8 @@ import importlib.abc
 import importlib.util
 import sys
 from collections.abc import Iterable, Sequence
-from email.message import Message
 from importlib.machinery import ModuleSpec
-from importlib.metadata import Distribution, DistributionFinder, PackageMetadata
+from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 from typing import Any
 
@@ -28,6 +27,8 @@ __all__ = ["install"]
 _NAME = "onnxruntime"
 _OWN = ("capi", "backend")
 """Sub-packages of onnxruntime that sardonyx has."""
+_ANY = DistributionFinder.Context()
+"""A search for every distribution."""
 
 
 def install() -> ModuleType:
@@ -65,7 +66,7 @@ class _Finder(DistributionFinder):
         found = importlib.util.find_spec(own)
         return found and ModuleSpec(fullname, _Loader(own), is_package=found.submodule_search_locations is not None)
 
-    def find_distributions(self, context: DistributionFinder.Context = DistributionFinder.Context()) -> Iterable[Distribution]:  # noqa: B008
+    def find_distributions(self, context: DistributionFinder.Context = _ANY) -> Iterable[Distribution]:
         """Return the record for `importlib.metadata.version("onnxruntime")`."""
         return [_Record()] if context.name in (None, _NAME) else []
 
@@ -100,13 +101,6 @@ class _Record(Distribution):
     def locate_file(self, path: Any) -> Any:
         """Return the path: the record has no files."""
         return path
-
-    @property
-    def metadata(self) -> PackageMetadata:
-        """The name and the version."""
-        found: Any = Message()
-        found["Metadata-Version"], found["Name"], found["Version"] = "2.1", _NAME, ONNXRUNTIME_API
-        return found  # type: ignore[no-any-return]  # Message has the protocol's methods
 
 
 install()

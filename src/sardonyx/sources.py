@@ -71,12 +71,12 @@ def _content(name: str, spec: ModuleSpec) -> bytes | None:
 
 
 def _file_of(loader: object, name: str) -> bytes:
-    content = loader.get_data(os.fspath(loader.get_filename(name)))  # type: ignore[attr-defined]
+    content = loader.get_data(os.fspath(loader.get_filename(name)))  # type: ignore[attr-defined]  # the caller catches a lack
     return bytes(content)
 
 
 def _code_of(loader: object, name: str) -> bytes | None:
-    code = loader.get_code(name)  # type: ignore[attr-defined]
+    code = loader.get_code(name)  # type: ignore[attr-defined]  # as above
     return None if code is None else _shown(code).encode(errors="surrogatepass")
 
 

@@ -166,7 +166,7 @@ def test_a_status_from_making_a_kernel_is_an_error_of_the_session() -> None:
 
 def test_a_function_that_is_not_there_is_named() -> None:
     """The library asks for CreateSession, which no kernel needs."""
-    with pytest.raises(errors.Fail, match="the library calls CreateSession of OrtApi, which sardonyx does not provide"):
+    with pytest.raises(errors.NotImplemented, match="the library calls CreateSession of OrtApi, which sardonyx does not provide"):
         run_custom("Unfilled", [X], [FLOAT])
 
 

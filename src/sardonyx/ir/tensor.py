@@ -6,6 +6,7 @@ and keeps the array, until `release()` where the source can be asked again. The 
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Callable
 from typing import Any
@@ -17,14 +18,14 @@ from sardonyx.dtypes import Array, DataType, bit_width
 __all__ = ["KeptSource", "Tensor"]
 
 
-class KeptSource:
+class KeptSource(abc.ABC):
     """A source of elements that takes little memory and can be asked again: it gives the same array while somebody holds that."""
 
     __slots__ = ()
 
+    @abc.abstractmethod
     def __call__(self) -> Array:
         """Return the elements."""
-        raise NotImplementedError
 
     def rows(self, start: int, stop: int) -> Array:
         """Return the elements [start, stop) along the first dimension, without the others."""

@@ -12,6 +12,5 @@ __all__ = ["print_debug_info"]
 
 def print_debug_info() -> None:
     """Print versions, the machine and the available providers."""
-    print(get_build_info())  # noqa: T201  what the function is for
-    print(f"platform: {platform.platform()}")  # noqa: T201
-    print(f"providers: {', '.join(get_available_providers())}")  # noqa: T201
+    lines = (get_build_info(), f"platform: {platform.platform()}", f"providers: {', '.join(get_available_providers())}")
+    print("\n".join(lines))  # noqa: T201  what the function is for

@@ -59,7 +59,7 @@ class ArenaExtendStrategy(NamedEnum):
     """How an arena grows."""
 
     kNextPowerOfTwo = 0  # noqa: N815  onnxruntime's names
-    kSameAsRequested = 1  # noqa: N815
+    kSameAsRequested = 1  # noqa: N815  as above
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import ctypes
 
 import pytest
 
+from sardonyx import errors
 from sardonyx.custom_ops.abi.entry import POINTER, Entry, entry, make_callback, unfilled
 from sardonyx.custom_ops.abi.statuses import raise_failures, raise_status
-from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.errors import NotImplemented as NotSupported
 
 
@@ -18,9 +18,9 @@ def test_what_a_function_raises_becomes_a_status() -> None:
 
     @entry(entries, "Refuse", POINTER)
     def refuse(pointer: int | None) -> None:
-        raise InvalidArgument("no")
+        raise errors.InvalidArgument("no")
 
-    with pytest.raises(InvalidArgument, match="place: no"):
+    with pytest.raises(errors.InvalidArgument, match="place: no"):
         raise_status(make_callback(entries[0])(1), "place")
 
 
@@ -39,7 +39,7 @@ def test_what_a_function_without_status_raises_is_kept() -> None:
 
 def test_an_unfilled_function_says_its_name() -> None:
     """By a status where it returns one, else at the end of the call."""
-    with pytest.raises(Fail, match="calls CreateThing of OrtApi"):
+    with pytest.raises(errors.NotImplemented, match="calls CreateThing of OrtApi"):
         raise_status(unfilled("CreateThing", returns_status=True)(), "place")
     unfilled("ReleaseThing", returns_status=False)()
     with pytest.raises(NotSupported, match="calls ReleaseThing of OrtApi"):

@@ -14,6 +14,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from sardonyx import errors
 from sardonyx.custom_ops.abi.statuses import note_failure, status_of
 from sardonyx.errors import describe
 
@@ -62,7 +63,7 @@ def unfilled(name: str, *, returns_status: bool) -> Any:
 
     def refuse() -> int | None:
         if returns_status:
-            return status_of(NotImplementedError(text))
+            return status_of(errors.NotImplemented(text))
         note_failure(text)
         return None
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx import errors
 from sardonyx.dtypes import Array
 from sardonyx.errors import RuntimeException
 
@@ -102,6 +103,6 @@ class Fence:
         try:
             protect = ctypes.CDLL(None, use_errno=True).mprotect
         except (AttributeError, OSError, TypeError) as error:
-            raise NotImplementedError("SARDONYX_GUARD needs a system that has mprotect; unset it") from error
+            raise errors.NotImplemented("SARDONYX_GUARD needs a system that has mprotect; unset it") from error
         if protect(ctypes.c_void_p(self.address + first), ctypes.c_size_t(size_bytes), protection):
             raise RuntimeException(f"mprotect failed with error {ctypes.get_errno()}: fewer or smaller tensors may help")
