@@ -8,7 +8,6 @@ def my_gelu(x, *, scale=0.5):
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.types import Type, of_dtype
@@ -20,25 +19,9 @@ from sardonyx.errors import Fail, InvalidArgument, InvalidGraph, SardonyxError, 
 from sardonyx.forks import without_fork
 from sardonyx.ir import Attribute, Node
 from sardonyx.ops.fact import UNKNOWN, Fact, tensor
-from sardonyx.providers.expressions import ElementwiseExpression
+from sardonyx.providers.expressions import DATA_TYPES, ElementwiseExpression
 
 __all__ = ["expression_op"]
-
-_COMPUTED = (
-    DataType.FLOAT,
-    DataType.DOUBLE,
-    DataType.FLOAT16,
-    DataType.BFLOAT16,
-    DataType.BOOL,
-    DataType.INT8,
-    DataType.INT16,
-    DataType.INT32,
-    DataType.INT64,
-    DataType.UINT8,
-    DataType.UINT16,
-    DataType.UINT32,
-    DataType.UINT64,
-)
 
 
 def expression_op(
@@ -97,7 +80,7 @@ class _Expression:
         """Call the function; raises TypeError where it does not compute with these types."""
         given = decode(attributes, self._signature.attributes)
         try:
-            made: Any = self._function(*operands, **given)  # Any: a user's function may return anything
+            made: object = self._function(*operands, **given)  # a user's function may return anything
         except (TypeError, SardonyxError):
             raise
         except Exception as error:
@@ -120,10 +103,9 @@ class _Expression:
         with without_fork():
             from sardonyx.ops.shapes.broadcast import broadcast  # imports every shape function
 
-        dtype = next(item for item in _COMPUTED if of_dtype(item.numpy) == made.type)
-        return [tensor(dtype, broadcast(fact.shape for fact in facts if fact is not None))]
+        return [tensor(DATA_TYPES[made.type], broadcast(fact.shape for fact in facts if fact is not None))]
 
     def _type(self, fact: Fact, index: int) -> Type:
-        if fact.dtype not in _COMPUTED:
+        if fact.dtype is None or fact.dtype not in DATA_TYPES.values():
             raise InvalidGraph(f"{self._label}: input {index} has elements of {fact.dtype}, which expressions do not compute with")
         return of_dtype(fact.dtype.numpy)

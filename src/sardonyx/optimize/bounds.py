@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import DataType, bit_width, is_integer
 from sardonyx.ir import Value
 from sardonyx.optimize.edit import tensor_of
 
@@ -26,18 +26,7 @@ Interval = tuple[float, float]
 _UNKNOWN: Interval = (-math.inf, math.inf)
 _DEEPEST = 12
 _LARGEST_CONSTANT = 1 << 24
-_INTEGERS = frozenset(
-    [
-        DataType.INT8,
-        DataType.INT16,
-        DataType.INT32,
-        DataType.INT64,
-        DataType.UINT8,
-        DataType.UINT16,
-        DataType.UINT32,
-        DataType.UINT64,
-    ]
-)
+_INTEGERS = frozenset(dtype for dtype in DataType if is_integer(dtype) and bit_width(dtype) >= 8)
 _SAME_ELEMENTS = frozenset(
     [
         "Expand",

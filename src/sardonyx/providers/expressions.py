@@ -6,11 +6,32 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.codegen.emit.expr import ElementExpr
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, Type, of_dtype
+from sardonyx.dtypes import DataType
 from sardonyx.ir import Attribute, Node
 from sardonyx.ops.session_operators import find_session_operator
 
-__all__ = ["ElementwiseExpression", "expression_of"]
+__all__ = ["DATA_TYPES", "ElementwiseExpression", "expression_of"]
+
+DATA_TYPES: Mapping[Type, DataType] = {
+    of_dtype(dtype.numpy): dtype
+    for dtype in (
+        DataType.FLOAT,
+        DataType.DOUBLE,
+        DataType.FLOAT16,
+        DataType.BFLOAT16,
+        DataType.BOOL,
+        DataType.INT8,
+        DataType.INT16,
+        DataType.INT32,
+        DataType.INT64,
+        DataType.UINT8,
+        DataType.UINT16,
+        DataType.UINT32,
+        DataType.UINT64,
+    )
+}
+"""Type of one element of an expression -> that of a tensor that holds it: all that expressions compute with."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

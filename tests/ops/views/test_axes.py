@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sardonyx.errors import InvalidGraph
-from sardonyx.ops.views.axes import distinct_axes, normalize_axes, normalize_axis, takes_axes_input
+from sardonyx.ops.views.axes import distinct_axes, normalize_axes, normalize_axis
 
 
 def test_negative_axes_count_from_the_back() -> None:
@@ -18,16 +18,6 @@ def test_axis_out_of_range_is_refused() -> None:
     """The message says the range."""
     with pytest.raises(InvalidGraph, match=r"axis=3 is outside \[-3, 2\] for a tensor of rank 3"):
         normalize_axis(3, 3)
-
-
-def test_axes_became_inputs() -> None:
-    """ReduceSum, Squeeze and Unsqueeze take their axes as an input from opset 13 on, the other reductions from 18."""
-    assert [takes_axes_input(name, 13) for name in ("ReduceSum", "Squeeze", "Unsqueeze", "ReduceMean")] == [True, True, True, False]
-    assert (takes_axes_input("ReduceSum", 12), takes_axes_input("ReduceMean", 18), takes_axes_input("Softmax", 18)) == (
-        False,
-        True,
-        False,
-    )
 
 
 def test_distinct_axes_are_named_once() -> None:

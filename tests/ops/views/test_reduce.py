@@ -7,7 +7,7 @@ from support.view_node import node
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ops.views.inputs import COMPUTED, constants
-from sardonyx.ops.views.reduce import ArgExtreme, Cumulative, Reduce
+from sardonyx.ops.views.reduce import ArgExtreme, Cumulative, Reduce, takes_axes_input
 
 
 @pytest.mark.parametrize(("op_type", "version"), [("ReduceSum", 11), ("ReduceMean", 13)])
@@ -63,3 +63,13 @@ def test_a_running_sum_goes_forwards_and_counts_itself() -> None:
     """By default."""
     assert Cumulative.of(node("CumSum", 14)) == Cumulative(is_exclusive=False, is_reversed=False)
     assert Cumulative.of(node("CumSum", 14, exclusive=1, reverse=1)) == Cumulative(is_exclusive=True, is_reversed=True)
+
+
+def test_axes_became_inputs() -> None:
+    """ReduceSum, Squeeze and Unsqueeze take their axes as an input from opset 13 on, the other reductions from 18."""
+    assert [takes_axes_input(name, 13) for name in ("ReduceSum", "Squeeze", "Unsqueeze", "ReduceMean")] == [True, True, True, False]
+    assert (takes_axes_input("ReduceSum", 12), takes_axes_input("ReduceMean", 18), takes_axes_input("Softmax", 18)) == (
+        False,
+        True,
+        False,
+    )

@@ -14,27 +14,15 @@ from sardonyx.ops.fact import Fact, ShapeCall, known, shape_function, tensor
 from sardonyx.ops.shapes.axes import replace_dim, unknown_shape
 from sardonyx.ops.shapes.elements import from_dims
 from sardonyx.ops.views.inputs import COMPUTED, elements
-from sardonyx.ops.views.reduce import ArgExtreme, Cumulative, Reduce
+from sardonyx.ops.views.reduce import REDUCTIONS, ArgExtreme, Cumulative, Reduce
 
 __all__: list[str] = []
 
-_REDUCTIONS = (
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
-)
 _KEEPS_ELEMENTS = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
 """What is the identity over no axes."""
 
 
-@shape_function(*_REDUCTIONS)
+@shape_function(*REDUCTIONS)
 def reduce(call: ShapeCall, x: Fact, axes: Fact | None = None) -> Fact:
     """Drop, or reduce to 1, the axes that the attribute or the second input names, or all."""
     view = Reduce.of(call, elements(x, axes))

@@ -1,30 +1,12 @@
-"""Axes counted from the front, and which operators take them as an input."""
+"""Axes counted from the front."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from sardonyx.errors import InvalidGraph
 
-__all__ = ["distinct_axes", "normalize_axes", "normalize_axis", "takes_axes_input"]
-
-_AXES_INPUT_SINCE: Mapping[str, int] = {
-    **dict.fromkeys(["ReduceSum", "Squeeze", "Unsqueeze"], 13),
-    **dict.fromkeys(
-        [
-            "ReduceL1",
-            "ReduceL2",
-            "ReduceLogSum",
-            "ReduceLogSumExp",
-            "ReduceMax",
-            "ReduceMean",
-            "ReduceMin",
-            "ReduceProd",
-            "ReduceSumSquare",
-        ],
-        18,
-    ),
-}
+__all__ = ["distinct_axes", "normalize_axes", "normalize_axis"]
 
 
 def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
@@ -45,9 +27,3 @@ def distinct_axes(axes: Iterable[int], rank: int, name: str = "axes") -> tuple[i
     if len(set(found)) < len(found):
         raise InvalidGraph(f"{name}={list(found)} names an axis twice; name each axis once")
     return found
-
-
-def takes_axes_input(op_type: str, version: int) -> bool:
-    """Return whether `op_type` of ai.onnx takes its axes as its second input at opset `version`, rather than as an attribute."""
-    since = _AXES_INPUT_SINCE.get(op_type)
-    return since is not None and version >= since

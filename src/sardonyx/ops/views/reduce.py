@@ -1,12 +1,34 @@
-"""Reductions along axes, and running sums."""
+"""Reductions along axes, running sums, and which operators take their axes as an input."""
 
 from typing import NamedTuple, Self
 
 from sardonyx.ir import Operator
-from sardonyx.ops.views.axes import normalize_axes, normalize_axis, takes_axes_input
+from sardonyx.ops.views.axes import normalize_axes, normalize_axis
 from sardonyx.ops.views.inputs import COMPUTED, Computed, Inputs, listed, no_inputs
 
-__all__ = ["ArgExtreme", "Cumulative", "Reduce"]
+__all__ = ["REDUCTIONS", "ArgExtreme", "Cumulative", "Reduce", "takes_axes_input"]
+
+REDUCTIONS = (
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+)
+"""The operators that `Reduce` reads."""
+
+_AXES_INPUT_SINCE = dict.fromkeys(REDUCTIONS, 18) | dict.fromkeys(["ReduceSum", "Squeeze", "Unsqueeze"], 13)
+
+
+def takes_axes_input(op_type: str, version: int) -> bool:
+    """Return whether `op_type` of ai.onnx takes its axes as its second input at opset `version`, rather than as an attribute."""
+    since = _AXES_INPUT_SINCE.get(op_type)
+    return since is not None and version >= since
 
 
 class Reduce(NamedTuple):

@@ -21,7 +21,7 @@ import numpy as np
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ops.views.attention import Attention
-from sardonyx.ops.views.axes import takes_axes_input
+from sardonyx.ops.views.reduce import takes_axes_input
 from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.edit import small_constant
 from sardonyx.optimize.rule import Builder

@@ -11,8 +11,8 @@ from sardonyx.ir import Attribute, Model, Node, Tensor
 from sardonyx.ir.walk import all_nodes
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import check_node, find_schema
-from sardonyx.ops.views.axes import takes_axes_input
 from sardonyx.ops.views.normalize import trains
+from sardonyx.ops.views.reduce import takes_axes_input
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.edit import Names
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
-from sardonyx.ops.views.axes import takes_axes_input
 from sardonyx.ops.views.gather import Gather
+from sardonyx.ops.views.reduce import takes_axes_input
 from sardonyx.ops.views.slice import Split
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import Names, overridable_values, remove_dead, small_constant, take_over

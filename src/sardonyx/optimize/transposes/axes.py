@@ -17,7 +17,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from sardonyx.ir import Attribute, Node
 from sardonyx.ops.views.gather import Gather
 from sardonyx.ops.views.inputs import COMPUTED, constants
-from sardonyx.ops.views.reduce import ArgExtreme, Reduce
+from sardonyx.ops.views.reduce import REDUCTIONS, ArgExtreme, Reduce
 from sardonyx.ops.views.reshape import Squeeze, Unsqueeze
 from sardonyx.ops.views.slice import Concat, Split
 from sardonyx.ops.views.softmax import Softmax
@@ -26,19 +26,6 @@ from sardonyx.optimize.transposes.handler import Handler, all_inputs
 from sardonyx.optimize.transposes.permutation import Permutation, reordering
 
 __all__ = ["AXES", "push_axis", "push_softmax"]
-
-_REDUCTIONS = (
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
-)
 
 
 def push_axis(edit: Edit, node: Node, permutation: Permutation, axis: int) -> bool:
@@ -156,7 +143,7 @@ def _gather(edit: Edit, node: Node, permutation: Permutation) -> bool:
 
 
 AXES: Mapping[str, Handler] = {
-    **dict.fromkeys(_REDUCTIONS, Handler(_reduce)),
+    **dict.fromkeys(REDUCTIONS, Handler(_reduce)),
     **dict.fromkeys(("ArgMax", "ArgMin"), Handler(_arg)),
     **dict.fromkeys(("Hardmax", "LogSoftmax", "Softmax"), Handler(push_softmax)),
     "Concat": Handler(_concat, all_inputs),

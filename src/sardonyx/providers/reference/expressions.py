@@ -12,34 +12,16 @@ import numpy as np
 
 from sardonyx.codegen.emit.expr import ElementExpr, argument, number
 from sardonyx.codegen.emit.types import Type, of_dtype
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Node
-from sardonyx.providers.expressions import ElementwiseExpression, expression_of
+from sardonyx.providers.expressions import DATA_TYPES, ElementwiseExpression, expression_of
 from sardonyx.providers.reference.algorithms.blocks import map_blocks
 from sardonyx.providers.reference.algorithms.erf import erf_into
 from sardonyx.providers.reference.registry import Call, Kernel, find_kernel
 
 __all__ = ["evaluate_expression", "kernel_of"]
 
-_DTYPES = {
-    of_dtype(dtype.numpy): dtype.numpy
-    for dtype in (
-        DataType.FLOAT,
-        DataType.DOUBLE,
-        DataType.FLOAT16,
-        DataType.BFLOAT16,
-        DataType.BOOL,
-        DataType.INT8,
-        DataType.INT16,
-        DataType.INT32,
-        DataType.INT64,
-        DataType.UINT8,
-        DataType.UINT16,
-        DataType.UINT32,
-        DataType.UINT64,
-    )
-}
 _MANY = 1 << 30
 
 
@@ -71,7 +53,7 @@ def evaluate_expression(expr: ElementExpr, arrays: Sequence[Array | None]) -> Ar
     steps, (result,) = number([expr])
     made: list[Array] = []
     for step in steps:
-        dtype = _DTYPES[step.type]
+        dtype = DATA_TYPES[step.type].numpy
         if step.primitive == "argument":
             array = arrays[int(step.expr.value)]
             if array is None:
@@ -96,7 +78,8 @@ def _wide(function: Callable[[Array], Array]) -> Callable[..., Array]:
 
 
 def _cast(kind: Type, x: Array) -> Array:
-    return x != 0 if _DTYPES[kind] == np.bool_ else x.astype(_DTYPES[kind])
+    dtype = DATA_TYPES[kind].numpy
+    return x != 0 if dtype == np.bool_ else x.astype(dtype)
 
 
 def _div(kind: Type, x: Array, y: Array) -> Array:

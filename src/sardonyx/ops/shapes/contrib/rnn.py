@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
 from sardonyx.ops.shapes.axes import require_rank
-from sardonyx.ops.shapes.rnn import state_shapes
+from sardonyx.ops.shapes.rnn import lstm, state_shapes
 
 __all__: list[str] = []
 
@@ -28,16 +28,4 @@ def dynamic_quantize_lstm(
     return tensor(x.dtype, every), tensor(x.dtype, last), tensor(x.dtype, last)
 
 
-@shape_function("AttnLSTM", domain=_MICROSOFT)
-def attn_lstm(
-    call: ShapeCall,
-    x: Fact,
-    weights: Fact,
-    recurrence: Fact,
-    *others: Fact | None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-) -> tuple[Fact, ...]:
-    """Infer as for LSTM."""
-    every, last = state_shapes(x, recurrence, direction, hidden_size, 0)
-    return tensor(x.dtype, every), tensor(x.dtype, last), tensor(x.dtype, last)
+shape_function("AttnLSTM", domain=_MICROSOFT)(lstm)

@@ -17,6 +17,7 @@ from sardonyx.ir import Node, Value
 from sardonyx.ops.views.activation import Clip
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.edit import small_constant
+from sardonyx.optimize.helpers.result_type import changed_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -41,9 +42,9 @@ def _pattern(op: PatternBuilder, x: Term) -> Term:
 
 
 def _check(match: Match) -> str | None:
-    value, result = match["x"], match.outputs[0]
-    if value.shape is None or value.shape != result.shape or value.dtype is not result.dtype:
-        return f"the result is {result.dtype} {result.shape}, the value {value.dtype} {value.shape}"
+    reason = changed_type_reason(match["x"], match.outputs[0])
+    if reason is not None:
+        return reason
     for node in match.nodes:
         if node.op_type == "HardSigmoid" and not _near(_attributes(node), [1 / 6, 0.5]):
             return "HardSigmoid has other constants"

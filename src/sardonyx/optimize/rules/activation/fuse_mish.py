@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from sardonyx.ir import Value
 from sardonyx.optimize.contract import Level
+from sardonyx.optimize.helpers.result_type import changed_type_reason
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -25,10 +26,7 @@ def _pattern(op: PatternBuilder, x: Term) -> Term:
 
 
 def _check(match: Match) -> str | None:
-    value, result = match["x"], match.outputs[0]
-    if value.shape is None or value.shape != result.shape or value.dtype is not result.dtype:
-        return f"the result is {result.dtype} {result.shape}, the value {value.dtype} {value.shape}"
-    return None
+    return changed_type_reason(match["x"], match.outputs[0])
 
 
 def _replace(op: Builder, match: Match, learned: None) -> Value:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from sardonyx.ir import Value
-from sardonyx.ops.views.axes import takes_axes_input
+from sardonyx.ops.views.reduce import takes_axes_input
 from sardonyx.ops.views.reshape import Flatten, Squeeze
 from sardonyx.optimize.contract import Level
 from sardonyx.optimize.match import Match

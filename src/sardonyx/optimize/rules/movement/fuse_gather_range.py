@@ -16,8 +16,8 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
-from sardonyx.ops.views.axes import takes_axes_input
 from sardonyx.ops.views.gather import Gather
+from sardonyx.ops.views.reduce import takes_axes_input
 from sardonyx.ops.views.slice import Slice
 from sardonyx.optimize.bounds import bounds_of
 from sardonyx.optimize.match import Match
