@@ -166,14 +166,14 @@ def test_control_groups_limit_memory(tmp_path: Path, membership: str, file: str)
     (tmp_path / "membership").write_text(membership)
     (tmp_path / "root" / file).parent.mkdir(parents=True)
     (tmp_path / "root" / file).write_text("1048576\n")
-    assert min(config._cgroup_limits(tmp_path / "membership", tmp_path / "root")) == 1048576
+    assert min(config._cgroup_limits(str(tmp_path / "membership"), str(tmp_path / "root"))) == 1048576
 
 
 def test_a_control_group_without_a_limit_limits_nothing(tmp_path: Path) -> None:
     """Version 2 writes `max` there."""
     (tmp_path / "membership").write_text("0::/")
     (tmp_path / "memory.max").write_text("max\n")
-    assert min(config._cgroup_limits(tmp_path / "membership", tmp_path)) >= 64 << 30
+    assert min(config._cgroup_limits(str(tmp_path / "membership"), str(tmp_path))) >= 64 << 30
 
 
 def test_a_childs_modules_are_found_in_a_folder_first(monkeypatch: pytest.MonkeyPatch) -> None:

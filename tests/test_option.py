@@ -21,7 +21,6 @@ from sardonyx.option import (
     check_names,
     choice,
     is_foreign,
-    nearest,
 )
 
 SPEED = choice("slow", "fast", "faster")
@@ -78,12 +77,6 @@ def test_the_default_is_shown_as_it_would_be_given() -> None:
     """None and lists are shown as nothing."""
     shown = [Option("key", TEXT, default, "").default_text for default in (True, 0, "a", 1.5, None, ())]
     assert shown == ["1", "0", "a", "1.5", "", ""]
-
-
-def test_the_nearest_name_is_found() -> None:
-    """Where one is near at all."""
-    assert nearest("session.executer", ["session.executor", "session.placement"]) == "session.executor"
-    assert nearest("batch", ["session.executor"]) == ""
 
 
 def test_a_foreign_option_may_stand_for_many() -> None:

@@ -41,53 +41,53 @@ from sardonyx.process import (
     set_global_thread_pool_sizes,
 )
 from sardonyx.provider import Compatibility as OrtCompiledModelCompatibility
-from sardonyx.session.context.compatibility import (
-    get_compatibility_info_from_model,
-    get_compatibility_info_from_model_bytes,
-    get_model_compatibility_for_ep_devices,
-)
 from sardonyx.session.context.data import OrtEpContextData, OrtEpContextDataBuffer, OrtExternalInitializerInfo
-from sardonyx.session.context.model_compiler import ModelCompiler, OrtCompileApiFlags
-from sardonyx.session.debug_info import print_debug_info
 from sardonyx.session.inference_session import InferenceSession
-from sardonyx.session.io_binding import IOBinding
 from sardonyx.session.options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
-from sardonyx.session.placement.assignment_info import OrtEpAssignedNode, OrtEpAssignedSubgraph
 from sardonyx.session.providers import get_all_providers, get_available_providers
-from sardonyx.session.seeds import set_seed
 from sardonyx.session.values import ModelMetadata, NodeArg
-from sardonyx.values.device import OrtDevice, OrtDeviceMemoryType, OrtDeviceVendorId
-from sardonyx.values.hardware import (
-    OrtDeviceEpIncompatibilityReason,
-    OrtEpDevice,
-    OrtExecutionProviderDevicePolicy,
-    OrtHardwareDevice,
-    OrtHardwareDeviceType,
-    OrtSyncStream,
-    get_ep_devices,
-    get_hardware_device_ep_incompatibility_details,
-    get_hardware_devices,
-    register_execution_provider_library,
-    unregister_execution_provider_library,
-)
-from sardonyx.values.memory_info import (
-    OrtAllocatorType,
-    OrtArenaCfg,
-    OrtMemoryInfo,
-    OrtMemoryInfoDeviceType,
-    OrtMemType,
-    create_and_register_allocator,
-    create_and_register_allocator_v2,
-)
-from sardonyx.values.ort_value import OrtValue, copy_tensors
-from sardonyx.values.ort_value_vector import OrtValueVector
-from sardonyx.values.sparse_tensor import OrtSparseFormat, SparseTensor
 
 if TYPE_CHECKING:
     from sardonyx.custom_ops.definition import Site as OperatorSite
     from sardonyx.custom_ops.expression import expression_op
     from sardonyx.custom_ops.function import PythonOperator, op
     from sardonyx.custom_ops.registered import register_operator, registered_operators, unregister_operator
+    from sardonyx.session.context.compatibility import (
+        get_compatibility_info_from_model,
+        get_compatibility_info_from_model_bytes,
+        get_model_compatibility_for_ep_devices,
+    )
+    from sardonyx.session.context.model_compiler import ModelCompiler, OrtCompileApiFlags
+    from sardonyx.session.debug_info import print_debug_info
+    from sardonyx.session.io_binding import IOBinding
+    from sardonyx.session.placement.assignment_info import OrtEpAssignedNode, OrtEpAssignedSubgraph
+    from sardonyx.session.seeds import set_seed
+    from sardonyx.values.device import OrtDevice, OrtDeviceMemoryType, OrtDeviceVendorId
+    from sardonyx.values.hardware import (
+        OrtDeviceEpIncompatibilityReason,
+        OrtEpDevice,
+        OrtExecutionProviderDevicePolicy,
+        OrtHardwareDevice,
+        OrtHardwareDeviceType,
+        OrtSyncStream,
+        get_ep_devices,
+        get_hardware_device_ep_incompatibility_details,
+        get_hardware_devices,
+        register_execution_provider_library,
+        unregister_execution_provider_library,
+    )
+    from sardonyx.values.memory_info import (
+        OrtAllocatorType,
+        OrtArenaCfg,
+        OrtMemoryInfo,
+        OrtMemoryInfoDeviceType,
+        OrtMemType,
+        create_and_register_allocator,
+        create_and_register_allocator_v2,
+    )
+    from sardonyx.values.ort_value import OrtValue, copy_tensors
+    from sardonyx.values.ort_value_vector import OrtValueVector
+    from sardonyx.values.sparse_tensor import OrtSparseFormat, SparseTensor
 
 __all__ = [
     "DeviceReset",
@@ -180,24 +180,63 @@ __all__ = [
 __version__ = get_version_string()
 """The version of onnxruntime's API, and after a plus sign that of sardonyx, such as 1.31.0+sardonyx.0.1.0."""
 
-_LATER = {
-    "OperatorSite": ("definition", "Site"),
-    "PythonOperator": ("function", "PythonOperator"),
-    "expression_op": ("expression", "expression_op"),
-    "op": ("function", "op"),
-    "register_operator": ("registered", "register_operator"),
-    "registered_operators": ("registered", "registered_operators"),
-    "unregister_operator": ("registered", "unregister_operator"),
+_LATER: dict[str, tuple[str, ...]] = {
+    "custom_ops.expression": ("expression_op",),
+    "custom_ops.function": ("PythonOperator", "op"),
+    "custom_ops.registered": ("register_operator", "registered_operators", "unregister_operator"),
+    "session.context.compatibility": (
+        "get_compatibility_info_from_model",
+        "get_compatibility_info_from_model_bytes",
+        "get_model_compatibility_for_ep_devices",
+    ),
+    "session.context.model_compiler": ("ModelCompiler", "OrtCompileApiFlags"),
+    "session.debug_info": ("print_debug_info",),
+    "session.io_binding": ("IOBinding",),
+    "session.placement.assignment_info": ("OrtEpAssignedNode", "OrtEpAssignedSubgraph"),
+    "session.seeds": ("set_seed",),
+    "values.device": ("OrtDevice", "OrtDeviceMemoryType", "OrtDeviceVendorId"),
+    "values.hardware": (
+        "OrtDeviceEpIncompatibilityReason",
+        "OrtEpDevice",
+        "OrtExecutionProviderDevicePolicy",
+        "OrtHardwareDevice",
+        "OrtHardwareDeviceType",
+        "OrtSyncStream",
+        "get_ep_devices",
+        "get_hardware_device_ep_incompatibility_details",
+        "get_hardware_devices",
+        "register_execution_provider_library",
+        "unregister_execution_provider_library",
+    ),
+    "values.memory_info": (
+        "OrtAllocatorType",
+        "OrtArenaCfg",
+        "OrtMemoryInfo",
+        "OrtMemoryInfoDeviceType",
+        "OrtMemType",
+        "create_and_register_allocator",
+        "create_and_register_allocator_v2",
+    ),
+    "values.ort_value": ("OrtValue", "copy_tensors"),
+    "values.ort_value_vector": ("OrtValueVector",),
+    "values.sparse_tensor": ("OrtSparseFormat", "SparseTensor"),
 }
-"""Name -> its module in `custom_ops` and its name there: what few programs use is imported when it is first asked for."""
+"""Module -> its names here: what few programs use is imported when it is first asked for."""
+_MODULES = {name: (module, name) for module, names in _LATER.items() for name in names}
+_MODULES["OperatorSite"] = ("custom_ops.definition", "Site")
 
 
 def __getattr__(name: str) -> object:
     """Return a name of `_LATER`; raises AttributeError for another."""
-    if name not in _LATER:
+    if name not in _MODULES:
         raise AttributeError(f"module 'sardonyx' has no attribute {name!r}")
-    module, own = _LATER[name]
+    module, own = _MODULES[name]
     with without_fork():
-        found: object = getattr(importlib.import_module(f"sardonyx.custom_ops.{module}"), own)
+        found: object = getattr(importlib.import_module(f"sardonyx.{module}"), own)
     globals()[name] = found
     return found
+
+
+def __dir__() -> list[str]:
+    """Return all names, also those that nobody asked for yet."""
+    return sorted({*globals(), *__all__})

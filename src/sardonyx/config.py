@@ -11,7 +11,12 @@ import contextlib
 import dataclasses
 import os
 import warnings
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sardonyx.forks import without_fork
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "LIMITS",
@@ -47,10 +52,10 @@ def _half_of_memory() -> int:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         memory = 2 * _MOST_BYTES
-    return min(_MOST_BYTES, min(memory, *_cgroup_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))) // 2)
+    return min(_MOST_BYTES, min(memory, *_cgroup_limits("/proc/self/cgroup", "/sys/fs/cgroup")) // 2)
 
 
-def _cgroup_limits(membership: Path, root: Path) -> list[int]:
+def _cgroup_limits(membership: str, root: str) -> list[int]:
     """Return the bytes of memory that Linux allows the process's control groups, those above them too, of version 1 and 2.
 
     Args:
@@ -59,21 +64,25 @@ def _cgroup_limits(membership: Path, root: Path) -> list[int]:
     """
     found: list[int] = [2 * _MOST_BYTES]
     try:
-        lines = membership.read_text().splitlines()
+        lines = _text_of(membership).splitlines()
     except (OSError, ValueError):
         return found
     for line in lines:
         _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
         if controllers and "memory" not in controllers.split(","):
             continue
-        base, name = (root / "memory", "memory.limit_in_bytes") if controllers else (root, "memory.max")
-        group = base / path.lstrip("/")
-        for folder in (group, *group.parents):
+        base, name = (os.path.join(root, "memory"), "memory.limit_in_bytes") if controllers else (root, "memory.max")
+        folder = os.path.join(base, path.strip("/")).rstrip("/")
+        while len(folder) >= len(base):
             with contextlib.suppress(OSError, ValueError):
-                found.append(int((folder / name).read_text()))
-            if folder == base:
-                break
+                found.append(int(_text_of(os.path.join(folder, name))))
+            folder = os.path.dirname(folder)
     return found
+
+
+def _text_of(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def _tensor_bytes() -> int:
@@ -126,6 +135,9 @@ def cache_dir() -> Path | None:
 
     A relative XDG_CACHE_HOME is left out, as its specification wants, and so is a relative home.
     """
+    with without_fork():
+        from pathlib import Path  # a fifth of what is not NumPy's of `import sardonyx`
+
     text = os.environ.get("SARDONYX_CACHE_DIR")
     if text is not None:
         return Path(text) if text else None
@@ -167,7 +179,12 @@ def maps_weights() -> bool:
 def trace_file() -> Path | None:
     """Return the file that trace events go to, or None."""
     text = os.environ.get("SARDONYX_TRACE")
-    return Path(text) if text else None
+    if not text:
+        return None
+    with without_fork():
+        from pathlib import Path  # as for `cache_dir`
+
+    return Path(text)
 
 
 def environment_with(folder: Path) -> dict[str, str]:

@@ -11,11 +11,11 @@ Options are read by their own `read` only, and listed in tables, of which the do
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from sardonyx.errors import InvalidArgument
+from sardonyx.spelling import nearest
 
 __all__ = [
     "COUNT",
@@ -33,12 +33,9 @@ __all__ = [
     "check_names",
     "choice",
     "is_foreign",
-    "nearest",
 ]
 
 _T_co = TypeVar("_T_co", covariant=True)
-_LIKE = 0.75
-"""How alike a misspelt name and a known one are at least."""
 
 
 class Unfit(ValueError):
@@ -169,11 +166,6 @@ def check_names(owner: str, given: Iterable[str], known: Sequence[Option[Any]]) 
         close = nearest(unknown[0], names)
         advice = f"did you mean {close!r}?" if close else f"it has {', '.join(names) or 'none'}"
         raise InvalidArgument(f"{owner} has no options {unknown}; {advice}")
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that a misspelt one probably means, or ""."""
-    return next(iter(difflib.get_close_matches(name, list(known), 1, _LIKE)), "")
 
 
 def is_foreign(name: str, ignored: Iterable[Ignored]) -> Ignored | None:

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from sardonyx import config
-from sardonyx.forks import new_lock
+from sardonyx.forks import new_lock, without_fork
 
 __all__ = ["Event", "Observer", "event", "observe", "span"]
 
@@ -86,6 +85,9 @@ def _tell(what: Event) -> None:
         observer(what)
     path = config.trace_file()
     if path is not None:
+        with without_fork():
+            import json  # for traces in files only
+
         line = json.dumps(dataclasses.asdict(what), default=str)
         with _LOCK, path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")

@@ -8,7 +8,6 @@ producers or with none, a cycle) is an InvalidGraph. Constant nodes become initi
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from sardonyx.formats.protos import Message
 from sardonyx.ir import Attribute, AttributeKind, Function, Graph, Model, Tensor, TensorType, Value
 from sardonyx.ir.types import DENOTATIONS
 from sardonyx.ir.verify import describe_cycle, describe_node
+from sardonyx.spelling import nearest
 
 __all__ = ["read_model"]
 
@@ -129,8 +129,8 @@ class _Scope:
             names.update(itertools.islice(scope.values, _HINT_NAMES))
             scope = scope.outer
         check_texts([name, *names])
-        close = difflib.get_close_matches(name[:200], sorted(names), 1)
-        return f"; did you mean {close[0]!r}?" if close else ""
+        close = nearest(name[:200], sorted(names), likeness=0.6)
+        return f"; did you mean {close!r}?" if close else ""
 
 
 class _ModelReader:

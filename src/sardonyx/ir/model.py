@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sardonyx.ir.attribute import Attribute
 from sardonyx.ir.graph import Graph
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Function", "FunctionId", "Model"]
 

@@ -26,6 +26,7 @@ from sardonyx.ops.schema import (
 from sardonyx.ops.schema_table import table
 from sardonyx.ops.schemas_contrib import CONTRIB_SCHEMAS, OLDER_SCHEMAS
 from sardonyx.ops.session_operators import find_session_operator
+from sardonyx.spelling import nearest
 
 __all__ = [
     "AttributeSchema",
@@ -236,8 +237,8 @@ def _check_attribute(node: Node, schema: OpSchema, name: str, attribute: Attribu
     if formal is None:
         if schema.is_open or name.startswith("__"):
             return
-        close = difflib.get_close_matches(name, schema.attributes, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"{schema.label} takes {_signature(schema)}"
+        close = nearest(name, schema.attributes, likeness=0.6)
+        hint = f"did you mean {close!r}?" if close else f"{schema.label} takes {_signature(schema)}"
         raise InvalidGraph(f"{place_of(node)}: unknown attribute {name!r}; {hint}")
     if attribute.kind is not formal.kind and attribute.reference is None:
         raise InvalidGraph(f"{place_of(node)}: {wrong_kind(name, attribute, formal.kind)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, describe
 from sardonyx.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Value, ValueType
 from sardonyx.ir.shape import Expr
+from sardonyx.spelling import nearest
 from sardonyx.values.dlpack import from_dlpack
 
 __all__ = ["SharedSymbols", "check_feeds", "own_results", "select_outputs"]
@@ -36,9 +36,7 @@ def check_feeds(
         raise InvalidArgument(f"model {label}: required inputs {missing} are missing from the feed {sorted(feed)}")
     for name in feed:
         if name not in known:
-            close = difflib.get_close_matches(str(name), known, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise InvalidArgument(f"model {label}: there is no input {name!r}; its inputs are {known}{hint}")
+            raise InvalidArgument(f"model {label}: there is no input {name!r}; its inputs are {known}{_hint(name, known)}")
     return [_checked(value, feed[value.name], label) if value.name in feed else defaults.get(value.name) for value in inputs]
 
 
@@ -53,10 +51,13 @@ def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str
     place = {name: index for index, name in reversed(list(enumerate(known)))}
     for name in names:
         if name not in place:
-            close = difflib.get_close_matches(str(name), known, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise InvalidArgument(f"model {label}: there is no output {name!r}; its outputs are {list(known)}{hint}")
+            raise InvalidArgument(f"model {label}: there is no output {name!r}; its outputs are {list(known)}{_hint(name, known)}")
     return [place[name] for name in names]
+
+
+def _hint(name: object, known: Sequence[str]) -> str:
+    close = nearest(str(name), known, likeness=0.6)
+    return f"; did you mean {close!r}?" if close else ""
 
 
 class SharedSymbols:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sardonyx.dtypes import ElementType, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
-from sardonyx.session.callbacks import submit
-from sardonyx.session.io_binding import IOBinding
 from sardonyx.session.options import RunOptions
 from sardonyx.session.values import NodeArg
-from sardonyx.values.device import OrtDevice
-from sardonyx.values.hardware import OrtEpDevice, cpu_memory_info, get_ep_devices
-from sardonyx.values.memory_info import OrtMemoryInfo
-from sardonyx.values.ort_value import OrtValue
-from sardonyx.values.ort_value_vector import OrtValueVector
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from sardonyx.session.io_binding import IOBinding
+    from sardonyx.values.device import OrtDevice
+    from sardonyx.values.hardware import OrtEpDevice
+    from sardonyx.values.memory_info import OrtMemoryInfo
+    from sardonyx.values.ort_value import OrtValue
+    from sardonyx.values.ort_value_vector import OrtValueVector
 
 __all__ = ["Callback", "SessionInterface"]
 
@@ -80,6 +80,9 @@ class SessionInterface(abc.ABC):
             InvalidArgument: the names or the feed do not fit the model.
         """
         checked = self.checked_feed(output_names, input_feed)
+        with without_fork():
+            from sardonyx.session.callbacks import submit  # with a pool of threads, which few programs need
+
         done = submit(self.compute, output_names, checked, run_options)
         done.add_done_callback(functools.partial(_hand_over, callback, user_data))
 
@@ -99,6 +102,8 @@ class SessionInterface(abc.ABC):
         options = RunOptions() if run_options is None else run_options
         with without_fork():
             import asyncio  # a third of the time of `import sardonyx`
+
+            from sardonyx.session.callbacks import submit
 
         checked = self.checked_feed(output_names, input_feed)
         done = submit(self.compute, output_names, checked, options)
@@ -131,11 +136,12 @@ class SessionInterface(abc.ABC):
         Raises:
             InvalidArgument: a value is no OrtValue, or as for `run`.
         """
+        kind = _ort_value()
         for name, value in input_dict_ort_values.items():
-            if not isinstance(value, OrtValue):
+            if not isinstance(value, kind):
                 raise InvalidArgument(f"run_with_ort_values takes an OrtValue for {name!r}, got {type(value).__name__}")
         feed = {name: value.value for name, value in input_dict_ort_values.items()}
-        return [OrtValue.of(result) for result in self.compute(output_names, feed, run_options)]
+        return [kind.of(result) for result in self.compute(output_names, feed, run_options)]
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Compute what is bound, into the memory that is bound.
@@ -155,8 +161,8 @@ class SessionInterface(abc.ABC):
         targets = {name: target.value for name, target in iobinding.bound_outputs.items() if target is not None}
         feed = {name: value.value for name, value in iobinding.bound_inputs.items()}
         results = self.compute(names, feed, run_options, targets)
-        given = iobinding.bound_outputs
-        iobinding.store({name: given[name] or OrtValue.of(result) for name, result in zip(names, results, strict=True)})
+        given, kind = iobinding.bound_outputs, _ort_value()
+        iobinding.store({name: given[name] or kind.of(result) for name, result in zip(names, results, strict=True)})
 
     def run_with_ortvaluevector(
         self,
@@ -192,6 +198,9 @@ class SessionInterface(abc.ABC):
 
     def io_binding(self) -> IOBinding:
         """Return an empty binding of this session."""
+        with without_fork():
+            from sardonyx.session.io_binding import IOBinding  # with values and devices, which a session that is run lacks
+
         return IOBinding(self)
 
     def create_ortvalue_from_shape_and_type(
@@ -203,18 +212,21 @@ class SessionInterface(abc.ABC):
         vendor_id: int = -1,
     ) -> OrtValue:
         """Return a tensor whose content is left open; see `OrtValue.ortvalue_from_shape_and_type`."""
-        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
+        return _ort_value().ortvalue_from_shape_and_type(shape, element_type, device_type, device_id, vendor_id)
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
         """Return for each input the memory that it is taken from: the host's."""
-        return [cpu_memory_info() for _ in self.get_inputs()]
+        return _memory_infos(len(self.get_inputs()))
 
     def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
         """Return for each output the memory that it lies in: the host's."""
-        return [cpu_memory_info() for _ in self.get_outputs()]
+        return _memory_infos(len(self.get_outputs()))
 
     def get_input_epdevices(self) -> list[OrtEpDevice | None]:
         """Return for each input the device that it is taken from: the processor."""
+        with without_fork():
+            from sardonyx.values.hardware import get_ep_devices  # as for `io_binding`
+
         return [get_ep_devices()[0] for _ in self.get_inputs()]
 
     def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
@@ -259,3 +271,18 @@ def _hand_over(callback: Callback, user_data: object, done: Future[list[OnnxValu
     """Call back with the outputs of a run, or with its error."""
     error = done.exception()
     callback([] if error is not None else done.result(), user_data, "" if error is None else str(error))
+
+
+@functools.cache
+def _ort_value() -> type[OrtValue]:
+    with without_fork():
+        from sardonyx.values.ort_value import OrtValue  # as for `io_binding`
+
+    return OrtValue
+
+
+def _memory_infos(count: int) -> list[OrtMemoryInfo]:
+    with without_fork():
+        from sardonyx.values.hardware import cpu_memory_info  # as for `io_binding`
+
+    return [cpu_memory_info() for _ in range(count)]

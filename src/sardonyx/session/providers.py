@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, blamed, describe
 from sardonyx.forks import without_fork
-from sardonyx.option import nearest
 from sardonyx.provider import Layout, Provider
+from sardonyx.spelling import nearest
 from sardonyx.trace import event
 
 if TYPE_CHECKING:

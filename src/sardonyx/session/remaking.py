@@ -13,12 +13,12 @@ from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
 from sardonyx.session.interface import SessionInterface
-from sardonyx.session.native_session import InferenceSession as NativeSession
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.providers import CPU, ProviderRequest
 
 if TYPE_CHECKING:
     from sardonyx.session.inference_session import InferenceSession
+    from sardonyx.session.native_session import InferenceSession as NativeSession
 
 __all__ = ["Arguments", "RemadeSession", "model_of", "with_providers"]
 
@@ -88,6 +88,9 @@ class RemadeSession(SessionInterface):
 
     @property
     def _sess(self) -> NativeSession:
+        with without_fork():
+            from sardonyx.session.native_session import InferenceSession as NativeSession  # which few programs use
+
         return NativeSession.of(cast("InferenceSession", self))
 
     @property

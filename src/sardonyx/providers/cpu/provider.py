@@ -14,7 +14,7 @@ from sardonyx.dtypes import Array
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.ops.views.normalize import GroupNormalization
-from sardonyx.option import COUNT, Option, nearest
+from sardonyx.option import COUNT, Option
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, GraphView, Layout, Memory, Partition, Program
 from sardonyx.providers.cpu.claims import NodeClaim, claim_node, find_claim
@@ -24,6 +24,7 @@ from sardonyx.providers.cpu.library import driver_for
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_values import Elements, SizesClaim, size_values, symbols_of
+from sardonyx.spelling import nearest
 from sardonyx.trace import event
 
 __all__ = ["NAME", "OPTIONS", "CpuProvider", "create"]

@@ -7,7 +7,6 @@ The functions have the names and arguments of onnxruntime's.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -116,6 +115,9 @@ def _difference(provider: Provider, info: str) -> str:
 
 
 def _entries(info: str) -> dict[str, str]:
+    with without_fork():
+        import json  # for texts of other versions only
+
     try:
         return {str(key): str(value) for key, value in dict(json.loads(info)).items()}
     except (RecursionError, TypeError, ValueError):

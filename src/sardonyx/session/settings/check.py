@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 
-from sardonyx.option import is_foreign, nearest
+from sardonyx.option import is_foreign
 from sardonyx.session.settings.foreign import IGNORED, IGNORED_OF_RUNS
 from sardonyx.session.settings.keys import KEYS
+from sardonyx.spelling import nearest
 
 __all__ = ["check_run_entry", "check_session_entry", "warn_of_order"]
 
