@@ -24,7 +24,7 @@ __all__ = ["Renewed", "new_lock", "renew_in_child", "without_fork"]
 _GATE = threading.RLock()
 _LONGEST_SECONDS = 60.0
 """How long a fork waits at most; a block that takes longer may itself be waiting for the thread that forks."""
-_LOCKS: weakref.WeakSet[Any] = weakref.WeakSet()
+_LOCKS: weakref.WeakSet[object] = weakref.WeakSet()
 _RENEWED: weakref.WeakSet[Renewed] = weakref.WeakSet()
 
 

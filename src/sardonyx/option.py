@@ -158,7 +158,7 @@ PATH = Kind("a path", str)
 NAMES = Kind("a list of names, separated by semicolons", _names)
 
 
-def check_names(owner: str, given: Iterable[str], known: Sequence[Option[Any]]) -> None:
+def check_names(owner: str, given: Iterable[str], known: Sequence[Option[object]]) -> None:
     """Raise InvalidArgument where a name among `given` is none of an owner's options; the message says which is near."""
     names = [option.name for option in known]
     unknown = sorted(set(given) - set(names))

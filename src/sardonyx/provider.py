@@ -202,7 +202,7 @@ class Bound:
     scratch_bytes: int = 0
     """Bytes of scratch memory that one run needs."""
     data: Any = None
-    """Whatever the program wants to find again in `run`: its own business, hence Any."""
+    """Whatever the program wants to find again in `run`: its own business."""
 
 
 class Program(Protocol):

@@ -58,7 +58,7 @@ def observe(observer: Observer) -> Iterator[None]:
 
 
 def event(name: str, **details: object) -> None:
-    """Tell the observers that `name` happened now; `details` are Any because an event may say anything."""
+    """Tell the observers that `name` happened now; an event may say anything in its `details`."""
     if _active():
         _tell(Event(name, time.perf_counter_ns(), 0, details))
 

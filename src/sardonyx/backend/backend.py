@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sardonyx import errors
 from sardonyx.backend.backend_rep import SardonyxBackendRep
@@ -35,7 +34,7 @@ class SardonyxBackend:
         return True, ""
 
     @classmethod
-    def prepare(cls, model: Any, device: str | None = None, **options: Any) -> SardonyxBackendRep:
+    def prepare(cls, model: object, device: str | None = None, **options: object) -> SardonyxBackendRep:
         """Make a model ready.
 
         Args:
@@ -57,7 +56,7 @@ class SardonyxBackend:
 
     @classmethod
     def run_model(
-        cls, model: Any, inputs: Sequence[OnnxValue] | Mapping[str, Any], device: str | None = None, **options: Any
+        cls, model: object, inputs: Sequence[OnnxValue] | Mapping[str, object], device: str | None = None, **options: object
     ) -> list[OnnxValue]:
         """Prepare a model and compute its outputs; `options` are attributes of RunOptions."""
         return cls.prepare(model, device).run(inputs, **options)

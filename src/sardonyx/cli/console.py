@@ -7,7 +7,7 @@ import functools
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 from rich.console import Console
@@ -84,7 +84,7 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
     @load_option
     @functools.wraps(command)
     def with_options(
-        *arguments: Any,
+        *arguments: object,
         placed: Sequence[str],
         placement_file: str,
         placement_profile: str,
@@ -93,7 +93,7 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
         skip_failing: bool,
         entries: Sequence[str],
         loaded: Sequence[str],
-        **others: Any,
+        **others: object,
     ) -> None:
         options = SessionOptions()
         for text in placed:

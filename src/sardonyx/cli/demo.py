@@ -38,7 +38,7 @@ def demo(provider_names: Sequence[str], as_json: bool) -> None:
     _print(facts, pictures)
 
 
-def _classify(provider_names: Sequence[str]) -> tuple[dict[str, Any], list[Array]]:
+def _classify(provider_names: Sequence[str]) -> tuple[dict[str, object], list[Array]]:
     with np.load(_DATA / "digits.npz") as data:
         images, labels = data["images"], data["labels"]
     session = open_session(str(_DATA / "digits_cnn.onnx"), provider_names)

@@ -32,8 +32,8 @@ def inspect(model: str, text: bool, as_json: bool) -> None:
     _print(facts)
 
 
-def describe(model: Model) -> dict[str, Any]:
-    """Return what `inspect` shows of a model; Any because it is on its way to JSON."""
+def describe(model: Model) -> dict[str, object]:
+    """Return what `inspect` shows of a model, as JSON has it."""
     initializers = [value for graph in all_graphs(model) for value in graph.initializers.values()]
     constants = [value.constant for value in initializers if value.constant is not None]
     operators = collections.Counter(f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in all_nodes(model))
@@ -53,7 +53,7 @@ def describe(model: Model) -> dict[str, Any]:
     }
 
 
-def _describe_value(value: Value) -> dict[str, Any]:
+def _describe_value(value: Value) -> dict[str, object]:
     shape = None if value.shape is None else [dim if isinstance(dim, int) else str(dim) for dim in value.shape]
     return {"name": value.name, "type": str(value.type or "unknown"), "shape": shape}
 

@@ -67,7 +67,7 @@ def profile(
 
 
 def _describe(found: Profile) -> dict[str, Any]:
-    """Return the report; Any because it is on its way to JSON."""
+    """Return the report as JSON has it."""
     (times,) = found.models.values()
     return {
         "runs_ms": {name: time_us / 1e3 for name, time_us in times.items()},

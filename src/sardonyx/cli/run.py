@@ -6,7 +6,6 @@ import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -69,7 +68,7 @@ def run(
     click.echo(f"{repeat} run{'s' if repeat > 1 else ''}, median {statistics.median(times_ms):.3f} ms, first {times_ms[0]:.3f} ms")
 
 
-def _describe(value: Any) -> dict[str, object]:
+def _describe(value: object) -> dict[str, object]:
     if isinstance(value, np.ndarray):
         text = np.array2string(value, threshold=8, edgeitems=3, precision=5).replace("\n", " ")
         return {"type": str(DataType.from_numpy(value.dtype)), "shape": list(value.shape), "values": text[:200]}
@@ -77,7 +76,7 @@ def _describe(value: Any) -> dict[str, object]:
     return {"type": type(value).__name__, "shape": shape, "values": str(value)[:200]}
 
 
-def _write(folder: Path, names: Sequence[str], results: Sequence[Any]) -> None:
+def _write(folder: Path, names: Sequence[str], results: Sequence[object]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, value in zip(names, results, strict=True):
         if isinstance(value, np.ndarray) and value.dtype != object:

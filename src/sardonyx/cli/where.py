@@ -7,7 +7,6 @@ import inspect as python_inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -59,7 +58,7 @@ def _functions(operator: str) -> Iterator[tuple[str, str]]:
         yield f"reference kernel, {kernel.domain or 'ai.onnx'} since {kernel.since}", _place(kernel.function)
 
 
-def _place(function: Callable[..., Any]) -> str:
+def _place(function: Callable[..., object]) -> str:
     function = python_inspect.unwrap(function)
     path = Path(python_inspect.getsourcefile(function) or "?")
     return f"{_shown(path)}:{python_inspect.getsourcelines(function)[1]}"

@@ -118,7 +118,7 @@ def check_names(domain: str, name: str, since: int, until: int) -> None:
         raise InvalidArgument(f"{domain}.{name} exists since version {since} until version {until}, which is no range")
 
 
-def _signature(function: Callable[..., Any]) -> Signature:
+def _signature(function: Callable[..., object]) -> Signature:
     if not inspect.isclass(function):
         return Signature(read_inputs(function), read_attributes(function))
     create, call = getattr(function, "create", None), function.__dict__.get("__call__")
@@ -151,7 +151,7 @@ class _Description:
     shape: ShapeFunction | None
     """Its shape function."""
 
-    def define(self, domain: str, name: str, function: Callable[..., Any], since: int, until: int) -> OperatorDefinition:
+    def define(self, domain: str, name: str, function: Callable[..., object], since: int, until: int) -> OperatorDefinition:
         inputs = tuple(self._parameter(item) for item in self.signature.inputs)
         outputs = tuple(
             Parameter(
@@ -168,7 +168,7 @@ class _Description:
         dtype = next(iter(allowed)) if len(allowed) == 1 else DataType.UNDEFINED
         return Parameter(dtype, item.arity, is_homogeneous=False, min_arity=0)
 
-    def _create(self, function: Callable[..., Any], site: Site) -> Kernel:
+    def _create(self, function: Callable[..., object], site: Site) -> Kernel:
         attributes = decode(site.attributes, self.signature.attributes)
         if inspect.isclass(function):
             function = function.create(site, **attributes)  # type: ignore[attr-defined]  # _signature asked for it

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from sardonyx.custom_ops.definition import Site
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError
 from sardonyx.ir import TensorType
 
@@ -18,7 +17,7 @@ __all__ = ["FunctionKernel"]
 class FunctionKernel:
     """Calls a function with the inputs of a node; as safe in several threads as the function is."""
 
-    def __init__(self, label: str, function: Callable[..., Any], site: Site) -> None:
+    def __init__(self, label: str, function: Callable[..., object], site: Site) -> None:
         """Make the kernel of `site`.
 
         Args:
@@ -29,7 +28,7 @@ class FunctionKernel:
         self._label, self._function = label, function
         self._names, self._types = site.output_names, site.output_types
 
-    def compute(self, inputs: Sequence[Any]) -> list[Any]:
+    def compute(self, inputs: Sequence[OnnxValue]) -> list[OnnxValue]:
         """Call the function and check what it returns.
 
         Raises:
@@ -47,7 +46,7 @@ class FunctionKernel:
             raise RuntimeException(f"{self._label} returned {len(results)} outputs; the node has {len(self._names)}")
         return [self._checked(index, item) for index, item in enumerate(results[: len(self._names)])]
 
-    def _checked(self, index: int, item: Any) -> Any:
+    def _checked(self, index: int, item: object) -> OnnxValue:
         """Return an output as the runtime takes it: an array, or what a list or None is."""
         if item is None and not self._names[index]:
             return None
@@ -59,7 +58,7 @@ class FunctionKernel:
             self._check(index, array, declared)
         return array
 
-    def _check(self, index: int, array: Any, declared: TensorType) -> None:
+    def _check(self, index: int, array: Array, declared: TensorType) -> None:
         place = f"output {index} {self._names[index]!r}"
         try:
             dtype = DataType.from_numpy(array.dtype)
@@ -78,7 +77,7 @@ class FunctionKernel:
             )
 
 
-def _read_only(value: Any) -> Any:
+def _read_only(value: object) -> object:
     """Return an input that the function cannot change: it may be the caller's, or a constant of the model."""
     if isinstance(value, np.ndarray):
         view = value.view()
@@ -87,6 +86,6 @@ def _read_only(value: Any) -> Any:
     return list(value) if isinstance(value, list) else value
 
 
-def _array(item: Any) -> Any:
+def _array(item: object) -> Array:
     array = np.asarray(item)
     return array.astype(object) if array.dtype.kind in "SU" else array

@@ -93,7 +93,7 @@ class CustomProgram:
         """Return the one binding there is: kernels look at the shapes when they run."""
         return self._bound
 
-    def run(self, bound: Bound, inputs: Sequence[Any], outputs: Sequence[Any], scratch: Any) -> list[Any]:
+    def run(self, bound: Bound, inputs: Sequence[object], outputs: Sequence[object], scratch: object) -> list[object]:
         """Call the kernels in order and return arrays of their making."""
         if self._parts is not None:
             return self._run_chain(self._parts, inputs)

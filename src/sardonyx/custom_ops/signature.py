@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from sardonyx.custom_ops.definition import Arity
 from sardonyx.errors import InvalidArgument, InvalidGraph
@@ -39,11 +38,11 @@ class Signature:
 
     inputs: tuple[Input, ...]
     """In order; only the last may be variadic."""
-    attributes: Mapping[str, Any]
-    """Attribute -> default; Any, as it is the author's. `inspect.Parameter.empty` for one that every node must have."""
+    attributes: Mapping[str, object]
+    """Attribute -> default, of whatever kind its author chose. `inspect.Parameter.empty` for one that every node must have."""
 
 
-def read_inputs(function: Callable[..., Any], *, skip: int = 0) -> tuple[Input, ...]:
+def read_inputs(function: Callable[..., object], *, skip: int = 0) -> tuple[Input, ...]:
     """Return the inputs that the positional parameters of `function` stand for, after the first `skip`.
 
     Raises:
@@ -65,7 +64,7 @@ def read_inputs(function: Callable[..., Any], *, skip: int = 0) -> tuple[Input, 
     return tuple(inputs)
 
 
-def read_attributes(function: Callable[..., Any]) -> dict[str, Any]:
+def read_attributes(function: Callable[..., object]) -> dict[str, object]:
     """Return the attributes that the keyword-only parameters of `function` stand for, with their defaults.
 
     Raises:
@@ -83,7 +82,7 @@ def read_attributes(function: Callable[..., Any]) -> dict[str, Any]:
     return found
 
 
-def attribute_names(function: Callable[..., Any]) -> frozenset[str]:
+def attribute_names(function: Callable[..., object]) -> frozenset[str]:
     """Return the names of the keyword-only parameters of `function`."""
     parameters = inspect.signature(function).parameters.values()
     return frozenset(item.name for item in parameters if item.kind is inspect.Parameter.KEYWORD_ONLY)
@@ -95,7 +94,7 @@ def _is_attribute(default: object) -> bool:
     return default is None or isinstance(default, (int, float, str)) or hasattr(default, "dtype")
 
 
-def decode(attributes: Mapping[str, Attribute], declared: Mapping[str, Any]) -> dict[str, Any]:
+def decode(attributes: Mapping[str, Attribute], declared: Mapping[str, object]) -> dict[str, object]:
     """Return the attributes of a node as a function gets them by keyword, with defaults for those that the node lacks.
 
     Args:
@@ -117,7 +116,7 @@ def decode(attributes: Mapping[str, Attribute], declared: Mapping[str, Any]) -> 
     }
 
 
-def _decoded(name: str, attribute: Attribute, default: object) -> Any:
+def _decoded(name: str, attribute: Attribute, default: object) -> object:
     """Return one attribute as Python has it: an int, float, bool, str, array or a tuple of these."""
     value = attribute.value
     if isinstance(value, Tensor):
@@ -131,13 +130,13 @@ def _decoded(name: str, attribute: Attribute, default: object) -> Any:
     return _like(name, value, default)
 
 
-def _decoded_list(name: str, value: object, default: Sequence[Any]) -> tuple[Any, ...]:
+def _decoded_list(name: str, value: object, default: Sequence[object]) -> tuple[object, ...]:
     if not isinstance(value, tuple):
         raise InvalidGraph(f"its attribute {name!r} is {value!r}; expected a list, as the default {default!r} is")
     return tuple(_like(name, item, default[0]) for item in value) if default else value
 
 
-def _like(name: str, value: object, default: object) -> Any:
+def _like(name: str, value: object, default: object) -> object:
     """`value` in the kind of `default`: an int may stand for a float or a bool."""
     if isinstance(default, bool) and isinstance(value, int):
         return bool(value)

@@ -47,7 +47,7 @@ class AttributeReader:
     def __init__(self, tensors: TensorReader) -> None:
         """Prepare to read; `tensors` reads the tensors among them."""
         self._read_tensor = tensors.read
-        self._readers: tuple[Callable[[Any], Any], ...] = (
+        self._readers: tuple[Callable[[Any], object], ...] = (
             _no_kind,
             lambda proto: proto.f,
             lambda proto: proto.i,
@@ -139,7 +139,7 @@ def write_attribute(proto: Message, name: str, attribute: Attribute, write_graph
     if attribute.reference is not None:
         proto.ref_attr_name = attribute.reference
         return
-    writers: dict[AttributeKind, Callable[[Any, Any], None]] = {
+    writers: dict[AttributeKind, Callable[[object, Any], None]] = {
         AttributeKind.TENSOR: lambda message, tensor: write_tensor(message, tensor, tensor.name),
         AttributeKind.GRAPH: write_graph,
         AttributeKind.SPARSE_TENSOR: write_sparse,

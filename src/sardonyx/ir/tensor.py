@@ -9,7 +9,6 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +43,7 @@ class Tensor:
         self._array: Array | None = None
 
     @staticmethod
-    def from_array(array: Any, name: str = "") -> Tensor:
+    def from_array(array: object, name: str = "") -> Tensor:
         """Make a tensor that holds `array` (or what NumPy makes of it); raises KeyError for a dtype that ONNX lacks."""
         data = np.asarray(array)
         dtype = DataType.from_numpy(data.dtype)

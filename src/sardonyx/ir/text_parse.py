@@ -336,7 +336,7 @@ class _Parser:
     def _simple(self) -> int | float | str:
         return self._tokens.read().text if self._tokens.peek().kind == "string" else parse_number(self._tokens)
 
-    def _list(self, read: Callable[[], Any]) -> list[Any]:
+    def _list(self, read: Callable[[], object]) -> list[Any]:
         found = []
         self._tokens.expect("[")
         while not self._tokens.accept("]"):
@@ -345,8 +345,8 @@ class _Parser:
                 self._tokens.expect(",", "or ']' after an element")
         return found
 
-    def _of_kind(self, kind: AttributeKind, scope: _Scope | None) -> Any:
-        readers: dict[str, Callable[[], Any]] = {
+    def _of_kind(self, kind: AttributeKind, scope: _Scope | None) -> object:
+        readers: dict[str, Callable[[], object]] = {
             "FLOAT": lambda: _as_single(parse_number(self._tokens)),
             "INT": lambda: int(parse_number(self._tokens)),
             "STRING": lambda: _string(self._tokens),

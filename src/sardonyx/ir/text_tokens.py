@@ -68,7 +68,7 @@ def _split(kinds: str) -> tuple[str, ...]:
 class Tokens:
     """A text as a row of tokens with a reading head.
 
-    `known` is its readers': what a `bracketed` text stands for, and how many tokens it has; Any: that is theirs.
+    `known` is its readers': what a `bracketed` text stands for, and how many tokens it has.
     """
 
     def __init__(self, text: str) -> None:

@@ -192,13 +192,13 @@ def print_elements(tensor: Tensor, limit: int | None) -> str:
     return _print_nested(tensor.numpy(), _element_printer(tensor.dtype))
 
 
-def _print_nested(array: Array, element: Callable[[Any], str]) -> str:
+def _print_nested(array: Array, element: Callable[[object], str]) -> str:
     if array.ndim == 0:
         return element(array[()])
     return f"[{', '.join(_print_nested(part, element) for part in array[...])}]" if array.ndim > 1 else _print_row(array, element)
 
 
-def _print_row(array: Array, element: Callable[[Any], str]) -> str:
+def _print_row(array: Array, element: Callable[[object], str]) -> str:
     return f"[{', '.join(element(item) for item in array)}]"
 
 
@@ -229,7 +229,7 @@ def parse_elements(tokens: Tokens, type: ValueType, name: str = "") -> Tensor:
     if tokens.accept("..."):
         seed = int(tokens.read().text) if tokens.peek().kind == "int" else None
         return Tensor(type.dtype, shape, lambda: _placeholder(type.dtype, shape, seed), name)
-    items: list[Any] = []
+    items: list[str | bool | float | complex] = []
     _read_items(tokens, items)
     if len(items) != math.prod(shape):
         tokens.refuse(f"expected {math.prod(shape)} elements for {type.dtype}{list(shape)}, found {len(items)}", start)
@@ -247,7 +247,7 @@ def _placeholder(dtype: DataType, shape: tuple[int, ...], seed: int | None) -> A
     return np.asarray(np.random.default_rng(seed).standard_normal(shape)).astype(dtype.numpy)
 
 
-def _read_items(tokens: Tokens, items: list[Any]) -> None:
+def _read_items(tokens: Tokens, items: list[str | bool | float | complex]) -> None:
     if not tokens.accept("["):
         items.append(_read_item(tokens))
         return
@@ -258,7 +258,7 @@ def _read_items(tokens: Tokens, items: list[Any]) -> None:
     tokens.expect("]")
 
 
-def _read_item(tokens: Tokens) -> Any:
+def _read_item(tokens: Tokens) -> str | bool | float | complex:
     if tokens.peek().kind == "string":
         return tokens.read().text
     if tokens.at("true", "false"):

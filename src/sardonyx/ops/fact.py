@@ -81,7 +81,7 @@ class Fact:
 
     @property
     def elements(self) -> list[Any] | None:
-        """The elements in a flat list of Python values, where any are known; Any as `value` says."""
+        """The elements in a flat list of Python values, where any are known, of the kinds that `value` says."""
         return None if self.value is None else self.value.ravel().tolist()
 
 
@@ -107,7 +107,7 @@ def known(dtype: DataType | None, value: Array) -> Fact:
 
 def _narrowed(value: Array, dtype: DataType) -> Array | None:
     """Return `value` in the dtype of the tensor where all its elements are plain numbers; None where it says nothing."""
-    elements: list[Any] = value.ravel().tolist()
+    elements: list[object] = value.ravel().tolist()
     if all(isinstance(item, (int, float)) for item in elements):
         return np.array(elements, dtype.numpy).reshape(value.shape)
     return None if all(item is None for item in elements) else value

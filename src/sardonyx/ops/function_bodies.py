@@ -104,7 +104,7 @@ def _input_name(index: int, value: Value | None) -> str:
     return "" if value is None else value.name or f"input_{index}"
 
 
-def _attribute_proto(name: str, attribute: Attribute, write_graph: GraphWriter | None) -> Any:
+def _attribute_proto(name: str, attribute: Attribute, write_graph: GraphWriter | None) -> object:
     with without_fork():
         import onnx
         from onnx import helper, numpy_helper
@@ -119,7 +119,7 @@ def _attribute_proto(name: str, attribute: Attribute, write_graph: GraphWriter |
     return helper.make_attribute(name, value, attr_type=int(kind))
 
 
-def _tensor_proto(tensor: Tensor, numpy_helper: Any) -> Any:
+def _tensor_proto(tensor: Tensor, numpy_helper: Any) -> object:
     return numpy_helper.from_array(tensor.numpy(), tensor.name)
 
 
@@ -130,7 +130,7 @@ def _type_proto(value: Value | None) -> Any:
     return onnx.TypeProto() if value is None or value.type is None else _proto_of(value.type)
 
 
-def _proto_of(type: ValueType) -> Any:
+def _proto_of(type: ValueType) -> object:
     with without_fork():
         import onnx
         from onnx import helper

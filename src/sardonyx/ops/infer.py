@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -336,8 +335,8 @@ class _Inference:
         return fact
 
 
-def _merged_kinds(value: Value, declared: Any, fact: Fact) -> Fact:
-    """Merge two types that are not both tensors: the inferred one; Any as all kinds of types come here."""
+def _merged_kinds(value: Value, declared: ValueType, fact: Fact) -> Fact:
+    """Merge two types that are not both tensors: the inferred one, of whatever kind."""
     if type(declared) is not type(fact.type):
         raise InvalidGraph(f'"{value.name}" is declared as {declared}, but it is {fact.type}; correct or remove the declaration')
     return Fact(declared, fact.value) if "None" in repr(fact.type) and "None" not in repr(declared) else fact
@@ -353,8 +352,8 @@ def _report_contradiction(value: Value, declared: Shape, inferred: Shape, node: 
     event("infer.contradiction", place=place_of(node), value=value.name, declared=dims_text(declared), inferred=dims_text(inferred))
 
 
-def _without_symbols(type: Any) -> Any:
-    """Return `type` with its symbolic dimensions made anonymous; Any as all kinds of types come here."""
+def _without_symbols(type: ValueType) -> ValueType:
+    """Return `type` with its symbolic dimensions made anonymous, of whatever kind of type it is."""
     if not isinstance(type, TensorType) or type.shape is None:
         return type
     return TensorType(type.dtype, tuple(anonymous() if isinstance(dim, Expr) else dim for dim in type.shape))

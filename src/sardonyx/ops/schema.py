@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import Any
 
 from sardonyx.ir import AttributeKind, Node
 
@@ -45,7 +44,7 @@ class AttributeSchema:
     """The kind of its value."""
     is_required: bool = False
     """Whether a node without it is invalid."""
-    default: Any = None
+    default: object = None
     """The value where a node lacks it: int, float, str or a tuple of these; None where the standard gives none."""
 
 

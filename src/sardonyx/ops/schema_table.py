@@ -128,7 +128,7 @@ def _parameter(item: Any) -> tuple[str, str, str, bool, int]:
     return item.name, item.type_str, item.option.name.lower(), item.is_homogeneous, item.min_arity
 
 
-def _default(proto: Any) -> Any:
+def _default(proto: Any) -> object:
     if proto.type == 0:
         return None
     with without_fork():

@@ -11,7 +11,6 @@ brackets is a type string; any other is a type variable. Nodes may carry further
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from sardonyx.ir import AttributeKind
 from sardonyx.ops.schema import AttributeSchema, OpSchema, ParameterOption, ParameterSchema, TypeConstraint
@@ -218,7 +217,7 @@ def _attributes(text: str) -> dict[str, AttributeSchema]:
     for word in text.split():
         name, _, rest = word.partition(":")
         kind, _, default = rest.partition("=")
-        value: Any = ast.literal_eval(default) if default else None
+        value: object = ast.literal_eval(default) if default else None
         found[name] = AttributeSchema(name, AttributeKind[kind.rstrip("!")], kind.endswith("!"), value)
     return found
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from sardonyx.config import LIMITS
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.ir import Model, Node, Value
 from sardonyx.ops.fact import Fact
 from sardonyx.ops.infer import InferenceMemory
@@ -29,7 +29,7 @@ class Level(enum.IntEnum):
 Evaluate = Callable[[Node, Sequence[Array | None]], list[Array]]
 """Compute the outputs of one node from its inputs (None for one left out); raises a SardonyxError where it cannot."""
 
-RunModel = Callable[[Model, Mapping[str, Array]], list[Any]]
+RunModel = Callable[[Model, Mapping[str, Array]], list[OnnxValue]]
 """Compute the outputs of a model, which stays as it is, from its inputs by name; raises a SardonyxError where it cannot."""
 
 

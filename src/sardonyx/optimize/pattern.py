@@ -29,7 +29,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument
@@ -119,7 +119,7 @@ class PatternBuilder:
         """Return a constant of one element, equal to `value` within a relative tolerance after rounding to its type."""
         return Number(value, tolerance)
 
-    def any_of(self, *alternatives: Any) -> Term:
+    def any_of(self, *alternatives: object) -> Term:
         """Return the first alternative that leads to a match."""
         return Choice(tuple(_term(alternative) for alternative in alternatives))
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import OptimizationError, SardonyxError, describe, located
@@ -158,7 +157,7 @@ class _Rewriting:
             self._watch.blamed = rule.name
         return error
 
-    def _fire(self, rule: Rule, match: Match, learned: Any, state: State | None) -> str | None:
+    def _fire(self, rule: Rule, match: Match, learned: object, state: State | None) -> str | None:
         """Put the replacement in place; or the reason why not, with nothing changed."""
         if are_placed_apart(match.nodes):
             return "its nodes are placed on different providers"

@@ -127,8 +127,8 @@ def _attribute(value: AttributeValue) -> Attribute:
     return value if isinstance(value, Attribute) else Attribute.of(value)
 
 
-Check: TypeAlias = Callable[[Match], Any]
-"""f(match) -> None to fire, a string that says why it declines, or (Any) what it learned, which `replace` receives."""
+Check: TypeAlias = Callable[[Match], object]
+"""f(match) -> None to fire, a string that says why it declines, or what it learned, which `replace` receives."""
 Replace: TypeAlias = Callable[[Builder, Match, Any], "Value | tuple[Value, ...]"]
 """f(op, match, learned) -> the values to put in place of the pattern's; `learned` is what check returned."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import OptimizationError, SardonyxError
@@ -157,7 +157,7 @@ def run_both(
     return f"fails: {reason}" if new is None else difference(old, new, tolerance, integer_steps=integer_steps)
 
 
-def _try(run: RunModel, model: Model, feed: Mapping[str, Array]) -> tuple[list[Any] | None, str]:
+def _try(run: RunModel, model: Model, feed: Mapping[str, Array]) -> tuple[list[OnnxValue] | None, str]:
     try:
         return run(model, feed), ""
     except SardonyxError as error:

@@ -34,12 +34,12 @@ _NEEDED = {_RULES: ("name", "replace"), _PASSES: ("name", "run"), _OPERATORS: ("
 """Group -> what its objects have."""
 
 
-def installed_rules(on_error: OnError) -> tuple[Any, ...]:
-    """Return the rules of installed packages; Any, as `optimize` is not imported before a session is made."""
+def installed_rules(on_error: OnError) -> tuple[object, ...]:
+    """Return the rules of installed packages: what `usable_rules` finds usable is a Rule."""
     return _installed(_RULES, on_error)
 
 
-def installed_passes(on_error: OnError) -> tuple[Any, ...]:
+def installed_passes(on_error: OnError) -> tuple[object, ...]:
     """Return the passes of installed packages."""
     return _installed(_PASSES, on_error)
 
@@ -49,17 +49,17 @@ def installed_operators(on_error: OnError) -> tuple[OperatorSource, ...]:
     return _installed(_OPERATORS, on_error)
 
 
-def usable_rules(rules: Iterable[Any], on_error: OnError) -> list[Any]:
+def usable_rules(rules: Iterable[object], on_error: OnError) -> list[Any]:
     """Return those of `rules`, which may be anything, that can take part; others are reported."""
     return [rule for rule in rules if _is_usable(rule, "rule", _problem_of_rule, on_error)]
 
 
-def usable_passes(passes: Iterable[Any], on_error: OnError) -> list[Any]:
+def usable_passes(passes: Iterable[object], on_error: OnError) -> list[Any]:
     """Return those of `passes`, which may be anything, that can take part; others are reported."""
     return [item for item in passes if _is_usable(item, "pass", _problem_of_pass, on_error)]
 
 
-def _is_usable(item: Any, kind: str, problem_of: Callable[[Any], str | None], on_error: OnError) -> bool:
+def _is_usable(item: object, kind: str, problem_of: Callable[[object], str | None], on_error: OnError) -> bool:
     try:
         problem = problem_of(item)
     except Exception as error:  # noqa: BLE001  a plug-in's object may do anything
@@ -105,7 +105,7 @@ def _installed(group: str, on_error: OnError) -> tuple[Any, ...]:
 
 
 @functools.lru_cache(maxsize=8)
-def _loaded(group: str, path: tuple[str, ...]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+def _loaded(group: str, path: tuple[str, ...]) -> tuple[tuple[object, ...], tuple[str, ...]]:
     """Return what the packages on `path`, which is sys.path, name in a group, and what is wrong.
 
     A change of the path is a new search.
@@ -114,7 +114,7 @@ def _loaded(group: str, path: tuple[str, ...]) -> tuple[tuple[Any, ...], tuple[s
         from importlib.metadata import entry_points
 
         points = sorted(entry_points(group=group), key=lambda point: point.name)
-    items: list[Any] = []
+    items: list[object] = []
     errors: list[str] = []
     for point in points:
         try:
@@ -124,7 +124,7 @@ def _loaded(group: str, path: tuple[str, ...]) -> tuple[tuple[Any, ...], tuple[s
     return tuple(items), tuple(errors)
 
 
-def _load(group: str, point: EntryPoint) -> list[Any]:
+def _load(group: str, point: EntryPoint) -> list[object]:
     package = point.dist.name if point.dist is not None else "an installed package"
     named = f"{point.value}, which {package} names as {point.name!r} of {group}"
     try:

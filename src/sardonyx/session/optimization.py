@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sardonyx.errors import OptimizationError, locating
 from sardonyx.formats import onnx as onnx_format
@@ -82,11 +81,11 @@ def _fail(message: str) -> None:
     raise OptimizationError(message)
 
 
-def optimize_file(source: Any, settings: Settings, *, records: bool = False, opset: int = 0) -> tuple[Model, Report]:
+def optimize_file(source: object, settings: Settings, *, records: bool = False, opset: int = 0) -> tuple[Model, Report]:
     """Load a model, check it and optimize it for a file; the model and what was done.
 
     Args:
-        source: what `formats.onnx.load` takes, hence Any.
+        source: what `formats.onnx.load` takes.
         settings: as of a session.
         records: whether the report lists every change.
         opset: the version of ai.onnx to raise the model to first; 0 leaves it.

@@ -25,14 +25,14 @@ def _integer(value: Any) -> int:
     return number
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError
     return os.fsdecode(value)
 
 
-def _member(kind: type) -> Callable[[Any], Any]:
-    def check(value: Any) -> Any:
+def _member(kind: type) -> Callable[[object], object]:
+    def check(value: object) -> object:
         if not isinstance(value, kind):
             raise TypeError
         return value
@@ -41,7 +41,7 @@ def _member(kind: type) -> Callable[[Any], Any]:
 
 
 _FLAG, _INTEGER, _TEXT = ("a bool", _flag), ("an integer of 32 bits", _integer), ("a text", _text)
-PROPERTIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+PROPERTIES: dict[str, tuple[str, Callable[[object], object]]] = {
     "enable_cpu_mem_arena": _FLAG,
     "enable_mem_pattern": _FLAG,
     "enable_mem_reuse": _FLAG,
@@ -64,7 +64,7 @@ PROPERTIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 """Property -> what it takes in words, and the function that makes its value or raises TypeError."""
 
 
-def typed(owner: str, name: str, value: Any) -> Any:
+def typed(owner: str, name: str, value: object) -> object:
     """Return the value of a property, whose type is the property's.
 
     Args:

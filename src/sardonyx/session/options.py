@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import operator
 from collections.abc import Callable, Iterable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from sardonyx.dtypes import Array, OnnxValue
@@ -16,6 +17,7 @@ from sardonyx.session.option_types import typed
 
 if TYPE_CHECKING:
     from sardonyx.custom_ops.definition import OperatorSource
+    from sardonyx.custom_ops.library import CustomOpsLibrary
 
 __all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
 
@@ -28,7 +30,7 @@ class _ConfigEntries:
     def __init__(self) -> None:
         self._entries: dict[str, str] = {}
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, typed(type(self).__name__, name, value))
 
     def _add(self, key: str, value: str, check: Callable[[str, str], None]) -> None:
@@ -125,7 +127,7 @@ class SessionOptions(_ConfigEntries):
         self._passes: list[object] = []
         self._placements: list[str] = []
         self._providers: list[tuple[str, dict[str, str]]] = []
-        self._custom_ops: list[Any] = []
+        self._custom_ops: list[OperatorSource] = []
         self._context_reader: tuple[ReadData | None, int] = None, 0
         self.context_output = ContextOutput()
         """Callbacks of a ModelCompiler, which sets it."""
@@ -264,12 +266,12 @@ class SessionOptions(_ConfigEntries):
                 raise Fail("onnxruntime-extensions is not installed: pip install onnxruntime-extensions") from error
         self.register_custom_ops_library(path)
 
-    def _add_custom_ops(self, library: Any) -> None:
+    def _add_custom_ops(self, library: CustomOpsLibrary) -> None:
         self._entries.update(library.config)
         self._custom_ops.append(library)
 
     @property
-    def custom_ops(self) -> tuple[Any, ...]:
+    def custom_ops(self) -> tuple[OperatorSource, ...]:
         """What was registered of custom operators, in order: objects with `definitions`."""
         return tuple(self._custom_ops)
 
@@ -346,7 +348,7 @@ class RunOptions(_ConfigEntries):
         return self._get(key)
 
 
-def _library_module() -> Any:
+def _library_module() -> ModuleType:
     """Import what loads libraries, which few sessions need."""
     with without_fork():
         return importlib.import_module("sardonyx.custom_ops.library")

@@ -7,7 +7,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import Fail
@@ -33,7 +33,7 @@ class Arguments:
     """Names of rules and passes that do not run."""
     providers: Sequence[ProviderRequest] | None
     """The providers that were asked for, None for those of the options."""
-    provider_options: tuple[Mapping[str, Any], ...] | None
+    provider_options: tuple[Mapping[str, object], ...] | None
     """Options for each of them."""
 
 
@@ -46,7 +46,7 @@ class RemadeSession(SessionInterface):
 
     @property
     @abc.abstractmethod
-    def _kept_model(self) -> Any:
+    def _kept_model(self) -> object:
         """The path, bytes or other model that the session can be made from again, None where it has not kept any."""
 
     @abc.abstractmethod
@@ -76,10 +76,10 @@ class RemadeSession(SessionInterface):
         """Accept the call; see `disable_fallback`."""
         self._enable_fallback = True
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[OnnxValue, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[OnnxValue, ...]]:
         return _remake, (type(self), self._model_again("pickle"), self._arguments)
 
-    def _model_again(self, what: str) -> Any:
+    def _model_again(self, what: str) -> object:
         if self._kept_model is None:
             raise Fail(
                 f"{what} reads the model again, which this session has not kept: give the session a path, or bytes of at most a MiB"
@@ -137,7 +137,7 @@ def model_of(given: OnnxValue) -> OnnxValue:
 
 
 def with_providers(
-    arguments: Arguments, providers: Sequence[ProviderRequest] | None, options: Iterable[Mapping[str, Any]] | None
+    arguments: Arguments, providers: Sequence[ProviderRequest] | None, options: Iterable[Mapping[str, object]] | None
 ) -> Arguments:
     """Return arguments with other providers, as `InferenceSession` takes them."""
     return dataclasses.replace(

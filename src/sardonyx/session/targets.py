@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from sardonyx.session.values import NodeArg
 
 __all__ = ["NO_TARGETS", "checked_targets", "fillable_targets", "store_result"]
 
-NO_TARGETS: Mapping[int, Any] = MappingProxyType({})
+NO_TARGETS: Mapping[int, object] = MappingProxyType({})
 """No output has an array of the caller's."""
 
 

@@ -48,7 +48,7 @@ class Engine:
         self._level = level
         self._lock = new_lock()
         self._addresses: dict[str, int] = {}
-        self._libraries: list[Any] = []  # images, or llvmlite's resource trackers: while they live, so does the code
+        self._libraries: list[object] = []  # images, or llvmlite's resource trackers: while they live, so does the code
 
     def add(self, *modules: Module) -> None:
         """Compile modules, or take them from the cache, and make their symbols known.

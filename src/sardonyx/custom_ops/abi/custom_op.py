@@ -77,7 +77,7 @@ class CustomOp:
         """Return a callback as ctypes calls it; raises KeyError where it is not there."""
         return self._callbacks[name]
 
-    def call(self, name: str, *arguments: Any, default: Any = None) -> Any:
+    def call(self, name: str, *arguments: object, default: object = None) -> Any:
         """Return what a callback that takes the operator first says, or `default` where it is not there."""
         found = self._callbacks.get(name)
         return default if found is None else found(self.address, *arguments)

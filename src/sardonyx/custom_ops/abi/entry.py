@@ -22,7 +22,7 @@ __all__ = ["INT32", "INT64", "POINTER", "SIZE", "Entry", "entry", "make_callback
 
 POINTER, SIZE, INT32, INT64 = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32, ctypes.c_int64
 
-Function = Callable[..., Any]
+Function = Callable[..., object]
 """Takes and returns what ctypes converts, by its signature."""
 
 
@@ -40,7 +40,7 @@ class Entry:
     """The ctypes type of its result; "status" where it returns one, None where it returns nothing."""
 
 
-def entry(entries: list[Entry], name: str, *arguments: Any, returns: Any = "status") -> Callable[[Function], Function]:
+def entry(entries: list[Entry], name: str, *arguments: object, returns: object = "status") -> Callable[[Function], Function]:
     """Add the decorated function to `entries` as the function `name` of OrtApi; arguments and result are ctypes types."""
 
     def add(function: Function) -> Function:
@@ -50,14 +50,14 @@ def entry(entries: list[Entry], name: str, *arguments: Any, returns: Any = "stat
     return add
 
 
-def make_callback(item: Entry) -> Any:
+def make_callback(item: Entry) -> object:
     """Return a function pointer for an entry: a ctypes callback, which its owner keeps."""
     if item.returns == "status":
         return ctypes.CFUNCTYPE(POINTER, *item.arguments)(_with_status(item.function))
     return ctypes.CFUNCTYPE(item.returns, *item.arguments)(_without_status(item))
 
 
-def unfilled(name: str, *, returns_status: bool) -> Any:
+def unfilled(name: str, *, returns_status: bool) -> object:
     """Return a function pointer for a function that is not there: it says so by a status, or when the library's call ends."""
     text = f"the library calls {name} of OrtApi, which sardonyx does not provide; ask for it with the library's name"
 
@@ -71,7 +71,7 @@ def unfilled(name: str, *, returns_status: bool) -> Any:
 
 
 def _with_status(function: Function) -> Function:
-    def call(*arguments: Any) -> int | None:
+    def call(*arguments: object) -> int | None:
         try:
             function(*arguments)
         except BaseException as error:  # noqa: BLE001  nothing may be thrown into the library
@@ -84,7 +84,7 @@ def _with_status(function: Function) -> Function:
 def _without_status(item: Entry) -> Function:
     function, name = item.function, item.name
 
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: object) -> object:
         try:
             return function(*arguments)
         except BaseException as error:  # noqa: BLE001  nothing may be thrown into the library

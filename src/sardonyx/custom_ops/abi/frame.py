@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from sardonyx.custom_ops.abi.c_memory import fallback_table
 from sardonyx.custom_ops.abi.values import PRESENT, HostValue, new_array
@@ -52,7 +51,7 @@ class Frame:
         """
         places = [0 if value is None else value.address for value in (*inputs, *outputs)]
         header = [len(inputs), len(outputs), fallback_table(), sum(1 << index for index in needed if index < 63)]
-        self.words: Any = (ctypes.c_int64 * (len(header) + len(places)))(*header, *places)
+        self.words: object = (ctypes.c_int64 * (len(header) + len(places)))(*header, *places)
         self.address = ctypes.addressof(self.words)
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
         self.keeps: list[object] = []

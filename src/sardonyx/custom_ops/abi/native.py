@@ -42,7 +42,7 @@ _RUN = "ort_run_chain"
 _PLAIN = Address(I64, unique=False)
 
 
-def native_functions() -> tuple[Any, dict[str, int], RunChain]:
+def native_functions() -> tuple[object, dict[str, int], RunChain]:
     """Compile the functions, or take them from the cache.
 
     Returns:

@@ -37,7 +37,7 @@ class Api:
     """The address of OrtApi."""
     run: RunChain
     """What runs the kernels of a chain."""
-    keeps: tuple[Any, ...]
+    keeps: tuple[object, ...]
     """What must live as long: callbacks, the engine of native functions."""
 
 

@@ -61,8 +61,8 @@ class HostValue:
         self.symbols: tuple[str, ...] = ()
         """The names of unknown dimensions, "" for none."""
         self.encoded: list[bytes] | None = None
-        self.dims: Any = None
-        self.keeps: Any = None
+        self.dims: object = None
+        self.keeps: object = None
         words[DIMS], words[OWNED], words[FALLBACKS] = self.address + 8 * HEAD_WORDS, int(owned), fallback_table()
         _VALUES[self.address] = self
 
@@ -160,7 +160,7 @@ def blank_value() -> HostValue:
 
 
 @functools.lru_cache(maxsize=64)
-def _type_of(dtype: np.dtype[Any]) -> DataType:
+def _type_of(dtype: np.dtype[np.generic]) -> DataType:
     return DataType.from_numpy(dtype)
 
 

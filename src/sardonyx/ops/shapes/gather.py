@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType
@@ -35,7 +33,7 @@ def gather(call: ShapeCall, data: Fact, indices: Fact) -> Fact:
 
 def _taken(data: Array, indices: Array, axis: int) -> Array:
     """Return np.take that gives an array for a scalar index of a symbolic vector too."""
-    taken: Any = data.take(indices, axis)
+    taken: object = data.take(indices, axis)
     if isinstance(taken, np.ndarray):
         return taken
     result = np.empty((), data.dtype)
@@ -77,7 +75,7 @@ def gather_nd(call: ShapeCall, data: Fact, indices: Fact) -> Fact:
     shape = indices.shape[:-1] + data.shape[batch_dims + depth :]
     if data.value is None or indices.constant is None or batch_dims:
         return tensor(data.dtype, shape)
-    found: Any = data.value[tuple(np.moveaxis(indices.constant, -1, 0))]
+    found: object = data.value[tuple(np.moveaxis(indices.constant, -1, 0))]
     return known(data.dtype, np.asarray(found, dtype=data.value.dtype))
 
 

@@ -52,7 +52,7 @@ def _reduce(op_type: str, x: Fact, places: Sequence[int], keepdims: bool) -> Fac
     return tensor(x.dtype, tuple([dim for axis, dim in enumerate(shape) if axis not in places]))
 
 
-def _folder(function: Callable[[Any, Any], Dim], start: int | None) -> Callable[[list[Any]], Dim | None]:
+def _folder(function: Callable[[Any, Any], Dim], start: int | None) -> Callable[[list[object]], Dim | None]:
     """Return a fold over elements that gives None where one is unknown, or where there is none to begin with."""
 
     def fold(elements: list[Any]) -> Dim | None:

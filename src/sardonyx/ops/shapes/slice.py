@@ -179,7 +179,7 @@ def _concatenated(shapes: Sequence[Shape], axis: int) -> Shape:
 
 def _joined(inputs: Sequence[Fact]) -> Array | None:
     """Return the elements of vectors one after the other, unknown where a vector of known length is."""
-    elements: list[Any] = []
+    elements: list[object] = []
     for fact in inputs:
         length = fact.shape[0] if fact.shape else None
         if fact.value is not None:

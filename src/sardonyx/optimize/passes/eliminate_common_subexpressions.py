@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Attribute, AttributeKind, Graph, Model, Node, Tensor, Value
@@ -13,7 +13,7 @@ from sardonyx.optimize.edit import RANDOM, overridable_values
 
 __all__ = ["ELIMINATE_COMMON_SUBEXPRESSIONS"]
 
-_Key: TypeAlias = tuple[Any, ...]
+_Key: TypeAlias = tuple[object, ...]
 
 SMALL_BYTES = 4096
 """Up to this size constants are compared by content, above it by identity, so that no weights are read from a file."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -161,7 +161,7 @@ class Lowering:
         """Return a buffer with the elements of `array`."""
         return Buffer(DataType.from_numpy(array.dtype), array.shape, array)
 
-    def packed(self, pack: Callable[..., Array], *arguments: Any) -> Buffer:
+    def packed(self, pack: Callable[..., Array], *arguments: object) -> Buffer:
         """Return a buffer with the weights that `pack(*arguments)` makes, now or when they were kept.
 
         Any: the arguments are its.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
 
 import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
 from sardonyx import config
@@ -34,7 +33,7 @@ NAME = "CPUExecutionProvider"
 _MOST_THREADS = 1024
 """A number above this is a mistake: each thread has a stack, and costs a wake-up for each step."""
 _THREADS = Option("intra_op_num_threads", COUNT, 0, "how many threads run a step; 0 for as many as the process has processors")
-OPTIONS: tuple[Option[Any], ...] = (_THREADS,)
+OPTIONS: tuple[Option[object], ...] = (_THREADS,)
 """Its options."""
 _FOREIGN = ("arena_extend_strategy", "use_arena")
 """Options of onnxruntime's CPU provider, which has arenas where this one plans memory for each shape."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from sardonyx.errors import InvalidArgument, NoSuchFile
 from sardonyx.option import PATH, POSITIVE, TEXT, Kind, Option, Unfit, check_names
@@ -32,11 +31,11 @@ _COUNTS: Mapping[str, Option[int]] = {
 }
 _CACHE = Option("cache_dir", PATH, "", "a folder in which OpenVINO keeps what it has compiled")
 _CONFIG = Option("load_config", TEXT, "", "JSON text, or the path of a JSON file: {device: {property: value}}")
-OPTIONS: tuple[Option[Any], ...] = (_DEVICE, _PRECISION, *_COUNTS.values(), _CACHE, _CONFIG)
+OPTIONS: tuple[Option[object], ...] = (_DEVICE, _PRECISION, *_COUNTS.values(), _CACHE, _CONFIG)
 """The provider's options."""
 
 
-def settings_of(options: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+def settings_of(options: Mapping[str, str]) -> tuple[str, dict[str, object]]:
     """Return the device, and its properties of any type that OpenVINO takes, from the options that `OPTIONS` lists.
 
     Raises:
@@ -45,7 +44,7 @@ def settings_of(options: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     """
     check_names("OpenVINOExecutionProvider", options, OPTIONS)
     device = _DEVICE.read(options)
-    found: dict[str, Any] = dict(_PRECISIONS[_PRECISION.read(options)])
+    found: dict[str, object] = dict(_PRECISIONS[_PRECISION.read(options)])
     found.update((name, count) for name, option in _COUNTS.items() if (count := option.read(options)))
     if _CACHE.read(options):
         found["CACHE_DIR"] = _CACHE.read(options)
@@ -54,7 +53,7 @@ def settings_of(options: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     return device, found
 
 
-def _loaded(text: str, device: str) -> dict[str, Any]:
+def _loaded(text: str, device: str) -> dict[str, object]:
     try:
         found = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text(encoding="utf-8"))
     except FileNotFoundError as error:

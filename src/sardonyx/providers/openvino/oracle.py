@@ -48,7 +48,7 @@ class Oracle:
             return {**found, **{node: self._answers[item] for node, item in questions.items()}}
 
     def _ask(self, questions: Sequence[_Question]) -> None:
-        models: dict[_Question, Any] = {}
+        models: dict[_Question, object] = {}
         for question in questions:
             try:
                 model = core().read_model(question.model)
@@ -60,7 +60,7 @@ class Oracle:
                     models[question] = model
         self._answers.update(zip(models, self._supported(list(models.values())), strict=True))
 
-    def _supported(self, models: Sequence[Any]) -> list[str | None]:
+    def _supported(self, models: Sequence[object]) -> list[str | None]:
         """Query models as one; where that fails, each by itself."""
         try:
             return _query(models, self._device) if models else []

@@ -29,7 +29,7 @@ class OpenVinoProgram:
         self._inputs, self._outputs = inputs, outputs
         solvable = {dim.name for _, shape in inputs for dim in shape if isinstance(dim, Expr) and dim.name is not None}
         self.makes_outputs = not {symbol for _, shape in outputs for dim in shape for symbol in symbols_in(dim)} <= solvable
-        self._idle: collections.deque[Any] = collections.deque(maxlen=8)
+        self._idle: collections.deque[object] = collections.deque(maxlen=8)
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
         """Fix the sizes of the outputs."""

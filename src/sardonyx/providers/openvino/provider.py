@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from sardonyx.errors import EPFail, InvalidArgument
 from sardonyx.formats.program_file import read_program, write_program
@@ -28,7 +27,7 @@ class OpenVinoProvider:
     memory: Memory = HOST
     preferred_operators = frozenset(["DequantizeLinear", "QuantizeLinear"])
 
-    def __init__(self, device: str, properties: Mapping[str, Any]) -> None:
+    def __init__(self, device: str, properties: Mapping[str, object]) -> None:
         """Make a provider for `device`; `properties` are OpenVINO's, of any type that it takes."""
         self._device, self._properties = device, dict(properties)
 

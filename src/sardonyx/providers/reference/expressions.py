@@ -68,7 +68,7 @@ def evaluate_expression(expr: ElementExpr, arrays: Sequence[Array | None]) -> Ar
     return made[result]
 
 
-def _plain(function: Callable[..., Any]) -> Callable[..., Array]:
+def _plain(function: Callable[..., object]) -> Callable[..., Array]:
     return lambda kind, *operands: np.asarray(function(*operands))
 
 
@@ -114,7 +114,7 @@ def _gelu_tanh(x: Array) -> Array:
     return np.asarray(x * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
 
 
-_NUMPY: Mapping[str, Callable[..., Any]] = {
+_NUMPY: Mapping[str, Callable[..., object]] = {
     "abs": np.abs,
     "acos": np.arccos,
     "acosh": np.arccosh,

@@ -45,7 +45,7 @@ def create(options: Mapping[str, str]) -> ReferenceProvider:
 
 
 def evaluate(node: Node, inputs: Sequence[Array | None]) -> list[OnnxValue]:
-    """Compute the outputs of one node without subgraphs, as constant folding does; Any because a value may be no tensor.
+    """Compute the outputs of one node without subgraphs, as constant folding does.
 
     Raises:
         NotImplemented: there is no kernel for the node.

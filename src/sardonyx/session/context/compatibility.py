@@ -44,12 +44,12 @@ def get_compatibility_info_from_model_bytes(model_data: bytes | bytearray | memo
     return _info_of(_load(model_data), ep_type)
 
 
-def get_model_compatibility_for_ep_devices(ep_devices: Sequence[Any], compatibility_info: str) -> Compatibility:
+def get_model_compatibility_for_ep_devices(ep_devices: Sequence[object], compatibility_info: str) -> Compatibility:
     """Return how good a compiled model is for one provider on all of some devices.
 
     Args:
         ep_devices: the provider's name, a (name, options) pair for each of its devices, or providers themselves. Objects with an
-            `ep_name`, such as onnxruntime's devices, stand for that name (hence Any).
+            `ep_name`, such as onnxruntime's devices, stand for that name.
         compatibility_info: what the model says.
 
     Raises:
@@ -92,7 +92,7 @@ def _check(provider: Provider, info: str, *, is_strict: bool) -> None:
             )
 
 
-def _load(source: Any) -> Model:
+def _load(source: object) -> Model:
     """Return a model; what reads it is imported here, since sardonyx's own import has no need of it."""
     with without_fork():
         from sardonyx.formats import onnx as onnx_format
@@ -146,5 +146,5 @@ def _provider_of(device: Any) -> Provider:
     name, options = device if isinstance(device, tuple) else (getattr(device, "ep_name", device), {})
     if name not in get_available_providers():
         raise InvalidArgument(f"there is no provider {name!r}; available are {get_available_providers()}")
-    own: Mapping[str, Any] = options
+    own: Mapping[str, object] = options
     return make_providers([(name, {key: str(value) for key, value in own.items()}, None)])[0]

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument
@@ -45,7 +44,7 @@ _BORDER_FACTORS = (1.0, 2.0, 4.0)
 
 
 def profile_placement(
-    source: Any,
+    source: object,
     options: SessionOptions,
     providers: Sequence[Provider],
     feed: Mapping[str, OnnxValue],

@@ -7,7 +7,6 @@ SessionOptions says the same, that counts which differs from its default; where 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from sardonyx.option import COUNT, FLAG, NAMES, PATH, SECONDS, SIZE_BYTES, TEXT, Option, choice
 from sardonyx.partition.pins import Pins
@@ -171,7 +170,7 @@ FAIL_ON_SUBOPTIMAL = Option(
     "session.fail_on_suboptimal_compiled_model", FLAG, False, "an error where compiling a model anew would be better"
 )
 
-KEYS: Mapping[str, tuple[Option[Any], ...]] = {
+KEYS: Mapping[str, tuple[Option[object], ...]] = {
     "Loading": (EXTERNAL_FOLDER,),
     "Optimization": (
         LEVEL_OF_OPTIMIZATION,

@@ -6,7 +6,6 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from sardonyx.formats import onnx as onnx_format
 from sardonyx.formats.files import FileStamp
@@ -25,15 +24,15 @@ _SMALL_BYTES = 1 << 20
 class Source:
     """What a model is read from: as often as wanted, as reading uses nothing up."""
 
-    given: Any
-    """A path, bytes, a ModelProto or an ir.Model; Any, as a ModelProto is no type of ours."""
+    given: object
+    """A path, bytes, a ModelProto or an ir.Model."""
     is_copy: bool = False
     """Whether these are bytes that were read from a file object, so that nobody else holds them."""
     stamps: Mapping[Path, FileStamp] = dataclasses.field(default_factory=dict)
     """What the model's files were when it was read before."""
 
     @classmethod
-    def of(cls, given: Any) -> Source:
+    def of(cls, given: object) -> Source:
         """Return the source for a session's first argument: a path, bytes, a file object, a ModelProto or an ir.Model."""
         if hasattr(given, "read"):
             return cls(given.read(), is_copy=True)

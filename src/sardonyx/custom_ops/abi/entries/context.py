@@ -94,7 +94,7 @@ def _parallel_for(context: int | None, function: int | None, total: int, batches
     find_frame(context)
     if not function:
         raise InvalidArgument("the library gave NULL for the function of a parallel loop")
-    call: Any = ctypes.CFUNCTYPE(None, POINTER, SIZE)(function)
+    call: object = ctypes.CFUNCTYPE(None, POINTER, SIZE)(function)
     threads = min(total, batches or total, _MOST_THREADS)
     if threads <= 1:
         _call_range(call, data, 0, total)

@@ -15,7 +15,7 @@ from sardonyx.custom_ops.abi.handles import find, keep
 from sardonyx.custom_ops.abi.node_info import NodeInfo
 from sardonyx.custom_ops.abi.strings import bytes_of, read_text, text_of, write_pointer, write_size
 from sardonyx.custom_ops.abi.values import HostValue, find_value
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.errors import NotImplemented as NotSupported
 from sardonyx.ir import Attribute, AttributeKind, Node, TensorType, Value
@@ -78,8 +78,8 @@ class ShapeContext:
     """Output -> element type, sizes (-1 for unknown ones) and symbols that the library set."""
 
 
-def _read_attribute(data: int | None, count: int, kind: int) -> Any:
-    """Return what `count` elements at an address mean for this OrtOpAttrType; Any as the kind decides."""
+def _read_attribute(data: int | None, count: int, kind: int) -> object:
+    """Return what `count` elements at an address mean for this OrtOpAttrType."""
     if kind not in _KINDS:
         raise NotSupported(f"the library makes an attribute of the OrtOpAttrType {kind}; known are 1 to 6")
     if kind in (_INT, _FLOAT):
@@ -91,7 +91,7 @@ def _read_attribute(data: int | None, count: int, kind: int) -> Any:
     return tuple(read_text(address) for address in (ctypes.c_uint64 * count).from_address(data or 0)) if count else ()
 
 
-def _numbers(data: int | None, count: int, kind: int) -> list[Any]:
+def _numbers(data: int | None, count: int, kind: int) -> list[object]:
     element: Any = ctypes.c_int64 if kind in (_INT, _INTS) else ctypes.c_float
     if count and not data:
         raise InvalidArgument("the library gave NULL for the numbers of an attribute")
@@ -175,7 +175,7 @@ def _invoke_op(
             _store(operator, index, target, result)
 
 
-def _evaluate(operator: BuiltIn, arrays: list[Array | None], targets: list[HostValue | None]) -> list[Any]:
+def _evaluate(operator: BuiltIn, arrays: list[Array | None], targets: list[HostValue | None]) -> list[OnnxValue]:
     values = [
         None if array is None else Value(f"x{index}", TensorType(DataType.from_numpy(array.dtype), array.shape))
         for index, array in enumerate(arrays)
@@ -195,7 +195,7 @@ def _evaluate(operator: BuiltIn, arrays: list[Array | None], targets: list[HostV
     return evaluate(node, arrays)
 
 
-def _store(operator: BuiltIn, index: int, target: HostValue, result: Any) -> None:
+def _store(operator: BuiltIn, index: int, target: HostValue, result: object) -> None:
     if target.array is None or not isinstance(result, np.ndarray) or target.array.shape != result.shape:
         found = list(result.shape) if isinstance(result, np.ndarray) else result
         raise InvalidArgument(f"output {index} of {operator.op_type} has shape {found}, the library's value {list(target.shape)}")

@@ -28,7 +28,7 @@ def parse_strings(texts: Array, wanted: DataType) -> Array:
     return bits if wanted is DataType.UINT64 else bits.astype(np.int64)
 
 
-def _each(texts: Array, parse: Callable[[str], Any], dtype: type[Any]) -> Array:
+def _each(texts: Array, parse: Callable[[str], object], dtype: type[np.generic]) -> Array:
     return np.fromiter((parse(text) for text in texts.flat), dtype, texts.size).reshape(texts.shape)
 
 

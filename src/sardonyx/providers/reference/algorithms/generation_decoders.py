@@ -6,13 +6,13 @@ Rows are batch times beams. A decoder keeps what its graph hands from step to st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Graph
+from sardonyx.ir import Graph, Value
 from sardonyx.providers.reference.algorithms.dimensions import check_output_size
 from sardonyx.providers.reference.registry import Body
 
@@ -161,8 +161,8 @@ def _self_states(decoder: Graph) -> int:
     return sum(value.name.startswith("past_") and "_self_" in value.name for value in decoder.inputs)
 
 
-def _others(graph: Graph, known: Mapping[str, Array]) -> list[Any]:
-    """Return the inputs that are states; Any stands for ir.Value."""
+def _others(graph: Graph, known: Mapping[str, Array]) -> list[Value]:
+    """Return the inputs that are states."""
     return [value for value in graph.inputs if value.name not in known]
 
 
@@ -188,26 +188,27 @@ def _cache_inputs(used: int, rows: int, beams: int, max_length: int) -> dict[str
     return {"past_sequence_length": count, "past_seq_len": count, "beam_width": width, "num_beams": width, "cache_indirection": own}
 
 
-def _empty_past(value: Any, rows: int, keys: int) -> Array:
+def _empty_past(value: Value, rows: int, keys: int) -> Array:
     """Return a past (2, rows, heads, keys, size); heads and size are those that the graph's input states."""
     heads, size = _stated(value, 5, (2, 4))
     return _zeros(value, (2, rows, heads, keys, size))
 
 
-def _empty_state(value: Any, rows: int, keys: int) -> Array:
+def _empty_state(value: Value, rows: int, keys: int) -> Array:
     """Return a state (rows, heads, keys, size)."""
     heads, size = _stated(value, 4, (1, 3))
     return _zeros(value, (rows, heads, keys, size))
 
 
-def _stated(value: Any, rank: int, axes: tuple[int, int]) -> tuple[int, int]:
+def _stated(value: Value, rank: int, axes: tuple[int, int]) -> tuple[int, int]:
     shape = value.shape
-    if shape is None or len(shape) != rank or not all(isinstance(shape[axis], int) for axis in axes):
+    sizes = [] if shape is None or len(shape) != rank else [dim for axis in axes if isinstance(dim := shape[axis], int)]
+    if len(sizes) != len(axes):
         raise InvalidArgument(f"input {value.name!r} of the decoder is declared as {shape}; expected numbers for heads and size")
-    return shape[axes[0]], shape[axes[1]]
+    return sizes[0], sizes[1]
 
 
-def _zeros(value: Any, shape: tuple[int, ...]) -> Array:
+def _zeros(value: Value, shape: tuple[int, ...]) -> Array:
     dtype = np.dtype(np.float32) if value.dtype is None else value.dtype.numpy
     check_output_size(shape, dtype.itemsize)
     return np.zeros(shape, dtype)

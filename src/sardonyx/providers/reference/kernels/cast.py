@@ -11,7 +11,6 @@ integer keeps the low bits; a float to a float gives infinity, or saturates wher
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -96,7 +95,7 @@ def _unchanged(x: Array) -> Array:
     return x
 
 
-def _to(dtype: type[Any]) -> Callable[[Array], Array]:
+def _to(dtype: type[np.generic]) -> Callable[[Array], Array]:
     return lambda x: x.astype(dtype)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import as_ints, check_output_size
 from sardonyx.providers.reference.algorithms.element_types import element_type
@@ -31,7 +31,7 @@ def constant(
     value_strings: tuple[str, ...] | None = None,
 ) -> Array:
     """Return the one attribute given: a tensor as it is, numbers and strings as 0-d or 1-D arrays. ONNX Constant-1 to -25."""
-    candidates: dict[str, tuple[Any, Any]] = {
+    candidates: dict[str, tuple[object, Any]] = {
         "value": (value, None),
         "sparse_value": (sparse_value, None),
         "value_float": (value_float, np.float32),
@@ -72,7 +72,7 @@ def eye_like(_node: Call, x: Array, *, dtype: int | None = None, k: int = 0) -> 
 
 
 @kernel("Identity")
-def identity(_node: Call, x: Any) -> Any:
+def identity(_node: Call, x: OnnxValue) -> OnnxValue:
     """Return the input itself: a tensor, a sequence or an optional. ONNX Identity-1 to Identity-25."""
     return x
 

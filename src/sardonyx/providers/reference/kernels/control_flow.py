@@ -132,7 +132,9 @@ def scan_batch(
 
 
 @kernel("SequenceMap", since=17)
-def sequence_map(call: Call, input_sequence: list[OnnxValue], *additional_inputs: OnnxValue, body: Body) -> tuple[list[Any], ...]:
+def sequence_map(
+    call: Call, input_sequence: list[OnnxValue], *additional_inputs: OnnxValue, body: Body
+) -> tuple[list[OnnxValue], ...]:
     """Run `body` on each element of the sequence; further sequences go along by index, tensors as they are.
 
     Each output of the body becomes a sequence. Source: ONNX SequenceMap-17.
@@ -239,7 +241,7 @@ def _front(x: Array, axis: int, backward: int) -> Array:
     return moved[::-1] if backward else moved
 
 
-def _iterate(body: Body, states: list[OnnxValue], sequences: list[Array]) -> tuple[list[Any], list[list[OnnxValue]]]:
+def _iterate(body: Body, states: list[OnnxValue], sequences: list[Array]) -> tuple[list[OnnxValue], list[list[OnnxValue]]]:
     """Scan `sequences` along their first axes; return the last states and, per scan output, its values in order."""
     collected = _Collected(body.output_count - len(states))
     for elements in zip(*sequences, strict=True):

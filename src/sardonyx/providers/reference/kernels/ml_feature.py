@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -273,7 +272,7 @@ def _cast_value(value: OnnxValue, cast_to: str) -> object:
 
 @kernel("CastMap", domain=_ML)
 def cast_map(
-    _node: Call, data: Mapping[int, Any], *, cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1
+    _node: Call, data: Mapping[int, object], *, cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1
 ) -> Array:
     """List a map's values in the order of their keys, or (SPARSE) at the places the keys name: (1, count or max_map).
 
@@ -330,7 +329,7 @@ def _value_type(data: Mapping[OnnxValue, OnnxValue]) -> np.dtype[np.generic]:
 @kernel("ZipMap", domain=_ML)
 def zip_map(
     _node: Call, data: Array, *, classlabels_strings: Sequence[str] = (), classlabels_int64s: Sequence[int] = ()
-) -> list[dict[Any, float]]:
+) -> list[dict[int | str, float]]:
     """Turn each row of (N, C), or the one of (C,), into a map from label to score. ONNX ZipMap-1."""
     labels: Sequence[OnnxValue] = classlabels_strings or classlabels_int64s
     rows = data[None] if data.ndim == 1 else data

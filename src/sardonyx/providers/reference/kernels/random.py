@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -75,7 +74,7 @@ def generator_of(seed: float | None) -> np.random.Generator:
     return np.random.default_rng(bits)
 
 
-def _float_type(dtype: int | None, default: np.dtype[Any]) -> np.dtype[Any]:
+def _float_type(dtype: int | None, default: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """Return the floating-point type numbered `dtype`, or `default` where it is None."""
     found = DataType.from_numpy(default) if dtype is None else element_type(dtype, "dtype")
     if not is_float(found):
@@ -89,7 +88,7 @@ def _require_shape(shape: Sequence[int]) -> None:
     check_output_size(shape, 8)
 
 
-def _normal(shape: Sequence[int], dtype: np.dtype[Any], mean: float, scale: float, seed: float | None) -> Array:
+def _normal(shape: Sequence[int], dtype: np.dtype[np.generic], mean: float, scale: float, seed: float | None) -> Array:
     """Return numbers of a normal distribution, drawn in the compute type of `dtype`."""
     _require_shape(shape)
     wide = compute_type(dtype)
@@ -97,7 +96,7 @@ def _normal(shape: Sequence[int], dtype: np.dtype[Any], mean: float, scale: floa
     return np.asarray(drawn * wide.type(scale) + wide.type(mean)).astype(dtype, copy=False)
 
 
-def _uniform(shape: Sequence[int], dtype: np.dtype[Any], low: float, high: float, seed: float | None) -> Array:
+def _uniform(shape: Sequence[int], dtype: np.dtype[np.generic], low: float, high: float, seed: float | None) -> Array:
     """Return numbers of a uniform distribution on [low, high), drawn in the compute type of `dtype`."""
     _require_shape(shape)
     wide = compute_type(dtype)
@@ -201,7 +200,7 @@ def dropout(
     return _drop(x, share, seed)
 
 
-def _keep_all(node: Call, x: Array, mask_type: np.dtype[Any]) -> tuple[Array, ...]:
+def _keep_all(node: Call, x: Array, mask_type: np.dtype[np.generic]) -> tuple[Array, ...]:
     """Return X, and a mask of ones where anything uses it."""
     return (x, np.ones(x.shape, mask_type)) if any(node.present[1:]) else (x,)
 

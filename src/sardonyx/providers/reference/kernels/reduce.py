@@ -103,7 +103,7 @@ def _smallest(x: Array, axes: tuple[int, ...]) -> Array:
     return np.asarray(np.minimum.reduce(x, axis=axes, keepdims=True))
 
 
-def _extremes(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+def _extremes(dtype: np.dtype[Any]) -> tuple[object, object]:
     """Return what is no greater, and no less, than any value of `dtype`."""
     data_type = DataType.from_numpy(dtype)
     if is_float(data_type):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from sardonyx.dtypes import Array
@@ -70,7 +68,7 @@ def erf(_node: Call, x: Array) -> Array:
 @quiet
 def is_inf(_node: Call, x: Array, *, detect_negative: int = 1, detect_positive: int = 1) -> Array:
     """Mark infinities of the wanted signs; bool of the same shape out. ONNX IsInf-10, IsInf-20."""
-    infinite: Any = np.isinf(x)
+    infinite: Array = np.isinf(x)
     if not detect_negative:
         infinite = infinite & ~np.signbit(x)
     if not detect_positive:

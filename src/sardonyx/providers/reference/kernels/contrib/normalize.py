@@ -6,7 +6,6 @@ Dimension letters: B batch, S steps, C hidden size. Half types compute in float3
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -78,7 +77,7 @@ def skip_layer_normalization(
     bias: Array | None = None,
     *,
     epsilon: float = 1e-12,
-) -> tuple[Any, ...]:
+) -> tuple[Array | None, ...]:
     """Normalize the rows of x + skip + bias; return the result, mean, 1 / deviation and that sum.
 
     X (B, S, C) or (S, C), to which `skip` broadcasts; gamma, beta and bias (C,). Source: com.microsoft SkipLayerNormalization.
@@ -91,7 +90,7 @@ def skip_layer_normalization(
 @kernel("SkipSimplifiedLayerNormalization", domain=_MICROSOFT)
 def skip_simplified_layer_normalization(
     call: Call, x: Array, skip: Array, gamma: Array, bias: Array | None = None, *, epsilon: float = 1e-12
-) -> tuple[Any, ...]:
+) -> tuple[Array | None, ...]:
     """Divide the rows of x + skip + bias by their root mean square; return the result, None, 1 / rms and that sum.
 
     Shapes as in SkipLayerNormalization. Source: com.microsoft SkipSimplifiedLayerNormalization.

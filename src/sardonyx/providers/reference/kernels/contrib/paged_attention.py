@@ -23,13 +23,13 @@ from sardonyx.providers.reference.registry import Call, kernel
 
 __all__ = ["paged_attention"]
 
-_NARROW: dict[str, Any] = {
+_NARROW: dict[str, object] = {
     "int8": np.int8,
     "float8e4m3fn": ml_dtypes.float8_e4m3fn,
     "int4": ml_dtypes.int4,
     "float4e2m1": ml_dtypes.float4_e2m1fn,
 }
-"""Logical type of a quantized cache -> NumPy's; Any as ml_dtypes' types are not NumPy's. Those of 4 bits lie two in a byte."""
+"""Logical type of a quantized cache -> NumPy's or that of ml_dtypes. Those of 4 bits lie two in a byte."""
 
 
 @kernel("PagedAttention", domain="com.microsoft")
@@ -181,7 +181,7 @@ class _Cache:
     stored: Array
     """What is stored."""
     narrow: Any
-    """The logical type of a quantized cache, None for one that holds floats; Any as in `_NARROW`."""
+    """The logical type of a quantized cache, None for one that holds floats, as in `_NARROW`."""
     scale: Array
     """(1, 1), or (M, D)."""
 
