@@ -37,7 +37,7 @@ GRAPHS = {
 
 
 @sardonyx.expression_op("mine", "Gelu")
-def my_gelu(x: expr.Expr) -> expr.Expr:
+def my_gelu(x: expr.ElementExpr) -> expr.ElementExpr:
     """Multiply x by the normal distribution's probability of less than x."""
     return 0.5 * x * (1 + expr.erf(x * math.sqrt(0.5)))
 

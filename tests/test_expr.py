@@ -19,7 +19,7 @@ _FUNCTIONS = [name for name in expr.__all__ if inspect.isfunction(getattr(expr, 
 def test_a_function_of_one_expression_is_an_expression(name: str) -> None:
     """Of the same type, or bool."""
     made = getattr(expr, name)(X)
-    assert isinstance(made, expr.Expr)
+    assert isinstance(made, expr.ElementExpr)
     assert made.type in (expr.F32, expr.BOOL)
     assert getattr(expr, name).__doc__
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sardonyx.codegen.emit.expr import OPERATORS, Like
-from sardonyx.codegen.emit.expr import ElementExpr as Expr
+from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, Like
 from sardonyx.codegen.emit.types import BOOL, F32, F64, I32, I64, Type
 
 __all__ = [
@@ -23,7 +22,7 @@ __all__ = [
     "F64",
     "I32",
     "I64",
-    "Expr",
+    "ElementExpr",
     "Like",
     "Type",
     "absolute",
@@ -63,10 +62,10 @@ __all__ = [
 ]
 
 
-def _unary(name: str) -> Callable[[Expr], Expr]:
+def _unary(name: str) -> Callable[[ElementExpr], ElementExpr]:
     build = OPERATORS[name]
 
-    def apply(x: Expr) -> Expr:
+    def apply(x: ElementExpr) -> ElementExpr:
         return build(x)
 
     apply.__name__, apply.__doc__ = name, f"Apply `{name}`, as ONNX and NumPy define it."
@@ -104,32 +103,32 @@ tanh = _unary("tanh")
 trunc = _unary("trunc")
 
 
-def maximum(x: Expr, y: Like) -> Expr:
+def maximum(x: ElementExpr, y: Like) -> ElementExpr:
     """Return the greater of two; NaN where one is."""
     return OPERATORS["max"](x, y)
 
 
-def minimum(x: Expr, y: Like) -> Expr:
+def minimum(x: ElementExpr, y: Like) -> ElementExpr:
     """Return the lesser of two; NaN where one is."""
     return OPERATORS["min"](x, y)
 
 
-def power(x: Expr, y: Like) -> Expr:
+def power(x: ElementExpr, y: Like) -> ElementExpr:
     """Raise x to the power of y."""
     return OPERATORS["power"](x, y)
 
 
-def clip(x: Expr, low: Like | None = None, high: Like | None = None) -> Expr:
+def clip(x: ElementExpr, low: Like | None = None, high: Like | None = None) -> ElementExpr:
     """Move x into [low, high]; `high` wins where they cross."""
     return OPERATORS["clip"](x, low, high)
 
 
-def where(condition: object, yes: Like, no: Like) -> Expr:
+def where(condition: object, yes: Like, no: Like) -> ElementExpr:
     """Return `yes` where the condition holds, else `no`; one of them is an expression.
 
     Raises:
         TypeError: the condition is no expression of type BOOL, such as the result of `x == 0`: write `x.eq(0)`.
     """
-    if not isinstance(condition, Expr) or condition.type != BOOL:
+    if not isinstance(condition, ElementExpr) or condition.type != BOOL:
         raise TypeError(f"where takes a condition such as x < 0 or x.eq(0), got {condition!r:.100}")
     return OPERATORS["select"](condition, yes, no)

@@ -24,7 +24,7 @@ X = np.linspace(-3, 3, 24, dtype=np.float32).reshape(2, 3, 4)
 
 
 @sardonyx.expression_op("mine", "Gelu")
-def gelu(x: expr.Expr, *, half: float = 0.5) -> expr.Expr:
+def gelu(x: expr.ElementExpr, *, half: float = 0.5) -> expr.ElementExpr:
     """Multiply x by the normal distribution's probability of less than x."""
     return half * x * (1 + expr.erf(x * math.sqrt(0.5)))
 
@@ -90,7 +90,7 @@ def test_inputs_are_broadcast_and_a_comparison_gives_bools(provider: str) -> Non
     """The output's type is the expression's."""
 
     @sardonyx.expression_op("mine", "Above")
-    def above(x: expr.Expr, y: expr.Expr) -> expr.Expr:
+    def above(x: expr.ElementExpr, y: expr.ElementExpr) -> expr.ElementExpr:
         return x > y
 
     session = mine_session(
@@ -105,7 +105,7 @@ def test_an_input_may_be_left_out(provider: str) -> None:
     """It is None in the function."""
 
     @sardonyx.expression_op("mine", "Shift")
-    def shift(x: expr.Expr, bias: expr.Expr | None = None) -> expr.Expr:
+    def shift(x: expr.ElementExpr, bias: expr.ElementExpr | None = None) -> expr.ElementExpr:
         return x if bias is None else x + bias
 
     graph = "(x: float[2]) -> (y: float[2], z: float[2]) {\ny = mine.Shift(x)\nz = mine.Shift(x, x)\n}"

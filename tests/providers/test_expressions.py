@@ -13,7 +13,7 @@ from sardonyx.providers.expressions import ElementwiseExpression, expression_of
 
 
 @sardonyx.expression_op("mine", "Double")
-def double(x: expr.Expr) -> expr.Expr:
+def double(x: expr.ElementExpr) -> expr.ElementExpr:
     """Double."""
     return x + x
 

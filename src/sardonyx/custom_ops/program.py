@@ -20,7 +20,7 @@ __all__ = ["CustomProgram"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Step:
+class _NodeCall:
     """One node."""
 
     kernel: Kernel
@@ -69,7 +69,7 @@ class CustomProgram:
             used = (*(value for value in node.inputs if value is not None), *node.outputs)
             last.update((slots[value], number) for value in used)
         self._steps = steps = [
-            _Step(
+            _NodeCall(
                 kernel=kernel,
                 arguments=tuple(len(slots) if value is None else slots[value] for value in node.inputs),
                 results=tuple(slots[value] for value in node.outputs),
@@ -117,7 +117,7 @@ class CustomProgram:
             self._chains.append(chain)
 
 
-def _links(steps: Sequence[_Step], empty: int) -> list[Link]:
+def _links(steps: Sequence[_NodeCall], empty: int) -> list[Link]:
     """Kernels that are all of compiled libraries, as a chain; `empty` is the slot of what is left out."""
     links = []
     for step in steps:
@@ -128,7 +128,7 @@ def _links(steps: Sequence[_Step], empty: int) -> list[Link]:
     return links
 
 
-def _run(step: _Step, frame: list[Any]) -> None:
+def _run(step: _NodeCall, frame: list[Any]) -> None:
     try:
         results = step.kernel.compute([frame[slot] for slot in step.arguments])
     except SardonyxError as error:

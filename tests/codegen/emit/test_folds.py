@@ -11,12 +11,12 @@ from support.kernels import call
 from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Folding, in_turns
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I32, I64
-from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, host_target
 
 
-def _elements_of(x: Pointer) -> Callable[[Value], list[Value]]:
+def _elements_of(x: Pointer) -> Callable[[Register], list[Register]]:
     return lambda i: [x.load(i)]
 
 
@@ -82,7 +82,7 @@ def test_code_with_branches_stays_in_order() -> None:
     with module.kernel("k") as b:
         found = b.variable(b.const(I32, 0))
 
-        def write(number: int) -> Value:
+        def write(number: int) -> Register:
             with b.when(b.param(0) > number):
                 found.set(number)
             return found.value

@@ -7,11 +7,11 @@ import pytest
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, Type
-from sardonyx.codegen.emit.values import Span, Value
+from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.target import Target
 
 Run = Callable[..., None]
-Binary = Callable[[Value, Value], Value]
+Binary = Callable[[Register, Register], Register]
 
 
 @pytest.mark.parametrize(

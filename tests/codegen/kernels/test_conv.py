@@ -10,7 +10,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.emit.values import Span, Value
+from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import ConvParams, conv_tiling, pack_filters, widths_for, write_conv
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS
@@ -256,7 +256,7 @@ def test_nan_stays_where_windows_see_it(engine: Engine) -> None:
 def test_an_epilogue_sees_each_element_once(target: Target, rounds: int) -> None:
     """Bias and residual are applied where the last block is stored, by short and by long epilogues."""
 
-    def finish(b: Kernel, sums: Value, place: Value, column: Value, span: Span) -> Value:
+    def finish(b: Kernel, sums: Register, place: Register, column: Register, span: Span) -> Register:
         total = sums + b.buffer(4, F32).load(column, span)
         for _ in range(rounds):
             total = total + b.buffer(5, F32).load(place, span)
@@ -278,7 +278,7 @@ def test_an_epilogue_sees_each_element_once(target: Target, rounds: int) -> None
 def test_an_epilogue_waits_for_all_parts_of_a_run(target: Target) -> None:
     """Also where a run is longer than a chain and than a block."""
 
-    def finish(b: Kernel, sums: Value, place: Value, column: Value, span: Span) -> Value:
+    def finish(b: Kernel, sums: Register, place: Register, column: Register, span: Span) -> Register:
         return sums + b.buffer(4, F32).load(column, span)
 
     module = Module(target)

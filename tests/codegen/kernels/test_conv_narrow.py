@@ -6,7 +6,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.emit.values import Span, Value
+from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.conv import ConvParams
 from sardonyx.codegen.kernels.conv_narrow import MOST_COLUMNS, pack_narrow, write_narrow_conv
@@ -21,7 +21,7 @@ def _random(*shape: int) -> Array:
     return _RNG.standard_normal(shape).astype(np.float32)
 
 
-def _add_bias(b: Kernel, sums: Value, place: Value, column: Value, span: Span) -> Value:
+def _add_bias(b: Kernel, sums: Register, place: Register, column: Register, span: Span) -> Register:
     return sums + b.buffer(4, F32).load(column, span) + b.buffer(5, F32).load(place, span)
 
 

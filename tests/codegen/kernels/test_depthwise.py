@@ -10,7 +10,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.emit.values import Span, Value
+from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
 from sardonyx.codegen.run.jit import Engine
@@ -143,7 +143,7 @@ def test_nan_stays_where_windows_see_it(target: Target) -> None:
 def test_an_epilogue_sees_each_element_once(target: Target, rounds: int) -> None:
     """Bias and residual, by short and by long epilogues."""
 
-    def finish(b: Kernel, sums: Value, place: Value, column: Value, span: Span) -> Value:
+    def finish(b: Kernel, sums: Register, place: Register, column: Register, span: Span) -> Register:
         total = sums + b.buffer(3, F32).load(column, span)
         for _ in range(rounds):
             total = total + b.buffer(4, F32).load(place, span)

@@ -7,7 +7,7 @@ from support.kernels import call
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.emit.values import Span, Value
+from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, GemmParams, gemm_symbol, pack_columns, pack_rows, tiling, write_gemm
 from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
@@ -144,13 +144,13 @@ def test_infinities_and_nan_stay_in_their_row_and_column(engine: Engine) -> None
 def test_an_epilogue_sees_each_element_once(target: Target) -> None:
     """Bias per column and row, residual and a parameter are applied where the last block of K is stored."""
 
-    def finish(b: Kernel, sums: Value, row: Value, column: Value, span: Span) -> Value:
+    def finish(b: Kernel, sums: Register, row: Register, column: Register, span: Span) -> Register:
         bias, scale, residual = b.buffer(3, F32), b.buffer(4, F32), b.buffer(5, F32)
         place = row * b.param(PARAMS_COUNT) + column
         shifted = sums * scale.load(row) + bias.load(column, span) + residual.load(place, span)
         return _relu(b, shifted)
 
-    def _relu(b: Function, value: Value) -> Value:
+    def _relu(b: Function, value: Register) -> Register:
         return b.max(b.const(value.type, 0), value)
 
     module = Module(target)

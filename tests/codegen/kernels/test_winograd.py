@@ -8,7 +8,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.emit.values import Span, Value
+from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.conv import conv_tiling
 from sardonyx.codegen.kernels.winograd import WinogradParams, pack_winograd, scratch_elements, write_winograd
 from sardonyx.codegen.run.jit import Engine
@@ -147,7 +147,7 @@ def test_what_is_not_finite_stays_where_windows_see_it(engine: Engine, value: fl
 def test_an_epilogue_sees_each_element_once(target: Target, rounds: int) -> None:
     """Bias and residual are applied where the last chain is stored."""
 
-    def finish(b: Kernel, sums: Value, place: Value, column: Value, span: Span) -> Value:
+    def finish(b: Kernel, sums: Register, place: Register, column: Register, span: Span) -> Register:
         total = sums + b.buffer(5, F32).load(column, span)
         for _ in range(rounds):
             total = total + b.buffer(6, F32).load(place, span)

@@ -19,7 +19,7 @@ def normalize(x: Array, *, axis: int = -1, epsilon: float = 1e-12) -> Array:
 
 
 @sardonyx.expression_op("template", "SquaredRelu")
-def squared_relu(x: expr.Expr, *, scale: float = 1.0) -> expr.Expr:
+def squared_relu(x: expr.ElementExpr, *, scale: float = 1.0) -> expr.ElementExpr:
     """Square what is above 0; the rest is 0."""
     return scale * expr.maximum(x, 0) ** 2
 

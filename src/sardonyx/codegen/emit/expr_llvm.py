@@ -9,22 +9,22 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.expr import PRIMITIVES, ElementExpr, NumberedPrimitive, number
 from sardonyx.codegen.emit.narrow import from_narrow, to_narrow
 from sardonyx.codegen.emit.types import F32, I32, Kind, Type
-from sardonyx.codegen.emit.values import Value
+from sardonyx.codegen.emit.values import Register
 
 __all__ = ["PRINTERS", "write_expressions"]
 
 
-def write_expressions(b: Function, outputs: Sequence[ElementExpr], arguments: Sequence[Value]) -> list[Value]:
+def write_expressions(b: Function, outputs: Sequence[ElementExpr], arguments: Sequence[Register]) -> list[Register]:
     """Write what computes `outputs` from `arguments`, all of one number of lanes; equal parts are computed once."""
     steps, results = number(outputs)
     lanes = max((argument.type.lanes for argument in arguments), default=1)
-    values: list[Value] = []
+    values: list[Register] = []
     for step in steps:
         values.append(_write(b, step, values, arguments, lanes))
     return [values[result] for result in results]
 
 
-def _write(b: Function, step: NumberedPrimitive, values: Sequence[Value], arguments: Sequence[Value], lanes: int) -> Value:
+def _write(b: Function, step: NumberedPrimitive, values: Sequence[Register], arguments: Sequence[Register], lanes: int) -> Register:
     if step.primitive == "argument":
         return arguments[int(step.expr.value)].splat(lanes)
     if step.primitive == "constant":
@@ -35,7 +35,7 @@ def _write(b: Function, step: NumberedPrimitive, values: Sequence[Value], argume
     return PRINTERS[step.primitive](b, *operands)
 
 
-def _cast(b: Function, x: Value, kind: Type) -> Value:
+def _cast(b: Function, x: Register, kind: Type) -> Register:
     """Convert by value; a float that meets a small integer goes through int32, and keeps its low bits as the processor does."""
     if x.type.scalar == kind:
         return x
@@ -48,20 +48,20 @@ def _cast(b: Function, x: Value, kind: Type) -> Value:
     return x.to(kind)
 
 
-def _divide(b: Function, x: Value, y: Value) -> Value:
+def _divide(b: Function, x: Register, y: Register) -> Register:
     if x.type.is_float:
         return x / y
     zero = y.eq(0)
     return b.select(zero, x.like(0), x // _safe_divisor(b, x, y))
 
 
-def _remainder(b: Function, x: Value, y: Value) -> Value:
+def _remainder(b: Function, x: Register, y: Register) -> Register:
     if x.type.is_float:
         return x % y
     return b.select(y.eq(0), x.like(0), x % _safe_divisor(b, x, y))
 
 
-def _safe_divisor(b: Function, x: Value, y: Value) -> Value:
+def _safe_divisor(b: Function, x: Register, y: Register) -> Register:
     """Return the divisor, but 1 where the processor would trap: for 0, and for the least integer by -1, which wraps to itself."""
     traps = y.eq(0)
     if x.type.kind is Kind.SIGNED:
@@ -69,42 +69,42 @@ def _safe_divisor(b: Function, x: Value, y: Value) -> Value:
     return b.select(traps, y.like(1), y)
 
 
-def _maximum(b: Function, x: Value, y: Value) -> Value:
+def _maximum(b: Function, x: Register, y: Register) -> Register:
     if y.is_constant or not x.type.is_float:
         return b.max(y, x)
     return b.select(b.is_nan(x), x, b.max(x, y))
 
 
-def _minimum(b: Function, x: Value, y: Value) -> Value:
+def _minimum(b: Function, x: Register, y: Register) -> Register:
     if y.is_constant or not x.type.is_float:
         return b.min(y, x)
     return b.select(b.is_nan(x), x, b.min(x, y))
 
 
-def _shift_left(b: Function, x: Value, y: Value) -> Value:
+def _shift_left(b: Function, x: Register, y: Register) -> Register:
     width = x.type.bits
     return b.select(_within(y, width), x << b.select(_within(y, width), y, y.like(0)), x.like(0))
 
 
-def _shift_right(b: Function, x: Value, y: Value) -> Value:
+def _shift_right(b: Function, x: Register, y: Register) -> Register:
     width = x.type.bits
     return b.select(_within(y, width), x >> b.select(_within(y, width), y, y.like(0)), x.like(0))
 
 
-def _within(y: Value, width: int) -> Value:
+def _within(y: Register, width: int) -> Register:
     small = y < width
     return small & (y >= 0) if y.type.kind is Kind.SIGNED else small
 
 
-def _math(name: str) -> Callable[[Function, Value], Value]:
+def _math(name: str) -> Callable[[Function, Register], Register]:
     return lambda b, x: b.call_math(name, x) if x.type.is_float else x
 
 
-def _function(name: str) -> Callable[[Function, Value], Value]:
+def _function(name: str) -> Callable[[Function, Register], Register]:
     return lambda b, x: mathlib.FUNCTIONS[name](b, x)
 
 
-PRINTERS: Mapping[str, Callable[..., Value]] = {
+PRINTERS: Mapping[str, Callable[..., Register]] = {
     **{name: _function(name) for name in mathlib.FUNCTIONS},
     "abs": lambda b, x: b.abs(x),
     "add": lambda b, x, y: x + y,

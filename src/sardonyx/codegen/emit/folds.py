@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.types import Type
-from sardonyx.codegen.emit.values import Number, Value
+from sardonyx.codegen.emit.values import Number, Register
 
 __all__ = ["MAX", "MIN", "PRODUCT", "SUM", "Fold", "Folding", "in_turns"]
 
@@ -33,7 +33,7 @@ class Fold:
     """Its name, for symbols."""
     neutral: Callable[[Type], Number]
     """What changes nothing when combined; the result of folding nothing."""
-    combine: Callable[[Function, Value, Value], Value]
+    combine: Callable[[Function, Register, Register], Register]
     """What has been folded so far, and one more."""
 
 
@@ -45,11 +45,11 @@ def _greatest(kind: Type) -> Number:
     return math.inf if kind.is_float else (1 << (kind.bits - 1)) - 1
 
 
-def _maximum(b: Function, found: Value, value: Value) -> Value:
+def _maximum(b: Function, found: Register, value: Register) -> Register:
     return b.select((found > value) | b.is_nan(found), found, value) if value.type.is_float else b.max(found, value)
 
 
-def _minimum(b: Function, found: Value, value: Value) -> Value:
+def _minimum(b: Function, found: Register, value: Register) -> Register:
     return b.select((found < value) | b.is_nan(found), found, value) if value.type.is_float else b.min(found, value)
 
 
@@ -83,13 +83,18 @@ class Folding:
         neutral = self.b.const(self.kind, self.fold.neutral(self.kind.scalar))
         return [self.b.variable(neutral) for _ in range(self.width)]
 
-    def take(self, totals: Sequence[Variable], terms: Sequence[Value]) -> None:
+    def take(self, totals: Sequence[Variable], terms: Sequence[Register]) -> None:
         """Combine what has been folded with a term each."""
         for total, value in zip(totals, terms, strict=True):
             total.set(self.fold.combine(self.b, total.value, value))
 
     def take_range(
-        self, totals: Sequence[Variable], begin: Value, end: Value, terms: Callable[[Value], Sequence[Value]], depth: int
+        self,
+        totals: Sequence[Variable],
+        begin: Register,
+        end: Register,
+        terms: Callable[[Register], Sequence[Register]],
+        depth: int,
     ) -> None:
         """Take the terms at begin, begin + unit, … less than `end`, whose number is a multiple of `chains`.
 
@@ -113,13 +118,13 @@ class Folding:
             self.take(totals, [functools.reduce(combine, [part.value for part in column]) for column in zip(*parts, strict=True)])
 
 
-def in_turns(b: Function, writers: Sequence[Callable[[], Value]]) -> list[Value]:
+def in_turns(b: Function, writers: Sequence[Callable[[], Register]]) -> list[Register]:
     """Call writers and take an instruction of each in turn, so that the processor sees them side by side.
 
     What one writes no other may read. Where one writes a loop or a branch, their code stays one after another.
     """
     parts: list[list[str]] = []
-    values: list[Value] = []
+    values: list[Register] = []
     for write in writers:
         begin = len(b.lines)
         values.append(write())

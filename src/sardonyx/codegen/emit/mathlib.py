@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from sardonyx.codegen.emit import coefficients
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.types import F32, F64, I32, I64
-from sardonyx.codegen.emit.values import Value
+from sardonyx.codegen.emit.values import Register
 
 __all__ = [
     "FUNCTIONS",
@@ -59,7 +59,7 @@ _ROUNDER = 1.5 * 2**23  # added to a float32, it rounds it to an integer, which 
 _ROUNDER_BITS = 0x4B400000
 
 
-def exp(b: Function, x: Value) -> Value:
+def exp(b: Function, x: Register) -> Register:
     """Return the exponential: e to the power of x.
 
     Method: x = n ln 2 + r, |r| <= ln 2 / 2; polynomial of degree 6 in r; scaling by 2^n in two exact steps.
@@ -68,7 +68,7 @@ def exp(b: Function, x: Value) -> Value:
     return _exp_double(b, x) if x.type.scalar == F64 else _exp_scaled(b, x, 0)
 
 
-def exp_below_zero(b: Function, x: Value) -> Value:
+def exp_below_zero(b: Function, x: Register) -> Register:
     """Return the exponential of float32 numbers that are at most 0, in fewer instructions: what softmax needs.
 
     Method: as exp, with one scaling step: n is rounded by adding 1.5 * 2^23 and 127, which leaves the exponent of 2^n in the low
@@ -82,7 +82,7 @@ def exp_below_zero(b: Function, x: Value) -> Value:
     return (b.fma(r * r, _polynomial(b, r, coefficients.EXP), r) + 1) * scale
 
 
-def expm1(b: Function, x: Value) -> Value:
+def expm1(b: Function, x: Register) -> Register:
     """Return the exponential less 1, accurate near 0.
 
     Method: as exp, with 2^n (e^r - 1) + (2^n - 1). Error: 1.7 ulp. expm1(-0) = -0, -inf gives -1, above 88.72 inf, NaN stays.
@@ -95,7 +95,7 @@ def expm1(b: Function, x: Value) -> Value:
     return b.select(x.eq(0), x, b.fma(half, near, half - 0.5) * 2)
 
 
-def log(b: Function, x: Value) -> Value:
+def log(b: Function, x: Register) -> Register:
     """Return the natural logarithm.
 
     Method: x = 2^n (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) as a polynomial of degree 11.
@@ -106,7 +106,7 @@ def log(b: Function, x: Value) -> Value:
     return _log_edges(b, x, _log_of(b, x, None))
 
 
-def log1p(b: Function, x: Value) -> Value:
+def log1p(b: Function, x: Register) -> Register:
     """Return the natural logarithm of 1 + x, accurate near 0.
 
     Method: as log on u = 1 + x, with what the rounding of u lost added back. Error: 1.5 ulp.
@@ -120,7 +120,7 @@ def log1p(b: Function, x: Value) -> Value:
     return b.select(b.abs(x) < 2.0**-24, x, result)
 
 
-def sigmoid(b: Function, x: Value) -> Value:
+def sigmoid(b: Function, x: Register) -> Register:
     """Return 1 / (1 + e^-x).
 
     Method: with e = exp(-|x|), the numerator is 1 or e by the sign of x, so the left tail keeps its relative accuracy.
@@ -130,7 +130,7 @@ def sigmoid(b: Function, x: Value) -> Value:
     return b.select(x < 0, e, x.like(1)) / (e + 1)
 
 
-def tanh(b: Function, x: Value) -> Value:
+def tanh(b: Function, x: Register) -> Register:
     """Return the hyperbolic tangent.
 
     Method: with t = expm1(-2|x|), -t / (t + 2), signed as x. Error: 2.5 ulp. Odd, -0 stays, -1 and 1 at infinity, NaN stays.
@@ -141,7 +141,7 @@ def tanh(b: Function, x: Value) -> Value:
     return _signed(b, -t / (t + 2), x)
 
 
-def softplus(b: Function, x: Value) -> Value:
+def softplus(b: Function, x: Register) -> Register:
     """Return log(1 + e^x).
 
     Method: max(x, 0) + log1p(exp(-|x|)). Error: 2 ulp. 0 at -inf, inf at inf, NaN stays.
@@ -149,7 +149,7 @@ def softplus(b: Function, x: Value) -> Value:
     return b.max(x.like(0), x) + log1p(b, exp(b, -b.abs(x)))
 
 
-def erf(b: Function, x: Value) -> Value:
+def erf(b: Function, x: Register) -> Register:
     """Return the error function.
 
     Method: below 1, x times a polynomial of degree 6 in x^2; from 1, 1 - exp(-q), q a polynomial of degree 6 on [1, 3.95];
@@ -163,7 +163,7 @@ def erf(b: Function, x: Value) -> Value:
     return _signed(b, b.select(t < 1, near, far), x)
 
 
-def gelu(b: Function, x: Value) -> Value:
+def gelu(b: Function, x: Register) -> Register:
     """Multiply x by the normal distribution's probability of less than x: x / 2 (1 + erf(x / sqrt(2))).
 
     Error: 2 ulp for x > -1; below, where the result vanishes, at most 2^-24 |x|. inf at inf, NaN at -inf, NaN stays.
@@ -172,7 +172,7 @@ def gelu(b: Function, x: Value) -> Value:
     return b.fma(half, erf(b, x * math.sqrt(0.5)), half)
 
 
-def gelu_tanh(b: Function, x: Value) -> Value:
+def gelu_tanh(b: Function, x: Register) -> Register:
     """Return the approximation of gelu by tanh: x / 2 (1 + tanh(u)), u = sqrt(2 / pi) (x + 0.044715 x^3).
 
     Method: x sigmoid(2u), which is the same. Error: 4 ulp for x > -1; below at most 2^-24 |x|. NaN at -inf, NaN stays.
@@ -181,7 +181,7 @@ def gelu_tanh(b: Function, x: Value) -> Value:
     return x * sigmoid(b, x * b.fma(x * x, 0.044715 * scale, scale))
 
 
-def sin(b: Function, x: Value) -> Value:
+def sin(b: Function, x: Register) -> Register:
     """Return the sine of x in radians.
 
     Method: x = n pi / 2 + r in float64, |r| <= pi / 4; polynomials of degree 7 (sine) and 8 (cosine) chosen by n; beyond a
@@ -190,12 +190,12 @@ def sin(b: Function, x: Value) -> Value:
     return _trigonometric(b, x, "sin", _sin_of_turns)
 
 
-def cos(b: Function, x: Value) -> Value:
+def cos(b: Function, x: Register) -> Register:
     """Return the cosine of x in radians; method and error as sin. NaN at infinity, NaN stays."""
     return _trigonometric(b, x, "cos", lambda b, n, sine, cosine, _: _sin_of_turns(b, n + 1, sine, cosine, None))
 
 
-def tan(b: Function, x: Value) -> Value:
+def tan(b: Function, x: Register) -> Register:
     """Return the tangent of x in radians: sine by cosine of the reduced angle.
 
     Error: 3.4 ulp. Odd, -0 stays, NaN at infinity, NaN stays.
@@ -203,7 +203,7 @@ def tan(b: Function, x: Value) -> Value:
     return _trigonometric(b, x, "tan", _tan_of_turns)
 
 
-def asin(b: Function, x: Value) -> Value:
+def asin(b: Function, x: Register) -> Register:
     """Return the inverse sine.
 
     Method: up to 1/2 an odd polynomial of degree 13; beyond, pi / 2 - 2 asin(sqrt((1 - x) / 2)). Error: 2.3 ulp.
@@ -215,7 +215,7 @@ def asin(b: Function, x: Value) -> Value:
     return _signed(b, b.select(b.abs(x) > 0.5, (_HALF_PI_LOW - near * 2) + _HALF_PI, far), x)
 
 
-def acos(b: Function, x: Value) -> Value:
+def acos(b: Function, x: Register) -> Register:
     """Return the inverse cosine; method as asin. Error: 1.1 ulp. 0 at 1, NaN outside [-1, 1], NaN stays."""
     if x.type.scalar == F64:
         return _libm(b, "acos", x)
@@ -225,7 +225,7 @@ def acos(b: Function, x: Value) -> Value:
     return b.select(b.abs(x) > 0.5, ends, middle)
 
 
-def atan(b: Function, x: Value) -> Value:
+def atan(b: Function, x: Register) -> Register:
     """Return the inverse tangent.
 
     Method: beyond 1, pi / 2 - atan(1 / x); an odd polynomial of degree 19 on [0, 1]. Error: 2 ulp.
@@ -239,7 +239,7 @@ def atan(b: Function, x: Value) -> Value:
     return _signed(b, b.select(t > 1, (inner + _HALF_PI_LOW) + _HALF_PI, inner), x)
 
 
-def sinh(b: Function, x: Value) -> Value:
+def sinh(b: Function, x: Register) -> Register:
     """Return the hyperbolic sine.
 
     Method: up to 1 the series to x^11; beyond, e / 2 - 1 / 2e. Error: 2 ulp. Odd, -0 stays, infinite beyond 89.4, NaN stays.
@@ -252,7 +252,7 @@ def sinh(b: Function, x: Value) -> Value:
     return _signed(b, b.select(t < 1, near, half - 0.25 / half), x)
 
 
-def cosh(b: Function, x: Value) -> Value:
+def cosh(b: Function, x: Register) -> Register:
     """Return the hyperbolic cosine: e / 2 + 1 / 2e. Error: 2 ulp. inf beyond 89.4 on both sides, NaN stays."""
     if x.type.scalar == F64:
         return _libm(b, "cosh", x)
@@ -260,7 +260,7 @@ def cosh(b: Function, x: Value) -> Value:
     return half + 0.25 / half
 
 
-def asinh(b: Function, x: Value) -> Value:
+def asinh(b: Function, x: Register) -> Register:
     """Return the inverse hyperbolic sine.
 
     Method: log1p(x + x^2 / (1 + sqrt(x^2 + 1))); beyond 10,000 log(x) + log(2). Error: 2 ulp. Odd, -0, infinities and NaN stay.
@@ -273,7 +273,7 @@ def asinh(b: Function, x: Value) -> Value:
     return _signed(b, b.select(t > 1e4, log(b, t) + math.log(2), near), x)
 
 
-def acosh(b: Function, x: Value) -> Value:
+def acosh(b: Function, x: Register) -> Register:
     """Return the inverse hyperbolic cosine.
 
     Method: with t = x - 1, log1p(t + sqrt(t (t + 2))); beyond 10,000 log(x) + log(2). Error: 2.3 ulp.
@@ -286,7 +286,7 @@ def acosh(b: Function, x: Value) -> Value:
     return b.select(x < 1, x.like(_NAN), b.select(x > 1e4, log(b, x) + math.log(2), near))
 
 
-def atanh(b: Function, x: Value) -> Value:
+def atanh(b: Function, x: Register) -> Register:
     """Return the inverse hyperbolic tangent: log1p(2t / (1 - t)) / 2 on t = |x|.
 
     Error: 2 ulp. Odd, -0 stays, infinite at 1, NaN beyond.
@@ -297,7 +297,7 @@ def atanh(b: Function, x: Value) -> Value:
     return _signed(b, log1p(b, t * 2 / (1 - t)) * 0.5, x)
 
 
-def power(b: Function, x: Value, y: Value) -> Value:
+def power(b: Function, x: Register, y: Register) -> Register:
     """Return the power of x to y.
 
     Method: exp(y log |x|) in float64, rounded once, signed by whether y is odd. Error: 1 ulp.
@@ -316,7 +316,7 @@ def power(b: Function, x: Value, y: Value) -> Value:
     return b.select(y.eq(0) | x.eq(1) | (base.eq(1) & b.abs(y).eq(_INF)), x.like(1), result)
 
 
-FUNCTIONS: Mapping[str, Callable[[Function, Value], Value]] = {
+FUNCTIONS: Mapping[str, Callable[[Function, Register], Register]] = {
     "acos": acos,
     "acosh": acosh,
     "asin": asin,
@@ -342,7 +342,7 @@ FUNCTIONS: Mapping[str, Callable[[Function, Value], Value]] = {
 """Every function of one argument, under its name."""
 
 
-def _polynomial(b: Function, x: Value, coefficients: Sequence[float]) -> Value:
+def _polynomial(b: Function, x: Register, coefficients: Sequence[float]) -> Register:
     """Evaluate a polynomial by Horner's rule; coefficients of rising powers."""
     total = x.like(coefficients[-1])
     for coefficient in coefficients[-2::-1]:
@@ -350,27 +350,27 @@ def _polynomial(b: Function, x: Value, coefficients: Sequence[float]) -> Value:
     return total
 
 
-def _clamp(b: Function, x: Value, low: float, high: float) -> Value:
+def _clamp(b: Function, x: Register, low: float, high: float) -> Register:
     """Return the value moved into [low, high]; NaN stays."""
     return b.max(x.like(low), b.min(x.like(high), x))
 
 
-def _signed(b: Function, magnitude: Value, sign: Value) -> Value:
+def _signed(b: Function, magnitude: Register, sign: Register) -> Register:
     return b.call_math("copysign", magnitude, sign)
 
 
-def _power_of_two(b: Function, n: Value) -> Value:
+def _power_of_two(b: Function, n: Register) -> Register:
     """Return 2^n for an int32 n of a normal float32."""
     return ((n + 127) << 23).bits_as(F32)
 
 
-def _reduce_exp(b: Function, x: Value) -> tuple[Value, Value]:
+def _reduce_exp(b: Function, x: Register) -> tuple[Register, Register]:
     """Return the integer n, as a float, and r with x = n ln 2 + r."""
     n = b.round_even(x * (1 / math.log(2)))
     return n, b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, x))
 
 
-def _exp_scaled(b: Function, x: Value, exponent: int) -> Value:
+def _exp_scaled(b: Function, x: Register, exponent: int) -> Register:
     """Return e^x times 2^exponent, without overflow in between."""
     n, r = _reduce_exp(b, _clamp(b, x, -105.0, 90.0))
     value = b.fma(r * r, _polynomial(b, r, coefficients.EXP), r) + 1
@@ -379,13 +379,13 @@ def _exp_scaled(b: Function, x: Value, exponent: int) -> Value:
     return value * _power_of_two(b, half) * _power_of_two(b, whole - half)
 
 
-def _exp_within(b: Function, x: Value) -> Value:
+def _exp_within(b: Function, x: Register) -> Register:
     """Return e^x for x in [-87, 88]."""
     n, r = _reduce_exp(b, x)
     return (b.fma(r * r, _polynomial(b, r, coefficients.EXP), r) + 1) * _power_of_two(b, n.to(I32))
 
 
-def _log_of(b: Function, x: Value, addend: Value | None) -> Value:
+def _log_of(b: Function, x: Register, addend: Register | None) -> Register:
     """Return log(x) for positive finite x, plus a small addend."""
     tiny = x < 2.0**-126
     scaled = b.select(tiny, x * 2.0**23, x)
@@ -400,13 +400,13 @@ def _log_of(b: Function, x: Value, addend: Value | None) -> Value:
     return b.fma(turns, _LN2_HIGH, b.fma(square, -0.5, small) + f)
 
 
-def _log_edges(b: Function, x: Value, result: Value) -> Value:
+def _log_edges(b: Function, x: Register, result: Register) -> Register:
     """Return `result` where x is positive and finite, else what a logarithm is there."""
     edge = b.select(x.eq(0), x.like(-_INF), b.select(x < 0, x.like(_NAN), x))
     return b.select((x > 0) & (x < _INF), result, edge)
 
 
-def _exp_double(b: Function, x: Value) -> Value:
+def _exp_double(b: Function, x: Register) -> Register:
     """Return e^x of float64: the series to r^13. Error: 1 ulp."""
     n = b.round_even(_clamp(b, x, -746.0, 711.0) * (1 / math.log(2)))
     r = b.fma(n, -1.9082149292705877e-10, b.fma(n, -0.693147180369123816490, _clamp(b, x, -746.0, 711.0)))
@@ -417,7 +417,7 @@ def _exp_double(b: Function, x: Value) -> Value:
     return value * steps[0] * steps[1]
 
 
-def _log_double(b: Function, x: Value) -> Value:
+def _log_double(b: Function, x: Register) -> Register:
     """Return log(x) of float64: x = 2^n m, s = (m - 1) / (m + 1), the series of 2 atanh(s) to s^21. Error: 2 ulp."""
     tiny = x < 2.0**-1022
     bits = b.select(tiny, x * 2.0**54, x).bits_as(I64)
@@ -431,10 +431,10 @@ def _log_double(b: Function, x: Value) -> Value:
     return _log_edges(b, x, result)
 
 
-_Turns = Callable[[Function, Value, Value, Value, Value | None], Value]
+_Turns = Callable[[Function, Register, Register, Register, Register | None], Register]
 
 
-def _trigonometric(b: Function, x: Value, name: str, finish: _Turns) -> Value:
+def _trigonometric(b: Function, x: Register, name: str, finish: _Turns) -> Register:
     """Reduce to a quarter turn, evaluate sine and cosine there, and let `finish(b, n, sine, cosine, r)` choose."""
     if x.type.scalar == F64:
         return _libm(b, name, x)
@@ -451,19 +451,19 @@ def _trigonometric(b: Function, x: Value, name: str, finish: _Turns) -> Value:
     return _libm_where(b, ~(b.abs(x) <= _FAR_TURNS), name, x, near)
 
 
-def _sin_of_turns(b: Function, n: Value, sine: Value, cosine: Value, _: Value | None) -> Value:
+def _sin_of_turns(b: Function, n: Register, sine: Register, cosine: Register, _: Register | None) -> Register:
     """Return sin(n pi / 2 + r)."""
     chosen = b.select((n & 1).eq(0), sine, cosine)
     return b.select((n & 2).eq(0), chosen, -chosen)
 
 
-def _tan_of_turns(b: Function, n: Value, sine: Value, cosine: Value, _: Value | None) -> Value:
+def _tan_of_turns(b: Function, n: Register, sine: Register, cosine: Register, _: Register | None) -> Register:
     """Return tan(n pi / 2 + r)."""
     even = (n & 1).eq(0)
     return b.select(even, sine, -cosine) / b.select(even, cosine, sine)
 
 
-def _asin_halves(b: Function, x: Value) -> tuple[Value, Value]:
+def _asin_halves(b: Function, x: Register) -> tuple[Register, Register]:
     """Return asin(|x|) by the polynomial, good up to 1/2, and asin(sqrt((1 - |x|) / 2)), good beyond."""
     t = b.abs(x)
     far = t > 0.5
@@ -473,7 +473,7 @@ def _asin_halves(b: Function, x: Value) -> tuple[Value, Value]:
     return result, result
 
 
-def _libm(b: Function, name: str, *arguments: Value) -> Value:
+def _libm(b: Function, name: str, *arguments: Register) -> Register:
     """Call the C library's function of float64 on each lane."""
     kind = arguments[0].type
     if kind.lanes == 1:
@@ -486,7 +486,7 @@ def _libm(b: Function, name: str, *arguments: Value) -> Value:
     return slots[-1].load(0, kind.lanes)
 
 
-def _libm_where(b: Function, where: Value, name: str, x: Value, otherwise: Value) -> Value:
+def _libm_where(b: Function, where: Register, name: str, x: Register, otherwise: Register) -> Register:
     """Return `otherwise`, but in the rare lanes `where` holds what the C library says of x, evaluated in float64."""
     result = b.variable(otherwise)
     with b.when(b.any_lane(where)):

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.types import F32, F64, I64, PTR, VOID, Type, literal, of_dtype
-from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
@@ -51,10 +51,10 @@ class Kernel(Function):
         super().__init__(target, symbol)
         self._buffers = Pointer(self, "%buffers", PTR)
         self._params = Pointer(self, "%params", I64)
-        self.begin = Value(self, I64, "%begin")
-        self.end = Value(self, I64, "%end")
+        self.begin = Register(self, I64, "%begin")
+        self.end = Register(self, I64, "%end")
 
-    def call_part(self, part: Kernel, *arguments: Value) -> None:
+    def call_part(self, part: Kernel, *arguments: Register) -> None:
         """Call a part of this kernel."""
         self.call(part, self._buffers, self._params, *arguments)
 
@@ -62,15 +62,15 @@ class Kernel(Function):
         """Return the address of buffer `index`, of elements of type `element`."""
         return self._buffers.load_pointer(index, element)
 
-    def param(self, index: int) -> Value:
+    def param(self, index: int) -> Register:
         """Return the integer parameter `index`."""
         return self._params.load(index)
 
-    def param_at(self, index: Value) -> Value:
+    def param_at(self, index: Register) -> Register:
         """Return the integer parameter whose number is computed."""
         return self._params.load(index)
 
-    def param_float(self, index: int, kind: Type = F32) -> Value:
+    def param_float(self, index: int, kind: Type = F32) -> Register:
         """Return the parameter `index`, whose 64 bits are those of a float64, as a number of type `kind`."""
         return self._params.of(F64).load(index).to(kind)
 
@@ -141,6 +141,6 @@ def _declare_arguments(function: Function, arguments: Sequence[Type | Address]) 
             function.addresses.append(Pointer(function, ref, argument.element))
             words.append(f"ptr {'noalias ' if argument.unique else ''}{ref}")
         else:
-            function.arguments.append(Value(function, argument, ref))
+            function.arguments.append(Register(function, argument, ref))
             words.append(f"{argument} {ref}")
     return words

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.types import BF16, F16, F32, U16, U32, Kind, Type
-from sardonyx.codegen.emit.values import Value
+from sardonyx.codegen.emit.values import Register
 
 __all__ = ["from_narrow", "to_narrow"]
 
@@ -20,21 +20,21 @@ _HALF = Type("half", 16, Kind.FLOAT)
 """LLVM's float16, for the two instructions that convert it."""
 
 
-def from_narrow(b: Function, x: Value) -> Value:
+def from_narrow(b: Function, x: Register) -> Register:
     """Return a float16 or bfloat16 as float32."""
     if x.type.scalar == BF16:
         return (x.bits_as(U16).to(U32) << 16).bits_as(F32)
     return x.bits_as(_HALF).to(F32) if b.target.has_half else _from_half(b, x.bits_as(U16).to(U32))
 
 
-def to_narrow(b: Function, x: Value, kind: Type) -> Value:
+def to_narrow(b: Function, x: Register, kind: Type) -> Register:
     """Return a float32 as `kind`, float16 or bfloat16."""
     if kind == BF16:
         return _to_bfloat(b, x.bits_as(U32)).to(U16).bits_as(BF16)
     return (x.to(_HALF) if b.target.has_half else _to_half(b, x).to(U16)).bits_as(F16)
 
 
-def _from_half(b: Function, bits: Value) -> Value:
+def _from_half(b: Function, bits: Register) -> Register:
     """Shift the exponent into place and scale it by the difference of the biases: denormals become normal by themselves."""
     magnitude = (bits & 0x7FFF) << 13
     scaled = (magnitude.bits_as(F32) * 2.0**112).bits_as(U32)
@@ -42,7 +42,7 @@ def _from_half(b: Function, bits: Value) -> Value:
     return (b.select(magnitude >= 0x7C00 << 13, quiet, scaled) | ((bits & 0x8000) << 16)).bits_as(F32)
 
 
-def _to_half(b: Function, x: Value) -> Value:
+def _to_half(b: Function, x: Register) -> Register:
     magnitude = b.abs(x).bits_as(U32)
     odd = (magnitude >> 13) & 1
     normal = (magnitude - ((112 << 23) - 0xFFF) + odd) >> 13
@@ -52,6 +52,6 @@ def _to_half(b: Function, x: Value) -> Value:
     return b.select(b.abs(x) < 65520.0, finite, special) | ((x.bits_as(U32) >> 16) & 0x8000)
 
 
-def _to_bfloat(b: Function, bits: Value) -> Value:
+def _to_bfloat(b: Function, bits: Register) -> Register:
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return b.select((bits & 0x7FFFFFFF) > 0x7F800000, (bits >> 16) & 0x8000 | 0x7FC0, rounded)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from sardonyx.codegen.emit.types import BOOL, I32, I64, PTR, U8, Kind, Type, literal
 
-__all__ = ["Emitter", "Number", "Operand", "Pointer", "Span", "Value"]
+__all__ = ["Emitter", "Number", "Operand", "Pointer", "Register", "Span"]
 
 Number: TypeAlias = int | float | bool
 """A Python number: a constant of the kernel."""
@@ -37,18 +37,18 @@ class Emitter:
         """Write one instruction that gives no value."""
         self.lines.append(text)
 
-    def value(self, text: str, kind: Type) -> Value:
+    def value(self, text: str, kind: Type) -> Register:
         """Write one instruction and return its value, of type `kind`."""
         self._count += 1
         ref = f"%v{self._count}"
         self.lines.append(f"{ref} = {text}")
-        return Value(self, kind, ref)
+        return Register(self, kind, ref)
 
-    def constant(self, kind: Type, number: Number) -> Value:
+    def constant(self, kind: Type, number: Number) -> Register:
         """Return `number` as a value of type `kind`, in every lane."""
-        return Value(self, kind, literal(kind, number))
+        return Register(self, kind, literal(kind, number))
 
-    def intrinsic(self, name: str, returns: Type, arguments: Sequence[Value]) -> Value:
+    def intrinsic(self, name: str, returns: Type, arguments: Sequence[Register]) -> Register:
         """Call a function of LLVM or of the process by its full name, which is declared on the way."""
         types = ", ".join(argument.type.text for argument in arguments)
         self.declarations[name] = f"declare {returns} @{name}({types})"
@@ -56,10 +56,10 @@ class Emitter:
         if returns.kind is not Kind.VOID:
             return self.value(call, returns)
         self.line(call)
-        return Value(self, returns, "")
+        return Register(self, returns, "")
 
 
-class Value:
+class Register:
     """An SSA value: a type and the text that refers to it."""
 
     __slots__ = ("emitter", "ref", "type")
@@ -78,105 +78,105 @@ class Value:
         """Return the type and name, as in the text of the kernel."""
         return f"<{self.type} {self.ref}>"
 
-    def __add__(self, other: Operand) -> Value:
+    def __add__(self, other: Operand) -> Register:
         """Return the sum; integers wrap around."""
         return _binary("add", self, other)
 
-    def __sub__(self, other: Operand) -> Value:
+    def __sub__(self, other: Operand) -> Register:
         """Return the difference; integers wrap around."""
         return _binary("sub", self, other)
 
-    def __mul__(self, other: Operand) -> Value:
+    def __mul__(self, other: Operand) -> Register:
         """Return the product; integers wrap around."""
         return _binary("mul", self, other)
 
-    def __truediv__(self, other: Operand) -> Value:
+    def __truediv__(self, other: Operand) -> Register:
         """Return the quotient of floating-point numbers."""
         return _binary("div", self, other)
 
-    def __floordiv__(self, other: Operand) -> Value:
+    def __floordiv__(self, other: Operand) -> Register:
         """Return the quotient of integers, truncated towards zero; undefined for a divisor of 0."""
         return _binary("quotient", self, other)
 
-    def __mod__(self, other: Operand) -> Value:
+    def __mod__(self, other: Operand) -> Register:
         """Return the remainder with the sign of the dividend, as in C; undefined for an integer divisor of 0."""
         return _binary("remainder", self, other)
 
-    def __and__(self, other: Operand) -> Value:
+    def __and__(self, other: Operand) -> Register:
         """Return the bitwise and."""
         return _binary("and", self, other)
 
-    def __or__(self, other: Operand) -> Value:
+    def __or__(self, other: Operand) -> Register:
         """Return the bitwise or."""
         return _binary("or", self, other)
 
-    def __xor__(self, other: Operand) -> Value:
+    def __xor__(self, other: Operand) -> Register:
         """Return the bitwise exclusive or."""
         return _binary("xor", self, other)
 
-    def __lshift__(self, other: Operand) -> Value:
+    def __lshift__(self, other: Operand) -> Register:
         """Shift left; undefined by the type's width or more."""
         return _binary("shift_left", self, other)
 
-    def __rshift__(self, other: Operand) -> Value:
+    def __rshift__(self, other: Operand) -> Register:
         """Shift right, keeping the sign of a signed type; undefined by the type's width or more."""
         return _binary("shift_right", self, other)
 
-    def __radd__(self, other: Number) -> Value:
+    def __radd__(self, other: Number) -> Register:
         """Return the sum with a number on the left."""
         return _binary("add", self.like(other), self)
 
-    def __rsub__(self, other: Number) -> Value:
+    def __rsub__(self, other: Number) -> Register:
         """Return the difference from a number."""
         return _binary("sub", self.like(other), self)
 
-    def __rmul__(self, other: Number) -> Value:
+    def __rmul__(self, other: Number) -> Register:
         """Return the product with a number on the left."""
         return _binary("mul", self.like(other), self)
 
-    def __rtruediv__(self, other: Number) -> Value:
+    def __rtruediv__(self, other: Number) -> Register:
         """Return the quotient of a number by this value."""
         return _binary("div", self.like(other), self)
 
-    def __neg__(self) -> Value:
+    def __neg__(self) -> Register:
         """Return the value with its sign turned; of a zero too."""
         if self.type.kind is Kind.FLOAT:
             return self.emitter.value(f"fneg {self.type.text} {self.ref}", self.type)
         return _binary("sub", self.like(0), self)
 
-    def __invert__(self) -> Value:
+    def __invert__(self) -> Register:
         """Return the value with every bit turned."""
         return _binary("xor", self, True if self.type.kind is Kind.BOOL else -1)
 
-    def __lt__(self, other: Operand) -> Value:
+    def __lt__(self, other: Operand) -> Register:
         """Return whether less; False if either is NaN."""
         return _compare("lt", self, other)
 
-    def __le__(self, other: Operand) -> Value:
+    def __le__(self, other: Operand) -> Register:
         """Return whether less or equal; False if either is NaN."""
         return _compare("le", self, other)
 
-    def __gt__(self, other: Operand) -> Value:
+    def __gt__(self, other: Operand) -> Register:
         """Return whether greater; False if either is NaN."""
         return _compare("gt", self, other)
 
-    def __ge__(self, other: Operand) -> Value:
+    def __ge__(self, other: Operand) -> Register:
         """Return whether greater or equal; False if either is NaN."""
         return _compare("ge", self, other)
 
-    def eq(self, other: Operand) -> Value:
+    def eq(self, other: Operand) -> Register:
         """Return whether equal; False if either is NaN. A method, since `==` of Python objects must stay what it is."""
         return _compare("eq", self, other)
 
-    def ne(self, other: Operand) -> Value:
+    def ne(self, other: Operand) -> Register:
         """Return whether not equal; True if either is NaN."""
         return _compare("ne", self, other)
 
-    def like(self, number: Number) -> Value:
+    def like(self, number: Number) -> Register:
         """Return `number` as a constant of this value's type."""
         return self.emitter.constant(self.type, number)
 
-    def to(self, kind: Type) -> Value:
+    def to(self, kind: Type) -> Register:
         """Convert each lane to the element type of `kind` by value.
 
         Float to integer truncates, with no fixed result for NaN and outside the target's range. A bool is whether it is not 0.
@@ -191,17 +191,17 @@ class Value:
             return self.ne(0)
         opcode = _cast_opcode(self.type, target)
         if opcode is None:
-            return Value(self.emitter, target, self.ref)
+            return Register(self.emitter, target, self.ref)
         return self.emitter.value(f"{opcode} {self.type.text} {self.ref} to {target.text}", target)
 
-    def bits_as(self, kind: Type) -> Value:
+    def bits_as(self, kind: Type) -> Register:
         """Return the same bits under another type of the same size: a scalar `kind` is taken lane by lane if its width allows."""
         target = kind.vector(self.type.lanes) if kind.lanes == 1 and kind.bits == self.type.bits else kind
         if target.text == self.type.text:
-            return Value(self.emitter, target, self.ref)
+            return Register(self.emitter, target, self.ref)
         return self.emitter.value(f"bitcast {self.type.text} {self.ref} to {target.text}", target)
 
-    def splat(self, lanes: int) -> Value:
+    def splat(self, lanes: int) -> Register:
         """Return this scalar in each of `lanes` lanes."""
         if lanes == self.type.lanes:
             return self
@@ -209,19 +209,19 @@ class Value:
         first = self.emitter.value(f"insertelement {kind} poison, {self.type.text} {self.ref}, i32 0", kind)
         return self.emitter.value(f"shufflevector {kind} {first.ref}, {kind} poison, <{lanes} x i32> zeroinitializer", kind)
 
-    def lane(self, index: int | Value) -> Value:
+    def lane(self, index: int | Register) -> Register:
         """Return the scalar in lane `index`."""
-        number = index if isinstance(index, Value) else self.emitter.constant(I32, index)
+        number = index if isinstance(index, Register) else self.emitter.constant(I32, index)
         text = f"extractelement {self.type.text} {self.ref}, {number.type.text} {number.ref}"
         return self.emitter.value(text, self.type.scalar)
 
-    def with_lane(self, index: int | Value, scalar: Value) -> Value:
+    def with_lane(self, index: int | Register, scalar: Register) -> Register:
         """Return this vector with `scalar` in lane `index`."""
-        number = index if isinstance(index, Value) else self.emitter.constant(I32, index)
+        number = index if isinstance(index, Register) else self.emitter.constant(I32, index)
         text = f"insertelement {self.type.text} {self.ref}, {scalar.type.text} {scalar.ref}, {number.type.text} {number.ref}"
         return self.emitter.value(text, self.type)
 
-    def shuffle(self, lanes: Sequence[int], other: Value | None = None) -> Value:
+    def shuffle(self, lanes: Sequence[int], other: Register | None = None) -> Register:
         """Return a vector of the lanes numbered `lanes`, counting through this vector and on through `other`."""
         kind = self.type.vector(len(lanes))
         second = "poison" if other is None else other.ref
@@ -232,7 +232,7 @@ class Value:
         return self.emitter.value(text, kind)
 
 
-Operand: TypeAlias = Value | int | float | bool
+Operand: TypeAlias = Register | int | float | bool
 """What an operator takes on its right side."""
 
 
@@ -244,7 +244,7 @@ class Span:
 
     __slots__ = ("lanes", "mask")
 
-    def __init__(self, lanes: int, mask: Value | None = None) -> None:
+    def __init__(self, lanes: int, mask: Register | None = None) -> None:
         self.lanes = lanes
         self.mask = mask
 
@@ -252,7 +252,7 @@ class Span:
 _ONE = Span(1)
 
 
-class Pointer(Value):
+class Pointer(Register):
     """An address of elements of one type; indices and offsets count elements."""
 
     __slots__ = ("element",)
@@ -265,7 +265,7 @@ class Pointer(Value):
         """Return the address `offset` elements further."""
         if isinstance(offset, int) and offset == 0:
             return self
-        index = self.emitter.constant(I64, offset) if not isinstance(offset, Value) else offset.to(I64)
+        index = self.emitter.constant(I64, offset) if not isinstance(offset, Register) else offset.to(I64)
         memory = "i8" if self.element is BOOL else self.element.text
         text = f"getelementptr inbounds {memory}, ptr {self.ref}, i64 {index.ref}"
         return Pointer(self.emitter, self.emitter.value(text, PTR).ref, self.element)
@@ -274,7 +274,7 @@ class Pointer(Value):
         """Return the same address, of elements of another type."""
         return Pointer(self.emitter, self.ref, element)
 
-    def load(self, index: Operand = 0, span: Span | int = _ONE, *, align: int | None = None) -> Value:
+    def load(self, index: Operand = 0, span: Span | int = _ONE, *, align: int | None = None) -> Register:
         """Return the element at `index`, or as many from there as `span` has lanes; `align` promises an alignment in bytes.
 
         Pointers load as pointers. A bool is a byte in memory: any but 0 is True.
@@ -300,10 +300,10 @@ class Pointer(Value):
         """Write `value` at `index`; a number or scalar is spread over the lanes of `span`."""
         span = Span(span) if isinstance(span, int) else span
         if self.element is BOOL:
-            bits = value if isinstance(value, Value) else self.emitter.constant(BOOL, value)
+            bits = value if isinstance(value, Register) else self.emitter.constant(BOOL, value)
             self.of(U8).store(bits.to(U8), index, span, align=align)
             return
-        value = value if isinstance(value, Value) else self.emitter.constant(self.element, value)
+        value = value if isinstance(value, Register) else self.emitter.constant(self.element, value)
         value = value if value.type.lanes > 1 else value.splat(span.lanes)
         address = self.at(index)
         align = align or self.element.size_bytes
@@ -317,7 +317,7 @@ class Pointer(Value):
             f"{span.mask.type.text} {span.mask.ref})"
         )
 
-    def gather(self, indices: Value, mask: Value | None = None) -> Value:
+    def gather(self, indices: Register, mask: Register | None = None) -> Register:
         """Return the elements at the integer vector `indices`; 0 where `mask` is false."""
         if self.element is BOOL:
             return self.of(U8).gather(indices, mask).ne(0)
@@ -333,7 +333,7 @@ class Pointer(Value):
         )
         return self.emitter.value(text, kind)
 
-    def scatter(self, value: Value, indices: Value, mask: Value | None = None) -> None:
+    def scatter(self, value: Register, indices: Register, mask: Register | None = None) -> None:
         """Write the lanes of `value` at the integer vector `indices`, in order, where `mask` is true."""
         if self.element is BOOL:
             self.of(U8).scatter(value.to(U8), indices, mask)
@@ -348,7 +348,7 @@ class Pointer(Value):
             f"{addresses.ref}, {mask.type} {mask.ref})"
         )
 
-    def _addresses(self, indices: Value) -> Value:
+    def _addresses(self, indices: Register) -> Register:
         kind = PTR.vector(indices.type.lanes)
         return self.emitter.value(f"getelementptr {self.element}, ptr {self.ref}, {indices.type} {indices.ref}", kind)
 
@@ -382,13 +382,13 @@ _PREDICATES = {
 }
 
 
-def agree(left: Value, right: Operand) -> tuple[Value, Value]:
+def agree(left: Register, right: Operand) -> tuple[Register, Register]:
     """Return both operands in one type: numbers take the type of `left`, a scalar meeting a vector is spread over its lanes.
 
     Raises:
         TypeError: the types differ in more than that.
     """
-    if not isinstance(right, Value):
+    if not isinstance(right, Register):
         return left, left.like(right)
     if left.type is right.type or left.type == right.type:
         return left, right
@@ -401,7 +401,7 @@ def agree(left: Value, right: Operand) -> tuple[Value, Value]:
     return left.splat(lanes), right.splat(lanes)
 
 
-def _binary(operator: str, left: Value, right: Operand) -> Value:
+def _binary(operator: str, left: Register, right: Operand) -> Register:
     left, right = agree(left, right)
     opcode = _OPCODES[operator].get(left.type.kind)
     if opcode is None:
@@ -409,7 +409,7 @@ def _binary(operator: str, left: Value, right: Operand) -> Value:
     return left.emitter.value(f"{opcode} {left.type.text} {left.ref}, {right.ref}", left.type)
 
 
-def _compare(relation: str, left: Value, right: Operand) -> Value:
+def _compare(relation: str, left: Register, right: Operand) -> Register:
     left, right = agree(left, right)
     predicate = _PREDICATES.get(left.type.kind, {}).get(relation)
     if predicate is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel
-from sardonyx.codegen.emit.values import Value
+from sardonyx.codegen.emit.values import Register
 
 __all__ = ["AXIS_WORDS", "AxisValues", "WindowAxis", "axis_words", "blocks", "least", "read_axes", "taps_inside"]
 
@@ -35,7 +35,7 @@ _FIELDS = tuple(WindowAxis.__dataclass_fields__)
 AXIS_WORDS = len(_FIELDS)
 """Parameters of one axis."""
 
-AxisValues = dict[str, Value]
+AxisValues = dict[str, Register]
 """The fields of a WindowAxis as values of a kernel."""
 
 
@@ -50,7 +50,7 @@ def read_axes(b: Kernel, first: int, rank: int) -> list[AxisValues]:
     return [{name: b.param(start + place) for place, name in enumerate(_FIELDS)} for start in starts]
 
 
-def taps_inside(b: Function, place: Value, axis: AxisValues, *, dilated: bool = True) -> tuple[Value, Value, Value]:
+def taps_inside(b: Function, place: Register, axis: AxisValues, *, dilated: bool = True) -> tuple[Register, Register, Register]:
     """Return which taps of a window at `place` meet the input.
 
     Args:
@@ -71,11 +71,11 @@ def taps_inside(b: Function, place: Value, axis: AxisValues, *, dilated: bool = 
     return first, last, start + (first * axis["dilation"] if dilated else first)
 
 
-def least(b: Function, left: Value, right: Value) -> Value:
+def least(b: Function, left: Register, right: Register) -> Register:
     """Return the lesser of two integers."""
     return b.select(left < right, left, right)
 
 
-def blocks(length: Value, block: Value) -> Value:
+def blocks(length: Register, block: Register) -> Register:
     """Return how many blocks cover a length."""
     return (length + block - 1) // block

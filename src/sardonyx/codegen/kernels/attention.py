@@ -31,7 +31,7 @@ from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Variable
 from sardonyx.codegen.emit.module import Address, Kernel, Module, float_word
 from sardonyx.codegen.emit.types import F32, I32, I64, Type
-from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.kernels.softmax import exp_of_difference
 from sardonyx.codegen.kernels.transpose import transpose_tile
@@ -199,7 +199,7 @@ class _Block:
     """Of queries."""
     addresses: tuple[Pointer, ...]
     """Q, K, V, Y and the mask at its head, Q and Y not yet at its queries; the task's scratch memory."""
-    s: Value
+    s: Register
     """The first query."""
 
     @property
@@ -230,7 +230,7 @@ class _Block:
     def width(self) -> int:
         return self.vectors * self.lanes
 
-    def param(self, name: str) -> Value:
+    def param(self, name: str) -> Register:
         return _param(self.b, name)
 
     @property
@@ -252,7 +252,7 @@ class _Block:
         """Return one number for each query (width)."""
         return self.scores.at((self.param("block_keys") + row) * self.width)
 
-    def _rows(self, name: str) -> Value:
+    def _rows(self, name: str) -> Register:
         return (self.param(name) + (self.lanes - 1)) & -self.lanes
 
 
@@ -317,7 +317,7 @@ def _write_block(module: Module, symbol: str, shape: AttentionShape, vectors: in
     return b
 
 
-def _param(b: Kernel, name: str) -> Value:
+def _param(b: Kernel, name: str) -> Register:
     return b.param(_PARAMS.index(name))
 
 
@@ -328,11 +328,11 @@ def _part(module: Module, symbol: str, vectors: int, *more: Type) -> Iterator[tu
         yield b, _Block(b, vectors, tuple(b.addresses), b.arguments[0])
 
 
-def _call(block: _Block, part: Kernel, *arguments: Value) -> None:
+def _call(block: _Block, part: Kernel, *arguments: Register) -> None:
     block.b.call_part(part, *block.addresses, block.s, *arguments)
 
 
-def _cover(heights: Sequence[int], first: Value, end: Value) -> Iterator[tuple[int, tuple[Value, Value]]]:
+def _cover(heights: Sequence[int], first: Register, end: Register) -> Iterator[tuple[int, tuple[Register, Register]]]:
     """Yield ranges for tiles of falling height."""
     for height in heights:
         last = first + (end - first) // height * height
@@ -377,7 +377,7 @@ def _write_turn_out(module: Module, symbol: str) -> Kernel:
     return b
 
 
-def _vectors(b: Kernel, end: Value) -> Iterator[tuple[Value, Span]]:
+def _vectors(b: Kernel, end: Register) -> Iterator[tuple[Register, Span]]:
     """Walk [0, end) by vectors, the last one under a mask: where masks are free, all are."""
     lanes, first = b.lanes(F32), b.const(I64, 0)
     if not b.target.has_masks:
@@ -419,7 +419,7 @@ def _write_scores(module: Module, symbol: str, shape: AttentionShape, vectors: i
 
 
 def _accumulate(
-    b: Kernel, depth: Value, sums: Sequence[Variable], factors: Callable[[Value], list[Value]], panel: Pointer, width: int
+    b: Kernel, depth: Register, sums: Sequence[Variable], factors: Callable[[Register], list[Register]], panel: Pointer, width: int
 ) -> None:
     """Add factors(k)[i] * panel[k, j] to sums[i, j] for `depth` steps, in their order."""
     lanes, vectors = sums[0].type.lanes, width // sums[0].type.lanes
@@ -430,7 +430,7 @@ def _accumulate(
                 total.set(b.fma(factor.splat(lanes), column, total.value))
 
 
-def _finish(block: _Block, shape: AttentionShape, score: Value, key: Value, j: int) -> Value:
+def _finish(block: _Block, shape: AttentionShape, score: Register, key: Register, j: int) -> Register:
     """Return the score of one vector of queries, from `j` on in the block, with one key."""
     b, lanes = block.b, block.lanes
     if shape.softcap > 0:
@@ -444,7 +444,7 @@ def _finish(block: _Block, shape: AttentionShape, score: Value, key: Value, j: i
     return score
 
 
-def _mask(block: _Block, masking: Masking, key: Value, j: int) -> Value:
+def _mask(block: _Block, masking: Masking, key: Register, j: int) -> Register:
     """Return what is to be added to the scores of one vector of queries, from `j` on in the block, with one key."""
     if masking is Masking.KEYS:
         return block.mask.load(key).splat(block.lanes)
@@ -453,7 +453,7 @@ def _mask(block: _Block, masking: Masking, key: Value, j: int) -> Value:
     return block.mask.load(place, block.lanes)
 
 
-def _exponentiate(block: _Block, keys: Value) -> None:
+def _exponentiate(block: _Block, keys: Register) -> None:
     """Turn the scores of a block of keys to exp(score - m), add them to l, and say what the sums so far are to be multiplied by."""
     b, lanes, width = block.b, block.lanes, block.width
     subtracted, sums = [], []

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BOOL, F32, I64
-from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.emit.values import Pointer, Register
 
 __all__ = ["BorderParams", "write_border"]
 
@@ -53,7 +53,7 @@ def write_border(module: Module, symbol: str, rank: int) -> None:
             source = b.buffer(0, F32).at(row * width)
             after = begin + width
 
-            def copy(target: Pointer = target, source: Pointer = source, after: Value = after) -> None:
+            def copy(target: Pointer = target, source: Pointer = source, after: Register = after) -> None:
                 _clear(b, target, b.const(I64, 0), begin)
                 for i, span in b.vectors(0, width, F32):
                     target.store(source.load(i, span), i + begin, span)
@@ -65,7 +65,7 @@ def write_border(module: Module, symbol: str, rank: int) -> None:
             b.branch(inside, copy, clear)
 
 
-def _row_of(b: Function, axes: Sequence[tuple[Value, Value, Value]], task: Value) -> tuple[Value, Value]:
+def _row_of(b: Function, axes: Sequence[tuple[Register, Register, Register]], task: Register) -> tuple[Register, Register]:
     """Return the row of the input that a row of the result shows, and whether there is one."""
     inside = b.const(BOOL, True)
     rest, row, reach = task, b.const(I64, 0), b.const(I64, 1)
@@ -77,6 +77,6 @@ def _row_of(b: Function, axes: Sequence[tuple[Value, Value, Value]], task: Value
     return row + rest * reach, inside
 
 
-def _clear(b: Function, target: Pointer, first: Value, last: Value) -> None:
+def _clear(b: Function, target: Pointer, first: Register, last: Register) -> None:
     for i, span in b.vectors(first, last, F32):
         target.store(0.0, i, span)

@@ -26,7 +26,7 @@ import numpy as np
 
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
-from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, Rows, Steps, fill_table, result_of, row_table
 from sardonyx.codegen.kernels.gemm import BLOCK_K, TASKS_PER_THREAD, Ahead, multiply
@@ -49,7 +49,7 @@ __all__ = [
     "write_conv",
 ]
 
-ConvEpilogue = Callable[[Kernel, Value, Value, Value, Span], Value]
+ConvEpilogue = Callable[[Kernel, Register, Register, Register, Span], Register]
 """`epilogue(b, sums, place, column, span)`: what to store at element `place` of the output, which is of channel `column` …."""
 
 INPUT, FILTERS, OUTPUT, ZEROS = range(4)
@@ -262,12 +262,12 @@ def write_conv(
 class _Block:
     """What one pass over rows and panels covers."""
 
-    group: Value
-    rows: Value
-    left: Value
-    right: Value
-    run: Value
-    k: Value
+    group: Register
+    rows: Register
+    left: Register
+    right: Register
+    run: Register
+    k: Register
 
 
 def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], Kernel], table: Pointer, block: _Block) -> None:
@@ -289,13 +289,13 @@ def _write_block(b: Kernel, shape: ConvTiling, tiles: Mapping[tuple[int, int], K
                             b.call_part(tiles[width, height], table.at(m), panel, ahead, block.group, n, block.run, block.k, stride)
 
 
-def _share(b: Kernel, width: int, height: int, rows: Value) -> Value:
+def _share(b: Kernel, width: int, height: int, rows: Register) -> Register:
     """Return how many elements of the next panel a tile fetches at each step, so that all tiles together fetch it."""
     tiles = b.max((rows + (height - 1)) // height, 1)
     return (tiles + (width - 1)) // tiles
 
 
-def cover_rows(heights: Sequence[int], rows: Value) -> Iterator[tuple[int, tuple[Value, Value]]]:
+def cover_rows(heights: Sequence[int], rows: Register) -> Iterator[tuple[int, tuple[Register, Register]]]:
     """Yield ranges of rows for tiles of falling height."""
     first = rows.like(0)
     for height in heights:
@@ -339,7 +339,15 @@ class _Tile:
     """The accumulators of one tile, and its elements in the output."""
 
     def __init__(
-        self, b: Kernel, shape: ConvTiling, table: Pointer, vectors: int, height: int, column: Value, n: Value, remaining: Value
+        self,
+        b: Kernel,
+        shape: ConvTiling,
+        table: Pointer,
+        vectors: int,
+        height: int,
+        column: Register,
+        n: Register,
+        remaining: Register,
     ) -> None:
         self._b, self._shape, self._table = b, shape, table
         self._vectors, self._height, self._column, self._n, self._remaining = vectors, height, column, n, remaining
@@ -407,12 +415,12 @@ def is_long(target: Target, epilogue: ConvEpilogue) -> bool:
     return len(b.lines) > _LONG
 
 
-def steps_of(p: dict[str, Value]) -> Steps:
+def steps_of(p: dict[str, Register]) -> Steps:
     """Return how far images and groups lie apart."""
     return Steps(p["image"], p["group_step"], p["out_image"], p["columns"], p["out_begin"])
 
 
-def read_params(b: Kernel) -> dict[str, Value]:
+def read_params(b: Kernel) -> dict[str, Register]:
     """Return the fields of ConvParams but the axes, as values of a kernel."""
     return {name: b.param(place) for place, name in enumerate(_PARAMS)}
 

@@ -18,7 +18,7 @@ import numpy as np
 from sardonyx.codegen.emit.builder import Variable
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
-from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
 from sardonyx.codegen.kernels.conv import ConvEpilogue, axes_of, cover_rows, read_params, steps_of
 from sardonyx.codegen.kernels.conv_rows import MOST_ROWS, Rows, fill_table, result_of, row_table
@@ -93,7 +93,7 @@ def _write_tile(
 
 
 def _add_products(
-    b: Kernel, rows: Sequence[Pointer], filters: Sequence[Pointer], sums: Sequence[Variable], k: Value, span: Span
+    b: Kernel, rows: Sequence[Pointer], filters: Sequence[Pointer], sums: Sequence[Variable], k: Register, span: Span
 ) -> None:
     weights = [filter_.load(k, span) for filter_ in filters]
     for i, row in enumerate(rows):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sardonyx.codegen.emit.builder import Variable
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.types import BOOL, F32, I64, PTR, U64
-from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.emit.window import AxisValues
 
 __all__ = ["BLOCK_ROWS", "MOST_ROWS", "Rows", "Steps", "fill_table", "result_of", "row_table"]
@@ -31,12 +31,12 @@ _FROM, _TO, _FIRST_COORDINATE = range(3)
 class Steps:
     """How far images and groups lie apart."""
 
-    image: Value
-    group: Value
+    image: Register
+    group: Register
     """From one group's input channels to the next group's."""
-    out_image: Value
-    out_group: Value
-    out_begin: Value
+    out_image: Register
+    out_group: Register
+    out_begin: Register
     """Where the first place lies in the output."""
 
 
@@ -45,17 +45,17 @@ def row_table(b: Kernel, rank: int) -> Pointer:
     return b.stack(I64, (2 + rank) * _TABLE_ROWS, align=64)
 
 
-def result_of(table: Pointer, row: Value | int) -> Value:
+def result_of(table: Pointer, row: Register | int) -> Register:
     """Return where a row of the table begins in the output."""
     return table.load(row + _TO * _TABLE_ROWS)
 
 
 def fill_table(
-    b: Kernel, table: Pointer, steps: Steps, axes: Sequence[AxisValues], top: Value, bottom: Value, group: Value
+    b: Kernel, table: Pointer, steps: Steps, axes: Sequence[AxisValues], top: Register, bottom: Register, group: Register
 ) -> None:
     """Put down for each row of the task where it begins; places are counted, not divided."""
     rest = top
-    starts: list[Value] = []
+    starts: list[Register] = []
     for axis in reversed(axes):
         starts.insert(0, rest % axis["places"])
         rest = rest // axis["places"]
@@ -73,7 +73,7 @@ def fill_table(
         _count(b, [*reversed(places), image], [axis["places"] for axis in reversed(axes)])
 
 
-def _count(b: Kernel, digits: Sequence[Variable], limits: Sequence[Value]) -> None:
+def _count(b: Kernel, digits: Sequence[Variable], limits: Sequence[Register]) -> None:
     """Count up a number whose digits, lowest first, run up to `limits`; the last has none."""
     carry = b.const(BOOL, True)
     for digit, limit in zip(digits, limits, strict=False):
@@ -103,7 +103,7 @@ class Rows:
         else:
             self._pointers = [self._input.at(table.load(_FROM * _TABLE_ROWS + row)) for row in range(height)]
 
-    def at(self, run: Value, k: Value) -> list[Pointer]:
+    def at(self, run: Register, k: Register) -> list[Pointer]:
         """Return each row's address at element `k` of a run."""
         taps = self._taps(run)
         steps = [tap * axis["dilation"] for tap, axis in zip(taps, self._axes, strict=True)]
@@ -114,15 +114,15 @@ class Rows:
             return [pointer.at(offset) for pointer in self._pointers]
         return self._checked(steps, offset, self._zeros)
 
-    def _taps(self, run: Value) -> list[Value]:
-        taps: list[Value] = []
+    def _taps(self, run: Register) -> list[Register]:
+        taps: list[Register] = []
         rest = run
         for axis in reversed(self._axes[1:]):
             taps.insert(0, rest % axis["taps"])
             rest = rest // axis["taps"]
         return [rest, *taps]
 
-    def _checked(self, steps: Sequence[Value], offset: Value, zeros: Pointer) -> list[Pointer]:
+    def _checked(self, steps: Sequence[Register], offset: Register, zeros: Pointer) -> list[Pointer]:
         """Return the addresses of the rows; rows outside of the input lead to the zeros."""
         b = self._b
         inside = b.const(BOOL.vector(MOST_ROWS), True)

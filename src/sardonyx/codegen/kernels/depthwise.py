@@ -23,7 +23,7 @@ import numpy as np
 
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64, U64
-from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes, taps_inside
 from sardonyx.codegen.kernels.conv import ConvEpilogue, is_long
 from sardonyx.codegen.target import Target
@@ -176,7 +176,7 @@ class _Writer:
             for vectors, masked in ([(WIDE, False), *((1, masked) for masked in self._ways)] if not self._fits else ())
         }
 
-    def write_row(self, b: Kernel, row: Value, left: Value, right: Value) -> None:
+    def write_row(self, b: Kernel, row: Register, left: Register, right: Register) -> None:
         """Write the places [left, right) of one row, for all channels."""
         outer, inner = _axes(b)
         image, place = row // outer["places"], row % outer["places"]
@@ -192,7 +192,7 @@ class _Writer:
         else:
             self._write_singles(b, line, left, right)
 
-    def _write_lines(self, b: Kernel, row: _Row, left: Value, right: Value) -> None:
+    def _write_lines(self, b: Kernel, row: _Row, left: Register, right: Register) -> None:
         """Write several places at a time: those that see no padding, those that may, and the last few."""
         p = _params(b)
         with b.loop(left, right, PLACES) as at:
@@ -207,7 +207,7 @@ class _Writer:
                 ),
             )
 
-    def _write_channels(self, b: Kernel, row: _Row, at: Value, right: Value, count: int, *, edge: bool) -> None:
+    def _write_channels(self, b: Kernel, row: _Row, at: Register, right: Register, count: int, *, edge: bool) -> None:
         inner = _axes(b)[1]
         start = at * inner["stride"] - inner["begin"]
         source = row.source if edge else row.source.at(start * inner["in_step"])
@@ -216,7 +216,7 @@ class _Writer:
             part = self._lines[count, edge, masked]
             b.call_part(part, source.at(c), row.filters.at(c), row.taps, result + c, c, start, right - at)
 
-    def _vectors(self, b: Kernel, first: Value) -> Iterator[tuple[Value, bool]]:
+    def _vectors(self, b: Kernel, first: Register) -> Iterator[tuple[Register, bool]]:
         """Yield vectors of channels from `first` on: whole ones, then the last under a mask.
 
         Under masks always where they are free.
@@ -231,7 +231,7 @@ class _Writer:
             with b.loop(begin, end, self._lanes) as c:
                 yield c, masked
 
-    def _write_singles(self, b: Kernel, row: _Row, left: Value, right: Value) -> None:
+    def _write_singles(self, b: Kernel, row: _Row, left: Register, right: Register) -> None:
         """Place by place."""
         p, inner = _params(b), _axes(b)[1]
         wide = WIDE * self._lanes
@@ -252,9 +252,9 @@ class _Row:
 
     source: Pointer
     filters: Pointer
-    taps: Value
+    taps: Register
     """How many rows of taps meet the input."""
-    result: Value
+    result: Register
     """Where the row begins in the output."""
 
 
@@ -330,12 +330,12 @@ def _write_place(module: Module, symbol: str, vectors: int, epilogue: ConvEpilog
 
 def _store(
     b: Kernel,
-    sums: Sequence[Value],
-    places: Sequence[Value],
-    columns: Sequence[Value],
+    sums: Sequence[Register],
+    places: Sequence[Register],
+    columns: Sequence[Register],
     spans: Sequence[Span],
     epilogue: ConvEpilogue | None,
-    limit: Value | None = None,
+    limit: Register | None = None,
 ) -> None:
     """Put the first `limit` sums down, through the epilogue: one after the other, or in a loop where it is long."""
     output = b.buffer(OUTPUT, F32)
@@ -357,11 +357,11 @@ def _store(
         output.store(epilogue(b, kept.load(at * lanes, lanes), place, column, spans[0]), place, spans[0])
 
 
-def _span(b: Kernel, lanes: int, remaining: Value, masked: bool) -> Span:
+def _span(b: Kernel, lanes: int, remaining: Register, masked: bool) -> Span:
     return Span(lanes, b.tail_mask(least(b, remaining, b.const(I64, lanes)), lanes) if masked else None)
 
 
-def _params(b: Kernel) -> dict[str, Value]:
+def _params(b: Kernel) -> dict[str, Register]:
     return {name: b.param(place) for place, name in enumerate(_PARAMS)}
 
 

@@ -20,7 +20,7 @@ from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I64, Type
-from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 
 __all__ = ["Access", "MapParams", "write_map"]
 
@@ -129,7 +129,7 @@ def write_map(
                 _write_row(b, arrays, accesses, outputs, first, last)
 
 
-def _outer_starts(b: Kernel, kinds: Sequence[Type], index: Value) -> list[Pointer]:
+def _outer_starts(b: Kernel, kinds: Sequence[Type], index: Register) -> list[Pointer]:
     """Return where each array begins for one outer index: the last dimension changes fastest."""
     rest = b.variable(index)
     offsets = [b.variable(b.const(I64, 0)) for _ in kinds]
@@ -145,7 +145,12 @@ def _outer_starts(b: Kernel, kinds: Sequence[Type], index: Value) -> list[Pointe
 
 
 def _write_row(
-    b: Kernel, arrays: Sequence[Pointer], accesses: Sequence[Access], outputs: Sequence[ElementExpr], first: Value, last: Value
+    b: Kernel,
+    arrays: Sequence[Pointer],
+    accesses: Sequence[Access],
+    outputs: Sequence[ElementExpr],
+    first: Register,
+    last: Register,
 ) -> None:
     count = len(arrays) - len(outputs)
     walked = list(zip(arrays, accesses, range(len(arrays)), strict=True))
@@ -159,7 +164,7 @@ def _write_row(
             _store(b, value.splat(span.lanes), array, access, place, i, span)
 
 
-def _load(b: Kernel, array: Pointer, access: Access, place: int, i: Value, span: Span) -> Value:
+def _load(b: Kernel, array: Pointer, access: Access, place: int, i: Register, span: Span) -> Register:
     if access is Access.ORDERED:
         return array.load(i, span)
     stride = b.param(_STRIDES + place)
@@ -168,7 +173,7 @@ def _load(b: Kernel, array: Pointer, access: Access, place: int, i: Value, span:
     return array.gather((b.iota(I64, span.lanes) + i) * stride, span.mask)
 
 
-def _store(b: Kernel, value: Value, array: Pointer, access: Access, place: int, i: Value, span: Span) -> None:
+def _store(b: Kernel, value: Register, array: Pointer, access: Access, place: int, i: Register, span: Span) -> None:
     if access is Access.ORDERED:
         array.store(value, i, span)
         return

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import BOOL, I64, Type
-from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.emit.values import Pointer, Register
 
 __all__ = [
     "GatherElementsParams",
@@ -87,7 +87,7 @@ def write_gather(module: Module, symbol: str, element: Type, index: Type, depth:
                     b.buffer(STATUS, I64).store((tuples + j) * depth + 1)
 
 
-def tuple_offset(b: Kernel, indices: Pointer, place: Value, depth: int, first_param: int) -> tuple[Value, Value]:
+def tuple_offset(b: Kernel, indices: Pointer, place: Register, depth: int, first_param: int) -> tuple[Register, Register]:
     """Return where tuple `place` points to, in elements, and whether all of its numbers lie inside their axes."""
     offset, valid = b.const(I64, 0), b.const(BOOL, True)
     for number in range(depth):
@@ -97,14 +97,14 @@ def tuple_offset(b: Kernel, indices: Pointer, place: Value, depth: int, first_pa
     return offset, valid
 
 
-def checked_index(b: Function, given: Value, length: Value) -> tuple[Value, Value]:
+def checked_index(b: Function, given: Register, length: Register) -> tuple[Register, Register]:
     """Return an index counted from the front, and whether it lies inside an axis of `length`."""
     index = given.to(I64)
     position = b.select(index < 0, index + length, index)
     return position, (position >= 0) & (position < length)
 
 
-def _copy(b: Function, result: Pointer, source: Pointer, length: Value) -> None:
+def _copy(b: Function, result: Pointer, source: Pointer, length: Register) -> None:
     lanes = 1 if length.is_constant else None
     for i, span in b.vectors(0, length, source.element, lanes=lanes):
         result.store(source.load(i, span), i, span)
@@ -164,7 +164,7 @@ def write_gather_elements(module: Module, symbol: str, element: Type, index: Typ
                     b.buffer(STATUS, I64).store(j + 1)
 
 
-def row_offset(b: Kernel, row: Value, first_param: int) -> Value:
+def row_offset(b: Kernel, row: Register, first_param: int) -> Register:
     """Return where a row begins: parameters are a rank, then for each dimension, outermost first, its size and its stride."""
     rest, offset, rank = b.variable(row), b.variable(b.const(I64, 0)), b.param(first_param)
     with b.loop(0, rank) as step:

@@ -29,7 +29,7 @@ import numpy as np
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
-from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
@@ -49,7 +49,7 @@ __all__ = [
 _BLOCK_ELEMENTS = 2 << 20
 """How many elements of weights are in memory while they are packed, besides the panels."""
 
-Epilogue = Callable[[Kernel, Value, Value, Value, Span], Value]
+Epilogue = Callable[[Kernel, Register, Register, Register, Span], Register]
 """`epilogue(b, sums, row, column, span)`: what to store in C[row, column …] instead of the sums of one vector."""
 
 BLOCK_K = 768
@@ -224,12 +224,12 @@ def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None) ->
                 _write_block(b, shape, tiles, batch, rows, columns, k)
 
 
-Range = tuple[Value, Value]
+Range = tuple[Register, Register]
 """First index, and the one after the last."""
 
 
 def _write_block(
-    b: Kernel, shape: Tiling, tiles: Mapping[tuple[int, int], Kernel], batch: Value, rows: Range, columns: Range, k: Value
+    b: Kernel, shape: Tiling, tiles: Mapping[tuple[int, int], Kernel], batch: Register, rows: Range, columns: Range, k: Register
 ) -> None:
     """Write one block of C and of K: panel by panel, the rows within."""
     p = _params(b)
@@ -248,7 +248,7 @@ def _write_block(
                     b.call_part(tiles[vectors, height], a, panel, c, ahead, m, n, k, stride)
 
 
-def _share(b: Function, width: int, height: int, rows: Value) -> Value:
+def _share(b: Function, width: int, height: int, rows: Register) -> Register:
     """Return how many elements of the next panel a tile fetches at each step of K, so that all tiles together fetch it."""
     tiles = b.max((rows + (height - 1)) // height, 1)
     return (tiles + (width - 1)) // tiles
@@ -313,7 +313,7 @@ class Ahead:
 
     address: Pointer
     """Where it begins; need not be valid."""
-    stride: Value
+    stride: Register
     """Elements to go on at each step."""
 
 
@@ -322,7 +322,7 @@ def multiply(
     rows: Sequence[Pointer],
     panel: Pointer,
     width: int,
-    depth: Value,
+    depth: Register,
     sums: Sequence[Variable],
     ahead: Ahead | None = None,
 ) -> None:
@@ -354,7 +354,7 @@ def _round_up(number: int, unit: int) -> int:
     return max(-(-number // unit), 1) * unit
 
 
-def _params(b: Kernel) -> dict[str, Value]:
+def _params(b: Kernel) -> dict[str, Register]:
     return {name: b.param(place) for place, name in enumerate(_PARAMS)}
 
 
@@ -382,7 +382,7 @@ def _cover_rows(heights: Sequence[int], rows: Range) -> Iterator[tuple[int, Rang
         first = last
 
 
-def _spans(b: Function, shape: Tiling, vectors: int, remaining: Value) -> list[Span]:
+def _spans(b: Function, shape: Tiling, vectors: int, remaining: Register) -> list[Span]:
     """Return how the vectors of a tile touch C: whole, but for the last one of a tile that is narrower than a panel."""
     whole = Span(shape.lanes)
     if vectors * shape.lanes == shape.panel:
@@ -391,9 +391,9 @@ def _spans(b: Function, shape: Tiling, vectors: int, remaining: Value) -> list[S
     return [whole] * (vectors - 1) + [Span(shape.lanes, b.tail_mask(_least(b, rest, rest.like(shape.lanes)), shape.lanes))]
 
 
-def _least(b: Function, left: Value, right: Value) -> Value:
+def _least(b: Function, left: Register, right: Register) -> Register:
     return b.select(left < right, left, right)
 
 
-def _blocks(length: Value, block: Value) -> Value:
+def _blocks(length: Register, block: Register) -> Register:
     return (length + block - 1) // block

@@ -31,7 +31,7 @@ from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.folds import Fold, Folding, in_turns
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.types import F32, Type
-from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 
 __all__ = [
     "FIRST_FREE",
@@ -103,75 +103,77 @@ class VectorPosition:
 
     number: int
     """Which of the strip's folds it belongs to."""
-    line: Value
+    line: Register
     """The line, counted through the whole tensor; while rows of several lines are folded, the row."""
-    column: Value
+    column: Register
     """The first element within the line, or within the row while rows are folded."""
-    offset: Value
+    offset: Register
     """The first element within the tensor."""
     span: Span
     """How many elements, and under which mask."""
 
 
-Term = Callable[[VectorPosition], Value]
+Term = Callable[[VectorPosition], Register]
 """What is folded at a place; may also write there. It is called once for each place."""
 
 
 class Strip(Protocol):
     """Some folds that are computed side by side."""
 
-    count: Value
+    count: Register
     """How many elements each fold takes in, as an integer."""
     width: int
     """How many folds there are."""
     lanes: int
     """How many lanes the vectors have that are folded."""
 
-    def fold(self, fold: Fold, term: Term, kind: Type = F32, *, chains: int = 2) -> list[Value]:
+    def fold(self, fold: Fold, term: Term, kind: Type = F32, *, chains: int = 2) -> list[Register]:
         """Fold all terms, of type `kind`: for each fold its result, a number (rows) or a vector of them (columns).
 
         `chains` says how many independent ones each fold is made of: 2, or 1 for terms that take long themselves.
         """
 
-    def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Value]]:
+    def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Register]]:
         """Fold several terms of float32 in one pass: for each term what `fold` gives."""
 
-    def position(self, place: VectorPosition, kind: Type) -> Value:
+    def position(self, place: VectorPosition, kind: Type) -> Register:
         """Return how far along the fold the lanes of a place are, as integers of type `kind`."""
 
-    def put(self, target: Pointer, values: Sequence[Value]) -> None:
+    def put(self, target: Pointer, values: Sequence[Register]) -> None:
         """Write a result of each fold to the array of all results."""
 
-    def each_line(self, *, reverse: bool = False) -> Iterator[list[Value]]:
+    def each_line(self, *, reverse: bool = False) -> Iterator[list[Register]]:
         """Loop over the lines: for each fold the number of its line."""
 
-    def each_place(self, lines: Sequence[Value]) -> Iterator[list[VectorPosition]]:
+    def each_place(self, lines: Sequence[Register]) -> Iterator[list[VectorPosition]]:
         """Loop over the places of a line: one for each fold."""
 
 
 class RowStrip:
     """Some rows."""
 
-    def __init__(self, b: Kernel, rows: Sequence[Value], element: Type) -> None:
+    def __init__(self, b: Kernel, rows: Sequence[Register], element: Type) -> None:
         """Make a strip of `rows`; vectors have as many lanes as a register holds of `element`."""
         self._b, self._rows, self._element = b, rows, element
         self._lines, self._length = b.param(_LINES), b.param(_LENGTH)
         self.count, self.width, self.lanes = self._lines * self._length, len(rows), b.lanes(element)
 
-    def fold(self, fold: Fold, term: Term, kind: Type = F32, *, chains: int = 2) -> list[Value]:
+    def fold(self, fold: Fold, term: Term, kind: Type = F32, *, chains: int = 2) -> list[Register]:
         """Fold whole rows."""
         return self._fold(fold, [term], self._all, kind, chains)
 
-    def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Value]]:
+    def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Register]]:
         """Fold several terms of whole rows."""
         return self.fold_range(fold, terms, self._all)
 
-    def fold_range(self, fold: Fold, terms: Sequence[Term], within: tuple[Value, Value]) -> list[list[Value]]:
+    def fold_range(self, fold: Fold, terms: Sequence[Term], within: tuple[Register, Register]) -> list[list[Register]]:
         """Fold several terms of a part of each row, from the first number to the one before the second."""
         found = self._fold(fold, terms, within, F32, 2)
         return [found[begin : begin + self.width] for begin in range(0, len(found), self.width)]
 
-    def _fold(self, fold: Fold, terms: Sequence[Term], within: tuple[Value, Value], kind: Type, chains: int) -> list[Value]:
+    def _fold(
+        self, fold: Fold, terms: Sequence[Term], within: tuple[Register, Register], kind: Type, chains: int
+    ) -> list[Register]:
         """Fold whole vectors by blocks, then what is left under a mask."""
         b, lanes, (begin, end) = self._b, self.lanes, within
         folding = Folding(b, fold, kind.vector(lanes), self.width * len(terms), lanes, chains)
@@ -185,32 +187,32 @@ class RowStrip:
             folding.take(totals, [b.select(mask, value, neutral) for value in self._terms(terms, i, Span(lanes, mask))])
         return [b.reduce(total.value, lambda low, high: fold.combine(b, low, high)) for total in totals]
 
-    def position(self, place: VectorPosition, kind: Type) -> Value:
+    def position(self, place: VectorPosition, kind: Type) -> Register:
         """Return the column of each lane."""
         return self._b.iota(kind, place.span.lanes) + place.column.to(kind)
 
-    def put(self, target: Pointer, values: Sequence[Value]) -> None:
+    def put(self, target: Pointer, values: Sequence[Register]) -> None:
         """Write one number for each row."""
         for row, value in zip(self._rows, values, strict=True):
             target.store(value, row)
 
-    def each_line(self, *, reverse: bool = False) -> Iterator[list[Value]]:
+    def each_line(self, *, reverse: bool = False) -> Iterator[list[Register]]:
         """Loop over the lines of the rows."""
         with self._b.loop(0, self._lines) as i:
             line = self._lines - 1 - i if reverse else i
             yield [row * self._lines + line for row in self._rows]
 
-    def each_place(self, lines: Sequence[Value]) -> Iterator[list[VectorPosition]]:
+    def each_place(self, lines: Sequence[Register]) -> Iterator[list[VectorPosition]]:
         """Loop over a line of each row."""
         starts = [line * self._length for line in lines]
         for i, span in self._b.vectors(0, self._length, self._element):
             yield [VectorPosition(u, line, i, start + i, span) for u, (line, start) in enumerate(zip(lines, starts, strict=True))]
 
     @property
-    def _all(self) -> tuple[Value, Value]:
+    def _all(self) -> tuple[Register, Register]:
         return self._b.const(self.count.type, 0), self.count
 
-    def _terms(self, terms: Sequence[Term], i: Value, span: Span) -> list[Value]:
+    def _terms(self, terms: Sequence[Term], i: Register, span: Span) -> list[Register]:
         places = [VectorPosition(u, row, i, row * self.count + i, span) for u, row in enumerate(self._rows)]
         return in_turns(self._b, [functools.partial(term, place) for term in terms for place in places])
 
@@ -218,21 +220,21 @@ class RowStrip:
 class _ColumnStrip:
     """Some vectors of neighbouring columns of one outer index."""
 
-    def __init__(self, b: Kernel, outer: Value, columns: Sequence[tuple[Value, Span]]) -> None:
+    def __init__(self, b: Kernel, outer: Register, columns: Sequence[tuple[Register, Span]]) -> None:
         self._b, self._outer, self._columns = b, outer, columns
         self._lines, self._length = b.param(_LINES), b.param(_LENGTH)
         self.count, self.width, self.lanes = self._lines, len(columns), columns[0][1].lanes
 
-    def fold(self, fold: Fold, term: Term, kind: Type = F32, *, chains: int = 2) -> list[Value]:
+    def fold(self, fold: Fold, term: Term, kind: Type = F32, *, chains: int = 2) -> list[Register]:
         """Fold the lines."""
         return self._fold(fold, [term], kind, chains)
 
-    def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Value]]:
+    def fold_all(self, fold: Fold, terms: Sequence[Term]) -> list[list[Register]]:
         """Fold several terms of the lines."""
         found = self._fold(fold, terms, F32, 2)
         return [found[begin : begin + self.width] for begin in range(0, len(found), self.width)]
 
-    def _fold(self, fold: Fold, terms: Sequence[Term], kind: Type, chains: int) -> list[Value]:
+    def _fold(self, fold: Fold, terms: Sequence[Term], kind: Type, chains: int) -> list[Register]:
         """Fold by blocks, then those that are left."""
         b = self._b
         folding = Folding(b, fold, kind.vector(self.lanes), self.width * len(terms), 1, chains)
@@ -244,30 +246,30 @@ class _ColumnStrip:
                 folding.take(totals, self._terms(terms, line))
         return [total.value for total in totals]
 
-    def position(self, place: VectorPosition, kind: Type) -> Value:
+    def position(self, place: VectorPosition, kind: Type) -> Register:
         """Return the line, in every lane."""
         return (place.line - self._outer * self._lines).to(kind).splat(place.span.lanes)
 
-    def put(self, target: Pointer, values: Sequence[Value]) -> None:
+    def put(self, target: Pointer, values: Sequence[Register]) -> None:
         """Write a vector of numbers for each vector of columns."""
         for (column, span), value in zip(self._columns, values, strict=True):
             target.store(value, self._outer * self._length + column, span)
 
-    def each_line(self, *, reverse: bool = False) -> Iterator[list[Value]]:
+    def each_line(self, *, reverse: bool = False) -> Iterator[list[Register]]:
         """Loop over the lines, which all folds share."""
         with self._b.loop(0, self._lines) as i:
             line = self._lines - 1 - i if reverse else i
             yield [self._outer * self._lines + line] * len(self._columns)
 
-    def each_place(self, lines: Sequence[Value]) -> Iterator[list[VectorPosition]]:
+    def each_place(self, lines: Sequence[Register]) -> Iterator[list[VectorPosition]]:
         """Yield all places of a line, without a loop."""
         yield self._places(lines[0])
 
-    def _places(self, line: Value) -> list[VectorPosition]:
+    def _places(self, line: Register) -> list[VectorPosition]:
         start = line * self._length
         return [VectorPosition(u, line, column, start + column, span) for u, (column, span) in enumerate(self._columns)]
 
-    def _terms(self, terms: Sequence[Term], line: Value) -> list[Value]:
+    def _terms(self, terms: Sequence[Term], line: Register) -> list[Register]:
         places = self._places(self._outer * self._lines + line)
         return in_turns(self._b, [functools.partial(term, place) for term in terms for place in places])
 
@@ -350,7 +352,7 @@ class Operands:
         self._buffers = [b.buffer(first_buffer + k, extra.element) for k, extra in enumerate(extra_operands)]
         self._first_param = first_param
 
-    def at(self, lines: Sequence[Value]) -> list[list[Pointer]]:
+    def at(self, lines: Sequence[Register]) -> list[list[Pointer]]:
         """Return the address of each tensor for each of the lines."""
         known: dict[str, list[Pointer]] = {}
         for line in lines:
@@ -360,31 +362,33 @@ class Operands:
 
     def apply(
         self, expr: ElementExpr, addresses: Sequence[Sequence[Pointer]], places: Sequence[VectorPosition], element: Term
-    ) -> list[Value]:
+    ) -> list[Register]:
         """Return for each place an expression of its element (argument 0) and the tensors (from argument 1 on, at `addresses`).
 
         What several places share is read once.
         """
-        known: dict[tuple[str, str], Value] = {}
+        known: dict[tuple[str, str], Register] = {}
         rows = [
             [self._load(known, pointer, extra, place) for pointer, extra in zip(row, self._extra_operands, strict=True)]
             for row, place in zip(addresses, places, strict=True)
         ]
 
-        def write(place: VectorPosition, row: Sequence[Value]) -> Value:
+        def write(place: VectorPosition, row: Sequence[Register]) -> Register:
             return write_expressions(self._b, [expr], [element(place), *row])[0].splat(place.span.lanes)
 
         return in_turns(self._b, [functools.partial(write, place, row) for place, row in zip(places, rows, strict=True)])
 
-    def _load(self, known: dict[tuple[str, str], Value], pointer: Pointer, extra: ExtraOperand, place: VectorPosition) -> Value:
+    def _load(
+        self, known: dict[tuple[str, str], Register], pointer: Pointer, extra: ExtraOperand, place: VectorPosition
+    ) -> Register:
         key = pointer.ref, place.column.ref if extra.ordered else ""
         if key not in known:
             known[key] = pointer.load(place.column, place.span) if extra.ordered else pointer.load().splat(place.span.lanes)
         return known[key]
 
-    def _addresses(self, line: Value) -> list[Pointer]:
+    def _addresses(self, line: Register) -> list[Pointer]:
         b, width = self._b, 1 + len(self._extra_operands)
-        offsets: list[Value | None] = [None] * len(self._extra_operands)
+        offsets: list[Register | None] = [None] * len(self._extra_operands)
         rest = line
         for dim in reversed(range(len(self._extra_operands[0].moves) if self._extra_operands else 0)):
             place = self._first_param + dim * width

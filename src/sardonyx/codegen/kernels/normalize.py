@@ -21,7 +21,7 @@ from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.folds import SUM
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, F64
-from sardonyx.codegen.emit.values import Value
+from sardonyx.codegen.emit.values import Register
 from sardonyx.codegen.kernels.lines import (
     FIRST_FREE,
     Along,
@@ -53,7 +53,7 @@ class Norm(enum.Enum):
     NORM_2 = "norm_2"
 
 
-_Load = Callable[[VectorPosition], Value]
+_Load = Callable[[VectorPosition], Register]
 
 
 def write_normalize(
@@ -133,7 +133,7 @@ def write_group_terms(module: Module, symbol: str) -> None:
                     target.store(value, first + j)
 
 
-_Result = tuple[Term, list[list[Value]]]
+_Result = tuple[Term, list[list[Register]]]
 """The normalized element of a place, and the statistics."""
 
 
@@ -146,17 +146,17 @@ def _standard(b: Kernel, strip: Strip, load: _Load) -> _Result:
     inverses = [_inverse_root(b, square / strip.count.to(F32)) for square in squares]
     shifts = [-(rest * inverse) for rest, inverse in zip(rests, inverses, strict=True)]
 
-    def element(place: VectorPosition) -> Value:
+    def element(place: VectorPosition) -> Register:
         return b.fma(load(place) - means[place.number], inverses[place.number], shifts[place.number])
 
     return element, [[mean + rest for mean, rest in zip(means, rests, strict=True)], inverses]
 
 
-def _inverse_root(b: Kernel, mean_square: Value) -> Value:
+def _inverse_root(b: Kernel, mean_square: Register) -> Register:
     return 1 / b.sqrt(mean_square + b.param_float(_EPSILON))
 
 
-def _moments(b: Kernel, strip: Strip, load: _Load) -> tuple[list[Value], list[Value], list[Value]]:
+def _moments(b: Kernel, strip: Strip, load: _Load) -> tuple[list[Register], list[Register], list[Register]]:
     """Return for each fold its mean, what the rounding of the mean lost, and the sum of the squares of the deviations."""
     if isinstance(strip, RowStrip) and strip.width == 1:
         mean, rest, square = _moments_by_blocks(b, strip, load)
@@ -168,7 +168,7 @@ def _moments(b: Kernel, strip: Strip, load: _Load) -> tuple[list[Value], list[Va
     return means, [total / count for total in lost], corrected
 
 
-def _moments_by_blocks(b: Kernel, strip: RowStrip, load: _Load) -> tuple[Value, Value, Value]:
+def _moments_by_blocks(b: Kernel, strip: RowStrip, load: _Load) -> tuple[Register, Register, Register]:
     """Take up block after block: what came before has `first` elements, a mean and its rest, and squares."""
     mean, rest, squares = (b.variable(b.const(F32, 0)) for _ in range(3))
     with b.loop(0, b.max(strip.count, 1), _CACHED) as first:
@@ -187,12 +187,12 @@ def _moments_by_blocks(b: Kernel, strip: RowStrip, load: _Load) -> tuple[Value, 
     return mean.value, rest.value, squares.value
 
 
-def _deviations(load: _Load, means: Sequence[Value]) -> list[Term]:
+def _deviations(load: _Load, means: Sequence[Register]) -> list[Term]:
     """Return the deviation of an element from a rounded mean, and its square."""
     return [lambda place: load(place) - means[place.number], lambda place: _square(load(place) - means[place.number])]
 
 
-def _without(b: Function, squares: Value, lost: Value, count: Value) -> Value:
+def _without(b: Function, squares: Register, lost: Register, count: Register) -> Register:
     """Return the sum of squares of deviations from the mean itself, where `lost` is the sum of those from a rounded one."""
     corrected = squares - lost * (lost / count)
     return b.max(corrected.like(0), corrected)
@@ -212,12 +212,12 @@ def _norm_2(b: Kernel, strip: Strip, load: _Load) -> _Result:
     return _divided(b, load, [b.sqrt(total) for total in strip.fold(SUM, lambda place: _square(load(place)))])
 
 
-def _divided(b: Function, load: _Load, norms: Sequence[Value]) -> _Result:
+def _divided(b: Function, load: _Load, norms: Sequence[Register]) -> _Result:
     divisors = [b.select(norm.eq(0), norm.like(1), norm) for norm in norms]
     return lambda place: load(place) / divisors[place.number], []
 
 
-def _square(value: Value) -> Value:
+def _square(value: Register) -> Register:
     return value * value
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 
 __all__ = ["PackParams", "write_pack"]
 
@@ -65,17 +65,17 @@ def write_pack(module: Module, symbol: str, width: int) -> None:
             panel = b.buffer(1, F32).at(task * (K * width))
             columns = b.min(N - n, width)
 
-            def copy_rows(source: Pointer = source, panel: Pointer = panel, columns: Value = columns) -> None:
+            def copy_rows(source: Pointer = source, panel: Pointer = panel, columns: Register = columns) -> None:
                 _copy_rows(b, source, panel, K, stride_k, columns, width)
 
-            def turn_columns(source: Pointer = source, panel: Pointer = panel, columns: Value = columns) -> None:
+            def turn_columns(source: Pointer = source, panel: Pointer = panel, columns: Register = columns) -> None:
                 with b.loop(0, width, lanes) as first:
                     _turn_columns(b, source.at(first * stride_n), panel.at(first), (K, stride_k, stride_n), columns - first, width)
 
             b.branch(stride_n.eq(1), copy_rows, turn_columns)
 
 
-def _copy_rows(b: Kernel, source: Pointer, panel: Pointer, K: Value, stride_k: Value, columns: Value, width: int) -> None:
+def _copy_rows(b: Kernel, source: Pointer, panel: Pointer, K: Register, stride_k: Register, columns: Register, width: int) -> None:
     lanes = b.lanes(F32)
     with b.loop(0, K) as k:
         for j in range(0, width, lanes):
@@ -85,7 +85,7 @@ def _copy_rows(b: Kernel, source: Pointer, panel: Pointer, K: Value, stride_k: V
 
 
 def _turn_columns(
-    b: Kernel, source: Pointer, panel: Pointer, steps: tuple[Value, Value, Value], columns: Value, width: int
+    b: Kernel, source: Pointer, panel: Pointer, steps: tuple[Register, Register, Register], columns: Register, width: int
 ) -> None:
     """Write `lanes` columns of the panel: squares where the columns lie in order, one row of them at a time where not."""
     lanes = b.lanes(F32)
@@ -103,7 +103,7 @@ def _turn_columns(
         panel.store(source.at(k * stride_k).gather(places, mask), k * width, lanes)
 
 
-def transpose(b: Function, rows: Sequence[Value]) -> list[Value]:
+def transpose(b: Function, rows: Sequence[Register]) -> list[Register]:
     """Turn a square of lanes: rows become columns, in log2(lanes) rounds that each interleave half a square with the other."""
     count = len(rows)
     turned = list(rows)
@@ -113,7 +113,7 @@ def transpose(b: Function, rows: Sequence[Value]) -> list[Value]:
     return turned
 
 
-def _interleaved(b: Function, low: Value, high: Value) -> tuple[Value, Value]:
+def _interleaved(b: Function, low: Register, high: Register) -> tuple[Register, Register]:
     """Return low[0], high[0], low[1], … as two vectors."""
     count = low.type.lanes
     order = [lane for pair in zip(range(count), range(count, 2 * count), strict=True) for lane in pair]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import BOOL, I64, Type
-from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.emit.values import Pointer, Register
 
 __all__ = ["MODES", "PadDim", "PadParams", "write_pad"]
 
@@ -104,11 +104,11 @@ class PadParams:
 _ROWS, _BLOCK, _OUT, _BEGIN, _LENGTH, _SKIP, _RANK, _DIMS = range(8)
 
 
-def _edge(b: Function, place: Value, length: Value) -> Value:
+def _edge(b: Function, place: Register, length: Register) -> Register:
     return b.max(b.min(place, length - 1), 0)
 
 
-def _reflect(b: Function, place: Value, length: Value) -> Value:
+def _reflect(b: Function, place: Register, length: Register) -> Register:
     """Reflect an index once, or, where that is not enough, as often as it takes, which needs a division."""
     last = length - 1
     found = b.variable(b.select(place < 0, -place, b.select(place > last, last * 2 - place, place)))
@@ -119,12 +119,12 @@ def _reflect(b: Function, place: Value, length: Value) -> Value:
     return found.value
 
 
-def _wrap(b: Function, place: Value, length: Value) -> Value:
+def _wrap(b: Function, place: Register, length: Register) -> Register:
     rest = place % length
     return b.select(rest < 0, rest + length, rest)
 
 
-MODES: Mapping[str, Callable[[Function, Value, Value], Value] | None] = {
+MODES: Mapping[str, Callable[[Function, Register, Register], Register] | None] = {
     "constant": None,
     "edge": _edge,
     "reflect": _reflect,
@@ -147,7 +147,9 @@ def write_pad(module: Module, symbol: str, element: Type, mode: str) -> None:
                 _write_row(b, target, start, MODES[mode])
 
 
-def _source_row(b: Kernel, row: Value, find: Callable[[Function, Value, Value], Value] | None) -> tuple[Value, Value]:
+def _source_row(
+    b: Kernel, row: Register, find: Callable[[Function, Register, Register], Register] | None
+) -> tuple[Register, Register]:
     """Return where the row of the source begins that stands in a row of the result, and whether there is one."""
     rest, offset, inside = b.variable(row), b.variable(b.const(I64, 0)), b.variable(b.const(BOOL, True))
     with b.loop(0, b.param(_RANK)) as step:
@@ -163,7 +165,7 @@ def _source_row(b: Kernel, row: Value, find: Callable[[Function, Value, Value], 
     return offset.value, inside.value
 
 
-def _write_constant_row(b: Kernel, target: Pointer, start: Pointer, inside: Value) -> None:
+def _write_constant_row(b: Kernel, target: Pointer, start: Pointer, inside: Register) -> None:
     begin, out = b.select(inside, b.param(_BEGIN), 0), b.param(_OUT)
     end = b.select(inside, begin + b.param(_LENGTH), 0)
     number = b.buffer(NUMBER, target.element).load()
@@ -173,7 +175,7 @@ def _write_constant_row(b: Kernel, target: Pointer, start: Pointer, inside: Valu
     _copy(b, target.at(begin), start, end - begin)
 
 
-def _write_row(b: Kernel, target: Pointer, start: Pointer, find: Callable[[Function, Value, Value], Value] | None) -> None:
+def _write_row(b: Kernel, target: Pointer, start: Pointer, find: Callable[[Function, Register, Register], Register] | None) -> None:
     begin, length, out = b.param(_BEGIN), b.param(_LENGTH), b.param(_OUT)
     if find is None:
         raise ValueError("a row of no elements is a constant one")
@@ -183,6 +185,6 @@ def _write_row(b: Kernel, target: Pointer, start: Pointer, find: Callable[[Funct
     _copy(b, target.at(begin), start, length)
 
 
-def _copy(b: Function, target: Pointer, source: Pointer, length: Value) -> None:
+def _copy(b: Function, target: Pointer, source: Pointer, length: Register) -> None:
     for i, span in b.vectors(0, length, target.element):
         target.store(source.load(i, span), i, span)

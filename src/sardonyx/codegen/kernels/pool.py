@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AXIS_WORDS, AxisValues, WindowAxis, axis_words, blocks, least, read_axes, taps_inside
 
 __all__ = ["FOLDS", "PoolParams", "write_pool"]
@@ -76,32 +76,32 @@ class Fold:
 
     begin: tuple[float, ...]
     """What its variables hold before the first element."""
-    step: Callable[[Function, Sequence[Variable], Value], None]
+    step: Callable[[Function, Sequence[Variable], Register], None]
     """Take one element up."""
-    end: Callable[[Function, Sequence[Value], Value], Value]
+    end: Callable[[Function, Sequence[Register], Register], Register]
     """The result, of the variables and of how many elements count."""
 
 
-def _take_greatest(b: Function, state: Sequence[Variable], x: Value) -> None:
+def _take_greatest(b: Function, state: Sequence[Variable], x: Register) -> None:
     """Take the greatest, with NaN kept apart so that the chain of comparisons stays short."""
     greatest, missing = state
     greatest.set(b.max(x, greatest.value))
     missing.set(b.select(b.is_nan(x), x, missing.value))
 
 
-def _give_greatest(b: Function, state: Sequence[Value], count: Value) -> Value:
+def _give_greatest(b: Function, state: Sequence[Register], count: Register) -> Register:
     greatest, missing = state
     return b.select(b.is_nan(missing), missing, greatest)
 
 
-def _add(part: Callable[[Function, Value], Value]) -> Callable[[Function, Sequence[Variable], Value], None]:
-    def step(b: Function, state: Sequence[Variable], x: Value) -> None:
+def _add(part: Callable[[Function, Register], Register]) -> Callable[[Function, Sequence[Variable], Register], None]:
+    def step(b: Function, state: Sequence[Variable], x: Register) -> None:
         state[0].add(part(b, x))
 
     return step
 
 
-def _give_mean(b: Function, state: Sequence[Value], count: Value) -> Value:
+def _give_mean(b: Function, state: Sequence[Register], count: Register) -> Register:
     return state[0] / count.to(F32)
 
 
@@ -147,21 +147,28 @@ def write_pool(module: Module, symbol: str, fold: str, rank: int, *, dilated: bo
 class _WindowValues:
     """One window: where it begins in the input and the output, the taps of each axis that it has there, and how many count."""
 
-    source: Value
-    result: Value
-    taps: Sequence[Value]
-    count: Value
+    source: Register
+    result: Register
+    taps: Sequence[Register]
+    count: Register
 
 
 def _place_window(
-    b: Kernel, axes: Sequence[AxisValues], ends: Sequence[Value], row: Value, place: Value, *, dilated: bool, counts_padding: bool
+    b: Kernel,
+    axes: Sequence[AxisValues],
+    ends: Sequence[Register],
+    row: Register,
+    place: Register,
+    *,
+    dilated: bool,
+    counts_padding: bool,
 ) -> _WindowValues:
     places, rest = [place], row
     for axis in reversed(axes[:-1]):
         places.insert(0, rest % axis["places"])
         rest = rest // axis["places"]
     source, result = rest * (axes[0]["size"] * axes[0]["in_step"]), rest * (axes[0]["places"] * axes[0]["out_step"])
-    taps: list[Value] = []
+    taps: list[Register] = []
     count = place.like(1)
     for axis, end, at in zip(axes, ends, places, strict=True):
         first, last, start = taps_inside(b, at, axis, dilated=dilated)
@@ -175,7 +182,7 @@ def _place_window(
     return _WindowValues(source, result, taps, count)
 
 
-def _channels(b: Kernel, channels: Value, lanes: int) -> Iterator[tuple[Value, int, Span]]:
+def _channels(b: Kernel, channels: Register, lanes: int) -> Iterator[tuple[Register, int, Span]]:
     """Yield several vectors at a time, then one; the last under a mask, or element by element where masks are not free."""
     wide = lanes * WIDE
     whole_wide, whole = channels // wide * wide, channels // lanes * lanes
@@ -192,7 +199,7 @@ def _channels(b: Kernel, channels: Value, lanes: int) -> Iterator[tuple[Value, i
 
 
 def _fold_window(
-    b: Kernel, fold: Fold, window: _WindowValues, axes: Sequence[AxisValues], channels: Value, c: Value, spans: Sequence[Span]
+    b: Kernel, fold: Fold, window: _WindowValues, axes: Sequence[AxisValues], channels: Register, c: Register, spans: Sequence[Span]
 ) -> None:
     lanes = spans[0].lanes
     states = [[b.variable(b.const(F32.vector(lanes), number)) for number in fold.begin] for _ in spans]

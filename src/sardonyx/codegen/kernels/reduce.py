@@ -20,7 +20,7 @@ from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.folds import MAX, MIN, PRODUCT, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I32, I64, Type
-from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Strip, VectorPosition, strips
 
 __all__ = ["REDUCTIONS", "Reduction", "position_of", "write_cumulative", "write_extreme", "write_reduce"]
@@ -35,31 +35,31 @@ class Reduction:
 
     fold: Fold
     """How they are put together."""
-    before: Callable[[Function, Value], Value] = lambda b, x: x
+    before: Callable[[Function, Register], Register] = lambda b, x: x
     """What is done to each element first."""
-    after: Callable[[Function, Value, Value], Value] = lambda b, total, count: total
+    after: Callable[[Function, Register, Register], Register] = lambda b, total, count: total
     """What is done to the result, of it and how many elements there were."""
     is_exponential: bool = False
     """Whether it is the sum of exponentials, from which the greatest is taken out before."""
 
 
-def _square(b: Function, x: Value) -> Value:
+def _square(b: Function, x: Register) -> Register:
     return x * x
 
 
-def _magnitude(b: Function, x: Value) -> Value:
+def _magnitude(b: Function, x: Register) -> Register:
     return b.abs(x)
 
 
-def _mean(b: Function, total: Value, count: Value) -> Value:
+def _mean(b: Function, total: Register, count: Register) -> Register:
     return total / count
 
 
-def _root(b: Function, total: Value, count: Value) -> Value:
+def _root(b: Function, total: Register, count: Register) -> Register:
     return b.sqrt(total)
 
 
-def _log(b: Function, total: Value, count: Value) -> Value:
+def _log(b: Function, total: Register, count: Register) -> Register:
     return mathlib.log(b, total)
 
 
@@ -98,13 +98,13 @@ def write_reduce(module: Module, symbol: str, along: Along, name: str, kind: Typ
             strip.put(y, [write_expressions(b, [after], [total])[0].splat(total.type.lanes) for total in totals])
 
 
-def _totals(b: Kernel, strip: Strip, x: Pointer, reduction: Reduction) -> list[Value]:
+def _totals(b: Kernel, strip: Strip, x: Pointer, reduction: Reduction) -> list[Register]:
     kind = x.element
     totals = strip.fold(reduction.fold, lambda place: reduction.before(b, x.load(place.offset, place.span)), kind)
     return [reduction.after(b, total, b.param_float(_COUNT)) for total in totals]
 
 
-def _exponentials(b: Kernel, strip: Strip, x: Pointer) -> list[Value]:
+def _exponentials(b: Kernel, strip: Strip, x: Pointer) -> list[Register]:
     """Return the logarithm of the sum of e^x; where the greatest is infinite or NaN nothing is taken out."""
     greatest = strip.fold(MAX, lambda place: x.load(place.offset, place.span))
     finite = [b.select(b.abs(value) < math.inf, value, value.like(0)) for value in greatest]
@@ -137,7 +137,9 @@ def write_extreme(module: Module, symbol: str, along: Along, kind: Type, *, grea
             strip.put(y, [position.to(I64) for position in found])
 
 
-def position_of(b: Kernel, strip: Strip, x: Pointer, extremes: Sequence[Value], nowhere: Value, place: VectorPosition) -> Value:
+def position_of(
+    b: Kernel, strip: Strip, x: Pointer, extremes: Sequence[Register], nowhere: Register, place: VectorPosition
+) -> Register:
     """Return for each lane of a place its position where it is the extreme of its fold, else `nowhere`, which is never chosen."""
     value = x.load(place.offset, place.span)
     extreme = extremes[place.number]

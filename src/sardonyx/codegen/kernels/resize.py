@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, F64, I32, I64, Type
-from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.emit.values import Pointer, Register
 
 __all__ = ["CUBIC", "LINEAR", "NEAREST", "ResizeParams", "TableWords", "write_resize", "write_table"]
 
@@ -87,7 +87,7 @@ def write_table(module: Module, symbol: str, taps: int) -> None:
                 _write_taps(b, coordinate, i, taps)
 
 
-def _write_taps(b: Kernel, coordinate: Value, i: Value, taps: int) -> None:
+def _write_taps(b: Kernel, coordinate: Register, i: Register, taps: int) -> None:
     output, size, index, weight = b.param(_OUTPUT), b.param(_SIZE).to(F32), b.buffer(0, I32), b.buffer(1, F32)
     below = b.call_math("floor", coordinate)
     fraction = (coordinate - below).to(F64)
@@ -106,7 +106,7 @@ def _write_taps(b: Kernel, coordinate: Value, i: Value, taps: int) -> None:
         weight.store((part / whole).to(F32), i + output * tap)
 
 
-def _cubic(b: Kernel, d: Value) -> Value:
+def _cubic(b: Kernel, d: Register) -> Register:
     """Return the cubic convolution kernel at distance d of at most 2."""
     a = b.param_float(_COEFFICIENT, F64)
     near = ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0
@@ -114,7 +114,7 @@ def _cubic(b: Kernel, d: Value) -> Value:
     return b.select(d <= 1.0, near, b.select(d < 2.0, far, 0.0))
 
 
-def _inside(b: Kernel, place: Value) -> Value:
+def _inside(b: Kernel, place: Register) -> Register:
     """Return a whole number as the number of an element of the axis: clamped before it is an integer, and after."""
     last = b.param(_SIZE) - 1
     clamped = b.min(b.max(place, 0.0), last.to(F32)).to(I64)
@@ -154,7 +154,7 @@ class _Read:
     """Something that an output reads, and what it weighs; nothing if it is moved."""
 
     place: Pointer
-    weight: Value | None
+    weight: Register | None
 
 
 def write_resize(module: Module, symbol: str, element: Type, taps: int, axes: int, *, single: bool) -> None:
@@ -196,16 +196,16 @@ class _Table:
     index: Pointer
     weights: Pointer | None
     taps: int
-    output: Value
+    output: Register
 
     @staticmethod
-    def of(b: Kernel, axis: int, taps: int, output: Value) -> _Table:
+    def of(b: Kernel, axis: int, taps: int, output: Register) -> _Table:
         """Return the table of axis number `axis` among the buffers."""
         if taps == NEAREST:
             return _Table(b.buffer(2 + axis, I32), None, taps, output)
         return _Table(b.buffer(2 + 2 * axis, I32), b.buffer(3 + 2 * axis, F32), taps, output)
 
-    def read(self, start: Pointer, i: Value, stride: Value, weight: Value | None = None) -> list[_Read]:
+    def read(self, start: Pointer, i: Register, stride: Register, weight: Register | None = None) -> list[_Read]:
         """Return what output i reads from `start` on, with `weight` in all weights."""
         found = []
         for tap in range(self.taps):
@@ -216,7 +216,7 @@ class _Table:
         return found
 
 
-def _write_output(b: Function, points: Sequence[_Read], target: Pointer, inner: Value, lanes: int) -> None:
+def _write_output(b: Function, points: Sequence[_Read], target: Pointer, inner: Register, lanes: int) -> None:
     """Write one output: all that lies behind the axes, by vectors."""
     spread = [None if point.weight is None else point.weight.splat(lanes) for point in points]
     for i, span in b.vectors(0, inner, target.element, lanes=lanes):
@@ -224,8 +224,8 @@ def _write_output(b: Function, points: Sequence[_Read], target: Pointer, inner: 
         target.store(_sum(b, [point.place.load(i, span) for point in points], weights), i, span)
 
 
-def _sum(b: Function, values: Sequence[Value], weights: Sequence[Value | None]) -> Value:
-    total: Value | None = None
+def _sum(b: Function, values: Sequence[Register], weights: Sequence[Register | None]) -> Register:
+    total: Register | None = None
     for value, weight in zip(values, weights, strict=True):
         if weight is None:
             return value

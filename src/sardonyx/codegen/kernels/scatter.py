@@ -16,7 +16,7 @@ from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I64, Type
-from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.gather import checked_index, row_offset, tuple_offset
 
 __all__ = ["REDUCTIONS", "write_scatter", "write_scatter_elements"]
@@ -74,7 +74,7 @@ def write_scatter_elements(module: Module, symbol: str, element: Type, index: Ty
                     b.buffer(STATUS, I64).store(j + 1)
 
 
-def _update(b: Kernel, target: Pointer, place: Value, update: Value, span: Span, reduction: str) -> None:
+def _update(b: Kernel, target: Pointer, place: Register, update: Register, span: Span, reduction: str) -> None:
     combine = REDUCTIONS[reduction]
     if combine is not None:
         kind = target.element

@@ -19,7 +19,7 @@ from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.folds import MAX, MIN, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
-from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.kernels.lines import (
     FIRST_FREE,
     Along,
@@ -69,7 +69,7 @@ def _softmax(b: Kernel, strip: Strip, x: Pointer, y: Pointer) -> Term:
     """Compute e^(x - m) / s."""
     greatest = _greatest(strip, x)
 
-    def term(place: VectorPosition) -> Value:
+    def term(place: VectorPosition) -> Register:
         value = exp_of_difference(b, x.load(place.offset, place.span), greatest[place.number])
         y.store(value, place.offset, place.span)
         return value
@@ -82,14 +82,14 @@ def _log_softmax(b: Kernel, strip: Strip, x: Pointer, y: Pointer) -> Term:
     """Compute x - m - log s."""
     greatest = _greatest(strip, x)
 
-    def term(place: VectorPosition) -> Value:
+    def term(place: VectorPosition) -> Register:
         return exp_of_difference(b, x.load(place.offset, place.span), greatest[place.number])
 
     logs = [mathlib.log(b, total) for total in strip.fold(SUM, term, chains=1)]
     return lambda place: x.load(place.offset, place.span) - greatest[place.number] - logs[place.number]
 
 
-def _greatest(strip: Strip, x: Pointer) -> list[Value]:
+def _greatest(strip: Strip, x: Pointer) -> list[Register]:
     return strip.fold(_GREATEST, lambda place: x.load(place.offset, place.span))
 
 
@@ -105,6 +105,6 @@ WAYS: Mapping[str, Written] = {"hardmax": _hardmax, "log_softmax": _log_softmax,
 """How lines are normalized, by name."""
 
 
-def exp_of_difference(b: Function, x: Value, greatest: Value) -> Value:
+def exp_of_difference(b: Function, x: Register, greatest: Register) -> Register:
     """Return e^(x - greatest) for x <= greatest, as mathlib.exp_below_zero; NaN for inf - inf."""
     return mathlib.exp_below_zero(b, x - greatest)

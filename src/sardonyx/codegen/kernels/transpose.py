@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I64, Type
-from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.target import Target
 
 __all__ = ["PlaneParams", "tile_side", "transpose_tile", "write_deinterleave", "write_interleave", "write_transpose"]
@@ -111,7 +111,7 @@ def write_interleave(module: Module, symbol: str, element: Type, streams: int) -
         stride = b.param(_ROW_STRIDE)
         for source, result, block in _blocks(b, element):
 
-            def copy(at: Value, span: Span, parts: Sequence[Span], source: Pointer = source, result: Pointer = result) -> None:
+            def copy(at: Register, span: Span, parts: Sequence[Span], source: Pointer = source, result: Pointer = result) -> None:
                 given = [source.load(at + stride * stream, span) for stream in range(streams)]
                 for part, (place, made) in zip(parts, _rearranged(given, places, lanes), strict=True):
                     result.store(made, at * streams + place, part)
@@ -127,7 +127,7 @@ def write_deinterleave(module: Module, symbol: str, element: Type, streams: int)
         stride = b.param(_COLUMN_STRIDE)
         for source, result, block in _blocks(b, element):
 
-            def copy(at: Value, span: Span, parts: Sequence[Span], source: Pointer = source, result: Pointer = result) -> None:
+            def copy(at: Register, span: Span, parts: Sequence[Span], source: Pointer = source, result: Pointer = result) -> None:
                 given = [source.load(at * streams + number * span.lanes, part) for number, part in enumerate(parts)]
                 for stream, (_, made) in enumerate(_rearranged(given, places, lanes)):
                     result.store(made, at + stride * stream, span)
@@ -140,7 +140,7 @@ def tile_side(target: Target, element: Type) -> int:
     return target.lanes(element.bits) if element.bits >= 32 else _LANE_BITS // element.bits
 
 
-def transpose_tile(rows: Sequence[Value]) -> list[Value]:
+def transpose_tile(rows: Sequence[Register]) -> list[Register]:
     """Transpose a square of as many vectors as each has lanes, by log2(lanes) rounds of shuffles of pairs."""
     side, width = len(rows), rows[0].type.bits
     values = list(rows)
@@ -178,10 +178,10 @@ def _rounds(side: int, chunk: int) -> Iterator[tuple[int, list[int], list[int]]]
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    row: Value
-    last_row: Value
-    column: Value
-    last_column: Value
+    row: Register
+    last_row: Register
+    column: Register
+    last_column: Register
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +189,8 @@ class _Plane:
     b: Kernel
     source: Pointer
     result: Pointer
-    row_stride: Value
-    column_stride: Value
+    row_stride: Register
+    column_stride: Register
 
 
 def _blocks(b: Kernel, element: Type) -> Iterator[tuple[Pointer, Pointer, _Block]]:
@@ -206,7 +206,7 @@ def _blocks(b: Kernel, element: Type) -> Iterator[tuple[Pointer, Pointer, _Block
             yield b.buffer(SOURCE, element).at(source_offset), b.buffer(RESULT, element).at(result_offset), block
 
 
-def _offsets(b: Kernel, index: Value) -> tuple[Value, Value]:
+def _offsets(b: Kernel, index: Register) -> tuple[Register, Register]:
     rest, source, result = b.variable(index), b.variable(b.const(I64, 0)), b.variable(b.const(I64, 0))
     rank = b.param(_RANK)
     with b.loop(0, rank) as step:
@@ -219,13 +219,13 @@ def _offsets(b: Kernel, index: Value) -> tuple[Value, Value]:
     return source.value, result.value
 
 
-def _move_tile(plane: _Plane, i: Value, j: Value, side: int) -> None:
+def _move_tile(plane: _Plane, i: Register, j: Register, side: int) -> None:
     rows = [plane.source.load((i + step) * plane.row_stride + j, side) for step in range(side)]
     for step, column in enumerate(transpose_tile(rows)):
         plane.result.store(column, (j + step) * plane.column_stride + i, side)
 
 
-def _move_edge(plane: _Plane, row: Value, last_row: Value, column: Value, last_column: Value, side: int) -> None:
+def _move_edge(plane: _Plane, row: Register, last_row: Register, column: Register, last_column: Register, side: int) -> None:
     b = plane.b
     if not b.target.has_masks:
         with b.loop(column, last_column) as j, b.loop(row, last_row) as i:
@@ -235,7 +235,7 @@ def _move_edge(plane: _Plane, row: Value, last_row: Value, column: Value, last_c
         _move_masked_tile(plane, i, j, b.min(last_row - i, side), b.min(last_column - j, side), side)
 
 
-def _move_masked_tile(plane: _Plane, i: Value, j: Value, height: Value, width: Value, side: int) -> None:
+def _move_masked_tile(plane: _Plane, i: Register, j: Register, height: Register, width: Register, side: int) -> None:
     """Move a part of a tile: rows past the last are the last again, and columns past the last are not stored."""
     b = plane.b
     across, down = Span(side, b.tail_mask(width, side)), Span(side, b.tail_mask(height, side))
@@ -246,7 +246,7 @@ def _move_masked_tile(plane: _Plane, i: Value, j: Value, height: Value, width: V
 
 
 def _move_streams(
-    b: Function, begin: Value, end: Value, streams: int, lanes: int, copy: Callable[[Value, Span, Sequence[Span]], None]
+    b: Function, begin: Register, end: Register, streams: int, lanes: int, copy: Callable[[Register, Span, Sequence[Span]], None]
 ) -> None:
     """Write `copy(at, span of one stream, spans of the vectors on the dense side)` for all places of [begin, end)."""
     whole = begin + ((end - begin) & -lanes)
@@ -262,7 +262,7 @@ def _move_streams(
         copy(whole, Span(lanes, b.tail_mask(end - whole, lanes)), [Span(lanes, b.tail_mask(count, lanes)) for count in counts])
 
 
-def _rearranged(given: Sequence[Value], places: Sequence[tuple[int, int]], lanes: int) -> Iterator[tuple[int, Value]]:
+def _rearranged(given: Sequence[Register], places: Sequence[tuple[int, int]], lanes: int) -> Iterator[tuple[int, Register]]:
     """Yield vectors of the elements at `places`, each a vector's number and a lane, with where each begins among them."""
     if given[0].type.lanes == 1:
         yield from enumerate(given)

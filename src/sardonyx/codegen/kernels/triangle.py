@@ -8,7 +8,7 @@ from __future__ import annotations
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64, Type
-from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.emit.values import Pointer, Register
 
 __all__ = ["write_triangle"]
 
@@ -30,11 +30,11 @@ def write_triangle(module: Module, symbol: str, element: Type, *, upper: bool) -
             _clear(b, target, *((nothing, border) if upper else (border, width)))
 
 
-def _copy(b: Function, target: Pointer, source: Pointer, first: Value, last: Value) -> None:
+def _copy(b: Function, target: Pointer, source: Pointer, first: Register, last: Register) -> None:
     for i, span in b.vectors(first, last, target.element):
         target.store(source.load(i, span), i, span)
 
 
-def _clear(b: Function, target: Pointer, first: Value, last: Value) -> None:
+def _clear(b: Function, target: Pointer, first: Register, last: Register) -> None:
     for i, span in b.vectors(first, last, target.element):
         target.store(0, i, span)

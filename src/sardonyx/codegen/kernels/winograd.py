@@ -25,7 +25,7 @@ import numpy as np
 
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64, U64
-from sardonyx.codegen.emit.values import Pointer, Span, Value
+from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
 from sardonyx.codegen.kernels.conv import ConvEpilogue, ConvTiling, conv_tiling, cover_rows
 from sardonyx.codegen.kernels.gemm import multiply
@@ -215,7 +215,7 @@ class _Block:
     scratch: Pointer
     table: Pointer
     sums: Pointer
-    count: Value
+    count: Register
 
 
 def _write_block(b: Kernel, shape: ConvTiling, products: Mapping[tuple[int, int], Kernel], finish: Kernel, block: _Block) -> None:
@@ -259,12 +259,12 @@ def _write_transform(module: Module, symbol: str) -> Kernel:
     return b
 
 
-def _combine(d: Sequence[Value]) -> list[Value]:
+def _combine(d: Sequence[Register]) -> list[Register]:
     """Compute Bᵀ d of four values."""
     return [d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]]
 
 
-def _put_sources(b: Kernel, pointers: Pointer, image: Value, top: Value, left: Value) -> None:
+def _put_sources(b: Kernel, pointers: Pointer, image: Register, top: Register, left: Register) -> None:
     """Put the addresses of the 4 x 4 elements from (top, left) on; those in the padding are the zeros."""
     p = _params(b)
     source, zeros = b.buffer(INPUT, F32), b.buffer(ZEROS, F32)
@@ -278,7 +278,7 @@ def _put_sources(b: Kernel, pointers: Pointer, image: Value, top: Value, left: V
             pointers.store(b.select(inside, element.to(I64), zeros.to(I64)), 4 * i + j)
 
 
-def _put_places(b: Kernel, table: Pointer, image: Value, top: Value, left: Value) -> None:
+def _put_places(b: Kernel, table: Pointer, image: Register, top: Register, left: Register) -> None:
     p = _params(b)
     for i in range(2):
         for j in range(2):
@@ -324,11 +324,11 @@ def _write_finish(module: Module, symbol: str, shape: ConvTiling, epilogue: Conv
                 for number, place in enumerate(places):
                     place.set(mine.load(number * lanes, lanes) + place.value)
 
-            def keep(target: Pointer, places: Sequence[Value]) -> None:
+            def keep(target: Pointer, places: Sequence[Register]) -> None:
                 for number, value in enumerate(places):
                     target.store(value, number * lanes, lanes)
 
-            def store(row: Value, column: Value, places: Sequence[Value]) -> None:
+            def store(row: Register, column: Register, places: Sequence[Register]) -> None:
                 keep(four, places)
                 span = Span(lanes, b.tail_mask(least(b, p["columns"] - column, b.const(I64, lanes)), lanes))
                 with b.loop(0, 4) as number:
@@ -342,10 +342,10 @@ def _write_finish(module: Module, symbol: str, shape: ConvTiling, epilogue: Conv
     return b
 
 
-def _gather_up(m: Sequence[Value]) -> list[Value]:
+def _gather_up(m: Sequence[Register]) -> list[Register]:
     """Compute Aᵀ m of four values."""
     return [m[0] + m[1] + m[2], m[1] - m[2] - m[3]]
 
 
-def _params(b: Kernel) -> dict[str, Value]:
+def _params(b: Kernel) -> dict[str, Register]:
     return {name: b.param(place) for place, name in enumerate(_PARAMS)}

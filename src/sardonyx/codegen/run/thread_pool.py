@@ -29,7 +29,7 @@ import numpy as np
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Module
 from sardonyx.codegen.emit.types import BOOL, I32, I64, PTR, U32, Type
-from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 from sardonyx.forks import new_lock, renew_in_child
@@ -111,7 +111,7 @@ def _write_worker(module: Module, drain: Function) -> None:
                 b.call(drain, pool, seen.value)
 
 
-def _wait_for_generation(b: Function, pool: Pointer, seen: Value) -> None:
+def _wait_for_generation(b: Function, pool: Pointer, seen: Register) -> None:
     """Spin, then sleep, until there is an even generation other than `seen`."""
     spins = b.variable(b.const(I64, 0))
     with b.repeat() as waiting:
@@ -147,7 +147,7 @@ def _write_run_region(module: Module, drain: Function, publish: Function) -> Fun
     return b
 
 
-def _wait_for_others(b: Function, pool: Pointer, chunks: Value) -> None:
+def _wait_for_others(b: Function, pool: Pointer, chunks: Register) -> None:
     """Wait until every chunk is done; where a worker has lost its processor, let it have this one."""
     spins = b.variable(b.const(I64, 0))
     with b.repeat() as waiting:
@@ -189,7 +189,7 @@ def _write_stop(module: Module, take: Function, publish: Function) -> None:
         b.give(b.const(I32, 1))
 
 
-def _sleep(b: Function, pool: Pointer, seen: Value) -> None:
+def _sleep(b: Function, pool: Pointer, seen: Register) -> None:
     """Sleep while the generation is `seen`, or a moment where the system has no futex."""
     call = _futex_number(b.target)
     if call is None:
@@ -198,7 +198,7 @@ def _sleep(b: Function, pool: Pointer, seen: Value) -> None:
     _system_call(b, [b.const(I64, call), _generation(pool), b.const(I64, _FUTEX_WAIT), seen.to(U32).to(I64), *_zeros(b, 3)])
 
 
-def _wake(b: Function, pool: Pointer, count: Value) -> None:
+def _wake(b: Function, pool: Pointer, count: Register) -> None:
     call = _futex_number(b.target)
     if call is not None:
         _system_call(b, [b.const(I64, call), _generation(pool), b.const(I64, _FUTEX_WAKE), count, *_zeros(b, 3)])
@@ -208,16 +208,16 @@ def _futex_number(target: Target) -> int | None:
     return _FUTEX_CALL.get(target.triple.partition("-")[0]) if "linux" in target.triple else None
 
 
-def _generation(pool: Pointer) -> Value:
+def _generation(pool: Pointer) -> Register:
     """Return the address of the upper half of the ticket, on machines with the lower half first."""
     return pool.of(I32).at(2 * TICKET + 1).to(I64)
 
 
-def _zeros(b: Function, count: int) -> list[Value]:
+def _zeros(b: Function, count: int) -> list[Register]:
     return [b.const(I64, 0)] * count
 
 
-def _system_call(b: Function, arguments: Sequence[Value]) -> Value:
+def _system_call(b: Function, arguments: Sequence[Register]) -> Register:
     kinds: list[Type] = [argument.type for argument in arguments]
     b.declarations["syscall"] = "declare i64 @syscall(i64, ...)"
     listed = ", ".join(f"{kind} {argument.ref}" for kind, argument in zip(kinds, arguments, strict=True))

@@ -13,7 +13,7 @@ from typing import Any
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Module
 from sardonyx.codegen.emit.types import I32, I64
-from sardonyx.codegen.emit.values import Pointer, Value
+from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import host_target
 from sardonyx.custom_ops.abi.chain import CHAIN_WORDS, FIRST, LAST, STATUS, STEP_WORDS, RunChain, run_in_python
@@ -66,7 +66,7 @@ def native_functions() -> tuple[object, dict[str, int], RunChain]:
     return engine, {name: engine.address(f"ort_{name}") for name in _WRITERS}, run
 
 
-def _call_python(b: Function, table: Pointer, name: str, *arguments: Value) -> None:
+def _call_python(b: Function, table: Pointer, name: str, *arguments: Register) -> None:
     """Return what the function in Python returns."""
     b.give(b.call(table.load_pointer(FALLBACKS.index(name), I64), *arguments, returns=I64))
 
@@ -96,7 +96,7 @@ def _input(b: Function) -> None:
         out.store(place)
 
 
-def _as_word(b: Function, pointer: Pointer) -> Value:
+def _as_word(b: Function, pointer: Pointer) -> Register:
     return b.value(f"ptrtoint ptr {pointer.ref} to i64", I64)
 
 

@@ -31,7 +31,7 @@ from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import Tail, TailCode, joins_conv, place_epilogue, tail_of
-from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product, is_narrow
+from sardonyx.providers.cpu.kernels.implicit_product import WindowPlacement, add_product, is_narrow
 from sardonyx.providers.cpu.kernels.matmul import ProductKernel
 from sardonyx.providers.cpu.kernels.windows import Filters, claim_filters, conv_axes, is_padded, is_point, padding_of, place_window
 from sardonyx.providers.cpu.kernels.winograd import lower_winograd, suits_winograd
@@ -149,13 +149,13 @@ def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, gr
     result, inner = low.result(group.result), data.shape[1:-1]
     depth = weights.shape[1] * (window.kernel[-1] if merged else 1)
 
-    def place(sizes: Sizes) -> Placement:
+    def place(sizes: Sizes) -> WindowPlacement:
         batch, *places, _ = sizes.shape(result.shape)
         held, C, row = sizes.shape(inner), sizes(channels), sizes(result.row)
         axes = conv_axes(window, held, place_window(window, sizes.shape(given), places), C, row, bordered=bordered)
         if merged:
             axes[-1] = dataclasses.replace(axes[-1], taps=1)
-        return Placement(batch, axes, image=C * prod(held), out_image=row * prod(places))
+        return WindowPlacement(batch, axes, image=C * prod(held), out_image=row * prod(places))
 
     add_product(low, group, data, result, weights, groups, depth, tail, place, padded=padded)
 

@@ -8,8 +8,7 @@ from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.emit.values import Span
-from sardonyx.codegen.emit.values import Value as Register
+from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.conv import ConvEpilogue
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value

@@ -28,7 +28,7 @@ from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.conv_tail import joins_conv, tail_of
-from sardonyx.providers.cpu.kernels.implicit_product import Placement, add_product
+from sardonyx.providers.cpu.kernels.implicit_product import WindowPlacement, add_product
 from sardonyx.providers.cpu.kernels.windows import claim_filters
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
@@ -151,13 +151,13 @@ def lower(low: Lowering, group: Group, spread: SpreadSpec) -> None:
         for axis, phase in enumerate(phases):
             taken = taken.take(phase.taps, axis + 2)
 
-        def place(sizes: Sizes, phases: Sequence[_Phase] = phases) -> Placement:
+        def place(sizes: Sizes, phases: Sequence[_Phase] = phases) -> WindowPlacement:
             return _place(spread, phases, sizes.shape(data.shape), sizes.shape(result.shape), sizes(result.row))
 
         add_product(low, group, data, result, taken, groups, C // groups, tail, place, padded=not spread.is_tiling)
 
 
-def _place(spread: SpreadSpec, phases: Sequence[_Phase], given: Sequence[int], made: Sequence[int], row: int) -> Placement:
+def _place(spread: SpreadSpec, phases: Sequence[_Phase], given: Sequence[int], made: Sequence[int], row: int) -> WindowPlacement:
     batch, *sizes, C = given
     _, *places, _ = made
     begins = spread.begins(sizes, places)
@@ -168,4 +168,4 @@ def _place(spread: SpreadSpec, phases: Sequence[_Phase], given: Sequence[int], m
         axes.insert(0, phase.axis(sizes[axis], places[axis], begins[axis], in_step, out_step))
         out_begin += phase.first_place(begins[axis]) * out_step
         in_step, out_step = in_step * sizes[axis], out_step * places[axis]
-    return Placement(batch, axes, in_step, out_step, out_begin)
+    return WindowPlacement(batch, axes, in_step, out_step, out_begin)

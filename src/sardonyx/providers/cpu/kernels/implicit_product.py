@@ -20,7 +20,7 @@ from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
-__all__ = ["Placement", "add_product", "is_narrow"]
+__all__ = ["WindowPlacement", "add_product", "is_narrow"]
 
 _SHORTEST_RUN = 16
 """Elements of a run that are worth vectors along it."""
@@ -30,7 +30,7 @@ _FIRST_OPERAND = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Placement:
+class WindowPlacement:
     """Where windows and places lie for one set of sizes."""
 
     batch: int
@@ -110,7 +110,7 @@ def add_product(
     groups: int,
     depth: int,
     tail: Tail,
-    place: Callable[[Sizes], Placement],
+    place: Callable[[Sizes], WindowPlacement],
     *,
     padded: bool,
 ) -> None:

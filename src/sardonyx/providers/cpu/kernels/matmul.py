@@ -14,8 +14,7 @@ from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
-from sardonyx.codegen.emit.values import Span
-from sardonyx.codegen.emit.values import Value as Register
+from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, Epilogue, GemmParams, pack_columns, pack_rows, tiling, write_gemm
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
