@@ -211,3 +211,9 @@ def test_arithmetic_on_symbols_agrees_with_arithmetic_on_sizes(tree: Tree, sizes
         assume(False)
         return
     assert evaluate(dim, sizes) == expected
+
+
+def test_a_quotient_by_a_size_of_0_counts_as_0() -> None:
+    """As a division of integer elements by 0 does, and a remainder."""
+    assert evaluate(N // C, {"N": 3, "C": 0}) == 0
+    assert evaluate(N % C, {"N": 3, "C": 0}) == 0

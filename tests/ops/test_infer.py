@@ -10,6 +10,7 @@ import pytest
 
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument, InvalidGraph
+from sardonyx.errors import NotImplemented as NotImplemented_
 from sardonyx.ir import Attribute, AttributeKind, Dim, Function, Graph, Model, Node, Tensor, TensorType, Value, symbol
 from sardonyx.ir.shape import is_anonymous
 from sardonyx.ir.text import parse_model
@@ -380,3 +381,12 @@ def test_a_declared_shape_is_not_believed_where_the_rank_is_open(operation: str)
     """A shape operand of unknown length leaves the rank to the run, which may differ from the declaration."""
     held = parse_model(f"opset 21\ngraph(x: float[6, 4], s: int64[n]) -> (y: float[4, 6]) {{ y = {operation} }}")
     assert infer_graph(held)[held.graph.outputs[0]].shape is None
+
+
+@pytest.mark.parametrize("operation", ["Reshape(x, s)", "Expand(x, s)"])
+def test_more_dimensions_than_an_array_can_have_are_an_error_that_names_the_node(operation: str) -> None:
+    """NumPy has 64."""
+    ones = ", ".join(["1"] * 65)
+    held = parse_model(f"opset 21\ngraph(x: float[1]) -> (y) {{ s: int64[65] = [{ones}] y = {operation} @wide }}")
+    with pytest.raises(NotImplemented_, match=r"wide.*would have 65 dimensions; at most 64"):
+        infer_graph(held)

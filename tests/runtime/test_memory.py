@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from sardonyx.provider import HOST
+import pytest
+
+from sardonyx.dtypes import Array
+from sardonyx.errors import RuntimeException
+from sardonyx.provider import HOST, HostMemory
 from sardonyx.runtime.memory import ArenaPool
 
 
@@ -40,3 +44,16 @@ def test_the_pool_keeps_a_bounded_number_of_buffers() -> None:
 def test_host_buffers_are_aligned() -> None:
     """Each buffer begins on a cache line."""
     assert HOST.allocate(100).ctypes.data % 64 == 0
+
+
+class _FullMemory(HostMemory):
+    def allocate(self, size_bytes: int) -> Array:
+        raise MemoryError
+
+
+def test_memory_that_there_is_not_is_an_error_with_the_bytes_and_what_to_do() -> None:
+    """And not Python's MemoryError."""
+    with pytest.raises(
+        RuntimeException, match=r"not enough memory for the intermediate tensors of a run, 4096 bytes: give smaller"
+    ):
+        ArenaPool(_FullMemory()).borrow(4096)

@@ -244,3 +244,16 @@ def test_output_names_that_are_no_list_are_a_type_error(names: Any) -> None:
     """One text is not taken letter by letter."""
     with pytest.raises(TypeError, match="output names are given in a list"):
         select_outputs(names, ["y"], "m")
+
+
+@pytest.mark.parametrize("ragged", [[["a", "b"], ["c"]], [[1, 2], [3]], [np.ones(2), np.ones(3)], {"a": 1}])
+def test_ragged_lists_are_no_texts(ragged: Any) -> None:
+    """Nor are other collections: their text would be that of Python."""
+    with pytest.raises(InvalidArgument, match="expected texts, got a (list|ndarray|dict) as an element"):
+        _fed("string[n]", ragged)
+
+
+def test_ragged_lists_are_no_array() -> None:
+    """The error names the input and the type that it has."""
+    with pytest.raises(InvalidArgument, match=r"'x': expected tensor\(float\), got a list that is no array"):
+        _fed("float[n, m]", [[1.0, 2.0], [3.0]])

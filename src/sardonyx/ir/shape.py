@@ -400,4 +400,7 @@ _APPLY: dict[str, Callable[[Dim, Dim], Dim]] = {
 def _replace_atom(atom: _Atom, sizes: Mapping[str, Dim]) -> Dim:
     if atom.kind == "symbol":
         return sizes.get(atom.name, symbol(atom.name))
-    return _APPLY[atom.kind](substitute(atom.left, sizes), substitute(atom.right, sizes))
+    left, right = substitute(atom.left, sizes), substitute(atom.right, sizes)
+    if right == 0 and atom.kind in ("floordiv", "mod"):
+        return 0
+    return _APPLY[atom.kind](left, right)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from sardonyx import errors
 from sardonyx.config import LIMITS
 from sardonyx.errors import InvalidArgument, InvalidGraph, SardonyxError, located
 from sardonyx.ir import Attribute, Expr, Function, FunctionId, Graph, Model, Node, Shape, Tensor, TensorType, Value, ValueType
@@ -360,10 +361,19 @@ def _without_symbols(type: ValueType) -> ValueType:
 
 
 def _bounded(fact: Fact) -> Fact:
-    """Return `fact` with expressions that have grown too long made anonymous; raises InvalidGraph for a negative dimension."""
+    """Return `fact` with expressions that have grown too long made anonymous.
+
+    Raises:
+        InvalidGraph: a dimension is negative.
+        NotImplemented: there are more dimensions than an array can have.
+    """
     shape = fact.shape
     if shape is None:
         return fact
+    if len(shape) > LIMITS.rank:
+        raise errors.NotImplemented(
+            f"the output would have {len(shape)} dimensions; at most {LIMITS.rank} are possible: merge some of them by a Reshape"
+        )
     is_heavy = False
     for dim in shape:
         if isinstance(dim, Expr):

@@ -18,7 +18,7 @@ from sardonyx.dtypes import OnnxValue
 from sardonyx.forks import new_lock
 from sardonyx.provider import HOST, Bound, Memory, TensorSpec
 from sardonyx.runtime.failures import blame, check_bound
-from sardonyx.runtime.memory import size_bytes
+from sardonyx.runtime.memory import out_of_memory, size_bytes
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 from sardonyx.trace import span
 
@@ -221,4 +221,11 @@ def _maker(memory: Memory, spec: TensorSpec | None) -> Callable[[], OnnxValue] |
     size = size_bytes(spec)
     if memory is HOST and size < _ALIGNED_FROM_BYTES:
         return functools.partial(np.empty, spec.shape, spec.dtype.numpy)
-    return lambda: memory.view(memory.allocate(size), 0, spec.dtype, spec.shape)
+    return functools.partial(_make, memory, size, spec)
+
+
+def _make(memory: Memory, size: int, spec: TensorSpec) -> OnnxValue:
+    try:
+        return memory.view(memory.allocate(size), 0, spec.dtype, spec.shape)
+    except MemoryError as error:
+        raise out_of_memory(f"a tensor {spec.dtype}{list(spec.shape)}, {size} bytes") from error

@@ -5,18 +5,26 @@ from __future__ import annotations
 import math
 
 from sardonyx.dtypes import DataType, bit_width
-from sardonyx.errors import EPFail, blamed, describe
+from sardonyx.errors import EPFail, RuntimeException, blamed, describe
 from sardonyx.forks import new_lock
 from sardonyx.provider import HOST, DeviceBuffer, Memory, TensorSpec
 from sardonyx.runtime.plan import Plan, ProgramStep
 
-__all__ = ["ArenaPool", "arena_pools", "size_bytes"]
+__all__ = ["ArenaPool", "arena_pools", "out_of_memory", "size_bytes"]
 
 
 def size_bytes(spec: TensorSpec) -> int:
     """Return bytes of a dense tensor in memory, where sub-byte elements take a byte each."""
     width = 64 if spec.dtype is DataType.STRING else max(8, bit_width(spec.dtype))
     return math.prod(spec.shape) * width // 8
+
+
+def out_of_memory(what: str) -> RuntimeException:
+    """Return the error for memory that the system did not give; `what` is what it was for, with its bytes."""
+    return RuntimeException(
+        f"there is not enough memory for {what}: give smaller inputs or a smaller batch, run fewer sessions at a time, or raise "
+        "the memory limit of the process"
+    )
 
 
 def arena_pools(plan: Plan) -> dict[str, ArenaPool]:
@@ -55,6 +63,8 @@ class ArenaPool:
         try:
             return self._memory.allocate(size_bytes)
         except Exception as error:
+            if isinstance(error, MemoryError) and not self._owner:
+                raise out_of_memory(f"the intermediate tensors of a run, {size_bytes} bytes") from error
             if not self._owner:
                 raise
             message = f"{self._owner} failed to allocate {size_bytes} bytes of {self._memory.name}: {describe(error)}"

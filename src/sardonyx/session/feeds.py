@@ -238,10 +238,16 @@ def _retyped(kind: TensorType, array: Array, is_array: bool, place: str) -> Arra
 
 
 def _texts(array: Array, place: str) -> Array:
-    """Return elements of any type as texts; the array itself where they are."""
+    """Return elements of any type as texts, but not collections; the array itself where they are texts."""
     items = array.ravel().tolist()
     if array.dtype.hasobject and all(type(item) is str for item in items):
         return array
+    nested = next((item for item in items if isinstance(item, (list, tuple, dict, set, np.ndarray))), None)
+    if nested is not None:
+        raise InvalidArgument(
+            f"{place}: expected texts, got a {type(nested).__name__} as an element, {nested!r:.80}; lists in a list must have one "
+            "length, as the rows of an array have"
+        )
     try:
         texts = [item.decode("utf-8") if isinstance(item, bytes) else str(item) for item in items]
     except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sardonyx.dtypes import OnnxValue
-from sardonyx.errors import InvalidArgument, SardonyxError, located
+from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, describe, located
 from sardonyx.forks import without_fork
 from sardonyx.provider import reset_cancellation, set_cancellation
 from sardonyx.session.feeds import check_feeds, own_results, select_outputs
@@ -91,8 +91,11 @@ class InferenceSession(RemadeSession):
         source = Source.of(given)
         profiler = self._begin_profile(source.given, settings.execution.profile_prefix)
         watching = contextlib.nullcontext() if profiler is None else observe(profiler.observe)
-        with watching, span("session.build"):
-            runner = Runner(source, settings, chosen.providers, profiler)
+        try:
+            with watching, span("session.build"):
+                runner = Runner(source, settings, chosen.providers, profiler)
+        except MemoryError as error:
+            raise _out_of_memory("making a session", error) from error
         built = runner.built
         check_placed(chosen.named, built.placements, forbidden=settings.placement.forbids_fallback)
         self._arguments, self._settings, self._profiler, self._runner = arguments, settings, profiler, runner
@@ -147,6 +150,18 @@ class InferenceSession(RemadeSession):
         Raises:
             InvalidArgument: a target does not fit, or as for `run`.
         """
+        try:
+            return self._compute(output_names, input_feed, run_options, targets)
+        except MemoryError as error:
+            raise _out_of_memory(f"model {self._label}: a run", error) from error
+
+    def _compute(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, OnnxValue],
+        run_options: RunOptions | None,
+        targets: Mapping[str, OnnxValue] | None,
+    ) -> list[OnnxValue]:
         if run_options is not None and not isinstance(run_options, RunOptions):
             raise TypeError(f"model {self._label}: run_options is a RunOptions or None, got {type(run_options).__name__}")
         wanted = select_outputs(output_names, self._output_names, self._label)
@@ -290,6 +305,13 @@ class InferenceSession(RemadeSession):
 
     def __repr__(self) -> str:
         return f"<InferenceSession {self._label}: {len(self._runner.built.placements)} nodes on {', '.join(self.get_providers())}>"
+
+
+def _out_of_memory(doing: str, error: MemoryError) -> RuntimeException:
+    return RuntimeException(
+        f"{doing} needs more memory than there is ({describe(error)}): use a smaller model or smaller inputs, or raise the memory "
+        "limit of the process"
+    )
 
 
 def _copied(options: SessionOptions | None) -> SessionOptions:

@@ -73,3 +73,10 @@ def test_axes_became_inputs() -> None:
         True,
         False,
     )
+
+
+@pytest.mark.parametrize("number", [0, 2, -1])
+def test_only_1_keeps_axes(number: int) -> None:
+    """Any other number drops them, as in ONNX Runtime."""
+    assert not Reduce.of(node("ReduceSum", 13, keepdims=number)).keeps_axes
+    assert not ArgExtreme.of(node("ArgMax", 13, keepdims=number)).keeps_axis

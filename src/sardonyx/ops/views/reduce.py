@@ -45,13 +45,13 @@ class Reduce(NamedTuple):
     def of(cls, node: Operator, inputs: Inputs = no_inputs) -> Self:
         """Read a node whose second input, where it has the axes, is as `inputs` says."""
         if not takes_axes_input(node.op_type, node.version):
-            return cls(node.integers("axes", ()), node.flag("keepdims", True), False)
+            return cls(node.integers("axes", ()), _keeps(node), False)
         found = inputs(1)
         if found is None:
             axes: tuple[int, ...] | Computed = ()
         else:
             axes = COMPUTED if found is COMPUTED else listed(found, "axes")
-        return cls(axes, node.flag("keepdims", True), node.flag("noop_with_empty_axes"))
+        return cls(axes, _keeps(node), node.flag("noop_with_empty_axes"))
 
     def places(self, rank: int) -> tuple[int, ...] | None:
         """Return the axes that are reduced, counted from the front and in order, None where they are computed.
@@ -78,11 +78,16 @@ class ArgExtreme(NamedTuple):
     @classmethod
     def of(cls, node: Operator) -> Self:
         """Read a node."""
-        return cls(node.integer("axis", 0), node.flag("keepdims", True), node.flag("select_last_index"))
+        return cls(node.integer("axis", 0), _keeps(node), node.flag("select_last_index"))
 
     def place(self, rank: int) -> int:
         """Return the axis counted from the front; raises InvalidGraph where a tensor of `rank` lacks it."""
         return normalize_axis(self.axis, rank)
+
+
+def _keeps(node: Operator) -> bool:
+    """Return whether a node keeps its axes: only 1 does, as in ONNX Runtime and in the standard's own inference."""
+    return node.integer("keepdims", 1) == 1
 
 
 class Cumulative(NamedTuple):

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from sardonyx import errors
+from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, OnnxValue
-from sardonyx.errors import InvalidArgument, InvalidGraph, RuntimeException, SardonyxError, located, locating
+from sardonyx.errors import InvalidArgument, InvalidGraph, RuntimeException, SardonyxError, describe, located, locating
 from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, TensorType, Value
 from sardonyx.ir.attribute import AttributeValue
 from sardonyx.provider import Body, Bound, DeviceBuffer, check_cancelled
@@ -273,6 +274,10 @@ def _value(result: OnnxValue) -> OnnxValue:
 def _explained(error: Exception, step: _BoundKernel, arguments: Iterable[OnnxValue]) -> SardonyxError:
     kind = RuntimeException if isinstance(error, (MemoryError, RecursionError, AssertionError, AttributeError)) else InvalidArgument
     reason = next(text for types, text in _REASONS if isinstance(error, types))
+    if isinstance(error, ValueError) and "maximum supported dimension" in str(error):
+        reason = f"the output would have more than {LIMITS.rank} dimensions, which no array can have"
+    elif isinstance(error, MemoryError):
+        reason = f"{reason} ({describe(error)})"
     return kind(f"{_place(step, arguments)}: {reason}; check them against the operator's documentation")
 
 

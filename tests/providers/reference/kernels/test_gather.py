@@ -143,3 +143,9 @@ def test_no_updates_change_nothing(reduction):
     none = np.zeros((0, 4), np.int64)
     assert (run_op("ScatterElements", GRID, none, none.astype(np.float32), reduction=reduction) == GRID).all()
     assert (run_op("ScatterND", GRID, none[:, :1], none.astype(np.float32), reduction=reduction) == GRID).all()
+
+
+def test_gather_rejects_ranks_beyond_those_of_an_array():
+    """Of data and indices together; NumPy's own function would leave its buffers there."""
+    with pytest.raises(InvalidArgument, match="79 dimensions; at most 64"):
+        run_op("Gather", np.ones((1,) * 40, np.float32), np.zeros((1,) * 40, np.int64))

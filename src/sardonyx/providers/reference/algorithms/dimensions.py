@@ -79,7 +79,11 @@ def check_broadcast_size(*arrays: Array) -> None:
 
 
 def check_output_size(shape: Sequence[int], item_bytes: int) -> None:
-    """Raise InvalidArgument for a shape beyond `LIMITS.tensor_bytes`, before anything is allocated for it."""
+    """Raise InvalidArgument for a shape beyond `LIMITS.tensor_bytes` or `LIMITS.rank`, before anything is allocated for it."""
+    if len(shape) > LIMITS.rank:
+        raise InvalidArgument(
+            f"the output would have {len(shape)} dimensions; at most {LIMITS.rank} are possible: check the ranks of the inputs"
+        )
     size_bytes = math.prod(shape) * item_bytes
     if not size_bytes and math.prod(max(size, 1) for size in shape) * item_bytes >> 63:
         raise InvalidArgument(
