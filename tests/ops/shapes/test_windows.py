@@ -58,3 +58,15 @@ def test_sliding_back_inverts_sliding() -> None:
     window = Window((3,), (2,), (1,), (1, 1))
     assert slide(window, slide_back(window, (A,), (0,))) == (A,)
     assert slide_back(window, (5,), (1,)) == (10,)
+
+
+@pytest.mark.parametrize(("pads", "places"), [((1, 1), 0), ((2, 2), 2), ((3, 3), 4)])
+def test_an_axis_without_elements_has_the_places_of_its_padding(pads: tuple[int, int], places: int) -> None:
+    """As the standard's formula counts them."""
+    assert slide(Window((3,), (1,), (1,), pads), (0,)) == (places,)
+
+
+def test_a_window_that_fits_no_padding_is_an_error() -> None:
+    """Also on an axis without elements."""
+    with pytest.raises(InvalidGraph, match="a window of 3 does not fit in the 0 elements"):
+        slide(Window((3,), (1,), (1,), (0, 0)), (0,))

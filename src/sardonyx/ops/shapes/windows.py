@@ -13,7 +13,10 @@ __all__ = ["slide", "slide_back"]
 
 
 def slide(window: Window[Dim], sizes: Shape) -> Shape:
-    """Return the output's spatial sizes for an input of spatial `sizes`."""
+    """Return the output's spatial sizes for an input of spatial `sizes`.
+
+    An axis without elements has the places that the standard's formula gives, all of them in the padding; 0 or more.
+    """
     return tuple([_slide(window, axis, dim) for axis, dim in enumerate(sizes)])
 
 
@@ -24,15 +27,14 @@ def _slide(window: Window[Dim], axis: int, dim: Dim) -> Dim:
     begin, end = (0, 0) if window.auto_pad == "VALID" else (window.pads[axis], window.pads[axis + len(window.kernel)])
     reach = (window.kernel[axis] - 1) * window.dilations[axis] + 1
     room = dim + begin + end - reach
-    if dim == 0:
-        return 0
-    if isinstance(room, int) and room < 0:
+    places = room // stride + 1
+    if window.ceil_mode:
+        places = minimum(ceil_div(room, stride) + 1, ceil_div(dim + begin, stride))
+    if isinstance(room, int) and isinstance(places, int) and room < 0 and (dim != 0 or places < 0):
         raise InvalidGraph(
             f"a window of {reach} does not fit in the {dim} elements of spatial axis {axis} with padding {begin} and {end}"
         )
-    if not window.ceil_mode:
-        return room // stride + 1
-    return minimum(ceil_div(room, stride) + 1, ceil_div(dim + begin, stride))
+    return places
 
 
 def slide_back(window: Window[Dim], sizes: Shape, output_padding: Sequence[int]) -> Shape:

@@ -200,3 +200,12 @@ def test_a_branch_that_something_else_reads_is_copied() -> None:
     ]
     model = model_of(nodes, {"x": ["n", 16, "h", "w"]}, {"w": random(24, 16, 1, 1), "v": random(24, 16, 1, 1, seed=2)})
     compare(model, [{"x": random(n, 16, height, width)} for n, height, width in _SIZES])
+
+
+@pytest.mark.parametrize("w", [(3, 2, 3, 3), (24, 16, 3, 3), (16, 1, 3, 3), (8, 4, 1, 1)])
+@pytest.mark.parametrize("pads", [[1, 1, 1, 1], [3, 3, 3, 3], [2, 0, 2, 0]])
+def test_axes_without_elements_have_the_places_of_their_padding(w: tuple[int, ...], pads: list[int]) -> None:
+    """Where only the bias is stored."""
+    C, groups = (w[1], 1) if w[1] > 1 else (w[0], w[0])
+    model = _model(["n", C, "h", "w"], w, group=groups, pads=pads)
+    compare(model, [{"x": random(2, C, *size)} for size in ((0, 7), (7, 0), (0, 0))] if pads[1] else [{"x": random(2, C, 0, 7)}])

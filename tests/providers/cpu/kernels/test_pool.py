@@ -76,3 +76,16 @@ def test_other_norms_and_indices_are_left_to_the_reference() -> None:
     for model, reason in ((third, "order 3"), (graph, "greatest elements are is asked for")):
         first = InferenceSession(model, providers=[nhwc()]).explain()[0]
         assert reason in next(iter(first.declined.values()))
+
+
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize("pads", [[1, 1, 1, 1], [2, 2, 2, 2]])
+def test_axes_without_elements_have_the_places_of_their_padding(op_type: str, pads: list[int]) -> None:
+    """With what a window of no elements gives."""
+    model = model_of([helper.make_node(op_type, ["x"], ["y"], kernel_shape=[3, 3], pads=pads)], {"x": ["n", 16, "h", "w"]}, {})
+    for size in ((0, 7), (7, 0), (0, 0)):
+        found, wanted = (
+            InferenceSession(model, providers=[name]).run(None, {"x": random(2, 16, *size)})[0]
+            for name in ("CPUExecutionProvider", "ReferenceExecutionProvider")
+        )
+        np.testing.assert_array_equal(found, wanted)

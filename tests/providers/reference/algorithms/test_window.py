@@ -46,9 +46,16 @@ def test_ceil_mode_drops_a_window_that_starts_in_the_end_padding() -> None:
     assert place((3,), (1,), strides=(2,), pads=(0, 1), ceil_mode=1).output == (2,)
 
 
-def test_an_empty_axis_has_no_output() -> None:
-    """An input axis of length 0 gives an output axis of length 0, whatever the kernel."""
-    assert place((0, 4), (3, 3)).output == (0, 2)
+@pytest.mark.parametrize(("pads", "length"), [(1, 0), (2, 2), (3, 4)])
+def test_an_empty_axis_has_the_places_of_its_padding(pads: int, length: int) -> None:
+    """As the standard's formula counts them."""
+    assert place((0, 4), (3, 3), pads=(pads, 0, pads, 0)).output == (length, 2)
+
+
+def test_a_window_does_not_fit_an_empty_axis_with_little_padding() -> None:
+    """The formula would give fewer than no places."""
+    with pytest.raises(InvalidArgument, match="does not fit"):
+        place((0, 4), (3, 3))
 
 
 @pytest.mark.parametrize(

@@ -151,8 +151,10 @@ def test_a_pool_needs_a_kernel_shape():
 
 @pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool", "LpPool"])
 def test_nothing_is_pooled_from_nothing(op_type):
-    """A spatial axis of size 0 has no windows."""
-    assert run_op(op_type, np.zeros((1, 2, 0, 4), np.float32), kernel_shape=(2, 2)).shape == (1, 2, 0, 3)
+    """A spatial axis of size 0 has the windows of its padding."""
+    x = np.zeros((1, 2, 0, 4), np.float32)
+    assert run_op(op_type, x, kernel_shape=(3, 2), pads=(1, 0, 1, 0)).shape == (1, 2, 0, 3)
+    assert run_op(op_type, x, kernel_shape=(2, 2), pads=(1, 0, 1, 0)).shape == (1, 2, 1, 3)
 
 
 @pytest.mark.parametrize(("op_type", "attributes"), [("LpPool", {"kernel_shape": (2, 2)}), ("GlobalLpPool", {})])

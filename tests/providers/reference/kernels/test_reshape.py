@@ -154,3 +154,11 @@ def test_every_element_type_is_moved(dtype):
     moved = run_op("Tile", run_op("Expand", run_op("Transpose", square), ints(1, 2, 2)), ints(1, 1, 2))
     assert moved.dtype == data.dtype
     assert moved.reshape(-1).tolist() == [data[k] for k in (0, 2, 0, 2, 1, 3, 1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("data", "shape", "result"), [((0, 4), [0, -1], (0, 4)), ((3, 0), [0, 0, -1], (3, 0, 1)), ((3, 0), [-1, 0], (3, 0))]
+)
+def test_without_elements_the_open_length_is_what_is_not_copied(data, shape, result):
+    """So that an empty batch is reshaped as any other."""
+    assert run_op("Reshape", np.zeros(data, np.float32), np.array(shape)).shape == result

@@ -87,9 +87,7 @@ def _place(window: Window[int], axis: int, size: int) -> AxisWindow:
     stride, extent = window.strides[axis], window.extents[axis]
     begin, end = padding_of(window, axis, size)
     rest = size + begin + end - extent
-    if size == 0:
-        return AxisWindow(begin, end, 0)
-    if rest < 0:
+    if rest < 0 < size:
         return AxisWindow(begin, end, -1)
     places = rest // stride + 1
     if window.ceil_mode and not window.is_same:

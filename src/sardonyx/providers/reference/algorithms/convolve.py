@@ -34,7 +34,7 @@ def convolve(x: Array, w: Array, bias: Array | None, group: int, window: PlacedW
     y = np.empty((x.shape[0], w.shape[0], *window.output), x.dtype)
     if y.size == 0:
         return y
-    if w.size == 0:
+    if w.size == 0 or x.size == 0:
         y[...] = 0 if bias is None else bias.reshape(-1, *(1,) * (x.ndim - 2))
         return y
     if _is_pointwise(window, x.shape[2:]):

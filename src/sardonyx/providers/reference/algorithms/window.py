@@ -63,7 +63,8 @@ def split_padding(total: int, auto_pad: str) -> tuple[int, int]:
 def place_window(spatial: tuple[int, ...], window: Window[int]) -> PlacedWindow:
     """Place a window over an input of `spatial` lengths (ONNX Conv-22, MaxPool-22, AveragePool-22).
 
-    With `ceil_mode` a last window that starts beyond the input and its beginning padding is dropped.
+    With `ceil_mode` a last window that starts beyond the input and its beginning padding is dropped. An axis without elements
+    has the windows that lie in its padding.
 
     Raises:
         InvalidArgument: a window of another rank, or larger than the padded input.
@@ -78,16 +79,16 @@ def place_window(spatial: tuple[int, ...], window: Window[int]) -> PlacedWindow:
         room = size + begin + end - extent
         if size + begin + end > _LARGEST_PADDED_AXIS:
             raise InvalidArgument(f"padding {[*begins, *ends]} makes an axis longer than 2^31 elements; correct pads")
-        if room < 0 and size > 0:
-            raise InvalidArgument(
-                f"a window of {list(kernel)} taps with dilations {list(dilations)} does not fit an input of spatial "
-                f"shape {list(spatial)} with padding {[*begins, *ends]}: {extent} > {size + begin + end}"
-            )
         steps = -(-room // stride) if ceil_mode and not window.is_same else room // stride
         length = steps + 1
         if ceil_mode and (length - 1) * stride >= size + begin:
             length -= 1
-        output.append(max(0, length) if size else 0)
+        if room < 0 and (size > 0 or length < 0):
+            raise InvalidArgument(
+                f"a window of {list(kernel)} taps with dilations {list(dilations)} does not fit an input of spatial "
+                f"shape {list(spatial)} with padding {[*begins, *ends]}: {extent} > {size + begin + end}"
+            )
+        output.append(length)
     return PlacedWindow(kernel, strides, dilations, begins, ends, tuple(output))
 
 

@@ -24,7 +24,10 @@ __all__: list[str] = []
 
 
 def _target_shape(shape: Sequence[int], data: Array, *, copies_zero: bool) -> tuple[int, ...]:
-    """Return `shape` with its zeros copied from `data` (if asked) and its -1 worked out."""
+    """Return `shape` with its zeros copied from `data` (if asked) and its -1 worked out.
+
+    Where there are no elements, the -1 takes what the lengths that are not copied leave over, so that (0, 4) to [0, -1] is (0, 4).
+    """
     target = list(shape)
     for axis, length in enumerate(target):
         if length < -1:
@@ -39,8 +42,13 @@ def _target_shape(shape: Sequence[int], data: Array, *, copies_zero: bool) -> tu
         known = -math.prod(target)
         if not copies_zero and known == 0:
             raise InvalidArgument(f"shape {list(shape)} has both 0 and -1 with allowzero=1; give the length in place of -1")
-        if known and data.size % known == 0:
-            target[target.index(-1)] = data.size // known
+        left = data.size
+        if known == 0 == left:
+            kept = {axis for axis, length in enumerate(shape) if length == 0 and data.shape[axis] == 0}
+            known, left = (math.prod(n for axis, n in enumerate(sizes) if axis not in kept) for sizes in (target, data.shape))
+            known = -known
+        if known and left % known == 0:
+            target[target.index(-1)] = left // known
     if -1 in target or math.prod(target) != data.size:
         raise InvalidArgument(
             f"data of shape {data.shape} ({data.size} elements) cannot take shape {list(shape)}; the numbers of elements must agree"
