@@ -1,5 +1,7 @@
 """Where buffers lie."""
 
+import itertools
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -112,3 +114,14 @@ def test_bytes_of_an_element() -> None:
     """A bool takes a byte."""
     sizes = {dtype: item_bytes(dtype) for dtype in (DataType.BOOL, DataType.FLOAT16, DataType.FLOAT, DataType.INT64)}
     assert list(sizes.values()) == [1, 2, 4, 8]
+
+
+def test_a_long_chain_in_place_is_placed_in_linear_time() -> None:
+    """All of it in one place of the arena."""
+    x, y = _buffer(), _buffer()
+    chain = [_buffer() for _ in range(20_000)]
+    steps = [_step([before], after, in_place=[0]) for before, after in itertools.pairwise([x, *chain, y])]
+    start = time.process_time()
+    storage = Storage(steps, [x], [y])
+    assert time.process_time() - start < 5
+    assert storage.blocks(Sizes({"n": 3})) == [12]

@@ -71,6 +71,7 @@ class Storage:
 
     def _share(self, steps: Sequence[KernelLaunch], last: dict[Buffer, int]) -> None:
         """Let a step write where one of its inputs was, where nobody needs that any more and the step itself reads it but once."""
+        hosts: set[Buffer] = set()
         for index, step in enumerate(steps):
             written = step.buffers[step.writes[0]].root
             if written in self.homes or not step.in_place or step.buffers[step.writes[0]].base is not None:
@@ -80,14 +81,19 @@ class Storage:
                 host = source.root
                 fits = host not in self.homes and source.base is None and host.constant is None and last[host] == index
                 fits = fits and sum(buffer.root is host for buffer in step.buffers) == 1
-                if fits and host not in self._shares.values() and _same_size(host, written):
+                if fits and host not in hosts and _same_size(host, written):
                     self._shares[written] = host
+                    hosts.add(host)
                     break
 
     def _host(self, buffer: Buffer) -> Buffer:
-        while buffer in self._shares:
-            buffer = self._shares[buffer]
-        return buffer
+        """Return the buffer whose place this one takes in the end; the way there is short the next time."""
+        host = buffer
+        while host in self._shares:
+            host = self._shares[host]
+        while buffer is not host:
+            self._shares[buffer], buffer = host, self._shares[buffer]
+        return host
 
     def _gather(self, first: dict[Buffer, int], last: dict[Buffer, int]) -> list[_Tenant]:
         spans: dict[Buffer, tuple[int, int]] = {}
