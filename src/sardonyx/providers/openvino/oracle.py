@@ -9,10 +9,11 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sardonyx.forks import new_lock, without_fork
+from sardonyx.forks import new_lock
 from sardonyx.ir import Node
 from sardonyx.partition.as_model import has_same_meaning, write_nodes
 from sardonyx.providers.openvino.operators import reason_against
+from sardonyx.providers.openvino.package import openvino_package
 from sardonyx.providers.openvino.tensors import element_type, is_large, signature_of
 
 __all__ = ["Oracle", "core", "first_line", "oracle_for"]
@@ -75,10 +76,7 @@ oracle_for = functools.cache(Oracle)
 @functools.cache
 def core() -> Any:
     """Return the process's openvino.Core; Any, so that naming the type does not import openvino."""
-    with without_fork():
-        import openvino
-
-    return openvino.Core()
+    return openvino_package().Core()
 
 
 def first_line(error: Exception) -> str:
@@ -105,9 +103,7 @@ def _question(node: Node, versions: Mapping[str, int]) -> _Question:
 
 def _mismatch(model: Any, question: _Question) -> str | None:
     """Return in which way OpenVINO read a node as something else than it is; `model` is an openvino.Model."""
-    with without_fork():
-        import openvino
-
+    openvino = openvino_package()
     if len(model.inputs) != question.inputs:
         return f"it would read {len(model.inputs)} of its {question.inputs} inputs"
     if any(result.input_value(0).get_node().get_type_name() == "Parameter" for result in model.get_results()):
@@ -120,9 +116,7 @@ def _mismatch(model: Any, question: _Question) -> str | None:
 
 
 def _query(models: Sequence[Any], device: str) -> list[str | None]:
-    with without_fork():
-        import openvino
-
+    openvino = openvino_package()
     for index, model in enumerate(models):
         for operation in model.get_ops():
             operation.friendly_name = f"{index}/{operation.get_type_name()}/{operation.friendly_name}"

@@ -10,11 +10,11 @@ import numpy as np
 
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import EPFail
-from sardonyx.forks import without_fork
 from sardonyx.ir import Expr
 from sardonyx.ir.shape import evaluate, symbols_in
 from sardonyx.provider import Bound, DeviceBuffer, TensorSpec, check_cancelled
 from sardonyx.providers.openvino.oracle import first_line
+from sardonyx.providers.openvino.package import openvino_package
 from sardonyx.providers.openvino.tensors import Signature, as_tensor
 
 __all__ = ["OpenVinoProgram"]
@@ -69,8 +69,6 @@ class OpenVinoProgram:
 
     def _empty(self, index: int) -> Any:
         """Return a tensor that OpenVINO gives the sizes that it does not know yet."""
-        with without_fork():
-            import openvino
-
+        openvino = openvino_package()
         port = self.compiled.output(index)
         return openvino.Tensor(port.element_type, port.partial_shape.get_min_shape())

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sardonyx.dtypes import Array, DataType
-from sardonyx.forks import without_fork
 from sardonyx.ir import Shape, Value
+from sardonyx.providers.openvino.package import openvino_package
 
 __all__ = ["Signature", "as_tensor", "element_type", "is_large", "share_constants", "signature_of"]
 
@@ -28,9 +28,7 @@ def is_large(value: Value) -> bool:
 
 def share_constants(model: Any, weights: Sequence[Array]) -> list[Array]:
     """Put constants in the place of the last inputs of `model`, an openvino.Model; returns their memory, to be kept with it."""
-    with without_fork():
-        from openvino import op
-
+    op = openvino_package().op
     kept = [_writeable(array) for array in weights]
     parameters = model.get_parameters()
     for parameter, array in zip(parameters[len(parameters) - len(kept) :], kept, strict=True):
@@ -42,9 +40,7 @@ def share_constants(model: Any, weights: Sequence[Array]) -> list[Array]:
 
 def as_tensor(array: Array) -> Any:
     """Return an openvino.Tensor over the memory of a dense `array`, which must outlive it."""
-    with without_fork():
-        import openvino
-
+    openvino = openvino_package()
     if array.dtype == DataType.BFLOAT16.numpy:
         return openvino.Tensor(_writeable(array.view(np.uint16)), openvino.Shape(array.shape), openvino.Type.bf16)
     return openvino.Tensor(_writeable(array), shared_memory=True)
