@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sardonyx.errors import Fail, InvalidArgument, NoSuchFile
-from sardonyx.formats.files import FileContent, MemoryContent, map_file, open_content, stamp_of
+from sardonyx.formats.files import FileContent, MemoryContent, map_file, open_content, read_file, stamp_of
 
 BIG = 5 << 20
 
@@ -191,3 +191,27 @@ def test_large_files_are_mapped_on_request(tmp_path: Path, monkeypatch: pytest.M
     content, _ = open_content(path, "file")
     assert isinstance(content, MemoryContent)
     assert content.read(BIG - 1, 1) == b"a"
+
+
+def test_a_file_is_read_as_it_was_though_it_grows(tmp_path: Path) -> None:
+    """What is behind its end when it is opened belongs to others."""
+    path = tmp_path / "file"
+    path.write_bytes(bytes(5 << 20))
+    view = read_file(path, "file")
+    with path.open("ab") as stream:
+        stream.write(b"more")
+    os.truncate(path, 0)
+    assert view == bytes(5 << 20)
+
+
+def test_a_growing_file_that_is_cut_short_is_an_error(tmp_path: Path) -> None:
+    """Between its opening and a read of it."""
+    path = tmp_path / "file"
+    path.write_bytes(bytes(100))
+    content = FileContent(os.open(path, os.O_RDONLY), stamp_of(path.stat()), "file", may_grow=True)
+    with path.open("ab") as stream:
+        stream.write(b"more")
+    assert content.read(0, 100) == bytes(100)
+    os.truncate(path, 50)
+    with pytest.raises(Fail, match="written to while it was being loaded"):
+        content.read(0, 100)

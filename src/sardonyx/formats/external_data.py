@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from sardonyx.errors import InvalidArgument, InvalidGraph
-from sardonyx.formats.files import Content, FileStamp, map_file, open_content
+from sardonyx.formats.files import Content, FileStamp, open_content, read_file
 
 __all__ = ["ExternalData"]
 
@@ -35,7 +35,7 @@ class ExternalData:
         """
         self._folder, self._model_path = folder, model_path
         self._files: dict[str, Content] = {}
-        self._mapped: dict[str, memoryview] = {}
+        self._wholes: dict[str, memoryview] = {}
         self.stamps: dict[Path, FileStamp] = {}
         """The files that were opened, as they were then."""
         self._roots: tuple[Path, ...] | None = None
@@ -74,12 +74,17 @@ class ExternalData:
         return data, start
 
     def whole(self, location: str, what: str) -> memoryview:
-        """Return the bytes of a whole file, mapped; raises what `find` raises for a file that is missing or lies elsewhere."""
-        data = self._mapped.get(location)
+        """Return the bytes of a whole file; raises what `find` raises for a file that is missing or lies elsewhere."""
+        data = self._wholes.get(location)
         if data is None:
             path, name = self._path(location, what)
-            data = self._mapped[location] = map_file(path, name, follow_links=False)
+            data = self._wholes[location] = read_file(path, name)
         return data
+
+    def check(self, location: str, what: str) -> None:
+        """Raise what `find` raises for a file that is missing or lies elsewhere."""
+        path, name = self._path(location, what)
+        open_content(path, name, follow_links=False)
 
     def _path(self, location: str, what: str) -> tuple[Path, str]:
         """Return the file at `location`, and how messages call it."""

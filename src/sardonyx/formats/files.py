@@ -24,7 +24,7 @@ from sardonyx import config
 from sardonyx.errors import Fail, InvalidArgument, NoSuchFile
 from sardonyx.forks import new_lock
 
-__all__ = ["Content", "FileContent", "FileStamp", "MemoryContent", "map_file", "open_content", "stamp_of"]
+__all__ = ["Content", "FileContent", "FileStamp", "MemoryContent", "map_file", "open_content", "read_file", "stamp_of"]
 
 _SMALL_BYTES = 4 << 20
 """Smaller files are read as a whole."""
@@ -69,9 +69,16 @@ class MemoryContent:
 class FileContent:
     """Bytes of an open file, which is closed when nobody refers to it any more. May be used from many threads."""
 
-    def __init__(self, descriptor: int, stamp: FileStamp, name: str) -> None:
-        """Take over `descriptor`, of a file that had `stamp` when it was opened; messages call it `name`."""
-        self._descriptor, self._stamp, self._name = descriptor, stamp, name
+    def __init__(self, descriptor: int, stamp: FileStamp, name: str, *, may_grow: bool = False) -> None:
+        """Take over `descriptor`, of a file that had `stamp` when it was opened.
+
+        Args:
+            descriptor: of the file.
+            stamp: what the file was then.
+            name: what messages call it.
+            may_grow: whether others may write behind its end.
+        """
+        self._descriptor, self._stamp, self._name, self._may_grow = descriptor, stamp, name, may_grow
 
     def __len__(self) -> int:
         return self._stamp[0]
@@ -91,7 +98,8 @@ class FileContent:
             status = os.fstat(self._descriptor)
         except OSError as error:
             raise Fail(f"{self._name} cannot be read: {error.strerror or error}") from error
-        if filled != size_bytes or stamp_of(status) != self._stamp:
+        has_grown = self._may_grow and status.st_size > self._stamp[0]
+        if filled != size_bytes or not (has_grown or stamp_of(status) == self._stamp):
             raise Fail(
                 f"{self._name} was written to while it was being loaded: it had {self._stamp[0]} bytes when it was opened, and has "
                 f"{status.st_size} now; write a new file beside it, rename that over the old one (os.replace), and load again"
@@ -124,6 +132,18 @@ def open_content(path: Path, what: str, *, follow_links: bool = True) -> tuple[C
             status
         )
     return MemoryContent(memoryview(bytes(content.read(0, len(content))))), stamp_of(status)
+
+
+def read_file(path: Path, what: str) -> memoryview:
+    """Return a copy of the bytes of `path`, which may be no link, and behind whose end others may write meanwhile.
+
+    With `SARDONYX_MAP_WEIGHTS=1` it is `map_file`. Arguments and errors are those of `open_content`.
+    """
+    if config.maps_weights():
+        return map_file(path, what, follow_links=False)
+    descriptor, status = _opened(path, what, follow_links=False)
+    content = FileContent(descriptor, stamp_of(status), f"{what} {str(path)!r}", may_grow=True)
+    return content.read(0, len(content))
 
 
 def map_file(path: Path, what: str, *, follow_links: bool = True) -> memoryview:

@@ -291,14 +291,32 @@ def _write_large(source: Path) -> Path:
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="maps are read from Linux")
-def test_large_weights_stay_in_the_file(source: Path) -> None:
-    """It is mapped, so sessions that load it, of any process, have it in memory once."""
+def test_large_weights_may_stay_in_the_file(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the user wants it mapped, sessions that load it, of any process, have it in memory once."""
+    monkeypatch.setenv("SARDONYX_MAP_WEIGHTS", "1")
     path = _write_large(source)
     sessions = [_load(path), _load(path)]
     maps = [line.split() for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()]
     found = [fields for fields in maps if fields[-1] == str(path.with_suffix(".bin"))]
     assert len(found) == len(sessions)
     assert {fields[1] for fields in found} == {"r--s"}
+
+
+@pytest.mark.parametrize("harm", ["cut short", "written over", "deleted"])
+def test_the_file_may_go_once_a_session_is_made(source: Path, harm: str) -> None:
+    """Nothing of it is mapped or open: a mapping that was cut short would end the process."""
+    path = _write_large(source)
+    session = _load(path)
+    feed = {"x": np.ones((2, 1100), np.float32)}
+    (expected,) = session.run(None, feed)
+    file = path.with_suffix(".bin")
+    if harm == "deleted":
+        file.unlink()
+    else:
+        os.truncate(file, 0)
+    if harm == "written over":
+        file.write_bytes(b"\xff" * (8 << 20))
+    np.testing.assert_array_equal(session.run(None, feed)[0], expected)
 
 
 _WRITER = r"""if True:

@@ -28,7 +28,7 @@ _MOST_CHARACTERS = 1024
 
 
 class ContextLoader:
-    """Loads the compiled partitions of one model; each file is mapped once."""
+    """Loads the compiled partitions of one model; each file is read once."""
 
     def __init__(self, model: Model, settings: ContextSettings, load: LoadSettings) -> None:
         """Prepare to load, reading nothing yet; `load` says how models are read that weights were left in."""

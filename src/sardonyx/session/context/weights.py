@@ -98,7 +98,7 @@ class SourceModel:
                 f"its weights are in the model that it was compiled from; set the config entry {CONTEXT_SOURCE.name} to its path"
             )
         try:
-            ExternalData(self._folder).whole(location, "the model that weights are left in")
+            ExternalData(self._folder).check(location, "the model that weights are left in")
         except NoSuchFile as error:
             raise NoSuchFile(f"{error}, or set the config entry {CONTEXT_SOURCE.name} to where it is") from error
         return self._folder / location

@@ -35,7 +35,12 @@ VARIABLES = (
     Variable("SARDONYX_CACHE_BYTES", "a number of bytes", "1073741824", "how much that folder may hold"),
     Variable("SARDONYX_COMPILE", "inline", "", "run LLVM in this process, not in one of its own"),
     Variable("SARDONYX_GUARD", "1", "", "run compiled kernels in memory where leaving a buffer stops the process, to find defects"),
-    Variable("SARDONYX_MAP_WEIGHTS", "1", "", "map model files, which then must not be written to while a session of theirs lives"),
+    Variable(
+        "SARDONYX_MAP_WEIGHTS",
+        "1",
+        "",
+        "map the files of models and compiled models, which then must not be written to while a session of theirs lives",
+    ),
     Variable("SARDONYX_TRACE", "a file", "", "to which trace events are appended, as lines of JSON"),
     Variable(
         "SARDONYX_MAX_TENSOR_BYTES",
