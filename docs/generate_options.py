@@ -62,9 +62,10 @@ def page() -> str:
             _options(CPU_OPTIONS),
             "\n### OpenVINOExecutionProvider\n\n",
             _options(OPENVINO_OPTIONS),
-            "\nThe package openvino, when it is imported, reports that to its vendor over the network and writes the folder `intel`\n"
-            "in the user's home, unless the user has opted out on the machine. Imported by this provider it does neither. A program\n"
-            "that wants the reports, or has its own way to decline them, imports openvino before it makes a session.\n",
+            "\nThe package openvino, when it is imported, reports that to its vendor over the network and writes the folder\n"
+            "`intel` in the user's home, unless the user has opted out on the machine. Imported by this provider it does\n"
+            "neither. A program that wants the reports, or declines them in its own way, imports openvino before it makes\n"
+            "a session.\n",
             "\n## Environment variables\n\n",
             _table(
                 ("variable", "values", "default", "what it does", "since"),

@@ -119,3 +119,12 @@ def test_onnx_is_the_package_that_made_these_files() -> None:
     """A ModelProto is taken as it is."""
     held = ort.InferenceSession(onnx.load_model_from_string(to_bytes(model(GOOD))))
     assert held.run(None, {"x": np.float32([-1, 1])})[0].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("provider", ["CPUExecutionProvider", "ReferenceExecutionProvider"])
+@pytest.mark.parametrize(("opset", "call"), [(13, "Trilu(x)"), (11, "Gelu(x)"), (6, "Erf(x)")])
+def test_an_operator_of_a_later_opset_is_refused(provider: str, opset: int, call: str) -> None:
+    """Whoever would run it, as in onnxruntime: nothing says what it means in this opset."""
+    text = f"graph(x: float[2, 2]) -> (y) {{\ny = {call}\n}}"
+    with pytest.raises(ort.InvalidGraph, match="exists only from opset"):
+        ort.InferenceSession(to_bytes(model(text, opset=opset)), providers=[provider])

@@ -38,6 +38,7 @@ __all__ = [
     "check_node",
     "check_types",
     "find_schema",
+    "is_too_new",
     "known_domains",
     "unknown_operator",
 ]
@@ -96,6 +97,11 @@ def unknown_operator(domain: str, op_type: str, version: int) -> str:
     hints = [f"did you mean {' or '.join(close)}?"] if close else []
     hints += [f"the domain {name or 'ai.onnx'} has an operator of that name" for name in others]
     return "; ".join([f"operator {label} is unknown at opset {version}", *hints, f"known domains are {domains}"])
+
+
+def is_too_new(domain: str, op_type: str) -> bool:
+    """Return whether an operator that has no schema at some version is one of the standard, which has it from a later version on."""
+    return not domain and op_type in _operator_names(domain)
 
 
 @functools.cache

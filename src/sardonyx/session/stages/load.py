@@ -7,12 +7,14 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from sardonyx.dtypes import Array
-from sardonyx.errors import InvalidArgument, SardonyxError, locating
+from sardonyx.errors import InvalidArgument, InvalidGraph, SardonyxError, locating
 from sardonyx.formats.files import FileStamp
 from sardonyx.ir import Model, Tensor, ValueType
 from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import all_nodes
-from sardonyx.ops.schemas import check_node, find_schema
+from sardonyx.ops.schema import place_of
+from sardonyx.ops.schemas import check_node, find_schema, is_too_new, unknown_operator
+from sardonyx.ops.session_operators import find_session_operator
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.session.settings.settings import LoadSettings
@@ -119,3 +121,5 @@ def _check_operators(model: Model) -> None:
         schema = find_schema(node.domain, node.op_type, node.version)
         if schema is not None:
             check_node(node, schema)
+        elif is_too_new(node.domain, node.op_type) and find_session_operator(node.domain, node.op_type, node.version) is None:
+            raise InvalidGraph(f"{place_of(node)}: {unknown_operator(node.domain, node.op_type, node.version)}")
