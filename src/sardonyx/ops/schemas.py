@@ -100,7 +100,7 @@ def unknown_operator(domain: str, op_type: str, version: int) -> str:
 
 
 def is_too_new(domain: str, op_type: str) -> bool:
-    """Return whether an operator that has no schema at some version is one of the standard, which has it from a later version on."""
+    """Return whether an operator without a schema at some version is one of the standard, which has it from a later version on."""
     return not domain and op_type in _operator_names(domain)
 
 
