@@ -6,54 +6,59 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.models import model
 
 from sardonyx.cli.feeds import make_feed
-from sardonyx.session.values import NodeArg
-
-FLOATS = NodeArg("x", "tensor(float)", ["n", 2])
-TEXTS = NodeArg("t", "tensor(string)", [2])
+from sardonyx.formats.onnx import to_bytes
+from sardonyx.session.inference_session import InferenceSession
 
 
-def test_files_are_read_and_the_rest_is_drawn(tmp_path: Path) -> None:
-    """Symbolic dimensions take the sizes asked for, or 1."""
-    np.save(tmp_path / "t.npy", np.zeros(2))
-    feed = make_feed([FLOATS, TEXTS], [f"t={tmp_path / 't.npy'}"], ["n=3"], 0)
+@pytest.fixture(scope="module")
+def session() -> InferenceSession:
+    """A model of floats and integers."""
+    text = "graph(x: float[n, 2], t: int64[n]) -> (y: float[n, 2]) {\nf = Cast(t) {to = 1}\nu = Unsqueeze(f, o)\no: int64[1] = [1]\ny = Add(x, u)\n}"
+    return InferenceSession(to_bytes(model(text)))
+
+
+def test_files_are_read_and_the_rest_is_drawn(session: InferenceSession, tmp_path: Path) -> None:
+    """A size that a file has is that of the others too."""
+    np.save(tmp_path / "t.npy", np.zeros(3, np.int64))
+    feed = make_feed(session, [f"t={tmp_path / 't.npy'}"], [], [], 0)
     assert feed["x"].shape == (3, 2)
-    assert feed["t"].tolist() == [0, 0]
-    assert make_feed([FLOATS], [], [], 0)["x"].shape == (1, 2)
+    assert feed["t"].tolist() == [0, 0, 0]
 
 
-def test_one_seed_gives_one_feed() -> None:
-    """Another gives another."""
-    first, same, other = (make_feed([FLOATS], [], [], seed)["x"] for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first, same)
-    assert not np.array_equal(first, other)
-
-
-def test_texts_are_drawn_too() -> None:
-    """All alike."""
-    assert make_feed([TEXTS], [], [], 0)["t"].tolist() == ["text", "text"]
+def test_sizes_and_ranges_are_those_asked_for(session: InferenceSession) -> None:
+    """Of what is drawn."""
+    feed = make_feed(session, [], ["n=30"], ["x=5:6", "t=-3:-3"], 0)
+    assert feed["x"].shape == (30, 2)
+    assert feed["x"].min() >= 5
+    assert set(feed["t"].tolist()) == {-3}
 
 
 @pytest.mark.parametrize(
-    ("files", "dims", "seed", "message"),
+    ("files", "dims", "ranges", "seed", "message"),
     [
-        ([], [], None, "is not fed: give --input x=FILE.npy"),
-        (["x"], [], 0, "expected NAME=VALUE, got 'x'"),
-        ([], ["n=many"], 0, "the size of dimension 'n' must be a number, got 'many'"),
+        ([], [], [], None, "input 'x' (tensor(float), shape [n, 2]) is not fed: give --input x=FILE.npy, or --random"),
+        ([], ["n"], [], 0, "--dim: expected NAME=VALUE, got 'n'"),
+        ([], ["n=many"], [], 0, "the size of dimension 'n' must be a number, got 'many'"),
+        ([], ["m=2"], [], 0, "the model has no symbolic dimension 'm'"),
+        ([], [], ["x=1"], 0, "the range of input 'x' must be LOW:HIGH, two numbers, got '1'"),
+        ([], [], ["z=1:2"], 0, "the model has no input 'z'"),
+        (["z=a.npy"], [], [], 0, "--input: the model has no input 'z'; its inputs are ['x', 't']"),
+        (["x=none.npy"], [], [], 0, "there is no file 'none.npy' for --input NAME=FILE, where NAME is 'x'"),
     ],
 )
 def test_what_is_wrong_ends_the_command(
-    files: list[str], dims: list[str], seed: int | None, message: str, capsys: pytest.CaptureFixture[str]
+    files: list[str],
+    dims: list[str],
+    ranges: list[str],
+    seed: int | None,
+    message: str,
+    session: InferenceSession,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """With status 1 and a line that says so."""
     with pytest.raises(SystemExit, match="1"):
-        make_feed([FLOATS], files, dims, seed)
+        make_feed(session, files, dims, ranges, seed)
     assert message in capsys.readouterr().err
-
-
-def test_other_values_are_not_drawn(capsys: pytest.CaptureFixture[str]) -> None:
-    """Sequences come from nowhere."""
-    with pytest.raises(SystemExit):
-        make_feed([NodeArg("s", "seq(tensor(float))", [])], [], [], 0)
-    assert "--random draws tensors only" in capsys.readouterr().err

@@ -36,10 +36,17 @@ def test_a_file_that_is_no_npy_is_refused(invoke: Callable[..., Result], model_f
     """Nothing is unpickled."""
     result = invoke("run", model_file, "--input", f"x={model_file}")
     assert result.exit_code == 1
-    assert "no .npy file" in result.stderr
+    assert "no .npy or .npz file that can be read without unpickling" in result.stderr
 
 
 def test_a_malformed_pair_is_refused(invoke: Callable[..., Result], model_file: Path) -> None:
     """NAME=VALUE is expected."""
-    assert "expected NAME=VALUE, got 'x'" in invoke("run", model_file, "--input", "x").stderr
+    assert "there is no file 'x' for --input NAME=FILE" in invoke("run", model_file, "--input", "x").stderr
     assert "must be a number" in invoke("run", model_file, "--random", "--dim", "n=many").stderr
+
+
+def test_the_table_names_the_files_that_were_written(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """One for each output, in JSON too."""
+    assert "y.npy" in invoke("run", model_file, "--random", "--output-dir", tmp_path).stdout
+    facts = json.loads(invoke("run", model_file, "--random", "--output-dir", tmp_path, "--json").stdout)
+    assert facts["outputs"][0]["file"] == "y.npy"

@@ -40,6 +40,7 @@ def profile(
     inputs: Sequence[str],
     seed: int,
     dims: Sequence[str],
+    ranges: Sequence[str],
     provider_names: Sequence[str],
     as_json: bool,
 ) -> None:
@@ -51,7 +52,7 @@ def profile(
     with readable_errors():
         names = list(provider_names) or None
         session = open_session(model, provider_names)
-        feed = make_feed(session.get_inputs(), inputs, dims, seed)
+        feed = make_feed(session, inputs, dims, ranges, seed)
         with progress("measuring", 1) as advance:
             found = profile_placement(
                 model, SessionOptions(), make_providers(requested(names, None, ())), feed, lambda label: advance(label, 0)

@@ -21,6 +21,7 @@ from sardonyx.cli.console import (
     readable_errors,
 )
 from sardonyx.cli.feeds import input_options, make_feed
+from sardonyx.cli.output_files import write_outputs
 from sardonyx.dtypes import DataType
 from sardonyx.session.options import SessionOptions
 
@@ -30,7 +31,11 @@ from sardonyx.session.options import SessionOptions
 @input_options
 @click.option("--random", is_flag=True, help="Draw the inputs that no file feeds.")
 @click.option("--repeat", default=1, show_default=True, type=click.IntRange(min=1), help="Runs to time.")
-@click.option("--output-dir", type=click.Path(path_type=Path), help="Write each output to NAME.npy in this folder.")
+@click.option(
+    "--output-dir",
+    type=click.Path(path_type=Path),
+    help="Write each output to a file in this folder: tensors as .npy, sequences as .npz, maps as .json.",
+)
 @provider_option
 @placement_options
 @json_option
@@ -40,6 +45,7 @@ def run(
     random: bool,
     seed: int,
     dims: Sequence[str],
+    ranges: Sequence[str],
     repeat: int,
     output_dir: Path | None,
     provider_names: Sequence[str],
@@ -49,7 +55,7 @@ def run(
     """Run MODEL once, or more often with --repeat, and show its outputs."""
     with readable_errors():
         session = open_session(model, provider_names, options)
-        feed = make_feed(session.get_inputs(), inputs, dims, seed if random else None)
+        feed = make_feed(session, inputs, dims, ranges, seed if random else None)
         times_ms = []
         with progress(f"running {model}", repeat) as advance:
             for _ in range(repeat):
@@ -58,13 +64,15 @@ def run(
                 times_ms.append(1e3 * (time.perf_counter() - start))
                 advance("running")
         names = [output.name for output in session.get_outputs()]
-        if output_dir is not None:
-            _write(output_dir, names, results)
+        files = dict(write_outputs(output_dir, names, results)) if output_dir is not None else {}
     facts = [{"name": name, **_describe(value)} for name, value in zip(names, results, strict=True)]
+    for fact in facts:
+        fact |= {"file": files[str(fact["name"])]} if files else {}
     if as_json:
         print_json({"outputs": facts, "runs": repeat, "median_ms": statistics.median(times_ms), "first_ms": times_ms[0]})
         return
-    print_table("", ("output", "type", "shape", "values"), [tuple(fact.values()) for fact in facts])
+    columns = ("output", "type", "shape", "values", *(("file",) if files else ()))
+    print_table("", columns, [tuple(fact.values()) for fact in facts])
     click.echo(f"{repeat} run{'s' if repeat > 1 else ''}, median {statistics.median(times_ms):.3f} ms, first {times_ms[0]:.3f} ms")
 
 
@@ -74,10 +82,3 @@ def _describe(value: object) -> dict[str, object]:
         return {"type": str(DataType.from_numpy(value.dtype)), "shape": list(value.shape), "values": text[:200]}
     shape = [len(value)] if isinstance(value, (list, dict)) else []
     return {"type": type(value).__name__, "shape": shape, "values": str(value)[:200]}
-
-
-def _write(folder: Path, names: Sequence[str], results: Sequence[object]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, value in zip(names, results, strict=True):
-        if isinstance(value, np.ndarray) and value.dtype != object:
-            np.save(folder / f"{name.replace('/', '_')}.npy", value)
