@@ -6,7 +6,7 @@ One file per object, `<key>.sxo`, in a folder that only its owner may change (`p
 
 Files are written under another name and renamed, so readers see all or nothing and the last of several writers wins. A read
 marks its file as used; when the folder outgrows its bound, the files used longest ago go first. Nothing that happens to the
-folder is an error: whatever cannot be read or written is compiled, and the event is reported.
+folder is an error: whatever cannot be read or written is compiled, and the event is reported, once where it is the folder's fault.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class DiskCache:
         self._limit_bytes = limit_bytes
         self._report = report
         self._total_bytes: int | None = None
+        self._known: set[tuple[str, str]] = set()
 
     def load(self, key: str) -> bytes | None:
         """Return the object kept under `key`, or None if there is none that can be trusted."""
@@ -75,7 +76,7 @@ class DiskCache:
             self._report("disk_cache.miss", key)
             return None
         except OSError as error:
-            self._report("disk_cache.unreadable", str(error))
+            self._report_once("disk_cache.unreadable", str(error))
             return None
         if isinstance(content, str):
             self._report("disk_cache.not_private", content)
@@ -102,15 +103,21 @@ class DiskCache:
             self._write(self._path(key), packed)
             self._account(len(packed))
         except OSError as error:
-            self._report("disk_cache.unwritable", str(error))
+            self._report_once("disk_cache.unwritable", error.strerror or str(error))
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
 
     def _is_private(self, problem: str) -> bool:
         if problem:
-            self._report("disk_cache.not_private", problem)
+            self._report_once("disk_cache.not_private", problem)
         return not problem
+
+    def _report_once(self, event: str, detail: str) -> None:
+        """Report what is wrong with the folder itself, and holds for every object, once."""
+        if (event, detail) not in self._known:
+            self._known.add((event, detail))
+            self._report(event, detail)
 
     def _write(self, path: Path, content: bytes) -> None:
         draft = self.folder / f".{secrets.token_hex(8)}{_DRAFT_SUFFIX}"
@@ -161,6 +168,9 @@ def shared_cache() -> DiskCache | None:
     """Return the process's cache, which reports to `trace`; None where it is switched off."""
     folder = config.cache_dir()
     if folder is None:
+        event(
+            "disk_cache.off", detail="SARDONYX_CACHE_DIR is empty, or this user has no home; kernels are compiled in each process"
+        )
         return None
     return DiskCache(folder, limit_bytes=config.cache_limit_bytes(), report=lambda name, detail: event(name, detail=detail))
 
