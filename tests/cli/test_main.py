@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from click.testing import Result
@@ -37,3 +39,30 @@ def test_importing_sardonyx_loads_none_of_the_slow_packages(module: str) -> None
     """They are imported where first needed."""
     code = f"import sys, sardonyx; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message", "status"),
+    [
+        (("run", "no-such.onnx", "--json"), "NoSuchFile", "no-such.onnx", 1),
+        (("run", "no-such.onnx", "--json", "--provider", "CPUExecutionProvidr"), "InvalidArgument", "'CPUExecutionProvider'", 1),
+        (("run", "no-such.onnx", "--json", "--no-such-option"), "UsageError", "--no-such-option", 2),
+        (("optimize", "m.onnx", "--json", "--dim", "n"), "UsageError", "expected NAME=SIZE", 1),
+    ],
+)
+def test_errors_are_json_where_that_is_asked_for(
+    arguments: tuple[str, ...], kind: str, message: str, status: int, invoke: Callable[..., Result]
+) -> None:
+    """On stdout, and nothing on stderr."""
+    result = invoke(*arguments)
+    error = json.loads(result.stdout)["error"]
+    assert (error["type"], result.exit_code, result.stderr) == (kind, status, "")
+    assert message in error["message"]
+
+
+def test_warnings_are_lines_on_stderr(tmp_path: Path) -> None:
+    """Without the line of source that Python adds."""
+    arguments = ["run", str(tmp_path / "none.onnx"), "--random", "--config", "session.exector=parallel"]
+    done = subprocess.run([sys.executable, "-m", "sardonyx", *arguments], capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("warning: there is no session config entry 'session.exector', so it has no effect; did you mean")
+    assert ".py:" not in done.stderr

@@ -116,8 +116,43 @@ def test_a_model_can_be_raised(invoke: Callable[..., Result], tmp_path: Path) ->
     save(model("graph(x: float[2, 4]) -> (y: float[2, 4]) { a = Softplus(x) b = Tanh(a) y = Mul(x, b) }", opset=13), source)
     invoke("optimize", source, "-o", target)
     assert [node.op_type for node in load(target).graph] == ["Softplus", "Tanh", "Mul"]
-    invoke("optimize", source, "-o", target, "--opset", "24")
+    invoke("optimize", source, "-o", target, "--opset", "24", "--force")
     saved = load(target)
     assert ([node.op_type for node in saved.graph], saved.opset_imports[""]) == (["Mish"], 24)
     save(model("graph(x: float[2, 4]) -> (y) { y = Softmax(x) }", opset=11), source)
     assert "means something else in opset 24" in invoke("optimize", source, "--opset", "24").stderr
+
+
+def test_without_an_output_nothing_is_saved_and_said_to_be(invoke: Callable[..., Result], turned: Path) -> None:
+    """In JSON, `saved` is null."""
+    assert "nothing was saved; -o OUT.onnx saves the optimized model" in invoke("optimize", turned).stdout
+    assert json.loads(invoke("optimize", turned, "--json").stdout)["saved"] is None
+
+
+def test_a_file_is_overwritten_only_on_request(invoke: Callable[..., Result], turned: Path, tmp_path: Path) -> None:
+    """The model itself least of all; nor its data file."""
+    before = turned.read_bytes()
+    assert "exists already; give --force" in invoke("optimize", turned, "-o", turned).stderr
+    assert turned.read_bytes() == before
+    (tmp_path / "out.data").write_bytes(b"precious")
+    refused = invoke("optimize", turned, "-o", tmp_path / "out.onnx", "--external-data", "out.data")
+    assert "out.data exists already" in refused.stderr
+    assert invoke("optimize", turned, "-o", turned, "--force").exit_code == 0
+    assert turned.read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (("--opset", "99"), "opset 99 of ai.onnx is not known; the newest is"),
+        (("--dim", "m=3"), "have no symbolic dimension 'm'; there are n"),
+        (("--disable", "fuse_gelo"), "did you mean fuse_gelu?"),
+    ],
+)
+def test_names_and_versions_that_are_not_known_are_errors(
+    option: tuple[str, str], message: str, invoke: Callable[..., Result], turned: Path
+) -> None:
+    """With what is known."""
+    result = invoke("optimize", turned, *option)
+    assert result.exit_code == 1
+    assert message in result.stderr

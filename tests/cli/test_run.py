@@ -47,6 +47,14 @@ def test_a_malformed_pair_is_refused(invoke: Callable[..., Result], model_file: 
 
 def test_the_table_names_the_files_that_were_written(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
     """One for each output, in JSON too."""
-    assert "y.npy" in invoke("run", model_file, "--random", "--output-dir", tmp_path).stdout
-    facts = json.loads(invoke("run", model_file, "--random", "--output-dir", tmp_path, "--json").stdout)
+    assert "y.npy" in invoke("run", model_file, "--random", "--output-dir", tmp_path / "out").stdout
+    facts = json.loads(invoke("run", model_file, "--random", "--output-dir", tmp_path / "again", "--json").stdout)
     assert facts["outputs"][0]["file"] == "y.npy"
+
+
+def test_outputs_overwrite_nothing_unasked(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """--force asks for it."""
+    arguments = ("run", model_file, "--random", "--output-dir", tmp_path / "out")
+    assert invoke(*arguments).exit_code == 0
+    assert "exists already; give --force to overwrite" in invoke(*arguments).stderr
+    assert invoke(*arguments, "--force").exit_code == 0

@@ -74,3 +74,9 @@ def test_the_second_process_does_not_load_onnx(tmp_path: Path) -> None:
     for path in (tmp_path / "cache").iterdir():
         path.write_bytes(path.read_bytes()[:-1])
     assert loads_onnx()
+
+
+def test_the_newest_version_of_a_domain_is_that_of_its_newest_operator() -> None:
+    """As the installed package has it; 0 for a domain without operators."""
+    assert table().newest("") == onnx.defs.onnx_opset_version()
+    assert table().newest("no.such") == 0

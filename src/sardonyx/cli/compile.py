@@ -9,12 +9,14 @@ from pathlib import Path
 import click
 
 from sardonyx.cli.console import (
+    force_option,
     json_option,
     open_session,
     placement_options,
     print_json,
     provider_option,
     readable_errors,
+    refuse_existing,
 )
 from sardonyx.session.context.model_compiler import ModelCompiler
 from sardonyx.session.options import SessionOptions
@@ -28,6 +30,7 @@ __all__ = ["compile_ahead"]
 @click.option("--embed", is_flag=True, help="Put the programs into the model itself, not into files beside it.")
 @click.option("--weightless", is_flag=True, help="Leave weights in MODEL, which is then needed beside the compiled model.")
 @provider_option
+@force_option
 @placement_options
 @json_option
 def compile_ahead(
@@ -36,11 +39,13 @@ def compile_ahead(
     embed: bool,
     weightless: bool,
     provider_names: Sequence[str],
+    force: bool,
     options: SessionOptions,
     as_json: bool,
 ) -> None:
     """Write a model whose partitions are compiled already; loading it compiles nothing, on this kind of processor."""
     path = Path(output) if output else Path(model).with_name(f"{Path(model).stem}_ctx.onnx")
+    refuse_existing([path], force=force)
     chosen = options.copy()
     chosen.add_session_config_entry("ep.enable_weightless", str(int(weightless)))
     options.add_session_config_entry("ep.context_source_model_path", model)

@@ -6,7 +6,8 @@ import contextlib
 import functools
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -16,6 +17,7 @@ from rich.table import Table
 
 from sardonyx.cli.load import add_operators, load_option
 from sardonyx.errors import InvalidArgument, SardonyxError
+from sardonyx.option import nearest
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.providers import get_available_providers
@@ -24,6 +26,7 @@ from sardonyx.trace import Event, observe
 
 __all__ = [
     "fail",
+    "force_option",
     "json_option",
     "open_session",
     "placement_options",
@@ -32,13 +35,15 @@ __all__ = [
     "progress",
     "provider_option",
     "readable_errors",
+    "refuse_existing",
 ]
 
 _DELAY_S = 1.0
 """How long a task may take before its progress is shown."""
 _STAGES = ("session.load", "session.check", "session.optimize", "session.compile")
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text, errors too.")
+force_option = click.option("--force", is_flag=True, help="Overwrite files that exist.")
 provider_option = click.option(
     "--provider",
     "provider_names",
@@ -156,9 +161,12 @@ def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
 
 def open_session(model: str, provider_names: Sequence[str], options: SessionOptions | None = None) -> InferenceSession:
     """Make a session, with a progress bar over its stages; raises InvalidArgument for a provider that is not available."""
+    known = get_available_providers()
     for name in provider_names:
-        if name not in get_available_providers():
-            raise InvalidArgument(f"there is no provider {name!r}; available are {get_available_providers()}")
+        if name not in known:
+            close = nearest(name, known)
+            advice = f"did you mean {close!r}?" if close else f"available are {', '.join(known)}"
+            raise InvalidArgument(f"there is no provider {name!r}; {advice}")
     with progress(f"loading {model}", len(_STAGES)) as advance:
 
         def follow(event: Event) -> None:
@@ -170,18 +178,34 @@ def open_session(model: str, provider_names: Sequence[str], options: SessionOpti
             return InferenceSession(model, options, providers=list(provider_names) or None)
 
 
+def refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
+    """End the command where a file that it would write is there already, unless that is asked for."""
+    present = [str(path) for path in paths if path.exists()]
+    if present and not force:
+        fail(f"{', '.join(present)} {'exists' if len(present) == 1 else 'exist'} already; give --force to overwrite")
+
+
 @contextlib.contextmanager
 def readable_errors() -> Iterator[None]:
-    """Turn errors of the engine into a message on stderr and exit status 1."""
+    """Turn errors of the engine into a message and exit status 1."""
     try:
         yield
     except SardonyxError as error:
-        fail(f"{type(error).__name__}: {error}")
+        fail(str(error), type(error).__name__)
     except OSError as error:
-        fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "))
+        fail(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), type(error).__name__)
 
 
-def fail(message: str) -> NoReturn:
-    """Print `message` on stderr and end with exit status 1."""
-    click.secho(message, fg="red", err=True)
+def fail(message: str, kind: str = "") -> NoReturn:
+    """Print a message on stderr, or with --json an object on stdout, and end with exit status 1.
+
+    Args:
+        message: what is wrong, and what to do.
+        kind: the name of the error's class, where it has one.
+    """
+    context = click.get_current_context(silent=True)
+    if context is not None and context.params.get("as_json"):
+        print_json({"error": {"type": kind or "UsageError", "message": message}})
+    else:
+        click.secho(f"{kind}: {message}" if kind else message, fg="red", err=True)
     raise SystemExit(1)

@@ -10,14 +10,18 @@ from pathlib import Path
 
 import click
 
-from sardonyx.cli.console import fail, json_option, print_json, progress, readable_errors
+from sardonyx.cli.console import fail, force_option, json_option, print_json, progress, readable_errors, refuse_existing
 from sardonyx.cli.load import add_operators, load_option
+from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx import save
 from sardonyx.ir import Model
+from sardonyx.ir.shape import symbols_in
 from sardonyx.optimize.report import Change, Report
+from sardonyx.option import nearest
 from sardonyx.session.optimization import optimize_file
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.settings.settings import Settings, read_settings
+from sardonyx.session.settings.settings import LoadSettings, Settings, read_settings
+from sardonyx.session.stages.source import Source
 from sardonyx.trace import Event, observe
 
 _LEVELS = {"none": "0", "basic": "1", "extended": "2", "layout": "3", "all": "99"}
@@ -43,6 +47,7 @@ _MANY = 30
 @click.option("--skip-failing", is_flag=True, help="Go on without a rule or pass that fails.")
 @click.option("--external-data", metavar="NAME", default="", help="Put the weights in this file beside OUT; else by their size.")
 @click.option("--diff", is_flag=True, help="Show which rule or pass changed which nodes.")
+@force_option
 @load_option
 @json_option
 def optimize(
@@ -56,6 +61,7 @@ def optimize(
     skip_failing: bool,
     external_data: str,
     diff: bool,
+    force: bool,
     loaded: Sequence[str],
     as_json: bool,
 ) -> None:
@@ -67,17 +73,21 @@ def optimize(
     options.verify, options.optimizer_failure = verify, "skip" if skip_failing else "error"
     options.optimized_model_filepath = str(output or "")
     options.add_session_config_entry("session.graph_optimization_level", _LEVELS[level])
+    if output is not None:
+        refuse_existing([output, *((output.parent / external_data,) if external_data else ())], force=force)
     for text in dims:
-        name, _, size = text.partition("=")
-        if not size.isdigit():
+        name, _, size = text.rpartition("=")
+        if not (size.isascii() and size.isdigit()):
             fail(f"expected NAME=SIZE, got {text!r}")
         options.add_free_dimension_override_by_name(name, int(size))
     with readable_errors():
         add_operators(options, loaded)
         settings = read_settings(options, disable)
+        if dims:
+            _check_dimensions(model, settings.load)
         optimized, report = _optimized(model, settings, output, external_data, records=diff, opset=opset or 0)
     if as_json:
-        print_json(_facts(optimized, report, diff))
+        print_json({"saved": None if output is None else str(output), **_facts(optimized, report, diff)})
         return
     if diff:
         for line in describe_changes(report.changes):
@@ -103,6 +113,17 @@ def _optimized(
         if output is not None:
             save(optimized, output, data_name=external_data)
     return optimized, report
+
+
+def _check_dimensions(model: str, settings: LoadSettings) -> None:
+    """Raise InvalidArgument where a dimension that is to be fixed is none of the inputs'."""
+    inputs = Source.of(model).read(settings).graph.inputs
+    known = sorted({name for value in inputs for dim in value.shape or () for name in symbols_in(dim) if not name.startswith("?")})
+    for name in settings.dimensions:
+        if name not in known:
+            close = nearest(name, known)
+            advice = f"did you mean {close!r}?" if close else f"there are {', '.join(known) or 'none'}"
+            raise InvalidArgument(f"the inputs of {model} have no symbolic dimension {name!r}; {advice}")
 
 
 def _facts(model: Model, report: Report, diff: bool) -> dict[str, object]:
@@ -134,6 +155,8 @@ def _print(source: str, output: Path | None, model: Model, report: Report) -> No
         click.echo(f"verified: {report.verified.total()} changes keep results")
         for name, reason in report.unverified.items():
             click.echo(f"not verified: {name} in part, as {reason}")
+    if output is None:
+        click.echo("nothing was saved; -o OUT.onnx saves the optimized model")
     for problem in report.problems:
         click.secho(f"left out: {problem}", fg="red")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,32 @@ import numpy as np
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.formats import tensor_file
 
-__all__ = ["write_outputs"]
+__all__ = ["file_names", "write_outputs"]
 
 
-def write_outputs(folder: Path, names: Sequence[str], results: Sequence[OnnxValue]) -> list[tuple[str, str]]:
-    """Write each output, and return its name with that of its file, or with why there is none.
-
-    A tensor goes to NAME.npy (texts as NumPy's fixed-width type), one of a type that NumPy lacks to NAME.pb, a sequence of
-    tensors to NAME.npz with the arrays 0, 1 …, and maps, also in sequences, to NAME.json.
+def write_outputs(folder: Path, names: Sequence[str], results: Sequence[OnnxValue]) -> None:
+    """Write each output that `file_names` has a file for into a folder, which is made where it is missing.
 
     Raises:
         OSError: a file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for (name, file), value in zip(file_names(names, results).items(), results, strict=True):
+        if value is not None:
+            _WRITERS[Path(file).suffix](folder / file, name, value)
+
+
+def file_names(names: Sequence[str], results: Sequence[OnnxValue]) -> dict[str, str]:
+    """Return output -> its file, or why it has none.
+
+    A tensor goes to NAME.npy (texts as NumPy's fixed-width type), one of a type that NumPy lacks to NAME.pb, a sequence of
+    tensors to NAME.npz with the arrays 0, 1 …, and maps, also in sequences, to NAME.json.
+    """
     taken: set[str] = set()
-    return [(name, _write(folder, _stem(name, taken), name, value)) for name, value in zip(names, results, strict=True)]
+    return {
+        name: "not written: the optional is empty" if value is None else _stem(name, taken) + _suffix(value)
+        for name, value in zip(names, results, strict=True)
+    }
 
 
 def _stem(name: str, taken: set[str]) -> str:
@@ -42,25 +53,19 @@ def _stem(name: str, taken: set[str]) -> str:
     return stem
 
 
-def _write(folder: Path, stem: str, name: str, value: OnnxValue) -> str:
-    if value is None:
-        return "not written: the optional is empty"
+def _suffix(value: OnnxValue) -> str:
     if isinstance(value, np.ndarray):
-        return _write_array(folder, stem, name, value)
-    if isinstance(value, list) and value and all(isinstance(item, np.ndarray) and item.dtype.isbuiltin == 1 for item in value):
-        arrays = {str(index): _plain(item) for index, item in enumerate(value)}
-        np.savez(folder / f"{stem}.npz", **arrays)  # type: ignore[arg-type]  # a stub takes the names for allow_pickle
-        return f"{stem}.npz"
-    (folder / f"{stem}.json").write_text(json.dumps(_jsonable(value), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    return f"{stem}.json"
+        return ".npy" if value.dtype == object or value.dtype.isbuiltin == 1 else ".pb"
+    is_of_arrays = isinstance(value, list) and value and all(isinstance(item, np.ndarray) for item in value)
+    return ".npz" if is_of_arrays and all(item.dtype == object or item.dtype.isbuiltin == 1 for item in value) else ".json"
 
 
-def _write_array(folder: Path, stem: str, name: str, array: Array) -> str:
-    if array.dtype != object and array.dtype.isbuiltin != 1:
-        tensor_file.save(array, folder / f"{stem}.pb", name)
-        return f"{stem}.pb"
-    np.save(folder / f"{stem}.npy", _plain(array))
-    return f"{stem}.npy"
+def _write_arrays(path: Path, name: str, arrays: Sequence[Array]) -> None:
+    np.savez(path, **{str(index): _plain(item) for index, item in enumerate(arrays)})  # type: ignore[arg-type]  # stub: allow_pickle
+
+
+def _write_json(path: Path, name: str, value: OnnxValue) -> None:
+    path.write_text(json.dumps(_jsonable(value), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def _plain(array: Array) -> Array:
@@ -73,3 +78,12 @@ def _jsonable(value: Any) -> Any:  # whatever a sequence or a map holds
     if isinstance(value, (list, tuple)):
         return [_jsonable(item) for item in value]
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+_WRITERS: dict[str, Callable[[Path, str, OnnxValue], None]] = {
+    ".npy": lambda path, name, value: np.save(path, _plain(value)),
+    ".pb": lambda path, name, value: tensor_file.save(value, path, name),
+    ".npz": _write_arrays,
+    ".json": _write_json,
+}
+"""Ending -> what writes such a file."""

@@ -10,6 +10,7 @@ import click
 
 from sardonyx.cli.console import (
     fail,
+    force_option,
     json_option,
     open_session,
     print_json,
@@ -17,6 +18,7 @@ from sardonyx.cli.console import (
     progress,
     provider_option,
     readable_errors,
+    refuse_existing,
 )
 from sardonyx.cli.feeds import input_options, make_feed
 from sardonyx.partition.measured import MEASURED, is_worth_it
@@ -30,6 +32,7 @@ from sardonyx.session.providers import make_providers, requested
 @click.argument("model", type=click.Path())
 @click.option("--placement", is_flag=True, help="Measure operators on providers, and copies between memories.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Write the profile here.")
+@force_option
 @input_options
 @provider_option
 @json_option
@@ -37,6 +40,7 @@ def profile(
     model: str,
     placement: bool,
     output: Path,
+    force: bool,
     inputs: Sequence[str],
     seed: int,
     dims: Sequence[str],
@@ -49,6 +53,7 @@ def profile(
         fail("give --placement: where nodes run is what can be measured")
     if not output.absolute().parent.is_dir():
         fail(f"there is no folder {str(output.parent)!r} to write {output.name} into")
+    refuse_existing([output], force=force)
     with readable_errors():
         names = list(provider_names) or None
         session = open_session(model, provider_names)

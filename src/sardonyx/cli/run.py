@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from sardonyx.cli.console import (
+    force_option,
     json_option,
     open_session,
     placement_options,
@@ -19,9 +20,10 @@ from sardonyx.cli.console import (
     progress,
     provider_option,
     readable_errors,
+    refuse_existing,
 )
 from sardonyx.cli.feeds import input_options, make_feed
-from sardonyx.cli.output_files import write_outputs
+from sardonyx.cli.output_files import file_names, write_outputs
 from sardonyx.dtypes import DataType
 from sardonyx.session.options import SessionOptions
 
@@ -36,6 +38,7 @@ from sardonyx.session.options import SessionOptions
     type=click.Path(path_type=Path),
     help="Write each output to a file in this folder: tensors as .npy, sequences as .npz, maps as .json.",
 )
+@force_option
 @provider_option
 @placement_options
 @json_option
@@ -48,6 +51,7 @@ def run(
     ranges: Sequence[str],
     repeat: int,
     output_dir: Path | None,
+    force: bool,
     provider_names: Sequence[str],
     options: SessionOptions,
     as_json: bool,
@@ -64,7 +68,10 @@ def run(
                 times_ms.append(1e3 * (time.perf_counter() - start))
                 advance("running")
         names = [output.name for output in session.get_outputs()]
-        files = dict(write_outputs(output_dir, names, results)) if output_dir is not None else {}
+        files = file_names(names, results) if output_dir is not None else {}
+        if output_dir is not None:
+            refuse_existing((output_dir / file for file in files.values()), force=force)
+            write_outputs(output_dir, names, results)
     facts = [{"name": name, **_describe(value)} for name, value in zip(names, results, strict=True)]
     for fact in facts:
         fact |= {"file": files[str(fact["name"])]} if files else {}

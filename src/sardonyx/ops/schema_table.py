@@ -47,6 +47,10 @@ class SchemaTable:
         """Return the operators of a domain, with the version that each appeared in."""
         return {name: versions[0][0] for (where, name), versions in self._packed.items() if where == domain}
 
+    def newest(self, domain: str) -> int:
+        """Return the newest version of a domain that is known, 0 for a domain without operators."""
+        return max((versions[-1][0] for (where, _), versions in self._packed.items() if where == domain), default=0)
+
     def versions(self, domain: str, op_type: str) -> list[int]:
         """Return the versions with which versions of an operator begin, newest first."""
         return [since for since, _ in reversed(self._packed.get((domain, op_type), ()))]
