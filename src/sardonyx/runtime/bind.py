@@ -17,7 +17,7 @@ from sardonyx.arena import Lifetime, place
 from sardonyx.dtypes import OnnxValue
 from sardonyx.forks import new_lock
 from sardonyx.provider import HOST, Bound, Memory, TensorSpec
-from sardonyx.runtime.failures import blame, check_bound
+from sardonyx.runtime.failures import blame, check_bound, check_sizes
 from sardonyx.runtime.memory import out_of_memory, size_bytes
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 from sardonyx.trace import span
@@ -190,9 +190,11 @@ def _bind_step(step: ProgramStep, shapes: Shapes) -> Bound:
     try:
         bound = step.program.bind(shapes)
     except Exception as error:
-        blame(error, step, f"bind its partition {step.name} to {shapes}")
+        blame(error, step, f"bind its {step.part} to {shapes}")
         raise
     check_bound(bound, step)
+    if step.reads:
+        check_sizes(step, shapes, [None if spec is None else spec.shape for spec in bound.outputs])
     return bound
 
 

@@ -9,12 +9,13 @@ import numpy as np
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import DataType, OnnxValue
 from sardonyx.errors import EPFail, Fail, InvalidArgument, SardonyxError, blamed, describe, located
-from sardonyx.ir import Shape, TensorType
+from sardonyx.ir import Expr, Shape, TensorType
+from sardonyx.ir.shape import substitute
 from sardonyx.provider import HOST, Bound, TensorSpec
 from sardonyx.runtime.memory import size_bytes
 from sardonyx.runtime.plan import CopyStep, ProgramStep, Step
 
-__all__ = ["blame", "check_bound", "check_copy", "check_values"]
+__all__ = ["blame", "check_bound", "check_copy", "check_sizes", "check_values"]
 
 
 def blame(error: Exception, step: Step, doing: str) -> None:
@@ -39,24 +40,52 @@ def check_bound(bound: object, step: ProgramStep) -> None:
     """
     sizes: object = bound.outputs if isinstance(bound, Bound) else None
     if not isinstance(bound, Bound) or not isinstance(sizes, (tuple, list)):
-        raise _breach(step, f"binds partition {step.name} to {bound!r:.200}; it must return Bound with a tuple of outputs")
+        raise _breach(step, f"binds {step.part} to {bound!r:.200}; it must return Bound with a tuple of outputs")
     if len(sizes) != len(step.outputs):
-        raise _breach(step, f"gives {len(sizes)} sizes for partition {step.name}, expected {len(step.outputs)}")
+        raise _breach(step, f"gives {len(sizes)} sizes for {step.part}, expected {len(step.outputs)}")
     scratch: object = bound.scratch_bytes
     if not isinstance(scratch, (int, np.integer)) or not 0 <= scratch <= LIMITS.tensor_bytes:
         limit = f"0 to {LIMITS.tensor_bytes} are possible"
-        raise _breach(step, f"asks for {scratch!r} bytes of scratch memory for partition {step.name}; {limit}")
+        raise _breach(step, f"asks for {scratch!r} bytes of scratch memory for {step.part}; {limit}")
     for index, spec in enumerate(sizes):
         problem = _problem_of_size(spec, step.types[index] if step.types else None, makes=step.program.makes_outputs)
         if problem is not None:
-            raise _breach(step, f"gives output {index} of partition {step.name} {problem}")
+            raise _breach(step, f"gives {_output(step, index)} {problem}")
         if spec is not None and size_bytes(spec) > LIMITS.tensor_bytes:
             message = (
-                f"{step.provider} gives output {index} of partition {step.name} the size {spec.dtype}{list(spec.shape)}, which is "
+                f"{step.provider} gives output {index} of {step.part} the size {spec.dtype}{list(spec.shape)}, which is "
                 f"beyond the limit of {LIMITS.tensor_bytes} bytes: check the inputs that set the shape, or raise "
                 "SARDONYX_MAX_TENSOR_BYTES"
             )
             raise blamed(InvalidArgument(message), step.provider)
+
+
+def check_sizes(step: ProgramStep, read: Sequence[tuple[int, ...] | None], made: Sequence[tuple[int, ...] | None]) -> None:
+    """Raise EPFail where an output has another size than follows from the sizes of the inputs, as the graph has it.
+
+    Args:
+        step: whose program it is; one of sardonyx's own is not looked at.
+        read: the shapes of its inputs.
+        made: those of its outputs; None for one that is not known.
+    """
+    sizes: dict[str, int] = {}
+    for shape, found in zip(step.reads, read, strict=False):
+        if shape is not None and found is not None and len(shape) == len(found):
+            pairs = zip(shape, found, strict=True)
+            sizes |= {dim.name: size for dim, size in pairs if isinstance(dim, Expr) and dim.name is not None}
+    for index, (wanted, found) in enumerate(zip(step.types, made, strict=False)):
+        if wanted is None or wanted.shape is None or found is None:
+            continue
+        expected = tuple(substitute(dim, sizes) for dim in wanted.shape)
+        if not TensorType(wanted.dtype, expected).allows(found):
+            known = ", ".join(f"{name} = {size}" for name, size in sorted(sizes.items()) if not name.startswith("?"))
+            found_text = f"makes {wanted.dtype}{list(found)} of {_output(step, index)}"
+            raise _breach(step, f"{found_text}, but the graph has {_of_graph(wanted)} there, and its inputs have {known}")
+
+
+def _output(step: ProgramStep, index: int) -> str:
+    maker = f", {step.makers[index]}" if step.makers and step.makers[index] else ""
+    return f"output {index} of partition {step.name}{maker}"
 
 
 def _problem_of_size(spec: object, wanted: TensorType | None, *, makes: bool) -> str | None:
@@ -82,17 +111,17 @@ def check_values(values: object, outputs: Sequence[OnnxValue], step: ProgramStep
         step: whose program it is.
     """
     if not isinstance(values, (tuple, list)):
-        raise _breach(step, f"returned {values!r:.200} for partition {step.name}; it must return a sequence of values")
+        raise _breach(step, f"returned {values!r:.200} for {step.part}; it must return a sequence of values")
     if len(values) != len(step.outputs):
-        raise _breach(step, f"returned {len(values)} values for partition {step.name}, expected {len(step.outputs)}")
+        raise _breach(step, f"returned {len(values)} values for {step.part}, expected {len(step.outputs)}")
     for index, given in enumerate(outputs):
         if given is not None and values[index] is not given:
-            found = f"returned another tensor for output {index} of partition {step.name} than the one that it was given"
+            found = f"returned another tensor for output {index} of {step.part} than the one that it was given"
             raise _breach(step, f"{found}; fill that one, or let bind return None for it")
     if step.memory.name == HOST.name:
         for index, (value, wanted) in enumerate(zip(values, step.types, strict=False)):
             if wanted is not None and not _is_tensor(value, wanted):
-                found = f"returned {_shown(value)} for output {index} of partition {step.name}"
+                found = f"returned {_shown(value)} for {_output(step, index)}"
                 raise _breach(step, f"{found}, but the graph has {_of_graph(wanted)} there")
 
 

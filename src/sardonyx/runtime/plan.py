@@ -12,12 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from sardonyx.dtypes import Array
-from sardonyx.ir import Graph, TensorType, Value
+from sardonyx.ir import Graph, Shape, TensorType, Value
 from sardonyx.partition.cut import Cut
 from sardonyx.partition.transfers import Stage, Transfer, ValueInMemory
-from sardonyx.provider import HOST, Memory, Program
+from sardonyx.provider import HOST, Memory, Partition, Program
 
 __all__ = ["CopyStep", "Plan", "ProgramStep", "Segment", "Step", "make_plan"]
+
+_OUR_PROVIDERS = "sardonyx.providers."
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,6 +43,15 @@ class ProgramStep:
     types: tuple[TensorType | None, ...] = ()
     """For each output what the graph says of it; None where that is not known, or is no tensor. What a model says of the shapes of
     its outputs need not hold, so it is left out."""
+    makers: tuple[str, ...] = ()
+    """For each output the node that makes it, for messages; empty for programs that are part of sardonyx."""
+    reads: tuple[Shape | None, ...] = ()
+    """For each input the shape that the graph says of it, by which sizes of outputs are checked; empty where `makers` is."""
+
+    @property
+    def part(self) -> str:
+        """What messages call the partition: its name, with the last node in it."""
+        return f"partition {self.name} ({self.makers[-1]})" if self.makers else f"partition {self.name}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -161,6 +172,7 @@ def _draft(stage: Stage, graph: Graph, slot: Callable[[Value, Memory], int], com
         source, target = slot(stage.value, stage.source), slot(stage.value, stage.target)
         return CopyStep(source, target, stage.source, stage.target, stage.provider, (), _type_of(stage.value, graph))
     part, memory = stage.partition, stage.provider.memory
+    is_ours = type(stage.provider).__module__.startswith(_OUR_PROVIDERS)
     return ProgramStep(
         program=compile_part(stage),
         name=part.name,
@@ -170,7 +182,14 @@ def _draft(stage: Stage, graph: Graph, slot: Callable[[Value, Memory], int], com
         outputs=tuple(slot(value, memory) for value in part.outputs),
         frees=(),
         types=tuple(_type_of(value, graph) for value in part.outputs),
+        makers=() if is_ours else _makers(part),
+        reads=() if is_ours else tuple(value.shape for value in part.inputs),
     )
+
+
+def _makers(part: Partition) -> tuple[str, ...]:
+    made_by = {value: node.place for node in part.nodes for value in node.outputs}
+    return tuple(made_by.get(value, "") for value in part.outputs)
 
 
 def _type_of(value: Value, graph: Graph) -> TensorType | None:

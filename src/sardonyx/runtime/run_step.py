@@ -9,7 +9,7 @@ import numpy as np
 from sardonyx.dtypes import DataType, OnnxValue
 from sardonyx.provider import HOST, Bound, DeviceBuffer
 from sardonyx.runtime.bind import BoundStep
-from sardonyx.runtime.failures import blame, check_copy, check_values
+from sardonyx.runtime.failures import blame, check_copy, check_sizes, check_values
 from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep
 
 __all__ = ["Arenas", "call", "copy", "output_in", "place_targets", "run_program", "run_trivial", "shape_of"]
@@ -33,7 +33,7 @@ def run_program(step: ProgramStep, sizes: BoundStep, frame: list[OnnxValue], are
             scratch = memory.view(buffer, sizes.scratch_offset, DataType.UINT8, (bound.scratch_bytes,))
     except Exception as error:
         if memory.name != HOST.name:
-            blame(error, step, f"get memory for its partition {step.name}")
+            blame(error, step, f"get memory for its {step.part}")
         raise
     _store(step, frame, call(step, bound, [frame[slot] for slot in step.inputs], outputs, scratch))
 
@@ -60,7 +60,7 @@ def run_trivial(step: ProgramStep, frame: list[OnnxValue]) -> None:
     try:
         bound = step.program.bind(())
     except Exception as error:
-        blame(error, step, f"bind its partition {step.name}")
+        blame(error, step, f"bind its {step.part}")
         raise
     _store(step, frame, call(step, bound, [frame[slot] for slot in step.inputs], (), None))
 
@@ -72,10 +72,12 @@ def call(
     try:
         values = step.program.run(bound, inputs, outputs, scratch)
     except Exception as error:
-        blame(error, step, f"run its partition {step.name}")
+        blame(error, step, f"run its {step.part}")
         raise
     if values is not outputs:
         check_values(values, outputs, step)
+        if step.reads and step.memory.name == HOST.name:
+            check_sizes(step, [shape_of(value) for value in inputs], [shape_of(value) for value in values])
     return values
 
 

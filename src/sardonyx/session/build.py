@@ -33,7 +33,7 @@ from sardonyx.session.stages.provider_list import ProviderList
 from sardonyx.session.stages.source import Source
 from sardonyx.session.values import ModelMetadata, NodeArg, completed
 from sardonyx.session.variant import Variant
-from sardonyx.trace import event, span
+from sardonyx.trace import span
 
 __all__ = ["Built", "build"]
 
@@ -99,7 +99,6 @@ def build(
         except SardonyxError as error:
             if not settings.placement.continue_on_error or not error.provider or error.provider == providers.names[-1]:
                 raise
-            event("provider.left_out", provider=error.provider, error=str(error))
             providers = providers.without(error.provider, str(error))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sardonyx.errors import EPFail, InvalidArgument, SardonyxError, blamed, describe
 from sardonyx.forks import without_fork
 from sardonyx.provider import Layout, Provider
+from sardonyx.session.stages.provider_list import warn_left_out
 from sardonyx.spelling import nearest
 from sardonyx.trace import event
 
@@ -169,6 +170,7 @@ def make_able_providers(wanted: Sequence[Wanted]) -> tuple[list[Provider], dict[
             if item[0] == REFERENCE:
                 raise
             failed[item[0]] = str(error)
+            warn_left_out(item[0], str(error))
     return providers, failed
 
 

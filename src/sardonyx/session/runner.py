@@ -99,7 +99,6 @@ class Runner:
             return False
         with self._lock:
             if name not in self.built.providers.excluded:
-                event("provider.left_out", provider=name, error=str(error))
                 fewer = self.built.providers.without(name, str(error))
                 self.built = build(self.source, self._settings, fewer, profiler=self._profiler)
                 self._variants.clear()

@@ -101,7 +101,7 @@ class _Compiler:
             raise blamed(located(error, f"{provider.name} compiling {partition.name}"), provider.name) from error
         except Exception as error:
             message = (
-                f"{provider.name} claimed {len(partition.nodes)} nodes, beginning with {partition.nodes[0]!r}, but failed to "
+                f"{provider.name} claimed {len(partition.nodes)} nodes, beginning with {partition.nodes[0].place}, but failed to "
                 f"compile them as {partition.name}: {describe(error)}"
             )
             raise blamed(EPFail(message), provider.name) from error

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping, Sequence
 
 from sardonyx.provider import Provider
+from sardonyx.trace import event
 
-__all__ = ["ProviderList"]
+__all__ = ["ProviderList", "warn_left_out"]
+
+
+def warn_left_out(name: str, reason: str) -> None:
+    """Warn that a provider is left out of a session since it failed."""
+    event("provider.left_out", provider=name, error=reason)
+    message = f'provider {name} failed and is left out of this session, as provider_failure is "skip": {reason}'
+    warnings.warn(message, UserWarning, stacklevel=3)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,5 +44,6 @@ class ProviderList:
         return [provider.name for provider in self.all]
 
     def without(self, name: str, reason: str) -> ProviderList:
-        """Return the list that leaves out one more."""
+        """Return the list that leaves out one more, and warn of that, as somebody chose it."""
+        warn_left_out(name, reason)
         return dataclasses.replace(self, excluded={**self.excluded, name: reason})
