@@ -25,7 +25,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import Fail
-from sardonyx.ir import Graph, Node, Value
+from sardonyx.ir import Graph, Node, Shape, Value
 from sardonyx.values.named import NamedEnum
 
 __all__ = [
@@ -50,7 +50,10 @@ __all__ = [
     "PrefersOperators",
     "Program",
     "Provider",
+    "StepInfo",
     "TensorSpec",
+    "TimedRun",
+    "TimesSteps",
     "check_cancelled",
     "reset_cancellation",
     "set_cancellation",
@@ -312,6 +315,49 @@ class LeavesOutWeights(Protocol):
 
         These are as they are in the model, so that they need not be kept.
         """
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StepInfo:
+    """One of the steps that a program runs, for profiles."""
+
+    operators: tuple[str, ...]
+    """The operators that it computes; several where they are fused."""
+    kernel: str
+    """The kernel that computes them."""
+    nodes: tuple[int, ...]
+    """The places of its nodes among those of the partition that was compiled; empty for a step of no node, such as a copy."""
+    inputs: tuple[tuple[DataType, Shape], ...] = ()
+    """Type and shape of what it reads and others made."""
+    constants: tuple[tuple[DataType, Shape], ...] = ()
+    """Type and shape of the weights that it reads, as they lie in memory."""
+    outputs: tuple[tuple[DataType, Shape], ...] = ()
+    """Type and shape of what it writes."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TimedRun:
+    """What one run of a program that times its steps found."""
+
+    results: Sequence[OnnxValue]
+    """What `Program.run` returns."""
+    times_ns: Sequence[int]
+    """When the first step began and when each ended, by `time.perf_counter_ns`; empty where that could not be measured."""
+    symbols: Mapping[str, int]
+    """What the symbols in the shapes of its steps were."""
+
+
+@runtime_checkable
+class TimesSteps(Protocol):
+    """A program that can say how long each of its steps takes; sessions ask for it where they are profiled."""
+
+    def describe_steps(self) -> Sequence[StepInfo]:
+        """Return its steps, in the order in which they run."""
+
+    def run_timed(
+        self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[DeviceTensor], scratch: DeviceBuffer
+    ) -> TimedRun:
+        """Compute as `Program.run` does, and note when each step ended."""
 
 
 class Compatibility(NamedEnum):

@@ -76,8 +76,10 @@ def test_each_step_of_a_run_is_an_event(tmp_path: Path) -> None:
         "op_name": "MatMul",
         "provider": "ReferenceExecutionProvider",
         "node_count": "1",
-        "input_type_shape": [{"float32": [2, 3]}],
-        "output_type_shape": [{"float32": [2, 3]}],
+        "nodes": ["product"],
+        "original_nodes": ["product"],
+        "input_type_shape": [{"float": [2, 3]}],
+        "output_type_shape": [{"float": [2, 3]}],
         "activation_size": "24",
         "output_size": "24",
     }

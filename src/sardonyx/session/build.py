@@ -107,6 +107,8 @@ def _build(
 ) -> Built:
     loaded = load(source, settings.load, variant, settings.optimize.disabled)
     try:
+        if profiler is not None:
+            profiler.remember(loaded.model.view())
         profile = load_profile(settings.placement.profile) if settings.placement.measured else None
         prepared = prepare(loaded, settings, providers, "" if profile is None else profile.widened_for)
         declared = completed(loaded.declared, loaded.types, prepared.outputs)

@@ -1,12 +1,12 @@
 """The profile of a session, in the form of Chrome's trace events and with the names that onnxruntime gives them.
 
-    [{"cat": "Session", "pid": 7, "tid": 7, "dur": 180, "ts": 4617, "ph": "X", "name": "model_run", "args": {}}, ...]
+    [{"cat": "Session", "pid": 7, "tid": 7, "dur": 180.0, "ts": 4617.0, "ph": "X", "name": "model_run", "args": {}}, ...]
 
     model_loading_uri, model_loading_array, session_initialization, model_run     of a session
-    <partition or node>_kernel_time                                               of a step of a run
+    <node>_kernel_time                                                            of a step of a run
+    <partition>_run                                                               of the partition that has these steps
 
-Times are microseconds since the session was begun. A step is a partition: a provider runs its nodes as one program, so their times
-are not told apart.
+Times are microseconds since the session was begun. A run keeps numbers only; texts are made of them when the profile ends.
 """
 
 from __future__ import annotations
@@ -16,12 +16,19 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
-from sardonyx.dtypes import OnnxValue
+import numpy as np
+
+from sardonyx.dtypes import DataType, OnnxValue
 from sardonyx.forks import new_lock
-from sardonyx.provider import Bound, DeviceBuffer, Partition, Program
+from sardonyx.ir import Model
+from sardonyx.partition.cut import Cut
+from sardonyx.provider import Bound, DeviceBuffer, Program, TimesSteps
+from sardonyx.session.origins import Origins
+from sardonyx.session.profile_steps import facts_of_nodes, steps_of
 from sardonyx.trace import Event
 
 __all__ = ["Profiler", "TimedProgram"]
@@ -29,6 +36,29 @@ __all__ = ["Profiler", "TimedProgram"]
 _MOST_EVENTS = 1_000_000
 """As many as onnxruntime keeps."""
 _NAMES = {"session.build": "session_initialization"}
+
+
+class _Span(NamedTuple):
+    """One event as it is recorded."""
+
+    category: str
+    name: str
+    start_ns: int
+    end_ns: int
+    thread: int
+    details: Mapping[str, object]
+
+
+class _StepTimes(NamedTuple):
+    """The steps of one run of a program as they are recorded."""
+
+    program: TimedProgram
+    times_ns: Sequence[int]
+    symbols: Mapping[str, int]
+    thread: int
+
+
+_Recorded: TypeAlias = _Span | _StepTimes
 
 
 class Profiler:
@@ -43,11 +73,18 @@ class Profiler:
         """
         self.start_time_ns = time.time_ns()
         """When it began, in nanoseconds since the epoch."""
+        self.origins: Origins | None = None
+        """The nodes of the model as it was given; None before it is loaded."""
         self._begin_ns, self._source = time.perf_counter_ns(), source
         now = datetime.datetime.now()
         self._path = Path(f"{prefix}_{now:%Y-%m-%d_%H-%M-%S}_{now.microsecond // 1000:03}.json")
-        self._events: list[dict[str, object]] | None = []
+        self._events: list[_Recorded] | None = []
+        self._count = 0
         self._lock, self._thread, self._process = new_lock(), threading.get_ident(), os.getpid()
+
+    def remember(self, model: Model) -> None:
+        """Note the nodes of the model as it was given, before it is optimized."""
+        self.origins = Origins(model)
 
     def observe(self, what: Event) -> None:
         """Record a span of the building of the session, which happens in the thread that made this profiler."""
@@ -57,19 +94,11 @@ class Profiler:
 
     def record(self, category: str, name: str, start_ns: int, end_ns: int, details: Mapping[str, object]) -> None:
         """Record what took from `start_ns` to `end_ns` of `time.perf_counter_ns`; after `end`, and beyond a million, nothing."""
-        made = {
-            "cat": category,
-            "pid": os.getpid(),
-            "tid": threading.get_native_id(),
-            "dur": (end_ns - start_ns) // 1000,
-            "ts": (start_ns - self._begin_ns) // 1000,
-            "ph": "X",
-            "name": name,
-            "args": details,
-        }
-        with self._lock:
-            if self._events is not None and len(self._events) < _MOST_EVENTS:
-                self._events.append(made)
+        self._keep(_Span(category, name, start_ns, end_ns, threading.get_native_id(), details), 1)
+
+    def record_steps(self, program: TimedProgram, times_ns: Sequence[int], symbols: Mapping[str, int]) -> None:
+        """Record the steps of one run of a program: when the first began, and when each ended."""
+        self._keep(_StepTimes(program, times_ns, symbols, threading.get_native_id()), len(times_ns) - 1)
 
     def end(self) -> str:
         """Write the file and return its name; "" where that was done before. Raises OSError where it cannot be written."""
@@ -77,7 +106,12 @@ class Profiler:
             events, self._events = self._events, None
         if events is None:
             return ""
-        self._path.write_text("[\n" + ",\n".join(map(json.dumps, events)) + "\n]\n", encoding="utf-8")
+        with self._path.open("w", encoding="utf-8") as file:
+            separator = "[\n"
+            for made in self._made(events):
+                file.write(separator + json.dumps(made))
+                separator = ",\n"
+            file.write("\n]\n" if separator != "[\n" else "[]\n")
         return str(self._path)
 
     def end_unasked(self) -> None:
@@ -85,18 +119,60 @@ class Profiler:
         if os.getpid() == self._process:
             self.end()
 
+    def _keep(self, what: _Recorded, count: int) -> None:
+        with self._lock:
+            if self._events is not None and self._count + count <= _MOST_EVENTS:
+                self._events.append(what)
+                self._count += count
+
+    def _made(self, events: Sequence[_Recorded]) -> Iterator[dict[str, object]]:
+        """Yield the events as the file has them, in the order in which they ended."""
+        process = os.getpid()
+        for span in (span for event in events for span in ((event,) if isinstance(event, _Span) else _spans(event))):
+            yield {
+                "cat": span.category,
+                "pid": process,
+                "tid": span.thread,
+                "dur": (span.end_ns - span.start_ns) / 1000,
+                "ts": (span.start_ns - self._begin_ns) / 1000,
+                "ph": "X",
+                "name": span.name,
+                "args": span.details,
+            }
+
+
+def _spans(run: _StepTimes) -> Iterator[_Span]:
+    names, details = run.program.step_names, run.program.step_details(run.symbols)
+    for name, said, start_ns, end_ns in zip(names, details, run.times_ns, run.times_ns[1:], strict=False):
+        yield _Span("Node", name, start_ns, end_ns, run.thread, said)
+
 
 class TimedProgram:
     """A program whose runs are recorded; else it does what `program` does."""
 
-    def __init__(self, program: Program, partition: Partition, provider: str, profiler: Profiler) -> None:
-        """Wrap the program of `partition`, which `provider` compiled."""
+    def __init__(self, program: Program, part: Cut, profiler: Profiler) -> None:
+        """Wrap the program that a provider compiled of `part`, whose graph is still whole."""
         self._program, self._profiler = program, profiler
         self.makes_outputs = program.makes_outputs
-        nodes = partition.nodes
-        operators = dict.fromkeys(node.op_type for node in nodes)
+        partition, self._provider = part.partition, part.provider.name
+        nodes = facts_of_nodes(partition.nodes, part, profiler.origins)
+        self._stepping = program if isinstance(program, TimesSteps) else None
+        if self._stepping is not None and len(nodes) == 1 and program.makes_outputs:
+            self._stepping = None  # its inputs and outputs, whose shapes are known here, are those of the only step
+        self._steps = steps_of(self._stepping.describe_steps(), nodes) if self._stepping is not None else []
+        self._said: dict[tuple[tuple[str, int], ...], list[dict[str, object]]] = {}
         self._name = f"{nodes[0].name or partition.name if len(nodes) == 1 else partition.name}_kernel_time"
-        self._details = {"op_name": ",".join(operators), "provider": provider, "node_count": str(len(nodes))}
+        self._span_name = f"{partition.name}_run"
+        operators = dict.fromkeys(node.operator for node in nodes)
+        self._details: dict[str, object] = {
+            "op_name": ",".join(operators),
+            "provider": self._provider,
+            "node_count": str(len(nodes)),
+            "nodes": [node.name for node in nodes],
+            "original_nodes": list(dict.fromkeys(name for node in nodes for name in node.origins)),
+        }
+        self.step_names = [f"{step.name}_kernel_time" for step in self._steps]
+        """What the events of its steps are called."""
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
         """Bind the program."""
@@ -105,20 +181,41 @@ class TimedProgram:
     def run(
         self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
     ) -> Sequence[OnnxValue]:
-        """Run the program and record how long it took, with the types and shapes of what it read and made."""
+        """Run the program and record how long it and its steps took, with the types and shapes of what they read and made."""
         start_ns = time.perf_counter_ns()
-        results = self._program.run(bound, inputs, outputs, scratch)
+        if self._stepping is not None:
+            timed = self._stepping.run_timed(bound, inputs, outputs, scratch)
+            if timed.times_ns:
+                end_ns = time.perf_counter_ns()
+                self._profiler.record_steps(self, timed.times_ns, timed.symbols)
+                self._profiler.record("Partition", self._span_name, start_ns, end_ns, self._details)
+                return timed.results
+            results = timed.results
+        else:
+            results = self._program.run(bound, inputs, outputs, scratch)
         end_ns = time.perf_counter_ns()
         details = {**self._details, "input_type_shape": _types(inputs), "output_type_shape": _types(results)}
         details["activation_size"], details["output_size"] = str(_bytes(inputs)), str(_bytes(results))
         self._profiler.record("Node", self._name, start_ns, end_ns, details)
         return results
 
+    def step_details(self, symbols: Mapping[str, int]) -> list[dict[str, object]]:
+        """Return the details of its steps' events, where symbolic dimensions are `symbols`."""
+        key = tuple(sorted(symbols.items()))
+        if key not in self._said:
+            self._said[key] = [step.arguments(self._provider, symbols) for step in self._steps]
+        return self._said[key]
+
 
 def _types(values: object) -> list[dict[str, list[int]]]:
     """Return for each tensor its type and shape; what a provider returned may be anything."""
     found = values if isinstance(values, (list, tuple)) else []
-    return [{str(value.dtype): list(value.shape)} for value in found if hasattr(value, "dtype") and hasattr(value, "shape")]
+    return [{_type_name(value.dtype): list(value.shape)} for value in found if hasattr(value, "dtype") and hasattr(value, "shape")]
+
+
+def _type_name(dtype: object) -> str:
+    """Return the name in ONNX of a dtype of NumPy; that of any other as text."""
+    return str(DataType.from_numpy(dtype)) if isinstance(dtype, np.dtype) else str(dtype)
 
 
 def _bytes(values: object) -> int:

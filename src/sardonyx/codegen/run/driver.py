@@ -27,13 +27,16 @@ import numpy as np
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Module
 from sardonyx.codegen.emit.types import I64
-from sardonyx.codegen.emit.values import Pointer
+from sardonyx.codegen.emit.values import Operand, Pointer
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.thread_pool import PoolCode, ThreadPool, shared_pool, write_pool
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
 
-__all__ = ["STATUS", "Buffer", "Driver", "KernelCall", "StepTable", "write_driver"]
+__all__ = ["STATUS", "Buffer", "Driver", "KernelCall", "Stamp", "StepTable", "write_driver", "write_timed_driver"]
+
+Stamp = Callable[[Function, Operand], None]
+"""Writes code that notes the time: for number 0 before the first step, for number i + 1 after step i."""
 
 STATUS = 0
 """The base that is the word in which a kernel reports a failure."""
@@ -141,6 +144,11 @@ class Driver:
         signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
         self._run: Callable[[ctypes.c_void_p], int] = signature(self._engine.address("driver_run"))
 
+    @property
+    def target(self) -> Target:
+        """What it was compiled for."""
+        return self._engine.target
+
     def prepare(self, table: StepTable) -> Callable[[], int]:
         """Return a function that runs `table` on the bases that it has then; may be called often, by one thread at a time.
 
@@ -167,9 +175,15 @@ def write_driver(module: Module) -> None:
     _write_run(module, write_pool(module))
 
 
-def _write_run(module: Module, pool_code: PoolCode) -> None:
-    """Write `driver_run` (table) -> failing step or -1."""
-    with module.function("driver_run", Address(I64, unique=False), returns=I64, export=True) as b:
+def write_timed_driver(module: Module, stamp: Stamp) -> None:
+    """Write `driver_run_timed` (table, times), which does what `driver_run` does, with the code of `stamp` between steps."""
+    _write_run(module, write_pool(module), stamp)
+
+
+def _write_run(module: Module, pool_code: PoolCode, stamp: Stamp | None = None) -> None:
+    """Write `driver_run` (table), or with a stamp `driver_run_timed` (table, times), -> failing step or -1."""
+    name, arguments = ("driver_run", 1) if stamp is None else ("driver_run_timed", 2)
+    with module.function(name, *[Address(I64, unique=False)] * arguments, returns=I64, export=True) as b:
         table = b.addresses[0]
         _relocate(b, table)
         table.store(0, _REPORT)
@@ -180,6 +194,8 @@ def _write_run(module: Module, pool_code: PoolCode) -> None:
         entries = table.at(table.load(_STEPS))
         step, last = b.variable(table.load(_FIRST)), table.load(_LAST)
         failed = b.variable(b.const(I64, -1))
+        if stamp is not None:
+            stamp(b, 0)
         with b.repeat() as stepping:
             stepping.stop_if(step.value >= last)
             entry = entries.at(step.value * _STEP_WORDS)
@@ -198,6 +214,8 @@ def _write_run(module: Module, pool_code: PoolCode) -> None:
                 failed.set(step.value)
             stepping.stop_if(failed.value >= 0)
             step.add(1)
+            if stamp is not None:
+                stamp(b, step.value)
         with b.when(shared.value):
             b.call(pool_code.leave, pool)
         b.give(failed.value)

@@ -19,9 +19,10 @@ PROVIDED = frozenset(
         *(f"{name}f" for name in ("ceil", "floor", "fmod", "trunc")),
         *("memcpy", "memmove", "memset"),
         *("sched_yield", "syscall", "usleep"),
+        "clock_gettime",
     ]
 )
-"""What every process has: functions of C99 for numbers and for memory, and those by which the thread pool waits."""
+"""What every process has: functions of C99 for numbers and for memory, those by which the thread pool waits, and the clock."""
 
 
 def check_externals(kernel: str, machine_code: bytes) -> None:

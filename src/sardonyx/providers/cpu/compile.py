@@ -51,6 +51,7 @@ def lower_partition(low: Lowering, partition: Partition) -> Lowered:
     made = {node: unit.claimed for unit in partition.units if isinstance(unit, NodeClaim) for node in unit.nodes}
     claims = {node: _claimed(node, made.get(node)) for node in partition.nodes if node not in sizes}
     low.specs.update((node, claimed.spec) for node, claimed in claims.items())
+    low.places.update((node, place) for place, node in enumerate(partition.nodes))
     outputs = set(partition.outputs)
 
     def joins(group: Group, member: Member, value: Value) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.timed_driver import TimedDriver, can_time
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache, DiskCache, shared_cache
 from sardonyx.forks import new_lock
@@ -20,7 +21,7 @@ from sardonyx.providers.cpu.lowering import Write
 from sardonyx.sources import digest_of
 from sardonyx.trace import event
 
-__all__ = ["Library", "driver_for", "edition", "kernel_cache", "library_for"]
+__all__ = ["Library", "driver_for", "edition", "kernel_cache", "library_for", "timed_driver_for"]
 
 
 class Library:
@@ -60,6 +61,12 @@ def library_for(target: Target) -> Library:
 def driver_for(target: Target) -> Driver:
     """Return the process's driver for a target."""
     return Driver(target, cache=kernel_cache())
+
+
+@functools.cache
+def timed_driver_for(target: Target) -> TimedDriver | None:
+    """Return the process's driver that reads the clock between steps; None where machine code cannot read it."""
+    return TimedDriver(target, cache=kernel_cache()) if can_time(target) else None
 
 
 @functools.cache

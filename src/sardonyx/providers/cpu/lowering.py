@@ -57,7 +57,8 @@ class Lowering:
     def __init__(self, target: Target, threads: int, kept: KeptWeights | None = None) -> None:
         """Begin a partition for `target`, to be run on `threads` threads; `kept` is what is left of weights packed before.
 
-        `specs` is for what the claims of the partition's nodes made of them, since a kernel may look through what is before it.
+        `specs` is for what the claims of the partition's nodes made of them, since a kernel may look through what is before it;
+        `places` for where each node stands among the partition's.
         """
         self.target = target
         self.threads = threads
@@ -65,6 +66,7 @@ class Lowering:
         self.writers: dict[str, Write] = {}
         self.packs: list[Array] = []
         self.specs: dict[Node, object] = {}
+        self.places: dict[Node, int] = {}
         self._kept = kept
         self._buffers: dict[Value, Buffer] = {}
         self._read: set[Buffer] = set()
@@ -79,6 +81,7 @@ class Lowering:
         self.steps.clear()
         self.writers.clear()
         self.specs.clear()
+        self.places.clear()
         self._buffers.clear()
         self._read.clear()
         self._users.clear()
@@ -194,13 +197,13 @@ class Lowering:
         """Run a kernel after the steps so far."""
         name = "+".join(node.op_type for node in group.nodes)
         place = place_of(group.node)
-        self.steps.append(KernelLaunch(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched))
+        nodes = tuple(self.places[node] for node in group.nodes if node in self.places)
+        self.steps.append(KernelLaunch(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched, nodes))
 
     def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan, node: Node | None = None) -> None:
         """Run a kernel that copies its first buffer to its last, for `node` or for no node of the graph."""
-        self.steps.append(
-            KernelLaunch(name, name if node is None else place_of(node), symbol, tuple(buffers), (len(buffers) - 1,), plan)
-        )
+        place, nodes = (name, ()) if node is None else (place_of(node), (self.places[node],) if node in self.places else ())
+        self.steps.append(KernelLaunch(name, place, symbol, tuple(buffers), (len(buffers) - 1,), plan, nodes=nodes))
 
     def epilogue(self, group: Group) -> tuple[ElementExpr, list[Value]]:
         """Return the group's tail: the element to store, and the tensors that it reads besides the anchor's result.

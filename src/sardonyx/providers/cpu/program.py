@@ -11,13 +11,15 @@ import numpy as np
 from sardonyx.codegen.run import driver
 from sardonyx.codegen.run.driver import Driver, StepTable
 from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.timed_driver import nanoseconds, new_times
 from sardonyx.config import LIMITS, guards_memory
-from sardonyx.dtypes import Array, OnnxValue
+from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.ir import Shape, Value
-from sardonyx.provider import Bound, DeviceBuffer, TensorSpec, check_cancelled
+from sardonyx.provider import Bound, DeviceBuffer, StepInfo, TensorSpec, TimedRun, check_cancelled
 from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.guard import Fence, place_fenced
+from sardonyx.providers.cpu.library import timed_driver_for
 from sardonyx.providers.cpu.sizes import Sizes, solve
 from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Home, Storage, addressed_bytes, item_bytes
@@ -97,39 +99,65 @@ class CpuProgram:
         bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
         table = StepTable(steps, bases, threads=self._threads)
         specs = tuple(TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) for buffer in self._outputs)
-        return Bound(specs, arena_bytes, _Tables(table, self._driver, blocks))
+        return Bound(specs, arena_bytes, _Tables(table, self._driver, blocks, sizes))
 
     def run(
         self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
     ) -> Sequence[OnnxValue]:
         """Run all steps in one native call, without the GIL."""
+        return self._execute(bound, inputs, outputs, scratch, None)
+
+    def run_timed(self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer) -> TimedRun:
+        """Run all steps in one native call, which notes when each of them ended."""
+        can_time = timed_driver_for(self._driver.target) is not None
+        times = new_times(len(self._storage.steps)) if can_time else None
+        results = self._execute(bound, inputs, outputs, scratch, times)
+        return TimedRun(results, () if times is None else nanoseconds(times), bound.data.sizes.symbols)
+
+    def describe_steps(self) -> list[StepInfo]:
+        """Return the kernels in the order in which they run."""
+        return [_described(step) for step in self._storage.steps]
+
+    def _execute(
+        self,
+        bound: Bound,
+        inputs: Sequence[OnnxValue],
+        outputs: Sequence[OnnxValue],
+        scratch: DeviceBuffer,
+        times: Array | None,
+    ) -> Sequence[OnnxValue]:
         check_cancelled()
         given = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs]
         tables: _Tables = bound.data
         if self._constants is not None:
-            self._run_fenced(tables, given, outputs)
+            self._run_fenced(tables, given, outputs, times)
             return outputs
         arena = 0 if scratch is None else address_of(scratch)
-        self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, outputs)])
+        self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, outputs)], times)
         return outputs
 
-    def _call(self, tables: _Tables, bases: Sequence[int]) -> None:
+    def _call(self, tables: _Tables, bases: Sequence[int], times: Array | None) -> None:
         entry = tables.take()
         try:
             entry.table.set_bases(bases)
-            failed = entry.call()
+            failed = entry.call() if times is None else self._call_timed(entry.table, times)
             if failed >= 0:
                 raise self._failure(failed, entry.table.status)
         finally:
             tables.give_back(entry)
 
-    def _run_fenced(self, tables: _Tables, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def _call_timed(self, table: StepTable, times: Array) -> int:
+        timed = timed_driver_for(self._driver.target)
+        assert timed is not None  # else there is no array for times
+        return timed.run(table, times)
+
+    def _run_fenced(self, tables: _Tables, inputs: Sequence[Array], outputs: Sequence[Array], times: Array | None) -> None:
         """Run on copies of inputs and outputs with unmapped pages around each, and around each place in the arena."""
         arrays, first = [*inputs, *outputs], len(tables.blocks)
         fence = Fence([*tables.blocks, *(array.nbytes for array in arrays)])
         for index, array in enumerate(inputs, first):
             fence.fill(index, array)
-        self._call(tables, [fence.address, 0, *(fence.address_of(first + index) for index in range(len(arrays)))])
+        self._call(tables, [fence.address, 0, *(fence.address_of(first + index) for index in range(len(arrays)))], times)
         fence.check()
         for index, array in enumerate(outputs, first + len(inputs)):
             fence.copy_to(index, array)
@@ -162,6 +190,17 @@ class CpuProgram:
             f"{step.place}: element {status - 1} of its indices is out of range; indices must lie within the "
             "axis that they count along, negative ones from its end"
         )
+
+
+def _described(step: KernelLaunch) -> StepInfo:
+    written = {id(step.buffers[index]) for index in step.writes}
+    kinds: dict[str, dict[Buffer, tuple[DataType, Shape]]] = {"inputs": {}, "constants": {}, "outputs": {}}
+    for buffer in step.buffers:
+        if buffer is not STATUS:
+            kind = "outputs" if id(buffer) in written else "inputs" if buffer.root.constant is None else "constants"
+            kinds[kind][buffer] = (buffer.dtype, buffer.shape)
+    found = {kind: tuple(specs.values()) for kind, specs in kinds.items()}
+    return StepInfo(tuple(step.name.split("+")), step.symbol, step.nodes, **found)
 
 
 class _FencedConstants:
@@ -242,11 +281,13 @@ def _check_begin(step: KernelLaunch, buffer: Buffer, sizes: Sizes) -> None:
 class _Tables:
     """Copies of one table, so that concurrent runs have one each."""
 
-    __slots__ = ("_driver", "_idle", "_table", "blocks")
+    __slots__ = ("_driver", "_idle", "_table", "blocks", "sizes")
 
-    def __init__(self, table: StepTable, runner: Driver, blocks: Sequence[int]) -> None:
+    def __init__(self, table: StepTable, runner: Driver, blocks: Sequence[int], sizes: Sizes) -> None:
         self.blocks = blocks
         """Where memory is fenced, the bytes of each place in the arena."""
+        self.sizes = sizes
+        """What symbolic dimensions are in this binding."""
         self._table = table
         self._driver = runner
         self._idle: collections.deque[_Table] = collections.deque(maxlen=8)

@@ -21,6 +21,11 @@ class Sizes:
         self._symbols = symbols
         self._known: dict[Expr, int] = {}
 
+    @property
+    def symbols(self) -> dict[str, int]:
+        """The value of each symbol."""
+        return self._symbols
+
     def __call__(self, dim: Dim) -> int:
         """Return the value of `dim`."""
         if type(dim) is int or not isinstance(dim, Expr):

@@ -77,3 +77,5 @@ class KernelLaunch:
     """Which of the buffers may share memory with the first one written: the kernel reads each element before it writes there."""
     pitched: bool = False
     """Whether rows of the first buffer written may lie apart: the plan asks for its `row`."""
+    nodes: tuple[int, ...] = ()
+    """The places of the nodes that it computes among the partition's."""

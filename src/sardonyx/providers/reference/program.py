@@ -7,6 +7,7 @@ slots, and empties the slots that nothing reads after it.
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -17,7 +18,7 @@ from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument, InvalidGraph, RuntimeException, SardonyxError, describe, located, locating
 from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, TensorType, Value
 from sardonyx.ir.attribute import AttributeValue
-from sardonyx.provider import Body, Bound, DeviceBuffer, check_cancelled
+from sardonyx.provider import Body, Bound, DeviceBuffer, StepInfo, TimedRun, check_cancelled
 from sardonyx.providers.reference.expressions import kernel_of
 from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction
 
@@ -92,6 +93,7 @@ class ReferenceProgram:
         self._bound = Bound((None,) * len(outputs))
         last_reader = _last_readers(nodes, slots)
         kept = {*self._outputs, *(slots[value] for value in constants)}
+        self._operators = [node.op_type for node in nodes]
         self._steps = [_compile(node, slots, len(slots), last_reader, kept, bodies) for node in nodes]
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
@@ -102,12 +104,32 @@ class ReferenceProgram:
         self, bound: Bound | None, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
     ) -> list[OnnxValue]:
         """Call the kernels in order and return arrays (lists, dicts, None) of their making."""
+        return self._execute(inputs, None)
+
+    def run_timed(
+        self, bound: Bound | None, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
+    ) -> TimedRun:
+        """Do what `run` does, and note when each kernel ended."""
+        times_ns = [time.perf_counter_ns()]
+        results = self._execute(inputs, times_ns)
+        return TimedRun(results, times_ns, {})
+
+    def describe_steps(self) -> list[StepInfo]:
+        """Return the calls in the order in which they run; their shapes are known only then."""
+        return [
+            StepInfo((name,), step.function.__name__, (place,))
+            for place, (name, step) in enumerate(zip(self._operators, self._steps, strict=True))
+        ]
+
+    def _execute(self, inputs: Sequence[OnnxValue], times_ns: list[int] | None) -> list[OnnxValue]:
         frame = self._template.copy()
         frame[: self._input_count] = inputs
         with np.errstate(all="ignore"):
             for step in self._steps:
                 check_cancelled()
                 _run(step, frame)
+                if times_ns is not None:
+                    times_ns.append(time.perf_counter_ns())
         results = [frame[slot] for slot in self._outputs]
         if any(result is None for result in results):
             self._check_made(results)

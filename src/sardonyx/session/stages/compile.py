@@ -89,7 +89,7 @@ class _Compiler:
         program = self._loader.load(part) if is_compiled else self._compile_part(part)
         if self._profiler is None:
             return program
-        return TimedProgram(program, part.partition, part.provider.name, self._profiler)
+        return TimedProgram(program, part, self._profiler)
 
     def _compile_part(self, part: Cut) -> Program:
         provider, partition = part.provider, part.partition

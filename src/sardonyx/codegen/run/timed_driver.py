@@ -1,0 +1,85 @@
+"""The driver that reads the clock between steps: a second function, so that runs which nobody times pay nothing.
+
+times: seconds, nanoseconds | seconds, nanoseconds | …      two words before the first step, and two after each
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import I32
+from sardonyx.codegen.emit.values import Operand
+from sardonyx.codegen.run.driver import StepTable, write_timed_driver
+from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.thread_pool import ThreadPool, shared_pool
+from sardonyx.codegen.target import Target
+from sardonyx.disk_cache import Cache
+from sardonyx.dtypes import Array
+
+__all__ = ["TimedDriver", "can_time", "nanoseconds", "new_times"]
+
+_CLOCKS = {"linux": 1, "darwin": 8}
+"""System -> the clock that `time.perf_counter_ns` reads: CLOCK_MONOTONIC (linux/time.h), CLOCK_UPTIME_RAW (macOS' time.h)."""
+_WORDS = 2
+
+
+def can_time(target: Target) -> bool:
+    """Return whether machine code can read the clock on the system of `target`."""
+    return _clock_of(target) is not None
+
+
+def _clock_of(target: Target) -> int | None:
+    return next((number for name, number in _CLOCKS.items() if name in target.triple), None)
+
+
+class TimedDriver:
+    """The compiled driver that reads the clock; it shares tasks with the same pool as the other."""
+
+    def __init__(self, target: Target, *, cache: Cache | None = None, pool: ThreadPool | None = None) -> None:
+        """Compile it for `target`, on whose system `can_time` is true."""
+        clock = _clock_of(target)
+        if clock is None:
+            raise ValueError(f"no clock is known that machine code could read on {target.triple}; ask can_time first")
+        module = Module(target)
+        write_timed_driver(module, functools.partial(_write_stamp, clock))
+        self._engine = Engine(target, cache=cache)
+        self._engine.add(module)
+        self._pool = pool or shared_pool()
+        signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+        self._run: Callable[[ctypes.c_void_p, int], int] = signature(self._engine.address("driver_run_timed"))
+
+    def run(self, table: StepTable, times: Array) -> int:
+        """Run all steps of a table, as `Driver.run` does.
+
+        Args:
+            table: the steps.
+            times: (steps + 1, 2) int64, which takes seconds and nanoseconds of `time.perf_counter_ns`: before the first step, then
+                after each.
+        """
+        table.set_pool(self._pool.address)
+        if self._pool.workers < table.threads - 1:
+            self._pool.grow(table.threads - 1, self._engine)
+        return self._run(table.pointer, times.ctypes.data)
+
+
+def new_times(steps: int) -> Array:
+    """Return an array for the times of a run of so many steps."""
+    return np.zeros((steps + 1, _WORDS), np.int64)
+
+
+def nanoseconds(times: Array) -> list[int]:
+    """Return the times of a run in nanoseconds."""
+    return [1_000_000_000 * seconds + rest for seconds, rest in times.tolist()]
+
+
+def _write_stamp(clock: int, b: Function, number: Operand) -> None:
+    times = b.addresses[1]
+    place = times.at(number * _WORDS)
+    b.line(f"call i32 @clock_gettime(i32 {clock}, ptr {place.ref})")
+    b.declarations["clock_gettime"] = f"declare {I32} @clock_gettime(i32, ptr)"

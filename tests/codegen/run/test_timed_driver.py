@@ -1,0 +1,79 @@
+"""The driver that notes when steps end."""
+
+import time
+
+import numpy as np
+import pytest
+
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import I64
+from sardonyx.codegen.run.driver import STATUS, Buffer, KernelCall, StepTable
+from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.timed_driver import TimedDriver, can_time, nanoseconds, new_times
+from sardonyx.codegen.target import host_target, machine_target
+
+pytestmark = pytest.mark.skipif(not can_time(host_target()), reason="no clock is known for this system")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    """`count`: counts to its first parameter; `check`: fails with code 7 if its parameter is negative."""
+    module = Module(host_target())
+    with module.kernel("count") as b:
+        word = b.buffer(0, I64)
+        with b.loop(0, b.param(0)) as number:
+            b.atomic_store(word.at(0), number)
+    with module.kernel("check") as b, b.when(b.param(0) < 0):
+        b.buffer(0, I64).store(7)
+    engine = Engine(host_target())
+    engine.add(module)
+    return engine
+
+
+@pytest.fixture(scope="module")
+def driver() -> TimedDriver:
+    """A driver."""
+    return TimedDriver(host_target())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_times_lie_between_the_callers(engine: Engine, driver: TimedDriver, threads: int) -> None:
+    """They are times of perf_counter_ns, in the order of the steps."""
+    word = np.zeros(1, np.int64)
+    table = StepTable([KernelCall(engine.address("count"), [Buffer(1)], [1000])] * 3, 1, threads=threads)
+    table.set_bases([word.ctypes.data])
+    times = new_times(3)
+    before = time.perf_counter_ns()
+    assert driver.run(table, times) == -1
+    after = time.perf_counter_ns()
+    found = [before, *nanoseconds(times), after]
+    assert len(found) == 6
+    assert found == sorted(found)
+
+
+def test_a_long_step_takes_long(engine: Engine, driver: TimedDriver) -> None:
+    """The time of a step is its own: ten thousand times the work is more than a hundred times the time."""
+    word = np.zeros(1, np.int64)
+    table = StepTable([KernelCall(engine.address("count"), [Buffer(1)], [count]) for count in (100, 1_000_000)], 1)
+    table.set_bases([word.ctypes.data])
+    times = new_times(2)
+    driver.run(table, times)
+    first, second = np.diff(nanoseconds(times))
+    assert second > 100 * first
+
+
+def test_a_failing_step_stops_the_run(engine: Engine, driver: TimedDriver) -> None:
+    """As in the other driver, whose steps these are."""
+    good, bad = (KernelCall(engine.address("check"), [Buffer(STATUS)], [number]) for number in (1, -1))
+    table = StepTable([good, bad, good], 0)
+    assert (driver.run(table, new_times(3)), table.status) == (1, 7)
+
+
+def test_a_system_without_a_known_clock_has_no_such_driver() -> None:
+    """It is refused, before anything is compiled."""
+    import dataclasses
+
+    target = dataclasses.replace(machine_target("x86_64", ["sse3"], "portable"), triple="x86_64-pc-windows-msvc")
+    assert not can_time(target)
+    with pytest.raises(ValueError, match="ask can_time first"):
+        TimedDriver(target)
