@@ -8,7 +8,16 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Register, Span
-from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, GemmParams, gemm_symbol, pack_columns, pack_rows, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm import (
+    PARAMS_COUNT,
+    GemmParams,
+    chain_for,
+    gemm_symbol,
+    pack_columns,
+    pack_rows,
+    tiling,
+    write_gemm,
+)
 from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
@@ -65,12 +74,22 @@ def test_any_k(engine: Engine, K: int) -> None:
 
 
 def test_blocks_do_not_change_bits(engine: Engine) -> None:
-    """A sum is one chain in the order of K, however C and K are cut."""
+    """A sum is made of the same chains in the order of K, however C and K are cut."""
     a, b = _random(61, 100), _random(100, 150)
     panel = tiling(engine.target).panel
-    whole = _product(engine, a, b, GemmParams(61, 150, 100, 100, 150, 1000, panel * 100, 1000))
-    cut = _product(engine, a, b, GemmParams(61, 150, 100, 100, 150, 12, panel, 32))
+    whole = _product(engine, a, b, GemmParams(61, 150, 100, 100, 150, 1000, panel * 100, 1024, 32))
+    cut = _product(engine, a, b, GemmParams(61, 150, 100, 100, 150, 12, panel, 32, 32))
     assert whole.tobytes() == cut.tobytes()
+
+
+@pytest.mark.parametrize("K", [128, 1024, 4096, 5000])
+def test_a_sum_is_made_of_chains(engine: Engine, K: int) -> None:
+    """What is lost beside a large number is lost in its own chain only."""
+    a, b = np.ones((3, K), np.float32), np.ones((K, 40), np.float32)
+    a[:, 0] = 1e8
+    chain = chain_for(K)
+    expected = 1e8 + 8 * sum(min(chain, K - first) // 8 for first in range(chain, K, chain))
+    assert (_product(engine, a, b, GemmParams.blocked(engine.target, 3, 40, K)) == np.float32(expected)).all()
 
 
 def test_threads_do_not_change_bits(engine: Engine) -> None:
@@ -104,7 +123,7 @@ def test_tasks_are_independent(engine: Engine) -> None:
     """Each task writes its block and no other."""
     panel = tiling(engine.target).panel
     a, b = _random(12, 10), _random(10, 2 * panel)
-    params = GemmParams(12, 2 * panel, 10, 10, 2 * panel, 6, panel, 10)
+    params = GemmParams(12, 2 * panel, 10, 10, 2 * panel, 6, panel, 10, 10)
     whole = _product(engine, a, b, params)
     part = _product(engine, a, b, params, range(3, 4))
     assert params.tasks() == 4
@@ -160,7 +179,7 @@ def test_an_epilogue_sees_each_element_once(target: Target) -> None:
     engine.add(module)
     a, b, bias, scale, residual = _random(15, 50), _random(50, 75), _random(75), _random(15), _random(15, 75)
     c = np.zeros((15, 75), np.float32)
-    params = GemmParams(15, 75, 50, 50, 75, 1000, tiling(target).panel * 100, 16)
+    params = GemmParams(15, 75, 50, 50, 75, 1000, tiling(target).panel * 100, 16, 16)
     arrays = [a, pack_columns(b, tiling(target).panel), c, bias, scale, residual]
     call(engine, symbol, arrays, [*params.words(), 75], 0, params.tasks())
     exact = np.maximum((a.astype(np.float64) @ b) * scale[:, None] + bias + residual, 0)

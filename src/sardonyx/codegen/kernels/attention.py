@@ -14,8 +14,8 @@ is a vector per 16 queries, never a fold across lanes. Blocks of keys follow one
 algorithm 1; Milakov and Gimelshein 2018 for the softmax): m grows, and what was summed so far is scaled by exp(old m - new m).
 The result is turned back as it is stored.
 
-A query that sees no key gives zeros. One that meets NaN gives NaN. All sums are taken key by key in one order: the result of a
-query does not depend on its position, on other queries, on the batch or on the number of threads.
+A query that sees no key gives zeros. One that meets NaN gives NaN. All sums are taken key by key in one order, block by block: the
+result of a query does not depend on its position, on other queries, on the batch or on the number of threads.
 """
 
 from __future__ import annotations
@@ -464,7 +464,7 @@ def _exponentiate(block: _Block, keys: Register) -> None:
         block.statistic(_GREATEST).store(new, j, lanes)
         block.statistic(_FACTOR).store(factor, j, lanes)
         subtracted.append(finite)
-        sums.append(b.variable(block.statistic(_SUM).load(j, lanes) * factor))
+        sums.append(b.variable(factor.like(0.0)))
     with b.loop(0, keys) as row:
         for j, (greatest, total) in enumerate(zip(subtracted, sums, strict=True)):
             place = row * width + j * lanes
@@ -472,7 +472,8 @@ def _exponentiate(block: _Block, keys: Register) -> None:
             block.scores.store(value, place, lanes)
             total.add(value)
     for j, total in enumerate(sums):
-        block.statistic(_SUM).store(total.value, j * lanes, lanes)
+        before, factor = (block.statistic(row).load(j * lanes, lanes) for row in (_SUM, _FACTOR))
+        block.statistic(_SUM).store(b.fma(before, factor, total.value), j * lanes, lanes)
 
 
 def _write_values(module: Module, symbol: str, vectors: int, height: int) -> Kernel:
@@ -483,8 +484,8 @@ def _write_values(module: Module, symbol: str, vectors: int, height: int) -> Ker
         values = block.v.at(first * stride + column)
         places = [(column + i) * width + j for i in range(height) for j in range(0, width, lanes)]
         factors = [block.statistic(_FACTOR).load(j, lanes) for j in range(0, width, lanes)]
-        sums = [b.variable(block.sums.load(place, lanes) * factors[n % vectors]) for n, place in enumerate(places)]
+        sums = [b.variable(b.const(F32.vector(lanes), 0.0)) for _ in places]
         _accumulate(b, last - first, sums, lambda t: [values.load(t * stride + i) for i in range(height)], block.scores, width)
-        for place, total in zip(places, sums, strict=True):
-            block.sums.store(total.value, place, lanes)
+        for n, (place, total) in enumerate(zip(places, sums, strict=True)):
+            block.sums.store(b.fma(block.sums.load(place, lanes), factors[n % vectors], total.value), place, lanes)
     return b

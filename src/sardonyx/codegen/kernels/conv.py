@@ -29,12 +29,11 @@ from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, Rows, Steps, fill_table, result_of, row_table
-from sardonyx.codegen.kernels.gemm import BLOCK_K, TASKS_PER_THREAD, Ahead, multiply
+from sardonyx.codegen.kernels.gemm import BLOCK_K, CHAIN, TASKS_PER_THREAD, Ahead, multiply
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
 __all__ = [
-    "CHAIN",
     "ConvEpilogue",
     "ConvParams",
     "ConvTiling",
@@ -54,9 +53,6 @@ ConvEpilogue = Callable[[Kernel, Register, Register, Register, Span], Register]
 
 INPUT, FILTERS, OUTPUT, ZEROS = range(4)
 """The first buffers of the kernel; those after them belong to the epilogue. ZEROS holds `depth` zeros, read in the padding."""
-
-CHAIN = 320
-"""Most multiply-adds of one chain, where a run is not longer."""
 
 
 @dataclass(frozen=True, slots=True)

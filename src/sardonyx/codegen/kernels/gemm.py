@@ -12,8 +12,9 @@ place, one broadcast per row and step:
      …              └──┴──┴──┴──┘
 
 Around it: blocks of K, so that a panel's block stays in the second-level cache, then panels, then rows. One task is one block of
-C. A sum over K is one chain of multiply-adds in the order of K, whatever the blocks, the tile and the position of its row: equal
-rows give equal bits in a batch or alone and with any number of threads.
+C. A sum over K is made of chains of multiply-adds (`chain_for`), added up in the order of K: rounding errors grow with the length
+of a chain. Chains are the same whatever the blocks, the tile and the position of a row: equal rows give equal bits in a batch or
+alone and with any number of threads.
 
 Tails: what is left of M and N after whole tiles is covered by smaller ones, the last columns under a mask.
 """
@@ -34,10 +35,12 @@ from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
 __all__ = [
+    "CHAIN",
     "Ahead",
     "Epilogue",
     "GemmParams",
     "Tiling",
+    "chain_for",
     "gemm_symbol",
     "multiply",
     "pack_columns",
@@ -52,8 +55,13 @@ _BLOCK_ELEMENTS = 2 << 20
 Epilogue = Callable[[Kernel, Register, Register, Register, Span], Register]
 """`epilogue(b, sums, row, column, span)`: what to store in C[row, column …] instead of the sums of one vector."""
 
-BLOCK_K = 768
-"""Rows of a panel that stay in the second-level cache, with room for the rows of A that pass."""
+CHAIN = 128
+"""Most multiply-adds of one chain of a sum that is not very long."""
+
+BLOCK_K = 6 * CHAIN
+"""Rows of a panel that stay in the second-level cache, with room for the rows of A that pass: whole chains, of both lengths."""
+
+_LONG_SUM = 32 * CHAIN
 
 BLOCK_A = 1 << 18
 """Elements of A in one block: they are gone through once for each panel."""
@@ -85,6 +93,8 @@ class GemmParams:
     """Columns of C in one task: a multiple of the panel's width."""
     block_k: int
     """Rows of B that are gone through before the next panel."""
+    chain: int
+    """Multiply-adds of one chain; divides `block_k`, but for the last block."""
     stride_a: int = 0
     """From one matrix A of a batch to the next; 0 takes the same one."""
     stride_b: int = 0
@@ -108,6 +118,7 @@ class GemmParams:
             block_m=_round_up(-(-M // pieces_m), height),
             block_n=_round_up(-(-N // pieces_n), shape.panel),
             block_k=block_k,
+            chain=chain_for(K),
             **(dense | strides),
         )
 
@@ -154,6 +165,11 @@ def tiling(target: Target) -> Tiling:
     if target.has_fma:
         return Tiling(lanes, ((2, (6, 4, 2, 1)), (1, (6, 3, 1))))
     return Tiling(lanes, ((2, (4, 2, 1)), (1, (4, 1))))
+
+
+def chain_for(K: int) -> int:
+    """Return how many multiply-adds of a sum of K make a chain: where there are very many chains, adding them up has errors too."""
+    return CHAIN if K <= _LONG_SUM else 2 * CHAIN
 
 
 def gemm_symbol(target: Target, name: str = "") -> str:
@@ -255,7 +271,7 @@ def _share(b: Function, width: int, height: int, rows: Register) -> Register:
 
 
 def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height: int, epilogue: Epilogue | None) -> Kernel:
-    """Write one tile of C and one block of K: take up the sums where the last block left them, go on, put them down."""
+    """Write one tile of C and one block of K: chain after chain, each added to what C holds so far."""
     largest = (vectors, height) == (shape.tiles[0][0], shape.tiles[0][1][0])
     with module.part(symbol, Address(F32), Address(F32), Address(F32), Address(F32), I64, I64, I64, I64) as b:
         a, panel, c, ahead = b.addresses
@@ -265,12 +281,8 @@ def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height
         tile = [(i, j * shape.lanes, spans[j]) for i in range(height) for j in range(vectors)]
         places = [(c.at(i * p["ldc"] + j), span) for i, j, span in tile]
         sums = [b.variable(b.const(F32.vector(shape.lanes), 0.0)) for _ in tile]
-        with b.when(k > 0):
-            for total, (place, span) in zip(sums, places, strict=True):
-                total.set(place.load(0, span))
         depth = _least(b, p["block_k"], p["K"] - k)
         rows = [a.at(i * p["lda"]) for i in range(height)]
-        multiply(b, rows, panel, shape.panel, depth, sums, Ahead(ahead, stride) if largest else None)
 
         def put_down() -> None:
             for total, (place, span) in zip(sums, places, strict=True):
@@ -287,11 +299,20 @@ def _write_tile(module: Module, symbol: str, shape: Tiling, vectors: int, height
                     place = c.at(i * p["ldc"] + j * shape.lanes)
                     place.store(epilogue(b, place.load(0, span), m + i, n + j * shape.lanes, span), 0, span)
 
-        if epilogue is None:
-            put_down()
-        else:
-            way = finish_in_a_loop if _is_long(module.target, epilogue) else finish
-            b.branch((k + depth).eq(p["K"]), lambda: way(epilogue), put_down)
+        with b.loop(0, b.max(depth, 1), p["chain"]) as done:
+            for total in sums:
+                total.set(b.const(total.type, 0.0))
+            length = _least(b, depth - done, p["chain"])
+            near = Ahead(ahead.at(done * stride), stride) if largest else None
+            multiply(b, [row.at(done) for row in rows], panel.at(done * shape.panel), shape.panel, length, sums, near)
+            with b.when((k + done) > 0):
+                for total, (place, span) in zip(sums, places, strict=True):
+                    total.set(place.load(0, span) + total.value)
+            if epilogue is None:
+                put_down()
+            else:
+                way = finish_in_a_loop if _is_long(module.target, epilogue) else finish
+                b.branch((k + done + length).eq(p["K"]), functools.partial(way, epilogue), put_down)
     return b
 
 

@@ -17,9 +17,9 @@ from math import prod
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.border import BorderParams, write_border
-from sardonyx.codegen.kernels.conv import CHAIN, pack_filters
+from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
-from sardonyx.codegen.kernels.gemm import GemmParams, tiling
+from sardonyx.codegen.kernels.gemm import CHAIN, GemmParams, tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node
