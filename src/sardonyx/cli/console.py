@@ -17,11 +17,11 @@ from rich.table import Table
 
 from sardonyx.cli.load import add_operators, load_option
 from sardonyx.errors import InvalidArgument, SardonyxError
-from sardonyx.option import nearest
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.providers import get_available_providers
 from sardonyx.session.settings.keys import MEMORY_LIMITS
+from sardonyx.spelling import nearest
 from sardonyx.trace import Event, observe
 
 __all__ = [

@@ -13,8 +13,8 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType, OnnxValue, is_float
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats import tensor_file
-from sardonyx.option import nearest
 from sardonyx.session.values import NodeArg
+from sardonyx.spelling import nearest
 
 __all__ = ["IMAGES", "Range", "read_inputs"]
 

@@ -17,11 +17,11 @@ from sardonyx.formats.onnx import save
 from sardonyx.ir import Model
 from sardonyx.ir.shape import symbols_in
 from sardonyx.optimize.report import Change, Report
-from sardonyx.option import nearest
 from sardonyx.session.optimization import optimize_file
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.settings.settings import LoadSettings, Settings, read_settings
 from sardonyx.session.stages.source import Source
+from sardonyx.spelling import nearest
 from sardonyx.trace import Event, observe
 
 _LEVELS = {"none": "0", "basic": "1", "extended": "2", "layout": "3", "all": "99"}
