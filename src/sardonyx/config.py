@@ -29,6 +29,7 @@ __all__ = [
     "isa",
     "maps_weights",
     "num_threads",
+    "runs_natively",
     "trace_file",
 ]
 
@@ -164,6 +165,11 @@ def compiles_inline() -> bool:
         message = f"the environment variable SARDONYX_COMPILE is inline or empty, got {text!r}, which has no effect"
         warnings.warn(message, UserWarning, stacklevel=2)
     return text == "inline"
+
+
+def runs_natively() -> bool:
+    """Return whether sessions may be run by machine code from the call on, which `SARDONYX_NATIVE_RUN=0` forbids."""
+    return os.environ.get("SARDONYX_NATIVE_RUN") != "0"
 
 
 def guards_memory() -> bool:

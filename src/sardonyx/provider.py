@@ -46,6 +46,8 @@ __all__ = [
     "Layout",
     "LeavesOutWeights",
     "Memory",
+    "NativeCall",
+    "NativeProgram",
     "Partition",
     "PrefersOperators",
     "Program",
@@ -231,6 +233,28 @@ class Program(Protocol):
         Returns:
             For each output its value: the tensor filled, or one that the program made.
         """
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NativeCall:
+    """A bound program as one call of machine code, for one run at a time: `function(table)` is -1 where it ran to its end."""
+
+    function: int
+    """The address of the function: one pointer in, one integer of 64 bits out. It runs without the GIL."""
+    table: int
+    """Its argument."""
+    bases: int
+    """Where the caller writes addresses before each call: of the scratch memory, 0, of each input, of each output."""
+    kept: object
+    """What must live as long as the call may be made."""
+
+
+@runtime_checkable
+class NativeProgram(Protocol):
+    """A program that can be called without Python. A call that fails has done nothing that `run` would not do again."""
+
+    def native_call(self, bound: Bound) -> NativeCall | None:
+        """Return a new call for what `bind` returned; None where only `run` will do."""
 
 
 class Body(Protocol):

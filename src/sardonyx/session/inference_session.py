@@ -7,14 +7,16 @@ import os
 import time
 import warnings
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sardonyx.config import runs_natively
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, describe, located
 from sardonyx.forks import without_fork
 from sardonyx.provider import reset_cancellation, set_cancellation
 from sardonyx.session.feeds import check_feeds, own_results, select_outputs
+from sardonyx.session.interface import SessionInterface
 from sardonyx.session.options import RunOptions, SessionOptions
 from sardonyx.session.providers import ProviderRequest
 from sardonyx.session.remaking import Arguments, RemadeSession, model_of, with_providers
@@ -26,14 +28,23 @@ if TYPE_CHECKING:
     from sardonyx.optimize.fusion_report import FusionReport
     from sardonyx.optimize.report import Report
     from sardonyx.partition.explain import Placement
+    from sardonyx.session.native_run import NativeRuns
     from sardonyx.session.placement.assignment_info import OrtEpAssignedSubgraph
     from sardonyx.session.profiler import Profiler
 
 __all__ = ["InferenceSession"]
 
 
+_LEARNS_FROM_RUN = 2
+"""Which run of a session begins to prepare native ones: what runs once only gains nothing by it."""
+
+
 class InferenceSession(RemadeSession):
     """A model ready to run; the interface of onnxruntime's InferenceSession."""
+
+    _plain_runs = 0
+    _native_runs: NativeRuns | None = None
+    _native_run: Callable[..., Any] | None = None
 
     def __init__(
         self,
@@ -98,6 +109,9 @@ class InferenceSession(RemadeSession):
             raise _out_of_memory("making a session", error) from error
         built = runner.built
         check_placed(chosen.named, built.placements, forbidden=settings.placement.forbids_fallback)
+        if self._native_runs is not None:
+            self._native_runs.close()
+        self._plain_runs, self._native_runs, self._native_run = 0, None, None
         self._arguments, self._settings, self._profiler, self._runner = arguments, settings, profiler, runner
         self._provider_options = chosen.options
         self._label, self._input_values, self._defaults, self._recorder = built.label, built.inputs, built.defaults, built.recorder
@@ -127,7 +141,49 @@ class InferenceSession(RemadeSession):
             RuntimeException, EPFail: a kernel or a provider failed.
             Fail: the run was terminated.
         """
-        return self.compute(output_names, input_feed, run_options)
+        if self._native_run is not None:
+            results: list[OnnxValue] = self._native_run(self, output_names, input_feed, run_options)
+            return results
+        return self._run_in_python(output_names, input_feed, run_options)
+
+    def _run_in_python(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, OnnxValue], run_options: RunOptions | None
+    ) -> list[OnnxValue]:
+        """Run, and have later runs like this one made by machine code where they can be."""
+        results = self.compute(output_names, input_feed, run_options)
+        if run_options is None:
+            self._learn(input_feed)
+        return results
+
+    def _learn(self, feed: Mapping[str, OnnxValue]) -> None:
+        count = self._plain_runs = self._plain_runs + 1
+        if count == _LEARNS_FROM_RUN:
+            self._native_runs = self._make_native_runs()
+        if self._native_runs is not None:
+            self._native_run = self._native_runs.learn(feed, InferenceSession._run_in_python)
+
+    def _make_native_runs(self) -> NativeRuns | None:
+        if (
+            not runs_natively()
+            or self._profiler is not None
+            or self._recorder is not None
+            or self._settings.placement.continue_on_error
+        ):
+            return None
+        with without_fork():
+            from sardonyx.session.native_run import NativeRuns  # who runs once does without it
+
+        return NativeRuns.of(self._runner.built.executor, self._input_values, self._defaults, self._output_names)
+
+    def native_binding(self, feed: Mapping[str, OnnxValue], targets: Mapping[str, OnnxValue]) -> Callable[..., Any] | None:
+        """Return what computes a binding again without Python; None where nothing does."""
+        self._learn(feed)
+        if self._native_runs is None:
+            return None
+        with without_fork():
+            from sardonyx.session.native_binding import bind_natively  # loaded with the native runs
+
+        return bind_natively(self._native_runs, self, feed, targets, SessionInterface.run_bound_in_python)
 
     def compute(
         self,
@@ -274,7 +330,8 @@ class InferenceSession(RemadeSession):
 
     def trim(self) -> int:
         """Give back memory that idle runs hold: arenas and bindings; returns the bytes of the arenas."""
-        return self._runner.trim()
+        native = 0 if self._native_runs is None else self._native_runs.trim()
+        return native + self._runner.trim()
 
     def end_profiling(self) -> str:
         """Write what was recorded since the session was made, as Chrome's trace events.

@@ -153,6 +153,13 @@ class SessionInterface(abc.ABC):
         Raises:
             InvalidArgument: the binding is another session's, an input is missing, or bound memory does not fit a result.
         """
+        if run_options is None and iobinding.native_run is not None:
+            iobinding.native_run(self, iobinding)
+        else:
+            self.run_bound_in_python(iobinding, run_options)
+
+    def run_bound_in_python(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Compute what is bound, and have later runs of the binding made by machine code where they can be."""
         if iobinding.session is not self:
             raise InvalidArgument("IOBinding must be used with the session that created it.")
         names = list(iobinding.bound_outputs)
@@ -163,6 +170,12 @@ class SessionInterface(abc.ABC):
         results = self.compute(names, feed, run_options, targets)
         given, kind = iobinding.bound_outputs, _ort_value()
         iobinding.store({name: given[name] or kind.of(result) for name, result in zip(names, results, strict=True)})
+        if run_options is None and len(targets) == len(names):
+            iobinding.native_run = self.native_binding(feed, targets)
+
+    def native_binding(self, feed: Mapping[str, OnnxValue], targets: Mapping[str, OnnxValue]) -> Callable[..., Any] | None:
+        """Return what computes the same again without Python; None where nothing does."""
+        return None
 
     def run_with_ortvaluevector(
         self,

@@ -8,8 +8,8 @@ session.run_with_iobinding(binding)          y holds the result
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,8 @@ class IOBinding:
         self._inputs: dict[str, OrtValue] = {}
         self._targets: dict[str, OrtValue | None] = {}
         self._results: dict[str, OrtValue] = {}
+        self.native_run: Callable[..., Any] | None = None
+        """Runs what is bound, until something else is; None where Python does."""
 
     @property
     def session(self) -> SessionInterface:
@@ -54,6 +56,7 @@ class IOBinding:
             InvalidArgument: the model has no such input.
         """
         self._check_input(name)
+        self.native_run = None
         self._inputs[name] = OrtValue.of(self._session.checked_input(name, arr_on_cpu))
 
     def bind_input(
@@ -80,6 +83,7 @@ class IOBinding:
             NotImplemented: the device is not the CPU.
         """
         self._check_input(name)
+        self.native_run = None
         self._inputs[name] = OrtValue.of(tensor_at(buffer_ptr, element_type, shape, device_of(device_type, device_id)))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
@@ -87,6 +91,7 @@ class IOBinding:
         self._check_input(name)
         if not isinstance(ortvalue, OrtValue):
             raise InvalidArgument(f"bind_ortvalue_input takes an OrtValue for {name!r}, got {type(ortvalue).__name__}")
+        self.native_run = None
         self._inputs[name] = ortvalue
 
     def bind_output(
@@ -112,6 +117,7 @@ class IOBinding:
             InvalidArgument: `buffer_ptr` comes without type or shape, or cannot be memory.
             NotImplemented: the device is not the CPU.
         """
+        self.native_run = None
         device = device_of(device_type, device_id)
         if not device.is_cpu:
             raise errors.NotImplemented(f"outputs lie on the CPU; {device} is not supported")
@@ -127,6 +133,7 @@ class IOBinding:
         """Bind a tensor to an output: runs fill its memory; its shape and type must be those of the result."""
         if not isinstance(ortvalue, OrtValue):
             raise InvalidArgument(f"bind_ortvalue_output takes an OrtValue for {name!r}, got {type(ortvalue).__name__}")
+        self.native_run = None
         self._targets[name] = ortvalue
         self._results.pop(name, None)
 
@@ -150,10 +157,12 @@ class IOBinding:
 
     def clear_binding_inputs(self) -> None:
         """Forget the inputs."""
+        self.native_run = None
         self._inputs.clear()
 
     def clear_binding_outputs(self) -> None:
         """Forget the outputs."""
+        self.native_run = None
         self._targets.clear()
         self._results.clear()
 

@@ -112,6 +112,11 @@ class StepTable:
         """What the last failing kernel reported, 0 after a run that went well."""
         return int(self._words[_REPORT])
 
+    @property
+    def bases_address(self) -> int:
+        """Where the base 1 is, with 2, … behind it."""
+        return self.address + 8 * (_BASES + 1)
+
     def set_bases(self, addresses: Sequence[int]) -> None:
         """Say where the bases 1, 2, … are, for the runs that follow."""
         self._bases.pack_into(self._words.data, 8 * (_BASES + 1), *addresses)
@@ -164,6 +169,13 @@ class Driver:
             return run(table.pointer)
 
         return call
+
+    def native(self, table: StepTable) -> int:
+        """Return the address of what runs `table`, as a function of the table's address; starts the workers that it needs."""
+        table.set_pool(self._pool.address)
+        if self._pool.workers < table.threads - 1:
+            self._pool.grow(table.threads - 1, self._engine)
+        return self._engine.address("driver_run")
 
     def run(self, table: StepTable) -> int:
         """Run a table once, as `prepare` says."""

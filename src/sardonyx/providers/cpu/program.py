@@ -16,7 +16,7 @@ from sardonyx.config import LIMITS, guards_memory
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError, located
 from sardonyx.ir import Shape, Value
-from sardonyx.provider import Bound, DeviceBuffer, StepInfo, TensorSpec, TimedRun, check_cancelled
+from sardonyx.provider import Bound, DeviceBuffer, NativeCall, StepInfo, TensorSpec, TimedRun, check_cancelled
 from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.library import timed_driver_for
@@ -135,6 +135,14 @@ class CpuProgram:
         arena = 0 if scratch is None else address_of(scratch)
         self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, outputs)], times)
         return outputs
+
+    def native_call(self, bound: Bound) -> NativeCall | None:
+        """Return a call of the driver with a table of its own; None where memory is fenced."""
+        if self._constants is not None:
+            return None
+        tables: _Tables = bound.data
+        table = tables.copy()
+        return NativeCall(self._driver.native(table), table.address, table.bases_address, (table, self))
 
     def _call(self, tables: _Tables, bases: Sequence[int], times: Array | None) -> None:
         entry = tables.take()
@@ -299,6 +307,10 @@ class _Tables:
         except IndexError:
             table = self._table.copy()
             return _Table(table, self._driver.prepare(table))
+
+    def copy(self) -> StepTable:
+        """Return a copy for a caller of its own."""
+        return self._table.copy()
 
     def give_back(self, entry: _Table) -> None:
         """Return what `take` gave."""

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
 
 from sardonyx.dtypes import OnnxValue
 from sardonyx.provider import HOST, check_cancelled
-from sardonyx.runtime.bind import segment_binder
+from sardonyx.runtime.bind import Binding, Shapes, segment_binder
 from sardonyx.runtime.memory import arena_pools
 from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep, Segment, Step
 from sardonyx.runtime.run_step import call, copy, output_in, place_targets, run_program, run_trivial, shape_of
 
-__all__ = ["SequentialExecutor"]
+__all__ = ["OnlyProgram", "SequentialExecutor"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OnlyProgram:
+    """A plan that is one program of the host from inputs to outputs; the slots of its inputs are their numbers."""
+
+    step: ProgramStep
+    """The program."""
+    results: tuple[int, ...]
+    """For each output of the plan which of the program's it is."""
+    bind: Callable[[Shapes], Binding]
+    """Fixes the sizes for the shapes of the program's inputs."""
 
 
 class SequentialExecutor:
@@ -25,15 +39,16 @@ class SequentialExecutor:
         self._template: list[OnnxValue] = [None] * plan.slot_count
         for slot, array in plan.constants:
             self._template[slot] = array
-        self._only = _only_step(plan)
+        self.only = self._find_only()
+        """The plan's only program, where it is one of the host from inputs to outputs."""
 
     def run(
         self, inputs: Sequence[OnnxValue], captures: Sequence[OnnxValue] = (), targets: Sequence[OnnxValue] = ()
     ) -> list[OnnxValue]:
         """Compute the graph's outputs, on the host; see `Executor.run`."""
         plan = self._plan
-        if self._only is not None:
-            return self._run_only(self._only, inputs, targets)
+        if self.only is not None:
+            return self._run_only(self.only, inputs, targets)
         frame = self._template.copy()
         if targets:
             place_targets(plan, frame, targets)
@@ -53,11 +68,19 @@ class SequentialExecutor:
         self._binder.clear()
         return sum(pool.trim() for pool in self._pools.values())
 
-    def _run_only(self, step: ProgramStep, inputs: Sequence[OnnxValue], targets: Sequence[OnnxValue]) -> list[OnnxValue]:
+    def _find_only(self) -> OnlyProgram | None:
+        step = _only_step(self._plan)
+        if step is None:
+            return None
+        results = tuple(step.outputs.index(slot) for slot in self._plan.outputs)
+        return OnlyProgram(step, results, functools.partial(self._binder.find, self._plan.segments[0]))
+
+    def _run_only(self, only: OnlyProgram, inputs: Sequence[OnnxValue], targets: Sequence[OnnxValue]) -> list[OnnxValue]:
         """Run a plan that is one program of the host: its slots need no frame."""
         check_cancelled()
+        step = only.step
         arguments = [inputs[slot] for slot in step.inputs]
-        binding = self._binder.find(self._plan.segments[0], tuple([shape_of(argument) for argument in arguments]))
+        binding = only.bind(tuple([shape_of(argument) for argument in arguments]))
         sizes = binding.steps[0]
         if sizes is None:
             raise ValueError("a program's step has sizes")
@@ -76,7 +99,7 @@ class SequentialExecutor:
                 results = call(step, sizes.bound, arguments, outputs, arena[1])
             finally:
                 pool.give_back(arena)
-        return [results[step.outputs.index(slot)] for slot in self._plan.outputs]
+        return [results[place] for place in only.results]
 
     def _run_trivial(self, segment: Segment, frame: list[OnnxValue]) -> None:
         step = self._plan.steps[segment.start]

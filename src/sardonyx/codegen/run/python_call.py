@@ -1,0 +1,366 @@
+"""A Python function of machine code: it takes a dict of arrays, runs a step table without the GIL, and returns a list of arrays.
+
+    function(session, output_names, input_feed, None)
+        │ its entry: names and types of inputs and outputs, tables for the shapes met so far
+        │ every array is as a table expects it          ── no ──► the method in Python, which also words the errors
+        ▼
+    results made, bases written, driver called, list filled
+
+What it knows of a call lies in records of words (`python_words`): `CALL` (the process), `ENTRY` (one session), `INPUT`, `OUTPUT`,
+`SHAPES` (one set of input shapes) and `LANE` (a step table, for one run at a time). Python writes them, this code reads them; of a
+lane it writes whether it is taken. All of that happens under the GIL.
+"""
+
+from __future__ import annotations
+
+from sardonyx.codegen.emit.builder import Function, Variable
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import BOOL, I32, I64, PTR, VOID
+from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.codegen.run.python_words import (
+    PLAIN,
+    TYPE,
+    WORDS,
+    call_python,
+    field,
+    half,
+    set_field,
+    type_of,
+    word,
+    words_at,
+)
+
+__all__ = ["BOUND", "ENTRY", "INPUT", "LANE", "LANES", "MOST_ARRAYS", "OUTPUT", "SHAPES", "write_run", "write_run_bound"]
+
+ENTRY = (
+    "call",
+    "fallback",
+    "generation",
+    "input_count",
+    "needed",
+    "inputs",
+    "output_count",
+    "outputs",
+    "shapes_count",
+    "shapes",
+    "latest",
+    "argument_count",
+    "arguments",
+    "results",
+)
+"""Words of a session; `fallback` is what runs in Python. `needed` inputs must be fed; `arguments` are the numbers of the inputs
+that the program reads and `results` those of the outputs that it fills, in its order."""
+INPUT = ("name", "dtype", "rank", "default")
+"""Words of an input; `default` is the address of its elements where it is never fed, else 0."""
+OUTPUT = ("name", "dtype", "rank")
+"""Words of an output."""
+SHAPES = ("input_dims", "output_dims", "lanes")
+"""Words of a set of shapes: the sizes of all inputs in a row, and those of all outputs; without `lanes` there is none."""
+LANE = ("taken", "function", "table", "bases", "scratch")
+"""Words of a lane: whether a run has it, what to call with which table, where its bases are, and the memory that it works in; one
+without `table` is none."""
+LANES = 8
+"""How many lanes a set of shapes has."""
+MOST_ARRAYS = 64
+"""How many inputs, and how many outputs, a session may have at most."""
+
+BOUND = ("call", "fallback", "current", "session", "taken", "function", "table")
+"""Words of a binding: `current` is the address of the generation for which it is, `session` whose it is; the bases of the table
+are what is bound."""
+
+_RUN_ARGUMENTS, _BOUND_ARGUMENTS = 4, 2
+_LIST_SIZE, _LIST_ITEMS = 2, 3
+_ARRAY_DATA, _ARRAY_RANK, _ARRAY_DIMS, _ARRAY_DTYPE, _ARRAY_FLAGS = 2, 3, 4, 7, 8
+_DENSE_AND_ALIGNED = 0x101
+
+
+def write_run(module: Module, symbol: str) -> None:
+    """Write a function as METH_FASTCALL has it: (owner of ENTRY, arguments, their number) -> list.
+
+    The arguments are those of the method `run` with the session in front, and go to `fallback` as they are.
+    """
+    enter = _write_enter(module)
+    with module.function(symbol, PLAIN, PLAIN, I64, returns=I64, export=True) as b:
+        entry, arguments = b.addresses[0].load_pointer(WORDS, I64), b.addresses[1]
+        call, result = words_at(b, field(entry, ENTRY, "call")), b.variable(b.const(I64, 0))
+        is_current = field(entry, ENTRY, "generation").eq(word(call, "generation"))
+        with b.when(is_current & b.arguments[0].eq(_RUN_ARGUMENTS)):
+            _, names, feed, options = (arguments.load(place) for place in range(_RUN_ARGUMENTS))
+            with b.when(options.eq(word(call, "none")) & type_of(b, feed).eq(word(call, "dict_type"))):
+                result.set(b.call(enter, call, entry, names, feed))
+        _fall_back(b, call, result, field(entry, ENTRY, "fallback"))
+        b.give(result.value)
+
+
+def write_run_bound(module: Module, symbol: str) -> None:
+    """Write a function as METH_FASTCALL has it: (owner of BOUND, arguments, their number) -> None.
+
+    The arguments are a session and a binding, and go to `fallback` as they are.
+    """
+    with module.function(symbol, PLAIN, PLAIN, I64, returns=I64, export=True) as b:
+        bound = b.addresses[0].load_pointer(WORDS, I64)
+        call, result = words_at(b, field(bound, BOUND, "call")), b.variable(b.const(I64, 0))
+        is_current = words_at(b, field(bound, BOUND, "current")).load().eq(word(call, "generation"))
+        is_its_own = b.variable(b.arguments[0].eq(_BOUND_ARGUMENTS))
+        with b.when(is_its_own.value):
+            is_its_own.set(b.addresses[1].load().eq(field(bound, BOUND, "session")))
+        with b.when(is_current & is_its_own.value & field(bound, BOUND, "taken").eq(0)):
+            set_field(bound, BOUND, "taken", 1)
+            with b.when(_call_driver(b, call, field(bound, BOUND, "function"), field(bound, BOUND, "table"))):
+                result.set(word(call, "none"))
+                call_python(b, call, "Py_IncRef", result.value, returns=VOID)
+            set_field(bound, BOUND, "taken", 0)
+        _fall_back(b, call, result, field(bound, BOUND, "fallback"))
+        b.give(result.value)
+
+
+def _fall_back(b: Function, call: Pointer, result: Variable, fallback: Register) -> None:
+    """Call the method in Python with the arguments where there is no result."""
+    arguments, count = (b.addresses[1], b.arguments[0])
+    with b.when(result.value.eq(0)):
+        result.set(call_python(b, call, "PyObject_Vectorcall", fallback, arguments.to(I64), count, b.const(I64, 0)))
+
+
+def _call_driver(b: Function, call: Pointer, function: Register, table: Register) -> Register:
+    """Run a table without the GIL; returns whether it ran to its end."""
+    state = call_python(b, call, "PyEval_SaveThread")
+    failed = b.call(Register(b, PTR, function.to(PTR).ref), table, returns=I64)
+    call_python(b, call, "PyEval_RestoreThread", state, returns=VOID)
+    return failed < 0
+
+
+def _write_enter(module: Module) -> Function:
+    """(CALL, ENTRY, names, feed) -> the list of results; 0 where Python must run, which then has seen nothing of it."""
+    select, look_up, release = _write_select(module), _write_look_up(module), _write_release(module)
+    find, take, make, run = _write_find(module), _write_take_lane(module), _write_make(module, release), _write_run_lane(module)
+    with module.function("python_enter", PLAIN, PLAIN, I64, I64, returns=I64) as b:
+        call, entry = b.addresses
+        names, feed = b.arguments
+        chosen, given, made = (b.stack(I64, MOST_ARRAYS) for _ in range(3))
+        count = b.call(select, call, entry, names, chosen)
+        with b.when(count < 0):
+            b.give(b.const(I64, 0))
+        found = b.call(look_up, call, entry, feed, given)
+        inputs, outputs = field(entry, ENTRY, "input_count"), field(entry, ENTRY, "output_count")
+        result, is_done = b.variable(b.const(I64, 0)), b.variable(b.const(BOOL, False))
+        with b.when(found.eq(inputs)):
+            result.set(call_python(b, call, "PyList_New", count))  # before arrays are read: it may collect garbage
+            with b.when(result.value.ne(0)):
+                shapes = b.call(find, call, entry, given)
+                with b.when(shapes.ne(0)):
+                    lane = b.call(take, words_at(b, shapes))
+                    with b.when(lane.ne(0)):
+                        with b.when(b.call(make, call, entry, words_at(b, shapes), made)):
+                            with b.when(b.call(run, call, entry, words_at(b, lane), given, made)):
+                                _fill(b, call, result.value, (chosen, made, count))
+                                is_done.set(b.const(BOOL, True))
+                            b.call(release, call, made, outputs)
+                        set_field(words_at(b, lane), LANE, "taken", 0)
+        b.call(release, call, given, found)
+        with b.when(~is_done.value):
+            with b.when(result.value.ne(0)):
+                call_python(b, call, "Py_DecRef", result.value, returns=VOID)
+            call_python(b, call, "PyErr_Clear", returns=VOID)
+            result.set(0)
+        b.give(result.value)
+    return b
+
+
+def _write_select(module: Module) -> Function:
+    """(CALL, ENTRY, names, chosen) -> how many outputs are asked for, their numbers in `chosen`; -1 for what Python must read."""
+    with module.function("python_select", PLAIN, PLAIN, I64, PLAIN, returns=I64) as b:
+        call, entry, chosen = b.addresses
+        (names,) = b.arguments
+        outputs, infos = field(entry, ENTRY, "output_count"), words_at(b, field(entry, ENTRY, "outputs"))
+        with b.when(names.eq(word(call, "none"))):
+            with b.loop(0, outputs) as index:
+                chosen.store(index, index)
+            b.give(outputs)
+        with b.when(type_of(b, names).ne(word(call, "list_type"))):
+            b.give(b.const(I64, -1))
+        count = words_at(b, names).load(_LIST_SIZE)
+        with b.when((count < 1) | (count > outputs)):
+            b.give(b.const(I64, -1))
+        taken = b.variable(b.const(I64, 0))
+        with b.loop(0, count) as place:
+            number = _output_called(b, call, infos, outputs, words_at(b, words_at(b, names).load(_LIST_ITEMS)).load(place))
+            bit = b.const(I64, 1) << b.max(number, 0)
+            with b.when((number < 0) | (taken.value & bit).ne(0)):
+                b.give(b.const(I64, -1))
+            taken.set(taken.value | bit)
+            chosen.store(number, place)
+        b.give(count)
+    return b
+
+
+def _output_called(b: Function, call: Pointer, infos: Pointer, outputs: Register, name: Register) -> Register:
+    """Return the number of an output, -1 where there is none of this name."""
+    found, is_text = b.variable(b.const(I64, -1)), type_of(b, name).eq(word(call, "str_type"))
+    with b.loop(0, outputs) as number:
+        known = infos.at(number * len(OUTPUT)).load(OUTPUT.index("name"))
+        with b.when(known.eq(name)):
+            found.set(number)
+        with b.when(found.value.eq(-1) & is_text & known.ne(name)):
+            is_same = call_python(b, call, "PyUnicode_Compare", known, name, returns=I32).eq(0)
+            found.set(b.select(is_same, number, found.value))
+    return found.value
+
+
+def _write_look_up(module: Module) -> Function:
+    """(CALL, ENTRY, feed, given) -> how many values are in `given`, with a reference each: all inputs where none is missing."""
+    with module.function("python_look_up", PLAIN, PLAIN, I64, PLAIN, returns=I64) as b:
+        call, entry, given = b.addresses
+        (feed,) = b.arguments
+        with b.when(call_python(b, call, "PyDict_Size", feed).ne(field(entry, ENTRY, "needed"))):
+            b.give(b.const(I64, 0))
+        infos = words_at(b, field(entry, ENTRY, "inputs"))
+        with b.loop(0, field(entry, ENTRY, "input_count")) as number:
+            info = infos.at(number * len(INPUT))
+            value = b.variable(word(call, "none"))
+            with b.when(field(info, INPUT, "default").eq(0)):
+                value.set(call_python(b, call, "PyDict_GetItemWithError", feed, field(info, INPUT, "name")))
+            with b.when(value.value.eq(0)):
+                b.give(number)
+            call_python(b, call, "Py_IncRef", value.value, returns=VOID)
+            given.store(value.value, number)
+        b.give(field(entry, ENTRY, "input_count"))
+    return b
+
+
+def _write_find(module: Module) -> Function:
+    """(CALL, ENTRY, given) -> the set of shapes that the arrays have; 0 where they are not as the inputs' types say, or new."""
+    fits, matches = _write_fits(module), _write_matches(module)
+    with module.function("python_find", PLAIN, PLAIN, PLAIN, returns=I64) as b:
+        call, entry, given = b.addresses
+        with b.when(~b.call(fits, call, entry, given)):
+            b.give(b.const(I64, 0))
+        latest = words_at(b, field(entry, ENTRY, "latest"))
+        with b.when(b.call(matches, entry, latest, given)):
+            b.give(latest.to(I64))
+        table = words_at(b, field(entry, ENTRY, "shapes"))
+        with b.loop(0, field(entry, ENTRY, "shapes_count")) as number:
+            shapes = table.at(number * len(SHAPES))
+            with b.when(b.call(matches, entry, shapes, given)):
+                set_field(entry, ENTRY, "latest", shapes.to(I64))
+                b.give(shapes.to(I64))
+        b.give(b.const(I64, 0))
+    return b
+
+
+def _write_fits(module: Module) -> Function:
+    """(CALL, ENTRY, given) -> whether each is a dense array of its input's type and rank."""
+    with module.function("python_fits", PLAIN, PLAIN, PLAIN, returns=BOOL) as b:
+        call, entry, given = b.addresses
+        infos = words_at(b, field(entry, ENTRY, "inputs"))
+        with b.loop(0, field(entry, ENTRY, "input_count")) as number:
+            info, array = infos.at(number * len(INPUT)), words_at(b, given.load(number))
+            with b.when(field(info, INPUT, "default").eq(0)):
+                with b.when(array.load(TYPE).ne(word(call, "array_type"))):
+                    b.give(b.const(BOOL, False))
+                rank, flags = half(array, _ARRAY_RANK), half(array, _ARRAY_FLAGS)
+                is_other = array.load(_ARRAY_DTYPE).ne(field(info, INPUT, "dtype")) | rank.ne(field(info, INPUT, "rank"))
+                with b.when(is_other | (flags & _DENSE_AND_ALIGNED).ne(_DENSE_AND_ALIGNED)):
+                    b.give(b.const(BOOL, False))
+        b.give(b.const(BOOL, True))
+    return b
+
+
+def _write_matches(module: Module) -> Function:
+    """(ENTRY, SHAPES, given) -> whether these are the shapes of the arrays, which have the inputs' ranks."""
+    with module.function("python_matches", PLAIN, PLAIN, PLAIN, returns=BOOL) as b:
+        entry, shapes, given = b.addresses
+        with b.when(field(shapes, SHAPES, "lanes").eq(0)):
+            b.give(b.const(BOOL, False))
+        infos, wanted = words_at(b, field(entry, ENTRY, "inputs")), words_at(b, field(shapes, SHAPES, "input_dims"))
+        place = b.variable(b.const(I64, 0))
+        with b.loop(0, field(entry, ENTRY, "input_count")) as number:
+            info = infos.at(number * len(INPUT))
+            rank = field(info, INPUT, "rank")
+            with b.when(field(info, INPUT, "default").eq(0)):
+                sizes = words_at(b, words_at(b, given.load(number)).load(_ARRAY_DIMS))
+                with b.loop(0, rank) as axis, b.when(sizes.load(axis).ne(wanted.load(place.value + axis))):
+                    b.give(b.const(BOOL, False))
+            place.add(rank)
+        b.give(b.const(BOOL, True))
+    return b
+
+
+def _write_take_lane(module: Module) -> Function:
+    """(SHAPES) -> a lane that no run has, taken; 0 where there is none."""
+    with module.function("python_take_lane", PLAIN, returns=I64) as b:
+        lanes = words_at(b, field(b.addresses[0], SHAPES, "lanes"))
+        with b.loop(0, LANES) as number:
+            lane = lanes.at(number * len(LANE))
+            with b.when(field(lane, LANE, "taken").eq(0) & field(lane, LANE, "table").ne(0)):
+                set_field(lane, LANE, "taken", 1)
+                b.give(lane.to(I64))
+        b.give(b.const(I64, 0))
+    return b
+
+
+def _write_make(module: Module, release: Function) -> Function:
+    """(CALL, ENTRY, SHAPES, made) -> whether arrays could be made for the outputs; where not, there are none."""
+    with module.function("python_make", PLAIN, PLAIN, PLAIN, PLAIN, returns=BOOL) as b:
+        call, entry, shapes, made = b.addresses
+        infos, sizes = words_at(b, field(entry, ENTRY, "outputs")), b.variable(field(shapes, SHAPES, "output_dims"))
+        with b.loop(0, field(entry, ENTRY, "output_count")) as number:
+            info = infos.at(number * len(OUTPUT))
+            dtype, rank = field(info, OUTPUT, "dtype"), field(info, OUTPUT, "rank")
+            call_python(b, call, "Py_IncRef", dtype, returns=VOID)  # which the call takes over
+            kind, nothing = word(call, "array_type"), [b.const(I64, 0)] * 4  # strides, data, flags, template
+            array = call_python(b, call, "PyArray_NewFromDescr", kind, dtype, rank, sizes.value, *nothing)
+            with b.when(array.eq(0)):
+                b.call(release, call, made, number)
+                b.give(b.const(BOOL, False))
+            made.store(array, number)
+            sizes.add(rank * 8)
+        b.give(b.const(BOOL, True))
+    return b
+
+
+def _write_run_lane(module: Module) -> Function:
+    """(CALL, ENTRY, LANE, given, made) -> whether the table ran to its end."""
+    with module.function("python_run_lane", *[PLAIN] * 5, returns=BOOL) as b:
+        call, entry, lane, given, made = b.addresses
+        bases, infos = words_at(b, field(lane, LANE, "bases")), words_at(b, field(entry, ENTRY, "inputs"))
+        bases.store(field(lane, LANE, "scratch"))
+        bases.store(0, 1)
+        arguments, count = words_at(b, field(entry, ENTRY, "arguments")), field(entry, ENTRY, "argument_count")
+        with b.loop(0, count) as place:
+            number = arguments.load(place)
+            data = b.variable(field(infos.at(number * len(INPUT)), INPUT, "default"))
+            with b.when(data.value.eq(0)):
+                data.set(words_at(b, given.load(number)).load(_ARRAY_DATA))
+            bases.store(data.value, place + 2)
+        results = words_at(b, field(entry, ENTRY, "results"))
+        with b.loop(0, field(entry, ENTRY, "output_count")) as place:
+            bases.store(words_at(b, made.load(results.load(place))).load(_ARRAY_DATA), place + count + 2)
+        weak = b.stack(I64, MOST_ARRAYS)
+        with b.loop(0, field(entry, ENTRY, "input_count")) as number:
+            weak.store(0, number)
+            with b.when(field(infos.at(number * len(INPUT)), INPUT, "default").eq(0)):
+                # an array that has one cannot be resized: not by another thread while this one reads it, whatever it asks for
+                weak.store(call_python(b, call, "PyWeakref_NewRef", given.load(number), b.const(I64, 0)), number)
+        is_done = _call_driver(b, call, field(lane, LANE, "function"), field(lane, LANE, "table"))
+        with b.loop(0, field(entry, ENTRY, "input_count")) as number, b.when(weak.load(number).ne(0)):
+            call_python(b, call, "Py_DecRef", weak.load(number), returns=VOID)
+        b.give(is_done)
+    return b
+
+
+def _write_release(module: Module) -> Function:
+    """(CALL, objects, count): give up a reference to each."""
+    with module.function("python_release", PLAIN, PLAIN, I64) as b:
+        call, objects = b.addresses
+        with b.loop(0, b.arguments[0]) as number:
+            call_python(b, call, "Py_DecRef", objects.load(number), returns=VOID)
+    return b
+
+
+def _fill(b: Function, call: Pointer, result: Register, parts: tuple[Pointer, Pointer, Register]) -> None:
+    """Put the outputs that are asked for into the list."""
+    chosen, made, count = parts
+    with b.loop(0, count) as place:
+        array = made.load(chosen.load(place))
+        call_python(b, call, "Py_IncRef", array, returns=VOID)
+        call_python(b, call, "PyList_SetItem", result, place, array, returns=I32)

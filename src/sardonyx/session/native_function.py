@@ -1,0 +1,149 @@
+"""Built-in functions of machine code, by which sessions and bindings run, and the words that they read.
+
+A session has a function of its own, whose `self` is its EntryWords. Its arguments are those of the method that calls it, and for
+whatever does not fit it calls another method with them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.python_call import BOUND, ENTRY, write_run, write_run_bound
+from sardonyx.codegen.run.python_words import CALL, FUNCTIONS
+from sardonyx.codegen.target import host_target
+from sardonyx.errors import SardonyxError
+from sardonyx.forks import renew_in_child
+from sardonyx.providers.cpu.library import edition, kernel_cache
+from sardonyx.trace import event
+
+__all__ = ["BoundWords", "EntryWords", "NativeCode", "Words", "native_code", "words"]
+
+Words: TypeAlias = "ctypes.Array[ctypes.c_int64]"
+"""Words of 64 bits in memory of their own."""
+_OLDEST, _NEWEST = (3, 11), (3, 14)
+"""The versions of CPython whose objects are laid out as the function expects."""
+_FASTCALL = 0x0080
+_NEW_FROM_DESCR = 94
+"""The place of PyArray_NewFromDescr in NumPy's table of functions."""
+
+
+class EntryWords(ctypes.c_int64 * len(ENTRY)):  # type: ignore[misc]  # a type that ctypes makes
+    """The words of a session, which keep what they point to."""
+
+    kept: tuple[object, ...] = ()
+
+
+class BoundWords(ctypes.c_int64 * len(BOUND)):  # type: ignore[misc]  # a type that ctypes makes
+    """The words of a binding, which keep what they point to."""
+
+    kept: tuple[object, ...] = ()
+
+
+class _Method(ctypes.Structure):
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("text", ctypes.c_char_p))
+
+
+class NativeCode:
+    """The code of both functions, and the words of the process that it reads. Use `native_code`: there is one in a process."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Take the addresses of what the code calls and compares with."""
+        self._engine = engine
+        self._methods = {kind: _Method(name, engine.address(symbol), _FASTCALL) for kind, (symbol, name) in _SYMBOLS.items()}
+        objects = {"array_type": np.ndarray, "dict_type": dict, "list_type": list, "str_type": str, "none": None}
+        numbers = {name: id(item) for name, item in objects.items()} | {name: _address(name) for name in FUNCTIONS}
+        numbers |= {"PyArray_NewFromDescr": _numpy_functions()[_NEW_FROM_DESCR], "generation": 0}
+        self._words = words(numbers[name] for name in CALL)
+        self.address = ctypes.addressof(self._words)
+        """Where the words are."""
+        renew_in_child(self)
+
+    @property
+    def generation(self) -> int:
+        """How many forks lie between this process and the first one.
+
+        Entries of another generation are not used: they name threads of the parent, which the child of a fork lacks.
+        """
+        return int(self._words[CALL.index("generation")])
+
+    def after_fork(self) -> None:
+        """Count the fork."""
+        self._words[CALL.index("generation")] += 1
+
+    def function(self, owner: EntryWords | BoundWords) -> Callable[..., Any]:
+        """Return the built-in function that reads the words of a session, or those of a binding."""
+        make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        method = self._methods[type(owner)]
+        made: Callable[..., Any] = make(("PyCFunction_NewEx", ctypes.pythonapi))(ctypes.addressof(method), owner, None)
+        return made
+
+
+_SYMBOLS: dict[type, tuple[str, bytes]] = {
+    EntryWords: ("python_run", b"run"),
+    BoundWords: ("python_run_bound", b"run_with_iobinding"),
+}
+
+
+def words(numbers: Iterable[int]) -> Words:
+    """Return words that hold `numbers`."""
+    listed = list(numbers)
+    return (ctypes.c_int64 * len(listed))(*listed)
+
+
+@functools.cache
+def native_code() -> NativeCode | None:
+    """Return the code; None where this interpreter, or NumPy, is none that it knows, or where it cannot be compiled."""
+    if not _is_known():
+        event("session.no_native_run", python=sys.version, numpy=np.__version__)
+        return None
+    try:
+        engine = Engine(host_target(), cache=kernel_cache())
+        engine.add_kernels({"python_run": write_run, "python_run_bound": write_run_bound}, edition())
+    except SardonyxError as error:
+        event("session.no_native_run", error=str(error))
+        return None
+    return NativeCode(engine)
+
+
+def _address(name: str) -> int:
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+
+
+def _numpy_functions() -> Any:  # a pointer, which is indexed
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+    from_numpy = np._core._multiarray_umath._ARRAY_API  # type: ignore[attr-defined]  # where its headers find it too
+    return ctypes.cast(get(from_numpy, None), ctypes.POINTER(ctypes.c_int64))
+
+
+def _is_known() -> bool:
+    """Return whether objects are laid out as the function expects: by version, and by what memory shows."""
+    if sys.implementation.name != "cpython" or not _OLDEST <= sys.version_info[:2] <= _NEWEST or sys.byteorder != "little":
+        return False
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or sys.maxsize < 1 << 32 or np.lib.NumpyVersion(np.__version__).major != 2:
+        return False
+    array, listed, owner = np.zeros((3, 5), np.float32)[1:], ["a", "b"], EntryWords()
+    _, kind, data, rank, sizes, _, _, dtype, flags = _memory(array, 9)
+    _, list_type, length, items = _memory(listed, 4)
+    found = [kind, data, rank & 0xFFFFFFFF, dtype, flags & 0xFFFFFFFF, list_type, length]
+    expected = [id(np.ndarray), array.ctypes.data, 2, id(array.dtype), array.flags.num, id(list), 2]
+    if found != expected or _memory(owner, 3)[1:] != [id(EntryWords), ctypes.addressof(owner)]:
+        return False
+    if _numpy_functions()[2] != id(np.ndarray):
+        return False
+    return _words_at(sizes, 2) == [2, 5] and _words_at(items, 2) == [*map(id, listed)]
+
+
+def _memory(item: object, count: int) -> list[int]:
+    return _words_at(id(item), count)
+
+
+def _words_at(address: int, count: int) -> list[int]:
+    return list((ctypes.c_int64 * count).from_address(address))
