@@ -2,9 +2,9 @@
 
     taskset -c 0 python benchmarks/overhead.py [--zoo FOLDER]
 
-Bars: one node 1 us a run, a chain of 100 element-wise nodes 2.5 us, one node with bound inputs and outputs 0.7 us; a new sequence length of bert_base 3 ms, a new batch
-size of resnet50 2 ms; a session of resnet50 1.5 s with an empty object cache and 0.5 s with a warm one; `import sardonyx`
-150 ms, and 50 ms above `import numpy`.
+Bars: one node 1 us a run, a chain of 100 element-wise nodes 2.5 us, one node with bound inputs and outputs 0.7 us; a new sequence
+length of bert_base 3 ms, a new batch size of resnet50 2 ms; a session of resnet50 1.5 s with an empty object cache and 0.5 s with a
+warm one; `import sardonyx` 150 ms, and 50 ms above `import numpy`.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class InferenceSession(RemadeSession):
 
     _plain_runs = 0
     _native_runs: NativeRuns | None = None
-    _native_run: Callable[..., Any] | None = None
+    _native_run: Callable[..., list[OnnxValue]] | None = None
 
     def __init__(
         self,
@@ -142,8 +142,7 @@ class InferenceSession(RemadeSession):
             Fail: the run was terminated.
         """
         if self._native_run is not None:
-            results: list[OnnxValue] = self._native_run(self, output_names, input_feed, run_options)
-            return results
+            return self._native_run(self, output_names, input_feed, run_options)
         return self._run_in_python(output_names, input_feed, run_options)
 
     def _run_in_python(
@@ -175,7 +174,7 @@ class InferenceSession(RemadeSession):
 
         return NativeRuns.of(self._runner.built.executor, self._input_values, self._defaults, self._output_names)
 
-    def native_binding(self, feed: Mapping[str, OnnxValue], targets: Mapping[str, OnnxValue]) -> Callable[..., Any] | None:
+    def native_binding(self, feed: Mapping[str, OnnxValue], targets: Mapping[str, OnnxValue]) -> Callable[..., None] | None:
         """Return what computes a binding again without Python; None where nothing does."""
         self._learn(feed)
         if self._native_runs is None:

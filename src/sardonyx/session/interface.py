@@ -173,7 +173,7 @@ class SessionInterface(abc.ABC):
         if run_options is None and len(targets) == len(names):
             iobinding.native_run = self.native_binding(feed, targets)
 
-    def native_binding(self, feed: Mapping[str, OnnxValue], targets: Mapping[str, OnnxValue]) -> Callable[..., Any] | None:
+    def native_binding(self, feed: Mapping[str, OnnxValue], targets: Mapping[str, OnnxValue]) -> Callable[..., None] | None:
         """Return what computes the same again without Python; None where nothing does."""
         return None
 

@@ -9,7 +9,7 @@ session.run_with_iobinding(binding)          y holds the result
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class IOBinding:
         self._inputs: dict[str, OrtValue] = {}
         self._targets: dict[str, OrtValue | None] = {}
         self._results: dict[str, OrtValue] = {}
-        self.native_run: Callable[..., Any] | None = None
+        self.native_run: Callable[..., None] | None = None
         """Runs what is bound, until something else is; None where Python does."""
 
     @property

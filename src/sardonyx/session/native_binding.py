@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ def bind_natively(
     feed: Mapping[str, OnnxValue],
     targets: Mapping[str, OnnxValue],
     run: Callable[..., object],
-) -> Callable[..., Any] | None:
+) -> Callable[..., None] | None:
     """Return a function that reads the arrays of a feed and fills the targets; None where only Python can do that.
 
     Args:

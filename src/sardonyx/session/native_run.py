@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class NativeRuns:
         code = native_code()
         return None if code is None else NativeRuns(code, only, only.step.program, inputs, defaults, outputs)
 
-    def learn(self, feed: Mapping[str, OnnxValue], run: Callable[..., object]) -> Callable[..., Any] | None:
+    def learn(self, feed: Mapping[str, OnnxValue], run: Callable[..., object]) -> Callable[..., list[OnnxValue]] | None:
         """Have later runs of the shapes of `feed`, with which a run succeeded in Python, run natively where they can.
 
         Args:
