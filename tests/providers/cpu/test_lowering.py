@@ -134,10 +134,10 @@ def test_elements_are_those_of_constants(low: Lowering) -> None:
 
 def test_packed_weights_are_made_once_and_found_again(low: Lowering) -> None:
     """A second lowering is given what the first one packed, in order, and packs nothing."""
-    first = low.packed(np.multiply, np.float32([1, 2]), 2)
+    first = low.packed(np.multiply, np.float32([1, 2]), 2, of=None)
     assert [array.tolist() for array in low.packs] == [[2, 4]]
     again = Lowering(low.target, 1, KeptWeights(low.packs, ()))
-    assert again.packed(lambda: pytest.fail("packed again")).constant is first.constant
+    assert again.packed(lambda _: pytest.fail("packed again"), None, of=None).constant is first.constant
 
 
 def test_constants_that_are_absent_have_a_shape_only(low: Lowering) -> None:
@@ -197,3 +197,21 @@ def _seconds_to_lower_concat(count: int) -> float:
 def test_concat_is_lowered_in_time_linear_in_its_inputs() -> None:
     """Eight times the inputs take about eight times as long, not 64 times."""
     assert _seconds_to_lower_concat(8000) < 25 * _seconds_to_lower_concat(1000)
+
+
+def test_a_constant_that_nodes_share_is_packed_once(low: Lowering) -> None:
+    """Alike: with other options, or of another constant, it is packed by itself."""
+    packs = graph(
+        "graph(x: float[2]) -> (y: float[2]) {\n a: float[2] = [1, 2]\n b: float[2] = [3, 4]\n c = Add(x, a)\n y = Add(c, b)\n}"
+    )
+    a, b = (node.inputs[1] for node in packs)
+
+    def pack(weights: Array, factor: int) -> Array:
+        return np.asarray(weights * factor, np.float32)
+
+    ones = np.ones(2, np.float32)
+    first = low.packed(pack, ones, 2, of=a)
+    assert low.packed(pack, ones, 2, of=a) is first
+    assert len({id(buffer) for buffer in (first, low.packed(pack, ones, 3, of=a), low.packed(pack, ones, 2, of=b))}) == 3
+    assert low.packed(pack, ones, 2, of=None) is not low.packed(pack, ones, 2, of=None)
+    assert len(low.packs) == 5

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -68,6 +68,7 @@ class Lowering:
         self.specs: dict[Node, object] = {}
         self.places: dict[Node, int] = {}
         self._kept = kept
+        self._packed: dict[tuple[Callable[..., Array], tuple[Hashable, ...], Value | None], Buffer] = {}
         self._buffers: dict[Value, Buffer] = {}
         self._read: set[Buffer] = set()
         self._seen = 0
@@ -83,6 +84,7 @@ class Lowering:
         self.specs.clear()
         self.places.clear()
         self._buffers.clear()
+        self._packed.clear()
         self._read.clear()
         self._users.clear()
         self._written.clear()
@@ -164,14 +166,22 @@ class Lowering:
         """Return a buffer with the elements of `array`."""
         return Buffer(DataType.from_numpy(array.dtype), array.shape, array)
 
-    def packed(self, pack: Callable[..., Array], *arguments: object) -> Buffer:
-        """Return a buffer with the weights that `pack(*arguments)` makes, now or when they were kept.
+    def packed(self, pack: Callable[..., Array], weights: object, *options: Hashable, of: Value | None) -> Buffer:
+        """Return a buffer with the weights that `pack(weights, *options)` makes, now or when they were kept.
 
-        Any: the arguments are its.
+        Args:
+            pack: makes them.
+            weights: what `of` holds, as `pack` takes it.
+            options: what else `pack` takes.
+            of: the constant that they are, all of it: nodes that pack one constant alike share the buffer. None for others.
         """
-        array = pack(*arguments) if self._kept is None else self._kept.packs[len(self.packs)]
+        key = (pack, options, of)
+        if of is not None and key in self._packed:
+            return self._packed[key]
+        array = pack(weights, *options) if self._kept is None else self._kept.packs[len(self.packs)]
         self.packs.append(array)
-        return self.constant(array)
+        made = self._packed[key] = self.constant(array)
+        return made
 
     def temporary(self, dtype: DataType, shape: Shape) -> Buffer:
         """Return a buffer that lives from the step that writes it to the last that reads it."""

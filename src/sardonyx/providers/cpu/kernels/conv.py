@@ -19,7 +19,7 @@ from sardonyx.codegen.emit.window import WindowAxis
 from sardonyx.codegen.kernels.border import BorderParams, write_border
 from sardonyx.codegen.kernels.conv import pack_filters
 from sardonyx.codegen.kernels.depthwise import DepthwiseParams, pack_depthwise, write_depthwise
-from sardonyx.codegen.kernels.gemm import CHAIN, GemmParams, tiling
+from sardonyx.codegen.kernels.gemm import GemmParams, tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node
@@ -41,6 +41,9 @@ from sardonyx.providers.cpu.steps import Buffer
 
 __all__: list[str] = []
 
+_PRODUCT = 320
+"""Up to so many channels a convolution of single places is faster as a plain product."""
+
 _FEW_CHANNELS = 8
 """Up to so many channels a padded input is copied, so that a run is more than one tap's channels."""
 
@@ -56,7 +59,7 @@ def lower(low: Lowering, group: Group, spec: Filters) -> None:
     weights, window, groups = low.elements(group.node.inputs[1]), spec.window, spec.groups
     tail = tail_of(low, group, group.node.input(2))
     data = low.of(group.node.inputs[0])
-    if is_point(window) and groups == 1 and weights.shape[1] <= CHAIN and not is_narrow(len(weights), groups, weights.shape[1]):
+    if is_point(window) and groups == 1 and weights.shape[1] <= _PRODUCT and not is_narrow(len(weights), groups, weights.shape[1]):
         _lower_product(low, group, data, weights, tail)
     elif weights.shape[:2] == (groups, 1) and len(window.kernel) <= 2:
         _lower_depthwise(low, group, data, weights, window, tail)
@@ -70,7 +73,7 @@ def _lower_product(low: Lowering, group: Group, data: Buffer, weights: Array, ta
     M, K = weights.shape[:2]
     target, result = low.target, low.result(group.result)
     symbol = low.kernel(ProductKernel(tail.expr, tail.ways))
-    packed = low.packed(pack_filters, weights, 1, tiling(target).panel)
+    packed = low.packed(pack_filters, weights, 1, tiling(target).panel, of=group.node.inputs[1])
     rows = product(data.shape[:-1])
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
@@ -121,7 +124,7 @@ class DepthwiseKernel:
 def _lower_depthwise(low: Lowering, group: Group, data: Buffer, weights: Array, window: Window[int], tail: Tail) -> None:
     target, result, spatial, C = low.target, low.result(group.result), data.shape[1:-1], len(weights)
     symbol = low.kernel(DepthwiseKernel(window.kernel[-1], window.strides[-1], window.dilations[-1], tail.code))
-    packed = low.packed(pack_depthwise, weights, target.lanes(32))
+    packed = low.packed(pack_depthwise, weights, target.lanes(32), of=group.node.inputs[1])
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         images, *places, _ = sizes.shape(result.shape)
@@ -157,7 +160,7 @@ def _lower_windows(low: Lowering, group: Group, data: Buffer, weights: Array, gr
             axes[-1] = dataclasses.replace(axes[-1], taps=1)
         return WindowPlacement(batch, axes, image=C * prod(held), out_image=row * prod(places))
 
-    add_product(low, group, data, result, weights, groups, depth, tail, place, padded=padded)
+    add_product(low, group, data, result, weights, groups, depth, tail, place, padded=padded, of=group.node.inputs[1])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -155,14 +155,14 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
     node, is_transposed = group.node, spec.is_transposed
     left, width, weights = low.of(node.inputs[0]), tiling(low.target).panel, given(node.inputs[1]).constant
     if weights is not None and len(weights.shape) == 2:
-        packed = low.packed(_packed, weights, width, is_transposed)
+        packed = low.packed(_packed, weights, width, is_transposed, of=node.inputs[1])
         _multiply(low, group, spec, left, packed, weights.shape[::-1] if is_transposed else weights.shape)
         return
     right = low.of(node.inputs[1])
     if right.constant is not None and len(right.shape) <= 2:
         columns = right.constant.T if is_transposed else right.constant
         matrix = columns if columns.ndim == 2 else columns[:, np.newaxis]
-        packed = low.packed(pack_columns, matrix, width)
+        packed = low.packed(pack_columns, matrix, width, of=node.inputs[1])
         _multiply(low, group, spec, left, packed, matrix.shape)
         return
     if len(right.shape) == 1:

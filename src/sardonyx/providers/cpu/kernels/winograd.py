@@ -76,7 +76,7 @@ def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, wi
     target, result = low.target, low.result(group.result)
     M, C = weights.shape[:2]
     symbol = low.kernel(WinogradKernel(tuple(widths_for(target, M)), tail.code))
-    packed = low.packed(pack_winograd, weights, conv_tiling(target).panel)
+    packed = low.packed(pack_winograd, weights, conv_tiling(target).panel, of=group.node.inputs[1])
     zeros = low.constant(np.zeros(C, np.float32))
     tasks = 1 if low.threads == 1 else 2 * low.threads
     scratch = low.temporary(DataType.FLOAT, (tasks, scratch_elements(target, C)))
