@@ -37,9 +37,9 @@ def test_the_sizes_of_the_global_pool_are_set_before_it_is_used() -> None:
         ort.set_global_thread_pool_sizes(-1)
     code = """
 import sardonyx as ort
-from sardonyx.process import global_thread_count
+from sardonyx.process import global_thread_counts
 ort.set_global_thread_pool_sizes(3, 2)
-assert global_thread_count("intra_op") == 3 and global_thread_count("inter_op") == 2
+assert global_thread_counts() == (3, 2)
 try:
     ort.set_global_thread_pool_sizes(1, 1)
 except ort.Fail:

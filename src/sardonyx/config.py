@@ -29,6 +29,7 @@ __all__ = [
     "isa",
     "maps_weights",
     "num_threads",
+    "reads_options_of_models",
     "runs_natively",
     "trace_file",
 ]
@@ -180,6 +181,11 @@ def guards_memory() -> bool:
 def maps_weights() -> bool:
     """Return whether `SARDONYX_MAP_WEIGHTS` asks to map model files, not to read them."""
     return os.environ.get("SARDONYX_MAP_WEIGHTS") == "1"
+
+
+def reads_options_of_models() -> bool:
+    """Return whether onnxruntime's `ORT_LOAD_CONFIG_FROM_MODEL` has sessions take the options that models bring."""
+    return os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1"
 
 
 def trace_file() -> Path | None:

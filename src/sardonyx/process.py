@@ -11,12 +11,13 @@ from sardonyx.forks import new_lock
 from sardonyx.version import ONNXRUNTIME_API, __version__
 
 __all__ = [
+    "check_own_threads",
     "disable_telemetry_events",
     "enable_telemetry_events",
     "get_build_info",
     "get_device",
     "get_version_string",
-    "global_thread_count",
+    "global_thread_counts",
     "has_collective_ops",
     "preload_dlls",
     "set_global_thread_pool_sizes",
@@ -38,7 +39,8 @@ def get_version_string() -> str:
 
 def get_build_info() -> str:
     """Return how the package was built, in one line."""
-    return f"sardonyx {__version__}, API of onnxruntime {ONNXRUNTIME_API}, Python {platform.python_version()}, {platform.machine()}"
+    runs_on = f"Python {platform.python_version()}, {platform.machine()}"
+    return f"sardonyx Build Info: sardonyx {__version__}, API of onnxruntime {ONNXRUNTIME_API}, {runs_on}"
 
 
 def has_collective_ops() -> bool:
@@ -59,11 +61,13 @@ def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, direc
 
 
 def set_global_thread_pool_sizes(intra_op_num_threads: SupportsIndex = 0, inter_op_num_threads: SupportsIndex = 0) -> None:
-    """Set how many threads sessions use that have `use_per_session_threads` off; 0 leaves a number open.
+    """Set how many threads sessions use; 0 leaves a number open.
+
+    As in onnxruntime, sessions that are made from then on must have `use_per_session_threads` off.
 
     Raises:
         InvalidArgument: a number is negative.
-        Fail: such a session was made before.
+        Fail: it was called before, or a session with `use_per_session_threads` off was made.
     """
     sizes = {"intra_op": operator.index(intra_op_num_threads), "inter_op": operator.index(inter_op_num_threads)}
     if min(sizes.values()) < 0:
@@ -71,15 +75,23 @@ def set_global_thread_pool_sizes(intra_op_num_threads: SupportsIndex = 0, inter_
     with _LOCK:
         if _SIZES.get("in_use"):
             raise Fail("Global thread pools have already been created, cannot replace them")
-        _SIZES.update(sizes)
+        _SIZES.update(sizes, in_use=1)
 
 
-def global_thread_count(kind: str) -> int:
-    """Return how many threads `set_global_thread_pool_sizes` gave, 0 where it left that open; from then on they cannot change.
+def global_thread_counts() -> tuple[int, int]:
+    """Return what `set_global_thread_pool_sizes` gave, threads of a step and of a run, 0 for what it left open.
 
-    Args:
-        kind: "intra_op" or "inter_op".
+    From then on they cannot change.
     """
     with _LOCK:
         _SIZES["in_use"] = 1
-        return _SIZES.get(kind, 0)
+        return _SIZES.get("intra_op", 0), _SIZES.get("inter_op", 0)
+
+
+def check_own_threads() -> None:
+    """Raise Fail where `set_global_thread_pool_sizes` was called, and a session asks for threads of its own."""
+    with _LOCK:
+        if "intra_op" in _SIZES:
+            raise Fail(
+                "use_per_session_threads must be false when using a global thread pool: set_global_thread_pool_sizes was called"
+            )

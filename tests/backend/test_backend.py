@@ -37,9 +37,29 @@ def test_devices_are_those_of_the_build(device: str, known: bool) -> None:
             backend.prepare(BYTES, device)
 
 
-def test_unknown_options_are_refused() -> None:
-    """Of sessions; single nodes are not run."""
-    with pytest.raises(ort.InvalidArgument, match="has no 'foo'"):
-        backend.prepare(BYTES, foo=1)
+def test_options_that_write_files_are_refused() -> None:
+    """Of sessions, also through `run`."""
+    for call in (lambda: backend.prepare(BYTES, enable_profiling=True), lambda: backend.run(BYTES, [], enable_profiling=True)):
+        with pytest.raises(ort.InvalidArgument, match="'enable_profiling' is not permitted here"):
+            call()
+
+
+def test_options_of_sessions_and_of_runs_go_to_run() -> None:
+    """Names of neither have no effect, as in onnxruntime."""
+    level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    given = backend.run(BYTES, [np.zeros(2, np.float32)], graph_optimization_level=level, only_execute_path_to_fetches=True, foo=1)
+    assert given[0].tolist() == [1, 1]
+
+
+def test_single_nodes_are_not_run() -> None:
+    """A model of the node is."""
     with pytest.raises(ort.NotImplemented, match="model of the node"):
         backend.SardonyxBackend.run_node(None, [])
+
+
+def test_the_classes_have_the_names_that_onnxruntime_gives_them() -> None:
+    """Code imports them from the modules."""
+    from sardonyx.backend.backend_rep import OnnxRuntimeBackendRep
+
+    assert backend.OnnxRuntimeBackend is backend.SardonyxBackend
+    assert isinstance(backend.prepare(BYTES), OnnxRuntimeBackendRep)

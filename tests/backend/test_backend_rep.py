@@ -27,8 +27,9 @@ def test_one_array_is_the_input_of_a_model_of_one() -> None:
 
 
 def test_another_number_of_inputs_is_refused() -> None:
-    """And an unknown option."""
+    """And an option that is not permitted; one that does not exist has no effect."""
     with pytest.raises(ort.InvalidArgument, match=r"expects 2 inputs, \['a', 'b'\]; got 1"):
         READY.run([A])
-    with pytest.raises(ort.InvalidArgument, match="got 'terminate_at'"):
-        READY.run([A, B], terminate_at=1)
+    with pytest.raises(ort.InvalidArgument, match="'terminate' is not permitted here"):
+        READY.run([A, B], terminate=True)
+    assert READY.run([A, B], terminate_at=1)[0].tolist() == [2, 2]

@@ -45,7 +45,7 @@ def test_strings_come_as_any_string_array() -> None:
 @pytest.mark.parametrize(
     ("text", "feed", "message"),
     [
-        ("x: float[2]", {}, r"required inputs \['x'\] are missing"),
+        ("x: float[2]", {}, r"Required inputs \(\['x'\]\) are missing"),
         ("pixels: float[2]", {"pixels": np.zeros(2, np.float32), "pixel": 1}, "no input 'pixel'.*did you mean 'pixels'"),
         ("x: float[2]", {"x": np.zeros(2)}, r"input 'x': expected tensor\(float\), got tensor\(double\) of shape \(2,\)"),
         ("x: float[2]", {"x": np.zeros((2, 1), np.float32)}, r"expected rank 1, shape \(2\), got rank 2, shape \(2, 1\)"),

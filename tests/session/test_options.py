@@ -29,7 +29,7 @@ def test_an_unknown_config_entry_lists_the_known() -> None:
     """The message says what was added."""
     options = RunOptions()
     options.add_run_config_entry("a", "1")
-    with pytest.raises(InvalidArgument, match="no config entry 'b' was added; added so far: a"):
+    with pytest.raises(InvalidArgument, match="does not have configuration with key: b; added so far: a"):
         options.get_run_config_entry("b")
 
 

@@ -30,7 +30,8 @@ from sardonyx.session.providers import (
 def test_the_reference_provider_is_available() -> None:
     """It is last, and comes with sardonyx."""
     assert get_available_providers()[-1] == REFERENCE
-    assert get_all_providers() == get_available_providers()
+    assert set(get_available_providers()) <= set(get_all_providers())
+    assert get_all_providers()[-1] == "CPUExecutionProvider"
     assert dict(describe_providers())[REFERENCE].startswith("sardonyx.providers.reference")
 
 

@@ -118,3 +118,13 @@ def test_run_options_of_another_type_are_a_type_error() -> None:
     """A number is none."""
     with pytest.raises(TypeError, match="run_options is a RunOptions or None, got int"):
         ort.InferenceSession(BYTES).run(None, FEED, 5)  # type: ignore[arg-type]
+
+
+def test_a_provider_that_nobody_knows_cannot_be_set() -> None:
+    """The session stays as it is; one of onnxruntime's builds is passed over with a warning."""
+    session = ort.InferenceSession(to_bytes(model("graph(x: float[2]) -> (y) { y = Neg(x) }")), providers=[CPU])
+    with pytest.raises(RuntimeError, match="Unknown Provider Type: FooExecutionProvider"):
+        session.set_providers(["FooExecutionProvider"])
+    with pytest.warns(UserWarning, match="'CUDAExecutionProvider' is not available"):
+        session.set_providers(["CUDAExecutionProvider"])
+    assert session.get_providers()[0] == CPU

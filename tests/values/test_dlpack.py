@@ -10,7 +10,7 @@ import pytest
 
 import sardonyx as ort
 from sardonyx.dtypes import Array
-from sardonyx.values.dlpack import from_dlpack, to_dlpack
+from sardonyx.values.dlpack import from_dlpack, is_dlpack_uint8_tensor, to_dlpack
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8", "bool", "complex64"])
@@ -88,3 +88,13 @@ def test_a_capsule_is_named_as_the_protocol_says() -> None:
     name = ctypes.pythonapi.PyCapsule_GetName
     name.restype, name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
     assert name(to_dlpack(np.ones(3))) == b"dltensor"
+
+
+def test_a_capsule_of_bytes_is_known() -> None:
+    """Exporters without a boolean type write bytes; `from_dlpack` makes booleans of them where it is asked to."""
+    flags = np.array([1, 0], np.uint8)
+    assert is_dlpack_uint8_tensor(to_dlpack(flags))
+    assert not is_dlpack_uint8_tensor(to_dlpack(flags.astype(np.int8)))
+    assert ort.OrtValue.from_dlpack(to_dlpack(flags), True).numpy().tolist() == [True, False]
+    with pytest.raises(TypeError, match="valid DLPack capsule"):
+        is_dlpack_uint8_tensor(flags)

@@ -38,8 +38,12 @@ def test_csr_places_values_by_rows() -> None:
 
 
 def test_values_share_memory_with_what_was_given() -> None:
-    """A dense array of them is not copied."""
-    assert _coo([1, 6, 8]).values() is VALUES
+    """A dense array of them is not copied; it cannot be written through the tensor, whose places are checked once."""
+    tensor = _coo([1, 6, 8])
+    assert np.shares_memory(tensor.values(), VALUES)
+    assert not tensor.values().flags.writeable
+    assert not tensor.as_coo_view().indices().flags.writeable
+    assert VALUES.flags.writeable
 
 
 def test_a_dense_array_gives_its_values_and_places() -> None:

@@ -4,10 +4,10 @@ import sardonyx.backend as backend
 outputs = backend.run("model.onnx", [x])
 """
 
-from sardonyx.backend.backend import SardonyxBackend
+from sardonyx.backend.backend import OnnxRuntimeBackend, SardonyxBackend
 from sardonyx.backend.backend_rep import SardonyxBackendRep
 
-__all__ = ["SardonyxBackend", "SardonyxBackendRep", "is_compatible", "prepare", "run", "supports_device"]
+__all__ = ["OnnxRuntimeBackend", "SardonyxBackend", "SardonyxBackendRep", "is_compatible", "prepare", "run", "supports_device"]
 
 is_compatible = SardonyxBackend.is_compatible
 prepare = SardonyxBackend.prepare

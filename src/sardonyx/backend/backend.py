@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 
 from sardonyx import errors
@@ -10,9 +9,16 @@ from sardonyx.backend.backend_rep import SardonyxBackendRep
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.session.inference_session import InferenceSession
-from sardonyx.session.options import SessionOptions
+from sardonyx.session.options import RunOptions, SessionOptions
 
-__all__ = ["SardonyxBackend"]
+__all__ = ["OnnxRuntimeBackend", "SardonyxBackend"]
+
+_SESSION_OPTIONS = frozenset(
+    "enable_cpu_mem_arena enable_mem_pattern enable_mem_reuse execution_mode execution_order graph_optimization_level "
+    "inter_op_num_threads intra_op_num_threads log_severity_level log_verbosity_level logid use_deterministic_compute "
+    "use_per_session_threads".split()
+)
+"""Attributes of SessionOptions that `prepare` sets: those that have no file written, whatever the caller was handed."""
 
 
 class SardonyxBackend:
@@ -40,11 +46,11 @@ class SardonyxBackend:
         Args:
             model: a path, bytes, a ModelProto (Any: onnx is not imported here), a session, or what this method returned before.
             device: "CPU", or None for the default.
-            options: attributes of SessionOptions.
+            options: attributes of SessionOptions; names that it lacks have no effect, since those of `run_model` come here too.
 
         Raises:
             NotImplemented: the device is none of this build.
-            InvalidArgument: an option is unknown.
+            InvalidArgument: an option may have files written, such as `optimized_model_filepath`.
         """
         if isinstance(model, SardonyxBackendRep):
             return model
@@ -58,8 +64,11 @@ class SardonyxBackend:
     def run_model(
         cls, model: object, inputs: Sequence[OnnxValue] | Mapping[str, object], device: str | None = None, **options: object
     ) -> list[OnnxValue]:
-        """Prepare a model and compute its outputs; `options` are attributes of RunOptions."""
-        return cls.prepare(model, device).run(inputs, **options)
+        """Prepare a model and compute its outputs; `options` are attributes of SessionOptions and RunOptions."""
+        of_runs = RunOptions()
+        session_options = {name: value for name, value in options.items() if not hasattr(of_runs, name)}
+        shared = {name: value for name, value in options.items() if hasattr(of_runs, name)}
+        return cls.prepare(model, device, **session_options).run(inputs, **shared)
 
     @classmethod
     def run_node(
@@ -72,7 +81,14 @@ class SardonyxBackend:
 def _session_options(given: Mapping[str, OnnxValue]) -> SessionOptions:
     options = SessionOptions()
     for name, value in given.items():
-        if not hasattr(options, name) or isinstance(value, os.PathLike):
-            raise InvalidArgument(f"prepare takes attributes of SessionOptions, which has no {name!r}")
-        setattr(options, name, value)
+        if name in _SESSION_OPTIONS:
+            setattr(options, name, value)
+        elif hasattr(options, name):
+            raise InvalidArgument(
+                f"SessionOptions attribute {name!r} is not permitted here; permitted are {', '.join(sorted(_SESSION_OPTIONS))}"
+            )
     return options
+
+
+OnnxRuntimeBackend = SardonyxBackend
+"""The name that onnxruntime gives the class."""

@@ -10,7 +10,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import RunOptions
 
-__all__ = ["SardonyxBackendRep"]
+__all__ = ["OnnxRuntimeBackendRep", "SardonyxBackendRep"]
 
 _RUN_OPTIONS = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches")
 
@@ -28,16 +28,19 @@ class SardonyxBackendRep:
         Args:
             inputs: a list with a value for each input in order, a dictionary of input names, or one array for a model of one input
                 (values are Any by their ONNX type).
-            options: attributes of RunOptions.
+            options: attributes of RunOptions; names that it lacks have no effect.
 
         Raises:
-            InvalidArgument: there are too many or too few inputs, or an option is unknown.
+            InvalidArgument: there are too many or too few inputs, or an option is not permitted, such as `terminate`.
         """
         run_options = RunOptions()
         for name, value in options.items():
-            if name not in _RUN_OPTIONS:
-                raise InvalidArgument(f"run takes the options {', '.join(_RUN_OPTIONS)}, got {name!r}")
-            setattr(run_options, name, value)
+            if name in _RUN_OPTIONS:
+                setattr(run_options, name, value)
+            elif hasattr(run_options, name):
+                raise InvalidArgument(
+                    f"RunOptions attribute {name!r} is not permitted here; permitted are {', '.join(_RUN_OPTIONS)}"
+                )
         return self._session.run(None, self._feed(inputs), run_options)
 
     def _feed(self, inputs: OnnxValue) -> Mapping[str, OnnxValue]:
@@ -48,3 +51,7 @@ class SardonyxBackendRep:
         if len(values) != len(names):
             raise InvalidArgument(f"the model expects {len(names)} inputs, {names}; got {len(values)}")
         return dict(zip(names, values, strict=True))
+
+
+OnnxRuntimeBackendRep = SardonyxBackendRep
+"""The name that onnxruntime gives the class."""

@@ -83,6 +83,7 @@ from sardonyx.session.native_session import (
     get_default_session_options,
     get_session_initializer,
 )
+from sardonyx.values.dlpack import is_dlpack_uint8_tensor
 from sardonyx.values.memory_info import ArenaExtendStrategy
 from sardonyx.values.sparse_tensor import SparseBlockSparseView, SparseCooView, SparseCsrView
 
@@ -163,6 +164,7 @@ __all__ = [
     "get_session_initializer",
     "get_version_string",
     "has_collective_ops",
+    "is_dlpack_uint8_tensor",
     "kNextPowerOfTwo",
     "kSameAsRequested",
     "register_execution_provider_library",

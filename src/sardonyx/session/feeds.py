@@ -33,7 +33,7 @@ def check_feeds(
     needed = [value.name for value in inputs if value.name not in feed and not isinstance(value.type, OptionalType)]
     missing = [name for name in needed if name not in defaults]
     if missing:
-        raise InvalidArgument(f"model {label}: required inputs {missing} are missing from the feed {sorted(feed)}")
+        raise InvalidArgument(f"model {label}: Required inputs ({missing}) are missing from input feed ({sorted(feed)})")
     for name in feed:
         if name not in known:
             raise InvalidArgument(f"model {label}: there is no input {name!r}; its inputs are {known}{_hint(name, known)}")

@@ -10,13 +10,14 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sardonyx.config import runs_natively
+from sardonyx.config import reads_options_of_models, runs_natively
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, describe, located
 from sardonyx.forks import without_fork
 from sardonyx.provider import reset_cancellation, set_cancellation
 from sardonyx.session.feeds import check_feeds, own_results, select_outputs
 from sardonyx.session.interface import SessionInterface
+from sardonyx.session.model_config import options_of_model
 from sardonyx.session.options import RunOptions, SessionOptions
 from sardonyx.session.providers import ProviderRequest
 from sardonyx.session.remaking import Arguments, RemadeSession, model_of, with_providers
@@ -66,7 +67,8 @@ class InferenceSession(RemadeSession):
             provider_options: options for each of `providers`.
             disabled_optimizers: names of rules and passes that are not to run, ours or onnxruntime's.
             verify: compare each rewrite with what it replaces, as `SessionOptions.verify` does.
-            unknown: other arguments of onnxruntime's; they have no effect, and unknown ones are warned of.
+            unknown: other arguments of onnxruntime's. `read_config_from_model` takes the options that the model's metadata have
+                under `ort_config`; `enable_fallback` has no effect, and those that onnxruntime lacks are warned of.
 
         Raises:
             TypeError: an argument is of a type that holds no model, or no options.
@@ -75,12 +77,11 @@ class InferenceSession(RemadeSession):
             InvalidArgument: an option is wrong.
             EPFail: a provider failed to compile its part.
         """
-        if unknown.get("read_config_from_model"):
-            message = "read_config_from_model has no effect: options are those of the arguments, whatever the model's metadata say"
-            warnings.warn(message, UserWarning, stacklevel=2)
         for name in unknown.keys() - {"enable_fallback", "read_config_from_model"}:
             warnings.warn(f"InferenceSession takes no argument {name!r}, which has no effect", UserWarning, stacklevel=2)
         options = _copied(sess_options)
+        if bool(unknown.get("read_config_from_model", reads_options_of_models())):
+            options = options_of_model(path_or_bytes, options)
         disabled = disabled_optimizers if isinstance(disabled_optimizers, str) else tuple(disabled_optimizers or ())
         options.verify = options.verify or verify
         self._enable_fallback = bool(unknown.get("enable_fallback", True))

@@ -44,7 +44,7 @@ class _ConfigEntries:
     def _get(self, key: str) -> str:
         if key not in self._entries:
             known = ", ".join(sorted(self._entries)) or "none"
-            raise InvalidArgument(f"no config entry {key!r} was added; added so far: {known}")
+            raise InvalidArgument(f"SessionOptions does not have configuration with key: {key}; added so far: {known}")
         return self._entries[key]
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "REFERENCE",
     "ProviderRequest",
     "blaming",
+    "check_known",
     "check_program",
     "check_provider",
     "describe_providers",
@@ -52,6 +53,13 @@ _BUILT_IN = {
 
 _OPTIONAL = {"OpenVINOExecutionProvider": ("openvino", "sardonyx.providers.openvino.provider:create")}
 """Name -> the package that it needs, and as above; used where a session names it, never by itself."""
+
+_FOREIGN = tuple(
+    f"{name}ExecutionProvider"
+    for name in "NvTensorRTRTX Tensorrt CUDA MIGraphX OpenVINO Dnnl VitisAI QNN Nnapi VSINPU Js CoreML ACL Dml Rknpu WebNN WebGpu "
+    "Xnnpack CANN Azure".split()
+)
+"""Providers that builds of onnxruntime may have; programs name them, also where they fall back to the CPU."""
 
 ProviderRequest: TypeAlias = str | tuple[str, Mapping[str, object]] | Provider
 """A provider's name, its name and options, or a provider made by the caller."""
@@ -101,8 +109,20 @@ def _source(point: EntryPoint) -> str:
 
 
 def get_all_providers() -> list[str]:
-    """Return names of all providers known to this build, in the order of priority."""
-    return get_available_providers()
+    """Return the names that onnxruntime's own builds and this one give providers; the CPU provider's is the last, as there."""
+    known = dict.fromkeys([*get_available_providers(), *_FOREIGN])
+    return [*(name for name in known if name != CPU), CPU]
+
+
+def check_known(requests: Sequence[ProviderRequest]) -> None:
+    """Raise InvalidArgument where a request names what is neither available nor a provider of onnxruntime's builds."""
+    known = get_all_providers()
+    for request in requests:
+        name = request[0] if isinstance(request, tuple) and request else request
+        if isinstance(name, str) and name not in known:
+            close = nearest(name, known)
+            hint = f"; did you mean {close!r}?" if close else ""
+            raise InvalidArgument(f"Unknown Provider Type: {name}; available are {get_available_providers()}{hint}")
 
 
 def requested(

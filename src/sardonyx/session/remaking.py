@@ -14,7 +14,7 @@ from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
 from sardonyx.session.interface import SessionInterface
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.providers import CPU, ProviderRequest
+from sardonyx.session.providers import CPU, ProviderRequest, check_known
 
 if TYPE_CHECKING:
     from sardonyx.session.inference_session import InferenceSession
@@ -63,9 +63,11 @@ class RemadeSession(SessionInterface):
             provider_options: as for `InferenceSession`.
 
         Raises:
+            InvalidArgument: nobody knows a provider of such a name.
             Fail: the session has not kept the bytes that it was made from, which were more than a MiB.
             SardonyxError: as for `InferenceSession`; the session stays as it is.
         """
+        check_known(providers or ())
         self._open(self._model_again("set_providers"), with_providers(self._arguments, providers, provider_options))
 
     def disable_fallback(self) -> None:

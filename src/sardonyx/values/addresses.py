@@ -41,7 +41,9 @@ def tensor_at(
     if any(size < 0 for size in sizes):
         raise InvalidArgument(f"a shape has no negative size, got {sizes}")
     if dtype in (DataType.STRING, DataType.INT4, DataType.UINT4, DataType.INT2, DataType.UINT2, DataType.FLOAT4E2M1):
-        raise InvalidArgument(f"memory at an address holds whole bytes of numbers, got tensor({dtype})")
+        raise InvalidArgument(
+            f"Only binding non-string Tensors is supported: memory at an address holds whole bytes of numbers, got tensor({dtype})"
+        )
     count = math.prod(sizes)
     if count == 0:
         return np.empty(sizes, dtype.numpy)

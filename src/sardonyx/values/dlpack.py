@@ -14,7 +14,7 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["from_dlpack", "to_dlpack"]
+__all__ = ["from_dlpack", "is_dlpack_uint8_tensor", "to_dlpack"]
 
 _UINT = 1
 _CODES = {
@@ -113,6 +113,14 @@ def from_dlpack(data: object) -> Array:
     if not _capsule_name(capsule):
         raise TypeError("from_dlpack expected a valid DLPack capsule named 'dltensor'")
     return _array_of(capsule)
+
+
+def is_dlpack_uint8_tensor(dlpack_tensor: object) -> bool:
+    """Return whether a DLPack capsule holds bytes, which may stand for booleans; raises TypeError for what is no capsule."""
+    if not _capsule_name(dlpack_tensor):
+        raise TypeError("is_dlpack_uint8_tensor expected a valid DLPack capsule named 'dltensor'")
+    tensor = _tensor_of(dlpack_tensor)
+    return (tensor.code, tensor.bits, tensor.lanes) == (_UINT, 8, 1)
 
 
 def _array_of(capsule: object) -> Array:

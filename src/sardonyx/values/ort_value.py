@@ -163,14 +163,19 @@ class OrtValue:
         return cls.of(sparse_tensor)
 
     @classmethod
-    def from_dlpack(cls, data: object, /) -> OrtValue:
+    def from_dlpack(cls, data: object, /, is_bool_tensor: bool = False) -> OrtValue:
         """Make a tensor that shares the memory of another package's, or of a DLPack capsule.
+
+        Args:
+            data: an object with `__dlpack__`, or a capsule.
+            is_bool_tensor: whether bytes are booleans, as exporters write them that know no type for these.
 
         Raises:
             TypeError: `data` has no `__dlpack__` and is no capsule.
             InvalidArgument: it is not dense, on another device, or of a type that ONNX lacks.
         """
-        return cls.of(from_dlpack(data))
+        array = from_dlpack(data)
+        return cls.of(array.view(np.bool_) if is_bool_tensor and array.dtype == np.uint8 else array)
 
     @property
     def value(self) -> Any:
@@ -389,5 +394,6 @@ def _check_cpu(device: OrtDevice) -> None:
 
 def _no_device(device: OrtDevice | OrtMemoryInfo) -> errors.NotImplemented:
     return errors.NotImplemented(
-        f"Can't allocate memory on {device}: no provider of this build has memory that an OrtValue can lie in but the CPU's"
+        f"Can't allocate memory on {device}: No shared allocator found; no provider of this build has memory that an OrtValue can "
+        "lie in but the CPU's"
     )

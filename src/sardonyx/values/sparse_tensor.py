@@ -30,7 +30,7 @@ class SparseCooView:
 
     def __init__(self, indices: Array) -> None:
         """Show `indices`."""
-        self._indices = indices
+        self._indices = _read_only(indices)
 
     def indices(self) -> Array:
         """Return the places as int64: (n,) positions in the flat tensor, or (n, rank) coordinates."""
@@ -42,7 +42,7 @@ class SparseCsrView:
 
     def __init__(self, inner: Array, outer: Array) -> None:
         """Show column and row indices."""
-        self._inner, self._outer = inner, outer
+        self._inner, self._outer = _read_only(inner), _read_only(outer)
 
     def inner(self) -> Array:
         """Return the columns of the values, int64 of shape (n,)."""
@@ -58,7 +58,7 @@ class SparseBlockSparseView:
 
     def __init__(self, indices: Array) -> None:
         """Show `indices`."""
-        self._indices = indices
+        self._indices = _read_only(indices)
 
     def indices(self) -> Array:
         """Return the places of the blocks as int32."""
@@ -180,8 +180,8 @@ class SparseTensor:
         return dense
 
     def values(self) -> Array:
-        """Return the values, sharing memory with the tensor."""
-        return self._values
+        """Return the values, sharing memory with the tensor; they cannot be written."""
+        return _read_only(self._values)
 
     def format(self) -> OrtSparseFormat:
         """Return how the places are written."""
@@ -230,6 +230,13 @@ class SparseTensor:
 
     def _get_c_tensor(self) -> SparseTensor:
         return self
+
+
+def _read_only(array: Array) -> Array:
+    """Return a view that cannot be written: places and values are checked once."""
+    view: Array = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _checked_shape(shape: Sequence[int]) -> tuple[int, ...]:

@@ -28,5 +28,15 @@ def test_each_partition_has_its_provider_and_nodes() -> None:
 def test_it_has_to_be_asked_for() -> None:
     """By the same config entry; `explain` needs none."""
     session = ort.InferenceSession(to_bytes(model(TEXT)))
-    with pytest.raises(ort.Fail, match='session.record_ep_graph_assignment_info to "1"'):
+    with pytest.raises(ort.Fail, match="entry 'session.record_ep_graph_assignment_info' must be set to \"1\""):
         session.get_provider_graph_assignment_info()
+
+
+def test_nodes_of_the_built_in_providers_stand_alone() -> None:
+    """As in onnxruntime, also where one program computes several."""
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    found = ort.InferenceSession(to_bytes(model(TEXT)), options, ["CPUExecutionProvider"]).get_provider_graph_assignment_info()
+    assert [node.name for part in found for node in part.get_nodes()] == ["first", "second", "third"]
+    assert len(found) == 3

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +184,23 @@ def test_the_placement_file_is_read_once(tmp_path: Path, monkeypatch: pytest.Mon
     session = ort.InferenceSession(content, options)
     assert [place.provider for place in session.explain()] == ["ReferenceExecutionProvider"]
     assert len(read) == 1
+
+
+def test_sessions_may_take_the_process_s_numbers_of_threads() -> None:
+    """Where they give up their own; after the process's are set, all sessions must."""
+    code = """
+import sardonyx as ort
+from sardonyx.session.settings.settings import read_settings
+options = ort.SessionOptions()
+options.intra_op_num_threads = 1
+options.use_per_session_threads = False
+ort.set_global_thread_pool_sizes(3, 0)
+execution = read_settings(options).execution
+assert (execution.intra_op_threads, execution.inter_op_threads) == (3, 0)
+try:
+    read_settings(ort.SessionOptions())
+except ort.Fail as error:
+    print(error)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "use_per_session_threads must be false" in found.stdout

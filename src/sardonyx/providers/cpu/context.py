@@ -43,11 +43,14 @@ def describe_target(target: Target) -> str:
 
 
 def compatibility_of(target: Target, text: str) -> Compatibility:
-    """Return how good programs are that `describe_target` described, for a session that compiles for `target`."""
+    """Return how good programs are that `describe_target` described, for a session that compiles for `target`.
+
+    A text that `describe_target` cannot have written is not judged: EP_NOT_APPLICABLE.
+    """
     try:
         about = dict(json.loads(text))
     except (RecursionError, TypeError, ValueError):
-        return Compatibility.EP_UNSUPPORTED
+        return Compatibility.EP_NOT_APPLICABLE
     is_ours = all(about.get(what) == own for what, own in _makers().items())
     if not is_ours or runnable_target(str(about.get("target")), target) is None:
         return Compatibility.EP_UNSUPPORTED

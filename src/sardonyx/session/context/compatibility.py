@@ -53,9 +53,12 @@ def get_model_compatibility_for_ep_devices(ep_devices: Sequence[object], compati
         compatibility_info: what the model says.
 
     Raises:
+        TypeError: `compatibility_info` is no text.
         InvalidArgument: there are no devices, or they are of several providers, or of one that there is not.
         EPFail: the provider cannot be made.
     """
+    if not isinstance(compatibility_info, str):
+        raise TypeError(f"compatibility_info is the text that a model says, got {type(compatibility_info).__name__}")
     providers = [_provider_of(device) for device in ep_devices]
     names = sorted({provider.name for provider in providers})
     if len(names) != 1:

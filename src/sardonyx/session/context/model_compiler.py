@@ -90,7 +90,7 @@ class ModelCompiler:
         """
         path = self._path_of(output_model_path)
         if path.exists() and OrtCompileApiFlags.ERROR_IF_OUTPUT_FILE_EXISTS in self._flags:
-            raise Fail(f"the compiled model {str(path)!r} exists; remove it, or leave out ERROR_IF_OUTPUT_FILE_EXISTS")
+            raise Fail(f"the compiled model {str(path)!r} exists already; remove it, or leave out ERROR_IF_OUTPUT_FILE_EXISTS")
         self._compile(path, embed=self._embed)
 
     def set_ep_context_data_write_func(self, write_func: WriteData) -> None:
@@ -148,7 +148,7 @@ class ModelCompiler:
             options.add_session_config_entry(f"ep.context_{name}", text)
         InferenceSession(self._model, options)
         if OrtCompileApiFlags.ERROR_IF_NO_NODES_COMPILED in self._flags and not _has_contexts(path):
-            raise Fail("no node was compiled: none of the session's providers keeps programs, or none claims a node")
+            raise Fail("Unable to compile any nodes: none of the session's providers keeps programs, or none claims a node")
 
 
 def _wrapped(locate: GetInitializerLocation | None) -> GetInitializerLocation | None:

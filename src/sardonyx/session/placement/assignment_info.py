@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sardonyx.errors import Fail
+from sardonyx.session.providers import CPU, REFERENCE
 from sardonyx.session.settings.keys import RECORD_ASSIGNMENT
 
 if TYPE_CHECKING:
@@ -42,11 +43,18 @@ class OrtEpAssignedSubgraph:
 
 
 def assignment_info(placements: Sequence[Placement], *, recorded: bool) -> list[OrtEpAssignedSubgraph]:
-    """Return the partitions that `placements` are of; raises Fail where the config entry that asks for them is not set."""
+    """Return who runs which nodes; raises Fail where the config entry that asks for it is not set.
+
+    Nodes of the built-in providers stand alone, as those of onnxruntime's CPU provider do; another provider's are grouped by
+    its partitions.
+    """
     if not recorded:
-        raise Fail(f'set the session config entry {RECORD_ASSIGNMENT.name} to "1" to get who runs what, or use explain()')
-    nodes: dict[tuple[str, str], list[OrtEpAssignedNode]] = {}
-    for place in placements:
+        raise Fail(
+            f"Session configuration entry '{RECORD_ASSIGNMENT.name}' must be set to \"1\" to get who runs what; or use explain()"
+        )
+    nodes: dict[tuple[str, str, int], list[OrtEpAssignedNode]] = {}
+    for index, place in enumerate(placements):
         domain, _, op_type = place.op_type.rpartition(".")
-        nodes.setdefault((place.provider, place.partition), []).append(OrtEpAssignedNode(place.node, domain, op_type))
-    return [OrtEpAssignedSubgraph(provider, tuple(found)) for (provider, _), found in nodes.items()]
+        alone = index if place.provider in (CPU, REFERENCE) else 0
+        nodes.setdefault((place.provider, place.partition, alone), []).append(OrtEpAssignedNode(place.node, domain, op_type))
+    return [OrtEpAssignedSubgraph(provider, tuple(found)) for (provider, _, _), found in nodes.items()]

@@ -61,7 +61,6 @@ IGNORED = (
     Ignored("session.use_memory_mapped_ort_model", _ORT_FORMAT),
     Ignored("session.use_ort_model_bytes_directly", _ORT_FORMAT),
     Ignored("session.use_ort_model_bytes_for_initializers", _ORT_FORMAT),
-    Ignored("session.use_per_session_threads", "the sessions of a process share its threads"),
 )
 """Of sessions."""
 

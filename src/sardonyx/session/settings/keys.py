@@ -136,6 +136,7 @@ EXECUTOR = Option(
 EXECUTION_MODE = Option("session.execution_mode", choice("sequential", "parallel"), "", "`execution_mode`, which it stands above")
 INTRA_THREADS = Option("session.intra_op_num_threads", COUNT, 0, "`intra_op_num_threads`")
 INTER_THREADS = Option("session.inter_op_num_threads", COUNT, 0, "`inter_op_num_threads`")
+OWN_THREADS = Option("session.use_per_session_threads", FLAG, True, "`use_per_session_threads`")
 PROFILING = Option("session.enable_profiling", FLAG, False, "`enable_profiling`")
 
 CONTEXT_ENABLE = Option("ep.context_enable", FLAG, False, "write a model whose partitions are compiled already")
@@ -202,7 +203,7 @@ KEYS: Mapping[str, tuple[Option[object], ...]] = {
         PROVIDER_FAILURE,
     ),
     "Memory of providers": (MEMORY_LIMITS, CUDA_LIMIT, MAX_SHAPES, MEMORY_STATS),
-    "Execution": (EXECUTOR, EXECUTION_MODE, INTRA_THREADS, INTER_THREADS, PROFILING),
+    "Execution": (EXECUTOR, EXECUTION_MODE, INTRA_THREADS, INTER_THREADS, OWN_THREADS, PROFILING),
     "Compiled models": (
         CONTEXT_ENABLE,
         CONTEXT_PATH,

@@ -31,7 +31,7 @@ PROPERTIES: Mapping[str, str] = {
     "profile_file_prefix": "what the name of the file of `enable_profiling` begins with",
     "provider_failure": '"skip" goes on without a provider that fails; "error" (as where empty) raises',
     "use_deterministic_compute": "no effect: which thread runs a task does not change what it computes",
-    "use_per_session_threads": "no effect: the sessions of a process share its threads",
+    "use_per_session_threads": "off: take the numbers of threads from `set_global_thread_pool_sizes`, not from this session",
     "verify": "compare each rewrite on random inputs with what it replaces, and leave out one that changes results",
 }
 """Of SessionOptions: name -> what it does."""

@@ -10,6 +10,7 @@ from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.optimize.names import own_names
 from sardonyx.partition.pins import Pins, parse_pins
+from sardonyx.process import check_own_threads, global_thread_counts
 from sardonyx.session.context.data import ContextOutput, ReadData
 from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
 from sardonyx.session.options import SessionOptions
@@ -336,14 +337,26 @@ def _check_layers(by_annotation: Mapping[str, str], by_name: Mapping[str, str]) 
 def _execution(options: SessionOptions, entries: Mapping[str, str]) -> ExecutionSettings:
     if options.execution_order != ExecutionOrder.DEFAULT:
         warn_of_order()
+    intra_op, inter_op = _thread_counts(options, entries)
     mode = "parallel" if options.execution_mode == ExecutionMode.ORT_PARALLEL else "sequential"
     profiles = options.enable_profiling or keys.PROFILING.read(entries)
     return ExecutionSettings(
         executor=keys.EXECUTOR.read(entries) or keys.EXECUTION_MODE.read(entries) or mode,
-        intra_op_threads=_threads("intra_op_num_threads", options.intra_op_num_threads) or keys.INTRA_THREADS.read(entries),
-        inter_op_threads=_threads("inter_op_num_threads", options.inter_op_num_threads) or keys.INTER_THREADS.read(entries),
+        intra_op_threads=intra_op,
+        inter_op_threads=inter_op,
         profile_prefix=str(options.profile_file_prefix) if profiles else None,
     )
+
+
+def _thread_counts(options: SessionOptions, entries: Mapping[str, str]) -> tuple[int, int]:
+    """Return the threads of a step and of a run: the session's own numbers, or those of the process where it is to share these."""
+    intra_op = _threads("intra_op_num_threads", options.intra_op_num_threads) or keys.INTRA_THREADS.read(entries)
+    inter_op = _threads("inter_op_num_threads", options.inter_op_num_threads) or keys.INTER_THREADS.read(entries)
+    if not options.use_per_session_threads or not keys.OWN_THREADS.read(entries):
+        shared = global_thread_counts()
+        return shared[0] or intra_op, shared[1] or inter_op
+    check_own_threads()
+    return intra_op, inter_op
 
 
 def _threads(name: str, asked: object) -> int:

@@ -49,6 +49,7 @@ VARIABLES = (
         "half of the memory, of the machine or of the process's control groups, at most 64 GiB",
         "the largest tensor that a node may make",
     ),
+    Variable("ORT_LOAD_CONFIG_FROM_MODEL", "1", "", "take the options of a session from `ort_config` in the model's metadata"),
     Variable("SARDONYX_MAX_ITERATIONS", "a number of at least 1", "10000000", "the most iterations of a Loop"),
 )
 """Every variable that `sardonyx.config` reads, but for XDG_CACHE_HOME."""
