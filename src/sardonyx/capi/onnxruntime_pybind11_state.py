@@ -75,6 +75,14 @@ from sardonyx import (
     set_seed,
     unregister_execution_provider_library,
 )
+from sardonyx.capi.block_quantization import (
+    quantize_matmul_2bits,
+    quantize_matmul_4bits,
+    quantize_matmul_8bits,
+    quantize_matmul_bnb4,
+    quantize_qdq_matmul_2bits,
+    quantize_qdq_matmul_4bits,
+)
 from sardonyx.capi.kernel_defs import get_all_operator_schema, get_all_opkernel_def, get_registered_ep_kernel_defs
 from sardonyx.capi.session_io_binding import SessionIOBinding
 from sardonyx.session.native_session import (
@@ -167,6 +175,12 @@ __all__ = [
     "is_dlpack_uint8_tensor",
     "kNextPowerOfTwo",
     "kSameAsRequested",
+    "quantize_matmul_2bits",
+    "quantize_matmul_4bits",
+    "quantize_matmul_8bits",
+    "quantize_matmul_bnb4",
+    "quantize_qdq_matmul_2bits",
+    "quantize_qdq_matmul_4bits",
     "register_execution_provider_library",
     "set_default_logger_callback",
     "set_default_logger_severity",

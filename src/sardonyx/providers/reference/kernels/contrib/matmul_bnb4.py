@@ -9,7 +9,7 @@ from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.precision import widen
 from sardonyx.providers.reference.registry import Call, kernel
 
-__all__ = ["matmul_bnb4"]
+__all__ = ["code_values", "matmul_bnb4"]
 
 _FP4_MAGNITUDES = (0.0, 1 / 192, 2 / 3, 1.0, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
 """Values of the codes 0 to 7; codes 8 to 15 are their negatives. Source: bitsandbytes, FP4."""
@@ -36,6 +36,12 @@ _NF4 = (
 
 _VALUES = np.array([(*_FP4_MAGNITUDES, *(-value for value in _FP4_MAGNITUDES)), _NF4], np.float32)
 """quant_type -> code -> value."""
+
+
+def code_values(quant_type: int) -> Array:
+    """Return what the 16 codes of a type stand for, as float32: 0 for FP4, 1 for NF4."""
+    values: Array = _VALUES[quant_type]
+    return values
 
 
 @kernel("MatMulBnb4", domain="com.microsoft")
