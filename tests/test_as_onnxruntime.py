@@ -85,3 +85,20 @@ def test_the_distribution_of_that_name_is_sardonyx(tmp_path: Path) -> None:
     )
     assert done.stdout.split() == ["sardonyx.session.inference_session", "42"], done.stderr
     assert f'version = "{ONNXRUNTIME_API}"' in (package / "pyproject.toml").read_text()
+
+
+def test_what_few_need_is_imported_when_it_is_asked_for() -> None:
+    """As by sardonyx itself; a name that it lacks is none of the other's either."""
+    code = """
+import sys
+import sardonyx.as_onnxruntime
+import onnxruntime
+assert "sardonyx.custom_ops.function" not in sys.modules
+assert onnxruntime.op is sys.modules["sardonyx.custom_ops.function"].op
+try:
+    onnxruntime.nothing
+except AttributeError as error:
+    print(error)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "module 'onnxruntime' has no attribute 'nothing'\n"

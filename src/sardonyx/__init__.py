@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from sardonyx.custom_ops.expression import expression_op
     from sardonyx.custom_ops.function import PythonOperator, op
     from sardonyx.custom_ops.registered import register_operator, registered_operators, unregister_operator
+    from sardonyx.session.adapters import AdapterFormat, LoraAdapter
     from sardonyx.session.context.compatibility import (
         get_compatibility_info_from_model,
         get_compatibility_info_from_model_bytes,
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from sardonyx.values.sparse_tensor import OrtSparseFormat, SparseTensor
 
 __all__ = [
+    "AdapterFormat",
     "DeviceReset",
     "EPFail",
     "EngineError",
@@ -102,6 +104,7 @@ __all__ = [
     "InvalidArgument",
     "InvalidGraph",
     "InvalidProtobuf",
+    "LoraAdapter",
     "ModelCompiler",
     "ModelLoadCanceled",
     "ModelLoaded",
@@ -184,6 +187,7 @@ _LATER: dict[str, tuple[str, ...]] = {
     "custom_ops.expression": ("expression_op",),
     "custom_ops.function": ("PythonOperator", "op"),
     "custom_ops.registered": ("register_operator", "registered_operators", "unregister_operator"),
+    "session.adapters": ("AdapterFormat", "LoraAdapter"),
     "session.context.compatibility": (
         "get_compatibility_info_from_model",
         "get_compatibility_info_from_model_bytes",

@@ -43,8 +43,10 @@ def install() -> ModuleType:
     if known is not None and hasattr(known, "InferenceSession"):
         raise Fail(f"{_NAME} is imported already, from {known.__file__}: import sardonyx.as_onnxruntime before it")
     module = known if known is not None else ModuleType(_NAME, sardonyx.__doc__)
-    module.__dict__.update({name: getattr(sardonyx, name) for name in sardonyx.__all__})
-    module.__dict__.update(_is_sardonyx=True, __version__=ONNXRUNTIME_API, __all__=list(sardonyx.__all__))
+    names = sardonyx.__all__
+    held = vars(sardonyx)
+    module.__dict__.update({name: held[name] for name in names if name in held})
+    module.__dict__.update(_is_sardonyx=True, __version__=ONNXRUNTIME_API, __all__=list(names), __getattr__=_later)
     if not hasattr(module, "__path__"):
         module.__path__ = []
     sys.modules[_NAME] = module
@@ -52,6 +54,14 @@ def install() -> ModuleType:
         sys.meta_path.insert(0, _Finder())
     module.__dict__["capi"] = importlib.import_module(f"{_NAME}.capi")
     return module
+
+
+def _later(name: str) -> object:
+    """Return a name that sardonyx imports when it is first asked for; raises AttributeError for one that it lacks."""
+    try:
+        return getattr(sardonyx, name)
+    except AttributeError:
+        raise AttributeError(f"module {_NAME!r} has no attribute {name!r}") from None
 
 
 class _Finder(DistributionFinder):

@@ -11,7 +11,7 @@ from typing import SupportsIndex
 
 import numpy as np
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.forks import without_fork
 
@@ -273,9 +273,11 @@ def _sizes(block_size: SupportsIndex, *rest: SupportsIndex) -> tuple[int, int, i
     return block, first, second
 
 
-def _check(array: Array, name: str, count: int, dtype: object = None) -> None:
+def _check(array: OnnxValue, name: str, count: int, dtype: object = None) -> None:
     wanted = (np.float32, np.float16) if dtype is None else (np.dtype(dtype),)  # type: ignore[call-overload]  # of any form
-    if not isinstance(array, np.ndarray) or array.dtype not in wanted or array.size != count or not array.flags.c_contiguous:
-        found = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
-        kinds = " or ".join(str(np.dtype(kind)) for kind in wanted)
-        raise InvalidArgument(f"{name} is a dense array of {count} elements of {kinds}, got {found}")
+    is_array = isinstance(array, np.ndarray)
+    if is_array and array.dtype in wanted and array.size == count and array.flags.c_contiguous:
+        return
+    found = f"{array.dtype} {array.shape}" if is_array else type(array).__name__
+    kinds = " or ".join(str(np.dtype(kind)) for kind in wanted)
+    raise InvalidArgument(f"{name} is a dense array of {count} elements of {kinds}, got {found}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sardonyx import (
+    AdapterFormat,
     DeviceReset,
     EngineError,
     EPFail,
@@ -13,6 +14,7 @@ from sardonyx import (
     InvalidArgument,
     InvalidGraph,
     InvalidProtobuf,
+    LoraAdapter,
     ModelCompiler,
     ModelLoadCanceled,
     ModelLoaded,
@@ -96,6 +98,7 @@ from sardonyx.values.memory_info import ArenaExtendStrategy
 from sardonyx.values.sparse_tensor import SparseBlockSparseView, SparseCooView, SparseCsrView
 
 __all__ = [
+    "AdapterFormat",
     "ArenaExtendStrategy",
     "DeviceReset",
     "EPFail",
@@ -108,6 +111,7 @@ __all__ = [
     "InvalidArgument",
     "InvalidGraph",
     "InvalidProtobuf",
+    "LoraAdapter",
     "ModelCompiler",
     "ModelLoadCanceled",
     "ModelLoaded",

@@ -221,6 +221,11 @@ class InferenceSession(RemadeSession):
         if run_options is not None and not isinstance(run_options, RunOptions):
             raise TypeError(f"model {self._label}: run_options is a RunOptions or None, got {type(run_options).__name__}")
         wanted = select_outputs(output_names, self._output_names, self._label)
+        if run_options is not None and run_options.adapters:
+            with without_fork():
+                from sardonyx.session.adapters import with_adapters  # which few runs need
+
+            input_feed = with_adapters(input_feed, run_options.adapters)
         values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
         placed = checked_targets(targets, self.get_outputs(), self._label) if targets else NO_TARGETS
         start_ns = 0 if self._profiler is None else time.perf_counter_ns()

@@ -18,6 +18,7 @@ from sardonyx.session.option_types import typed
 if TYPE_CHECKING:
     from sardonyx.custom_ops.definition import OperatorSource
     from sardonyx.custom_ops.library import CustomOpsLibrary
+    from sardonyx.session.adapters import LoraAdapter
 
 __all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
 
@@ -324,7 +325,7 @@ class SessionOptions(_ConfigEntries):
 class RunOptions(_ConfigEntries):
     """How one run behaves."""
 
-    __slots__ = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "terminate")
+    __slots__ = ("_adapters", "log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "terminate")
 
     def __init__(self) -> None:
         """Make options with onnxruntime's defaults."""
@@ -335,6 +336,18 @@ class RunOptions(_ConfigEntries):
         self.only_execute_path_to_fetches = False
         self.terminate = False
         """Set it, from any thread, to end the runs that were given these options; they raise Fail."""
+        self._adapters: tuple[LoraAdapter, ...] = ()
+
+    def add_active_adapter(self, adapter: LoraAdapter) -> None:
+        """Feed the tensors of an adapter to the runs that get these options; raises TypeError for what is no adapter."""
+        if not hasattr(type(adapter), "parameters"):
+            raise TypeError(f"add_active_adapter takes a LoraAdapter, got {type(adapter).__name__}")
+        self._adapters = (*self._adapters, adapter)
+
+    @property
+    def adapters(self) -> tuple[LoraAdapter, ...]:
+        """The adapters added, in order."""
+        return self._adapters
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Set a named text option; raises InvalidArgument for a key of no or over 1024 characters."""
