@@ -8,7 +8,7 @@ from support.optimizing import model_of, operators
 from sardonyx.errors import Fail, InvalidArgument, OptimizationError
 from sardonyx.ir import Node
 from sardonyx.optimize.contract import Level
-from sardonyx.optimize.pipeline import PASSES, RULES, known_names, optimize
+from sardonyx.optimize.pipeline import ABOVE_BASIC, PASSES, RULES, known_names, optimize
 from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.target import Target
 from sardonyx.trace import observe
@@ -183,3 +183,48 @@ def test_how_often_levels_repeat(loops, after):
     model = model_of("graph(x: float[1]) -> (y) { a = Neg(x) b = Exp(a) y = Ceil(b) }")
     optimize(model, Level.ALL, evaluate=None, extra_rules=rules, disabled=["eliminate_identities"], loops=loops)
     assert operators(model) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a = Unsqueeze(x, i) y = Unsqueeze(a, i)", ["Unsqueeze", "Unsqueeze"]),
+        ("a = And(b, t) y = Not(a)", ["And", "Not"]),
+        ("s = Shape(x) a = Expand(x, s) y = Neg(a)", ["Shape", "Expand", "Neg"]),
+    ],
+)
+def test_basic_alone_keeps_what_tools_look_for(text, kept):
+    """A higher level does away with it."""
+    graph = f"graph(x: float[n], b: bool[n]) -> (y) {{ i: int64[1] = [1] t: bool[] = true {text} }}"
+    alone, further = model_of(graph), model_of(graph)
+    optimize(alone, Level.BASIC, evaluate=None)
+    optimize(further, Level.EXTENDED, evaluate=None)
+    assert operators(alone) == kept
+    assert len(further.graph) < len(kept)
+
+
+def test_basic_alone_does_not_merge_weights():
+    """Those of two layers may be equal by chance; scalars are merged."""
+    text = """graph(x: float[2]) -> (y) {
+        k: float[2] = [1, 2] l: float[2] = [1, 2] m: float[] = 3 n: float[] = 3
+        a = Add(x, k) b = Mul(a, l) c = Pow(b, m) y = Max(c, n)
+    }"""
+    alone, further = model_of(text), model_of(text)
+    optimize(alone, Level.BASIC, evaluate=None)
+    optimize(further, Level.EXTENDED, evaluate=None)
+    assert (len(alone.graph.initializers), len(further.graph.initializers)) == (3, 2)
+
+
+def test_basic_alone_takes_no_operators_apart_in_a_file():
+    """Tools look for those of com.microsoft too; where the model is only run, they are."""
+    text = "graph(x: float[2]) -> (y) { y = com.microsoft.FastGelu(x) }"
+    saved, run = model_of(text), model_of(text)
+    optimize(saved, Level.BASIC, evaluate=None, target=Target.file())
+    optimize(run, Level.BASIC, evaluate=None)
+    assert operators(saved) == ["FastGelu"]
+    assert operators(run) != ["FastGelu"]
+
+
+def test_the_rules_that_basic_alone_is_spared_exist():
+    """By their names."""
+    assert set(known_names()) >= ABOVE_BASIC

@@ -43,6 +43,8 @@ class Context:
     """What the last shape inference found. A value never changes what it means, so a fact stays true while the graph changes."""
     memory: InferenceMemory = dataclasses.field(default_factory=InferenceMemory)
     """By which shape inference infers again only what changed."""
+    keeps_patterns: bool = False
+    """Whether what other tools look for in a graph stays as it is: level BASIC is all that the model is optimized to."""
     fold_seconds: float = LIMITS.fold_seconds
     """How much longer folding may evaluate nodes; each evaluation counts it down."""
     fold_bytes: int = LIMITS.fold_bytes

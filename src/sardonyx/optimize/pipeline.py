@@ -49,6 +49,7 @@ from sardonyx.optimize.watch import Watch
 from sardonyx.trace import span
 
 __all__ = [
+    "ABOVE_BASIC",
     "ALWAYS",
     "CLEAN_UP",
     "DECOMPOSITIONS",
@@ -133,6 +134,14 @@ LAST: dict[Level, tuple[Pass, ...]] = {
 """Passes that others would undo, by the level from which on they run: after the rules of `LATE_FUSIONS`."""
 
 
+ABOVE_BASIC = frozenset(
+    "merge_reshapes drop_ones_before_reshape drop_ones_after_reshape merge_squeezes merge_unsqueezes move_unsqueeze "
+    "skip_before_shape skip_transpose_before_shape skip_reshapes_around_transpose skip_reshapes_around_matmul drop_expand".split()
+)
+"""Rules of BASIC that a model which goes no further is spared: tools look for the patterns that exporters write, such as two
+Unsqueeze in a row before an attention mask, in what onnxruntime saves at that level."""
+
+
 _ANY_SESSION = Target()
 _NO_ENTRIES: Mapping[str, str] = MappingProxyType({})
 
@@ -205,8 +214,10 @@ def optimize(
     context.fold_seconds = context.fold_seconds if fold_seconds is None else fold_seconds
     context.fold_bytes = context.fold_bytes if fold_bytes is None else fold_bytes
     report = Report(_level(level), len(model.graph))
+    context.keeps_patterns = report.level is Level.BASIC
     items = (*known_items(), *extra_rules, *extra_passes)
-    absent = {item.name: reason for item in items if (reason := exclusion_reason(item, target, entries)) is not None}
+    spared = dict.fromkeys(_spared(target), "level BASIC alone keeps its pattern") if context.keeps_patterns else {}
+    absent = spared | {item.name: reason for item in items if (reason := exclusion_reason(item, target, entries)) is not None}
     watch = Watch(report, {*disabled, *absent}, verify, records=records, verifies_passes=verifies_passes)
     watch.tracer = tracer
     watch.suspects = frozenset(rule.name for rule in extra_rules)
@@ -234,6 +245,11 @@ def optimize(
     report.seconds = time.perf_counter() - start
     report.nodes_after = len(model.graph)
     return report
+
+
+def _spared(target: Target) -> frozenset[str]:
+    """Return the rules that a model of level BASIC alone is spared: in a file also those that take operators apart."""
+    return ABOVE_BASIC | {rule.name for rule in DECOMPOSITIONS} if target.keeps_opset else ABOVE_BASIC
 
 
 def _absence(rule: Rule, level: Level, disabled: Collection[str], absent: Mapping[str, str]) -> str | None:

@@ -30,7 +30,8 @@ class _EliminateCommonSubexpressions:
 
     One symbol is one size: that is what equal names of dimensions say. A node of a subgraph may give way to an equal one of a
     graph around it that comes before. Left alone: operators that draw random numbers; operators of other domains, which may do
-    anything; nodes with subgraphs; a value that an output of a graph names, as it would need a copy in its place; initializers
+    anything; nodes with subgraphs; where level BASIC is all that is asked for, constants of several elements and what only the
+    names of dimensions say, since the weights of two layers may be equal by chance, and tools tell them apart by their names; a value that an output of a graph names, as it would need a copy in its place; initializers
     that are inputs too.
 
     Holds before: nodes in topological order. Cost: O(nodes).
@@ -45,7 +46,7 @@ class _EliminateCommonSubexpressions:
 
     def run(self, model: Model, context: Context) -> bool:
         """Merge; whether anything was merged."""
-        return _Merging(overridable_values(model), context.facts).merge(model.graph, {}, {})
+        return _Merging(overridable_values(model), context).merge(model.graph, {}, {})
 
 
 ELIMINATE_COMMON_SUBEXPRESSIONS: Pass = _EliminateCommonSubexpressions()
@@ -54,8 +55,9 @@ ELIMINATE_COMMON_SUBEXPRESSIONS: Pass = _EliminateCommonSubexpressions()
 class _Merging:
     """One run of the pass; numbers stand for values in keys, so that no object's address decides anything."""
 
-    def __init__(self, overridable: frozenset[Value], facts: Mapping[Value, Fact]) -> None:
-        self._overridable, self._facts = overridable, facts
+    def __init__(self, overridable: frozenset[Value], context: Context) -> None:
+        self._overridable, self._keeps_patterns = overridable, context.keeps_patterns
+        self._facts: Mapping[Value, Fact] = {} if context.keeps_patterns else context.facts
         self._numbers: dict[Value, int] = {}
 
     def merge(self, graph: Graph, seen: dict[_Key, Node], constants: dict[_Key, Value]) -> bool:
@@ -78,6 +80,8 @@ class _Merging:
         changed = False
         for name, value in list(graph.initializers.items()):
             if value.constant is None or value in self._overridable:
+                continue
+            if self._keeps_patterns and value.constant.size != 1:
                 continue
             first = constants.setdefault(_tensor_key(value.constant), value)
             if first is not value and not value.is_graph_output:

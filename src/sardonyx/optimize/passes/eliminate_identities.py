@@ -20,6 +20,8 @@ from sardonyx.optimize.edit import overridable_values, remove_dead, replace_valu
 __all__ = ["ELIMINATE_IDENTITIES"]
 
 
+_PATTERNS = frozenset("And Concat Expand Flatten Or Reshape Squeeze Unsqueeze".split())
+"""Operators that other tools look for in a model of level BASIC, also where they change nothing."""
 _BEYOND_ANY_END = 1_000_000_000
 """No axis is that long."""
 
@@ -38,7 +40,8 @@ class _EliminateIdentities:
 
     Adding 0.0 turns -0.0 into 0.0; without the Add it stays -0.0, which compares equal.
 
-    Left alone: a node whose output a graph gives out, unless its input is made in the same graph and not given out itself, because
+    Left alone: where level BASIC is all that is asked for, And, Or, Concat and what changes shapes, as onnxruntime leaves them
+    there and tools look for them; a node whose output a graph gives out, unless its input is made in the same graph and not given out itself, because
     the name could not be kept; Dropout whose mask is used or that may train; shapes of which a dimension is not known to be
     the same; a constant that makes the rank larger.
 
@@ -57,7 +60,7 @@ class _EliminateIdentities:
 
     def run(self, model: Model, context: Context) -> bool:
         """Remove; whether any was."""
-        look = _Look(overridable_values(model))
+        look = _Look(overridable_values(model), _PATTERNS if context.keeps_patterns else frozenset())
         changed = False
         for graph in nested_graphs(model.graph):
             changed |= look.clean(graph)
@@ -70,13 +73,13 @@ ELIMINATE_IDENTITIES: Pass = _EliminateIdentities()
 class _Look:
     """One run: what counts as a constant."""
 
-    def __init__(self, overridable: frozenset[Value]) -> None:
-        self._overridable = overridable
+    def __init__(self, overridable: frozenset[Value], kept: frozenset[str]) -> None:
+        self._overridable, self._kept = overridable, kept
 
     def clean(self, graph: Graph) -> bool:
         changed = False
         for node in graph:
-            find = None if node.domain else _CASES.get(node.op_type)
+            find = None if node.domain or node.op_type in self._kept else _CASES.get(node.op_type)
             kept = None if find is None else find(self, node)
             if kept is None or not any(value.use_count for value in node.outputs):
                 continue
