@@ -65,6 +65,23 @@ def test_external_initializers_pair_names_with_values() -> None:
     assert {name: array.tolist() for name, array in options.initializers.items()} == {"a": [0.0], "b": [1.0]}
 
 
+def test_contents_of_files_are_given_from_memory() -> None:
+    """As many bytes of each buffer as are said to count."""
+    options = SessionOptions()
+    buffers = [b"abcd", np.arange(3, dtype=np.int16)]
+    options.add_external_initializers_from_files_in_memory(["a.bin", "b.bin"], buffers, [3, 6])
+    assert {name: content.tobytes() for name, content in options.external_files.items()} == {
+        "a.bin": b"abc",
+        "b.bin": buffers[1].tobytes(),
+    }
+    with pytest.raises(InvalidArgument, match="2 file_names, 1 buffers and 1 lengths"):
+        options.add_external_initializers_from_files_in_memory(["a", "b"], [b""], [0])
+    with pytest.raises(InvalidArgument, match="buffer of 'a' is dense and has at least 5 bytes, got 4"):
+        options.add_external_initializers_from_files_in_memory(["a"], [b"abcd"], [5])
+    with pytest.raises(TypeError):
+        options.add_external_initializers_from_files_in_memory(["a"], [3], [5])
+
+
 def test_providers_are_added_in_order() -> None:
     """Option values become text."""
     options = SessionOptions()

@@ -11,48 +11,65 @@ loaded, so that a run can never meet a missing byte:
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from sardonyx.errors import InvalidArgument, InvalidGraph
-from sardonyx.formats.files import Content, FileStamp, open_content, read_file
+from sardonyx.formats.files import Content, FileStamp, MemoryContent, open_content, read_file
 
-__all__ = ["ExternalData"]
+__all__ = ["ExternalData", "InMemory"]
 
 _MAX_DIGITS = 19
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InMemory:
+    """What the caller has in memory of a model's external data, so that no file is needed for it."""
+
+    files: Mapping[str, memoryview] = dataclasses.field(default_factory=dict)
+    """Location -> the content of that file, as single bytes."""
+    tensors: Mapping[str, memoryview] = dataclasses.field(default_factory=dict)
+    """Initializer -> its data, as single bytes."""
 
 
 class ExternalData:
     """The data files of one model while it is loaded; what it gave out stays valid afterwards."""
 
-    def __init__(self, folder: Path | None, model_path: Path | None = None) -> None:
+    def __init__(self, folder: Path | None, model_path: Path | None = None, in_memory: InMemory | None = None) -> None:
         """Prepare to read data files, touching none yet.
 
         Args:
             folder: where data files are looked for; None if the model has no place, which makes external data an error.
             model_path: the model's file; if it is a link into another folder, data may lie there too.
+            in_memory: what is taken from memory, not from files.
         """
+        self._in_memory = InMemory() if in_memory is None else in_memory
         self._folder, self._model_path = folder, model_path
-        self._files: dict[str, Content] = {}
+        self._files: dict[str, Content] = {name: MemoryContent(held) for name, held in self._in_memory.files.items()}
         self._wholes: dict[str, memoryview] = {}
         self.stamps: dict[Path, FileStamp] = {}
         """The files that were opened, as they were then."""
         self._roots: tuple[Path, ...] | None = None
 
-    def find(self, entries: Mapping[str, str], expected_bytes: int, what: str) -> tuple[Content, int]:
+    def find(self, entries: Mapping[str, str], expected_bytes: int, what: str, name: str = "") -> tuple[Content, int]:
         """Return the file that one tensor's bytes are in, opened, and where they begin.
 
         Args:
             entries: `external_data` of the tensor.
             expected_bytes: what its dtype and shape ask for.
             what: how messages call the tensor.
+            name: the tensor's name, by which its data may be in memory.
 
         Raises:
             NoSuchFile: the data file is missing.
             InvalidArgument: no folder was given, or the location is no regular file inside it.
             InvalidGraph: the entries are malformed, or the file is too short.
         """
+        given = self._in_memory.tensors.get(name) if name else None
+        if given is not None and len(given) == expected_bytes:
+            return MemoryContent(given), 0
         location = entries.get("location", "")
         offset = _number(entries, "offset", what)
         length = _number(entries, "length", what)

@@ -18,7 +18,7 @@ from typing import IO, TypeAlias
 
 from sardonyx.errors import Fail, InvalidArgument, InvalidProtobuf, SardonyxError, located
 from sardonyx.forks import without_fork
-from sardonyx.formats.external_data import ExternalData
+from sardonyx.formats.external_data import ExternalData, InMemory
 from sardonyx.formats.external_write import DataFile, Locate, store_where
 from sardonyx.formats.files import Content, FileStamp, MemoryContent, open_content
 from sardonyx.formats.onnx_read import read_model
@@ -49,13 +49,14 @@ _FOREIGN = (
 )
 
 
-def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None) -> Model:
+def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None, in_memory: InMemory | None = None) -> Model:
     """Read a model.
 
     Args:
         source: a path, the bytes of a file, an open binary file, or an onnx.ModelProto. Weights are views of `bytes`; of
             a mutable buffer one copy is made.
         external_dir: the folder of external data; by default the one that the model file is in.
+        in_memory: external data that the caller has in memory; no file is needed for it.
 
     Raises:
         NoSuchFile: the file, or its external data, does not exist.
@@ -67,7 +68,7 @@ def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None) 
     """
     path = Path(os.fsdecode(source)) if isinstance(source, (str, os.PathLike)) else None
     folder = Path(external_dir) if external_dir is not None else path.parent if path is not None else None
-    external = ExternalData(folder, path if external_dir is None else None)
+    external = ExternalData(folder, path if external_dir is None else None, in_memory)
     try:
         proto, content, blobs, stamp = _proto(source, path)
         model = read_model(proto, TensorReader(content, blobs, external), path)

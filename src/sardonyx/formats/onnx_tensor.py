@@ -100,7 +100,7 @@ class TensorReader:
             raise InvalidGraph(f"{what} has {needed} bytes; at most {most} are allowed; raise SARDONYX_MAX_TENSOR_BYTES")
         if proto.data_location == _EXTERNAL:
             entries = {text_of(entry.key): text_of(entry.value) for entry in proto.external_data}
-            return _stored(*self._external.find(entries, needed, what), needed, dtype, shape)
+            return _stored(*self._external.find(entries, needed, what, text_of(proto.name)), needed, dtype, shape)
         if not raw:
             return self._typed(proto, dtype, shape, count, what)
         blob = self._blobs.get(raw)

@@ -17,7 +17,6 @@ from sardonyx.forks import without_fork
 from sardonyx.provider import reset_cancellation, set_cancellation
 from sardonyx.session.feeds import check_feeds, own_results, select_outputs
 from sardonyx.session.interface import SessionInterface
-from sardonyx.session.model_config import options_of_model
 from sardonyx.session.options import RunOptions, SessionOptions
 from sardonyx.session.providers import ProviderRequest
 from sardonyx.session.remaking import Arguments, RemadeSession, model_of, with_providers
@@ -81,6 +80,9 @@ class InferenceSession(RemadeSession):
             warnings.warn(f"InferenceSession takes no argument {name!r}, which has no effect", UserWarning, stacklevel=2)
         options = _copied(sess_options)
         if bool(unknown.get("read_config_from_model", reads_options_of_models())):
+            with without_fork():
+                from sardonyx.session.model_config import options_of_model  # which few sessions need
+
             options = options_of_model(path_or_bytes, options)
         disabled = disabled_optimizers if isinstance(disabled_optimizers, str) else tuple(disabled_optimizers or ())
         options.verify = options.verify or verify
@@ -99,7 +101,13 @@ class InferenceSession(RemadeSession):
 
         options = arguments.options
         settings = read_settings(options, arguments.disabled_optimizers)
-        chosen = choose_providers(arguments.providers, arguments.provider_options, options.providers, settings)
+        added = options.providers
+        if options.device_choice is not None and arguments.providers is None and not added:
+            with without_fork():
+                from sardonyx.session.device_choice import chosen_by  # which few sessions need
+
+            added = tuple(chosen_by(options.device_choice, given))
+        chosen = choose_providers(arguments.providers, arguments.provider_options, added, settings)
         source = Source.of(given)
         profiler = self._begin_profile(source.given, settings.execution.profile_prefix)
         watching = contextlib.nullcontext() if profiler is None else observe(profiler.observe)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
 
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from sardonyx.custom_ops.definition import OperatorSource
     from sardonyx.custom_ops.library import CustomOpsLibrary
     from sardonyx.session.adapters import LoraAdapter
+    from sardonyx.session.device_choice import ChooseDevices
+    from sardonyx.values.hardware import OrtEpDevice, OrtExecutionProviderDevicePolicy
 
 __all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
 
@@ -55,8 +59,10 @@ class SessionOptions(_ConfigEntries):
     __slots__ = (
         "_context_reader",
         "_custom_ops",
+        "_device_choice",
         "_dimensions_by_denotation",
         "_dimensions_by_name",
+        "_external_files",
         "_initializers",
         "_passes",
         "_placements",
@@ -123,7 +129,9 @@ class SessionOptions(_ConfigEntries):
         """Whether each rewrite is compared on random inputs with what it replaces; one that changes results is left out."""
         self._dimensions_by_name: dict[str, int] = {}
         self._dimensions_by_denotation: dict[str, int] = {}
+        self._device_choice: ChooseDevices | None = None
         self._initializers: dict[str, Any] = {}
+        self._external_files: dict[str, Array] = {}
         self._rules: list[object] = []
         self._passes: list[object] = []
         self._placements: list[str] = []
@@ -185,9 +193,39 @@ class SessionOptions(_ConfigEntries):
         self._initializers[name] = value
 
     def add_external_initializers(self, names: Iterable[str], values: Iterable[OnnxValue]) -> None:
-        """Use `values` for the initializers `names`, one each."""
+        """Use `values` for the initializers `names`, one each; where the model has their data in files, these are not needed."""
         for name, value in zip(list(names), list(values), strict=True):
             self.add_initializer(name, value)
+
+    def add_external_initializers_from_files_in_memory(
+        self, file_names: Sequence[str], buffers: Sequence[Any], lengths: Sequence[SupportsIndex]
+    ) -> None:
+        """Use memory in the place of files of external data.
+
+        Args:
+            file_names: their locations, as the model has them.
+            buffers: their contents, in anything that has a buffer, which typing has no name for; they must not change while
+                sessions are made of these options, and live.
+            lengths: how many bytes of each buffer count.
+
+        Raises:
+            InvalidArgument: there are not as many of each, or a buffer is shorter than its length.
+            TypeError: a buffer is none.
+        """
+        if not len(file_names) == len(buffers) == len(lengths):
+            raise InvalidArgument(
+                f"{len(file_names)} file_names, {len(buffers)} buffers and {len(lengths)} lengths; give as many of each"
+            )
+        for name, buffer, length in zip(file_names, buffers, lengths, strict=True):
+            view, count = memoryview(buffer), operator.index(length)
+            if not view.c_contiguous or not 0 <= count <= view.nbytes:
+                raise InvalidArgument(f"the buffer of {name!r} is dense and has at least {count} bytes, got {view.nbytes}")
+            self._external_files[name] = np.frombuffer(view.cast("B"), np.uint8, count)
+
+    @property
+    def external_files(self) -> dict[str, Array]:
+        """Location of external data -> the content of that file, as uint8; the file is not read."""
+        return dict(self._external_files)
 
     @property
     def initializers(self) -> dict[str, Array]:
@@ -311,6 +349,43 @@ class SessionOptions(_ConfigEntries):
     def add_provider(self, name: str, options: dict[str, str] | None = None) -> None:
         """Add a provider after those added before; used where the session is given none."""
         self._providers.append((name, {key: str(value) for key, value in (options or {}).items()}))
+
+    def add_provider_for_devices(self, ep_devices: Sequence[OrtEpDevice], options: Mapping[str, object] | None = None) -> None:
+        """Add the provider of devices, with its options.
+
+        Raises:
+            InvalidArgument: there are none, or they are of several providers.
+        """
+        with without_fork():
+            from sardonyx.session.device_choice import provider_of  # which few sessions need
+
+        self.add_provider(*provider_of(ep_devices, options or {}))
+
+    def set_provider_selection_policy(self, policy: OrtExecutionProviderDevicePolicy) -> None:
+        """Accept a preference among kinds of devices, of which this build uses one; raises TypeError for what is none."""
+        with without_fork():
+            from sardonyx.values.hardware import OrtExecutionProviderDevicePolicy  # as above
+
+        if not isinstance(policy, OrtExecutionProviderDevicePolicy):
+            raise TypeError(f"a policy is an OrtExecutionProviderDevicePolicy, got {policy!r:.100}")
+
+    def set_provider_selection_policy_delegate(self, delegate: ChooseDevices) -> None:
+        """Have a function choose devices where a session names no providers.
+
+        Args:
+            delegate: f(devices, model_metadata, runtime_metadata, max_selections) -> the devices to use; called once a session.
+
+        Raises:
+            TypeError: it is no function.
+        """
+        if not callable(delegate):
+            raise TypeError(f"set_provider_selection_policy_delegate takes a function, got {type(delegate).__name__}")
+        self._device_choice = delegate
+
+    @property
+    def device_choice(self) -> ChooseDevices | None:
+        """The function that chooses devices."""
+        return self._device_choice
 
     def has_providers(self) -> bool:
         """Return whether `add_provider` was called."""

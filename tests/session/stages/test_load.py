@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 from support.models import model
 
+import sardonyx as ort
 from sardonyx.errors import InvalidArgument, InvalidGraph
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.settings.settings import read_settings
@@ -67,3 +69,40 @@ def test_an_invalid_node_is_an_error_that_names_the_model() -> None:
     """Its attribute is unknown to the operator."""
     with pytest.raises(InvalidGraph, match="^model "):
         _loaded("graph(x: float[2]) -> (y: float[2]) {\ny = Relu(x) {speed = 1}\n}")
+
+
+def _without_its_file() -> bytes:
+    """Return a model whose weight lies in a file that is not there."""
+    value = numpy_helper.from_array(np.float32([5, 6]), "w")
+    value.ClearField("raw_data")
+    value.data_location = TensorProto.EXTERNAL
+    for key, text in (("location", "gone.bin"), ("offset", "4"), ("length", "8")):
+        value.external_data.add(key=key, value=text)
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "external",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
+        [value],
+    )
+    return bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]).SerializeToString())
+
+
+def test_external_initializers_from_memory_need_no_file() -> None:
+    """Neither by their names, nor by the content of the file."""
+    named, whole = ort.SessionOptions(), ort.SessionOptions()
+    named.add_external_initializers(["w"], [ort.OrtValue.ortvalue_from_numpy(np.float32([5, 6]))])
+    whole.add_external_initializers_from_files_in_memory(["gone.bin"], [b"...." + np.float32([5, 6]).tobytes()], [12])
+    for options in (named, whole):
+        session = ort.InferenceSession(_without_its_file(), options)
+        assert session.run(None, {"x": np.float32([1, 1])})[0].tolist() == [6, 7]
+
+
+def test_memory_that_does_not_fit_is_refused() -> None:
+    """A content that ends too early, and an initializer of another type."""
+    short, other = ort.SessionOptions(), ort.SessionOptions()
+    short.add_external_initializers_from_files_in_memory(["gone.bin"], [bytes(8)], [8])
+    other.add_external_initializers(["w"], [np.int32([5, 6])])
+    for options, message in ((short, "ends at byte 12 of 'gone.bin'"), (other, "add_initializer gives .*int32")):
+        with pytest.raises(ort.SardonyxError, match=message):
+            ort.InferenceSession(_without_its_file(), options)

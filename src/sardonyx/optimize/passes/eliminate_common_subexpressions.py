@@ -31,8 +31,8 @@ class _EliminateCommonSubexpressions:
     One symbol is one size: that is what equal names of dimensions say. A node of a subgraph may give way to an equal one of a
     graph around it that comes before. Left alone: operators that draw random numbers; operators of other domains, which may do
     anything; nodes with subgraphs; where level BASIC is all that is asked for, constants of several elements and what only the
-    names of dimensions say, since the weights of two layers may be equal by chance, and tools tell them apart by their names; a value that an output of a graph names, as it would need a copy in its place; initializers
-    that are inputs too.
+    names of dimensions say, since the weights of two layers may be equal by chance, and tools tell them apart by their names; a
+    value that an output of a graph names, as it would need a copy in its place; initializers that are inputs too.
 
     Holds before: nodes in topological order. Cost: O(nodes).
     """

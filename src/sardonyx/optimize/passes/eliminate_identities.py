@@ -41,9 +41,9 @@ class _EliminateIdentities:
     Adding 0.0 turns -0.0 into 0.0; without the Add it stays -0.0, which compares equal.
 
     Left alone: where level BASIC is all that is asked for, And, Or, Concat and what changes shapes, as onnxruntime leaves them
-    there and tools look for them; a node whose output a graph gives out, unless its input is made in the same graph and not given out itself, because
-    the name could not be kept; Dropout whose mask is used or that may train; shapes of which a dimension is not known to be
-    the same; a constant that makes the rank larger.
+    there and tools look for them; a node whose output a graph gives out, unless its input is made in the same graph and not given
+    out itself, because the name could not be kept; Dropout whose mask is used or that may train; shapes of which a dimension is
+    not known to be the same; a constant that makes the rank larger.
 
     Holds before: shapes inferred, as the cases that depend on shapes look at `Value.type`. Cost: O(nodes).
     """

@@ -6,8 +6,11 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.formats.external_data import InMemory
 from sardonyx.optimize.names import own_names
 from sardonyx.partition.pins import Pins, parse_pins
 from sardonyx.process import check_own_threads, global_thread_counts
@@ -44,6 +47,14 @@ class LoadSettings:
     """Symbol of inputs -> the size that it is fixed to."""
     denotations: Mapping[str, int]
     """Denotation of dimensions -> the size that they are fixed to."""
+    external_files: Mapping[str, Array] = dataclasses.field(default_factory=dict)
+    """Location of external data -> the content of that file, which is not read."""
+
+    def in_memory(self) -> InMemory:
+        """Return the external data that the session was given."""
+        dense = {name: np.ascontiguousarray(array) for name, array in self.initializers.items()}
+        tensors = {name: array.reshape(-1).view(np.uint8).data for name, array in dense.items() if not array.dtype.hasobject}
+        return InMemory({name: content.data for name, content in self.external_files.items()}, tensors)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -239,6 +250,7 @@ def read_settings(options: SessionOptions, disabled: Iterable[str] = (), *, veri
             initializers=options.initializers,
             dimensions=options.dimension_overrides,
             denotations=options.denotation_overrides,
+            external_files=options.external_files,
         ),
         optimize=_optimize(options, entries, disabled, verify=verify),
         save=SaveSettings(

@@ -44,7 +44,7 @@ class Source:
             copy = clone_model(self.given)
             copy.functions = {key: _copied(function) for key, function in copy.functions.items()}
             return copy
-        return onnx_format.load(self.given, external_dir=settings.external_folder)
+        return onnx_format.load(self.given, external_dir=settings.external_folder, in_memory=settings.in_memory())
 
     def check(self) -> None:
         """Raise Fail where a file of the model is not what it was when it was read before."""
