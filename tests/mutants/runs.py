@@ -11,7 +11,7 @@ RUNS: tuple[Mutation, ...] = (
     Mutation(
         "limit-of-tensors-doubled", "config.py", "return min(_MOST_BYTES, min(memory", "return 2 * min(_MOST_BYTES, min(memory"
     ),
-    Mutation("limit-of-tensors-all-memory", "config.py", 'Path("/sys/fs/cgroup"))) // 2)', 'Path("/sys/fs/cgroup"))))'),
+    Mutation("limit-of-tensors-all-memory", "config.py", '"/sys/fs/cgroup")) // 2)', '"/sys/fs/cgroup")))'),
     Mutation("limit-of-tensors-on-large-machines", "config.py", "_MOST_BYTES = 64 << 30", "_MOST_BYTES = 128 << 30"),
     Mutation("limit-of-growth-by-folding", "config.py", "fold_growth_bytes: int = 4 << 20", "fold_growth_bytes: int = 4 << 30"),
     Mutation("limit-of-folded-constants", "config.py", "fold_bytes: int = 16 << 20", "fold_bytes: int = 16 << 30"),
