@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "DEFAULT_CACHE_BYTES",
     "LIMITS",
     "Limits",
     "cache_dir",
@@ -36,7 +37,8 @@ __all__ = [
 
 
 _MOST_BYTES = 64 << 30
-_DEFAULT_CACHE_BYTES = 1 << 30
+DEFAULT_CACHE_BYTES = 1 << 30
+"""The size limit of the object cache where `SARDONYX_CACHE_BYTES` sets none."""
 _DEFAULT_ITERATIONS = 10_000_000
 
 
@@ -156,7 +158,7 @@ def cache_dir() -> Path | None:
 def cache_limit_bytes() -> int:
     """Return the size limit of the object cache in bytes."""
     text = os.environ.get("SARDONYX_CACHE_BYTES", "")
-    return int(text) if text.isdigit() else _DEFAULT_CACHE_BYTES
+    return int(text) if text.isdigit() else DEFAULT_CACHE_BYTES
 
 
 def compiles_inline() -> bool:

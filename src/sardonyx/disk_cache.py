@@ -5,8 +5,9 @@ One file per object, `<key>.sxo`, in a folder that only its owner may change (`p
     "SARDONYX" | sha256 of the rest (32 bytes) | key (64 bytes) | object
 
 Files are written under another name and renamed, so readers see all or nothing and the last of several writers wins. A read
-marks its file as used; when the folder outgrows its bound, the files used longest ago go first. Nothing that happens to the
-folder is an error: whatever cannot be read or written is compiled, and the event is reported, once where it is the folder's fault.
+marks its file as used; when the folder outgrows its bound (`config.cache_limit_bytes`), the files used longest ago go first.
+Nothing that happens to the folder is an error: whatever cannot be read or written is compiled, and the event is reported, once
+where it is the folder's fault.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Cache(Protocol):
 class DiskCache:
     """A folder of compiled objects. May be used from many threads and processes at once."""
 
-    def __init__(self, folder: Path, *, limit_bytes: int = 256 << 20, report: Report = _silent) -> None:
+    def __init__(self, folder: Path, *, limit_bytes: int = config.DEFAULT_CACHE_BYTES, report: Report = _silent) -> None:
         """Use `folder`, which is made on the first write.
 
         Args:
