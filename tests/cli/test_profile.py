@@ -1,4 +1,4 @@
-"""`sardonyx profile --placement`, and what sessions do with it."""
+"""`sardonyx profile`: steps of a run, and how two profiles differ."""
 
 from __future__ import annotations
 
@@ -9,50 +9,69 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from sardonyx.partition.profile import load_profile
-from sardonyx.session.placement import profile as placement_profile
-from sardonyx.session.placement import samples as placement_samples
+
+def test_steps_and_operators_are_listed(invoke: Callable[..., Result], model_file: Path) -> None:
+    """Fused nodes are one step, with the nodes of the model that it stands for."""
+    shown = invoke("profile", model_file, "--runs", "8", "--dim", "n=4").output
+    assert "Relu+Add" in shown
+    assert "first" in shown
+    assert "with y" in shown
+    assert "peak of this machine" in shown
 
 
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measure for a shorter time than users do."""
-    monkeypatch.setattr(placement_samples, "_BUDGET_S", 0.005)
-    monkeypatch.setattr(placement_profile, "_RUN_BUDGET_S", 0.02)
+def test_json_has_every_step(invoke: Callable[..., Result], model_file: Path) -> None:
+    """With its time, its operations and bytes, and what the machine would need at least."""
+    facts = json.loads(invoke("profile", model_file, "--runs", "8", "--dim", "n=4", "--json").stdout)
+    (step,) = facts["steps"]
+    assert (facts["runs"], step["operators"], step["original_nodes"]) == (8, "Relu+Add", ["first", "y"])
+    assert (step["flops"], step["size_bytes"]) == (16, 32 + 8 + 32)
+    assert 0 < step["ms"] <= facts["run_ms"]
+    assert step["roofline_ms"] > 0
+    assert facts["outside_steps_ms"] == pytest.approx(facts["run_ms"] - facts["steps_ms"])
 
 
-def test_the_profile_is_written_and_used(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
-    """Runs of each provider are listed; a session takes the file."""
-    done = invoke("profile", model_file, "--placement", "-o", tmp_path / "p.json", "--dim", "n=4")
-    assert "ReferenceExecutionProvider first" in done.output
-    assert load_profile(tmp_path / "p.json").sizes == {"n": 4}
-    used = invoke("run", model_file, "--random", "--placement-profile", tmp_path / "p.json", "--json")
-    assert json.loads(used.stdout)["runs"] == 1
+def test_the_file_holds_trace_events(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """Complete events of the runs that count, each inside the one that it is part of."""
+    invoke("profile", model_file, "--runs", "5", "--warmup", "2", "-o", tmp_path / "p.json")
+    events = json.loads((tmp_path / "p.json").read_text())
+    names = [event["name"] for event in events]
+    assert names.count("model_run") == 5
+    assert names.count("first_kernel_time") == 5
+    assert {"session_initialization", "model_loading_uri"} <= set(names)
+    for event in events:
+        assert event["ph"] == "X"
+        assert min(event["dur"], event["ts"]) >= 0
+    runs = [event for event in events if event["name"] == "model_run"]
+    for step in (event for event in events if event["cat"] == "Node"):
+        assert any(run["ts"] <= step["ts"] and step["ts"] + step["dur"] <= run["ts"] + run["dur"] + 1e-3 for run in runs)
+        assert step["args"]["roofline_us"] > 0
 
 
-def test_json_has_the_times(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
-    """In milliseconds for a run, in microseconds for a step."""
-    name = "ReferenceExecutionProvider"
-    done = invoke("profile", model_file, "--placement", "-o", tmp_path / "p.json", "--provider", name, "--json")
-    facts = json.loads(done.stdout)
-    assert facts["runs_ms"][name] > 0
-    assert (facts["samples"], facts["providers"], facts["sizes"]) == (2, 1, {"n": 1})
+def test_two_profiles_are_compared(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """By the nodes of the given model: a step and what it was before are one line."""
+    for name, level in (("a", "0"), ("b", "99")):
+        entry = f"session.graph_optimization_level={level}"
+        invoke("profile", model_file, "--runs", "4", "--config", entry, "-o", tmp_path / f"{name}.json")
+    facts = json.loads(invoke("profile", "--compare", tmp_path / "a.json", tmp_path / "b.json", "--json").stdout)
+    (item,) = facts["differences"]
+    assert item["name"] == "first"
+    assert item["difference_ms"] == pytest.approx(item["after_ms"] - item["before_ms"])
+    assert "times as long" in invoke("profile", "--compare", tmp_path / "a.json", tmp_path / "b.json").output
 
 
-def test_what_is_to_be_measured_must_be_said(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
-    """There is one thing so far."""
-    done = invoke("profile", model_file, "-o", tmp_path / "p.json")
-    assert done.exit_code == 1
-    assert "give --placement" in done.stderr
+def test_without_a_model_it_says_what_it_takes(invoke: Callable[..., Result]) -> None:
+    """A model, or two profiles."""
+    assert "give a MODEL to measure, or --compare A B" in invoke("profile").stderr
 
 
-def test_a_missing_folder_is_told_before_anything_is_measured(invoke: Callable[..., Result], tmp_path: Path) -> None:
-    """It would be a pity afterwards."""
-    result = invoke("profile", str(tmp_path / "none.onnx"), "--placement", "-o", str(tmp_path / "none" / "p.json"))
-    assert result.exit_code == 1
-    assert f"there is no folder '{tmp_path / 'none'}' to write p.json into" in result.output
+def test_what_is_no_profile_is_refused(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """By its name."""
+    (tmp_path / "empty.json").write_text("[]")
+    assert "is no profile" in invoke("profile", "--compare", model_file, model_file).stderr
+    assert "has no run of a model" in invoke("profile", "--compare", tmp_path / "empty.json", tmp_path / "empty.json").stderr
+    assert "is not there" in invoke("profile", "--compare", "no.json", "no.json").stderr
 
 
-def test_a_missing_model_is_told(invoke: Callable[..., Result], tmp_path: Path) -> None:
-    """As by other verbs."""
-    assert "no-such.onnx" in invoke("profile", "no-such.onnx", "--placement", "-o", tmp_path / "p.json").stderr
+def test_a_missing_folder_is_told_first(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """Before anything is measured."""
+    assert "there is no folder" in invoke("profile", model_file, "-o", tmp_path / "none" / "p.json").stderr

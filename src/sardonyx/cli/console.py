@@ -125,11 +125,12 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2, default=str, ensure_ascii=False))
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table as wide as the terminal."""
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[str] = ()) -> None:
+    """Print a table as wide as the terminal; the columns `numbers` are aligned to the right and stay whole."""
     table = Table(title=title or None, title_justify="left", header_style="bold")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        is_number = column in numbers
+        table.add_column(column, overflow="fold", justify="right" if is_number else "left", no_wrap=is_number)
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
     Console().print(table)

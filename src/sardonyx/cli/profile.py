@@ -1,95 +1,154 @@
-"""`sardonyx profile MODEL --placement -o FILE`: measure where the nodes of a model run fastest."""
+"""`sardonyx profile MODEL`: which steps of a run take how long, and how far they are from what this machine could do."""
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from sardonyx import config
 from sardonyx.cli.console import (
     fail,
     force_option,
     json_option,
     open_session,
+    placement_options,
     print_json,
-    print_table,
     progress,
     provider_option,
     readable_errors,
     refuse_existing,
 )
 from sardonyx.cli.feeds import input_options, make_feed
-from sardonyx.partition.measured import MEASURED, is_worth_it
-from sardonyx.partition.profile import Profile, save_profile
+from sardonyx.cli.profile_placement import Feeding, measure_placement
+from sardonyx.cli.profile_tables import describe, describe_differences, print_differences, print_report
+from sardonyx.codegen.run.processors import available_processors
+from sardonyx.codegen.target import host_target
+from sardonyx.providers.cpu.roofline import Roofline, roofline_for
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.placement.profile import profile_placement
-from sardonyx.session.providers import make_providers, requested
+from sardonyx.session.profile_report import compare_profiles, read_events, read_profile
+
+__all__ = ["profile"]
+
+_MARGIN_US = 1.0
 
 
 @click.command()
-@click.argument("model", type=click.Path())
-@click.option("--placement", is_flag=True, help="Measure operators on providers, and copies between memories.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Write the profile here.")
+@click.argument("model", type=click.Path(), required=False)
+@click.option("--runs", default=20, show_default=True, type=click.IntRange(min=1), help="Runs to record.")
+@click.option("--warmup", default=3, show_default=True, type=click.IntRange(min=0), help="Runs before these.")
+@click.option(
+    "--top", default=15, show_default=True, type=click.IntRange(min=0), help="Steps to list, the longest first; 0 is all."
+)
+@click.option(
+    "--compare", nargs=2, type=click.Path(path_type=Path), metavar="A B", help="Show how two profiles differ, instead of measuring."
+)
+@click.option("--placement", is_flag=True, help="Measure operators on providers, and copies between memories, for sessions.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the profile here, for Perfetto or chrome://tracing.")
 @force_option
 @input_options
 @provider_option
+@placement_options
 @json_option
 def profile(
-    model: str,
+    model: str | None,
+    runs: int,
+    warmup: int,
+    top: int,
+    compare: tuple[Path, Path] | None,
     placement: bool,
-    output: Path,
+    output: Path | None,
     force: bool,
     inputs: Sequence[str],
     seed: int,
     dims: Sequence[str],
     ranges: Sequence[str],
     provider_names: Sequence[str],
+    options: SessionOptions,
     as_json: bool,
 ) -> None:
-    """Measure each operator of MODEL on each provider, for sessions with placement = "measured"; inputs not given are drawn."""
-    if not placement:
-        fail("give --placement: where nodes run is what can be measured")
-    if not output.absolute().parent.is_dir():
-        fail(f"there is no folder {str(output.parent)!r} to write {output.name} into")
-    refuse_existing([output], force=force)
-    with readable_errors():
-        names = list(provider_names) or None
-        session = open_session(model, provider_names)
-        feed = make_feed(session, inputs, dims, ranges, seed)
-        with progress("measuring", 1) as advance:
-            found = profile_placement(
-                model, SessionOptions(), make_providers(requested(names, None, ())), feed, lambda label: advance(label, 0)
-            )
-        save_profile(found, output)
-    facts = _describe(found)
-    if as_json:
-        print_json(facts)
+    """Measure each step of MODEL; inputs not given are drawn.
+
+    A step is a kernel of one or several fused nodes. With --compare show how two profiles differ. With --placement measure each
+    operator on each provider, for sessions with placement = "measured".
+    """
+    if compare:
+        _compare(*compare, top, as_json=as_json)
         return
-    rows = [(_label(name, facts["runs_ms"]), f"{time_ms:.3f}") for name, time_ms in sorted(facts["runs_ms"].items(), key=_time)]
-    print_table("", ("a run", "ms"), rows)
-    click.echo(f"{facts['samples']} operators measured on {facts['providers']} providers; use it by --placement-profile {output}")
+    if model is None:
+        fail("give a MODEL to measure, or --compare A B")
+    if output is not None and not output.absolute().parent.is_dir():
+        fail(f"there is no folder {str(output.parent)!r} to write {output.name} into")
+    if output is not None:
+        refuse_existing([output], force=force)
+    if placement:
+        if output is None:
+            fail("--placement writes what it finds: give -o FILE.json")
+        measure_placement(model, output, (inputs, dims, ranges, seed), provider_names, as_json=as_json)
+        return
+    with readable_errors():
+        events = _measured(model, options, provider_names, (inputs, dims, ranges, seed), runs, warmup)
+        roofline = roofline_for(host_target(config.isa()), _threads(options))
+        report = read_profile(events, model)
+    if output is not None:
+        with readable_errors():
+            output.write_text(
+                "[\n" + ",\n".join(json.dumps(_placed(event, roofline)) for event in events) + "\n]\n", encoding="utf-8"
+            )
+    if as_json:
+        print_json(describe(model, report, roofline))
+        return
+    print_report(model, report, roofline, top)
+    if output is not None:
+        click.echo(f"written to {output}: open it in https://ui.perfetto.dev")
 
 
-def _describe(found: Profile) -> dict[str, Any]:
-    """Return the report as JSON has it."""
-    (times,) = found.models.values()
-    return {
-        "runs_ms": {name: time_us / 1e3 for name, time_us in times.items()},
-        "samples": len(found.samples),
-        "providers": len({sample.provider for sample in found.samples}),
-        "steps_us": dict(found.steps_us),
-        "sizes": dict(found.sizes),
-        "widened_for": found.widened_for,
-    }
+def _measured(
+    model: str,
+    options: SessionOptions,
+    provider_names: Sequence[str],
+    feeding: Feeding,
+    runs: int,
+    warmup: int,
+) -> list[dict[str, Any]]:
+    """Return the events of a session and of its runs, without those of the warm-up; Any, as they come from JSON."""
+    with tempfile.TemporaryDirectory(prefix="sardonyx-profile-") as folder:
+        options.enable_profiling, options.profile_file_prefix = True, str(Path(folder) / "profile")
+        session = open_session(model, provider_names, options)
+        feed = make_feed(session, *feeding)
+        with progress(f"running {model}", warmup + runs) as advance:
+            for number in range(warmup + runs):
+                session.run(None, feed)
+                advance("warming up" if number + 1 < warmup else "measuring")
+        events = read_events(Path(session.end_profiling()))
+    starts = sorted(event["ts"] for event in events if event["name"] == "model_run")
+    begin = starts[warmup] if len(starts) > warmup else 0
+    ready = starts[0] if starts else 0
+    return [event for event in events if event["ts"] + _MARGIN_US >= begin or event["ts"] + _MARGIN_US < ready]
 
 
-def _time(item: tuple[str, float]) -> float:
-    return item[1]
+def _threads(options: SessionOptions) -> int:
+    return options.intra_op_num_threads or config.num_threads() or available_processors()
 
 
-def _label(name: str, times: Mapping[str, float]) -> str:
-    if name != MEASURED:
-        return f"{name} first"
-    return "a mixture" if is_worth_it(times) else "a mixture, not worth it"
+def _placed(event: Mapping[str, Any], roofline: Roofline) -> Mapping[str, Any]:
+    """Return an event with the time that its step takes at least on this machine; Any, as it came from JSON."""
+    said = event["args"]
+    if event["cat"] != "Node" or "bytes" not in said:
+        return event
+    least_us = 1e6 * roofline.seconds(said.get("flops", 0), said["bytes"])
+    return {**event, "args": {**said, "roofline_us": round(least_us, 6)}}
+
+
+def _compare(before: Path, after: Path, top: int, *, as_json: bool) -> None:
+    with readable_errors():
+        reports = [read_profile(read_events(path), str(path)) for path in (before, after)]
+    differences = compare_profiles(*reports)
+    if as_json:
+        print_json(describe_differences(reports, differences))
+    else:
+        print_differences([str(before), str(after)], reports, differences, top)
