@@ -26,6 +26,7 @@ __all__ = [
     "cache_limit_bytes",
     "compiles_inline",
     "environment_with",
+    "environment_with_cache",
     "guards_memory",
     "isa",
     "maps_weights",
@@ -205,3 +206,8 @@ def environment_with(folder: Path) -> dict[str, str]:
     """Return this process's environment for a child that finds Python's modules in `folder` before others."""
     paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def environment_with_cache(folder: Path) -> dict[str, str]:
+    """Return this process's environment for a child that keeps compiled objects in `folder`."""
+    return {**os.environ, "SARDONYX_CACHE_DIR": str(folder)}

@@ -6,6 +6,7 @@ import warnings
 
 import click
 
+from sardonyx.cli.bench import bench
 from sardonyx.cli.compile import compile_ahead
 from sardonyx.cli.console import print_json
 from sardonyx.cli.demo import demo
@@ -49,7 +50,7 @@ def cli() -> None:
     """Run, inspect and explain ONNX models."""
 
 
-for _verb in (run, inspect, explain, optimize, compile_ahead, profile, providers, where, demo, execute):
+for _verb in (run, bench, inspect, explain, optimize, compile_ahead, profile, providers, where, demo, execute):
     cli.add_command(_verb)
 
 
