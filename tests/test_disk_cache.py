@@ -12,7 +12,7 @@ import pytest
 from support.models import model
 from support.users import STRANGER, needs_root
 
-from sardonyx.disk_cache import DiskCache
+from sardonyx.disk_cache import DiskCache, Survey
 from sardonyx.formats.onnx import to_bytes
 
 KEY = "ab" * 32
@@ -210,3 +210,38 @@ def test_a_user_without_a_home_runs_models_without_a_cache(stdin: str) -> None:
         closing = "exec 0<&-; " if stdin == "closed" else ""
         done = subprocess.run(["sh", "-c", f'{closing}exec "$@"', "sh", *command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_survey_counts_objects(tmp_path: Path) -> None:
+    """Their bytes too; with a check also those that are damaged."""
+    cache = DiskCache(tmp_path / "c")
+    assert cache.survey() == Survey("", 0, 0, 0)
+    for number in range(3):
+        cache.store(f"{number:064}", b"object")
+    path = tmp_path / "c" / f"{1:064}.sxo"
+    assert cache.survey() == Survey("", 3, 3 * path.stat().st_size, None)
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    assert cache.survey(check=True).damaged == 1
+    assert len(list((tmp_path / "c").iterdir())) == 3
+
+
+def test_a_survey_says_why_a_folder_is_not_used(tmp_path: Path) -> None:
+    """Others can write into it, or it is no folder."""
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    assert "can be written by others" in DiskCache(tmp_path / "open").survey().problem
+    (tmp_path / "file").write_text("")
+    assert DiskCache(tmp_path / "file").survey().problem
+
+
+def test_clearing_deletes_objects_only(tmp_path: Path) -> None:
+    """Whatever else lies there stays, and the cache goes on."""
+    cache = DiskCache(tmp_path / "c")
+    cache.store("a" * 64, b"object")
+    (tmp_path / "c" / "key").write_text("secret")
+    size = (tmp_path / "c" / f"{'a' * 64}.sxo").stat().st_size
+    assert cache.clear() == (1, size)
+    assert [path.name for path in (tmp_path / "c").iterdir()] == ["key"]
+    cache.store("a" * 64, b"object")
+    assert cache.load("a" * 64) == b"object"
+    assert DiskCache(tmp_path / "none").clear() == (0, 0)

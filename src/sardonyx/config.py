@@ -33,6 +33,7 @@ __all__ = [
     "num_threads",
     "reads_options_of_models",
     "runs_natively",
+    "settings_in_force",
     "trace_file",
 ]
 
@@ -211,3 +212,9 @@ def environment_with(folder: Path) -> dict[str, str]:
 def environment_with_cache(folder: Path) -> dict[str, str]:
     """Return this process's environment for a child that keeps compiled objects in `folder`."""
     return {**os.environ, "SARDONYX_CACHE_DIR": str(folder)}
+
+
+def settings_in_force() -> dict[str, str]:
+    """Return the variables of this package that are set, and those by which other packages of the process choose their threads."""
+    others = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_CORETYPE")
+    return {name: text for name, text in sorted(os.environ.items()) if name.startswith("SARDONYX_") or name in others}

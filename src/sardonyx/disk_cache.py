@@ -13,6 +13,7 @@ where it is the folder's fault.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import os
@@ -25,7 +26,7 @@ from sardonyx import config
 from sardonyx.private_files import folder_problem, make_private, read_private
 from sardonyx.trace import event
 
-__all__ = ["Cache", "DiskCache", "Report", "shared_cache"]
+__all__ = ["Cache", "DiskCache", "Report", "Survey", "shared_cache"]
 
 Report = Callable[[str, str], None]
 """A callback for events: takes a name, such as `disk_cache.corrupt`, and details."""
@@ -47,6 +48,20 @@ class Cache(Protocol):
 
     def store(self, key: str, content: bytes) -> None:
         """Keep an object under `key`, where that is possible."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Survey:
+    """What a folder of compiled objects holds."""
+
+    problem: str
+    """Why it is not used, or not written; "" where it is."""
+    files: int
+    """How many objects there are."""
+    size_bytes: int
+    """How large they are together, with what other writers have not finished."""
+    damaged: int | None
+    """How many cannot be used; None where their content was not looked at."""
 
 
 class DiskCache:
@@ -106,6 +121,51 @@ class DiskCache:
         except OSError as error:
             self._report_once("disk_cache.unwritable", error.strerror or str(error))
 
+    def survey(self, *, check: bool = False) -> Survey:
+        """Return what the folder holds; with `check` every object is read."""
+        try:
+            problem = folder_problem(self.folder)
+        except FileNotFoundError:
+            return Survey(self._problem_above(), 0, 0, 0)
+        except OSError as error:
+            return Survey(str(error), 0, 0, None)
+        problem = problem or self._write_problem()
+        found = self._files()
+        objects = [Path(path) for _, _, path in found if path.endswith(_SUFFIX)]
+        damaged = sum(not _is_whole(path) for path in objects) if check else None
+        return Survey(problem, len(objects), sum(size for _, size, _ in found), damaged)
+
+    def clear(self) -> tuple[int, int]:
+        """Delete all objects and drafts, and nothing else that lies there; return how many were deleted, and their bytes."""
+        try:
+            if not self._is_private(folder_problem(self.folder)):
+                return 0, 0
+            files = self._files()
+        except OSError:
+            return 0, 0
+        for _, _, path in files:
+            self._remove(Path(path))
+        gone = [size for _, size, path in files if not os.path.exists(path)]
+        self._total_bytes = None
+        return len(gone), sum(gone)
+
+    def _write_problem(self) -> str:
+        """Return why no file can be made in the folder; "" where one was made, and deleted again."""
+        draft = self.folder / f".{secrets.token_hex(8)}{_DRAFT_SUFFIX}"
+        try:
+            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as error:
+            return f"{self.folder} cannot be written: {error.strerror}"
+        self._remove(draft)
+        return ""
+
+    def _problem_above(self) -> str:
+        """Return why a folder that is not there could not be made; "" where it could."""
+        above = next((folder for folder in self.folder.parents if folder.exists()), None)
+        if above is None or not os.access(above, os.W_OK | os.X_OK):
+            return f"{self.folder} is not there, and cannot be made in {above}"
+        return ""
+
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
 
@@ -143,6 +203,17 @@ class DiskCache:
 
         Whatever else lies in the folder, such as the key of compiled contexts, is left alone.
         """
+        files = self._files()
+        total = sum(size for _, size, _ in files)
+        for _, size, path in sorted(files):
+            if total <= self._limit_bytes:
+                break
+            self._remove(Path(path))
+            total -= size
+        return total
+
+    def _files(self) -> list[tuple[int, int, str]]:
+        """Return for each object and draft when it was used, its bytes and its path."""
         files = []
         with os.scandir(self.folder) as entries:
             for entry in entries:
@@ -151,13 +222,7 @@ class DiskCache:
                 with contextlib.suppress(OSError):
                     status = entry.stat()
                     files.append((status.st_mtime_ns, status.st_size, entry.path))
-        total = sum(size for _, size, _ in files)
-        for _, size, path in sorted(files):
-            if total <= self._limit_bytes:
-                break
-            self._remove(Path(path))
-            total -= size
-        return total
+        return files
 
     def _remove(self, path: Path) -> None:
         with contextlib.suppress(OSError):
@@ -174,6 +239,14 @@ def shared_cache() -> DiskCache | None:
         )
         return None
     return DiskCache(folder, limit_bytes=config.cache_limit_bytes(), report=lambda name, detail: event(name, detail=detail))
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        content = read_private(path)
+    except OSError:
+        return False
+    return not isinstance(content, str) and _unpack(path.stem, content) is not None
 
 
 def _pack(key: str, content: bytes) -> bytes:

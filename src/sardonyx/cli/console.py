@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from sardonyx.cli.load import add_operators, load_option
 from sardonyx.errors import InvalidArgument, SardonyxError
@@ -31,6 +32,7 @@ __all__ = [
     "open_session",
     "placement_options",
     "print_json",
+    "print_pairs",
     "print_table",
     "progress",
     "provider_option",
@@ -133,6 +135,18 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
         table.add_column(column, overflow="fold", justify="right" if is_number else "left", no_wrap=is_number)
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
+    Console().print(table)
+
+
+def print_pairs(rows: Iterable[tuple[str, object]]) -> None:
+    """Print names with what they are, folded to the width of the terminal; equal names in a row are said once."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    last = ""
+    for name, value in rows:
+        table.add_row(Text("" if name == last and name.strip("- ") else name), Text(str(value)))
+        last = name
     Console().print(table)
 
 

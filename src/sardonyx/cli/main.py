@@ -7,9 +7,11 @@ import warnings
 import click
 
 from sardonyx.cli.bench import bench
+from sardonyx.cli.cache import cache
 from sardonyx.cli.compile import compile_ahead
 from sardonyx.cli.console import print_json
 from sardonyx.cli.demo import demo
+from sardonyx.cli.doctor import doctor
 from sardonyx.cli.exec import execute
 from sardonyx.cli.explain import explain
 from sardonyx.cli.inspect import inspect
@@ -50,7 +52,7 @@ def cli() -> None:
     """Run, inspect and explain ONNX models."""
 
 
-for _verb in (run, bench, inspect, explain, optimize, compile_ahead, profile, providers, where, demo, execute):
+for _verb in (run, bench, inspect, explain, optimize, compile_ahead, profile, providers, where, doctor, cache, demo, execute):
     cli.add_command(_verb)
 
 

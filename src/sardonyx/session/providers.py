@@ -34,6 +34,7 @@ __all__ = [
     "get_available_providers",
     "make_able_providers",
     "make_providers",
+    "missing_providers",
     "requested",
     "with_cpu",
 ]
@@ -102,6 +103,29 @@ def describe_providers() -> list[tuple[str, str]]:
     """Return for each available provider its name and the package, or module, that it comes from."""
     own = _own()
     return [(name, own.get(name) or _source(_installed()[name])) for name in get_available_providers()]
+
+
+def missing_providers() -> dict[str, str]:
+    """Return providers that a session cannot have, and why: those whose package is not installed, or cannot be imported."""
+    absent = {
+        name: f"the package {package} is not installed: pip install {package}"
+        for name, (package, _) in _OPTIONAL.items()
+        if not _is_installed(package, tuple(sys.path))
+    }
+    return absent | {name: problem for name in get_available_providers() if (problem := _import_problem(name))}
+
+
+def _import_problem(name: str) -> str:
+    """Return why the code of an available provider cannot be imported; "" where it can."""
+    own = _own()
+    try:
+        if name in own:
+            importlib.import_module(own[name].partition(":")[0])
+        else:
+            _installed()[name].load()
+    except Exception as error:  # noqa: BLE001  what a package raises is the answer
+        return describe(error)
+    return ""
 
 
 def _source(point: EntryPoint) -> str:

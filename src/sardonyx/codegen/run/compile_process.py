@@ -32,7 +32,7 @@ from sardonyx.errors import Fail
 from sardonyx.forks import new_lock, renew_in_child, without_fork
 from sardonyx.trace import event
 
-__all__ = ["CompileProcess", "compile_texts", "reap"]
+__all__ = ["CompileProcess", "compile_texts", "is_given_up", "reap"]
 
 _TRIES = 2
 """How often a process is started for one batch: the one that there was may just have ended for want of work."""
@@ -76,6 +76,11 @@ def compile_texts(texts: Iterable[str], target: Target, level: int) -> list[byte
 def reap() -> None:
     """Take leave of the process, if it has ended for want of work."""
     _PROCESS.reap()
+
+
+def is_given_up() -> bool:
+    """Return whether LLVM runs in this process from now on, since the other could not be started or fell silent."""
+    return _PROCESS.is_given_up
 
 
 def _kept(rest: Iterator[str], written: list[str]) -> Iterator[str]:

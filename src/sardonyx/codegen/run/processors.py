@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-__all__ = ["available_processors"]
+__all__ = ["available_processors", "processor_quota"]
 
 
 _Reader = Callable[[Path], float]
@@ -26,6 +26,11 @@ def available_processors(root: Path = Path("/")) -> int:
     """
     quotas = [int(quota) for quota in _quotas(root)]
     return max(1, min([_affinity(), *quotas]))
+
+
+def processor_quota(root: Path = Path("/")) -> float | None:
+    """Return how many processors the control groups of this process grant it, such as 1.5; None where they set no limit."""
+    return min(_quotas(root), default=None)
 
 
 def _affinity() -> int:
