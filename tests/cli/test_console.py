@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+from collections.abc import Callable
+from pathlib import Path
 
-from sardonyx.cli.console import open_session, progress, readable_errors
+import pytest
+from click.testing import Result
+
+from sardonyx.cli.console import open_session, print_pairs, print_table, progress, readable_errors
 from sardonyx.errors import InvalidGraph
 
 
@@ -34,3 +39,24 @@ def test_a_missing_model_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit), readable_errors():
         open_session("no-such.onnx", ())
     assert "no-such.onnx" in capsys.readouterr().err
+
+
+def test_errors_are_json_where_that_is_asked_for(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    """Those of the engine, and those of the command line."""
+    done = invoke("explain", tmp_path / "none.onnx", "--json")
+    assert (done.exit_code, json.loads(done.stdout)["error"]["type"]) == (1, "NoSuchFile")
+    done = invoke("explain", "--json", "--nope")
+    assert (done.exit_code, json.loads(done.stdout)["error"]["type"]) == (2, "NoSuchOption")
+    assert json.loads(invoke("where", "Convv", "--json").stdout)["error"]["message"].endswith("did you mean Conv?")
+
+
+def test_tables_fit_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long cells are folded, numbers are not."""
+    monkeypatch.setenv("COLUMNS", "60")
+    print_table("title", ("ms", "name"), [("12345.678", "/a/long/name" * 9)], ("ms",))
+    print_pairs([("folder", "/a/long/name" * 9), ("folder", "x")])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[0] == "title"
+    assert "12345.678  /a/long/name" in lines[3]
+    assert lines[-1] == "        x"

@@ -6,14 +6,16 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from click.testing import Result
 
 
 def test_the_table_has_a_line_for_each_node(invoke: Callable[..., Result], model_file: Path) -> None:
-    """And counts at its end."""
+    """And counts before."""
     output = invoke("explain", model_file, "--provider", "ReferenceExecutionProvider").output
     assert "Relu-21" in output
-    assert "2 nodes in 1 partitions: 2 on ReferenceExecutionProvider" in output
+    assert "2 nodes in 1 partitions" in output
+    assert "2 on ReferenceExecutionProvider" in output
 
 
 def test_json_has_all_of_a_placement(invoke: Callable[..., Result], model_file: Path) -> None:
@@ -74,3 +76,37 @@ def test_fusions_of_a_node_that_is_not_there(invoke: Callable[..., Result], mode
     result = invoke("explain", model_file, "--fusions", "fist")
     assert result.exit_code == 1
     assert "near it are first" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("filters", "kept"),
+    [
+        (("--operator", "relu"), ["first"]),
+        (("--operator", "ai.onnx.Add"), ["y"]),
+        (("--name", "fir"), ["first"]),
+        (("--name", "f*t"), ["first"]),
+        (("--on", "cpu"), ["first", "y"]),
+        (("--on", "CPUExecutionProvider", "--operator", "Relu", "--operator", "Add"), ["first", "y"]),
+        (("--on", "Reference"), []),
+    ],
+)
+def test_nodes_are_filtered(invoke: Callable[..., Result], model_file: Path, filters: tuple[str, ...], kept: list[str]) -> None:
+    """By operator, provider and name; all must hold."""
+    assert [item["node"] for item in json.loads(invoke("explain", model_file, *filters, "--json").stdout)] == kept
+
+
+def test_the_summary_comes_first(invoke: Callable[..., Result], model_file: Path) -> None:
+    """Of all nodes, whatever is listed then; or nothing is."""
+    shown = invoke("explain", model_file, "--operator", "Relu").output
+    assert shown.splitlines()[0].endswith("2 nodes in 1 partitions")
+    assert "1 of 2 nodes listed" in shown
+    short = invoke("explain", model_file, "--summary").output
+    assert "2 on CPUExecutionProvider" in short
+    assert "Relu-21" not in short
+
+
+def test_filters_that_leave_nothing_are_told(invoke: Callable[..., Result], model_file: Path) -> None:
+    """With what there is."""
+    done = invoke("explain", model_file, "--operator", "Conv")
+    assert done.exit_code == 1
+    assert "its operators are Add, Relu" in done.stderr

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from click.testing import Result
+import pytest
+from click.testing import CliRunner, Result
 
+from sardonyx.cli.main import cli
 from sardonyx.cli.where import locate
 
 
@@ -34,3 +36,23 @@ def test_an_unknown_operator_gets_near_names(invoke: Callable[..., Result]) -> N
 def test_json_lists_pairs(invoke: Callable[..., Result]) -> None:
     """What, and where."""
     assert all(set(row) == {"what", "where"} for row in json.loads(invoke("where", "Conv", "--json").stdout))
+
+
+@pytest.mark.parametrize("text", ["conv", "CONV", "Conv-16", "ai.onnx.Conv", "AI.ONNX.conv-1"])
+def test_an_operator_may_be_written_in_many_ways(invoke: Callable[..., Result], text: str) -> None:
+    """In any case, with its domain or its version."""
+    assert "sardonyx/ops/shapes/conv.py" in invoke("where", text).output
+
+
+def test_a_domain_chooses(invoke: Callable[..., Result]) -> None:
+    """Attention is an operator of two; ZipMap is of ai.onnx.ml, and not of com.microsoft."""
+    assert "contrib/attention.py" in invoke("where", "com.microsoft.attention").output
+    assert "contrib/attention.py" not in invoke("where", "ai.onnx.Attention").output.partition("rule")[0]
+    assert "ml_feature.py" in invoke("where", "ai.onnx.ml.ZipMap").output
+    assert "unknown operator 'com.microsoft.ZipMap'" in invoke("where", "com.microsoft.ZipMap").stderr
+
+
+def test_it_fits_80_columns(invoke: Callable[..., Result]) -> None:
+    """Long paths are folded."""
+    lines = CliRunner().invoke(cli, ["where", "com.microsoft.Attention"], env={"COLUMNS": "80"}).output.splitlines()
+    assert max(map(len, lines)) <= 80

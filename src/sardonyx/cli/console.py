@@ -13,9 +13,8 @@ from typing import NoReturn
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
+from sardonyx.cli.fold import column_widths, fold
 from sardonyx.cli.load import add_operators, load_option
 from sardonyx.errors import InvalidArgument, SardonyxError
 from sardonyx.session.inference_session import InferenceSession
@@ -34,12 +33,15 @@ __all__ = [
     "print_json",
     "print_pairs",
     "print_table",
+    "print_text",
     "progress",
     "provider_option",
     "readable_errors",
     "refuse_existing",
+    "terminal_width",
 ]
 
+_LEAST_COLUMNS, _GAP = 20, "  "
 _DELAY_S = 1.0
 """How long a task may take before its progress is shown."""
 _STAGES = ("session.load", "session.check", "session.optimize", "session.compile")
@@ -128,26 +130,59 @@ def print_json(value: object) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[str] = ()) -> None:
-    """Print a table as wide as the terminal; the columns `numbers` are aligned to the right and stay whole."""
-    table = Table(title=title or None, title_justify="left", header_style="bold")
-    for column in columns:
-        is_number = column in numbers
-        table.add_column(column, overflow="fold", justify="right" if is_number else "left", no_wrap=is_number)
-    for row in rows:
-        table.add_row(*(str(cell) for cell in row))
-    Console().print(table)
+    """Print a table that fits the terminal; the columns `numbers` are aligned to the right and stay whole."""
+    texts = [[str(cell) for cell in row] for row in rows]
+    fixed = [column in numbers for column in columns]
+    natural = [max(map(_width, cells)) for cells in zip(columns, *texts, strict=True)]
+    widths = column_widths(natural, fixed, terminal_width() - len(_GAP) * (len(columns) - 1))
+    if title:
+        click.secho(title, italic=True)
+    click.secho(_row(columns, widths, fixed)[0], bold=True)
+    click.secho(_GAP.join("-" * width for width in widths), dim=True)
+    for row in texts:
+        for line in _row(row, widths, fixed):
+            click.echo(line)
+    click.echo()
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], fixed: Sequence[bool]) -> list[str]:
+    """Return the lines of one row, each cell folded to the width of its column."""
+    folded = [fold(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    height = max(map(len, folded))
+    lines = zip(*(lines + [""] * (height - len(lines)) for lines in folded), strict=True)
+    aligned = (
+        [text.rjust(width) if is_number else text.ljust(width) for text, width, is_number in zip(line, widths, fixed, strict=True)]
+        for line in lines
+    )
+    return [_GAP.join(line).rstrip() for line in aligned]
+
+
+def _width(text: str) -> int:
+    return max(map(len, text.split("\n")))
+
+
+def terminal_width() -> int:
+    """Return how many columns the terminal has; COLUMNS says so, too, and without either it is 80."""
+    return Console().width
+
+
+def print_text(text: str) -> None:
+    """Print a sentence, folded to the width of the terminal."""
+    for line in fold(text, terminal_width()):
+        click.echo(line)
 
 
 def print_pairs(rows: Iterable[tuple[str, object]]) -> None:
     """Print names with what they are, folded to the width of the terminal; equal names in a row are said once."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    last = ""
-    for name, value in rows:
-        table.add_row(Text("" if name == last and name.strip("- ") else name), Text(str(value)))
+    listed, last = list(rows), ""
+    width = max((len(name) for name, _ in listed), default=0)
+    for name, value in listed:
+        label = "" if name == last and name.strip("- ") else name
+        first, *others = fold(str(value), max(terminal_width() - width - len(_GAP), _LEAST_COLUMNS))
+        click.echo(f"{label:{width}}{_GAP}{first}".rstrip())
+        for line in others:
+            click.echo(f"{'':{width}}{_GAP}{line}")
         last = name
-    Console().print(table)
 
 
 @contextlib.contextmanager

@@ -16,13 +16,23 @@ from typing import Any
 import click
 import numpy as np
 
-from sardonyx.cli.console import json_option, open_session, print_json, progress, provider_option, readable_errors
+from sardonyx.cli.console import (
+    json_option,
+    open_session,
+    print_json,
+    print_pairs,
+    progress,
+    provider_option,
+    readable_errors,
+    terminal_width,
+)
 from sardonyx.dtypes import Array
 
 _DATA = Path(__file__).parent / "demo_data"
 _SHADES = " .:-=+*#%@"
 _SHOWN = 6
 _RUNS = 200
+_GAP = "   "
 
 
 @click.command()
@@ -67,14 +77,21 @@ def _classify(provider_names: Sequence[str]) -> tuple[dict[str, object], list[Ar
 
 def _print(facts: dict[str, Any], pictures: Sequence[Array]) -> None:
     drawn = [_draw(picture) for picture in pictures]
-    for lines in zip(*drawn, strict=True):
-        click.echo("   ".join(lines))
-    click.echo("   ".join(_caption(example).center(len(drawn[0][0])) for example in facts["examples"]))
-    click.echo()
-    click.echo(f"accuracy   {facts['accuracy']:.2%} of {facts['images']} held-out digits")
-    click.echo("runs on    " + ", ".join(f"{name}: {count} nodes" for name, count in facts["nodes_by_provider"].items()))
-    click.echo(f"nodes      {' '.join(facts['operators'])}")
-    click.echo(f"latency    {facts['median_latency_ms']:.3f} ms a digit (median of {_RUNS} runs)")
+    width = len(drawn[0][0])
+    blocks = [[*picture, _caption(example).center(width)] for picture, example in zip(drawn, facts["examples"], strict=True)]
+    count = max((terminal_width() + len(_GAP)) // (width + len(_GAP)), 1)
+    for begin in range(0, len(blocks), count):
+        for lines in zip(*blocks[begin : begin + count], strict=True):
+            click.echo(_GAP.join(lines).rstrip())
+        click.echo()
+    print_pairs(
+        [
+            ("accuracy", f"{facts['accuracy']:.2%} of {facts['images']} held-out digits"),
+            ("runs on", ", ".join(f"{name}: {count} nodes" for name, count in facts["nodes_by_provider"].items())),
+            ("nodes", " ".join(facts["operators"])),
+            ("latency", f"{facts['median_latency_ms']:.3f} ms a digit (median of {_RUNS} runs)"),
+        ]
+    )
 
 
 def _draw(picture: Array) -> list[str]:

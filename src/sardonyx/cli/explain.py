@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import fnmatch
 from collections.abc import Sequence
 
 import click
 
 from sardonyx.cli.console import (
+    fail,
     json_option,
     open_session,
     placement_options,
     print_json,
+    print_pairs,
     print_table,
     provider_option,
     readable_errors,
 )
+from sardonyx.partition.explain import Placement
 from sardonyx.session.fusions import explain_fusions
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.provider_choice import choose_providers
 from sardonyx.session.settings.settings import read_settings
 from sardonyx.session.stages.source import Source
+
+_FEW = 12
 
 
 @click.command()
@@ -30,10 +36,24 @@ from sardonyx.session.stages.source import Source
 @click.option(
     "--fusions", "node", metavar="NODE", help="Show why this node, or the one that makes this value, was fused or was not."
 )
+@click.option("--operator", "operators", multiple=True, metavar="OP", help="List nodes of this operator only; repeat it.")
+@click.option("--on", "runners", multiple=True, metavar="PROVIDER", help="List nodes that this provider runs only; repeat it.")
+@click.option("--name", "names", multiple=True, metavar="PATTERN", help="List nodes with this in their names, or '*/attn/*'.")
+@click.option("--summary", "is_short", is_flag=True, help="List no nodes.")
 @placement_options
 @json_option
-def explain(model: str, provider_names: Sequence[str], node: str | None, options: SessionOptions, as_json: bool) -> None:
-    """Show for each node of MODEL, as optimized, who runs it and why those asked before do not.
+def explain(
+    model: str,
+    provider_names: Sequence[str],
+    node: str | None,
+    operators: Sequence[str],
+    runners: Sequence[str],
+    names: Sequence[str],
+    is_short: bool,
+    options: SessionOptions,
+    as_json: bool,
+) -> None:
+    """Show who runs the nodes of MODEL, as optimized, and why those asked before do not: a summary, then each node.
 
     With --fusions show for one node, as given, how far each rewrite rule matched around it and why it stopped.
     """
@@ -42,23 +62,82 @@ def explain(model: str, provider_names: Sequence[str], node: str | None, options
         return
     with readable_errors():
         placements = open_session(model, provider_names, options).explain()
+    kept = [
+        item
+        for item in placements
+        if _is_one_of(item.op_type, operators) and _runs_on(item.provider, runners) and _is_named(item.node, names)
+    ]
     if as_json:
-        print_json([dataclasses.asdict(placement) for placement in placements])
+        print_json([dataclasses.asdict(placement) for placement in kept])
         return
+    _print_summary(model, placements)
+    if is_short:
+        return
+    if not kept:
+        fail(f"no node of {model} is left by these filters; {_choices(placements)}")
+    _print_nodes(kept)
+    if len(kept) < len(placements):
+        click.echo(f"{len(kept)} of {len(placements)} nodes listed")
+
+
+def _is_one_of(op_type: str, operators: Sequence[str]) -> bool:
+    """Return whether an operator is among those wanted, which may lack the domain and be in any case; true for none wanted."""
+    own = {op_type.lower(), op_type.rpartition(".")[2].lower(), f"ai.onnx.{op_type}".lower()}
+    return not operators or any(name.lower() in own for name in operators)
+
+
+def _runs_on(provider: str, wanted: Sequence[str]) -> bool:
+    return not wanted or any(name.lower() in (provider.lower(), _short(provider).lower()) for name in wanted)
+
+
+def _is_named(node: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(pattern in node or fnmatch.fnmatchcase(node, pattern) for pattern in patterns)
+
+
+def _choices(placements: Sequence[Placement]) -> str:
+    operators = ", ".join(sorted({item.op_type for item in placements})[:_FEW])
+    return f"its operators are {operators} …, run by {', '.join(sorted({_short(item.provider) for item in placements}))}"
+
+
+def _short(provider: str) -> str:
+    return provider.removesuffix("ExecutionProvider")
+
+
+def _print_summary(model: str, placements: Sequence[Placement]) -> None:
+    """Print how many nodes each provider runs, their operators, and why those that were asked before declined which ones."""
+    counts = collections.Counter(placement.provider for placement in placements)
+    partitions = len({placement.partition for placement in placements})
+    click.echo(f"{model}: {len(placements)} nodes in {partitions} partitions")
+    rows = []
+    for name, count in counts.most_common():
+        operators = collections.Counter(item.op_type for item in placements if item.provider == name)
+        listed = ", ".join(f"{number} {operator}" if number > 1 else operator for operator, number in operators.most_common())
+        rows.append((f"{count} on {name}", listed))
+    reasons: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    for item in placements:
+        for name, reason in item.declined.items():
+            reasons[name, reason][item.op_type] += 1
+    for (name, reason), operators in sorted(reasons.items(), key=lambda entry: -entry[1].total()):
+        rows.append((f"{operators.total()} not on {_short(name)}", f"{reason} ({', '.join(operators)})"))
+    print_pairs(rows)
+
+
+def _print_nodes(placements: Sequence[Placement]) -> None:
+    """Print a row for each node; where nobody declined any of them without that column."""
     rows = [
         (
             placement.node,
             f"{placement.op_type}-{placement.version}",
-            placement.provider.removesuffix("ExecutionProvider"),
+            _short(placement.provider),
             placement.partition.removeprefix(f"{placement.provider}_") + (f" ({placement.unit})" if placement.unit else ""),
-            "; ".join(f"{name.removesuffix('ExecutionProvider')}: {reason}" for name, reason in placement.declined.items()),
+            "; ".join(f"{_short(name)}: {reason}" for name, reason in placement.declined.items()),
         )
         for placement in placements
     ]
-    print_table("", ("node", "operator", "provider", "partition", "declined by"), rows)
-    counts = collections.Counter(placement.provider for placement in placements)
-    partitions = len({placement.partition for placement in placements})
-    click.echo(f"{len(placements)} nodes in {partitions} partitions: " + ", ".join(f"{n} on {name}" for name, n in counts.items()))
+    click.echo()
+    columns = ("node", "operator", "provider", "partition", "declined by")
+    shown = len(columns) if any(row[-1] for row in rows) else len(columns) - 1
+    print_table("", columns[:shown], [row[:shown] for row in rows])
 
 
 def _print_fusions(model: str, provider_names: Sequence[str], options: SessionOptions, node: str, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from sardonyx.cli.console import fail, force_option, json_option, print_json, progress, readable_errors, refuse_existing
+from sardonyx.cli.console import fail, force_option, json_option, print_json, print_text, progress, readable_errors, refuse_existing
 from sardonyx.cli.load import add_operators, load_option
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx import save
@@ -147,10 +147,10 @@ def _print(source: str, output: Path | None, model: Model, report: Report) -> No
     saved = f", saved as {output}" if output is not None else ""
     click.echo(f"{source}: {report.nodes_before} -> {report.nodes_after} nodes in {report.seconds:.2f} s{saved}")
     if report.fired:
-        click.echo("rules: " + ", ".join(f"{name} {count}" for name, count in report.fired.most_common()))
+        print_text("rules: " + ", ".join(f"{name} {count}" for name, count in report.fired.most_common()))
     changed = [record.name for record in report.passes.values() if record.changes and record.name not in ("apply_rules",)]
     if changed:
-        click.echo("passes: " + ", ".join(changed))
+        print_text("passes: " + ", ".join(changed))
     if report.verified or report.unverified:
         click.echo(f"verified: {report.verified.total()} changes keep results")
         for name, reason in report.unverified.items():

@@ -13,48 +13,90 @@ import click
 import sardonyx
 import sardonyx.ops.shapes
 import sardonyx.providers.reference.kernels  # registers the kernels
-from sardonyx.cli.console import fail, json_option, print_json, print_table, readable_errors
+from sardonyx.cli.console import fail, json_option, print_json, print_pairs, readable_errors
 from sardonyx.ops.fact import shape_functions_of
 from sardonyx.ops.families import FAMILIES, family_of
 from sardonyx.ops.schemas import find_schema
 from sardonyx.providers.reference.registry import kernels_of
+
+_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft")
 
 
 @click.command()
 @click.argument("operator")
 @json_option
 def where(operator: str, as_json: bool) -> None:
-    """Show file and line of OPERATOR's schema, shape functions, rules, passes and kernels of every provider."""
+    """Show file and line of OPERATOR's schema, shape functions, rules, passes and kernels of every provider.
+
+    OPERATOR may be in any case, with its domain (ai.onnx.ml.ZipMap) and its version (Conv-16).
+    """
     with readable_errors():
-        rows = locate(operator)
+        domain, name = resolve(operator)
+        rows = locate(name, domain)
     if not rows:
-        known = sorted(name for names in FAMILIES.values() for name in names.split())
-        close = ", ".join(difflib.get_close_matches(operator, known, 3))
+        close = ", ".join(_alike(name))
         fail(f"unknown operator {operator!r}" + (f"; did you mean {close}?" if close else ""))
     if as_json:
         print_json([{"what": what, "where": place} for what, place in rows])
     else:
-        print_table(f"{operator} (family {family_of(operator) or '?'})", ("what", "where"), rows)
+        shown = name if domain is None else f"{domain or 'ai.onnx'}.{name}"
+        click.secho(f"{shown} (family {family_of(name) or '?'})", bold=True)
+        print_pairs([_shown_pair(what, place) for what, place in rows])
 
 
-def locate(operator: str) -> list[tuple[str, str]]:
-    """Return (what, file:line) for everything that names `operator`; empty where nothing does."""
-    rows = [*_schema(operator), *_functions(operator), *_mentions(operator)]
+def _shown_pair(what: str, place: str) -> tuple[str, str]:
+    """Return what a place is and the place; a name that the file has already is not said twice."""
+    kind, _, detail = what.partition(", ")
+    if detail:
+        return kind, f"{place}  {detail}"
+    kind, _, name = what.partition(" ")
+    return kind, place if not name or Path(place.partition(":")[0]).stem == name else f"{place}  {name}"
+
+
+def resolve(text: str) -> tuple[str | None, str]:
+    """Return the domain, None where none is given, and the name of an operator as it is spelt, of a text in any case."""
+    text = re.sub(r"-\d+$", "", text.strip())
+    domain, _, name = text.rpartition(".")
+    spelt = {known.lower(): known for known in known_operators()}
+    return (None if not domain else "" if domain.lower() == "ai.onnx" else domain.lower()), spelt.get(name.lower(), name)
+
+
+def known_operators() -> list[str]:
+    """Return the names of all operators, of every domain."""
+    return sorted(name for names in FAMILIES.values() for name in names.split())
+
+
+def _alike(name: str) -> list[str]:
+    """Return operators whose names are like one, in any case."""
+    spelt = {known.lower(): known for known in known_operators()}
+    return [spelt[found] for found in difflib.get_close_matches(name.lower(), spelt, 3)]
+
+
+def locate(operator: str, domain: str | None = None) -> list[tuple[str, str]]:
+    """Return (what, file:line) for everything that names `operator`, in one domain or in all; empty where nothing does."""
+    defined = [*_schema(operator, domain), *_functions(operator, domain)]
+    if domain is not None and not defined:
+        return []
+    rows = [*defined, *_mentions(operator)]
     family = Path(family_of(operator) or "")
     return [*rows, ("tests", f"tests/**/{family.with_name(f'test_{family.name}.py')}")] if rows and family.name else rows
 
 
-def _schema(operator: str) -> Iterator[tuple[str, str]]:
-    for domain in ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft"):
+def _schema(operator: str, only: str | None) -> Iterator[tuple[str, str]]:
+    for domain in _DOMAINS if only is None else (only,):
         schema = find_schema(domain, operator, 1 << 30)
         if schema is not None:
             yield f"schema, {domain or 'ai.onnx'}", f"the onnx package: {operator}-{schema.since_version}"
 
 
-def _functions(operator: str) -> Iterator[tuple[str, str]]:
+def _functions(operator: str, only: str | None) -> Iterator[tuple[str, str]]:
     for domain, entry in shape_functions_of(operator):
+        if only is not None and domain != only:
+            continue
         yield f"shape function, {domain or 'ai.onnx'} since {entry.since}", _place(entry.function)
     for kernel in kernels_of(operator):
+        if only is not None and kernel.domain != only:
+            continue
         yield f"reference kernel, {kernel.domain or 'ai.onnx'} since {kernel.since}", _place(kernel.function)
 
 
