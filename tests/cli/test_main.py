@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from sardonyx.cli.main import cli
+from sardonyx.cli.main import VERBS
 from sardonyx.version import __version__
 
 
 def test_every_verb_has_help_and_json(invoke: Callable[..., Result]) -> None:
     """`--json` is on each that prints something of its own; `exec` runs another command."""
     verbs = {"run", "inspect", "explain", "optimize", "compile", "profile", "providers", "where", "demo", "bench", "doctor"}
-    assert set(cli.commands) == {*verbs, "exec", "cache"}
+    assert set(VERBS) == {*verbs, "exec", "cache", "completion"}
     for verb in verbs:
         assert "--json" in invoke(verb, "--help").output
 

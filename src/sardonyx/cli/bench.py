@@ -13,6 +13,7 @@ from sardonyx import config
 from sardonyx.cli.bench_engines import Engine, Job, Measured, start_engine
 from sardonyx.cli.bench_tables import describe_engines, print_engines
 from sardonyx.cli.bench_worker import ENGINES
+from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
     fail,
     json_option,
@@ -34,7 +35,7 @@ OWN = "sardonyx"
 
 
 @click.command()
-@click.argument("model", type=click.Path())
+@click.argument("model", type=ModelPath())
 @click.option("--duration", default=3.0, show_default=True, type=click.FloatRange(min=0), help="Seconds that each engine runs.")
 @click.option("--count", default=0, type=click.IntRange(min=0), help="Runs of each engine, instead of a duration.")
 @click.option("--warmup", default=0.5, show_default=True, type=click.FloatRange(min=0), help="Seconds that it runs before.")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
     force_option,
     json_option,
@@ -25,7 +26,7 @@ __all__ = ["compile_ahead"]
 
 
 @click.command("compile")
-@click.argument("model", type=click.Path())
+@click.argument("model", type=ModelPath())
 @click.option("-o", "--output", type=click.Path(), help="Where the compiled model goes; NAME_ctx.onnx beside MODEL by default.")
 @click.option("--embed", is_flag=True, help="Put the programs into the model itself, not into files beside it.")
 @click.option("--weightless", is_flag=True, help="Leave weights in MODEL, which is then needed beside the compiled model.")

@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from sardonyx.cli.completions import complete_providers
 from sardonyx.cli.fold import column_widths, fold
 from sardonyx.cli.load import add_operators, load_option
 from sardonyx.errors import InvalidArgument, SardonyxError
@@ -53,6 +54,7 @@ provider_option = click.option(
     "provider_names",
     multiple=True,
     metavar="NAME",
+    shell_complete=complete_providers,
     help="Use this execution provider; repeat it in the order of priority.",
 )
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import click
 
+from sardonyx.cli.completions import ModelPath, complete_operators, complete_providers
 from sardonyx.cli.console import (
     fail,
     json_option,
@@ -31,13 +32,27 @@ _FEW = 12
 
 
 @click.command()
-@click.argument("model", type=click.Path())
+@click.argument("model", type=ModelPath())
 @provider_option
 @click.option(
     "--fusions", "node", metavar="NODE", help="Show why this node, or the one that makes this value, was fused or was not."
 )
-@click.option("--operator", "operators", multiple=True, metavar="OP", help="List nodes of this operator only; repeat it.")
-@click.option("--on", "runners", multiple=True, metavar="PROVIDER", help="List nodes that this provider runs only; repeat it.")
+@click.option(
+    "--operator",
+    "operators",
+    multiple=True,
+    metavar="OP",
+    shell_complete=complete_operators,
+    help="List nodes of this operator only; repeat it.",
+)
+@click.option(
+    "--on",
+    "runners",
+    multiple=True,
+    metavar="PROVIDER",
+    shell_complete=complete_providers,
+    help="List nodes that this provider runs only; repeat it.",
+)
 @click.option("--name", "names", multiple=True, metavar="PATTERN", help="List nodes with this in their names, or '*/attn/*'.")
 @click.option("--summary", "is_short", is_flag=True, help="List no nodes.")
 @placement_options

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import json_option, print_json, print_table, progress, readable_errors
 from sardonyx.formats.onnx import load
 from sardonyx.ir import Model, Value
@@ -15,7 +16,7 @@ from sardonyx.ir.walk import all_graphs, all_nodes
 
 
 @click.command()
-@click.argument("model", type=click.Path())
+@click.argument("model", type=ModelPath())
 @click.option("--text", is_flag=True, help="Print the whole model, one node per line.")
 @json_option
 def inspect(model: str, text: bool, as_json: bool) -> None:

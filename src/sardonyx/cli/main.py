@@ -1,34 +1,51 @@
-"""The command `sardonyx` and its verbs."""
+"""The command `sardonyx` and its verbs, each of which is imported when it is used."""
 
 from __future__ import annotations
 
+import importlib
+import json
 import warnings
 
 import click
 
-from sardonyx.cli.bench import bench
-from sardonyx.cli.cache import cache
-from sardonyx.cli.compile import compile_ahead
-from sardonyx.cli.console import print_json
-from sardonyx.cli.demo import demo
-from sardonyx.cli.doctor import doctor
-from sardonyx.cli.exec import execute
-from sardonyx.cli.explain import explain
-from sardonyx.cli.inspect import inspect
-from sardonyx.cli.optimize import optimize
-from sardonyx.cli.profile import profile
-from sardonyx.cli.providers import providers
-from sardonyx.cli.run import run
-from sardonyx.cli.where import where
 from sardonyx.version import __version__
 
-__all__ = ["cli", "main"]
+__all__ = ["VERBS", "cli", "main"]
 
+VERBS = {
+    "bench": "sardonyx.cli.bench:bench",
+    "cache": "sardonyx.cli.cache:cache",
+    "compile": "sardonyx.cli.compile:compile_ahead",
+    "completion": "sardonyx.cli.completion:completion",
+    "demo": "sardonyx.cli.demo:demo",
+    "doctor": "sardonyx.cli.doctor:doctor",
+    "exec": "sardonyx.cli.exec:execute",
+    "explain": "sardonyx.cli.explain:explain",
+    "inspect": "sardonyx.cli.inspect:inspect",
+    "optimize": "sardonyx.cli.optimize:optimize",
+    "profile": "sardonyx.cli.profile:profile",
+    "providers": "sardonyx.cli.providers:providers",
+    "run": "sardonyx.cli.run:run",
+    "where": "sardonyx.cli.where:where",
+}
+"""Verb -> module and command."""
 _JSON = "sardonyx.json"
 
 
 class Verbs(click.Group):
     """The verbs; what is wrong with their options is JSON too where that is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the verbs."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a verb; None where there is none of this name."""
+        if cmd_name not in VERBS:
+            return None
+        module, _, name = VERBS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note whether JSON is asked for, of whichever verb."""
@@ -42,7 +59,8 @@ class Verbs(click.Group):
         except click.UsageError as error:
             if not ctx.meta[_JSON]:
                 raise
-            print_json({"error": {"type": "UsageError", "message": error.format_message()}})
+            facts = {"error": {"type": "UsageError", "message": error.format_message()}}
+            click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
             raise SystemExit(error.exit_code) from error
 
 
@@ -52,14 +70,10 @@ def cli() -> None:
     """Run, inspect and explain ONNX models."""
 
 
-for _verb in (run, bench, inspect, explain, optimize, compile_ahead, profile, providers, where, doctor, cache, demo, execute):
-    cli.add_command(_verb)
-
-
 def main() -> None:
     """Run the command line of this process; warnings are lines on stderr."""
     warnings.showwarning = _show_warning
-    cli()
+    cli(complete_var="_SARDONYX_COMPLETE")
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: object, **more: object) -> None:

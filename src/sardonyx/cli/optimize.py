@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from sardonyx.cli.completions import ModelPath, complete_rules
 from sardonyx.cli.console import fail, force_option, json_option, print_json, print_text, progress, readable_errors, refuse_existing
 from sardonyx.cli.load import add_operators, load_option
 from sardonyx.errors import InvalidArgument
@@ -31,10 +32,16 @@ _MANY = 30
 
 
 @click.command()
-@click.argument("model", type=click.Path())
+@click.argument("model", type=ModelPath())
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Save the optimized model here.")
 @click.option("--level", type=click.Choice(list(_LEVELS)), default="all", show_default=True, help="How far to go.")
-@click.option("--disable", multiple=True, metavar="NAME", help="Leave out this rule or pass; repeat it for others.")
+@click.option(
+    "--disable",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete_rules,
+    help="Leave out this rule or pass; repeat it for others.",
+)
 @click.option("--dim", "dims", multiple=True, metavar="NAME=SIZE", help="Fix a symbolic dimension of the inputs.")
 @click.option(
     "--opset",

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from sardonyx import config
+from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
     fail,
     force_option,
@@ -38,7 +39,7 @@ _MARGIN_US = 1.0
 
 
 @click.command()
-@click.argument("model", type=click.Path(), required=False)
+@click.argument("model", type=ModelPath(), required=False)
 @click.option("--runs", default=20, show_default=True, type=click.IntRange(min=1), help="Runs to record.")
 @click.option("--warmup", default=3, show_default=True, type=click.IntRange(min=0), help="Runs before these.")
 @click.option(

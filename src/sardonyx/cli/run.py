@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
     force_option,
     json_option,
@@ -29,7 +30,7 @@ from sardonyx.session.options import SessionOptions
 
 
 @click.command()
-@click.argument("model", type=click.Path())
+@click.argument("model", type=ModelPath())
 @input_options
 @click.option("--random", is_flag=True, help="Draw the inputs that no file feeds.")
 @click.option("--repeat", default=1, show_default=True, type=click.IntRange(min=1), help="Runs to time.")

@@ -13,6 +13,7 @@ import click
 import sardonyx
 import sardonyx.ops.shapes
 import sardonyx.providers.reference.kernels  # registers the kernels
+from sardonyx.cli.completions import complete_operators
 from sardonyx.cli.console import fail, json_option, print_json, print_pairs, readable_errors
 from sardonyx.ops.fact import shape_functions_of
 from sardonyx.ops.families import FAMILIES, family_of
@@ -23,7 +24,7 @@ _DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "co
 
 
 @click.command()
-@click.argument("operator")
+@click.argument("operator", shell_complete=complete_operators)
 @json_option
 def where(operator: str, as_json: bool) -> None:
     """Show file and line of OPERATOR's schema, shape functions, rules, passes and kernels of every provider.
