@@ -63,6 +63,7 @@ def bench(
     inputs: Sequence[str],
     seed: int,
     dims: Sequence[str],
+    ranges: Sequence[str],
     provider_names: Sequence[str],
     options: SessionOptions,
     as_json: bool,
@@ -74,7 +75,7 @@ def bench(
     names = [OWN, *_engines(against)]
     with readable_errors():
         session = open_session(model, provider_names, options)
-        feed = make_feed(session.get_inputs(), inputs, dims, seed)
+        feed = make_feed(session, inputs, dims, ranges, seed)
         del session
     threads = threads or options.intra_op_num_threads or config.num_threads() or available_processors()
     loaded = click.get_current_context().params["loaded"]

@@ -5,28 +5,27 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sardonyx.cli.completions import complete_providers
 from sardonyx.cli.fold import column_widths, fold
 from sardonyx.cli.load import add_operators, load_option
+from sardonyx.cli.progress import following, progress
 from sardonyx.errors import InvalidArgument, SardonyxError
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.providers import get_available_providers
 from sardonyx.session.settings.keys import MEMORY_LIMITS
 from sardonyx.spelling import nearest
-from sardonyx.trace import Event, observe
 
 __all__ = [
     "fail",
+    "following",
     "force_option",
     "json_option",
     "open_session",
@@ -43,9 +42,6 @@ __all__ = [
 ]
 
 _LEAST_COLUMNS, _GAP = 20, "  "
-_DELAY_S = 1.0
-"""How long a task may take before its progress is shown."""
-_STAGES = ("session.load", "session.check", "session.optimize", "session.compile")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text, errors too.")
 force_option = click.option("--force", is_flag=True, help="Overwrite files that exist.")
@@ -187,30 +183,6 @@ def print_pairs(rows: Iterable[tuple[str, object]]) -> None:
         last = name
 
 
-@contextlib.contextmanager
-def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
-    """Give a function f(label, steps=1) that advances a bar and names the next step; it shows itself after a second, on stderr."""
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    task = bar.add_task(description, total=total)
-    timer = threading.Timer(_DELAY_S, bar.start)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield lambda label, steps=1: bar.update(task, advance=steps, description=label)
-    finally:
-        timer.cancel()
-        timer.join()
-        if bar.live.is_started:
-            bar.stop()
-
-
 def open_session(model: str, provider_names: Sequence[str], options: SessionOptions | None = None) -> InferenceSession:
     """Make a session, with a progress bar over its stages; raises InvalidArgument for a provider that is not available."""
     known = get_available_providers()
@@ -219,15 +191,8 @@ def open_session(model: str, provider_names: Sequence[str], options: SessionOpti
             close = nearest(name, known)
             advice = f"did you mean {close!r}?" if close else f"available are {', '.join(known)}"
             raise InvalidArgument(f"there is no provider {name!r}; {advice}")
-    with progress(f"loading {model}", len(_STAGES)) as advance:
-
-        def follow(event: Event) -> None:
-            if event.name in _STAGES:
-                following = _STAGES.index(event.name) + 1
-                advance(_STAGES[following].split(".")[1] if following < len(_STAGES) else "ready")
-
-        with observe(follow):
-            return InferenceSession(model, options, providers=list(provider_names) or None)
+    with following(model):
+        return InferenceSession(model, options, providers=list(provider_names) or None)
 
 
 def refuse_existing(paths: Iterable[Path], *, force: bool) -> None:

@@ -7,30 +7,36 @@ from collections.abc import Sequence
 
 __all__ = ["column_widths", "fold"]
 
-_AFTER = re.compile(r"(?<=[/._\-,:;+> ])")
+_WORDS = re.compile(r"(?<= )")
+_PARTS = re.compile(r"(?<=[/._\-,:;+>])")
 _INDENT = "  "
 
 
 def fold(text: str, width: int) -> list[str]:
-    """Return `text` in lines of at most `width` characters, broken behind blanks, slashes, dots and the like where possible.
+    """Return `text` in lines of at most `width` characters, broken between words.
 
-    A line that goes on is indented by two blanks; a line break in the text stays.
+    Words that are too long are broken behind / . _ and the like. A line that goes on is indented by two blanks; a line break in the
+    text stays.
     """
     lines: list[str] = []
     for given in text.split("\n"):
-        indent = _INDENT if width > 4 * len(_INDENT) else ""
-        margin = given[: len(given) - len(given.lstrip())]
+        margin = given[: len(given) - len(given.lstrip())] + (_INDENT if width > 4 * len(_INDENT) else "")
         current = ""
-        for piece in _AFTER.split(given):
-            if current and len((current + piece).rstrip()) > width:
+        for piece in _pieces(given, width - len(margin)):
+            if current.strip() and len((current + piece).rstrip()) > width:
                 lines.append(current.rstrip())
-                current, piece = margin + indent, piece.lstrip()
+                current, piece = margin, piece.lstrip()
             current += piece
             while len(current.rstrip()) > width:
                 lines.append(current[:width])
-                current = margin + indent + current[width:]
+                current = margin + current[width:]
         lines.append(current.rstrip())
     return lines
+
+
+def _pieces(text: str, width: int) -> list[str]:
+    """Return the words of a text, those too long in parts."""
+    return [part for word in _WORDS.split(text) for part in (_PARTS.split(word) if len(word.rstrip()) > width else (word,))]
 
 
 def column_widths(natural: Sequence[int], fixed: Sequence[bool], available: int, least: int = 8) -> list[int]:

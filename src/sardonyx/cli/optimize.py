@@ -11,7 +11,16 @@ from pathlib import Path
 import click
 
 from sardonyx.cli.completions import ModelPath, complete_rules
-from sardonyx.cli.console import fail, force_option, json_option, print_json, print_text, progress, readable_errors, refuse_existing
+from sardonyx.cli.console import (
+    fail,
+    following,
+    force_option,
+    json_option,
+    print_json,
+    print_text,
+    readable_errors,
+    refuse_existing,
+)
 from sardonyx.cli.load import add_operators, load_option
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx import save
@@ -23,7 +32,6 @@ from sardonyx.session.options import SessionOptions
 from sardonyx.session.settings.settings import LoadSettings, Settings, read_settings
 from sardonyx.session.stages.source import Source
 from sardonyx.spelling import nearest
-from sardonyx.trace import Event, observe
 
 _LEVELS = {"none": "0", "basic": "1", "extended": "2", "layout": "3", "all": "99"}
 _PLACES = 3
@@ -105,18 +113,9 @@ def optimize(
 def _optimized(
     model: str, settings: Settings, output: Path | None, external_data: str, *, records: bool, opset: int
 ) -> tuple[Model, Report]:
-    with progress(f"loading {model}", 3) as advance, warnings.catch_warnings():
+    with following(model), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the report lists the same problems
-
-        def follow(event: Event) -> None:
-            if event.name == "session.load":
-                advance("optimizing")
-            if event.name == "optimize.pass":
-                advance(f"optimizing, {event.details['optimization']} done", 0)
-
-        with observe(follow):
-            optimized, report = optimize_file(model, settings, records=records, opset=opset)
-        advance("saving")
+        optimized, report = optimize_file(model, settings, records=records, opset=opset)
         if output is not None:
             save(optimized, output, data_name=external_data)
     return optimized, report

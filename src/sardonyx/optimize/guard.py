@@ -28,7 +28,7 @@ from sardonyx.optimize.sample import samples, unsuitable
 from sardonyx.optimize.shrink import shrink
 from sardonyx.optimize.soundness import check_sound, is_sound
 from sardonyx.optimize.watch import Watch, found_by_running
-from sardonyx.trace import span
+from sardonyx.trace import event, span
 
 __all__ = ["Guard"]
 
@@ -154,6 +154,7 @@ class Guard:
         """Return whether a pass changed what the model computes; it is left out then."""
         if self._watch.run is None:
             return False
+        event("optimize.compare", optimization=item.name)
         old, after = backup.model(), _Backup(self._model).model()
         found, reason = self._compare(item, old, after)
         if reason is not None:

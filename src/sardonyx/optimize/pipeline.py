@@ -46,7 +46,7 @@ from sardonyx.optimize.rule import Rule
 from sardonyx.optimize.rules import activation, attention, conv, elementwise, matmul, movement, normalize, quantize
 from sardonyx.optimize.target import Target, exclusion_reason
 from sardonyx.optimize.watch import Watch
-from sardonyx.trace import span
+from sardonyx.trace import event, span
 
 __all__ = [
     "ABOVE_BASIC",
@@ -275,6 +275,7 @@ def _higher_levels(guard: Guard, choice: _Choice, level: Level, loops: int) -> b
 def _until_stable(guard: Guard, passes: Sequence[Pass]) -> bool:
     """Repeat the passes, and shape inference after a round that changed something; whether any did."""
     for count in range(ROUNDS if passes else 0):
+        event("optimize.round", round=count + 1, passes=len(passes))
         changed = [guard.run(item) for item in passes]
         if True not in changed:
             return count > 0

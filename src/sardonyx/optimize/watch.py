@@ -79,6 +79,7 @@ class Watch:
         """Return why a replacement whose nodes are built must not take effect; None where it may. The rule is left out then."""
         if self.run is None:
             return None
+        event("optimize.compare", optimization=rule.name)
         region = cut_out(match, values, built, model)
         reason = unsuitable(region.inputs)
         if reason is not None:

@@ -94,9 +94,11 @@ def _kept(rest: Iterator[str], written: list[str]) -> Iterator[str]:
 def _compile_here(texts: list[str], target: Target, level: int) -> list[bytes]:
     def compile_one(text: str) -> bytes:
         try:
-            return llvm.compile_text(text, target.triple, target.features, level)
+            machine_code = llvm.compile_text(text, target.triple, target.features, level)
         except ValueError as error:
             raise Fail(str(error)) from error
+        event("codegen.object", bytes=len(machine_code))
+        return machine_code
 
     try:
         with without_fork():
@@ -155,7 +157,7 @@ class CompileProcess:
                 for text in texts:
                     _send(requests, (count, text, target.triple, target.features, level))
                     count += 1
-                answers = dict(_answer(replies) for _ in range(count))
+                answers = dict(_told(_answer(replies)) for _ in range(count))
             except BaseException as error:
                 self.is_given_up = isinstance(error, TimeoutError)
                 self._end()
@@ -283,6 +285,11 @@ def _answer(replies: IO[bytes]) -> tuple[int, tuple[bytes, str]]:
     except (TypeError, ValueError) as error:
         raise OSError("the compiler process does not say what it should") from error
     return number, (machine_code, problem)
+
+
+def _told(answer: tuple[int, tuple[bytes, str]]) -> tuple[int, tuple[bytes, str]]:
+    event("codegen.object", number=answer[0])
+    return answer
 
 
 def _received(replies: IO[bytes], size_bytes: int) -> bytes:

@@ -21,7 +21,7 @@ from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
 from sardonyx.errors import Fail
 from sardonyx.forks import new_lock, without_fork
-from sardonyx.trace import span
+from sardonyx.trace import event, span
 
 __all__ = ["Engine", "object_key"]
 
@@ -107,7 +107,8 @@ class Engine:
         if not missing:
             return [machine_code or b"" for machine_code in found]
         with span("codegen.compile", objects=len(missing)):
-            made = compile_texts(map(write, missing), self.target, self._level)
+            event("codegen.begin", objects=len(missing))
+            made = compile_texts((_written(write(number), names[number]) for number in missing), self.target, self._level)
         for number, machine_code in zip(missing, made, strict=True):
             check_externals(names[number], machine_code)
         for number, machine_code in zip(missing, made, strict=True):
@@ -133,6 +134,11 @@ class Engine:
             return llvm.link(machine_code, symbols, self.target.triple, self.target.features)
         except ValueError as error:
             raise Fail(str(error)) from error
+
+
+def _written(text: str, name: str) -> str:
+    event("codegen.write", kernel=name)
+    return text
 
 
 def object_key(text: str, target: Target, level: int) -> str:
