@@ -46,7 +46,7 @@ def test_errors_are_json_where_that_is_asked_for(invoke: Callable[..., Result], 
     done = invoke("explain", tmp_path / "none.onnx", "--json")
     assert (done.exit_code, json.loads(done.stdout)["error"]["type"]) == (1, "NoSuchFile")
     done = invoke("explain", "--json", "--nope")
-    assert (done.exit_code, json.loads(done.stdout)["error"]["type"]) == (2, "NoSuchOption")
+    assert (done.exit_code, json.loads(done.stdout)["error"]["type"]) == (2, "UsageError")
     assert json.loads(invoke("where", "Convv", "--json").stdout)["error"]["message"].endswith("did you mean Conv?")
 
 
