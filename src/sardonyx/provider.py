@@ -19,7 +19,7 @@ import contextvars
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -359,14 +359,16 @@ class StepInfo:
     """Type and shape of what it writes."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class TimedRun:
-    """What one run of a program that times its steps found."""
+class TimedRun(NamedTuple):
+    """What one run of a program that times its steps found; it is made in each run, so no more is done than to keep it."""
 
     results: Sequence[OnnxValue]
     """What `Program.run` returns."""
-    times_ns: Sequence[int]
-    """When the first step began and when each ended, by `time.perf_counter_ns`; empty where that could not be measured."""
+    times: Array | None
+    """int64 (steps + 1, 2): when the first step began and when each ended, in seconds and nanoseconds of `time.perf_counter_ns`.
+
+    None where that could not be measured.
+    """
     symbols: Mapping[str, int]
     """What the symbols in the shapes of its steps were."""
 

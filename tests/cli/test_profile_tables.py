@@ -49,9 +49,9 @@ def test_only_the_longest_are_listed(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_names_are_shown_beside_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without the path that they share."""
+    """As paths from there."""
     print_report("m.onnx", REPORT, ROOFLINE, 0)
-    assert "with relu, c/x/add" in capsys.readouterr().out
+    assert "with relu, ../c/x/add" in capsys.readouterr().out
 
 
 def test_lines_fit_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,12 +113,13 @@ def _called(step: Step) -> str:
 
 
 def _beside(name: str, other: str) -> str:
-    """Return a name without the path that it shares with another."""
-    parts, others = name.split("/"), other.split("/")
+    """Return a name as a path from where another is, unless that would be longer."""
+    parts, others = name.split("/"), other.split("/")[:-1]
     shared = 0
-    while shared < len(parts) - 1 and shared < len(others) and parts[shared] == others[shared]:
+    while shared < min(len(parts) - 1, len(others)) and parts[shared] == others[shared]:
         shared += 1
-    return "/".join(parts[shared:])
+    found = "/".join([".."] * (len(others) - shared) + parts[shared:])
+    return found if len(found) <= len(name) else name
 
 
 def describe_differences(reports: Sequence[Report], differences: Sequence[Difference]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from sardonyx.dtypes import DataType, OnnxValue
+from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.forks import new_lock
 from sardonyx.ir import Model
 from sardonyx.partition.cut import Cut
@@ -35,6 +35,7 @@ __all__ = ["Profiler", "TimedProgram"]
 
 _MOST_EVENTS = 1_000_000
 """As many as onnxruntime keeps."""
+_SECOND_NS = 1_000_000_000
 _NAMES = {"session.build": "session_initialization"}
 
 
@@ -49,16 +50,18 @@ class _Span(NamedTuple):
     details: Mapping[str, object]
 
 
-class _StepTimes(NamedTuple):
-    """The steps of one run of a program as they are recorded."""
+class _ProgramRun(NamedTuple):
+    """One run of a program with its steps as it is recorded."""
 
     program: TimedProgram
-    times_ns: Sequence[int]
+    start_ns: int
+    end_ns: int
+    times: Array
     symbols: Mapping[str, int]
     thread: int
 
 
-_Recorded: TypeAlias = _Span | _StepTimes
+_Recorded: TypeAlias = _Span | _ProgramRun
 
 
 class Profiler:
@@ -96,9 +99,9 @@ class Profiler:
         """Record what took from `start_ns` to `end_ns` of `time.perf_counter_ns`; after `end`, and beyond a million, nothing."""
         self._keep(_Span(category, name, start_ns, end_ns, threading.get_native_id(), details), 1)
 
-    def record_steps(self, program: TimedProgram, times_ns: Sequence[int], symbols: Mapping[str, int]) -> None:
-        """Record the steps of one run of a program: when the first began, and when each ended."""
-        self._keep(_StepTimes(program, times_ns, symbols, threading.get_native_id()), len(times_ns) - 1)
+    def record_steps(self, program: TimedProgram, start_ns: int, end_ns: int, times: Array, symbols: Mapping[str, int]) -> None:
+        """Record one run of a program and its steps, whose times are as in `TimedRun`."""
+        self._keep(_ProgramRun(program, start_ns, end_ns, times, symbols, threading.get_native_id()), len(times))
 
     def end(self) -> str:
         """Write the file and return its name; "" where that was done before. Raises OSError where it cannot be written."""
@@ -120,10 +123,10 @@ class Profiler:
             self.end()
 
     def _keep(self, what: _Recorded, count: int) -> None:
-        with self._lock:
-            if self._events is not None and self._count + count <= _MOST_EVENTS:
-                self._events.append(what)
-                self._count += count
+        events = self._events
+        if events is not None and self._count < _MOST_EVENTS:
+            events.append(what)  # a list's own lock does: the count may be off by what threads add at the same time
+            self._count += count
 
     def _made(self, events: Sequence[_Recorded]) -> Iterator[dict[str, object]]:
         """Yield the events as the file has them, in the order in which they ended."""
@@ -141,10 +144,12 @@ class Profiler:
             }
 
 
-def _spans(run: _StepTimes) -> Iterator[_Span]:
+def _spans(run: _ProgramRun) -> Iterator[_Span]:
     names, details = run.program.step_names, run.program.step_details(run.symbols)
-    for name, said, start_ns, end_ns in zip(names, details, run.times_ns, run.times_ns[1:], strict=False):
+    times_ns = [_SECOND_NS * seconds + rest for seconds, rest in run.times.tolist()]
+    for name, said, start_ns, end_ns in zip(names, details, times_ns, times_ns[1:], strict=False):
         yield _Span("Node", name, start_ns, end_ns, run.thread, said)
+    yield _Span("Partition", run.program.name, run.start_ns, run.end_ns, run.thread, run.program.details)
 
 
 class TimedProgram:
@@ -162,15 +167,17 @@ class TimedProgram:
         self._steps = steps_of(self._stepping.describe_steps(), nodes) if self._stepping is not None else []
         self._said: dict[tuple[tuple[str, int], ...], list[dict[str, object]]] = {}
         self._name = f"{nodes[0].name or partition.name if len(nodes) == 1 else partition.name}_kernel_time"
-        self._span_name = f"{partition.name}_run"
+        self.name = f"{partition.name}_run"
+        """What the event of the whole program is called, where its steps have events of their own."""
         operators = dict.fromkeys(node.operator for node in nodes)
-        self._details: dict[str, object] = {
+        self.details: dict[str, object] = {
             "op_name": ",".join(operators),
             "provider": self._provider,
             "node_count": str(len(nodes)),
             "nodes": [node.name for node in nodes],
             "original_nodes": list(dict.fromkeys(name for node in nodes for name in node.origins)),
         }
+        """What is said of it in any run."""
         self.step_names = [f"{step.name}_kernel_time" for step in self._steps]
         """What the events of its steps are called."""
 
@@ -185,16 +192,14 @@ class TimedProgram:
         start_ns = time.perf_counter_ns()
         if self._stepping is not None:
             timed = self._stepping.run_timed(bound, inputs, outputs, scratch)
-            if timed.times_ns:
-                end_ns = time.perf_counter_ns()
-                self._profiler.record_steps(self, timed.times_ns, timed.symbols)
-                self._profiler.record("Partition", self._span_name, start_ns, end_ns, self._details)
+            if timed.times is not None:
+                self._profiler.record_steps(self, start_ns, time.perf_counter_ns(), timed.times, timed.symbols)
                 return timed.results
             results = timed.results
         else:
             results = self._program.run(bound, inputs, outputs, scratch)
         end_ns = time.perf_counter_ns()
-        details = {**self._details, "input_type_shape": _types(inputs), "output_type_shape": _types(results)}
+        details = {**self.details, "input_type_shape": _types(inputs), "output_type_shape": _types(results)}
         details["activation_size"], details["output_size"] = str(_bytes(inputs)), str(_bytes(results))
         self._profiler.record("Node", self._name, start_ns, end_ns, details)
         return results

@@ -9,8 +9,9 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64
 from sardonyx.codegen.run.driver import STATUS, Buffer, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.run.timed_driver import TimedDriver, can_time, nanoseconds, new_times
+from sardonyx.codegen.run.timed_driver import TimedDriver, can_time, new_times
 from sardonyx.codegen.target import host_target, machine_target
+from sardonyx.dtypes import Array
 
 pytestmark = pytest.mark.skipif(not can_time(host_target()), reason="no clock is known for this system")
 
@@ -36,6 +37,10 @@ def driver() -> TimedDriver:
     return TimedDriver(host_target())
 
 
+def _nanoseconds(times: Array) -> list[int]:
+    return [10**9 * seconds + rest for seconds, rest in times.tolist()]
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_times_lie_between_the_callers(engine: Engine, driver: TimedDriver, threads: int) -> None:
     """They are times of perf_counter_ns, in the order of the steps."""
@@ -44,9 +49,9 @@ def test_times_lie_between_the_callers(engine: Engine, driver: TimedDriver, thre
     table.set_bases([word.ctypes.data])
     times = new_times(3)
     before = time.perf_counter_ns()
-    assert driver.run(table, times) == -1
+    assert driver.run(table, times.ctypes.data) == -1
     after = time.perf_counter_ns()
-    found = [before, *nanoseconds(times), after]
+    found = [before, *_nanoseconds(times), after]
     assert len(found) == 6
     assert found == sorted(found)
 
@@ -57,16 +62,16 @@ def test_a_long_step_takes_long(engine: Engine, driver: TimedDriver) -> None:
     table = StepTable([KernelCall(engine.address("count"), [Buffer(1)], [count]) for count in (100, 1_000_000)], 1)
     table.set_bases([word.ctypes.data])
     times = new_times(2)
-    driver.run(table, times)
-    first, second = np.diff(nanoseconds(times))
+    driver.run(table, times.ctypes.data)
+    first, second = np.diff(_nanoseconds(times))
     assert second > 100 * first
 
 
 def test_a_failing_step_stops_the_run(engine: Engine, driver: TimedDriver) -> None:
     """As in the other driver, whose steps these are."""
     good, bad = (KernelCall(engine.address("check"), [Buffer(STATUS)], [number]) for number in (1, -1))
-    table = StepTable([good, bad, good], 0)
-    assert (driver.run(table, new_times(3)), table.status) == (1, 7)
+    table, times = StepTable([good, bad, good], 0), new_times(3)
+    assert (driver.run(table, times.ctypes.data), table.status) == (1, 7)
 
 
 def test_a_system_without_a_known_clock_has_no_such_driver() -> None:

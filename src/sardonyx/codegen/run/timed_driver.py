@@ -22,7 +22,7 @@ from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
 from sardonyx.dtypes import Array
 
-__all__ = ["TimedDriver", "can_time", "nanoseconds", "new_times"]
+__all__ = ["TimedDriver", "can_time", "new_times"]
 
 _CLOCKS = {"linux": 1, "darwin": 8}
 """System -> the clock that `time.perf_counter_ns` reads: CLOCK_MONOTONIC (linux/time.h), CLOCK_UPTIME_RAW (macOS' time.h)."""
@@ -51,31 +51,27 @@ class TimedDriver:
         self._engine = Engine(target, cache=cache)
         self._engine.add(module)
         self._pool = pool or shared_pool()
+        self._pool_address = self._pool.address
         signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
         self._run: Callable[[ctypes.c_void_p, int], int] = signature(self._engine.address("driver_run_timed"))
 
-    def run(self, table: StepTable, times: Array) -> int:
+    def run(self, table: StepTable, times_address: int) -> int:
         """Run all steps of a table, as `Driver.run` does.
 
         Args:
             table: the steps.
-            times: (steps + 1, 2) int64, which takes seconds and nanoseconds of `time.perf_counter_ns`: before the first step, then
-                after each.
+            times_address: where an array of `new_times` is, which takes seconds and nanoseconds of `time.perf_counter_ns`:
+                before the first step, then after each.
         """
-        table.set_pool(self._pool.address)
+        table.set_pool(self._pool_address)
         if self._pool.workers < table.threads - 1:
             self._pool.grow(table.threads - 1, self._engine)
-        return self._run(table.pointer, times.ctypes.data)
+        return self._run(table.pointer, times_address)
 
 
 def new_times(steps: int) -> Array:
-    """Return an array for the times of a run of so many steps."""
-    return np.zeros((steps + 1, _WORDS), np.int64)
-
-
-def nanoseconds(times: Array) -> list[int]:
-    """Return the times of a run in nanoseconds."""
-    return [1_000_000_000 * seconds + rest for seconds, rest in times.tolist()]
+    """Return an array for the times of a run of so many steps: int64 (steps + 1, 2)."""
+    return np.empty((steps + 1, _WORDS), np.int64)
 
 
 def _write_stamp(clock: int, b: Function, number: Operand) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from sardonyx.codegen.run import driver
 from sardonyx.codegen.run.driver import Driver, StepTable
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.run.timed_driver import nanoseconds, new_times
+from sardonyx.codegen.run.timed_driver import TimedDriver, new_times
 from sardonyx.config import LIMITS, guards_memory
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError, located
@@ -109,10 +110,13 @@ class CpuProgram:
 
     def run_timed(self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer) -> TimedRun:
         """Run all steps in one native call, which notes when each of them ended."""
-        can_time = timed_driver_for(self._driver.target) is not None
-        times = new_times(len(self._storage.steps)) if can_time else None
+        times = None if self._timed is None else new_times(len(self._storage.steps))
         results = self._execute(bound, inputs, outputs, scratch, times)
-        return TimedRun(results, () if times is None else nanoseconds(times), bound.data.sizes.symbols)
+        return TimedRun(results, times, bound.data.sizes.symbols)
+
+    @functools.cached_property
+    def _timed(self) -> TimedDriver | None:
+        return timed_driver_for(self._driver.target)
 
     def describe_steps(self) -> list[StepInfo]:
         """Return the kernels in the order in which they run."""
@@ -155,9 +159,8 @@ class CpuProgram:
             tables.give_back(entry)
 
     def _call_timed(self, table: StepTable, times: Array) -> int:
-        timed = timed_driver_for(self._driver.target)
-        assert timed is not None  # else there is no array for times
-        return timed.run(table, times)
+        assert self._timed is not None  # else there is no array for times
+        return self._timed.run(table, address_of(times))
 
     def _run_fenced(self, tables: _Tables, inputs: Sequence[Array], outputs: Sequence[Array], times: Array | None) -> None:
         """Run on copies of inputs and outputs with unmapped pages around each, and around each place in the arena."""

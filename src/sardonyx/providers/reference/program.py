@@ -24,6 +24,8 @@ from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction
 
 __all__ = ["ReferenceProgram", "dense"]
 
+_SECOND_NS = 1_000_000_000
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Graph:
@@ -112,7 +114,7 @@ class ReferenceProgram:
         """Do what `run` does, and note when each kernel ended."""
         times_ns = [time.perf_counter_ns()]
         results = self._execute(inputs, times_ns)
-        return TimedRun(results, times_ns, {})
+        return TimedRun(results, np.array([divmod(time_ns, _SECOND_NS) for time_ns in times_ns], np.int64), {})
 
     def describe_steps(self) -> list[StepInfo]:
         """Return the calls in the order in which they run; their shapes are known only then."""
