@@ -17,6 +17,7 @@ import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.session import profiler as module
 from sardonyx.session.profiler import Profiler
+from sardonyx.trace import observe
 
 TEXT = "graph(x: float[n, 3]) -> (y: float[n, 3]) {\nw: float[3, 3] = ... 1\na = MatMul(x, w) @product\ny = Exp(a) @end\n}"
 FEED = {"x": np.ones((2, 3), np.float32)}
@@ -142,3 +143,50 @@ def test_the_child_of_a_fork_leaves_the_file_to_its_parent(tmp_path: Path, monke
     assert list(tmp_path.iterdir()) == []
     profiler.end_unasked()
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_each_kernel_of_a_program_is_an_event(tmp_path: Path) -> None:
+    """Inside the event of its partition, which lies inside the run; fused nodes are one, with the nodes of the given model."""
+    text = "graph(x: float[n, 3]) -> (y: float[n, 5]) {\nw: float[3, 5] = ... 1\na = MatMul(x, w) @product\nb = Relu(a) @relu\ny = Softmax(b) @end\n}"
+    options = ort.SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p_")
+    session = ort.InferenceSession(to_bytes(model(text)), options)
+    for size in (2, 4):
+        session.run(None, {"x": np.ones((size, 3), np.float32)})
+    events = _events(session.end_profiling())
+    steps = [event for event in events if event["cat"] == "Node"]
+    assert [event["name"] for event in steps] == ["product_kernel_time", "end_kernel_time"] * 2
+    first = steps[2]["args"]
+    assert (first["op_name"], first["fused"], first["original_nodes"]) == ("MatMul", "MatMul+Relu", ["product", "relu"])
+    assert (first["flops"], first["output_type_shape"]) == (2 * 4 * 5 * 3 + 4 * 5, [{"float": [4, 5]}])
+    parts = [event for event in events if event["cat"] == "Partition"]
+    runs = [event for event in events if event["name"] == "model_run"]
+    for number, step in enumerate(steps):
+        for around in (parts[number // 2], runs[number // 2]):
+            assert around["ts"] <= step["ts"]
+            assert step["ts"] + step["dur"] <= around["ts"] + around["dur"] + 1e-3
+    assert [event["name"] for event in events].count("SequentialExecutor::Execute") == 2
+
+
+def test_steps_add_up_to_their_partition(tmp_path: Path) -> None:
+    """But for what lies before the first and behind the last."""
+    text = "graph(x: float[256, 256]) -> (y: float[256, 256]) {\nw: float[256, 256] = ... 1\na = MatMul(x, w)\nb = Softmax(a)\ny = MatMul(b, w)\n}"
+    options = ort.SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p_")
+    session = ort.InferenceSession(to_bytes(model(text)), options)
+    for _ in range(20):
+        session.run(None, {"x": np.ones((256, 256), np.float32)})
+    events = _events(session.end_profiling())
+    whole = [event["dur"] for event in events if event["cat"] == "Partition"]
+    steps = np.array([event["dur"] for event in events if event["cat"] == "Node"]).reshape(20, 3).sum(axis=1)
+    assert np.max(steps / whole) <= 1
+    assert np.max(steps / whole) > 0.95
+
+
+def test_a_folder_that_is_gone_is_no_noise(tmp_path: Path) -> None:
+    """Where the file was not asked for; the trace says it."""
+    found: list[str] = []
+    profiler = Profiler(str(tmp_path / "gone" / "p_"), "array")
+    with observe(lambda what: found.append(what.name)):
+        profiler.end_unasked()
+    assert found == ["profile.unwritten"]

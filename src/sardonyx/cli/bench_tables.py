@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sardonyx.cli.bench_engines import Job, Measured
-from sardonyx.cli.console import print_table
+from sardonyx.cli.console import print_table, print_text
 
 __all__ = ["describe_engines", "percentile", "print_engines"]
 
@@ -68,7 +68,7 @@ def print_engines(model: str, job: Job, found: Sequence[Measured]) -> None:
     click.echo(f"{model}: {threads}, {streams}")
     shapes = ", ".join(f"{name} {_type(value)}" for name, value in job.feed.items())
     if shapes:
-        click.echo(f"inputs: {shapes}")
+        print_text(f"inputs: {shapes}")
     able = [item for item in found if not item.error]
     columns = ("engine", "runs", "p50 ms", "p90 ms", "p99 ms", "runs/s", "start ms", "MiB")
     print_table("", columns, [_row(item) for item in able], columns[1:])

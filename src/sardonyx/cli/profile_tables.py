@@ -41,7 +41,8 @@ def print_report(model: str, report: Report, roofline: Roofline, top: int) -> No
     click.echo(f"{model}: {report.run_ms:.3f} ms a run (middle half of {report.runs} runs), {len(report.steps)} steps")
     outside = report.run_ms - report.steps_ms
     click.echo(f"steps {report.steps_ms:.3f} ms, outside of them {outside:.3f} ms ({outside / report.run_ms:.1%})")
-    click.echo(f"{flops / 1e9:.3g} GFLOP at {flops / report.run_ms / 1e6:.3g} GFLOP/s")
+    if flops:
+        click.echo(f"{flops / 1e9:.3g} GFLOP at {flops / report.run_ms / 1e6:.3g} GFLOP/s")
     click.echo(_machine(roofline))
     groups: dict[tuple[str, str], list[Step]] = collections.defaultdict(list)
     for step in report.steps:

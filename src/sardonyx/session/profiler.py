@@ -29,7 +29,7 @@ from sardonyx.partition.cut import Cut
 from sardonyx.provider import Bound, DeviceBuffer, Program, TimesSteps
 from sardonyx.session.origins import Origins
 from sardonyx.session.profile_steps import facts_of_nodes, steps_of
-from sardonyx.trace import Event
+from sardonyx.trace import Event, event
 
 __all__ = ["Profiler", "TimedProgram"]
 
@@ -118,9 +118,15 @@ class Profiler:
         return str(self._path)
 
     def end_unasked(self) -> None:
-        """Write the file where nobody did so before; not in the child of a fork, whose parent writes it."""
+        """Write the file where nobody did so before; not in the child of a fork, whose parent writes it.
+
+        Nobody is there to hear that it cannot be written, but the trace.
+        """
         if os.getpid() == self._process:
-            self.end()
+            try:
+                self.end()
+            except OSError as error:
+                event("profile.unwritten", file=str(self._path), error=str(error))
 
     def _keep(self, what: _Recorded, count: int) -> None:
         events = self._events
@@ -131,7 +137,7 @@ class Profiler:
     def _made(self, events: Sequence[_Recorded]) -> Iterator[dict[str, object]]:
         """Yield the events as the file has them, in the order in which they ended."""
         process = os.getpid()
-        for span in (span for event in events for span in ((event,) if isinstance(event, _Span) else _spans(event))):
+        for span in (span for item in events for span in (_with_executor(item) if isinstance(item, _Span) else _spans(item))):
             yield {
                 "cat": span.category,
                 "pid": process,
@@ -142,6 +148,11 @@ class Profiler:
                 "name": span.name,
                 "args": span.details,
             }
+
+
+def _with_executor(span: _Span) -> tuple[_Span, ...]:
+    """Return a span; a run also as onnxruntime's event of its executor."""
+    return (span._replace(name="SequentialExecutor::Execute"), span) if span.name == "model_run" else (span,)
 
 
 def _spans(run: _ProgramRun) -> Iterator[_Span]:
