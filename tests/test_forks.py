@@ -68,7 +68,8 @@ os._exit(len(lost))
 
 
 def _fork(forks: int, longest_seconds: float, **environment: str) -> tuple[int, str, str]:
-    command = [sys.executable, "-c", SCRIPT, str(forks), str(longest_seconds)]
+    # newer Pythons warn of every fork beside threads, which is what this is about
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", SCRIPT, str(forks), str(longest_seconds)]
     limit = LIMIT_SECONDS + 30 * forks
     found = subprocess.run(command, capture_output=True, text=True, timeout=limit, env={**os.environ, **environment}, check=False)
     return found.returncode, found.stdout, found.stderr

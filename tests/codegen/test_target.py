@@ -1,5 +1,8 @@
 """The level decides which features LLVM may use."""
 
+import subprocess
+import sys
+
 import pytest
 
 from sardonyx.codegen.llvm import binding
@@ -79,3 +82,22 @@ def test_a_target_can_be_that_of_another_machine() -> None:
     assert (oldest.isa, oldest.has_half, oldest.has_rounding) == ("portable", False, False)
     with pytest.raises(InvalidArgument, match="the machine has portable"):
         machine_target("x86_64", ["avx2"], "avx2")
+
+
+_EMULATED = """
+import platform
+from types import SimpleNamespace
+
+platform.machine = lambda: "aarch64"
+from sardonyx.codegen import target
+
+target.binding = lambda: SimpleNamespace(get_host_cpu_features=lambda: {"neon": True})
+print(target.host_target().isa, target.host_target().features)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc/cpuinfo is Linux's")
+def test_an_emulated_processor_has_no_features_of_the_one_below() -> None:
+    """An aarch64 process sees the flags of the x86 machine that emulates it in /proc/cpuinfo; what LLVM says counts."""
+    done = subprocess.run([sys.executable, "-c", _EMULATED], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["neon", "+neon"]

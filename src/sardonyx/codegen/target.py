@@ -236,7 +236,7 @@ def _triple() -> str:
 @functools.cache
 def _host_features() -> Mapping[str, bool]:
     flags = _linux_flags(Path("/proc/cpuinfo"))
-    if flags:
+    if flags and _levels(_triple()) is _X86:  # under emulation the file is that of the machine below
         return {name: (_LINUX_NAMES.get(name, name)) in flags for name in _X86_FEATURES}
     return dict(binding().get_host_cpu_features())
 
