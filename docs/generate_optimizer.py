@@ -28,7 +28,10 @@ file `src/sardonyx/optimize/rules/NAME.py` (or named after a sibling) that draws
 **pass** sees the whole graph. Any of them is left out by its name, or by ONNX Runtime's for it:
 
 ```python
-session = sardonyx.InferenceSession("model.onnx", disabled_optimizers=["fuse_gelu", "ConvBNFusion"])
+import sardonyx as ort
+
+session = ort.InferenceSession("model.onnx", disabled_optimizers=["fuse_gelu", "ConvBNFusion"])
+options = ort.SessionOptions()
 options.add_session_config_entry("optimization.disable_specified_optimizers", "fuse_gelu;ConvBNFusion")
 ```
 

@@ -1,6 +1,6 @@
-"""Write docs/options.md: every property, config entry, provider option and environment variable.
+"""Write docs/options.md, every property, config entry and provider option, and docs/environment.md, every environment variable.
 
-python docs/generate_options.py            writes the page
+python docs/generate_options.py            writes the pages
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from sardonyx.session.settings.properties import PROPERTIES, PROPERTIES_OF_RUNS
 from sardonyx.session.settings.variables import VARIABLES
 
 PAGE = Path(__file__).with_name("options.md")
+ENVIRONMENT_PAGE = Path(__file__).with_name("environment.md")
 HEAD = """# Options
 
 Written by `docs/generate_options.py` from the tables in `src/sardonyx/`; do not edit.
 
-An option is a property of `SessionOptions` or `RunOptions`, a config entry, a provider option or an environment variable:
+An option is a property of `SessionOptions` or `RunOptions`, a config entry, a provider option or an
+[environment variable](environment.md):
 
 ```python
 import sardonyx as ort
@@ -66,13 +68,31 @@ def page() -> str:
             "`intel` in the user's home, unless the user has opted out on the machine. Imported by this provider it does\n"
             "neither. A program that wants the reports, or declines them in its own way, imports openvino before it makes\n"
             "a session.\n",
-            "\n## Environment variables\n\n",
-            _table(
-                ("variable", "values", "default", "what it does", "since"),
-                ((f"`{item.name}`", item.values, item.default, item.meaning, item.since) for item in VARIABLES),
-            ),
         ]
     )
+
+
+ENVIRONMENT_HEAD = """# Environment variables
+
+Written by `docs/generate_options.py` from `src/sardonyx/session/settings/variables.py`; do not edit.
+
+They are read when they are needed, the limits of tensors and loops once, when the package is imported. A text that is none of
+the values is warned of, and has no effect. What a session's [options](options.md) say stands above them.
+
+    SARDONYX_NUM_THREADS=1 SARDONYX_TRACE=trace.jsonl sardonyx run model.onnx --random
+    SARDONYX_CACHE_DIR= sardonyx run model.onnx --random        # an empty folder name: nothing is kept on disk
+
+"""
+
+
+def environment_page() -> str:
+    """The page of environment variables."""
+    rows = [(f"`{item.name}`", item.values, item.default, item.meaning, item.since) for item in VARIABLES]
+    rest = (
+        "\n`XDG_CACHE_HOME`, where it is an absolute path, takes the place of `~/.cache`. `OMP_NUM_THREADS` and\n"
+        "`OPENBLAS_NUM_THREADS` are those of NumPy, which the reference provider computes with.\n"
+    )
+    return ENVIRONMENT_HEAD + _table(("variable", "values", "default", "what it does", "since"), rows) + rest
 
 
 def _properties(made: object, meanings: dict[str, str]) -> Iterable[tuple[str, ...]]:
@@ -100,3 +120,4 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    ENVIRONMENT_PAGE.write_text(environment_page(), encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -159,4 +159,26 @@ def test_a_session_goes_on_without_a_rule_that_cannot_take_part() -> None:
         InferenceSession(BYTES, options)
     options.optimizer_failure = "skip"
     with pytest.warns(UserWarning, match="the rule 'own' raises when its attributes are read.*the session goes on without it"):
+        InferenceSession(BYTES, options)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        (lambda op, x: op.Tanh(op.Sqtr(x)), "can never match: operator Sqtr is unknown .* did you mean Sqrt"),
+        (lambda op, x: op.Anything(op.Relu(x), _domain="my.domain"), None),
+        (
+            lambda op, x: op.BiasGeluu(x, _domain="com.microsoft"),
+            "operator com.microsoft.BiasGeluu is unknown .* did you mean BiasGelu",
+        ),
+    ],
+)
+def test_a_misspelt_operator_in_a_pattern_is_refused(pattern: Callable[..., Any], message: str | None) -> None:
+    """It would match nothing, in silence; domains of others may have any operators."""
+    options = SessionOptions()
+    options.add_rule(_rule(pattern=pattern))
+    if message is None:
+        InferenceSession(BYTES, options)
+        return
+    with pytest.raises(OptimizationError, match=f"the rule 'own' {message if message.startswith('can') else '.*' + message}"):
         InferenceSession(BYTES, options)

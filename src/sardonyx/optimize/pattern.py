@@ -46,7 +46,7 @@ from sardonyx.optimize.terms import (
     Term,
 )
 
-__all__ = ["Pattern", "PatternBuilder", "PatternFunction", "compile_pattern", "record_pattern"]
+__all__ = ["Pattern", "PatternBuilder", "PatternFunction", "compile_pattern", "operators_of", "record_pattern"]
 
 PatternFunction: TypeAlias = Callable[..., "Term | tuple[Term, ...]"]
 """f(op, *values) -> the value, or values, that the rule replaces; parameters are terms."""
@@ -122,6 +122,20 @@ class PatternBuilder:
     def any_of(self, *alternatives: object) -> Term:
         """Return the first alternative that leads to a match."""
         return Choice(tuple(_term(alternative) for alternative in alternatives))
+
+
+def operators_of(pattern: Pattern) -> set[tuple[str, str]]:
+    """Return the domain and the name of each operator that a pattern asks for."""
+    found: set[tuple[str, str]] = set()
+    pending: list[Term] = list(pattern.results)
+    while pending:
+        term = pending.pop()
+        if isinstance(term, Choice):
+            pending.extend(term.terms)
+        elif isinstance(term, Output):
+            found.add((term.operation.domain, term.operation.op_type))
+            pending.extend(term.operation.inputs)
+    return found
 
 
 def _term(value: AttributeValue) -> Term:

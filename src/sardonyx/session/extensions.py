@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["installed_operators", "installed_passes", "installed_rules", "usable_passes", "usable_rules"]
 
+_NEWEST = 1 << 30
+"""A version above every operator set."""
 OnError = Callable[[str], None]
 """Told what is wrong with an entry point; it may raise."""
 
@@ -71,15 +73,20 @@ def _is_usable(item: object, kind: str, problem_of: Callable[[object], str | Non
 
 def _problem_of_rule(rule: Any) -> str | None:
     with without_fork():
+        from sardonyx.ops.schema_table import table
+        from sardonyx.ops.schemas import find_schema, known_domains, unknown_operator
         from sardonyx.optimize.contract import Level
-        from sardonyx.optimize.pattern import compile_pattern
+        from sardonyx.optimize.pattern import compile_pattern, operators_of
 
     problem = _problem_of_pass(rule, ("pattern", "replace", "check"))
     if problem is None and not isinstance(rule.level, Level):
         return f"has the level {rule.level!r}; expected one of sardonyx.optimize.contract.Level"
-    if problem is None:
-        compile_pattern(rule.pattern)
-    return problem
+    if problem is not None:
+        return problem
+    for domain, op_type in sorted(operators_of(compile_pattern(rule.pattern))):
+        if domain in known_domains() and find_schema(domain, op_type, _NEWEST) is None:
+            return f"can never match: {unknown_operator(domain, op_type, table().newest(domain))}"
+    return None
 
 
 def _problem_of_pass(item: Any, functions: Sequence[str] = ("run",)) -> str | None:
