@@ -13,6 +13,9 @@ from sardonyx.dtypes import DataType
 
 __all__ = ["node_model", "run_peer"]
 
+_SCORES = ("DecoderMaskedMultiHeadAttention", "MultiHeadAttention")
+"""Operators whose fourth output is the scores, in a type of their own."""
+
 
 def node_model(op_type: str, inputs: Sequence[Any], outputs: int, **attributes: Any) -> Any:
     """A model of one node on inputs of these types and shapes, None for one left out; Any as protobuf's messages are."""
@@ -26,7 +29,10 @@ def node_model(op_type: str, inputs: Sequence[Any], outputs: int, **attributes: 
         for index, array in enumerate(inputs)
         if array is not None
     ]
-    graph = helper.make_graph([node], "peer", declared, [helper.make_empty_tensor_value_info(name) for name in results])
+    made = [helper.make_empty_tensor_value_info(name) for name in results]
+    if op_type in _SCORES and outputs > 3:  # onnxruntime asks for a declared type: no input has it
+        made[3] = helper.make_tensor_value_info(results[3], int(DataType.FLOAT), None)
+    graph = helper.make_graph([node], "peer", declared, made)
     imports = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 

@@ -46,6 +46,12 @@ def test_no_mask_is_no_bias() -> None:
     assert read_padding_mask(None, (B, S, T), -5.0, np.dtype(np.float32)) is None
 
 
+@pytest.mark.parametrize("shape", [(B, 1), (1, 1)])
+def test_a_placeholder_hides_nothing(shape: tuple[int, int]) -> None:
+    """(B, 1) and (1, 1) are placeholders for a mask, whatever they hold."""
+    assert read_padding_mask(np.zeros(shape, np.int32), (B, S, T), -5.0, np.dtype(np.float32)) is None
+
+
 def test_another_shape_is_an_error() -> None:
     """The message lists the forms for these sizes."""
     with pytest.raises(InvalidArgument, match=r"shape \(5, 5\); expected \(2,\), \(4,\), \(8,\), \(2, 3\), \(2, 2, 3\)"):

@@ -61,6 +61,8 @@ def multi_head_attention(
     mask: Fact | None = None,
     attention_bias: Fact | None = None,
     past_key: Fact | None = None,
+    past_value: Fact | None = None,
+    past_sequence_length: Fact | None = None,
     *others: Fact | None,
     num_heads: int,
 ) -> tuple[Fact, ...]:
@@ -71,9 +73,12 @@ def multi_head_attention(
     is_packed = len(query.shape) == 5
     D: Dim = query.shape[-1] if is_packed else query.shape[2] // num_heads
     added, value_size = _keys(key, value, S, D, num_heads, is_packed)
-    T = added + (0 if past_key is None else _dim(past_key, 2))
+    T: Dim = added + (0 if past_key is None else _dim(past_key, 2))
+    kept = T
+    if past_key is not None and past_sequence_length is not None:
+        T, kept = anonymous(), _dim(past_key, 2)
     output = (B, S, value_size * num_heads)
-    present, scores = (B, num_heads, T, D), (B, num_heads, S, T)
+    present, scores = (B, num_heads, kept, D), (B, num_heads, S, T)
     return (
         tensor(query.dtype, output),
         tensor(query.dtype, present),

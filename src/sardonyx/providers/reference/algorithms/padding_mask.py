@@ -3,6 +3,7 @@
 (B,)           keys per batch element                    (B, T)           1 visible, 0 not
 (2B,)          ends, then starts of the visible keys     (B, S, T)        the same for each query
 (3B + 2,)      keys, then offsets that are not needed    (B, 1, M, M)     a corner of a square (Megatron)
+                                                         (B, 1), (1, 1)   nothing: a placeholder
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ def read_padding_mask(
 ) -> Array | None:
     """Return the bias that `mask` adds to scores, broadcasting to (B, N, S, T) of `sizes` (B, S, T).
 
-    `filter_value` where hidden.
+    It is `filter_value` where hidden; None where no mask hides anything.
     """
-    if mask is None:
+    if mask is None or mask.shape in ((sizes[0], 1), (1, 1)):
         return None
     visible = _find_visible(mask, *sizes)
     return np.where(visible, dtype.type(0), dtype.type(filter_value))

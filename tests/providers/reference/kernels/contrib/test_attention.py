@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.peer import run_peer
 from support.run_op import run_op
 
 from sardonyx.dtypes import Array
@@ -104,6 +105,40 @@ def test_MultiHeadAttention_adds_bias_mask_and_past() -> None:
     np.testing.assert_array_equal(key, k)
     np.testing.assert_array_equal(value, v)
     np.testing.assert_allclose(scores, q @ k.swapaxes(2, 3) / np.sqrt(D) + bias, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mask", [np.zeros((B, 1), np.int32), np.zeros((1, 1), np.int32)])
+def test_Attention_ignores_a_placeholder_for_a_mask(mask: Array) -> None:
+    """A mask of one column is none, as in onnxruntime."""
+    inputs = (X, WEIGHTS, BIAS, mask)
+    (expected,) = run_peer("Attention", *inputs, num_heads=N)
+    np.testing.assert_allclose(run("Attention", *inputs, num_heads=N)[0], expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(run("Attention", *inputs, num_heads=N)[0], run("Attention", X, WEIGHTS, BIAS, num_heads=N)[0])
+
+
+@pytest.mark.parametrize("queries", [1, 2])
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_MultiHeadAttention_shares_a_buffer_with_beams(queries: int, with_bias: bool) -> None:
+    """A single query reads the past of the beams that cache_indirection names, several read their own; as in onnxruntime."""
+    q, k, v = (draw(4, queries, HIDDEN, seed=seed) for seed in (21, 22, 23))
+    buffers = draw(4, N, 6, D, seed=24), draw(4, N, 6, D, seed=25)
+    beams = np.random.default_rng(9).integers(0, 2, (2, 2, 6)).astype(np.int32)
+    added = draw(1, N, queries, 3 + queries, seed=26) if with_bias else None
+    inputs = (q, k, v, BIAS, None, added, *buffers, np.array([3], np.int32), beams)
+    found = run("MultiHeadAttention", *inputs, num_heads=N, outputs=3)
+    for ours, theirs in zip(found, run_peer("MultiHeadAttention", *inputs, num_heads=N, outputs=3), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_MultiHeadAttention_without_a_buffer_reads_its_own_past() -> None:
+    """cache_indirection counts only beside past_sequence_length, as in onnxruntime."""
+    q, k, v = (draw(4, 1, HIDDEN, seed=seed) for seed in (21, 22, 23))
+    past = draw(4, N, 6, D, seed=24), draw(4, N, 6, D, seed=25)
+    beams = np.ones((2, 2, 6), np.int32)
+    inputs = (q, k, v, BIAS, None, None, *past, None, beams)
+    found = run("MultiHeadAttention", *inputs, num_heads=N, outputs=3)
+    for ours, theirs in zip(found, run_peer("MultiHeadAttention", *inputs, num_heads=N, outputs=3), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 def test_half_types_are_kept() -> None:

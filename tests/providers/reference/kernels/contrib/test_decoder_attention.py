@@ -64,13 +64,25 @@ def test_cross_attention_is_as_in_onnxruntime(mask: Array | None) -> None:
 
 
 def test_without_a_shared_buffer_the_present_grows() -> None:
-    """Past, packed projections and the fourth output are those of MultiHeadAttention."""
+    """Past, packed projections and scores are those of MultiHeadAttention."""
     past = tuple(part[:, :, :P] for part in BUFFERS)
-    y, key, value, weights = run(OP, np.concatenate([Q, K, V], axis=2), None, None, None, None, *past, outputs=4, num_heads=N)
-    expected = run("MultiHeadAttention", Q, K, V, None, None, None, *past, outputs=3, num_heads=N)
-    for ours, theirs in zip((y, key, value), expected, strict=True):
+    packed = np.concatenate([Q, K, V], axis=2)
+    found = run(OP, packed, None, None, None, None, *past, outputs=4, num_heads=N, output_qk=1)
+    expected = run("MultiHeadAttention", Q, K, V, None, None, None, *past, outputs=4, num_heads=N)
+    for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(weights.sum(-1), np.ones((B, N, 1)), rtol=1e-5)
+
+
+def test_the_fourth_output_is_what_enters_the_softmax() -> None:
+    """It is the scaled product, with mask and bias added, as in onnxruntime."""
+    mask, added = np.array([[1, 1, 0, 1]] * B, np.int32), draw(1, N, 1, P + 1, seed=7)
+    attributes = {"num_heads": N, "past_present_share_buffer": 1, "output_qk": 1}
+    inputs = (Q, K, V, mask, added, *BUFFERS, USED)
+    scores = run(OP, *inputs, outputs=4, **attributes)[3]
+    keys = np.concatenate([BUFFERS[0][:, :, :P], K.reshape(B, N, 1, D)], axis=2)
+    product = Q.reshape(B, N, 1, D) @ keys.swapaxes(2, 3) / np.sqrt(D)
+    np.testing.assert_allclose(scores, product + added + np.where(mask, 0, -10000)[:, None, None], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(scores, run_peer(OP, *inputs, outputs=4, **attributes)[3], rtol=1e-5, atol=1e-5)
 
 
 def test_DecoderMaskedSelfAttention_is_Attention_of_one_token() -> None:

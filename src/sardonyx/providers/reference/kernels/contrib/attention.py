@@ -14,6 +14,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.algorithms.beam_cache import choose_rows, follow_beams, used_keys, write_back
 from sardonyx.providers.reference.algorithms.padding_mask import read_padding_mask
 from sardonyx.providers.reference.algorithms.rotary import rotate
 from sardonyx.providers.reference.algorithms.scaled_dot_product import (
@@ -139,23 +140,29 @@ def multi_head_attention(
 
     Query (B, S, hidden), or (B, S, N, 3, D) with key and value packed in; key (B, T, hidden), (B, T, N, 2, D) with
     the value packed in, or (B, N, T, D). `bias` (Q + K + V) is added before heads are split. The scores are those that enter the
-    softmax, as ONNX Runtime gives them; its documentation calls them normalized. Source: com.microsoft MultiHeadAttention.
+    softmax, as ONNX Runtime gives them; its documentation calls them normalized. With `past_sequence_length` the past is a buffer
+    of which so many keys count, and the present is that buffer; then a single query reads past keys of the beams that
+    `cache_indirection` (batch, beams, length) names. Source: com.microsoft MultiHeadAttention.
     """
-    if cache_indirection is not None:
-        raise InvalidArgument("cache_indirection is given; beam search over a shared cache is not what this kernel does")
     dtype = _computing_type(query)
     q, k, v = (part.astype(dtype, copy=False) for part in _unpack(query, key, value, bias, num_heads))
     used = 0
     if past_key is not None and past_value is not None:
-        used = (
-            past_key.shape[min(2, past_key.ndim - 1)] if past_sequence_length is None else int(past_sequence_length.reshape(-1)[0])
-        )
+        used = past_key.shape[min(2, past_key.ndim - 1)]
+        if past_sequence_length is not None:
+            used = used_keys(past_sequence_length, past_key, k.shape[2])
         k, v = _append(past_key, k, used), _append(past_value, v, used)
+    present = [k, v]
+    if past_sequence_length is not None:
+        present = [write_back(past, part) for past, part in ((past_key, k), (past_value, v))]
+        if cache_indirection is not None and past_key is not None and q.shape[2] == 1:
+            rows = choose_rows(cache_indirection, len(q), used)
+            k, v = follow_beams(k, rows), follow_beams(v, rows)
     scoring = _score(q, k, key_padding_mask, attention_bias, mask_filter_value, scale, used if unidirectional else None)
     if len(call.present) > 3 and call.present[3]:
         scoring = dataclasses.replace(scoring, output=ScoreOutput.BIASED)
     result = attend(q, k, v, scoring)
-    outputs = [merge_heads(result.values), k, v]
+    outputs = [merge_heads(result.values), *present]
     if result.scores is not None:
         outputs.append(result.scores)
     return tuple(output.astype(query.dtype, copy=False) for output in outputs)

@@ -12,6 +12,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.reference.algorithms.beam_cache import choose_rows, follow_beams, used_keys, write_back
 from sardonyx.providers.reference.algorithms.precision import widen
 from sardonyx.providers.reference.algorithms.scaled_dot_product import ScoreOutput, Scoring, attend, expect_broadcast
 from sardonyx.providers.reference.kernels.contrib.attention import merge_heads, split_heads
@@ -43,29 +44,30 @@ def decoder_masked_multi_head_attention(
     past_present_share_buffer: int = 0,
     scale: float = 0.0,
 ) -> tuple[Array, ...]:
-    """Attend with query (B, 1, hidden) or packed Q, K and V; return Y (B, 1, hidden of V), present_key, present_value and weights.
+    """Attend with query (B, 1, hidden) or packed Q, K and V; return Y (B, 1, hidden of V), present_key, present_value and scores.
 
     Keys (B, 1, hidden) are put behind the past; keys (B, N, T, D) are those of an encoder, and no present is made of them.
     `mask_index` (B, T) hides where it is 0. `cache_indirection` (B / beams, beams, length) tells of which beam of its batch each
-    past token of a beam is. The fourth output is the softmax of the scores. Source: com.microsoft DecoderMaskedMultiHeadAttention.
+    past token of a beam is. The fourth output, made where `output_qk` is 1, is what enters the softmax: the scaled product with mask
+    and bias added, as ONNX Runtime gives it. Source: com.microsoft DecoderMaskedMultiHeadAttention.
     """
     if query.ndim != 3 or query.shape[1] != 1:
         raise InvalidArgument(f"query has shape {query.shape}; expected (B, 1, hidden)")
     if key is not None and value is not None and key.ndim == 4:
         q = split_heads(_with_bias(query, bias), num_heads)
-        y, weights = _attend(widen(q), widen(key), widen(value), mask_index, attention_bias, mask_filter_value, scale)
-        return _outputs(query, y, key, value, weights)
+        y, scores = _attend(widen(q), widen(key), widen(value), mask_index, attention_bias, mask_filter_value, scale)
+        return _outputs(query, y, key, value, *_chosen(scores, output_qk))
     q, k, v = (split_heads(part, num_heads) for part in _project(query, key, value, bias))
     used = _used_length(past_key, past_sequence_length, past_present_share_buffer)
     keys, values = _extend(past_key, k, used), _extend(past_value, v, used)
     read_keys, read_values = keys, values
     if cache_indirection is not None:
-        rows = _beam_rows(cache_indirection, len(keys), used, beam_width)
-        read_keys, read_values = _follow(keys, rows), _follow(values, rows)
-    y, weights = _attend(widen(q), widen(read_keys), widen(read_values), mask_index, attention_bias, mask_filter_value, scale)
+        rows = choose_rows(cache_indirection, len(keys), used, beam_width)
+        read_keys, read_values = follow_beams(keys, rows), follow_beams(values, rows)
+    y, scores = _attend(widen(q), widen(read_keys), widen(read_values), mask_index, attention_bias, mask_filter_value, scale)
     if past_present_share_buffer:
-        keys, values = _write_back(past_key, keys), _write_back(past_value, values)
-    return _outputs(query, y, keys, values, weights)
+        keys, values = write_back(past_key, keys), write_back(past_value, values)
+    return _outputs(query, y, keys, values, *_chosen(scores, output_qk))
 
 
 @kernel("DecoderMaskedSelfAttention", domain=_MICROSOFT)
@@ -99,7 +101,7 @@ def decoder_masked_self_attention(
             "(2, B, N, P, D)"
         )
     projected = np.matmul(widen(x), widen(weights)) + widen(bias)
-    y, keys, values, _ = decoder_masked_multi_head_attention(
+    y, keys, values = decoder_masked_multi_head_attention(
         call,
         projected,
         None,
@@ -149,10 +151,7 @@ def _used_length(past: Array | None, given: Array | None, is_shared: int) -> int
         return int(past.shape[2])
     if given is None:
         raise InvalidArgument("past_sequence_length is not given; it says how much of a shared buffer counts")
-    used = int(given.reshape(-1)[0])
-    if not 0 <= used < past.shape[2]:
-        raise InvalidArgument(f"past_sequence_length is {used}; the shared buffer has space for {past.shape[2]} keys")
-    return used
+    return used_keys(given, past, 1)
 
 
 def _extend(past: Array | None, new: Array, used: int) -> Array:
@@ -163,31 +162,10 @@ def _extend(past: Array | None, new: Array, used: int) -> Array:
     return np.concatenate([past[:, :, :used].astype(new.dtype, copy=False), new], axis=2)
 
 
-def _beam_rows(cache_indirection: Array, rows: int, used: int, beam_width: Array | None) -> Array:
-    """Return for each row and each of its keys the row that holds it; the new key is the row's own: (B, used + 1)."""
-    beams = cache_indirection.shape[1] if cache_indirection.ndim == 3 else 0
-    told = beams if beam_width is None else int(beam_width.reshape(-1)[0])
-    if beams == 0 or told != beams or cache_indirection.shape[0] * beams != rows or cache_indirection.shape[2] < used:
-        raise InvalidArgument(
-            f"cache_indirection has shape {cache_indirection.shape} and beam_width is {told}; expected (batch, beams, "
-            f"{used} or more) for {rows} rows"
-        )
-    chosen = cache_indirection.reshape(rows, cache_indirection.shape[2])[:, :used]
-    if chosen.size and not 0 <= chosen.min() <= chosen.max() < beams:
-        raise InvalidArgument(f"cache_indirection names beams {chosen.min()} to {chosen.max()}; expected 0 to {beams - 1}")
-    own = np.arange(rows)[:, None]
-    return np.concatenate([own // beams * beams + chosen, own], axis=1)
-
-
-def _follow(cache: Array, rows: Array) -> Array:
-    """Return the keys of each row, taken from the rows that hold them."""
-    return cache[rows[:, None], np.arange(cache.shape[1])[:, None], np.arange(cache.shape[2])]
-
-
 def _attend(
     q: Array, k: Array, v: Array, mask: Array | None, attention_bias: Array | None, filter_value: float, scale: float
 ) -> tuple[Array, Array]:
-    """Return the values (B, 1, N x D) and the softmax of the scores (B, N, 1, T)."""
+    """Return the values (B, 1, N x D) and the scores (B, N, 1, T) that enter the softmax."""
     B, N, _, D = q.shape
     T = k.shape[2]
     added: Array | None = None
@@ -198,18 +176,13 @@ def _attend(
     if attention_bias is not None:
         expect_broadcast("attention_bias", attention_bias, (B, N, 1, T))
         added = widen(attention_bias) if added is None else added + widen(attention_bias)
-    result = attend(q, k, v, Scoring(scale=scale or 1 / math.sqrt(max(D, 1)), bias=added, output=ScoreOutput.PROBABILITIES))
-    assert result.scores is not None, "the weights were asked for"
+    result = attend(q, k, v, Scoring(scale=scale or 1 / math.sqrt(max(D, 1)), bias=added, output=ScoreOutput.BIASED))
+    assert result.scores is not None, "the scores were asked for"
     return merge_heads(result.values), result.scores
 
 
-def _write_back(buffer: Array | None, extended: Array) -> Array:
-    """Return the shared buffer with its used part replaced."""
-    if buffer is None:
-        return extended
-    written = buffer.astype(extended.dtype)
-    written[:, :, : extended.shape[2]] = extended
-    return written
+def _chosen(scores: Array, output_qk: int) -> tuple[Array, ...]:
+    return (scores,) if output_qk else ()
 
 
 def _outputs(query: Array, *arrays: Array) -> tuple[Array, ...]:
