@@ -31,7 +31,7 @@ SimplifiedLayerNormalization(X:T scale:V) -> Y:V inv_std_var:U? | axis:INT=-1 ep
 """
 
 _AI_ONNX_BEFORE_THE_STANDARD = """
-LayerNormalization(X:T Scale:T B:T?) -> Y:T Mean:U? InvStdDev:U? | axis:INT=-1 epsilon:FLOAT=1e-05 stash_type:INT=1
+LayerNormalization(X:T Scale:V B:V?) -> Y:V Mean:U? InvStdDev:U? | axis:INT=-1 epsilon:FLOAT=1e-05 stash_type:INT=1
 """
 
 _MICROSOFT = """

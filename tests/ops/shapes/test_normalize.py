@@ -34,3 +34,10 @@ def test_layer_normalization_gives_statistics() -> None:
     facts = infer_op("LayerNormalization", tensor(DataType.FLOAT16, (A, B, 64)), floats(64), outputs=3, axis=-2)
     assert [fact.shape for fact in facts] == [(A, B, 64), (A, 1, 1), (A, 1, 1)]
     assert [fact.dtype for fact in facts] == [DataType.FLOAT16, DataType.FLOAT, DataType.FLOAT]
+
+
+def test_a_layer_normalization_before_the_standard_has_the_type_of_its_scale() -> None:
+    """From operator set 17 on there is one type for both."""
+    x, scale = tensor(DataType.FLOAT16, (A, 4)), floats(4)
+    assert infer_op("LayerNormalization", x, scale, version=12)[0].dtype is DataType.FLOAT
+    assert infer_op("LayerNormalization", x, x, version=17)[0].dtype is DataType.FLOAT16

@@ -42,10 +42,16 @@ def _check_channels(shape: Shape, *parameters: Fact) -> None:
             raise InvalidGraph(f"{name} has {size} elements for the {shape[1]} channels of X of shape {dims_text(shape)}")
 
 
-@shape_function("LayerNormalization")
+@shape_function("LayerNormalization", since=17)
 def layer_normalization(call: ShapeCall, x: Fact, scale: Fact, b: Fact | None = None) -> tuple[Fact, ...]:
     """Give the output the shape and type of the input; the statistics have 1 in place of each axis from `axis` on."""
     return (tensor(x.dtype, x.shape), *[statistics(LayerNormalization.of(call), x)] * 2)
+
+
+@shape_function("LayerNormalization")
+def layer_normalization_1(call: ShapeCall, x: Fact, scale: Fact, b: Fact | None = None) -> tuple[Fact, ...]:
+    """Give the output the shape of the input in the type of the scale, as ONNX Runtime has it before the standard."""
+    return (tensor(scale.dtype, x.shape), *[statistics(LayerNormalization.of(call), x)] * 2)
 
 
 def statistics(view: LayerNormalization, x: Fact) -> Fact:

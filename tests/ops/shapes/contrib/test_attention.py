@@ -36,7 +36,9 @@ def test_multi_head_attention() -> None:
         "MultiHeadAttention", q, q, floats(A, B, 256), None, None, None, past, past, domain=MICROSOFT, outputs=3, num_heads=8
     )
     assert [fact.shape for fact in facts[:3]] == [(A, B, 256), (A, 8, PAST + B, 64), (A, 8, PAST + B, 32)]
-    shared = infer_op("MultiHeadAttention", q, q, q, None, None, None, past, past, ints(1), domain=MICROSOFT, outputs=3, num_heads=8)
+    shared = infer_op(
+        "MultiHeadAttention", q, q, q, None, None, None, past, past, ints(1), domain=MICROSOFT, outputs=3, num_heads=8
+    )
     assert plain(shared[1]) == plain(past)
     assert plain(infer_op("MultiHeadAttention", floats(A, B, 8, 3, 64), domain=MICROSOFT, num_heads=8)[0]) == (A, B, 512)
 

@@ -37,3 +37,10 @@ def test_ranges(numbers):
 def test_declines_tensors_without_elements():
     """There is no least."""
     assert "has a 0" in declines(EXPAND_DYNAMIC_QUANTIZATION, TEXT.replace("n, 5", "0, 5"))
+
+
+def test_other_types_are_cast_first():
+    """Scale and zero point have their types whatever x has."""
+    model, fired = apply_rule(EXPAND_DYNAMIC_QUANTIZATION, TEXT.replace("x: float[", "x: float16["))
+    assert fired == 1
+    assert "Cast" in operators(model)

@@ -177,3 +177,15 @@ def test_empty_tensors_stay_empty(shape):
     assert run_op("InstanceNormalization", x, channels, channels).shape == shape
     assert run_op("LayerNormalization", x, np.ones(shape[2], np.float32))[0].shape == shape
     assert run_op("LRN", x, size=3).shape == shape
+
+
+@pytest.mark.parametrize(("x_type", "scale_type"), [(np.float16, np.float32), (np.float32, np.float16), (np.float64, np.float32)])
+def test_layer_normalization_before_the_standard_has_the_type_of_its_scale(x_type, scale_type):
+    """In operator sets before 17, x may have another type than scale and bias; nothing is rounded to a narrower one before."""
+    x, scale, bias = _random(3, 8).astype(x_type), _random(8, seed=1).astype(scale_type), _random(8, seed=2).astype(scale_type)
+    y, mean, inverse = run_op("LayerNormalization", x, scale, bias, version=12, outputs=3)
+    expected = _standardize(x.astype(np.float64), (1,)) * scale.astype(np.float64) + bias
+    assert (y.dtype, mean.dtype, inverse.dtype) == (scale_type, np.float32, np.float32)
+    np.testing.assert_allclose(
+        y, expected, **({"rtol": 1e-3, "atol": 2e-3} if scale_type is np.float16 else {"rtol": 1e-5, "atol": 1e-5})
+    )

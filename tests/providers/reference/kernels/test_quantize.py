@@ -135,3 +135,13 @@ def test_quantize_refuses_what_does_not_fit(scale, zero_point, attributes, messa
     """Scales, zero points and types that disagree raise InvalidArgument."""
     with pytest.raises(InvalidArgument, match=message):
         run_op("QuantizeLinear", ROW, scale, zero_point, **attributes)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
+def test_dynamic_quantize_computes_in_float32(dtype):
+    """Types that the standard does not list are quantized as their float32 numbers are."""
+    x = np.array([-1.5, 0.25, 3.0], dtype)
+    found, expected = (run_op("DynamicQuantizeLinear", given, outputs=3) for given in (x, x.astype(np.float32)))
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+        assert ours.dtype == theirs.dtype

@@ -6,7 +6,7 @@
                 zero = Cast(Clip(Round(-low / scale), 0, 255))
                 y = QuantizeLinear(x, scale, zero)
 
-for providers that compute element-wise operators in the epilogues of others, and no DynamicQuantizeLinear. Results are the same.
+and x of another type is cast to float32 first, for providers that compute element-wise operators in the epilogues of others, and no DynamicQuantizeLinear. Results are the same.
 
 Left alone: x of unknown rank, or without elements, of which there is no least.
 """
@@ -39,6 +39,8 @@ def _check(match: Match) -> str | None:
 
 def _replace(op: Builder, match: Match, learned: None) -> tuple[Value, ...]:
     x, zero, one = match["x"], np.zeros((), np.float32), np.ones((), np.float32)
+    if x.dtype is not DataType.FLOAT:
+        x = op.Cast(x, to=int(DataType.FLOAT))
     low = op.Min(op.ReduceMin(x, keepdims=0), zero)
     width = op.Sub(op.Max(op.ReduceMax(x, keepdims=0), zero), low)
     scale = op.Where(op.Greater(width, zero), op.Div(width, np.float32(_STEPS)), one)

@@ -27,6 +27,7 @@ __all__ = [
     "group_normalization_18",
     "instance_normalization",
     "layer_normalization",
+    "layer_normalization_1",
     "local_response_normalization",
     "lp_normalization",
     "mean_variance_normalization",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-@kernel("LayerNormalization")
+@kernel("LayerNormalization", since=17)
 @quiet
 def layer_normalization(
     _node: Call,
@@ -63,6 +64,27 @@ def layer_normalization(
     stashed = _stash_type(stash_type)
     shape = x.shape[:axis] + (1,) * (x.ndim - axis)
     return y, mean.reshape(shape).astype(stashed, copy=False), inverse.reshape(shape).astype(stashed, copy=False)
+
+
+@kernel("LayerNormalization")
+@quiet
+def layer_normalization_1(
+    call: Call,
+    x: Array,
+    scale: Array,
+    bias: Array | None = None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_type: int = 1,
+) -> tuple[Array, Array, Array]:
+    """Compute LayerNormalization whose result has the type of the scale, which may be another than that of x.
+
+    Source: LayerNormalization of ONNX Runtime, which it has in operator sets older than 17.
+    """
+    wide = x.astype(np.promote_types(x.dtype, scale.dtype), copy=False)
+    y, mean, inverse = layer_normalization(call, wide, scale, bias, axis=axis, epsilon=epsilon, stash_type=stash_type)
+    return y.astype(scale.dtype, copy=False), mean, inverse
 
 
 @kernel("RMSNormalization")

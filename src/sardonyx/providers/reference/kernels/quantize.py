@@ -87,11 +87,12 @@ def dequantize_linear(
 @kernel("DynamicQuantizeLinear", since=11)
 @quiet
 def dynamic_quantize_linear(node: Call, x: Array) -> tuple[Array, Array, Array]:
-    """Quantize float32 x to uint8 over its range extended to 0; return y, the scale and the zero point.
+    """Quantize x to uint8, computing in float32, over its range extended to 0; return y, the scale and the zero point.
 
     Source: ONNX DynamicQuantizeLinear-11; of a tensor of zeros, or empty, the scale is 1.
     """
-    low, high = np.float32(x.min(initial=0)), np.float32(x.max(initial=0))
+    x = x.astype(np.float32, copy=False)
+    low, high = x.min(initial=0), x.max(initial=0)
     scale = (high - low) / np.float32(255) if high > low else np.float32(1)
     zero_point = np.clip(np.rint(-low / scale), 0, 255).astype(np.uint8)
     scales, zero_points = np.asarray(scale, np.float32), np.asarray(zero_point, np.uint8)

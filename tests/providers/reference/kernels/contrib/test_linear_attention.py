@@ -110,3 +110,14 @@ def test_com_microsoft_lets_key_heads_share_a_query_head() -> None:
     output, _ = microsoft(query, *given[1:4], update_rule="linear", q_num_heads=1, kv_num_heads=M)
     expected, _ = microsoft(np.tile(query, M), *given[1:4], update_rule="linear", q_num_heads=M, kv_num_heads=M)
     np.testing.assert_array_equal(output, expected)
+
+
+@pytest.mark.parametrize("rule", ["linear", "gated", "delta"])
+def test_inputs_that_the_rule_does_not_use_count_for_nothing(rule: str) -> None:
+    """com.microsoft takes a decay and a beta beside every rule, where the standard forbids them."""
+    query, key, value, past, decay, beta = inputs("gated_delta")
+    used = (decay if rule == "gated" else None, beta if rule == "delta" else None)
+    attributes = {"update_rule": rule, "q_num_heads": N, "kv_num_heads": M, "outputs": 2}
+    found = microsoft(query, key, value, past, decay, beta, **attributes)
+    for given, without in zip(found, microsoft(query, key, value, past, *used, **attributes), strict=True):
+        np.testing.assert_array_equal(given, without)

@@ -81,7 +81,7 @@ def microsoft_linear_attention(
     """Compute LinearAttention, which may also have more key heads than query heads and keep the states after the last steps.
 
     With `state_window` W the states are (W, B, M, K, V): slot j holds the state after step T - W + j, zeros where there is no
-    such step, and the last slot is the one that is read. Source: com.microsoft LinearAttention.
+    such step, and the last slot is the one that is read. A decay or beta that the rule does not use counts for nothing. Source: com.microsoft LinearAttention.
     """
     if q_num_heads > kv_num_heads:
         check_heads(q_num_heads, kv_num_heads)
@@ -89,6 +89,9 @@ def microsoft_linear_attention(
         check_heads(kv_num_heads, q_num_heads)
     past = past_state[None] if past_state is not None and state_window == 0 else past_state
     slots = max(state_window, 1)
+    rule = _RULES.get(update_rule)
+    if rule is not None:
+        decay, beta = decay if rule.decays else None, beta if rule.corrects else None
     output, states = _recur(query, key, value, past, decay, beta, q_num_heads, kv_num_heads, scale, update_rule, slots)
     return output, states if state_window else states[0]
 
