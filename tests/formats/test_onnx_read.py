@@ -183,6 +183,26 @@ def test_the_last_of_two_initializers_counts() -> None:
     assert "load.duplicate_initializer" in events
 
 
+def test_a_constant_counts_before_an_initializer_of_its_name() -> None:
+    """Exporters write both, and ONNX Runtime takes the node's value."""
+    found, events = read_traced(
+        model([node("Constant", [], ["w"], value=tensor("", np.zeros(2, np.float32))), ADD], initializers=[W])
+    )
+    constant = found.graph.initializers["w"].constant
+    assert constant is not None
+    assert constant.numpy().tolist() == [0, 0]
+    assert "load.duplicate_initializer" in events
+
+
+@pytest.mark.parametrize("name", ["value", "sparse_value"])
+def test_sparse_constants_become_dense_initializers(name: str) -> None:
+    """ONNX Runtime takes a sparse tensor in either attribute."""
+    sparse = helper.make_sparse_tensor(tensor("", np.ones(1, np.float32)), tensor("", np.array([1])), [2])
+    constant = read(model([node("Constant", [], ["w"], **{name: sparse}), ADD])).graph.initializers["w"].constant
+    assert constant is not None
+    assert constant.numpy().tolist() == [0, 1]
+
+
 def test_sparse_initializers_become_dense() -> None:
     """A sparse initializer is a constant like any other."""
     proto = model([ADD])
@@ -334,3 +354,13 @@ def test_a_broken_attribute_names_its_node() -> None:
     broken.attribute.add(name="alpha", type=onnx.AttributeProto.INT, f=0.5)
     with pytest.raises(InvalidGraph, match=r"node 'leaky' \(LeakyRelu\): attribute 'alpha' says it is INT"):
         read(model([broken]))
+
+
+@pytest.mark.parametrize("declared", ["sparse", "dense"])
+def test_a_sparse_constant_that_is_an_output_is_sparse(declared: str) -> None:
+    """Whatever the output is declared as, onnxruntime hands out a sparse tensor."""
+    sparse = helper.make_sparse_tensor(tensor("", np.ones(1, np.float32)), tensor("", np.array([1])), [2])
+    proto = model([node("Constant", [], ["y"], value=sparse)], [])
+    make = helper.make_tensor_value_info if declared == "dense" else helper.make_sparse_tensor_value_info
+    proto.graph.output[0].CopyFrom(make("y", onnx.TensorProto.FLOAT, [2]))
+    assert str(read(proto).graph.outputs[0].type) == "sparse_tensor(float)"

@@ -12,7 +12,7 @@ from support.models import model
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Value
-from sardonyx.session.feeds import SharedSymbols, check_feeds, own_results, select_outputs, symbol_sizes
+from sardonyx.session.feeds import SharedSymbols, check_feeds, make_sparse, own_results, select_outputs, symbol_sizes
 from sardonyx.values.dlpack import to_dlpack
 
 
@@ -257,3 +257,12 @@ def test_ragged_lists_are_no_array() -> None:
     """The error names the input and the type that it has."""
     with pytest.raises(InvalidArgument, match=r"'x': expected tensor\(float\), got a list that is no array"):
         _fed("float[n, m]", [[1.0, 2.0], [3.0]])
+
+
+def test_results_that_are_declared_sparse_become_sparse() -> None:
+    """They hold what differs from zero, by its place in the flat tensor; others stay as they are."""
+    dense = np.array([[0, 2], [3, 0]], np.float32)
+    found, same = make_sparse([dense, dense], [True, False])
+    assert (found.values().tolist(), found.dense_shape()) == ([2, 3], [2, 2])
+    assert found.get_coo_data().indices().tolist() == [1, 2]
+    assert same is dense

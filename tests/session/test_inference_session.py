@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from support.models import model
 from support.providers import DeviceProvider, FusingProvider, NhwcProvider
@@ -352,3 +353,16 @@ def test_an_asynchronous_run_tells_what_went_wrong() -> None:
     assert [len(found[place][0]) for place in (0, 1)] == [0, 1]
     assert "out of range" in found[0][1]
     assert found[1][1] == ""
+
+
+def test_sparse_constants_come_out_sparse() -> None:
+    """A Constant with a sparse tensor that is an output gives a SparseTensor, as in onnxruntime."""
+    values = onnx.helper.make_tensor("", onnx.TensorProto.FLOAT, [2], [1.0, 2.0])
+    places = onnx.helper.make_tensor("", onnx.TensorProto.INT64, [2], [0, 3])
+    constant = onnx.helper.make_node("Constant", [], ["y"], value=onnx.helper.make_sparse_tensor(values, places, [2, 2]))
+    output = onnx.helper.make_sparse_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 2])
+    proto = onnx.helper.make_model(onnx.helper.make_graph([constant], "g", [], [output]), ir_version=8)
+    (found,) = ort.InferenceSession(proto.SerializeToString()).run(None, {})
+    assert isinstance(found, ort.SparseTensor)
+    assert found.values().tolist() == [1, 2]
+    assert found.get_coo_data().indices().tolist() == [0, 3]

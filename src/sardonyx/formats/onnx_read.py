@@ -24,7 +24,7 @@ from sardonyx.formats.onnx_text import check_texts, text_of
 from sardonyx.formats.onnx_types import read_denotations, read_type
 from sardonyx.formats.protos import Message
 from sardonyx.ir import Attribute, AttributeKind, Function, Graph, Model, Tensor, TensorType, Value
-from sardonyx.ir.types import DENOTATIONS
+from sardonyx.ir.types import DENOTATIONS, SparseTensorType
 from sardonyx.ir.verify import describe_cycle, describe_node
 from sardonyx.spelling import nearest
 
@@ -34,6 +34,7 @@ _FIRST_IR_WITH_OPSETS = 3
 _FIRST_IR_WITH_NODE_METADATA = 10
 _HINT_NAMES = 2000
 _TENSOR = int(AttributeKind.TENSOR)
+_SPARSE_TENSOR = int(AttributeKind.SPARSE_TENSOR)
 
 
 def read_model(proto: Message, tensors: TensorReader, path: Path | None) -> Model:
@@ -140,6 +141,7 @@ class _ModelReader:
         self._attributes = AttributeReader(tensors)
         self._ir_version: int = proto.ir_version
         self._tensor_types: dict[tuple[DataType, tuple[int, ...]], TensorType] = {}
+        self._sparse_names: set[str] = set()
         self._has_functions, self._has_configurations = len(proto.functions) > 0, len(proto.configuration) > 0
 
     def graph(self, proto: Message, scope: _Scope) -> Graph:
@@ -163,6 +165,9 @@ class _ModelReader:
         for info in proto.output:
             _output(info.name, graph, scope)
         _types(proto.output, scope)
+        for value in graph.outputs if scope.outer is None else ():
+            if value.name in self._sparse_names and isinstance(value.type, TensorType):
+                value.type = SparseTensorType(value.type.dtype, value.type.shape)
         _finish(graph, scope)
         read_quantization(proto.quantization_annotation, scope.values)
 
@@ -203,7 +208,9 @@ class _ModelReader:
             if value is not None:
                 read_tensor_notes(value, tensor_proto)
         for sparse_proto in proto.sparse_initializer:
-            self._initializer(densified(self._tensors.read_sparse(sparse_proto)), graph, scope)
+            tensor = densified(self._tensors.read_sparse(sparse_proto))
+            self._sparse_names.add(tensor.name)
+            self._initializer(tensor, graph, scope)
 
     def _initializer(self, tensor: Tensor, graph: Graph, scope: _Scope) -> Value | None:
         name = tensor.name
@@ -223,15 +230,25 @@ class _ModelReader:
         return value
 
     def _constant(self, proto: Message, graph: Graph, scope: _Scope) -> bool:
-        """Make an initializer of a Constant node; False where it holds no plain tensor."""
+        """Make an initializer of a Constant node; False where it holds no tensor, plain or sparse."""
         names, attributes, domain = proto.output[:], proto.attribute[:], proto.domain
         if len(names) != 1 or len(attributes) != 1 or (domain and domain != "ai.onnx"):
             return False
         name, attribute, values = names[0], attributes[0], scope.values
-        if not name or attribute.type != _TENSOR or attribute.name != "value":
+        if name and attribute.type == _SPARSE_TENSOR and attribute.name in ("value", "sparse_value"):
+            tensor = densified(self._tensors.read_sparse(attribute.sparse_tensor, "constant"))
+            self._sparse_names.add(name)
+        elif name and attribute.type == _TENSOR and attribute.name == "value":
+            tensor = self._read_tensor(attribute.t, "constant")
+        else:
             return False
-        tensor = self._read_tensor(attribute.t, "constant")
-        value = scope.redefine(name) if name in values else Value(name)
+        if name not in values:
+            value = Value(name)
+        elif name in graph.initializers:
+            trace.event("load.duplicate_initializer", tensor=name, fallback="the last one counts")
+            value = values[name]
+        else:
+            value = scope.redefine(name)
         value.constant = tensor
         value.type = self._tensor_type(tensor)
         values[name] = graph.initializers[name] = value

@@ -12,8 +12,9 @@ from sardonyx.ir import MapType, OptionalType, SequenceType, SparseTensorType, T
 from sardonyx.ir.shape import Expr
 from sardonyx.spelling import nearest
 from sardonyx.values.dlpack import from_dlpack
+from sardonyx.values.sparse_tensor import SparseTensor
 
-__all__ = ["SharedSymbols", "check_feeds", "own_results", "select_outputs"]
+__all__ = ["SharedSymbols", "check_feeds", "make_sparse", "own_results", "select_outputs"]
 
 
 def check_feeds(
@@ -112,6 +113,19 @@ def own_results(results: Sequence[OnnxValue], given: Iterable[OnnxValue]) -> lis
     """
     taken = {id(_root(value)) for value in given if isinstance(value, np.ndarray)}
     return [_own(value, taken) for value in results]
+
+
+def make_sparse(results: Sequence[OnnxValue], is_sparse: Sequence[bool]) -> list[OnnxValue]:
+    """Return each result, and a SparseTensor of what differs from zero, by coordinates, for each that the model declares sparse."""
+    return [
+        _sparse_of(value) if chosen and isinstance(value, np.ndarray) else value
+        for value, chosen in zip(results, is_sparse, strict=True)
+    ]
+
+
+def _sparse_of(dense: Array) -> SparseTensor:
+    places = np.flatnonzero(dense != ("" if dense.dtype == object else 0))
+    return SparseTensor.sparse_coo_from_numpy(dense.shape, dense.reshape(-1)[places], places)
 
 
 _OWN = 0x1 | 0x4 | 0x400

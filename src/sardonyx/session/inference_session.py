@@ -15,7 +15,7 @@ from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, describe, located
 from sardonyx.forks import without_fork
 from sardonyx.provider import reset_cancellation, set_cancellation
-from sardonyx.session.feeds import check_feeds, own_results, select_outputs
+from sardonyx.session.feeds import check_feeds, make_sparse, own_results, select_outputs
 from sardonyx.session.interface import SessionInterface
 from sardonyx.session.options import RunOptions, SessionOptions
 from sardonyx.session.providers import ProviderRequest
@@ -125,6 +125,7 @@ class InferenceSession(RemadeSession):
         self._provider_options = chosen.options
         self._label, self._input_values, self._defaults, self._recorder = built.label, built.inputs, built.defaults, built.recorder
         self._output_names = [argument.name for argument in built.declared]
+        self._sparse_outputs = {index for index, argument in enumerate(built.declared) if argument.type.startswith("sparse_tensor")}
 
     @property
     def _kept_model(self) -> Any:
@@ -254,7 +255,8 @@ class InferenceSession(RemadeSession):
             pairs = zip(results, wanted, strict=True)
             names = self._output_names
             return [store_result(result, placed.get(index), values, names[index], self._label) for result, index in pairs]
-        return own_results(results, values)
+        owned = own_results(results, values)
+        return make_sparse(owned, [index in self._sparse_outputs for index in wanted]) if self._sparse_outputs else owned
 
     def checked_feed(self, output_names: Sequence[str] | None, input_feed: Mapping[str, OnnxValue]) -> Mapping[str, OnnxValue]:
         """Return a feed as `run` takes it; raises InvalidArgument where it, or a name, does not fit the model."""

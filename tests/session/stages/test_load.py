@@ -8,7 +8,9 @@ from onnx import TensorProto, helper, numpy_helper
 from support.models import model
 
 import sardonyx as ort
+from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument, InvalidGraph
+from sardonyx.ir import OptionalType, SequenceType, TensorType
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.settings.settings import read_settings
 from sardonyx.session.stages.load import Loaded, fix_dimensions, load
@@ -106,3 +108,15 @@ def test_memory_that_does_not_fit_is_refused() -> None:
     for options, message in ((short, "ends at byte 12 of 'gone.bin'"), (other, "add_initializer gives .*int32")):
         with pytest.raises(ort.SardonyxError, match=message):
             ort.InferenceSession(_without_its_file(), options)
+
+
+def test_lists_that_are_inputs_take_elements_of_any_shape() -> None:
+    """A shape that is declared for the elements is not asked of them, as in onnxruntime."""
+    text = "graph(s: seq(float), o: optional(float)) -> (y) { y = SequenceLength(s) }"
+    held = model(text)
+    for value, kind in zip(held.graph.inputs, (SequenceType, OptionalType), strict=True):
+        value.type = kind(TensorType(DataType.FLOAT, (2, 3)))
+    found = load(Source(held), read_settings(SessionOptions()).load).model.view()
+    assert [value.type for value in found.graph.inputs] == [
+        kind(TensorType(DataType.FLOAT)) for kind in (SequenceType, OptionalType)
+    ]

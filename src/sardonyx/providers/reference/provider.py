@@ -28,10 +28,11 @@ class ReferenceProvider:
         """Claim every node with a kernel for its version."""
         claims, declined = [], {}
         for node in view.nodes:
-            if kernel_of(node) is None:
-                declined[node] = f"no kernel for {node.domain or 'ai.onnx'}.{node.op_type} at version {node.version}"
-            else:
+            reason = _reason(node)
+            if reason is None:
                 claims.append(Capability((node,)))
+            else:
+                declined[node] = reason
         return Claims(claims, declined)
 
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> ReferenceProgram:
@@ -55,6 +56,14 @@ def evaluate(node: Node, inputs: Sequence[Array | None]) -> list[OnnxValue]:
     given = {value: array for value, array in zip(node.inputs, inputs, strict=True) if value is not None}
     program = ReferenceProgram((node,), tuple(reads), (), node.outputs, _no_bodies)
     return program.run(None, [given[value] for value in reads], (), None)
+
+
+def _reason(node: Node) -> str | None:
+    """Return why the provider does not run a node; None where it does."""
+    kernel = kernel_of(node)
+    if kernel is None:
+        return f"no kernel for {node.domain or 'ai.onnx'}.{node.op_type} at version {node.version}"
+    return kernel.problem()
 
 
 def _no_bodies(graph: Graph) -> Body:

@@ -35,6 +35,7 @@ __all__ = [
     "find_kernel",
     "kernel",
     "kernels_of",
+    "no_problem",
     "registered_operators",
 ]
 
@@ -78,6 +79,10 @@ class Call:
     """For each output, its element type where inference or the model states it."""
 
 
+def no_problem() -> None:
+    """Return None: a kernel runs wherever NumPy does."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kernel:
     """A registered kernel."""
@@ -98,6 +103,8 @@ class Kernel:
     """How many inputs it takes."""
     view: type[View] | None
     """The view that the function takes by the keyword `view`."""
+    problem: Callable[[], str | None] = no_problem
+    """Returns why the kernel cannot run on this machine, such as a package that is not installed; None where it can."""
 
     def keywords(self, node: Operator, attributes: Mapping[str, AttributeValue]) -> dict[str, AttributeValue]:
         """Return what the function takes by keyword: the view of `node`, and of `attributes` those that it names."""
@@ -129,12 +136,17 @@ _KERNELS: dict[tuple[str, str], list[Kernel]] = {}
 
 
 def kernel(
-    op_type: str, *, since: int = 1, domain: str = "", view: type[View] | None = None
+    op_type: str,
+    *,
+    since: int = 1,
+    domain: str = "",
+    view: type[View] | None = None,
+    problem: Callable[[], str | None] = no_problem,
 ) -> Callable[[KernelFunction], KernelFunction]:
-    """Register the decorated function as the meaning of `op_type` from opset `since` of `domain` on."""
+    """Register the decorated function as the meaning of `op_type` from opset `since` of `domain` on; see `Kernel.problem`."""
 
     def register(function: KernelFunction) -> KernelFunction:
-        entry = _entry(function, op_type, domain, since, view)
+        entry = dataclasses.replace(_entry(function, op_type, domain, since, view), problem=problem)
         versions = _KERNELS.setdefault((domain, op_type), [])
         if any(other.since == since for other in versions):
             raise ValueError(f"two reference kernels for {domain or 'ai.onnx'}.{op_type} since {since}")

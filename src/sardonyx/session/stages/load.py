@@ -9,7 +9,7 @@ from pathlib import Path
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument, InvalidGraph, SardonyxError, locating
 from sardonyx.formats.files import FileStamp
-from sardonyx.ir import Model, Tensor, ValueType
+from sardonyx.ir import Model, OptionalType, SequenceType, SparseTensorType, Tensor, TensorType, ValueType
 from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import all_nodes
 from sardonyx.ops.schema import place_of
@@ -18,6 +18,7 @@ from sardonyx.ops.session_operators import find_session_operator
 from sardonyx.optimize.contract import Context
 from sardonyx.optimize.passes.override_dimensions import OverrideDimensions
 from sardonyx.session.settings.settings import LoadSettings
+from sardonyx.session.stages.loop_bodies import separate_lengths
 from sardonyx.session.stages.owned_model import OwnedModel
 from sardonyx.session.stages.source import Source
 from sardonyx.session.values import ModelMetadata, NodeArg, metadata_of, node_arg
@@ -68,10 +69,13 @@ def load(source: Source, settings: LoadSettings, variant: Variant | None = None,
             if variant is not None:
                 variant.apply(model)
             _replace_initializers(model, settings.initializers)
+            separate_lengths(model)
+            _open_elements(model)
             fix_dimensions(model, settings, disabled)
             defaults = _take_defaults(model)
             declared = tuple(node_arg(value) for value in model.graph.outputs)
             types = tuple(value.type for value in model.graph.outputs)
+            _make_outputs_dense(model)
             with span("session.check"):
                 verify(model)
                 _check_operators(model)
@@ -96,6 +100,28 @@ def _replace_initializers(model: Model, given: Mapping[str, Array]) -> None:
         if (tensor.dtype, tensor.shape) != (value.constant.dtype, value.constant.shape):
             raise InvalidArgument(f"add_initializer gives {tensor!r} for {name!r}, which the model has as {value.constant!r}")
         value.constant = tensor
+
+
+def _make_outputs_dense(model: Model) -> None:
+    """Declare sparse outputs as the dense tensors that are computed; the session makes them sparse again."""
+    for value in model.graph.outputs:
+        if isinstance(value.type, SparseTensorType):
+            value.type = TensorType(value.type.dtype, value.type.shape)
+
+
+def _open_elements(model: Model) -> None:
+    """Leave open which shapes the elements of lists have that are inputs: ONNX Runtime takes any."""
+    for value in model.graph.inputs:
+        if isinstance(value.type, (SequenceType, OptionalType)):
+            value.type = _without_shapes(value.type)
+
+
+def _without_shapes(kind: ValueType | None) -> ValueType | None:
+    if isinstance(kind, TensorType):
+        return TensorType(kind.dtype)
+    if isinstance(kind, (SequenceType, OptionalType)):
+        return type(kind)(_without_shapes(kind.element))
+    return kind
 
 
 def _take_defaults(model: Model) -> dict[str, Array]:

@@ -49,6 +49,16 @@ def test_scales_may_go_by_channel() -> None:
     np.testing.assert_array_equal(cache.encode(32 * np.ones((1, 1, 2, 6), np.float32))[0, 0], [[32, 16, 8, 4, 2, 1]] * 2)
 
 
+@pytest.mark.parametrize("shape", [(6,), (1, 6), (3, 2), (1, 3, 2), (3, 1, 2), (1, 3, 1, 2)])
+def test_scales_by_channel_have_any_shape(shape: tuple[int, ...]) -> None:
+    """Their order is heads, then elements, as in onnxruntime."""
+    stored = np.zeros((1, 3, 4, 2), np.int8)
+    scale = 2.0 ** np.arange(6, dtype=np.float32).reshape(shape)
+    cache = choose_format("keys", "PER_CHANNEL", 8, scale, stored, FLOAT)
+    codes = cache.encode(32 * np.ones((1, 3, 1, 2), np.float32))
+    np.testing.assert_array_equal(codes.reshape(-1), [32, 16, 8, 4, 2, 1])
+
+
 def test_a_float_cache_keeps_the_type_of_the_query() -> None:
     """Without quantization scale and past do not matter."""
     cache = choose_format("keys", "NONE", 0, None, None, np.dtype(np.float16))
@@ -64,7 +74,7 @@ def test_a_float_cache_keeps_the_type_of_the_query() -> None:
         ("PER_TENSOR", 8, None, np.int8, "no scale"),
         ("PER_TENSOR", 8, np.ones(1), np.uint8, "uint8, 8 bits"),
         ("PER_TENSOR", 4, np.ones(1), np.int8, "int8, 4 bits"),
-        ("PER_CHANNEL", 8, np.ones((2, 3)), np.int8, r"shape \(2, 3\)"),
+        ("PER_CHANNEL", 8, np.ones((2, 5)), np.int8, r"shape \(2, 5\)"),
     ],
 )
 def test_bad_formats_are_named(kind: str, bits: int, scale: Array | None, dtype: Any, message: str) -> None:

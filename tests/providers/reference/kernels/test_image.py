@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from support.run_op import run_op
+from support.session_models import session
 
 from sardonyx import errors
 
@@ -91,8 +92,7 @@ def test_wrong_arguments_are_rejected():
 
 
 def test_a_missing_pillow_is_explained(monkeypatch):
-    """The message names the extra to install."""
-    stream = encoded()
+    """No session is made of a model that decodes images; the message names the extra to install."""
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(errors.NotImplemented, match=r"pip install 'sardonyx\[image\]'"):
-        run_op("ImageDecoder", stream)
+        session("graph(x: uint8[n]) -> (y: uint8[h, w, 3]) {\ny = ImageDecoder(x)\n}")

@@ -146,3 +146,11 @@ def test_svm_rejects_parts_that_do_not_fit(change):
     """Too few rho, coefficients or classes, an unknown kernel, vectors of no length."""
     with pytest.raises(InvalidArgument):
         run_ml("SVMClassifier", ROWS, **(CLASSES | change))
+
+
+def test_linear_classifier_reads_no_coefficients_behind_its_classes():
+    """Converters wrote rows for more features than the data has; as in onnxruntime, the first ones count, in order."""
+    weights = {"intercepts": (0.5, 0.0), "classlabels_ints": (3, 4), "outputs": 2}
+    found = run_ml("LinearClassifier", ROWS, coefficients=(1.0, 0.0, 0.0, 1.0, 7.0, 8.0), **weights)
+    for ours, expected in zip(found, run_ml("LinearClassifier", ROWS, coefficients=(1.0, 0.0, 0.0, 1.0), **weights), strict=True):
+        np.testing.assert_array_equal(ours, expected)

@@ -6,7 +6,8 @@
                 zero = Cast(Clip(Round(-low / scale), 0, 255))
                 y = QuantizeLinear(x, scale, zero)
 
-and x of another type is cast to float32 first, for providers that compute element-wise operators in the epilogues of others, and no DynamicQuantizeLinear. Results are the same.
+for providers that compute element-wise operators in the epilogues of others, and no DynamicQuantizeLinear. x of another type than
+float32 is cast to it first. Results are the same.
 
 Left alone: x of unknown rank, or without elements, of which there is no least.
 """

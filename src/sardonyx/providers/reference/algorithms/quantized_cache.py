@@ -9,6 +9,7 @@ A float cache passes as it is. Dimension letters: B batch, M heads, C keys, D he
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -58,7 +59,10 @@ class CacheFormat:
 def choose_format(
     name: str, kind: str, bits: int, scale: Array | None, past: Array | None, default: np.dtype[np.generic]
 ) -> CacheFormat:
-    """Return the format that attributes and the type of the past name; `default` is that of a cache without quantization."""
+    """Return the format that attributes and the type of the past name; `default` is that of a cache without quantization.
+
+    A scale by channel has a number for each head and each of its elements, in this order, in any shape.
+    """
     if kind not in _KINDS:
         raise InvalidArgument(f"the quantization of {name} is {kind!r}; expected one of {', '.join(_KINDS)}")
     if kind == "NONE":
@@ -70,10 +74,10 @@ def choose_format(
             f"{name} is quantized with {found}, {bits} bits and {'no' if scale is None else 'a'} scale; expected a past of int8 or "
             "float8e4m3fn with 8 bits, or of uint8 with 4, and its scale"
         )
-    by_channel = (1, past.shape[1], 1, past.shape[3] * 8 // (bits or 8)) if past.ndim == 4 else ()
-    if scale.size != 1 and scale.shape != by_channel:
+    by_channel = (1, past.shape[1], 1, past.shape[3] * 8 // (bits or 8)) if past.ndim == 4 else (0,)
+    if scale.size not in (1, math.prod(by_channel)):
         raise InvalidArgument(
-            f"the scale of {name} has shape {scale.shape}; the past {past.shape} makes it one element or {by_channel}"
+            f"the scale of {name} has shape {scale.shape}; the past {past.shape} makes it one element, or those of {by_channel}"
         )
     wide = scale.astype(np.float32)
-    return CacheFormat(past.dtype, bits or 8, wide.reshape(()) if scale.size == 1 else wide)
+    return CacheFormat(past.dtype, bits or 8, wide.reshape(() if scale.size == 1 else by_channel))

@@ -19,14 +19,17 @@ _MODES = {"RGB": "RGB", "BGR": "RGB", "Grayscale": "L"}
 
 
 def _pillow() -> Any:
-    try:
-        with without_fork():
-            from PIL import Image
-    except ImportError as error:
-        raise errors.NotImplemented(
-            "ImageDecoder needs Pillow, which is not installed; install it with: pip install 'sardonyx[image]'"
-        ) from error
+    with without_fork():
+        from PIL import Image
     return Image
+
+
+def _missing_package() -> str | None:
+    try:
+        _pillow()
+    except ImportError:
+        return "ImageDecoder needs Pillow, which is not installed; install it with: pip install 'sardonyx[image]'"
+    return None
 
 
 def _in_eight_bits(image: Any, opened: Any) -> Any:
@@ -36,7 +39,7 @@ def _in_eight_bits(image: Any, opened: Any) -> Any:
     return image.fromarray((np.asarray(opened) >> 8).astype(np.uint8))
 
 
-@kernel("ImageDecoder", since=20)
+@kernel("ImageDecoder", since=20, problem=_missing_package)
 def image_decoder(_node: Call, encoded_stream: Array, *, pixel_format: str = "RGB") -> Array:
     """Decode a file's bytes, uint8 (length,), to uint8 (H, W, C): 3 channels, for Grayscale 1. ONNX ImageDecoder-20.
 

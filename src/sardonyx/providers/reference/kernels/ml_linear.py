@@ -63,7 +63,7 @@ def linear_classifier(
     """Label each row of (N, F) by its greatest linear score: labels (N,), float32 scores (N, classes).
 
     One row of coefficients for two labels: a positive score means the second, and the score makes both columns.
-    `multi_class` changes nothing. ONNX LinearClassifier-1.
+    `multi_class` changes nothing. Coefficients beyond classes x F are not read, as in ONNX Runtime. ONNX LinearClassifier-1.
     """
     rows = _float_rows(data)
     labels = label_array(classlabels_strings, classlabels_ints)
@@ -71,7 +71,7 @@ def linear_classifier(
     count = offsets.size or weights.size // max(rows.shape[1], 1)
     if count not in (1, len(labels)):
         raise InvalidArgument(f"{count} rows of coefficients for {len(labels)} labels; expected one row, or one for each label")
-    scores = _linear(rows, weights, offsets, count)
+    scores = _linear(rows, weights[: count * rows.shape[1]], offsets, count)
     if count == 1 and len(labels) == 2:
         return labels[(scores[:, 0] > 0).astype(np.int64)], two_columns(scores[:, 0], True, post_transform)
     return labels[scores.argmax(axis=1)], post_transformed(scores, post_transform)

@@ -81,6 +81,18 @@ def test_BeamSearch_of_a_language_model_is_as_in_onnxruntime(seed: int, inputs: 
     check(both("BeamSearch", inputs, 3, decoder=language_model(seed), model_type=0, **TOKENS, **attributes))
 
 
+@pytest.mark.parametrize("build", [encoder_decoder, cross_encoder_decoder])
+def test_one_name_for_several_lengths_is_as_in_onnxruntime(build: Callable[[int], Any]) -> None:
+    """Exporters name the lengths of tokens and pasts alike, which differ in each step."""
+    encoder, decoder = build(0)
+    for graph in (encoder, decoder):
+        for value in (*graph.input, *graph.output):
+            for dim in value.type.tensor_type.shape.dim[1:]:
+                if dim.dim_param:
+                    dim.dim_param = "length"
+    check(both("BeamSearch", PLAIN, 3, decoder=decoder, encoder=encoder, model_type=1, decoder_start_token_id=2, **TOKENS))
+
+
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("build", [encoder_decoder, cross_encoder_decoder])
 def test_BeamSearch_of_encoder_and_decoder_is_as_in_onnxruntime(seed: int, build: Callable[[int], Any]) -> None:

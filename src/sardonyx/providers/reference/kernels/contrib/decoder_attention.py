@@ -48,8 +48,8 @@ def decoder_masked_multi_head_attention(
 
     Keys (B, 1, hidden) are put behind the past; keys (B, N, T, D) are those of an encoder, and no present is made of them.
     `mask_index` (B, T) hides where it is 0. `cache_indirection` (B / beams, beams, length) tells of which beam of its batch each
-    past token of a beam is. The fourth output, made where `output_qk` is 1, is what enters the softmax: the scaled product with mask
-    and bias added, as ONNX Runtime gives it. Source: com.microsoft DecoderMaskedMultiHeadAttention.
+    past token of a beam is. The fourth output, made where `output_qk` is 1, is what enters the softmax: the scaled product with
+    mask and bias added, as ONNX Runtime gives it. Source: com.microsoft DecoderMaskedMultiHeadAttention.
     """
     if query.ndim != 3 or query.shape[1] != 1:
         raise InvalidArgument(f"query has shape {query.shape}; expected (B, 1, hidden)")

@@ -81,7 +81,8 @@ def microsoft_linear_attention(
     """Compute LinearAttention, which may also have more key heads than query heads and keep the states after the last steps.
 
     With `state_window` W the states are (W, B, M, K, V): slot j holds the state after step T - W + j, zeros where there is no
-    such step, and the last slot is the one that is read. A decay or beta that the rule does not use counts for nothing. Source: com.microsoft LinearAttention.
+    such step, and the last slot is the one that is read.
+    A decay or beta that the rule does not use counts for nothing. Source: com.microsoft LinearAttention.
     """
     if q_num_heads > kv_num_heads:
         check_heads(q_num_heads, kv_num_heads)
