@@ -5,6 +5,7 @@
     half = x * 0.5                          arithmetic with other expressions and numbers
     half * (1 + expr.erf(x * 0.70710678))   functions
     expr.where(x < 0, 0.01 * x, x)          a choice: an expression has no truth value in Python, as it stands for every element
+    x / expr.row_sum(expr.absolute(x))      a fold of the row of the element, along the last axis
 
 Numbers take the type of the expression beside them. Expressions of two types meet after `.to(type)`.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, Like
+from sardonyx.codegen.emit.row_expr import fold_row
 from sardonyx.codegen.emit.types import BOOL, F32, F64, I32, I64, Type
 
 __all__ = [
@@ -49,6 +51,10 @@ __all__ = [
     "minimum",
     "power",
     "round",
+    "row_max",
+    "row_mean",
+    "row_min",
+    "row_sum",
     "sigmoid",
     "sign",
     "sin",
@@ -121,6 +127,26 @@ def power(x: ElementExpr, y: Like) -> ElementExpr:
 def clip(x: ElementExpr, low: Like | None = None, high: Like | None = None) -> ElementExpr:
     """Move x into [low, high]; `high` wins where they cross."""
     return OPERATORS["clip"](x, low, high)
+
+
+def row_sum(x: ElementExpr) -> ElementExpr:
+    """Return the sum of x along the row of the element; raises TypeError where x holds no floats."""
+    return fold_row("row_sum", x)
+
+
+def row_mean(x: ElementExpr) -> ElementExpr:
+    """Return the mean of x along the row of the element; raises TypeError where x holds no floats."""
+    return fold_row("row_mean", x)
+
+
+def row_max(x: ElementExpr) -> ElementExpr:
+    """Return the greatest x of the row of the element, NaN where one is; raises TypeError where x holds no floats."""
+    return fold_row("row_max", x)
+
+
+def row_min(x: ElementExpr) -> ElementExpr:
+    """Return the least x of the row of the element, NaN where one is; raises TypeError where x holds no floats."""
+    return fold_row("row_min", x)
 
 
 def where(condition: object, yes: Like, no: Like) -> ElementExpr:

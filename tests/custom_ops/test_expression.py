@@ -152,3 +152,49 @@ def test_an_expression_without_inputs_is_refused() -> None:
     """It would have no shape."""
     with pytest.raises(InvalidArgument, match=r"mine\.Gelu has no inputs"):
         sardonyx.expression_op("mine", "Gelu")(lambda: None)  # type: ignore[arg-type, return-value]
+
+
+@sardonyx.expression_op("mine", "Softmax")
+def softmax(x: expr.ElementExpr) -> expr.ElementExpr:
+    """Normalize exponentials along the last axis."""
+    e = expr.exp(x - expr.row_max(x))
+    return e / expr.row_sum(e)
+
+
+@pytest.mark.parametrize("provider", [NAME, REFERENCE])
+@pytest.mark.parametrize("kind", ["float", "float16", "double"])
+def test_an_expression_may_fold_rows(provider: str, kind: str) -> None:
+    """A softmax of one's own, compiled or by NumPy, in every type of float."""
+    number = _NUMBERS.get(kind, 1)
+    graph = f"(x: float[2, 3, n]) -> (y: float[2, 3, n]) {{\na = Cast(x) {{to = {number}}}\nb = mine.Softmax(a)\ny = Cast(b) {{to = 1}}\n}}"
+    made = mine_session(graph, softmax, providers=[provider]).run(None, {"x": X})[0]
+    e = np.exp(X.astype(np.float64) - X.max(-1, keepdims=True))
+    tolerance = 2e-3 if kind == "float16" else 1e-5
+    np.testing.assert_allclose(made, e / e.sum(-1, keepdims=True), rtol=tolerance, atol=tolerance)
+
+
+def test_folded_rows_fuse_with_what_follows() -> None:
+    """One step: the folds, and the element-wise nodes after them."""
+    watched = _Watched()
+    graph = "(x: float[n, 3, 4], s: float[4]) -> (y: float[n, 3, 4]) {\na = mine.Softmax(x)\nb = Mul(a, s)\ny = Neg(b)\n}"
+    mine_session(graph, softmax, providers=[watched])
+    assert watched.steps == ["Softmax+Mul+Neg"]
+
+
+@pytest.mark.parametrize("provider", [NAME, REFERENCE])
+def test_an_input_is_broadcast_before_its_rows_are_folded(provider: str) -> None:
+    """The sum of one number along a row of four is four times it."""
+
+    @sardonyx.expression_op("mine", "Add4")
+    def add(x: expr.ElementExpr, one: expr.ElementExpr) -> expr.ElementExpr:
+        return x + expr.row_sum(one)
+
+    graph = "(x: float[2, 4], c: float[2, 1]) -> (y: float[2, 4]) {\ny = mine.Add4(x, c)\n}"
+    feed = {"x": np.zeros((2, 4), np.float32), "c": np.float32([[1], [2]])}
+    assert mine_session(graph, add, providers=[provider]).run(None, feed)[0].tolist() == [[4] * 4, [8] * 4]
+
+
+def test_a_scalar_has_no_row() -> None:
+    """The message says what to feed."""
+    with pytest.raises(InvalidGraph, match=r"mine\.Softmax folds rows, but its inputs are scalars"):
+        mine_session("(x: float[]) -> (y: float[]) {\ny = mine.Softmax(x)\n}", softmax)

@@ -1,4 +1,4 @@
-"""Operators written as expressions of one element, which are compiled and fused with their neighbours like built-in ones.
+"""Operators written as expressions of one element and its row, compiled and fused with their neighbours like built-in ones.
 
 @sardonyx.expression_op("my.domain", "MyGelu")
 def my_gelu(x, *, scale=0.5):
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from sardonyx.codegen.emit.expr import ElementExpr, argument
+from sardonyx.codegen.emit.row_expr import folds_rows
 from sardonyx.codegen.emit.types import Type, of_dtype
 from sardonyx.custom_ops.definition import NEWEST, Arity, OperatorDefinition, Parameter
 from sardonyx.custom_ops.function import PythonOperator, check_names
@@ -29,9 +30,10 @@ def expression_op(
 ) -> Callable[[Callable[..., ElementExpr]], PythonOperator[..., ElementExpr]]:
     """Make an operator of the decorated function of `sardonyx.expr` values, which says what one element of the output is.
 
-    Inputs are broadcast to one another as NumPy does. Parameters before `*` are inputs, those after it attributes with their
-    defaults. The CPU provider compiles the expression, in one loop with the element-wise nodes around it, or into the product
-    or convolution before it; the reference provider computes it with NumPy.
+    It may fold the row of the element, along the last axis: `expr.row_sum`, `row_mean`, `row_max`, `row_min`. Inputs are broadcast
+    to one another as NumPy does. Parameters before `*` are inputs, those after it attributes with their defaults. The CPU provider
+    compiles the expression, in one loop with the element-wise nodes around it, or into the product or convolution before it; one
+    that folds rows, in a kernel with the element-wise nodes after it. The reference provider computes it with NumPy.
 
     Args:
         domain: the operator's domain, such as "my.domain".
@@ -103,7 +105,10 @@ class _Expression:
         with without_fork():
             from sardonyx.ops.shapes.broadcast import broadcast  # imports every shape function
 
-        return [tensor(DATA_TYPES[made.type], broadcast(fact.shape for fact in facts if fact is not None))]
+        shape = broadcast(fact.shape for fact in facts if fact is not None)
+        if shape == () and folds_rows(made):
+            raise InvalidGraph(f"{self._label} folds rows, but its inputs are scalars; expected tensors of rank 1 or more")
+        return [tensor(DATA_TYPES[made.type], shape)]
 
     def _type(self, fact: Fact, index: int) -> Type:
         if fact.dtype is None or fact.dtype not in DATA_TYPES.values():

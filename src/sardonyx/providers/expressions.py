@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
-from sardonyx.codegen.emit.expr import ElementExpr
+from sardonyx.codegen.emit.expr import ElementExpr, argument
+from sardonyx.codegen.emit.row_expr import folds_rows
 from sardonyx.codegen.emit.types import F32, Type, of_dtype
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Attribute, Node
@@ -36,7 +37,7 @@ DATA_TYPES: Mapping[Type, DataType] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ElementwiseExpression:
-    """What an operator computes for one element of its output, to which its inputs are broadcast."""
+    """What an operator computes for one element of its output, to which its inputs are broadcast; it may fold the element's row."""
 
     build: Callable[[Mapping[str, Attribute], Sequence[ElementExpr | None]], ElementExpr]
     """Makes the expression from a node's attributes and from the inputs' elements; raises TypeError for other types."""
@@ -48,6 +49,15 @@ class ElementwiseExpression:
         )
         narrow = next((operand.type for operand in operands if operand is not None and operand.type.is_narrow), None)
         return made.to(narrow) if narrow is not None and made.type == F32 else made
+
+    def folds_rows(self, node: Node) -> bool:
+        """Return whether what it computes for a node folds rows; False where the types of its inputs are not known."""
+        kinds = [None if value is None else value.dtype for value in node.inputs]
+        try:
+            operands = [None if kind is None else argument(index, of_dtype(kind.numpy)) for index, kind in enumerate(kinds)]
+            return folds_rows(self.apply(node.attributes, operands))
+        except (KeyError, TypeError):
+            return False
 
 
 def expression_of(node: Node) -> ElementwiseExpression | None:

@@ -19,7 +19,18 @@ from typing import TypeAlias
 
 from sardonyx.codegen.emit.types import BOOL, F64, Type
 
-__all__ = ["OPERATORS", "PRIMITIVES", "ElementExpr", "Like", "NumberedPrimitive", "argument", "constant", "number", "substitute"]
+__all__ = [
+    "OPERATORS",
+    "PRIMITIVES",
+    "ElementExpr",
+    "Like",
+    "NumberedPrimitive",
+    "argument",
+    "constant",
+    "number",
+    "rebuild",
+    "substitute",
+]
 
 Number: TypeAlias = int | float | bool
 
@@ -236,15 +247,23 @@ def substitute(expr: ElementExpr, arguments: Mapping[int, ElementExpr]) -> Eleme
     Raises:
         TypeError: a replacement has another type than the argument.
     """
-    made: dict[int, ElementExpr] = {}
-    for node in _operands_first([expr]):
+
+    def replace(node: ElementExpr) -> ElementExpr:
         replacement = arguments.get(int(node.value)) if node.primitive == "argument" else None
         if replacement is not None and replacement.type != node.type:
             raise TypeError(f"argument {node.value} is {node.type}, its replacement is {replacement.type}")
+        return node if replacement is None else replacement
+
+    return rebuild(expr, replace)
+
+
+def rebuild(expr: ElementExpr, replace: Callable[[ElementExpr], ElementExpr]) -> ElementExpr:
+    """Return the tree with each node replaced, operands first: `replace` gets a node whose operands are replaced already."""
+    made: dict[int, ElementExpr] = {}
+    for node in _operands_first([expr]):
         operands = tuple(made[id(operand)] for operand in node.operands)
         unchanged = all(new is old for new, old in zip(operands, node.operands, strict=True))
-        own = node if unchanged else _with_operands(node, operands)
-        made[id(node)] = own if replacement is None else replacement
+        made[id(node)] = replace(node if unchanged else _with_operands(node, operands))
     return made[id(expr)]
 
 

@@ -330,12 +330,14 @@ class ExtraOperand:
     """For each dimension of the walk over lines, outermost first, whether it moves along."""
 
 
-def write_lines(strip: Strip, target: Pointer, expr: ElementExpr, operands: Operands, element: Term) -> None:
-    """Write a whole strip: at each place `expr` of its element and the extra operands."""
+def write_lines(
+    strip: Strip, target: Pointer, expr: ElementExpr, operands: Operands, element: Term, folded: Sequence[Sequence[Register]] = ()
+) -> None:
+    """Write a whole strip: at each place `expr` of its element, the extra operands and the folds; see `Operands.apply`."""
     for lines in strip.each_line():
         addresses = operands.at(lines)
         for places in strip.each_place(lines):
-            values = operands.apply(expr, addresses, places, element)
+            values = operands.apply(expr, addresses, places, element, folded)
             for place, value in zip(places, values, strict=True):
                 target.store(value, place.offset, place.span)
 
@@ -361,11 +363,17 @@ class Operands:
         return [known[line.ref] for line in lines]
 
     def apply(
-        self, expr: ElementExpr, addresses: Sequence[Sequence[Pointer]], places: Sequence[VectorPosition], element: Term
+        self,
+        expr: ElementExpr,
+        addresses: Sequence[Sequence[Pointer]],
+        places: Sequence[VectorPosition],
+        element: Term,
+        folded: Sequence[Sequence[Register]] = (),
     ) -> list[Register]:
         """Return for each place an expression of its element (argument 0) and the tensors (from argument 1 on, at `addresses`).
 
-        What several places share is read once.
+        Behind the tensors come the numbers that were `folded`: of each of them one for each fold of the strip. What several
+        places share is read once.
         """
         known: dict[tuple[str, str], Register] = {}
         rows = [
@@ -374,7 +382,8 @@ class Operands:
         ]
 
         def write(place: VectorPosition, row: Sequence[Register]) -> Register:
-            return write_expressions(self._b, [expr], [element(place), *row])[0].splat(place.span.lanes)
+            numbers = [values[place.number] for values in folded]
+            return write_expressions(self._b, [expr], [element(place), *row, *numbers])[0].splat(place.span.lanes)
 
         return in_turns(self._b, [functools.partial(write, place, row) for place, row in zip(places, rows, strict=True)])
 

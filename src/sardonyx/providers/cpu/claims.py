@@ -34,7 +34,7 @@ from sardonyx.providers.cpu.fuse import Group, Joins, Member
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.expressions import expression_of
 
-__all__ = ["Claimed", "NodeClaim", "claim_node", "find_claim", "lowers"]
+__all__ = ["ROWS", "Claimed", "NodeClaim", "claim_node", "find_claim", "lowers"]
 
 Spec = TypeVar("Spec")
 """What a claim makes of a node: a frozen dataclass of its family."""
@@ -60,6 +60,9 @@ class NodeClaim(Capability):
 
 Claim = Callable[[Node], "Claimed | str"]
 """What a node is to compute, or why it cannot be compiled, in a few words."""
+
+ROWS = "sardonyx.rows"
+"""The domain of the claim of custom operators whose expressions fold rows; no node has it."""
 
 _CLAIMS: dict[tuple[str, str], Claim] = {}
 
@@ -116,8 +119,12 @@ def find_claim(domain: str, op_type: str) -> Claim | None:
 
 
 def claim_node(node: Node) -> Claimed | str:
-    """Return how a node is lowered, or why it cannot be compiled; a custom operator that is an expression as Add is."""
-    claim = find_claim(node.domain, node.op_type) if expression_of(node) is None else find_claim("", "Add")
+    """Return how a node is lowered, or why it cannot be compiled; a custom operator that is an expression as Add is, or by rows."""
+    custom = expression_of(node)
+    if custom is None:
+        claim = find_claim(node.domain, node.op_type)
+    else:
+        claim = find_claim(ROWS, "Rows") if custom.folds_rows(node) else find_claim("", "Add")
     return f"no compiled kernel for {node.domain or 'ai.onnx'}.{node.op_type}" if claim is None else claim(node)
 
 

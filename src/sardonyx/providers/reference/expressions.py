@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sardonyx.codegen.emit.expr import ElementExpr, argument, number
+from sardonyx.codegen.emit.row_expr import ROW_FOLDS
 from sardonyx.codegen.emit.types import Type, of_dtype
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
@@ -38,14 +39,15 @@ def _kernel(expression: ElementwiseExpression, node: Node) -> Callable[..., Arra
 
     def compute(call: Call, *inputs: Array | None) -> Array:
         operands = [None if x is None else argument(index, of_dtype(x.dtype)) for index, x in enumerate(inputs)]
-        made = evaluate_expression(expression.apply(attributes, operands), inputs)
-        return np.array(np.broadcast_to(made, np.broadcast_shapes(*(x.shape for x in inputs if x is not None))))
+        shape = np.broadcast_shapes(*(x.shape for x in inputs if x is not None))
+        made = evaluate_expression(expression.apply(attributes, operands), inputs, shape[-1] if shape else 1)
+        return np.array(np.broadcast_to(made, shape))
 
     return compute
 
 
-def evaluate_expression(expr: ElementExpr, arrays: Sequence[Array | None]) -> Array:
-    """Return what `expr` is for every element of `arrays`, its arguments, broadcast to one another.
+def evaluate_expression(expr: ElementExpr, arrays: Sequence[Array | None], length: int = 1) -> Array:
+    """Return what `expr` is for every element of `arrays`, its arguments, broadcast to one another, with rows of `length` elements.
 
     Raises:
         InvalidArgument: it reads an argument that is left out.
@@ -61,11 +63,23 @@ def evaluate_expression(expr: ElementExpr, arrays: Sequence[Array | None]) -> Ar
             made.append(array)
         elif step.primitive == "constant":
             made.append(np.asarray(step.expr.value).astype(dtype))
+        elif step.primitive in ROW_FOLDS:
+            made.append(_fold_rows(step.primitive, made[step.operands[0]], length).astype(dtype, copy=False))
         else:
             made.append(
                 _PRIMITIVES[step.primitive](step.type, *(made[operand] for operand in step.operands)).astype(dtype, copy=False)
             )
     return made[result]
+
+
+def _fold_rows(way: str, x: Array, length: int) -> Array:
+    """Fold x along its last axis, which is broadcast to `length`, and keep the axis; sums in float64."""
+    rows = np.broadcast_to(x, np.broadcast_shapes(x.shape, (length,)))
+    if way in ("row_max", "row_min"):
+        fold, least = (np.max, -np.inf) if way == "row_max" else (np.min, np.inf)
+        return np.asarray(fold(rows, axis=-1, keepdims=True, initial=least))
+    total = np.sum(rows, axis=-1, keepdims=True, dtype=np.float64)
+    return np.asarray(total / length if way == "row_mean" else total)
 
 
 def _plain(function: Callable[..., object]) -> Callable[..., Array]:

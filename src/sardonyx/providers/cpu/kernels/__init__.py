@@ -15,5 +15,6 @@ import sardonyx.providers.cpu.kernels.reduce
 import sardonyx.providers.cpu.kernels.reshape
 import sardonyx.providers.cpu.kernels.resize
 import sardonyx.providers.cpu.kernels.rotary
+import sardonyx.providers.cpu.kernels.rows
 import sardonyx.providers.cpu.kernels.slice
 import sardonyx.providers.cpu.kernels.softmax
