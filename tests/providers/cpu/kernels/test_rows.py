@@ -15,7 +15,9 @@ from sardonyx.providers.cpu.provider import NAME, CpuProvider
 
 
 @sardonyx.expression_op("mine", "Norm")
-def norm(x: expr.ElementExpr, scale: expr.ElementExpr, bias: expr.ElementExpr | None = None, *, epsilon: float = 1e-5) -> expr.ElementExpr:
+def norm(
+    x: expr.ElementExpr, scale: expr.ElementExpr, bias: expr.ElementExpr | None = None, *, epsilon: float = 1e-5
+) -> expr.ElementExpr:
     """Normalize by mean and variance."""
     away = x - expr.row_mean(x)
     made = away * (1 / expr.sqrt(expr.row_mean(away * away) + epsilon)) * scale
