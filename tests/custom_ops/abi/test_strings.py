@@ -6,7 +6,7 @@ import ctypes
 
 import pytest
 
-from sardonyx.custom_ops.abi.strings import bytes_of, copy_text, read_text, text_of, write_int32, write_pointer
+from sardonyx.custom_ops.abi.strings import address_of, bytes_of, copy_text, read_text, text_of, write_int32, write_pointer
 from sardonyx.errors import InvalidArgument
 
 
@@ -44,3 +44,9 @@ def test_null_is_refused() -> None:
     ):
         with pytest.raises(InvalidArgument, match="NULL"):
             refused()
+
+
+def test_bytes_have_an_address() -> None:
+    """A library reads them up to the zero byte."""
+    content = b"abc\0"
+    assert ctypes.string_at(address_of(content)) == b"abc"

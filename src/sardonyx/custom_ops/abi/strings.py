@@ -6,12 +6,17 @@ import ctypes
 
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["bytes_of", "copy_text", "read_text", "text_of", "write_int32", "write_pointer", "write_size"]
+__all__ = ["address_of", "bytes_of", "copy_text", "read_text", "text_of", "write_int32", "write_pointer", "write_size"]
 
 
 def bytes_of(text: object) -> bytes:
     """Return a text in UTF-8; bytes that were no UTF-8 when they were read come out as they were."""
     return text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape")
+
+
+def address_of(content: bytes) -> int:
+    """Return the address of bytes, valid while they live; they end with a zero byte."""
+    return ctypes.cast(ctypes.c_char_p(content), ctypes.c_void_p).value or 0
 
 
 def text_of(content: bytes) -> str:

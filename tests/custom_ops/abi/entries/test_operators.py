@@ -15,11 +15,11 @@ from sardonyx.custom_ops.abi.frame import Frame
 from sardonyx.custom_ops.abi.handles import keep
 from sardonyx.custom_ops.abi.node_info import NodeInfo
 from sardonyx.custom_ops.abi.statuses import raise_status
-from sardonyx.custom_ops.abi.values import make_info, make_value
+from sardonyx.custom_ops.abi.values import find_value, make_info, make_value
 from sardonyx.dtypes import DataType
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.errors import NotImplemented as NotSupported
-from sardonyx.ir import Attribute
+from sardonyx.ir import Attribute, Tensor
 
 INT, INTS, FLOAT, FLOATS, STRING, STRINGS = range(1, 7)
 
@@ -105,3 +105,22 @@ def test_shape_inference_reads_and_sets() -> None:
         ask("ShapeInferContext_GetAttribute", handle, ctypes.c_char_p(b"y"))
     with pytest.raises(InvalidArgument, match="input 1 of a node that has 1"):
         ask("ShapeInferContext_GetInputTypeShape", handle, 1)
+
+
+def test_an_attribute_gives_its_name_and_type() -> None:
+    """Numbers, texts and tensors; a kind that the interface has no number for is undefined."""
+    numbers, tensor = Attribute.of((1, 2)), Attribute.of(Tensor.from_array(np.float32([1, 2]), "t"))
+    handles = attributes_of({"axes": numbers, "weights": tensor})
+    assert ask("OpAttr_GetName", handles["axes"], out=ctypes.c_char_p) == b"axes"
+    assert [ask("OpAttr_GetType", handle, out=ctypes.c_int32) for handle in handles.values()] == [INTS, 8]
+
+
+def test_an_attribute_gives_its_tensor() -> None:
+    """As a value that the library releases; one of another kind is refused."""
+    tensor = Attribute.of(Tensor.from_array(np.float32([1, 2]), "t"))
+    handles = attributes_of({"axes": Attribute.of((1, 2)), "weights": tensor})
+    found = find_value(ask("OpAttr_GetTensorAttributeAsOrtValue", handles["weights"])).array
+    assert found is not None
+    assert found.tolist() == [1, 2]
+    with pytest.raises(InvalidArgument, match="'axes' has type INTS, not TENSOR"):
+        ask("OpAttr_GetTensorAttributeAsOrtValue", handles["axes"])

@@ -13,8 +13,8 @@ from sardonyx.custom_ops.abi.entry import INT32, POINTER, SIZE, Entry, entry
 from sardonyx.custom_ops.abi.frame import find_frame
 from sardonyx.custom_ops.abi.handles import find, keep
 from sardonyx.custom_ops.abi.node_info import NodeInfo
-from sardonyx.custom_ops.abi.strings import bytes_of, read_text, text_of, write_pointer, write_size
-from sardonyx.custom_ops.abi.values import HostValue, find_value
+from sardonyx.custom_ops.abi.strings import address_of, bytes_of, read_text, text_of, write_int32, write_pointer, write_size
+from sardonyx.custom_ops.abi.values import HostValue, find_value, make_value
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.errors import NotImplemented as NotSupported
@@ -35,7 +35,11 @@ _KINDS = {
     _STRING: AttributeKind.STRING,
     _STRINGS: AttributeKind.STRINGS,
 }
-"""OrtOpAttrType -> the kind of attribute."""
+"""OrtOpAttrType -> the kind of attribute that a library can make and read as plain memory."""
+
+_GRAPH, _TENSOR = 7, 8
+_TYPES = {kind: number for number, kind in _KINDS.items()} | {AttributeKind.GRAPH: _GRAPH, AttributeKind.TENSOR: _TENSOR}
+"""The kind of attribute -> its OrtOpAttrType; others have none."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,6 +50,13 @@ class OpAttribute:
     """The attribute's name."""
     attribute: Attribute
     """The attribute."""
+    text: bytes
+    """Its name as a library reads it."""
+
+    @staticmethod
+    def of(name: str, attribute: Attribute) -> OpAttribute:
+        """Make one."""
+        return OpAttribute(name, attribute, bytes_of(name) + b"\0")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,7 +112,7 @@ def _numbers(data: int | None, count: int, kind: int) -> list[object]:
 @entry(ENTRIES, "CreateOpAttr", POINTER, POINTER, INT32, INT32, POINTER)
 def _create_op_attr(name: int | None, data: int | None, count: int, kind: int, out: int | None) -> None:
     value = _read_attribute(data, count, kind)
-    write_pointer(out, keep(OpAttribute(read_text(name), Attribute(_KINDS[kind], value))))
+    write_pointer(out, keep(OpAttribute.of(read_text(name), Attribute(_KINDS[kind], value))))
 
 
 @entry(ENTRIES, "ReadOpAttr", POINTER, INT32, POINTER, SIZE, POINTER)
@@ -115,6 +126,24 @@ def _read_op_attr(handle: int | None, kind: int, data: int | None, size: int, ou
     if size < len(content) or not data:
         raise Fail(f"the buffer of {size} bytes is too small for the {len(content)} of the attribute {found.name!r}")
     ctypes.memmove(data, content, len(content))
+
+
+@entry(ENTRIES, "OpAttr_GetName", POINTER, POINTER)
+def _op_attr_get_name(handle: int | None, out: int | None) -> None:
+    write_pointer(out, address_of(find(handle, OpAttribute).text))
+
+
+@entry(ENTRIES, "OpAttr_GetType", POINTER, POINTER)
+def _op_attr_get_type(handle: int | None, out: int | None) -> None:
+    write_int32(out, _TYPES.get(find(handle, OpAttribute).attribute.kind, 0))
+
+
+@entry(ENTRIES, "OpAttr_GetTensorAttributeAsOrtValue", POINTER, POINTER)
+def _op_attr_get_tensor(handle: int | None, out: int | None) -> None:
+    found = find(handle, OpAttribute)
+    if found.attribute.kind is not AttributeKind.TENSOR:
+        raise InvalidArgument(f"the attribute {found.name!r} has type {found.attribute.kind.name}, not TENSOR")
+    write_pointer(out, make_value(found.attribute.value.numpy().copy()).address)
 
 
 def _packed(value: Any, kind: int) -> bytes:
@@ -240,5 +269,5 @@ def _shape_set_output_type_shape(context: int | None, index: int, info: int | No
 
 def attributes_of(attributes: Mapping[str, Attribute]) -> dict[str, int]:
     """Return a handle of an OrtOpAttr for each attribute that the interface has a form for; the caller drops them."""
-    known = {name: item for name, item in attributes.items() if item.kind in _KINDS.values() and item.reference is None}
-    return {name: keep(OpAttribute(name, item)) for name, item in known.items()}
+    known = {name: item for name, item in attributes.items() if item.kind in _TYPES and item.reference is None}
+    return {name: keep(OpAttribute.of(name, item)) for name, item in known.items()}
