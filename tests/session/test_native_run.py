@@ -24,6 +24,7 @@ import sardonyx as ort
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.session.native_run import NativeRuns
+from sardonyx.values.sparse_tensor import SparseTensor
 
 TWO = """graph(a: float[n, 2], b: int64[n]) -> (p: float[n, 2], q: int64[n], r: float[n]) {
     p = Exp(a)
@@ -443,3 +444,12 @@ def test_sessions_of_several_parts_have_no_native_runs() -> None:
         held = session(text)
         runner = held._runner.built
         assert NativeRuns.of(runner.executor, runner.inputs, runner.defaults, ["y"]) is None
+
+
+def test_sparse_results_stay_in_python() -> None:
+    """They are made of dense ones there, in every run."""
+    text = "graph(x: float[3]) -> (y: sparse_tensor(float[3])) {\n y = Relu(x)\n}"
+    held = session(text)
+    for _ in range(4):
+        (y,) = held.run(None, {"x": np.array([0, -1, 2], np.float32)})
+        assert isinstance(y, SparseTensor)

@@ -174,6 +174,7 @@ class InferenceSession(RemadeSession):
     def _make_native_runs(self) -> NativeRuns | None:
         if (
             not runs_natively()
+            or self._sparse_outputs
             or self._profiler is not None
             or self._recorder is not None
             or self._settings.placement.continue_on_error
