@@ -7,6 +7,7 @@ import pytest
 from sardonyx import errors
 from sardonyx.errors import SardonyxError, blamed, located
 
+OWN = {"ModelLoadTimedOut", "OptimizationError", "RunTerminated", "RunTimedOut"}
 CLASSES = [getattr(errors, name) for name in errors.__all__ if name[0].isupper()]
 
 
@@ -21,13 +22,22 @@ def test_errors_are_also_what_python_calls_them() -> None:
     """Code that expects Python's own errors catches ours."""
     assert issubclass(errors.InvalidArgument, ValueError)
     assert issubclass(errors.NoSuchFile, FileNotFoundError)
+    assert issubclass(errors.RunTimedOut, TimeoutError)
+    assert issubclass(errors.ModelLoadTimedOut, TimeoutError)
+
+
+def test_ended_work_has_onnxruntime_s_errors() -> None:
+    """What ends runs and loads is caught by the classes that onnxruntime raises."""
+    assert issubclass(errors.RunTimedOut, errors.RunTerminated)
+    assert issubclass(errors.RunTerminated, errors.Fail)
+    assert issubclass(errors.ModelLoadTimedOut, errors.ModelLoadCanceled)
 
 
 def test_names_are_those_of_onnxruntime() -> None:
-    """Each class but the root is called as onnxruntime calls its exception."""
+    """Each class is called as onnxruntime calls its exception, but the root and those that say more than onnxruntime's."""
     onnxruntime = pytest.importorskip("onnxruntime")
     theirs = set(dir(onnxruntime.capi.onnxruntime_pybind11_state))
-    assert {kind.__name__ for kind in CLASSES} - {"SardonyxError", "OptimizationError"} <= theirs
+    assert {kind.__name__ for kind in CLASSES} - {"SardonyxError", *OWN} <= theirs
 
 
 @pytest.mark.parametrize("kind", CLASSES)

@@ -1,13 +1,11 @@
-"""The contract's own code: host memory and cancellation."""
+"""The contract's own code: host memory."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from sardonyx.dtypes import DataType
-from sardonyx.errors import Fail
-from sardonyx.provider import HOST, PrefersOperators, check_cancelled, reset_cancellation, set_cancellation
+from sardonyx.provider import HOST, PrefersOperators
 
 
 def test_a_view_shares_the_bytes_of_its_buffer() -> None:
@@ -22,20 +20,6 @@ def test_the_host_copies_nothing_to_itself() -> None:
     array = np.zeros(3)
     assert HOST.to_host(array) is array
     assert HOST.from_host(array) is array
-
-
-def test_without_cancellation_the_check_passes() -> None:
-    """A run without options cannot be cancelled."""
-    check_cancelled()
-
-
-def test_the_check_raises_while_cancelled() -> None:
-    """It passes again once the run is over."""
-    token = set_cancellation(lambda: True)
-    with pytest.raises(Fail, match="RunOptions.terminate"):
-        check_cancelled()
-    reset_cancellation(token)
-    check_cancelled()
 
 
 def test_a_preference_for_quantized_operators_is_an_attribute() -> None:

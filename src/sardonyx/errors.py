@@ -9,10 +9,13 @@
     ├── EPFail               an execution provider failed to compile or to run
     ├── ModelRequiresCompilation  a part is not compiled yet, and may not be compiled now
     ├── RuntimeException     a kernel failed in the middle of a run
-    ├── ModelLoadCanceled    the flag of the session options that cancels loading was set
+    ├── ModelLoadCanceled    loading was ended by `SessionOptions.set_load_cancellation_flag`
+    │   └── ModelLoadTimedOut    it took longer than `SessionOptions.load_timeout_ms`       (also TimeoutError)
     ├── NotFound, NoModel, ModelLoaded, EngineError, DeviceReset    onnxruntime's names for what does not happen here
     └── Fail                 anything else
-        └── OptimizationError    a rewrite rule or a pass failed, or left an invalid model
+        ├── OptimizationError    a rewrite rule or a pass failed, or left an invalid model
+        └── RunTerminated        a run was ended by `RunOptions.terminate`
+            └── RunTimedOut      it took longer than `RunOptions.timeout_ms`               (also TimeoutError)
 
 A message says what was found, where (model, node, operator), what was expected and what to do. `located` adds the place as
 an error passes upwards, so that a kernel need not know which node of which model it serves. `blamed` adds the provider whose
@@ -33,6 +36,7 @@ __all__ = [
     "InvalidGraph",
     "InvalidProtobuf",
     "ModelLoadCanceled",
+    "ModelLoadTimedOut",
     "ModelLoaded",
     "ModelRequiresCompilation",
     "NoModel",
@@ -40,6 +44,8 @@ __all__ = [
     "NotFound",
     "NotImplemented",
     "OptimizationError",
+    "RunTerminated",
+    "RunTimedOut",
     "RuntimeException",
     "SardonyxError",
     "blamed",
@@ -65,6 +71,14 @@ class OptimizationError(Fail):
 
     optimization = ""
     """Its name, by which it can be disabled."""
+
+
+class RunTerminated(Fail):
+    """A run was ended by the flag of its options."""
+
+
+class RunTimedOut(RunTerminated, TimeoutError):
+    """A run took longer than its options allow."""
 
 
 class InvalidArgument(SardonyxError, ValueError):
@@ -101,6 +115,10 @@ class RuntimeException(SardonyxError):
 
 class ModelLoadCanceled(SardonyxError):
     """Loading was cancelled by the flag of the session options."""
+
+
+class ModelLoadTimedOut(ModelLoadCanceled, TimeoutError):
+    """Loading took longer than the session options allow."""
 
 
 class NotFound(SardonyxError):

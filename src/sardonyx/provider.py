@@ -15,7 +15,6 @@ a callable that takes the provider options (a mapping of str to str) and returns
 
 from __future__ import annotations
 
-import contextvars
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +22,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array, DataType, OnnxValue
-from sardonyx.errors import Fail
 from sardonyx.ir import Graph, Node, Shape, Value
 from sardonyx.values.named import NamedEnum
 
@@ -57,8 +56,6 @@ __all__ = [
     "TimedRun",
     "TimesSteps",
     "check_cancelled",
-    "reset_cancellation",
-    "set_cancellation",
 ]
 
 
@@ -247,6 +244,9 @@ class NativeCall:
     """Where the caller writes addresses before each call: of the scratch memory, 0, of each input, of each output."""
     kept: object
     """What must live as long as the call may be made."""
+    resume: int = 0
+    """The address of a function of the table and 0, called when the other or itself has returned -2: that the run has paused, so that
+    signals are heard. It goes on with the run. 0 for a call that never pauses."""
 
 
 @runtime_checkable
@@ -418,23 +418,3 @@ class JudgesPrograms(Protocol):
 
     def compatibility(self, info: str) -> Compatibility:
         """Return how good programs are that were saved with this `compatibility_info`, which may be any text."""
-
-
-_CANCELLED: contextvars.ContextVar[Callable[[], bool] | None] = contextvars.ContextVar("cancelled", default=None)
-
-
-def check_cancelled() -> None:
-    """Raise Fail where the run that this thread is in has been terminated; programs call it between long pieces of work."""
-    cancelled = _CANCELLED.get()
-    if cancelled is not None and cancelled():
-        raise Fail("the run was terminated: RunOptions.terminate is set")
-
-
-def set_cancellation(cancelled: Callable[[], bool] | None) -> contextvars.Token[Callable[[], bool] | None]:
-    """Make `check_cancelled` of this thread ask `cancelled`; the runtime resets the token after the run."""
-    return _CANCELLED.set(cancelled)
-
-
-def reset_cancellation(token: contextvars.Token[Callable[[], bool] | None]) -> None:
-    """Undo `set_cancellation`."""
-    _CANCELLED.reset(token)

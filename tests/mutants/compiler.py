@@ -213,9 +213,8 @@ COMPILER: tuple[Mutation, ...] = (
     Mutation(
         "attention-more-tasks-than-scratch-memory",
         "codegen/kernels/attention.py",
-        "return min(self.B * self.H * sum(_blocks(target, self.S)), max_tasks(threads))",
-        "return self.B * self.H * sum(_blocks(target, self.S))",
-        ("providers/cpu/kernels/test_attention.py",),
+        'task % p["together"] * p["scratch"]',
+        'task * p["scratch"]',
     ),
     Mutation(
         "attention-heads-share-other-keys",

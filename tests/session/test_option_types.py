@@ -41,6 +41,9 @@ def test_a_value_becomes_the_propertys_type(name: str, value: Any, kept: Any) ->
         ("intra_op_num_threads", 1.0),
         ("intra_op_num_threads", "1"),
         ("intra_op_num_threads", 2**40),
+        ("load_timeout_ms", -1),
+        ("load_timeout_ms", "5"),
+        ("load_timeout_ms", float("nan")),
         ("enable_profiling", "no"),
         ("logid", 3),
         ("profile_file_prefix", None),
@@ -57,5 +60,7 @@ def test_options_of_runs_are_checked_too() -> None:
     options = RunOptions()
     options.terminate = 1  # type: ignore[assignment]
     assert options.terminate is True
+    options.timeout_ms = 5
+    assert (options.timeout_ms, type(options.timeout_ms)) == (5.0, float)
     with pytest.raises(TypeError, match="RunOptions.logid takes a text, got 5"):
         options.logid = 5  # type: ignore[assignment]

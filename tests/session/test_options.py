@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import time
+
 import numpy as np
 import pytest
 
-from sardonyx.errors import InvalidArgument
+from sardonyx.errors import InvalidArgument, ModelLoadCanceled, ModelLoadTimedOut, RunTerminated, RunTimedOut
 from sardonyx.session.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
 
 
@@ -116,3 +119,41 @@ def test_a_copy_changes_by_itself() -> None:
     made.verify = True
     assert (options.session_config_entries, options.placements, options.verify) == ({"mine.x": "1"}, ("Conv=A",), False)
     assert (made.session_config_entries, made.placements) == ({"mine.x": "2"}, ("Conv=A", "Relu=A"))
+
+
+def test_the_load_flag_is_shared_with_copies() -> None:
+    """A session copies its options; setting the flag of those that it was given must reach it."""
+    options = SessionOptions()
+    cancellation = options.copy().load_cancellation()
+    cancellation.check()
+    options.set_load_cancellation_flag(True)
+    with pytest.raises(ModelLoadCanceled, match="set_load_cancellation_flag"):
+        cancellation.check()
+    options.set_load_cancellation_flag(False)
+    cancellation.check()
+
+
+def test_a_time_counts_from_when_the_work_begins() -> None:
+    """The same options may be given to many runs and loads."""
+    run, load = RunOptions(), SessionOptions()
+    run.timeout_ms = load.load_timeout_ms = 20
+    for _ in range(2):
+        run.cancellation().check()
+        load.load_cancellation().check()
+    running, loading = run.cancellation(), load.load_cancellation()
+    time.sleep(0.05)
+    with pytest.raises(RunTimedOut, match="20 ms"):
+        running.check()
+    with pytest.raises(ModelLoadTimedOut, match="20 ms"):
+        loading.check()
+
+
+def test_copies_of_run_options_are_terminated_by_themselves() -> None:
+    """As other attributes are, `terminate` is each copy's own."""
+    options = RunOptions()
+    other = copy.deepcopy(options)
+    options.terminate = True
+    assert not other.terminate
+    other.cancellation().check()
+    with pytest.raises(RunTerminated):
+        options.cancellation().check()

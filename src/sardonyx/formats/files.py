@@ -21,7 +21,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from sardonyx import config
-from sardonyx.errors import Fail, InvalidArgument, NoSuchFile
+from sardonyx.cancellation import check_cancelled
+from sardonyx.errors import Fail, InvalidArgument, NoSuchFile, SardonyxError
 from sardonyx.forks import new_lock
 
 __all__ = ["Content", "FileContent", "FileStamp", "MemoryContent", "map_file", "open_content", "read_file", "stamp_of"]
@@ -32,8 +33,8 @@ _MAPPED_BUFFER_BYTES = 1 << 20
 """Larger buffers are mappings of their own, which go back to the system when they are freed."""
 _HUGE_PAGE_BYTES = 4 << 20
 """Larger buffers may be in huge pages: they take a page fault for 2 MiB, not for 4 KiB."""
-_MOST_READ_BYTES = 16 << 20
-"""How much is read at a time: systems read less than 2 GiB at once."""
+_MOST_READ_BYTES = 4 << 20
+"""How much is read at a time: a load can only be ended, and signals are only heard, in between."""
 _SEEKING = new_lock()
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -96,6 +97,8 @@ class FileContent:
         try:
             filled = _fill(self._descriptor, offset, memoryview(buffer))
             status = os.fstat(self._descriptor)
+        except SardonyxError:  # the load was ended
+            raise
         except OSError as error:
             raise Fail(f"{self._name} cannot be read: {error.strerror or error}") from error
         has_grown = self._may_grow and status.st_size > self._stamp[0]
@@ -192,6 +195,7 @@ def _fill(descriptor: int, offset: int, view: memoryview) -> int:
     """Read from `offset` on until `view` is full or the file ends; returns how many bytes were read."""
     filled = 0
     while filled < len(view):
+        check_cancelled()
         count = _read_at(descriptor, offset + filled, view[filled : filled + _MOST_READ_BYTES])
         if count == 0:
             break

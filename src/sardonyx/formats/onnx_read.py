@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import trace
+from sardonyx.cancellation import check_cancelled
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph, SardonyxError, located
@@ -277,6 +278,7 @@ class _ModelReader:
 
         try:
             for proto in protos:
+                check_cancelled()
                 op_type = proto.op_type
                 if op_type == "Constant" and initializers_allowed and self._constant(proto, graph, scope):
                     continue

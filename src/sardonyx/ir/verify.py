@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.config import LIMITS
 from sardonyx.errors import InvalidGraph, located
 from sardonyx.ir.graph import Graph, Node, Use, User, Value
@@ -92,6 +93,7 @@ class _Checker:
         self._sources(graph, added)
         count = 0
         for node in graph:
+            check_cancelled()
             count += 1
             try:
                 self._node(node, graph, depth, added)

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from sardonyx import errors
+from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.config import LIMITS
 from sardonyx.errors import InvalidArgument, InvalidGraph, SardonyxError, located
 from sardonyx.ir import Attribute, Expr, Function, FunctionId, Graph, Model, Node, Shape, Tensor, TensorType, Value, ValueType
@@ -193,6 +194,7 @@ class _Inference:
             else:
                 facts[value] = self._settled(value, given, symbols_hold=inputs is None)
         for node in graph:
+            check_cancelled()
             for value, fact in zip(node.outputs, self.outputs_of(node), strict=False):
                 facts[value] = fact
         return [self._fact(value) for value in graph.outputs]
@@ -266,6 +268,7 @@ class _Inference:
             told = "" if _TELLS_INPUTS in str(error) else f"{_TELLS_INPUTS}{_inputs_text(node, inputs)}"
             raise InvalidGraph(f"{error}{told}") from None
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise_interrupt(error)
             event("infer.gave_up", place=place_of(node), error=repr(error))
             return ()
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidGraph, OptimizationError, SardonyxError, describe, located
 from sardonyx.ir import Graph, Model, Node
@@ -65,6 +66,7 @@ class Guard:
             OptimizationError: it raised, or left an invalid model; `optimization` names it, or the rule at fault.
             SardonyxError: the model is at fault.
         """
+        check_cancelled()
         if item.name in self._watch.disabled:
             return False
         before = set(_nodes(self._model)) if self._watch.records and item.name != _RULES else set()
@@ -96,6 +98,8 @@ class Guard:
             if backup is not None:
                 _check_left(item, functools.partial(self._check, backup))
         except SardonyxError as error:
+            check_cancelled()
+            raise_interrupt(error)
             raise located(error, f"optimization {item.name}") from error
         return changed
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import DataType
 from sardonyx.errors import OptimizationError, SardonyxError, describe, located
 from sardonyx.ir import Dim, Expr, Graph, Model, Node, Shape, TensorType, Value
@@ -106,6 +107,7 @@ class _Rewriting:
 
     def run(self) -> None:
         while self._queue:
+            check_cancelled()
             node = self._queue.popleft()
             self._queued.discard(node)
             if node.graph is not None:

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import OptimizationError, SardonyxError
 from sardonyx.ir import Model, Node, Value
@@ -162,4 +163,6 @@ def _try(run: RunModel, model: Model, feed: Mapping[str, Array]) -> tuple[list[O
     try:
         return run(model, feed), ""
     except SardonyxError as error:
+        check_cancelled()
+        raise_interrupt(error)
         return None, str(error)

@@ -17,6 +17,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.errors import EPFail, SardonyxError, blamed, describe, located
 from sardonyx.ir import Graph, Node, Value
 from sardonyx.ir.walk import captured_values
@@ -54,6 +55,7 @@ def claimed_nodes(claims: Claims) -> Iterable[Node]:
 
 def ask(provider: Provider, graph: Graph, nodes: tuple[Node, ...], *, after_layout: bool = False) -> Claims:
     """Return what `provider` claims of `nodes`; raises EPFail, with its name, where it raises or claims what it was not offered."""
+    check_cancelled()
     try:
         before = _state(graph)
         answer: object = provider.capabilities(GraphView(graph, nodes, after_layout))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.errors import EPFail, SardonyxError, blamed
 from sardonyx.ir import Graph, Node, Value
 from sardonyx.ir.graph import User
@@ -90,6 +91,7 @@ class _Edges:
         self.needs: dict[Unit, set[Unit]] = {unit: set() for unit in order}
         self.followers: dict[Unit, list[Unit]] = {unit: [] for unit in order}
         for node in graph:
+            check_cancelled()
             unit = units[node]
             for value in (*node_reads(node), *unit.capability.reads):
                 producer = value.producer
@@ -114,6 +116,7 @@ def _schedule(order: Sequence[Unit], edges: _Edges, start: str) -> list[list[Uni
         turn: list[Unit] = []
         queue = ready[current]
         for unit in queue:  # grows while it is walked
+            check_cancelled()
             turn.append(unit)
             for follower in edges.followers[unit]:
                 waiting[follower] -= 1

@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
+from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.dtypes import Array
 from sardonyx.errors import SardonyxError
 from sardonyx.formats.files import FileStamp
@@ -97,6 +98,8 @@ def build(
             source.check()
             return dataclasses.replace(built, providers=providers)
         except SardonyxError as error:
+            check_cancelled()
+            raise_interrupt(error)
             if not settings.placement.continue_on_error or not error.provider or error.provider == providers.names[-1]:
                 raise
             providers = providers.without(error.provider, str(error))

@@ -10,11 +10,11 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sardonyx.cancellation import raise_interrupt, reset_cancellation, set_cancellation
 from sardonyx.config import reads_options_of_models, runs_natively
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, describe, located
 from sardonyx.forks import without_fork
-from sardonyx.provider import reset_cancellation, set_cancellation
 from sardonyx.session.feeds import check_feeds, make_sparse, own_results, select_outputs
 from sardonyx.session.interface import SessionInterface
 from sardonyx.session.options import RunOptions, SessionOptions
@@ -75,6 +75,7 @@ class InferenceSession(RemadeSession):
             NotImplemented: no provider runs a node of it.
             InvalidArgument: an option is wrong.
             EPFail: a provider failed to compile its part.
+            ModelLoadCanceled, ModelLoadTimedOut: the options ended it.
         """
         for name in unknown.keys() - {"enable_fallback", "read_config_from_model"}:
             warnings.warn(f"InferenceSession takes no argument {name!r}, which has no effect", UserWarning, stacklevel=2)
@@ -111,11 +112,14 @@ class InferenceSession(RemadeSession):
         source = Source.of(given)
         profiler = self._begin_profile(source.given, settings.execution.profile_prefix)
         watching = contextlib.nullcontext() if profiler is None else observe(profiler.observe)
+        token = set_cancellation(options.load_cancellation())
         try:
             with watching, span("session.build"):
                 runner = Runner(source, settings, chosen.providers, profiler)
         except MemoryError as error:
             raise _out_of_memory("making a session", error) from error
+        finally:
+            reset_cancellation(token)
         built = runner.built
         check_placed(chosen.named, built.placements, forbidden=settings.placement.forbids_fallback)
         if self._native_runs is not None:
@@ -139,8 +143,9 @@ class InferenceSession(RemadeSession):
         Args:
             output_names: which outputs, in which order; all for None or an empty list.
             input_feed: input name -> array (or list, dict, None by the input's type).
-            run_options: `terminate` ends the run from another thread; with `only_execute_path_to_fetches` nothing is computed but
-                what is asked for, by a model of its own, which is built when it is first asked for.
+            run_options: `terminate` ends the run from another thread, `timeout_ms` after a time; with
+                `only_execute_path_to_fetches` nothing is computed but what is asked for, by a model of its own, which is built when
+                it is first asked for.
 
         Returns:
             For each output an array (a list for a sequence, a dict for a map, None for an empty optional), the caller's own.
@@ -149,7 +154,7 @@ class InferenceSession(RemadeSession):
             TypeError: the names are no list, or the options no RunOptions.
             InvalidArgument: the feed or the names do not fit the model, or a value met on the way is wrong for its operator.
             RuntimeException, EPFail: a kernel or a provider failed.
-            Fail: the run was terminated.
+            RunTerminated, RunTimedOut: the run options ended it.
         """
         if self._native_run is not None:
             return self._native_run(self, output_names, input_feed, run_options)
@@ -240,10 +245,11 @@ class InferenceSession(RemadeSession):
         placed = checked_targets(targets, self.get_outputs(), self._label) if targets else NO_TARGETS
         start_ns = 0 if self._profiler is None else time.perf_counter_ns()
         only_wanted = run_options is not None and run_options.only_execute_path_to_fetches
-        token = set_cancellation(lambda: run_options.terminate) if run_options is not None else None
+        token = None if run_options is None else set_cancellation(run_options.cancellation())
         try:
             results = self._runner.run(values, wanted, only_wanted=only_wanted, targets=placed)
         except SardonyxError as error:
+            raise_interrupt(error)
             raise located(error, f"model {self._label}") from error
         finally:
             if token is not None:

@@ -46,7 +46,7 @@ def bind_natively(
     used = [*(arrays[slot] for slot in step.inputs), *(filled[runs.only.results.index(place)] for place in range(len(filled)))]
     current, bases = runs.current(), words([scratch.ctypes.data, 0, *(array.ctypes.data for array in used)])
     ctypes.memmove(call.bases, bases, ctypes.sizeof(bases))
-    made = BoundWords(runs.code.address, id(run), ctypes.addressof(current), id(session), 0, call.function, call.table)
+    made = BoundWords(runs.code.address, id(run), ctypes.addressof(current), id(session), 0, call.function, call.table, call.resume)
     # an array to which there is a weak reference cannot be resized, so that it stays where it is
     made.kept = (runs.code, run, current, call, scratch, used, [weakref.ref(array) for array in used])
     return runs.code.function(made)

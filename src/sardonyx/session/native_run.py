@@ -220,7 +220,7 @@ class _Lanes:
             return count > 0
         scratch = scratch_for(self._bound)
         self._kept.append((call, scratch))
-        numbers = {"function": call.function, "bases": call.bases, "scratch": scratch.ctypes.data}
+        numbers = {"function": call.function, "bases": call.bases, "scratch": scratch.ctypes.data, "resume": call.resume}
         for name, number in (*numbers.items(), ("table", call.table)):  # `table` last: from then on runs may take it
             self.words[len(LANE) * count + LANE.index(name)] = number
         return True

@@ -25,6 +25,12 @@ def _integer(value: Any) -> int:
     return number
 
 
+def _milliseconds(value: Any) -> float:
+    if isinstance(value, (str, bytes)) or not float(value) >= 0:
+        raise TypeError
+    return float(value)
+
+
 def _text(value: object) -> str:
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError
@@ -41,6 +47,7 @@ def _member(kind: type) -> Callable[[object], object]:
 
 
 _FLAG, _INTEGER, _TEXT = ("a bool", _flag), ("an integer of 32 bits", _integer), ("a text", _text)
+_MILLISECONDS = "a number of milliseconds of at least 0", _milliseconds
 PROPERTIES: dict[str, tuple[str, Callable[[object], object]]] = {
     "enable_cpu_mem_arena": _FLAG,
     "enable_mem_pattern": _FLAG,
@@ -51,6 +58,7 @@ PROPERTIES: dict[str, tuple[str, Callable[[object], object]]] = {
     "graph_optimization_level": ("a GraphOptimizationLevel", _member(GraphOptimizationLevel)),
     "inter_op_num_threads": _INTEGER,
     "intra_op_num_threads": _INTEGER,
+    "load_timeout_ms": _MILLISECONDS,
     "log_severity_level": _INTEGER,
     "log_verbosity_level": _INTEGER,
     "logid": _TEXT,
@@ -58,6 +66,7 @@ PROPERTIES: dict[str, tuple[str, Callable[[object], object]]] = {
     "optimized_model_filepath": _TEXT,
     "profile_file_prefix": _TEXT,
     "terminate": _FLAG,
+    "timeout_ms": _MILLISECONDS,
     "use_deterministic_compute": _FLAG,
     "use_per_session_threads": _FLAG,
 }

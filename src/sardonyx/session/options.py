@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
+from sardonyx.cancellation import Cancellation, Flag
 from sardonyx.dtypes import Array, OnnxValue
-from sardonyx.errors import Fail, InvalidArgument
+from sardonyx.errors import Fail, InvalidArgument, ModelLoadCanceled, ModelLoadTimedOut, RunTerminated, RunTimedOut
 from sardonyx.forks import without_fork
 from sardonyx.session.context.data import ContextOutput, ReadData
 from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
@@ -64,6 +66,7 @@ class SessionOptions(_ConfigEntries):
         "_dimensions_by_name",
         "_external_files",
         "_initializers",
+        "_load_flag",
         "_passes",
         "_placements",
         "_providers",
@@ -78,6 +81,7 @@ class SessionOptions(_ConfigEntries):
         "graph_optimization_level",
         "inter_op_num_threads",
         "intra_op_num_threads",
+        "load_timeout_ms",
         "log_severity_level",
         "log_verbosity_level",
         "logid",
@@ -106,6 +110,8 @@ class SessionOptions(_ConfigEntries):
         self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
         self.inter_op_num_threads = 0
         self.intra_op_num_threads = 0
+        self.load_timeout_ms: float = 0
+        """How many milliseconds making a session may take, 0 for any time; longer raises ModelLoadTimedOut, a TimeoutError."""
         self.log_severity_level = -1
         self.log_verbosity_level = 0
         self.logid = ""
@@ -132,6 +138,7 @@ class SessionOptions(_ConfigEntries):
         self._device_choice: ChooseDevices | None = None
         self._initializers: dict[str, Any] = {}
         self._external_files: dict[str, Array] = {}
+        self._load_flag = Flag()
         self._rules: list[object] = []
         self._passes: list[object] = []
         self._placements: list[str] = []
@@ -187,6 +194,16 @@ class SessionOptions(_ConfigEntries):
     def denotation_overrides(self) -> dict[str, int]:
         """Denotation -> the size that it is fixed to."""
         return dict(self._dimensions_by_denotation)
+
+    def set_load_cancellation_flag(self, is_cancel: bool) -> None:
+        """Set whether sessions that are being made with these options, in any thread, end with ModelLoadCanceled."""
+        self._load_flag.set(bool(is_cancel))
+
+    def load_cancellation(self) -> Cancellation:
+        """Return what may end a load that begins now."""
+        timeout_ms = self.load_timeout_ms
+        timed_out = functools.partial(_load_timed_out, timeout_ms) if timeout_ms else None
+        return Cancellation(self._load_flag, _load_canceled, timeout_ms, timed_out)
 
     def add_initializer(self, name: str, value: OnnxValue) -> None:
         """Use `value` (an array, or anything with a `numpy` method) for the initializer `name` instead of the model's."""
@@ -400,7 +417,16 @@ class SessionOptions(_ConfigEntries):
 class RunOptions(_ConfigEntries):
     """How one run behaves."""
 
-    __slots__ = ("_adapters", "log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches", "terminate")
+    __slots__ = (
+        "_adapters",
+        "_endless",
+        "_flag",
+        "log_severity_level",
+        "log_verbosity_level",
+        "logid",
+        "only_execute_path_to_fetches",
+        "timeout_ms",
+    )
 
     def __init__(self) -> None:
         """Make options with onnxruntime's defaults."""
@@ -409,9 +435,27 @@ class RunOptions(_ConfigEntries):
         self.log_verbosity_level = 0
         self.logid = ""
         self.only_execute_path_to_fetches = False
-        self.terminate = False
-        """Set it, from any thread, to end the runs that were given these options; they raise Fail."""
+        self.timeout_ms: float = 0
+        """How many milliseconds a run may take, 0 for any time; one that takes longer raises RunTimedOut, a TimeoutError."""
+        self._flag = Flag()
+        self._endless = Cancellation(self._flag, _terminated)
         self._adapters: tuple[LoraAdapter, ...] = ()
+
+    @property
+    def terminate(self) -> bool:
+        """Set it, from any thread, to end the runs that were given these options; they raise RunTerminated, a Fail."""
+        return bool(self._flag)
+
+    @terminate.setter
+    def terminate(self, value: bool) -> None:
+        self._flag.set(value)
+
+    def cancellation(self) -> Cancellation:
+        """Return what may end a run that begins now."""
+        timeout_ms = self.timeout_ms
+        if not timeout_ms:
+            return self._endless
+        return Cancellation(self._flag, _terminated, timeout_ms, functools.partial(_run_timed_out, timeout_ms))
 
     def add_active_adapter(self, adapter: LoraAdapter) -> None:
         """Feed the tensors of an adapter to the runs that get these options; raises TypeError for what is no adapter."""
@@ -434,6 +478,22 @@ class RunOptions(_ConfigEntries):
     def get_run_config_entry(self, key: str) -> str:
         """Return the text set under `key`; raises InvalidArgument where none was."""
         return self._get(key)
+
+
+def _terminated() -> RunTerminated:
+    return RunTerminated("the run was terminated: RunOptions.terminate is set")
+
+
+def _run_timed_out(timeout_ms: float) -> RunTimedOut:
+    return RunTimedOut(f"the run was ended after {timeout_ms:g} ms, which is what RunOptions.timeout_ms allows")
+
+
+def _load_canceled() -> ModelLoadCanceled:
+    return ModelLoadCanceled("loading was cancelled: SessionOptions.set_load_cancellation_flag(True) was called")
+
+
+def _load_timed_out(timeout_ms: float) -> ModelLoadTimedOut:
+    return ModelLoadTimedOut(f"loading was ended after {timeout_ms:g} ms, which is what SessionOptions.load_timeout_ms allows")
 
 
 def _library_module() -> ModuleType:

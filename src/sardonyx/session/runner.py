@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from sardonyx.cancellation import raise_interrupt
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError
 from sardonyx.forks import new_lock
@@ -89,6 +90,7 @@ class Runner:
             try:
                 return self._executor_for(values, part).run(values, (), filled)
             except SardonyxError as error:
+                raise_interrupt(error)
                 if error.provider in known or not self._leave_out(error):
                     raise
 

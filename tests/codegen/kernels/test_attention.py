@@ -10,8 +10,8 @@ from sardonyx.codegen.kernels.attention import (
     AttentionParams,
     AttentionShape,
     Masking,
-    max_tasks,
     scratch_elements,
+    together,
     write_attention,
 )
 from sardonyx.codegen.kernels.gemm import tiling
@@ -52,7 +52,7 @@ def run(engine, kind, q, k, v, *, mask=None, scale=0.5, threads=1, cut=None, pas
     if mask is not None:
         masks, mask_strides = [packed(mask, target)], (0 if len(mask) == 1 else packed(mask[:1], target).size, 0)
     params = AttentionParams(B=B, H=H, group=H // M, S=S, T=T, D=D, Dv=Dv, scale=scale, past=past, mask=mask_strides, **strides)
-    scratch = np.full((max_tasks(threads), scratch_elements(target, D, Dv)), np.nan, np.float32)
+    scratch = np.full((together(threads), scratch_elements(target, D, Dv)), np.nan, np.float32)
     tasks = params.tasks(target, threads)
     for begin, end in ((0, cut), (cut, tasks)) if cut else ((0, tasks),):
         call(engine, kind, [q, k, v, y, scratch, *masks], params.words(target, threads), begin, end)

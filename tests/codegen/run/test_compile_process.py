@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.cancelling import after, ended_by, handler, interrupt
 
+from sardonyx.cancellation import Flag
 from sardonyx.codegen import llvm
 from sardonyx.codegen.run import compile_process
 from sardonyx.codegen.run.compile_process import CompileProcess, compile_texts
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import host_target
-from sardonyx.errors import Fail
+from sardonyx.errors import Fail, RunTerminated
 
 
 def _text(number: int) -> str:
@@ -279,3 +281,49 @@ def test_one_thread_compiles_where_address_space_is_short() -> None:
         "resource.setrlimit(resource.RLIMIT_AS, (1 << 30, resource.RLIM_INFINITY)); assert compile_process._threads() == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def _slow_texts() -> Iterator[str]:
+    """Texts without an end: the writer of kernels takes its time."""
+    number = 0
+    while True:
+        time.sleep(0.01)
+        number += 1
+        yield _text(number)
+
+
+def test_a_load_that_is_ended_waits_for_no_kernel() -> None:
+    """The process ends with it, and the next batch has a new one; it is not given up."""
+    process, flag = CompileProcess(), Flag()
+    numbers = "\n".join(f"%v{i} = {'mul' if i % 2 else 'xor'} i64 %v{i - 1}, {2 * i + 3}" for i in range(1, 20_000))
+    long = f"define i64 @f(i64 %v0) {{\n{numbers}\nret i64 %v19999 }}"
+    with ended_by(flag), after(0.5, lambda: flag.set(True)), pytest.raises(RunTerminated):
+        process.compile([long] * 500, host_target(), 2)
+    assert not process.is_given_up
+    assert process.compile([_text(1)], host_target(), 1) == [_here(_text(1))]
+    process.close()
+
+
+def test_an_exception_of_a_handler_is_no_failure_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Handlers of alarms raise TimeoutError, as the process does that falls silent; it comes out, and kernels are not compiled here."""
+    process = CompileProcess()
+    monkeypatch.setattr(compile_process, "_PROCESS", process)
+
+    def stop(number: int, frame: object) -> None:
+        raise TimeoutError("of the user")
+
+    with handler(stop), after(0.5, interrupt), pytest.raises(TimeoutError, match="of the user"):
+        compile_texts(_slow_texts(), host_target(), 1)
+    assert not process.is_given_up
+    process.close()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_kernels_that_are_compiled_here_can_be_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """What has not begun is not compiled any more."""
+    monkeypatch.setenv("SARDONYX_COMPILE", "inline")
+    monkeypatch.setattr(compile_process, "_threads", lambda: threads)
+    flag = Flag()
+    texts = [_text(number) for number in range(100_000)]
+    with ended_by(flag), after(0.5, lambda: flag.set(True)), pytest.raises(RunTerminated):
+        compile_texts(texts, host_target(), 1)

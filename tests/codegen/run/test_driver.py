@@ -5,13 +5,16 @@ import time
 
 import numpy as np
 import pytest
+from support.cancelling import ended_by
 
+from sardonyx.cancellation import Flag
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import F32, I64
-from sardonyx.codegen.run.driver import STATUS, Buffer, Driver, KernelCall, StepTable
+from sardonyx.codegen.run.driver import DONE, STATUS, Buffer, Driver, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import Array
+from sardonyx.errors import RunTerminated
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +149,29 @@ def test_a_run_costs_microseconds(engine: Engine, driver: Driver) -> None:
             call()
             times.append(time.perf_counter() - start)
         assert min(times) < bound
+
+
+def test_a_run_goes_on_with_the_step_that_it_paused_in(engine: Engine, driver: Driver) -> None:
+    """Steps are neither left out nor repeated, and `step` says where the run stands."""
+    x, y = np.ones(1 << 16, np.float32), np.zeros(1 << 16, np.float32)
+    table = StepTable([_axpy(engine, Buffer(1), Buffer(2), x.size, 1.0)] * 20_000, 2)
+    table.set_bases(_addresses(x, y))
+    places: list[int] = []
+    assert driver.prepare(table)(paused=lambda: places.append(table.step)) == DONE
+    assert (y == 20_000).all()
+    assert places == sorted(places)
+    assert 0 < places[0] < 20_000
+
+
+def test_a_run_that_was_given_up_begins_anew(engine: Engine, driver: Driver) -> None:
+    """What a pause raises ends the run; the next one starts with the first step."""
+    x, y = np.ones(4, np.float32), np.zeros(4, np.float32)
+    table = StepTable([_axpy(engine, Buffer(1), Buffer(2), 4, 1.0)] * 8, 2)
+    table.set_bases(_addresses(x, y))
+    call = driver.prepare(table)
+    with ended_by(Flag(True)) as cancellation, pytest.raises(RunTerminated):
+        call(cancellation.address, cancellation.check)
+    done = float(y[0])
+    assert done < 8
+    assert call() == DONE
+    assert y.tolist() == [done + 8] * 4

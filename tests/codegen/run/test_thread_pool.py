@@ -9,21 +9,24 @@ import time
 
 import numpy as np
 import pytest
+from support.cancelling import after, ended_by, handler, interrupt
 
+from sardonyx.cancellation import Flag
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64
-from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
+from sardonyx.codegen.run.driver import DONE, Buffer, Driver, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.thread_pool import ThreadPool, shared_pool
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import Array
+from sardonyx.errors import RunTerminated
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    """A kernel that counts each of its tasks, one that takes its time, and one that waits until a word is set."""
+    """A kernel that counts each of its tasks, one that takes its time, and one that counts where the task so far before it has been done."""
     module = Module(host_target())
     with module.kernel("count") as b, b.loop(b.begin, b.end) as task:
         b.atomic_add(b.buffer(0, I64).at(task), 1)
@@ -31,11 +34,12 @@ def engine() -> Engine:
         with b.loop(0, b.param(0)):
             b.pause()
         b.atomic_add(b.buffer(0, I64).at(task), 1)
-    with module.kernel("hold") as b, b.loop(b.begin, b.end) as task:
-        b.atomic_add(b.buffer(0, I64).at(task), 1)
-        with b.repeat() as waiting:
-            waiting.stop_if(b.atomic_load(b.buffer(1, I64), "acquire").ne(0))
-            b.pause()
+    with module.kernel("follow") as b, b.loop(b.begin, b.end) as task:
+        counts = b.buffer(0, I64)
+        before = b.max(task - b.param(0), b.const(I64, 0))
+        count = b.atomic_load(counts.at(task))
+        with b.when((task < b.param(0)) | (b.atomic_load(counts.at(before)) > count)):
+            b.atomic_add(counts.at(task), 1)
     engine = Engine(host_target())
     engine.add(module)
     return engine
@@ -115,35 +119,65 @@ def test_the_child_of_a_fork_has_its_own_workers(engine: Engine, driver: Driver)
     assert (counts == 20).all()
 
 
-@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="the system has no signals for threads")
-def test_an_interrupt_leaves_the_pool_usable(engine: Engine, driver: Driver) -> None:
-    """Ctrl-C in the middle of a run is raised when the run is over; the next run works."""
-    counts, may_end = np.zeros(8, np.int64), np.zeros(1, np.int64)
-    step = KernelCall(engine.address("hold"), [Buffer(1), Buffer(2)], [], counts.size)
-    table = StepTable([step] * 20, 2, threads=2)
-    table.set_bases([counts.ctypes.data, may_end.ctypes.data])
-    call = driver.prepare(table)
-    main = threading.main_thread().ident
-    assert main is not None
-
-    def interrupt() -> None:
-        while not counts.any():
-            time.sleep(0.001)
-        signal.pthread_kill(main, signal.SIGINT)
-        may_end[:] = 1
-
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
-    try:
-        with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the interrupt comes in whichever statement runs
-            threading.Thread(target=interrupt, daemon=True).start()
-            call()
-            time.sleep(60)  # ends at once: the signal was sent before the run's end, but may be handled a moment after it
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert (counts == 20).all()
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupt_leaves_the_pool_usable(engine: Engine, driver: Driver, threads: int) -> None:
+    """Ctrl-C in the middle of a step ends the run there, not when all tasks are done; the next run works."""
+    counts = np.zeros(1000, np.int64)
+    call = driver.prepare(_table(engine, counts, 1, threads, "linger", turns=1_000_000))
+    with handler(signal.default_int_handler), after(0.2, interrupt), pytest.raises(KeyboardInterrupt):
+        call()
+    assert counts.max() == 1
+    assert not counts.all()
     counts[:] = 0
-    call()
-    assert (counts == 20).all()
+    assert driver.run(_table(engine, counts, 10, threads)) == DONE
+    assert (counts == 10).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_run_that_pauses_does_every_task_once(engine: Engine, driver: Driver, threads: int) -> None:
+    """A handler that returns lets the run go on where it was."""
+    counts, heard = np.zeros(2000, np.int64), []
+    call = driver.prepare(_table(engine, counts, 2, threads, "linger", turns=20_000))
+    with handler(lambda *_: heard.append(1)):
+        assert call(paused=interrupt) == DONE
+    assert heard
+    assert (counts == 2).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_flag_ends_a_run_in_any_thread(engine: Engine, driver: Driver, threads: int) -> None:
+    """The run pauses soon after the flag is set, in the middle of a step; what is raised then comes out."""
+    counts, flag = np.zeros(1000, np.int64), Flag()
+    call = driver.prepare(_table(engine, counts, 1, threads, "linger", turns=1_000_000))
+    caught = []
+
+    def work() -> None:
+        with ended_by(flag) as cancellation:
+            try:
+                call(cancellation.address, cancellation.check)
+            except RunTerminated as error:
+                caught.append(error)
+
+    thread = threading.Thread(target=work)
+    with after(0.2, lambda: flag.set(True)):
+        thread.start()
+        thread.join()
+    assert len(caught) == 1
+    assert not counts.all()
+    assert driver.run(_table(engine, counts, 1, threads)) == DONE
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_no_more_tasks_than_allowed_run_together(engine: Engine, driver: Driver, threads: int) -> None:
+    """Where each needs a part of a workspace, a task waits for those that are so many numbers before it."""
+    counts = np.zeros(30, np.int64)
+    step = KernelCall(engine.address("follow"), [Buffer(1)], [4], counts.size, together=4)
+    table = StepTable([step] * 50, 1, threads=threads)
+    table.set_bases([counts.ctypes.data])
+    for _ in range(20):
+        counts[:] = 0
+        assert driver.run(table) == DONE
+        assert (counts == 50).all()
 
 
 def test_a_worker_whose_start_is_interrupted_is_counted(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +220,7 @@ def test_python_ends_with_workers_asleep_or_at_work() -> None:
     """A process that used the pool exits by itself, also while another thread runs a table."""
     script = """
 import threading, numpy as np
-from sardonyx.codegen.run.driver import Buffer, Driver, KernelCall, StepTable
+from sardonyx.codegen.run.driver import DONE, Buffer, Driver, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.target import host_target

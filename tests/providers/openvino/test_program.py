@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
+from support.cancelling import after, ended_by, handler, interrupt
 from support.models import graph
 
 from sardonyx import errors
+from sardonyx.cancellation import Flag
 from sardonyx.dtypes import Array, DataType
 from sardonyx.provider import Capability, Partition, TensorSpec
 from sardonyx.providers.openvino.program import OpenVinoProgram
@@ -106,3 +109,17 @@ def test_outputs_of_other_sizes_than_expected_are_an_error() -> None:
     program = compiled("graph(x: float[n, 3]) -> (y: float[n, 3]) { y = Relu(x) }")
     with pytest.raises(errors.EPFail, match=r"OpenVINO gave .* for the outputs \[\(9, 3\)\] of partition part_0"):
         program.run(program.bind(((2, 3),)), [np.zeros((2, 3), np.float32)], [np.zeros((9, 3), np.float32)], None)
+
+
+@pytest.mark.parametrize("ends", ["flag", "interrupt"])
+def test_an_inference_is_ended_in_its_middle(ends: str) -> None:
+    """OpenVINO stops between two of its kernels; the program's next run is right."""
+    lines = "h0 = MatMul(x, w)\n" + "".join(f"h{number} = MatMul(h{number - 1}, w)\n" for number in range(1, 400))
+    program = compiled(f"graph(x: float[n, 512], w: float[512, 512]) -> (y: float[n, 512]) {{\n{lines}y = Relu(h399)\n}}")
+    w, flag = np.eye(512, dtype=np.float32), Flag()
+    x = np.ones((1 << 14, 512), np.float32)
+    with ended_by(flag), handler(signal.default_int_handler):
+        act, error = (interrupt, KeyboardInterrupt) if ends == "interrupt" else (lambda: flag.set(True), errors.RunTerminated)
+        with after(0.5, act), pytest.raises(error):
+            run(program, x, w)
+    assert (run(program, x[:3], w)[0] == 1).all()

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from runtime.test_plan import MIXED, make
 from support.branches import SlowDevice, branching_text, plan_of
+from support.cancelling import ended_by
 
+from sardonyx.cancellation import Flag
 from sardonyx.errors import EPFail, Fail
-from sardonyx.provider import reset_cancellation, set_cancellation
 from sardonyx.runtime.executors.dataflow import DataflowExecutor
 from sardonyx.runtime.executors.sequential import SequentialExecutor
 
@@ -80,12 +81,8 @@ def test_an_error_ends_the_run_and_the_executor_goes_on() -> None:
 def test_a_cancelled_run_stops() -> None:
     """The executor asks between steps."""
     executor = DataflowExecutor(make(MIXED, {"Relu", "Neg"}, {"Exp"}))
-    token = set_cancellation(lambda: True)
-    try:
-        with pytest.raises(Fail, match="terminated"):
-            executor.run([np.zeros(2, np.float32)])
-    finally:
-        reset_cancellation(token)
+    with ended_by(Flag(True)), pytest.raises(Fail, match="terminated"):
+        executor.run([np.zeros(2, np.float32)])
 
 
 def test_an_input_and_a_constant_may_be_given_out() -> None:

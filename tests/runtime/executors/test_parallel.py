@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,9 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from support.branches import SlowDevice, branching_text, plan_of
+from support.cancelling import after, ended_by, handler, interrupt
 
-from sardonyx.errors import EPFail, Fail
-from sardonyx.provider import reset_cancellation, set_cancellation
+from sardonyx.cancellation import Flag
+from sardonyx.errors import EPFail, RunTerminated
 from sardonyx.runtime.executors.parallel import ParallelExecutor
 from sardonyx.runtime.executors.sequential import SequentialExecutor
 
@@ -100,19 +102,19 @@ def test_of_several_errors_the_first_step_s_is_raised() -> None:
 
 def test_a_terminated_run_stops_in_all_threads() -> None:
     """The flag of the run that was called is asked in helping threads too."""
-    asked: list[str] = []
+    plan, flag = plan_of(branching_text(3, 60), *_devices(0.1)), Flag()
+    with ended_by(flag), after(0.2, lambda: flag.set(True)), pytest.raises(RunTerminated):
+        ParallelExecutor(plan, 4).run([np.zeros(2, np.float32)])
 
-    def cancelled() -> bool:
-        asked.append(threading.current_thread().name)
-        return len(asked) > 3
 
-    plan = plan_of(branching_text(3, 60), *_devices(0.002))
-    token = set_cancellation(cancelled)
-    try:
-        with pytest.raises(Fail, match="terminated"):
-            ParallelExecutor(plan, 4).run([np.zeros(2, np.float32)])
-    finally:
-        reset_cancellation(token)
+def test_an_interrupt_ends_the_steps_of_helping_threads() -> None:
+    """What a thread that is interrupted leaves undone is not done by the others, and the error is the interrupt."""
+    plan = plan_of(branching_text(3, 60), *_devices(0.1))
+    executor = ParallelExecutor(plan, 4)
+    x = np.zeros(2, np.float32)
+    with handler(signal.default_int_handler), after(0.2, interrupt), pytest.raises(KeyboardInterrupt):
+        executor.run([x])
+    np.testing.assert_array_equal(executor.run([x])[0], SequentialExecutor(plan).run([x])[0])
 
 
 def test_its_threads_end_with_it() -> None:

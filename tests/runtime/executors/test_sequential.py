@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from runtime.test_plan import MIXED, make
+from support.cancelling import ended_by
 
+from sardonyx.cancellation import Flag
 from sardonyx.errors import EPFail, Fail
-from sardonyx.provider import HOST, Bound, reset_cancellation, set_cancellation
+from sardonyx.provider import HOST, Bound
 from sardonyx.runtime.executors.sequential import SequentialExecutor
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 
@@ -42,12 +44,8 @@ def test_trim_gives_back_the_arenas() -> None:
 def test_a_cancelled_run_stops() -> None:
     """The executor asks between steps."""
     executor = SequentialExecutor(make(MIXED, {"Relu", "Neg"}, {"Exp"}))
-    token = set_cancellation(lambda: True)
-    try:
-        with pytest.raises(Fail, match="terminated"):
-            executor.run([np.zeros(2, np.float32)])
-    finally:
-        reset_cancellation(token)
+    with ended_by(Flag(True)), pytest.raises(Fail, match="terminated"):
+        executor.run([np.zeros(2, np.float32)])
 
 
 class _Program:

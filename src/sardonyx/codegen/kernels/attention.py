@@ -32,12 +32,12 @@ from sardonyx.codegen.emit.builder import Variable
 from sardonyx.codegen.emit.module import Address, Kernel, Module, float_word
 from sardonyx.codegen.emit.types import F32, I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
-from sardonyx.codegen.kernels.gemm import tiling
+from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS, tiling
 from sardonyx.codegen.kernels.softmax import exp_of_difference
 from sardonyx.codegen.kernels.transpose import transpose_tile
 from sardonyx.codegen.target import Target
 
-__all__ = ["AttentionParams", "AttentionShape", "Masking", "max_tasks", "scratch_elements", "write_attention"]
+__all__ = ["AttentionParams", "AttentionShape", "Masking", "scratch_elements", "together", "write_attention"]
 
 BLOCK_KEYS = 128
 """Keys whose scores lie in the first-level cache together, beside the turned queries."""
@@ -139,6 +139,7 @@ class AttentionParams:
             wide + narrow,
             total,
             tasks,
+            together(threads),
             scratch,
             *self.q,
             *self.k,
@@ -150,21 +151,20 @@ class AttentionParams:
         ]
 
     def tasks(self, target: Target, threads: int) -> int:
-        """Return how many tasks it is.
-
-        Never more than `TASKS_PER_THREAD` for each thread, since each has scratch memory of its own.
-        """
-        return min(self.B * self.H * sum(_blocks(target, self.S)), max_tasks(threads))
+        """Return how many tasks it is: so many as have scratch memory, or a multiple where each would take long."""
+        products = self.B * self.H * self.S * self.T * (self.D + self.Dv)
+        rounds = -(-products // (together(threads) * TASK_PRODUCTS)) or 1
+        return min(self.B * self.H * sum(_blocks(target, self.S)), rounds * together(threads))
 
 
 _PARAMS = (
-    "H group S T D Dv block_keys wide blocks total tasks scratch "
+    "H group S T D Dv block_keys wide blocks total tasks together scratch "
     "q_batch q_head q_row k_batch k_head k_row v_batch v_head v_row y_batch y_head y_row mask_batch mask_head past"
 ).split()
 
 
-def max_tasks(threads: int) -> int:
-    """Return the most tasks of one call."""
+def together(threads: int) -> int:
+    """Return the most tasks that run at a time; their numbers follow one another, and each has scratch memory of its own."""
     return 1 if threads == 1 else TASKS_PER_THREAD * threads
 
 
@@ -265,7 +265,7 @@ def write_attention(module: Module, symbol: str, shape: AttentionShape) -> None:
     with module.kernel(symbol) as b:
         p = {name: _param(b, name) for name in _PARAMS}
         with b.loop(b.begin, b.end) as task:
-            scratch = b.buffer(SCRATCH, F32).at(task * p["scratch"])
+            scratch = b.buffer(SCRATCH, F32).at(task % p["together"] * p["scratch"])
             with b.loop(task * p["total"] // p["tasks"], (task + 1) * p["total"] // p["tasks"]) as number:
                 place, block = number // p["blocks"], number % p["blocks"]
                 batch, head = place // p["H"], place % p["H"]

@@ -29,7 +29,7 @@ from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import AxisValues, WindowAxis, axis_words, blocks, least, read_axes
 from sardonyx.codegen.kernels.conv_rows import BLOCK_ROWS, Rows, Steps, fill_table, result_of, row_table
-from sardonyx.codegen.kernels.gemm import BLOCK_K, CHAIN, TASKS_PER_THREAD, Ahead, multiply
+from sardonyx.codegen.kernels.gemm import BLOCK_K, CHAIN, TASK_PRODUCTS, TASKS_PER_THREAD, Ahead, multiply
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
@@ -119,6 +119,7 @@ class ConvParams:
         chain_runs = max(min(CHAIN // max(depth, 1), runs), 1)
         chain_depth = -(-depth // max(-(-depth // CHAIN), 1)) or 1
         pieces_columns = -(-wanted // (groups * max(-(-rows // block_rows), 1)))
+        pieces_columns = max(pieces_columns, block_rows * runs * depth * columns // TASK_PRODUCTS)
         return ConvParams(
             rows=rows,
             columns=columns,

@@ -71,6 +71,7 @@ class MapParams:
         rows, row_strides = (sizes.pop(), columns.pop()) if sizes else (1, (0,) * len(accesses))
         elements = math.prod(shape)
         grain = elements if threads == 1 else max(_GRAIN, -(-elements // (_TASKS_PER_THREAD * threads)))
+        grain = min(grain, _MOST_ELEMENTS)
         return MapParams(
             inner=inner,
             rows=rows,
@@ -95,6 +96,9 @@ class MapParams:
 
 _GRAIN = 8192
 """Elements that are worth a task of their own."""
+
+_MOST_ELEMENTS = 1 << 20
+"""Elements of one task at most: a run can only be ended between tasks."""
 
 _TASKS_PER_THREAD = 4
 

@@ -36,6 +36,8 @@ from sardonyx.dtypes import Array
 
 __all__ = [
     "CHAIN",
+    "TASKS_PER_THREAD",
+    "TASK_PRODUCTS",
     "Ahead",
     "Epilogue",
     "GemmParams",
@@ -68,6 +70,9 @@ BLOCK_A = 1 << 18
 
 TASKS_PER_THREAD = 4
 """How finely a product is cut, so that no thread waits long for the last."""
+
+TASK_PRODUCTS = 1 << 28
+"""Multiplications of one task at most, some milliseconds: a run can only be ended between tasks."""
 
 A, B, C = range(3)
 """The first buffers of the kernel; those after them belong to the epilogue."""
@@ -109,13 +114,15 @@ class GemmParams:
         height = shape.tiles[0][1][0]
         block_k = min(K, BLOCK_K) or 1
         pieces_m = min(max(-(-M * block_k // BLOCK_A), TASKS_PER_THREAD * threads if threads > 1 else 1), -(-M // height) or 1)
+        block_m = _round_up(-(-M // pieces_m), height)
         pieces_n = -(-TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
+        pieces_n = max(pieces_n, block_m * K * N // TASK_PRODUCTS)
         dense = {"lda": K, "ldc": N}
         return GemmParams(
             M=M,
             N=N,
             K=K,
-            block_m=_round_up(-(-M // pieces_m), height),
+            block_m=block_m,
             block_n=_round_up(-(-N // pieces_n), shape.panel),
             block_k=block_k,
             chain=chain_for(K),

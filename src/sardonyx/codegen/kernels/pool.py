@@ -27,6 +27,9 @@ WIDE = 4
 
 TASKS_PER_THREAD = 4
 
+_MOST_ELEMENTS = 1 << 26
+"""Elements of the windows of one task at most: a run can only be ended between tasks."""
+
 
 @dataclass(frozen=True, slots=True)
 class PoolParams:
@@ -48,10 +51,11 @@ class PoolParams:
         rows = images * math.prod(axis.places for axis in axes[:-1])
         wanted = TASKS_PER_THREAD * threads if threads > 1 else 1
         pieces = -(-wanted // max(rows, 1))
+        most = _MOST_ELEMENTS // max(channels * axes[-1].places * math.prod(axis.taps for axis in axes), 1)
         return PoolParams(
             images=images,
             channels=channels,
-            block_rows=max(-(-rows // wanted), 1),
+            block_rows=max(min(-(-rows // wanted), most), 1),
             block_places=max(-(-axes[-1].places // pieces), 1),
             axes=tuple(axes),
             ends=tuple(ends),

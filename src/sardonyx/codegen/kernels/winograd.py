@@ -28,7 +28,7 @@ from sardonyx.codegen.emit.types import F32, I64, U64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.emit.window import blocks, least
 from sardonyx.codegen.kernels.conv import ConvEpilogue, ConvTiling, conv_tiling, cover_rows
-from sardonyx.codegen.kernels.gemm import multiply
+from sardonyx.codegen.kernels.gemm import TASK_PRODUCTS, multiply
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
@@ -77,6 +77,8 @@ class WinogradParams:
     """Input channels of one chain."""
     scratch: int
     """Elements of scratch memory of one task."""
+    together: int
+    """The most tasks that run at a time, so many as there is scratch memory for; their numbers follow one another."""
 
     @staticmethod
     def blocked(
@@ -87,17 +89,18 @@ class WinogradParams:
         places: tuple[int, int],
         columns: int,
         begins: tuple[int, int],
-        tasks: int,
+        together: int,
         out_step: int = 0,
     ) -> WinogradParams:
-        """Return the parameters, for at most as many tasks as there is scratch memory for.
+        """Return the parameters, for scratch memory of `together` tasks; there may be more tasks than that.
 
         Places lie densely but for an `out_step`.
         """
         height = conv_tiling(target).heights[conv_tiling(target).vectors][0]
         tiles = images * -(-places[0] // 2) * -(-places[1] // 2)
         most = _block_tiles(target, channels)
-        share = -(-tiles // tasks)
+        rounds = -(-tiles * 16 * channels * columns // (together * TASK_PRODUCTS)) or 1
+        share = -(-tiles // (rounds * together))
         share = _round_up(share, height) if share > 4 * height else max(share, 1)
         pieces = -(-share // most)
         return WinogradParams(
@@ -112,6 +115,7 @@ class WinogradParams:
             task_tiles=share,
             chain=_chain(channels),
             scratch=scratch_elements(target, channels),
+            together=together,
         )
 
     def words(self) -> list[int]:
@@ -200,7 +204,7 @@ def write_winograd(module: Module, symbol: str, epilogue: ConvEpilogue | None = 
         sums = b.stack(F32, 16 * shape.most * shape.lanes, align=64)
         table = b.stack(I64, 4 * (MOST_TILES + shape.heights[1][0]), align=64)
         with b.loop(b.begin, b.end) as task:
-            scratch = b.buffer(SCRATCH, F32).at(task * p["scratch"])
+            scratch = b.buffer(SCRATCH, F32).at(task % p["together"] * p["scratch"])
             end = least(b, (task + 1) * p["task_tiles"], tiles)
             with b.loop(task * p["task_tiles"], end, p["block_tiles"]) as first:
                 count = least(b, p["block_tiles"], end - first)

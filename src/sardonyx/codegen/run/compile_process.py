@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import contextvars
 import marshal
 import os
 import re
@@ -20,11 +21,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import IO, Any
 
 from sardonyx import config
+from sardonyx.cancellation import check_cancelled, holding, raise_interrupt
 from sardonyx.codegen import llvm
 from sardonyx.codegen.run.processors import available_processors
 from sardonyx.codegen.target import Target
@@ -40,10 +42,16 @@ _SILENCE_SECONDS = 5.0
 """How long the process may say nothing while there is work; it says something every `llvm.BEAT_SECONDS`."""
 _LONGEST_SECONDS = 8.0
 """How long it may take to the next object, though the process says that it is alive: LLVM can hang where memory is short."""
+_PATIENCE_SECONDS = 0.03
+"""How long to wait without asking whether the load was ended."""
 _AMPLE_BYTES = 4 << 30
 """Address space in which several threads can compile."""
 _LONGEST_REPLY_BYTES = 1 << 30
 """More than any object; what says more does not come from `llvm.serve`."""
+
+
+class _SilentError(TimeoutError):
+    """The process says nothing."""
 
 
 def compile_texts(texts: Iterable[str], target: Target, level: int) -> list[bytes]:
@@ -64,13 +72,21 @@ def compile_texts(texts: Iterable[str], target: Target, level: int) -> list[byte
         try:
             return _PROCESS.compile(_kept(rest, written), target, level)
         except TimeoutError as error:
+            _raise_if_ended(error)
             event("compile_process.silent", detail=str(error))
             break
         except (OSError, EOFError) as error:
+            _raise_if_ended(error)
             event("compile_process.lost", detail=str(error) or "it ended")
     if not config.compiles_inline():
         _PROCESS.give_up()
     return _compile_here([*written, *rest], target, level)
+
+
+def _raise_if_ended(error: BaseException) -> None:
+    """Raise where `error` is no failure of the process, but ends the load."""
+    check_cancelled()
+    raise_interrupt(error)
 
 
 def reap() -> None:
@@ -93,6 +109,7 @@ def _kept(rest: Iterator[str], written: list[str]) -> Iterator[str]:
 
 def _compile_here(texts: list[str], target: Target, level: int) -> list[bytes]:
     def compile_one(text: str) -> bytes:
+        check_cancelled()
         try:
             machine_code = llvm.compile_text(text, target.triple, target.features, level)
         except ValueError as error:
@@ -105,17 +122,27 @@ def _compile_here(texts: list[str], target: Target, level: int) -> list[bytes]:
             llvm.binding()
         if _threads() == 1:
             return [compile_one(text) for text in texts]
-        with ThreadPoolExecutor(_threads()) as pool:
-            try:
-                objects = pool.map(compile_one, texts)
-            except RuntimeError:  # no thread can be started
-                return [compile_one(text) for text in texts]
-            return list(objects)
+        pool = ThreadPoolExecutor(_threads())
+        try:
+            work = [pool.submit(contextvars.copy_context().run, compile_one, text) for text in texts]
+        except RuntimeError:  # no thread can be started
+            return [compile_one(text) for text in texts]
+        try:
+            return [_result(future) for future in work]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
     except (ImportError, MemoryError, OSError) as error:
         raise Fail(
             f"kernels cannot be compiled, neither by a process of their own nor in this one: {str(error) or 'no memory'}; "
             "allow more memory (ulimit -v), or prepare the kernels elsewhere: make a session there with the same SARDONYX_CACHE_DIR"
         ) from error
+
+
+def _result(future: Future[bytes]) -> bytes:
+    """Return what a thread compiles; raises as `check_cancelled` while it does."""
+    while not wait([future], _PATIENCE_SECONDS).done:
+        check_cancelled()
+    return future.result()
 
 
 def _threads() -> int:
@@ -148,7 +175,7 @@ class CompileProcess:
             OSError: no process can be started, or it broke.
             EOFError: it ended.
         """
-        with self._lock:
+        with holding(self._lock):
             if self.is_given_up:  # while this thread waited for the lock
                 raise TimeoutError("the compiler process was given up")
             try:
@@ -159,7 +186,7 @@ class CompileProcess:
                     count += 1
                 answers = dict(_told(_answer(replies)) for _ in range(count))
             except BaseException as error:
-                self.is_given_up = isinstance(error, TimeoutError)
+                self.is_given_up = isinstance(error, _SilentError)
                 self._end()
                 raise
         for _, problem in answers.values():
@@ -251,10 +278,13 @@ def _wait_for(pipe: IO[bytes], event_mask: int) -> None:
     Raises:
         TimeoutError: that takes too long.
     """
-    poll = select.poll()
+    poll, end = select.poll(), time.monotonic() + _SILENCE_SECONDS
     poll.register(pipe, event_mask)
-    if not poll.poll(_SILENCE_SECONDS * 1000):
-        raise TimeoutError(f"the compiler process has said nothing for {_SILENCE_SECONDS:g} s")
+    while not poll.poll(_PATIENCE_SECONDS * 1000):
+        check_cancelled()
+        if time.monotonic() < end:
+            continue
+        raise _SilentError(f"the compiler process has said nothing for {_SILENCE_SECONDS:g} s")
 
 
 def _close_pipes(process: subprocess.Popen[bytes]) -> None:
@@ -276,7 +306,7 @@ def _answer(replies: IO[bytes]) -> tuple[int, tuple[bytes, str]]:
     length, deadline = 0, time.monotonic() + _LONGEST_SECONDS
     while not length:  # 0 only says that the process is alive
         if time.monotonic() > deadline:
-            raise TimeoutError(f"the compiler process has made nothing for {_LONGEST_SECONDS:g} s")
+            raise _SilentError(f"the compiler process has made nothing for {_LONGEST_SECONDS:g} s")
         length = int.from_bytes(_received(replies, llvm.LENGTH_BYTES), "little")
     if length > _LONGEST_REPLY_BYTES:
         raise OSError("the compiler process does not say what it should")

@@ -9,6 +9,9 @@ change from run to run (the arena, what the user passes in, what he gets), so th
                     └ base + offset
 
 The driver fills in the pointers, then calls kernel after kernel; a step of more than one task is shared with the thread pool.
+Between steps and between tasks it may pause, as `pace` says: the call then returns PAUSED, Python handles its signals and decides
+whether the run goes on, and another call goes on with the next task.
+
 A kernel that finds a value it cannot work with (an index out of range) writes a number other than 0 where base STATUS points;
 the driver then stops and says which step it was.
 
@@ -21,19 +24,21 @@ import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Address, Module
-from sardonyx.codegen.emit.types import I64
-from sardonyx.codegen.emit.values import Operand, Pointer
+from sardonyx.codegen.emit.types import I64, PTR
+from sardonyx.codegen.emit.values import Operand, Pointer, Register
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.run.thread_pool import PoolCode, ThreadPool, shared_pool, write_pool
+from sardonyx.codegen.run.pace import FIRST_CHUNK, PACE_WORDS, Pace, begin_pace, next_chunk, write_pace
+from sardonyx.codegen.run.thread_pool import MAIN_THREAD, MOST_TASKS, PoolCode, ThreadPool, shared_pool, write_pool
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
 
-__all__ = ["STATUS", "Buffer", "Driver", "KernelCall", "Stamp", "StepTable", "write_driver", "write_timed_driver"]
+__all__ = ["DONE", "PAUSED", "STATUS", "Buffer", "Call", "Driver", "KernelCall", "Stamp", "StepTable", "write_driver", "write_timed_driver"]
 
 Stamp = Callable[[Function, Operand], None]
 """Writes code that notes the time: for number 0 before the first step, for number i + 1 after step i."""
@@ -41,8 +46,16 @@ Stamp = Callable[[Function, Operand], None]
 STATUS = 0
 """The base that is the word in which a kernel reports a failure."""
 
-_STEPS, _RELOCATIONS, _THREADS, _POOL, _REPORT, _FIRST, _LAST, _UNUSED, _BASES = range(9)
-_STEP_WORDS = 4
+DONE, PAUSED = -1, -2
+"""What a run returns that has done all steps, or that has paused."""
+
+_STEPS, _RELOCATIONS, _THREADS, _POOL, _REPORT, _FIRST, _LAST, _STEP, _TASK, _PACE = range(10)
+_BASES = _PACE + PACE_WORDS
+_KERNEL, _BUFFERS, _PARAMS, _TASKS, _TOGETHER = range(5)
+_STEP_WORDS = 5
+_WORDS = Address(I64, unique=False)
+_SHORT_STEPS = 3
+"""Of steps with few tasks, how many run from one look at the clock to the next, less one; a power of 2, less one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,8 @@ class KernelCall:
     """Its parameters; numbers with a fraction as `float_word`."""
     tasks: int = 1
     """How many tasks it is; 0 does nothing."""
+    together: int = 0
+    """The most tasks that may run at a time, whose numbers follow one another; 0 for any number."""
 
 
 class StepTable:
@@ -89,7 +104,7 @@ class StepTable:
         self._inner: list[int] = []
         for step in steps:
             self._inner += (len(words) + 1, len(words) + 2)
-            words += (step.kernel, 8 * pointer, 8 * param, step.tasks)
+            words += (step.kernel, 8 * pointer, 8 * param, step.tasks, min(step.together or MOST_TASKS, MOST_TASKS))
             pointer += len(step.buffers)
             param += len(step.params)
         words += [0] * len(pointers) + params
@@ -117,6 +132,11 @@ class StepTable:
         """Where the base 1 is, with 2, … behind it."""
         return self.address + 8 * (_BASES + 1)
 
+    @property
+    def step(self) -> int:
+        """The step in which the last run paused."""
+        return int(self._words[_STEP])
+
     def set_bases(self, addresses: Sequence[int]) -> None:
         """Say where the bases 1, 2, … are, for the runs that follow."""
         self._bases.pack_into(self._words.data, 8 * (_BASES + 1), *addresses)
@@ -137,6 +157,21 @@ class StepTable:
         self._words[_BASES + STATUS] = self.address + 8 * _REPORT
 
 
+class Call(Protocol):
+    """What runs a table on the bases that it has then; may be called often, by one thread at a time."""
+
+    def __call__(self, watch: int = 0, paused: Callable[[], object] | None = None) -> int:
+        """Run the table.
+
+        Args:
+            watch: the address of three words, as `pace` describes; 0 for a run that nothing ends.
+            paused: is called whenever the run has paused; what it raises ends the run.
+
+        Returns:
+            DONE, or the number of the step that failed, whose report is `table.status`.
+        """
+
+
 class Driver:
     """The compiled driver, and the pool that it shares tasks with."""
 
@@ -146,36 +181,46 @@ class Driver:
         self._engine = Engine(target, cache=cache)
         self._engine.add(module)
         self._pool = pool or shared_pool()
-        signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-        self._run: Callable[[ctypes.c_void_p], int] = signature(self._engine.address("driver_run"))
+        alone = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+        watched = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+        self._run: Callable[[ctypes.c_void_p], int] = alone(self._engine.address("driver_run"))
+        self._watch: Callable[[ctypes.c_void_p, int], int] = watched(self._engine.address("driver_watch"))
+        self._resume: Callable[[ctypes.c_void_p, int], int] = watched(self._engine.address("driver_resume"))
 
     @property
     def target(self) -> Target:
         """What it was compiled for."""
         return self._engine.target
 
-    def prepare(self, table: StepTable) -> Callable[[], int]:
-        """Return a function that runs `table` on the bases that it has then; may be called often, by one thread at a time.
+    def prepare(self, table: StepTable) -> Call:
+        """Return what runs `table`; it keeps the table and the driver.
 
-        It returns -1, or the number of the step that failed, whose report is `table.status`. It keeps the table and the driver.
         Workers are started by the first call that needs them, also in the child of a fork.
         """
         table.set_pool(self._pool.address)
-        run, workers, pool = self._run, table.threads - 1, self._pool
+        run, run_watched, resume, workers, pool = self._run, self._watch, self._resume, table.threads - 1, self._pool
 
-        def call() -> int:
+        def call(watch: int = 0, paused: Callable[[], object] | None = None) -> int:
             if pool.workers < workers:
                 pool.grow(workers, self._engine)
-            return run(table.pointer)
+            result = run_watched(table.pointer, watch) if watch else run(table.pointer)
+            while result == PAUSED:
+                if paused is not None:
+                    paused()
+                result = resume(table.pointer, watch)
+            return result
 
         return call
 
-    def native(self, table: StepTable) -> int:
-        """Return the address of what runs `table`, as a function of the table's address; starts the workers that it needs."""
+    def native(self, table: StepTable) -> tuple[int, int]:
+        """Return the address of what runs `table`, a function of the table's address, and that of what goes on after a pause.
+
+        The second is a function of the table's address and the watch's. Starts the workers that the table needs.
+        """
         table.set_pool(self._pool.address)
         if self._pool.workers < table.threads - 1:
             self._pool.grow(table.threads - 1, self._engine)
-        return self._engine.address("driver_run")
+        return self._engine.address("driver_run"), self._engine.address("driver_resume")
 
     def run(self, table: StepTable) -> int:
         """Run a table once, as `prepare` says."""
@@ -184,53 +229,129 @@ class Driver:
 
 def write_driver(module: Module) -> None:
     """Write the driver, and the pool that it shares tasks with."""
-    _write_run(module, write_pool(module))
+    walk = _write_walk(module)
+    for name, watched in (("run", False), ("watch", True), ("resume", True)):
+        with module.function(f"driver_{name}", _WORDS, *[I64] * watched, returns=I64, export=True) as b:
+            table = b.addresses[0]
+            if name != "resume":
+                _begin(b, table)
+            b.give(b.call(walk, table, table, b.arguments[0] if watched else b.const(I64, 0)))
 
 
 def write_timed_driver(module: Module, stamp: Stamp) -> None:
-    """Write `driver_run_timed` (table, times), which does what `driver_run` does, with the code of `stamp` between steps."""
-    _write_run(module, write_pool(module), stamp)
+    """Write `driver_run_timed` and `driver_resume_timed` (table, times, watch): a driver with the code of `stamp` between steps."""
+    walk = _write_walk(module, stamp)
+    for name in ("run", "resume"):
+        with module.function(f"driver_{name}_timed", _WORDS, _WORDS, I64, returns=I64, export=True) as b:
+            table, times = b.addresses
+            if name == "run":
+                _begin(b, table)
+                stamp(b, 0)
+            b.give(b.call(walk, table, times, *b.arguments))
 
 
-def _write_run(module: Module, pool_code: PoolCode, stamp: Stamp | None = None) -> None:
-    """Write `driver_run` (table), or with a stamp `driver_run_timed` (table, times), -> failing step or -1."""
-    name, arguments = ("driver_run", 1) if stamp is None else ("driver_run_timed", 2)
-    with module.function(name, *[Address(I64, unique=False)] * arguments, returns=I64, export=True) as b:
+def _begin(b: Function, table: Pointer) -> None:
+    """Let a table stand at its first step."""
+    _relocate(b, table)
+    table.store(0, _REPORT)
+    table.store(table.load(_FIRST), _STEP)
+    table.store(0, _TASK)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """The functions that run tasks of a step."""
+
+    pool: PoolCode
+    """With the workers."""
+    alone: Function
+    """(pace, kernel, buffers, params, begin, end) -> first task that was not done."""
+
+
+def _write_alone(module: Module, pace: Pace) -> Function:
+    """Write what runs tasks chunk by chunk, so that it can pause between them."""
+    with module.function("driver_alone", _WORDS, PTR, PTR, PTR, I64, I64, returns=I64) as b:
+        state = b.addresses[0]
+        kernel, buffers, params, begin, end = b.arguments
+        task, chunk = b.variable(begin), b.variable(b.const(I64, FIRST_CHUNK))
+        with b.repeat() as working:
+            following = b.min(task.value + chunk.value, end)
+            b.call(kernel, buffers, params, task.value, following)
+            task.set(following)
+            working.stop_if(following >= end)
+            spent = b.call(pace.look, state)
+            working.stop_if(spent < 0)
+            chunk.set(next_chunk(b, chunk.value, spent))
+        b.give(task.value)
+    return b
+
+
+def _write_walk(module: Module, stamp: Stamp | None = None) -> Function:
+    """Write (table, times, watch) -> DONE, PAUSED or the failing step: walk the steps from where the table stands."""
+    pace = write_pace(module)
+    ways = _Ways(write_pool(module, pace), _write_alone(module, pace))
+    with module.function("driver_walk", _WORDS, _WORDS, I64, returns=I64) as b:
         table = b.addresses[0]
-        _relocate(b, table)
-        table.store(0, _REPORT)
-        threads, pool = table.load(_THREADS), table.load_pointer(_POOL, I64)
-        shared = b.variable(threads > 1)
+        state, pool = table.at(_PACE), table.load_pointer(_POOL, I64)
+        in_main_thread = b.intrinsic("pthread_self", I64, []).eq(b.atomic_load(pool.at(MAIN_THREAD)))
+        looks = b.variable(begin_pace(b, state, b.arguments[0], in_main_thread))
+        shared = b.variable(table.load(_THREADS) > 1)
         with b.when(shared.value):
-            shared.set(b.call(pool_code.take, pool))
-        entries = table.at(table.load(_STEPS))
-        step, last = b.variable(table.load(_FIRST)), table.load(_LAST)
-        failed = b.variable(b.const(I64, -1))
-        if stamp is not None:
-            stamp(b, 0)
+            shared.set(b.call(ways.pool.take, pool))
+        entries, last = table.at(table.load(_STEPS)), table.load(_LAST)
+        step, task = b.variable(table.load(_STEP)), b.variable(table.load(_TASK))
+        result = b.variable(b.const(I64, DONE))
         with b.repeat() as stepping:
             stepping.stop_if(step.value >= last)
             entry = entries.at(step.value * _STEP_WORDS)
-            kernel, buffers, params, tasks = (
-                entry.load_pointer(0, I64),
-                entry.load_pointer(1, I64),
-                entry.load_pointer(2, I64),
-                entry.load(3),
-            )
+            may_be_long = (entry.load(_TASKS) > FIRST_CHUNK) | (step.value & _SHORT_STEPS).eq(_SHORT_STEPS)
+            with b.when(looks.value & may_be_long), b.when(b.call(pace.look, state) < 0):
+                result.set(b.const(I64, PAUSED))
+            stepping.stop_if(result.value.ne(DONE))
+            _run_step(b, table, entry, ways, task, looks.value, shared.value)
             b.branch(
-                shared.value & (tasks > 1),
-                lambda: b.call(pool_code.run_region, pool, threads, kernel, buffers, params, tasks),
-                lambda: b.call(kernel, buffers, params, b.const(I64, 0), tasks),
+                b.atomic_load(table.at(_REPORT)).ne(0),
+                lambda: result.set(step.value),
+                lambda: result.set(b.select(task.value < entry.load(_TASKS), b.const(I64, PAUSED), DONE)),
             )
-            with b.when(b.atomic_load(table.at(_REPORT)).ne(0)):
-                failed.set(step.value)
-            stepping.stop_if(failed.value >= 0)
+            stepping.stop_if(result.value.ne(DONE))
             step.add(1)
+            task.set(b.const(I64, 0))
             if stamp is not None:
                 stamp(b, step.value)
         with b.when(shared.value):
-            b.call(pool_code.leave, pool)
-        b.give(failed.value)
+            b.call(ways.pool.leave, pool)
+        table.store(step.value, _STEP)
+        table.store(task.value, _TASK)
+        b.give(result.value)
+    return b
+
+
+def _run_step(b: Function, table: Pointer, entry: Pointer, ways: _Ways, task: Variable, looks: Register, shared: Register) -> None:
+    """Run the tasks of a step from `task` on, which is then the first one that was not done."""
+    kernel, buffers, params = (entry.load_pointer(place, I64) for place in (_KERNEL, _BUFFERS, _PARAMS))
+    tasks, together = entry.load(_TASKS), entry.load(_TOGETHER)
+    state, pool, threads = table.at(_PACE), table.load_pointer(_POOL, I64), table.load(_THREADS)
+
+    def share() -> None:
+        pace = b.select(looks, state.to(I64), 0)
+        with b.repeat() as rounds:
+            end = b.min(task.value + together, tasks)
+            task.set(b.call(ways.pool.run_region, pool, threads, kernel, buffers, params, task.value, end, pace.to(PTR)))
+            rounds.stop_if((task.value < end) | (end >= tasks))
+
+    def work() -> None:
+        b.branch(
+            looks & (tasks - task.value > FIRST_CHUNK),
+            lambda: task.set(b.call(ways.alone, state, kernel, buffers, params, task.value, tasks)),
+            lambda: finish(),
+        )
+
+    def finish() -> None:
+        b.call(kernel, buffers, params, task.value, tasks)
+        task.set(tasks)
+
+    b.branch(shared & (tasks > 1), share, work)
 
 
 def _relocate(b: Function, table: Pointer) -> None:

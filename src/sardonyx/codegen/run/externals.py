@@ -18,11 +18,10 @@ PROVIDED = frozenset(
         *_MATHEMATICS,
         *(f"{name}f" for name in ("ceil", "floor", "fmod", "trunc")),
         *("memcpy", "memmove", "memset"),
-        *("sched_yield", "syscall", "usleep"),
-        "clock_gettime",
+        *("clock_gettime", "pthread_self", "sched_yield", "syscall", "usleep"),
     ]
 )
-"""What every process has: functions of C99 for numbers and for memory, those by which the thread pool waits, and the clock."""
+"""What every process has: functions of C99 for numbers and for memory, those by which the thread pool waits, and a clock."""
 
 
 def check_externals(kernel: str, machine_code: bytes) -> None:

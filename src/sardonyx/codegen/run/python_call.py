@@ -17,6 +17,7 @@ from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BOOL, I32, I64, PTR, VOID
 from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.codegen.run.driver import DONE, PAUSED
 from sardonyx.codegen.run.python_words import (
     PLAIN,
     TYPE,
@@ -56,15 +57,15 @@ OUTPUT = ("name", "dtype", "rank")
 """Words of an output."""
 SHAPES = ("input_dims", "output_dims", "lanes")
 """Words of a set of shapes: the sizes of all inputs in a row, and those of all outputs; without `lanes` there is none."""
-LANE = ("taken", "function", "table", "bases", "scratch")
+LANE = ("taken", "function", "table", "bases", "scratch", "resume", "interrupted")
 """Words of a lane: whether a run has it, what to call with which table, where its bases are, and the memory that it works in; one
-without `table` is none."""
+without `table` is none. `resume` goes on after a pause, and `interrupted` is whether a signal's handler raised in the last one."""
 LANES = 8
 """How many lanes a set of shapes has."""
 MOST_ARRAYS = 64
 """How many inputs, and how many outputs, a session may have at most."""
 
-BOUND = ("call", "fallback", "current", "session", "taken", "function", "table")
+BOUND = ("call", "fallback", "current", "session", "taken", "function", "table", "resume", "interrupted")
 """Words of a binding: `current` is the address of the generation for which it is, `session` whose it is; the bases of the table
 are what is bound."""
 
@@ -106,7 +107,7 @@ def write_run_bound(module: Module, symbol: str) -> None:
             is_its_own.set(b.addresses[1].load().eq(field(bound, BOUND, "session")))
         with b.when(is_current & is_its_own.value & field(bound, BOUND, "taken").eq(0)):
             set_field(bound, BOUND, "taken", 1)
-            with b.when(_call_driver(b, call, field(bound, BOUND, "function"), field(bound, BOUND, "table"))):
+            with b.when(_call_driver(b, call, bound, BOUND)):
                 result.set(word(call, "none"))
                 call_python(b, call, "Py_IncRef", result.value, returns=VOID)
             set_field(bound, BOUND, "taken", 0)
@@ -115,18 +116,34 @@ def write_run_bound(module: Module, symbol: str) -> None:
 
 
 def _fall_back(b: Function, call: Pointer, result: Variable, fallback: Register) -> None:
-    """Call the method in Python with the arguments where there is no result."""
+    """Call the method in Python with the arguments where there is no result, nor an exception of a signal's handler."""
     arguments, count = (b.addresses[1], b.arguments[0])
-    with b.when(result.value.eq(0)):
+    is_interrupted = b.variable(result.value.eq(0))
+    with b.when(is_interrupted.value):
+        is_interrupted.set(call_python(b, call, "PyErr_Occurred").ne(0))
+    with b.when(result.value.eq(0) & ~is_interrupted.value):
         result.set(call_python(b, call, "PyObject_Vectorcall", fallback, arguments.to(I64), count, b.const(I64, 0)))
 
 
-def _call_driver(b: Function, call: Pointer, function: Register, table: Register) -> Register:
-    """Run a table without the GIL; returns whether it ran to its end."""
+def _call_driver(b: Function, call: Pointer, record: Pointer, names: tuple[str, ...]) -> Register:
+    """Run the table of a record without the GIL; returns whether it ran to its end.
+
+    Where it pauses, signals are handled: what a handler raises ends the run, and stays raised.
+    """
+    table, resume = field(record, names, "table"), field(record, names, "resume")
+    interrupted = b.variable(b.const(I64, 0))
     state = call_python(b, call, "PyEval_SaveThread")
-    failed = b.call(Register(b, PTR, function.to(PTR).ref), table, returns=I64)
+    result = b.variable(b.call(Register(b, PTR, field(record, names, "function").to(PTR).ref), table, returns=I64))
     call_python(b, call, "PyEval_RestoreThread", state, returns=VOID)
-    return failed < 0
+    with b.repeat() as pausing:
+        pausing.stop_if(result.value.ne(PAUSED))
+        interrupted.set(call_python(b, call, "PyErr_CheckSignals", returns=I32).to(I64))
+        pausing.stop_if(interrupted.value.ne(0))
+        state = call_python(b, call, "PyEval_SaveThread")
+        result.set(b.call(Register(b, PTR, resume.to(PTR).ref), table, b.const(I64, 0), returns=I64))
+        call_python(b, call, "PyEval_RestoreThread", state, returns=VOID)
+    set_field(record, names, "interrupted", interrupted.value)
+    return result.value.eq(DONE)
 
 
 def _write_enter(module: Module) -> Function:
@@ -142,7 +159,8 @@ def _write_enter(module: Module) -> Function:
             b.give(b.const(I64, 0))
         found = b.call(look_up, call, entry, feed, given)
         inputs, outputs = field(entry, ENTRY, "input_count"), field(entry, ENTRY, "output_count")
-        result, is_done = b.variable(b.const(I64, 0)), b.variable(b.const(BOOL, False))
+        result = b.variable(b.const(I64, 0))
+        is_done, is_interrupted = b.variable(b.const(BOOL, False)), b.variable(b.const(BOOL, False))
         with b.when(found.eq(inputs)):
             result.set(call_python(b, call, "PyList_New", count))  # before arrays are read: it may collect garbage
             with b.when(result.value.ne(0)):
@@ -155,12 +173,14 @@ def _write_enter(module: Module) -> Function:
                                 _fill(b, call, result.value, (chosen, made, count))
                                 is_done.set(b.const(BOOL, True))
                             b.call(release, call, made, outputs)
+                            is_interrupted.set(field(words_at(b, lane), LANE, "interrupted").ne(0))
                         set_field(words_at(b, lane), LANE, "taken", 0)
         b.call(release, call, given, found)
         with b.when(~is_done.value):
             with b.when(result.value.ne(0)):
                 call_python(b, call, "Py_DecRef", result.value, returns=VOID)
-            call_python(b, call, "PyErr_Clear", returns=VOID)
+            with b.when(~is_interrupted.value):
+                call_python(b, call, "PyErr_Clear", returns=VOID)
             result.set(0)
         b.give(result.value)
     return b
@@ -341,7 +361,7 @@ def _write_run_lane(module: Module) -> Function:
             with b.when(field(infos.at(number * len(INPUT)), INPUT, "default").eq(0)):
                 # an array that has one cannot be resized: not by another thread while this one reads it, whatever it asks for
                 weak.store(call_python(b, call, "PyWeakref_NewRef", given.load(number), b.const(I64, 0)), number)
-        is_done = _call_driver(b, call, field(lane, LANE, "function"), field(lane, LANE, "table"))
+        is_done = _call_driver(b, call, lane, LANE)
         with b.loop(0, field(entry, ENTRY, "input_count")) as number, b.when(weak.load(number).ne(0)):
             call_python(b, call, "Py_DecRef", weak.load(number), returns=VOID)
         b.give(is_done)

@@ -30,7 +30,9 @@ __all__ = [
 FUNCTIONS = (
     "PyDict_GetItemWithError",
     "PyDict_Size",
+    "PyErr_CheckSignals",
     "PyErr_Clear",
+    "PyErr_Occurred",
     "PyEval_RestoreThread",
     "PyEval_SaveThread",
     "PyList_New",

@@ -1,12 +1,15 @@
 """The threads of the process: Python threads that stay in native code, without the GIL, and share the tasks of a step.
 
-A region is one step: a kernel, its arguments, and tasks in chunks. It is published by one word, the ticket:
+A region is a kernel, its arguments, and tasks of one step. It is published by one word, the ticket:
 
-    ticket = generation (32 bits) | next chunk (32 bits)
+    ticket = generation (32 bits) | next task of the region (32 bits)
 
-A thread takes a chunk by counting the ticket up, on condition that the generation is the one whose arguments it has read; so a
-thread that comes late can neither take nor spoil a chunk of another region, and nobody waits for threads that took none. The
-generation is odd while the arguments are being changed.
+A thread takes some tasks, a chunk, by counting the ticket up, on condition that the generation is the one whose arguments it has
+read; so a thread that comes late can neither take nor spoil tasks of another region, and nobody waits for threads that took none.
+The generation is odd while the arguments are being changed.
+
+A run that may be interrupted asks between its own chunks whether it is (`pace`). It then closes the region: it counts the ticket
+up to the end, waits for the chunks that were taken, and returns the first task that nobody took, where it can go on later.
 
 Workers spin for a new generation, longer while a run is on, then sleep on the generation in the kernel (futex). The thread that
 runs a step takes chunks like the others. Only one run has the pool at a time; whoever finds it taken works alone.
@@ -31,18 +34,24 @@ from sardonyx.codegen.emit.module import Address, Module
 from sardonyx.codegen.emit.types import BOOL, I32, I64, PTR, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.run.pace import FIRST_CHUNK, Pace, next_chunk
 from sardonyx.codegen.target import Target
 from sardonyx.forks import new_lock, renew_in_child
 
-__all__ = ["PoolCode", "ThreadPool", "shared_pool", "write_pool"]
+__all__ = ["MAIN_THREAD", "MOST_TASKS", "PoolCode", "ThreadPool", "shared_pool", "write_pool"]
 
 TICKET, STOP, REGION, DONE, SLEEPERS, OWNER, ACTIVE = (8 * line for line in range(7))
 """Where the words of the pool are, one to a cache line of eight words."""
 
-KERNEL, BUFFERS, PARAMS, TASKS, CHUNK, CHUNKS, WORKERS = range(REGION, REGION + 7)
-"""The arguments of a region: what to call, with what, on how many tasks, in chunks of how many, by how many workers."""
+KERNEL, BUFFERS, PARAMS, BEGIN, TASKS, CHUNK, WORKERS = range(REGION, REGION + 7)
+"""The arguments of a region: what to call, with what, on tasks from where on and how many, in chunks of how many, by whom."""
+
+MAIN_THREAD = ACTIVE + 1
+"""The thread that hears signals: what `pthread_self` returns in it."""
 
 _POOL_WORDS = 8 * 7
+MOST_TASKS = 1 << 31
+"""Of one region: the ticket has 32 bits for them."""
 _SPINS_IDLE, _SPINS_ACTIVE, _SPINS_YIELD = 2_000, 40_000, 4_000
 _CHUNKS_PER_THREAD = 4
 _FUTEX_CALL = {"x86_64": 202, "aarch64": 98, "arm64": 98}
@@ -54,35 +63,84 @@ class PoolCode:
     """The functions of a module that work on a pool; the address of the pool is their first argument."""
 
     run_region: Function
-    """(pool, threads, kernel, buffers, params, tasks): run one step on the caller and the workers."""
+    """(pool, threads, kernel, buffers, params, begin, end, pace) -> first task that was not done, `end` where all were.
+
+    Runs tasks on the caller and the workers; `pace` is null where nothing may interrupt them.
+    """
     take: Function
     """(pool) -> bool: take the pool for a run, if nobody has it."""
     leave: Function
     """(pool): give the pool back."""
 
 
-def write_pool(module: Module) -> PoolCode:
+def write_pool(module: Module, pace: Pace) -> PoolCode:
     """Write the native side of the pool; exports `pool_worker` (pool, index) and `pool_stop` (pool) -> bool."""
-    drain, publish = _write_drain(module), _write_publish(module)
+    take_chunk = _write_take_chunk(module)
+    drain, publish = _write_drain(module, take_chunk), _write_publish(module)
     take, leave = _write_take(module), _write_leave(module)
     _write_worker(module, drain)
     _write_stop(module, take, publish)
-    return PoolCode(_write_run_region(module, drain, publish), take, leave)
+    paced = _write_paced_drain(module, take_chunk, _write_close(module), pace)
+    return PoolCode(_write_run_region(module, drain, paced, publish), take, leave)
 
 
-def _write_drain(module: Module) -> Function:
-    """Take chunks of generation `generation` until there are no more."""
-    with module.function("pool_drain", Address(I64, unique=False), I64) as b:
+def _write_take_chunk(module: Module) -> Function:
+    """Write (pool, generation) -> how many tasks it did: a chunk; 0 where none was left, -1 where another thread was faster."""
+    with module.function("pool_take_chunk", Address(I64, unique=False), I64, returns=I64) as b:
         pool, generation = b.addresses[0], b.arguments[0]
-        kernel, buffers, params, tasks, chunk, chunks = (b.atomic_load(pool.at(place)) for place in range(KERNEL, WORKERS))
+        kernel, buffers, params, begin, tasks, chunk = (b.atomic_load(pool.at(place)) for place in range(KERNEL, WORKERS))
+        ticket = b.atomic_load(pool.at(TICKET), "acquire")
+        first = ticket & 0xFFFFFFFF
+        with b.when((ticket >> 32).ne(generation) | (first >= tasks)):
+            b.give(b.const(I64, 0))
+        count = b.min(chunk, tasks - first)
+        with b.when(b.compare_exchange(pool.at(TICKET), ticket, ticket + count)):
+            b.call(kernel.to(PTR), buffers.to(PTR), params.to(PTR), begin + first, begin + first + count)
+            b.atomic_add(pool.at(DONE), count, "release")
+            b.give(count)
+        b.give(b.const(I64, -1))
+    return b
+
+
+def _write_drain(module: Module, take_chunk: Function) -> Function:
+    """Take chunks of generation `generation` until there are no more."""
+    with module.function("pool_drain", Address(I64, unique=False), I64) as b, b.repeat() as taking:
+        taking.stop_if(b.call(take_chunk, b.addresses[0], b.arguments[0]).eq(0))
+    return b
+
+
+def _write_paced_drain(module: Module, take_chunk: Function, close: Function, pace: Pace) -> Function:
+    """Take chunks, as large as the clock allows, until there are no more or the run pauses; returns how many tasks were taken."""
+    with module.function("pool_drain_paced", Address(I64, unique=False), I64, I64, Address(I64, unique=False), returns=I64) as b:
+        pool, state = b.addresses
+        generation, most = b.arguments
+        taken = b.variable(b.atomic_load(pool.at(TASKS)))
         with b.repeat() as taking:
-            ticket = b.atomic_load(pool.at(TICKET), "acquire")
-            number = ticket & 0xFFFFFFFF
-            taking.stop_if((ticket >> 32).ne(generation) | (number >= chunks))
-            with b.when(b.compare_exchange(pool.at(TICKET), ticket, ticket + 1)):
-                begin = number * chunk
-                b.call(kernel.to(PTR), buffers.to(PTR), params.to(PTR), begin, b.min(begin + chunk, tasks))
-                b.atomic_add(pool.at(DONE), 1, "release")
+            done = b.call(take_chunk, pool, generation)
+            taking.stop_if(done.eq(0))
+            with b.when(done > 0):
+                spent = b.call(pace.look, state)
+                chunk = pool.at(CHUNK)
+                b.branch(
+                    spent < 0,
+                    lambda: taken.set(b.call(close, pool)),
+                    lambda: b.atomic_store(chunk, b.min(next_chunk(b, b.atomic_load(chunk), spent), most)),
+                )
+        b.give(taken.value)
+    return b
+
+
+def _write_close(module: Module) -> Function:
+    """Write (pool) -> how many tasks of the region were taken: from now on nobody takes another."""
+    with module.function("pool_close", Address(I64, unique=False), returns=I64) as b:
+        pool = b.addresses[0]
+        tasks = b.atomic_load(pool.at(TASKS))
+        first = b.variable(b.const(I64, 0))
+        with b.repeat() as closing:
+            ticket = b.atomic_load(pool.at(TICKET))
+            first.set(b.min(ticket & 0xFFFFFFFF, tasks))
+            closing.stop_if(b.compare_exchange(pool.at(TICKET), ticket, ticket - first.value + tasks))
+        b.give(first.value)
     return b
 
 
@@ -127,31 +185,39 @@ def _wait_for_generation(b: Function, pool: Pointer, seen: Register) -> None:
             spins.set(0)
 
 
-def _write_run_region(module: Module, drain: Function, publish: Function) -> Function:
-    with module.function("pool_run", Address(I64, unique=False), I64, PTR, PTR, PTR, I64) as b:
-        pool = b.addresses[0]
-        threads, kernel, buffers, params, tasks = b.arguments
-        parts = threads * _CHUNKS_PER_THREAD
-        chunk = (tasks + parts - 1) // parts
-        chunks = (tasks + chunk - 1) // chunk
+def _write_run_region(module: Module, drain: Function, paced: Function, publish: Function) -> Function:
+    pointer = Address(I64, unique=False)
+    with module.function("pool_run", pointer, I64, PTR, PTR, PTR, I64, I64, pointer, returns=I64) as b:
+        pool, state = b.addresses
+        threads, kernel, buffers, params, begin, end = b.arguments
+        tasks, parts = end - begin, threads * _CHUNKS_PER_THREAD
+        most = (tasks + parts - 1) // parts
+        is_paced = state.to(I64).ne(0)
+        chunk = b.select(is_paced, b.min(most, b.const(I64, FIRST_CHUNK)), most)
         generation = b.atomic_load(pool.at(TICKET)) >> 32
         b.atomic_store(pool.at(TICKET), (generation + 1) << 32, "seq_cst")
         b.fence()
-        words = [kernel.to(I64), buffers.to(I64), params.to(I64), tasks, chunk, chunks, threads - 1]
+        words = [kernel.to(I64), buffers.to(I64), params.to(I64), begin, tasks, chunk, threads - 1]
         for place, word in enumerate(words, KERNEL):
             b.atomic_store(pool.at(place), word)
         b.atomic_store(pool.at(DONE), 0)
-        b.call(publish, pool, b.min(threads, chunks) - 1)
-        b.call(drain, pool, generation + 2)
-        _wait_for_others(b, pool, chunks)
+        b.call(publish, pool, b.min(threads - 1, (tasks - 1) // chunk))
+        taken = b.variable(tasks)
+        b.branch(
+            is_paced,
+            lambda: taken.set(b.call(paced, pool, generation + 2, most, state)),
+            lambda: b.call(drain, pool, generation + 2),
+        )
+        _wait_for_others(b, pool, taken.value)
+        b.give(begin + taken.value)
     return b
 
 
-def _wait_for_others(b: Function, pool: Pointer, chunks: Register) -> None:
-    """Wait until every chunk is done; where a worker has lost its processor, let it have this one."""
+def _wait_for_others(b: Function, pool: Pointer, tasks: Register) -> None:
+    """Wait until all tasks that were taken are done; where a worker has lost its processor, let it have this one."""
     spins = b.variable(b.const(I64, 0))
     with b.repeat() as waiting:
-        waiting.stop_if(b.atomic_load(pool.at(DONE), "acquire").eq(chunks))
+        waiting.stop_if(b.atomic_load(pool.at(DONE), "acquire").eq(tasks))
         b.pause()
         spins.add(1)
         with b.when(spins.value > _SPINS_YIELD):
@@ -233,6 +299,7 @@ class ThreadPool:
         self._lock = new_lock()
         self._threads: list[threading.Thread] = []
         self._engine: Engine | None = None
+        self._clear()
         renew_in_child(self)
         atexit.register(self.stop)
 
@@ -276,12 +343,16 @@ class ThreadPool:
                 if thread.ident is not None:  # None where an interrupt came before its start
                     thread.join()
             self._threads = []
-            self._words[:] = 0
+            self._clear()
 
     def after_fork(self) -> None:
         """Begin without threads in the child of a fork: it has none of its parent's."""
-        self._words[:] = 0
+        self._clear()
         self._threads = []
+
+    def _clear(self) -> None:
+        self._words[:] = 0
+        self._words[MAIN_THREAD] = threading.main_thread().ident or 0
 
 
 @functools.cache

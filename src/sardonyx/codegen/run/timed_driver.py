@@ -15,7 +15,7 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I32
 from sardonyx.codegen.emit.values import Operand
-from sardonyx.codegen.run.driver import StepTable, write_timed_driver
+from sardonyx.codegen.run.driver import PAUSED, Call, StepTable, write_timed_driver
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.thread_pool import ThreadPool, shared_pool
 from sardonyx.codegen.target import Target
@@ -52,11 +52,17 @@ class TimedDriver:
         self._engine.add(module)
         self._pool = pool or shared_pool()
         self._pool_address = self._pool.address
-        signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-        self._run: Callable[[ctypes.c_void_p, int], int] = signature(self._engine.address("driver_run_timed"))
+        signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+        run, resume = (signature(self._engine.address(f"driver_{name}_timed")) for name in ("run", "resume"))
+        self._run: Callable[[ctypes.c_void_p, int, int], int] = run
+        self._resume: Callable[[ctypes.c_void_p, int, int], int] = resume
 
     def run(self, table: StepTable, times_address: int) -> int:
-        """Run all steps of a table, as `Driver.run` does.
+        """Run a table once, as `prepare` says."""
+        return self.prepare(table, times_address)()
+
+    def prepare(self, table: StepTable, times_address: int) -> Call:
+        """Return what runs all steps of a table, as `Driver.prepare` does.
 
         Args:
             table: the steps.
@@ -66,7 +72,16 @@ class TimedDriver:
         table.set_pool(self._pool_address)
         if self._pool.workers < table.threads - 1:
             self._pool.grow(table.threads - 1, self._engine)
-        return self._run(table.pointer, times_address)
+
+        def call(watch: int = 0, paused: Callable[[], object] | None = None) -> int:
+            result = self._run(table.pointer, times_address, watch)
+            while result == PAUSED:
+                if paused is not None:
+                    paused()
+                result = self._resume(table.pointer, times_address, watch)
+            return result
+
+        return call
 
 
 def new_times(steps: int) -> Array:

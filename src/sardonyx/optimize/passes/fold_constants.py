@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.dtypes import Array, DataType, bit_width
 from sardonyx.errors import SardonyxError
 from sardonyx.ir import Graph, Model, Node, Tensor, TensorType, Value
@@ -71,6 +72,7 @@ class _Folding:
     def fold(self, graph: Graph) -> bool:
         changed = False
         for node in graph:
+            check_cancelled()
             if node.subgraphs:
                 changed |= self._fold_inside(node)
             elif self._is_candidate(node):
@@ -146,6 +148,7 @@ class _Folding:
             with np.errstate(all="ignore"):
                 results = evaluate(node, [None if tensor is None else tensor.numpy() for tensor in inputs])
         except SardonyxError as error:
+            raise_interrupt(error)
             event("fold.decline", node=node.name, operator=node.op_type, reason=str(error))
             return None
         finally:

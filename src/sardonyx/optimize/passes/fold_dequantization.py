@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.dtypes import bit_width
 from sardonyx.errors import SardonyxError
 from sardonyx.ir import Model, Node, Tensor
@@ -78,6 +79,8 @@ def _fold(node: Node, evaluate: Evaluate, names: Names) -> int:
         with np.errstate(all="ignore"):
             (array,) = evaluate(node, [None if tensor is None else tensor.numpy() for tensor in tensors])
     except SardonyxError as error:
+        check_cancelled()
+        raise_interrupt(error)
         event("fold.decline", node=node.name, operator=node.op_type, reason=str(error))
         return 0
     event("fold.dequantize", node=node.name, seconds=time.perf_counter() - start, bytes=array.nbytes)

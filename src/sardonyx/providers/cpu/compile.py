@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.disk_cache import Cache
 from sardonyx.errors import EPFail
@@ -58,6 +59,7 @@ def lower_partition(low: Lowering, partition: Partition) -> Lowered:
         return value not in outputs and claims[group.node].joins(group, member, value)
 
     for group in group_nodes(list(claims.values()), joins):
+        check_cancelled()
         claims[group.node].lower(low, group)
         low.release_packed(group.node.inputs)
     made_outputs = _outputs(low, partition.outputs, inputs)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.ir import Node, Value
 
 __all__ = ["Group", "Joins", "Member", "group_nodes"]
@@ -68,6 +69,7 @@ def group_nodes(members: Sequence[Member], joins: Joins) -> list[Group]:
     group_of: dict[Node, Group] = {}
     last: dict[Group, int] = {}
     for index, member in enumerate(members):
+        check_cancelled()
         group = _joined(member, group_of, last, joins) if len(member.node.outputs) == 1 else None
         if group is None:
             group = Group(member, [])

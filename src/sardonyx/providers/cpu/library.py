@@ -11,6 +11,7 @@ import secrets
 import weakref
 from collections.abc import Mapping
 
+from sardonyx.cancellation import holding
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.timed_driver import TimedDriver, can_time
@@ -40,7 +41,7 @@ class Library:
             writers: symbol -> what writes the kernel.
             cache: where objects are looked up and kept; None is the process's, where it has one.
         """
-        with self._lock:
+        with holding(self._lock):
             known = {symbol: engine for symbol in writers if (engine := self._engines.get(symbol)) is not None}
             missing = {symbol: write for symbol, write in writers.items() if symbol not in known}
             if missing:

@@ -203,12 +203,15 @@ class Lowering:
         plan: Plan,
         in_place: Sequence[int] = (),
         pitched: bool = False,
+        together: int = 0,
     ) -> None:
         """Run a kernel after the steps so far."""
         name = "+".join(node.op_type for node in group.nodes)
         place = place_of(group.node)
         nodes = tuple(self.places[node] for node in group.nodes if node in self.places)
-        self.steps.append(KernelLaunch(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched, nodes))
+        self.steps.append(
+            KernelLaunch(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched, nodes, together)
+        )
 
     def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan, node: Node | None = None) -> None:
         """Run a kernel that copies its first buffer to its last, for `node` or for no node of the graph."""

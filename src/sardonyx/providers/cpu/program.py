@@ -5,19 +5,20 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from sardonyx.cancellation import Cancellation, current_cancellation
 from sardonyx.codegen.run import driver
-from sardonyx.codegen.run.driver import Driver, StepTable
+from sardonyx.codegen.run.driver import Call, Driver, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.timed_driver import TimedDriver, new_times
 from sardonyx.config import LIMITS, guards_memory
 from sardonyx.dtypes import Array, DataType, OnnxValue
-from sardonyx.errors import InvalidArgument, SardonyxError, located
+from sardonyx.errors import InvalidArgument, SardonyxError, located, locating
 from sardonyx.ir import Shape, Value
-from sardonyx.provider import Bound, DeviceBuffer, NativeCall, StepInfo, TensorSpec, TimedRun, check_cancelled
+from sardonyx.provider import Bound, DeviceBuffer, NativeCall, StepInfo, TensorSpec, TimedRun
 from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.library import timed_driver_for
@@ -36,7 +37,7 @@ class _Table:
     """A step table with its call; one run uses it at a time."""
 
     table: StepTable
-    call: Callable[[], int]
+    call: Call
 
 
 class CpuProgram:
@@ -96,7 +97,7 @@ class CpuProgram:
         for step in self._storage.steps:
             params, tasks = _planned(step, sizes)
             buffers = [self._fixed.get(buffer) or self._place(buffer, offsets, sizes) for buffer in step.buffers]
-            steps.append(driver.KernelCall(self._kernels[step.symbol], buffers, params, tasks))
+            steps.append(driver.KernelCall(self._kernels[step.symbol], buffers, params, tasks, step.together))
         bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
         table = StepTable(steps, bases, threads=self._threads)
         specs = tuple(TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) for buffer in self._outputs)
@@ -105,7 +106,7 @@ class CpuProgram:
     def run(
         self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
     ) -> Sequence[OnnxValue]:
-        """Run all steps in one native call, without the GIL."""
+        """Run all steps in one native call, without the GIL; it pauses where the run may have been ended, or Python has signals."""
         return self._execute(bound, inputs, outputs, scratch, None)
 
     def run_timed(self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer) -> TimedRun:
@@ -130,7 +131,6 @@ class CpuProgram:
         scratch: DeviceBuffer,
         times: Array | None,
     ) -> Sequence[OnnxValue]:
-        check_cancelled()
         given = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs]
         tables: _Tables = bound.data
         if self._constants is not None:
@@ -146,21 +146,33 @@ class CpuProgram:
             return None
         tables: _Tables = bound.data
         table = tables.copy()
-        return NativeCall(self._driver.native(table), table.address, table.bases_address, (table, self))
+        function, resume = self._driver.native(table)
+        return NativeCall(function, table.address, table.bases_address, (table, self), resume)
 
     def _call(self, tables: _Tables, bases: Sequence[int], times: Array | None) -> None:
-        entry = tables.take()
+        entry, cancellation = tables.take(), current_cancellation()
+        call: Call = entry.call if times is None else self._timed_call(entry.table, times)
         try:
             entry.table.set_bases(bases)
-            failed = entry.call() if times is None else self._call_timed(entry.table, times)
+            failed = call() if cancellation is None else self._call_until(call, entry.table, cancellation)
             if failed >= 0:
                 raise self._failure(failed, entry.table.status)
         finally:
             tables.give_back(entry)
 
-    def _call_timed(self, table: StepTable, times: Array) -> int:
+    def _call_until(self, call: Call, table: StepTable, cancellation: Cancellation) -> int:
+        """Run all steps unless the run is ended; the error says in which step it was."""
+        cancellation.check()
+
+        def check() -> None:
+            with locating(f"in {self._storage.steps[table.step].place}"):
+                cancellation.check()
+
+        return call(cancellation.address, check)
+
+    def _timed_call(self, table: StepTable, times: Array) -> Call:
         assert self._timed is not None  # else there is no array for times
-        return self._timed.run(table, address_of(times))
+        return self._timed.prepare(table, address_of(times))
 
     def _run_fenced(self, tables: _Tables, inputs: Sequence[Array], outputs: Sequence[Array], times: Array | None) -> None:
         """Run on copies of inputs and outputs with unmapped pages around each, and around each place in the arena."""

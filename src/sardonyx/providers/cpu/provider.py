@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
 from sardonyx import config
+from sardonyx.cancellation import check_cancelled
 from sardonyx.codegen.run.processors import available_processors
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.dtypes import Array
@@ -58,6 +59,7 @@ class CpuProvider:
         claims: list[Capability] = []
         declined: dict[Node, str] = {}
         for node in view.nodes:
+            check_cancelled()
             claim = _sizes_claim(node, sizes.get(node), witnesses) or _claim(node, witnesses, layout_follows=layout_follows)
             if isinstance(claim, str):
                 declined[node] = claim

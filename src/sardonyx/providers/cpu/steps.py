@@ -79,3 +79,5 @@ class KernelLaunch:
     """Whether rows of the first buffer written may lie apart: the plan asks for its `row`."""
     nodes: tuple[int, ...] = ()
     """The places of the nodes that it computes among the partition's."""
+    together: int = 0
+    """The most tasks that may run at a time, where each needs a part of a workspace; 0 for any number."""

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import collections
+import contextlib
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled, current_cancellation
 from sardonyx.dtypes import Array, OnnxValue
-from sardonyx.errors import EPFail
+from sardonyx.errors import EPFail, SardonyxError
 from sardonyx.ir import Expr
 from sardonyx.ir.shape import evaluate, symbols_in
-from sardonyx.provider import Bound, DeviceBuffer, TensorSpec, check_cancelled
+from sardonyx.provider import Bound, DeviceBuffer, TensorSpec
 from sardonyx.providers.openvino.oracle import first_line
 from sardonyx.providers.openvino.package import openvino_package
 from sardonyx.providers.openvino.tensors import Signature, as_tensor
 
 __all__ = ["OpenVinoProgram"]
+
+_PATIENCE_MS = 30
+"""How long to wait for an inference without asking whether the run was ended."""
 
 
 class OpenVinoProgram:
@@ -52,7 +58,9 @@ class OpenVinoProgram:
             made = [self._empty(index) if self.makes_outputs else as_tensor(outputs[index]) for index in range(len(self._outputs))]
             for index, tensor in enumerate(made):
                 request.set_output_tensor(index, tensor)
-            request.infer(share_outputs=True)  # else it copies what it gives out
+            _infer(request)
+        except SardonyxError:  # the run was ended
+            raise
         except RuntimeError as error:
             raise EPFail(f"OpenVINO failed to run partition {self._name}: {first_line(error)}") from error
         if not self.makes_outputs and [tensor.size for tensor in made] != [array.size for array in outputs]:
@@ -72,3 +80,19 @@ class OpenVinoProgram:
         openvino = openvino_package()
         port = self.compiled.output(index)
         return openvino.Tensor(port.element_type, port.partial_shape.get_min_shape())
+
+
+def _infer(request: Any) -> None:
+    """Infer; OpenVINO is told to stop where the run is ended, or a signal's handler raises, which only the main thread hears."""
+    if current_cancellation() is None and threading.current_thread() is not threading.main_thread():
+        request.infer(share_outputs=True)  # else it copies what it gives out
+        return
+    request.start_async()
+    try:
+        while not request.wait_for(_PATIENCE_MS):
+            check_cancelled()
+    except BaseException:
+        request.cancel()
+        with contextlib.suppress(RuntimeError):  # that it was cancelled
+            request.wait()  # it writes into arrays of ours until then
+        raise

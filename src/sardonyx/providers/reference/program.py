@@ -50,6 +50,7 @@ class _BodyCall:
         self.output_count = len(spec.graph.outputs)
 
     def __call__(self, *inputs: OnnxValue) -> list[OnnxValue]:
+        check_cancelled()  # a body may have no node that would ask
         if self._run is None:
             self._run = self._body.hold(self._captured)
         return self._run(inputs)

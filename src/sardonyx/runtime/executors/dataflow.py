@@ -9,6 +9,7 @@ import heapq
 import threading
 from collections.abc import Sequence
 
+from sardonyx.cancellation import Flag
 from sardonyx.dtypes import OnnxValue
 from sardonyx.provider import DeviceBuffer, check_cancelled
 from sardonyx.runtime.bind import Binding, BoundStep
@@ -82,6 +83,15 @@ class DataflowRun:
         self._undone = [len(region.steps) for region in order.regions]
         self._running = 0
         self._failures: list[tuple[int, BaseException]] = []
+        self.interrupted = Flag()
+        """Set where one of its threads was interrupted, which ends the steps of the others."""
+
+    def abandon(self, error: BaseException) -> None:
+        """Let no thread begin another step, and end those that are under way: the thread that waits for them was interrupted."""
+        self.interrupted.set(True)
+        with self._changed:
+            self._failures.append((-1, error))
+            self._changed.notify_all()
 
     def work(self) -> None:
         """Run steps until none is left, or one failed. The last one to leave finds nothing running."""
@@ -95,6 +105,8 @@ class DataflowRun:
                 self._run(index)
             except BaseException as error:  # noqa: BLE001  raised again by `results`
                 failure = error
+                if not isinstance(error, Exception):
+                    self.interrupted.set(True)
             self._finish(index, failure)
 
     def results(self) -> list[OnnxValue]:
@@ -107,7 +119,7 @@ class DataflowRun:
         if failures:
             for number in range(len(self._arenas)):
                 self._give_back(number)
-            raise min(failures, key=lambda item: item[0])[1]
+            raise min(failures, key=lambda item: (isinstance(item[1], Exception), item[0]))[1]
         return [self._frame[slot] for slot in self._plan.outputs]
 
     def _take(self) -> int | None:

@@ -7,9 +7,12 @@ steps; where the threads are busy with other runs, the calling thread does it al
 from __future__ import annotations
 
 import contextvars
+import functools
 from concurrent.futures import ThreadPoolExecutor
 
+from sardonyx.cancellation import Cancellation, Flag, current_cancellation, reset_cancellation, set_cancellation
 from sardonyx.dtypes import OnnxValue
+from sardonyx.errors import RunTerminated
 from sardonyx.forks import new_lock, renew_in_child
 from sardonyx.runtime.executors.dataflow import DataflowExecutor, DataflowRun
 from sardonyx.runtime.plan import Plan
@@ -33,9 +36,17 @@ class ParallelExecutor(DataflowExecutor):
         self._pool = None
 
     def _work(self, run: DataflowRun) -> list[OnnxValue]:
-        for _ in range(self._helpers):
-            self._threads().submit(contextvars.copy_context().run, run.work)
-        run.work()
+        outer = current_cancellation() or Cancellation(Flag(), functools.partial(RunTerminated, "another thread was interrupted"))
+        token = set_cancellation(outer.with_flag(run.interrupted))
+        try:
+            for _ in range(self._helpers):
+                self._threads().submit(contextvars.copy_context().run, run.work)
+            run.work()
+        except BaseException as error:
+            run.abandon(error)
+            raise
+        finally:
+            reset_cancellation(token)
         return run.results()
 
     def _threads(self) -> ThreadPoolExecutor:

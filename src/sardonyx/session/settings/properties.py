@@ -19,6 +19,7 @@ PROPERTIES: Mapping[str, str] = {
     "graph_optimization_level": "how far a model is optimized",
     "inter_op_num_threads": "threads of the parallel executor; 0 leaves the number open",
     "intra_op_num_threads": "threads of the CPU provider; 0 leaves the number open",
+    "load_timeout_ms": "how many milliseconds making a session may take; more raises ModelLoadTimedOut, 0 allows any time",
     "log_severity_level": _LOGGING,
     "log_verbosity_level": _LOGGING,
     "logid": _LOGGING,
@@ -41,6 +42,7 @@ PROPERTIES_OF_RUNS: Mapping[str, str] = {
     "log_verbosity_level": _LOGGING,
     "logid": _LOGGING,
     "only_execute_path_to_fetches": "compute nothing but what leads to the outputs that are asked for",
-    "terminate": "set it, from any thread, to end the runs that were given these options",
+    "terminate": "set it, from any thread, to end the runs that were given these options with RunTerminated",
+    "timeout_ms": "how many milliseconds each run may take; more raises RunTimedOut, 0 allows any time",
 }
 """Of RunOptions: name -> what it does."""

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument, InvalidGraph, SardonyxError, locating
 from sardonyx.formats.files import FileStamp
@@ -142,6 +143,7 @@ def _take_defaults(model: Model) -> dict[str, Array]:
 
 def _check_operators(model: Model) -> None:
     for node in all_nodes(model):
+        check_cancelled()
         if (node.domain, node.op_type, node.overload) in model.functions:
             continue
         schema = find_schema(node.domain, node.op_type, node.version)

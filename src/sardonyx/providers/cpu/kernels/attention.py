@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.kernels.attention import AttentionParams, AttentionShape, max_tasks, scratch_elements, write_attention
+from sardonyx.codegen.kernels.attention import AttentionParams, AttentionShape, scratch_elements, together, write_attention
 from sardonyx.codegen.kernels.gemm import tiling
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import DataType
@@ -204,7 +204,7 @@ def attention(low: Lowering, group: Group, call: AttentionSpec) -> None:
     operands = [_rows(low, given(node.inputs[_Q]), q), _appended(low, node, _K, call), _appended(low, node, _V, call)]
     result = low.result(group.result)
     strides = [*(strides for _, strides in operands), _result_strides(result.shape, v, is_swapped=bool(group.tail))]
-    scratch = low.temporary(DataType.FLOAT, (max_tasks(low.threads), scratch_elements(low.target, q.size, v.size)))
+    scratch = low.temporary(DataType.FLOAT, (together(low.threads), scratch_elements(low.target, q.size, v.size)))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         call.require_fit(sizes)
@@ -225,7 +225,8 @@ def attention(low: Lowering, group: Group, call: AttentionSpec) -> None:
         )
         return params.words(low.target, low.threads), params.tasks(low.target, low.threads)
 
-    low.step(group, symbol, [*(buffer for buffer, _ in operands), result, scratch, *mask.buffers], writes=[3, 4], plan=plan)
+    buffers = [*(buffer for buffer, _ in operands), result, scratch, *mask.buffers]
+    low.step(group, symbol, buffers, writes=[3, 4], plan=plan, together=together(low.threads))
 
 
 def _rows(low: Lowering, value: Value, heads: _Heads) -> tuple[Buffer, _Strides]:

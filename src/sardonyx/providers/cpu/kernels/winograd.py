@@ -78,8 +78,8 @@ def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, wi
     symbol = low.kernel(WinogradKernel(tuple(widths_for(target, M)), tail.code))
     packed = low.packed(pack_winograd, weights, conv_tiling(target).panel, of=group.node.inputs[1])
     zeros = low.constant(np.zeros(C, np.float32))
-    tasks = 1 if low.threads == 1 else 2 * low.threads
-    scratch = low.temporary(DataType.FLOAT, (tasks, scratch_elements(target, C)))
+    together = 1 if low.threads == 1 else 2 * low.threads
+    scratch = low.temporary(DataType.FLOAT, (together, scratch_elements(target, C)))
     spatial = data.shape[1:-1]
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
@@ -87,9 +87,9 @@ def lower_winograd(low: Lowering, group: Group, data: Buffer, weights: Array, wi
         height, width = sizes.shape(spatial)
         rows, columns = place_window(window, (height, width), (high, wide))
         params = WinogradParams.blocked(
-            target, images, (height, width), C, (high, wide), M, (rows.begin, columns.begin), tasks, sizes(result.row)
+            target, images, (height, width), C, (high, wide), M, (rows.begin, columns.begin), together, sizes(result.row)
         )
         return params.words(), params.tasks()
 
     buffers = [data, packed, result, zeros, scratch, *map(low.of, tail.operands)]
-    low.step(group, symbol, buffers, writes=[2, 4], plan=plan, pitched=tail.may_be_pitched)
+    low.step(group, symbol, buffers, writes=[2, 4], plan=plan, pitched=tail.may_be_pitched, together=together)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array, DataType, is_float, is_integer
 from sardonyx.errors import InvalidArgument
 from sardonyx.ops.views.resize import Resize
@@ -167,6 +168,7 @@ def _blend_axis(x: Array, axis: int, taps: AxisTaps) -> Array:
     weights = taps.weight.astype(x.dtype, copy=False)[:, :, None]
     step = max(1, _BLOCK_ELEMENTS // max(1, output * inner))
     for start in range(0, len(source), step):
+        check_cancelled()
         block, target = source[start : start + step], y[start : start + step]
         np.multiply(np.take(block, taps.index[0], axis=1), weights[0], out=target)
         for index, weight in zip(taps.index[1:], weights[1:], strict=True):

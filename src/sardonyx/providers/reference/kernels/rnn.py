@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.rnn_activation import choose_activations
@@ -255,6 +256,7 @@ def _run_whole(problem: _Problem, d: int, cell: Cell, y: Array) -> Array:
         projected, y = projected[::-1], y[::-1]
     hidden: Array = problem.hidden[d]
     for step, out in zip(projected, y, strict=True):
+        check_cancelled()
         cell.step(step, hidden, out)
         hidden = out
     return hidden
@@ -275,6 +277,7 @@ def _run_ragged(problem: _Problem, d: int, cell: Cell, y: Array) -> Array:
     projected = _project(problem, d, x[:longest])
     hidden: Array = problem.hidden[d]
     for t in range(longest):
+        check_cancelled()
         cell.step(projected[t], hidden, y[t])
         if t >= shortest:
             ended = lengths <= t

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
@@ -96,6 +97,7 @@ def _roi_align(
         members = np.flatnonzero((counts[:, 0] == rows) & (counts[:, 1] == columns))
         step = max(1, _BLOCK_ELEMENTS // max(1, x.shape[1] * output[0] * output[1] * rows * columns))
         for start in range(0, len(members), step):
+            check_cancelled()
             part = members[start : start + step]
             taps = [
                 _region_taps(starts[part, axis], bins[part, axis], output[axis], samples, x.shape[2 + axis])
@@ -189,6 +191,7 @@ def max_roi_pool(node: Call, x: Array, rois: Array, *, pooled_shape: Sequence[in
     corners = np.clip(_round_half_away(rois[:, 1:].astype(np.float64) * spatial_scale), -(1 << 40), 1 << 40)
     y = np.zeros((len(rois), x.shape[1], *pooled_shape), x.dtype)
     for index, (left, top, right, bottom) in enumerate(corners.astype(np.int64).tolist()):
+        check_cancelled()
         cells_down = _cells(top, bottom, pooled_shape[0], x.shape[2])
         cells_across = _cells(left, right, pooled_shape[1], x.shape[3])
         for row, down in enumerate(cells_down):

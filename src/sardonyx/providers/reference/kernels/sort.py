@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.providers.reference.algorithms.dimensions import as_float, as_int, normalize_axis
@@ -145,6 +146,7 @@ def _survivors(corners: Array, order: Array, limit: int, threshold: np.float32) 
     """
     kept = order[:0]
     for start in range(0, len(order), _BLOCK):
+        check_cancelled()
         block = order[start : start + _BLOCK]
         block = block[~_overlaps(corners[:, kept], corners[:, block], threshold).any(axis=0)]
         pairs = np.triu(_overlaps(corners[:, block], corners[:, block], threshold), 1)
@@ -185,6 +187,7 @@ def non_max_suppression(
     with np.errstate(all="ignore"):
         corners = _corners(boxes, center_point_box=bool(center_point_box))
         for n, c in np.ndindex(scores.shape[:2]) if limit > 0 else ():
+            check_cancelled()
             row = scores[n, c]
             candidates = np.arange(len(row)) if least is None else np.flatnonzero(row > least)
             order = candidates[np.argsort(-row[candidates], kind="stable")]

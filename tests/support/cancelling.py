@@ -1,0 +1,52 @@
+"""Ending runs from outside: flags, timers, and signals that come in their middle."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sardonyx.cancellation import Cancellation, Flag, reset_cancellation, set_cancellation
+from sardonyx.errors import RunTerminated
+
+
+@contextlib.contextmanager
+def ended_by(flag: Flag) -> Iterator[Cancellation]:
+    """Let `flag` end what this thread does in the block; the error is RunTerminated."""
+    cancellation = Cancellation(flag, functools.partial(RunTerminated, "terminated"))
+    token = set_cancellation(cancellation)
+    try:
+        yield cancellation
+    finally:
+        reset_cancellation(token)
+
+
+@contextlib.contextmanager
+def after(seconds: float, act: Callable[[], object]) -> Iterator[None]:
+    """Call `act` in another thread, `seconds` after the block began."""
+    timer = threading.Timer(seconds, act)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+@contextlib.contextmanager
+def handler(handle: Any, number: int = signal.SIGINT) -> Iterator[None]:
+    """Handle a signal by `handle` in the block: by default Ctrl-C, which a shell may have had ignored."""
+    before = signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def interrupt() -> None:
+    """Send this process what Ctrl-C sends."""
+    os.kill(os.getpid(), signal.SIGINT)

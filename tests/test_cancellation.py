@@ -1,0 +1,138 @@
+"""Flags, times and signals that end work."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import functools
+import pickle
+import signal
+import threading
+import time
+
+import pytest
+from support.cancelling import after, ended_by, handler
+
+from sardonyx.cancellation import Cancellation, Flag, check_cancelled, current_cancellation, holding, raise_interrupt
+from sardonyx.errors import Fail, RunTerminated, RunTimedOut
+
+STOPPED = functools.partial(RunTerminated, "stopped")
+TIMED_OUT = functools.partial(RunTimedOut, "timed out")
+
+
+def test_without_a_cancellation_the_check_passes() -> None:
+    """Work that nobody can end is never ended."""
+    assert current_cancellation() is None
+    check_cancelled()
+
+
+def test_the_check_raises_while_the_flag_is_set() -> None:
+    """It passes before, and again once the work is over."""
+    flag = Flag()
+    with ended_by(flag):
+        check_cancelled()
+        flag.set(True)
+        with pytest.raises(RunTerminated):
+            check_cancelled()
+    check_cancelled()
+
+
+def test_the_check_raises_when_the_time_has_come() -> None:
+    """Time counts from when the cancellation is made; a long one does not overflow."""
+    endless = Cancellation(Flag(), STOPPED, 1e300, TIMED_OUT)
+    short = Cancellation(Flag(), STOPPED, 1, TIMED_OUT)
+    time.sleep(0.005)
+    endless.check()
+    with pytest.raises(TimeoutError, match="timed out"):
+        short.check()
+
+
+def test_each_error_is_new() -> None:
+    """Tracebacks of one run are not those of another."""
+    cancellation, errors = Cancellation(Flag(True), STOPPED), []
+    for _ in range(2):
+        with pytest.raises(Fail) as caught:
+            cancellation.check()
+        errors.append(caught.value)
+    assert errors[0] is not errors[1]
+
+
+def test_native_code_reads_flags_and_time_by_their_addresses() -> None:
+    """The words are the addresses of two flags, and a time in nanoseconds."""
+    flag, other = Flag(), Flag()
+    both = Cancellation(flag, STOPPED).with_flag(other)
+    first, second, wake_ns = (ctypes.c_int64 * 3).from_address(both.address)
+    assert (first, second) == (flag.address, other.address)
+    assert wake_ns > time.monotonic_ns()
+    other.set(True)
+    assert ctypes.c_int64.from_address(second).value == 1
+    with pytest.raises(RunTerminated):
+        both.check()
+
+
+def test_a_copy_of_a_flag_is_one_of_its_own() -> None:
+    """It begins as the other is; so do those of a copied cancellation, whose words lie elsewhere."""
+    flag = Flag(True)
+    made = pickle.loads(pickle.dumps(flag))
+    flag.set(False)
+    assert made
+    cancellation = Cancellation(flag, STOPPED)
+    copied = copy.deepcopy(cancellation)
+    flag.set(True)
+    copied.check()
+    assert copied.address != cancellation.address
+
+
+def test_a_lock_is_waited_for_until_the_work_is_ended() -> None:
+    """Another thread may hold it for long."""
+    lock, flag = threading.Lock(), Flag()
+    with holding(lock):
+        assert lock.locked()
+        with ended_by(flag), after(0.1, lambda: flag.set(True)), pytest.raises(RunTerminated), holding(lock):
+            pytest.fail("two hold the lock")
+    assert not lock.locked()
+
+
+class _Handler:
+    def __call__(self, number: int, frame: object) -> None:
+        raise ValueError("from the handler")
+
+    def method(self, number: int, frame: object) -> None:
+        self(number, frame)
+
+
+def _function(number: int, frame: object) -> None:
+    raise ValueError("from the handler")
+
+
+@pytest.mark.parametrize("handle", [_function, functools.partial(_function), _Handler(), _Handler().method])
+def test_what_a_handler_raised_is_found_behind_what_was_made_of_it(handle: object) -> None:
+    """The handler may be a function, a method or any other callable."""
+    with handler(handle, signal.SIGTERM):
+        with pytest.raises(Fail) as failed:
+            _fail_when_interrupted()
+        with pytest.raises(ValueError, match="from the handler") as caught:
+            raise_interrupt(failed.value)
+    assert caught.value is failed.value.__cause__
+
+
+def _fail_when_interrupted() -> None:
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    except ValueError as error:
+        raise Fail("a kernel failed") from error
+
+
+def test_other_errors_are_no_interrupts() -> None:
+    """What no handler raised is left to the caller."""
+    try:
+        raise ValueError("of a kernel")
+    except ValueError as error:
+        raise_interrupt(error)
+
+
+def test_an_error_may_be_its_own_cause() -> None:
+    """Such as one that was given a provider's name as it passed."""
+    error = Fail("of a provider")
+    error.__cause__ = error
+    raise_interrupt(error)
