@@ -245,8 +245,8 @@ class NativeCall:
     kept: object
     """What must live as long as the call may be made."""
     resume: int = 0
-    """The address of a function of the table and 0, called when the other or itself has returned -2: that the run has paused, so that
-    signals are heard. It goes on with the run. 0 for a call that never pauses."""
+    """The address of a function of the table and 0, which goes on with a run that has paused, as the result -2 of either says, so
+    that signals are heard; 0 for a call that never pauses."""
 
 
 @runtime_checkable

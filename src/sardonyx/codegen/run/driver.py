@@ -38,7 +38,19 @@ from sardonyx.codegen.run.thread_pool import MAIN_THREAD, MOST_TASKS, PoolCode, 
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
 
-__all__ = ["DONE", "PAUSED", "STATUS", "Buffer", "Call", "Driver", "KernelCall", "Stamp", "StepTable", "write_driver", "write_timed_driver"]
+__all__ = [
+    "DONE",
+    "PAUSED",
+    "STATUS",
+    "Buffer",
+    "Call",
+    "Driver",
+    "KernelCall",
+    "Stamp",
+    "StepTable",
+    "write_driver",
+    "write_timed_driver",
+]
 
 Stamp = Callable[[Function, Operand], None]
 """Writes code that notes the time: for number 0 before the first step, for number i + 1 after step i."""
