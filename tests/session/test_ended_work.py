@@ -28,6 +28,11 @@ DEEP = f"""graph(x: float[n, 1024], w: float[1024, 1024]) -> (y: float[n, 1024])
 h0 = MatMul(x, w)
 {PRODUCTS}y = Relu(h{LAYERS - 1})
 }}"""
+SUMS = "".join(f"h{number} = Softmax(h{number - 1})\n" for number in range(1, 3000))
+MANY = f"""graph(x: float[n, 512]) -> (y: float[n, 512]) {{
+h0 = Softmax(x)
+{SUMS}y = Softmax(h2999)
+}}"""
 ENDLESS = """graph(x: float[2]) -> (y: float[2]) {{
     n: int64[] = 1000000000
     t: bool[] = true
@@ -112,7 +117,7 @@ def test_a_run_of_compiled_kernels_is_ended(deep: Any, end: Callable[[Run], None
 @pytest.mark.parametrize("end", [_interrupt, _handle])
 def test_a_run_that_is_one_call_of_machine_code_is_ended(end: Callable[[Run], None], threads: int) -> None:
     """Sessions learn to run without Python; signals are heard there too, and runs that pause are right."""
-    held, feed = _session(DEEP, threads), _deep_feed(8)
+    held, feed = _session(MANY, threads), {"x": np.linspace(0, 1, 32 * 512, dtype=np.float32).reshape(32, 512)}
     expected = [held.run(None, feed)[0] for _ in range(4)]
     with pytest.raises((KeyboardInterrupt, _StoppedError)):
         end(lambda options: _again(held, feed, options))
