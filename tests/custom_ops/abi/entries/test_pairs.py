@@ -50,7 +50,7 @@ def test_there_may_be_no_pairs() -> None:
 
 def test_a_kernel_reads_the_config_entries_of_its_session() -> None:
     """All of them, as pairs."""
-    info = keep(NodeInfo(dataclasses.replace(site_of(), config={"my.entry": "yes"})))
+    info = keep(NodeInfo(dataclasses.replace(site_of(), config={"my.entry": "yes"}), since=1))
     assert pairs_of(ask("KernelInfo_GetConfigEntries", info))[b"my.entry"] == b"yes"
     with pytest.raises(InvalidArgument, match="expected NodeInfo"):
         raise_status(call("KernelInfo_GetConfigEntries", 1, ctypes.byref(ctypes.c_uint64())), "info")
