@@ -1,11 +1,12 @@
 """Whole models against ONNX Runtime on the same machine: time, memory, time to load.
 
-    python benchmarks/models.py                                     the dense fp32 models, CPU provider, one thread
-    python benchmarks/models.py --threads 2
-    python benchmarks/models.py --provider ReferenceExecutionProvider bert_base resnet50
+    python benchmarks/models.py                                     three models that it makes, CPU provider, one thread
+    python benchmarks/models.py --zoo FOLDER [--threads 2]          the dense fp32 models of a zoo (see zoo.py)
+    python benchmarks/models.py --zoo FOLDER --provider ReferenceExecutionProvider bert_base resnet50
 
 Each engine runs in a process of its own; the processes take turns, round by round. A ratio is the median over rounds of
-ours / theirs. The zoo is a folder with `materialize.py`, which makes models and inputs; the first input case of each model is run.
+ours / theirs. The first input case of each model is run. "first result" is from the start of the process to the end of the first
+run: Python, imports, loading and compilation, or the cache of kernels, included.
 
 Bars: CPU provider, one thread: geometric mean 0.90, no model above 1.10; two threads: 0.90 and 1.15; peak memory 1.1x.
 Reference provider, one thread: bert_base 3x, resnet50 8x.
@@ -18,11 +19,12 @@ import math
 import multiprocessing
 import os
 import statistics
-import sys
-import tempfile
 import time
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
+
+from zoo import OWN, Zoo, add_options
 
 DENSE = (
     "resnet18_bn resnet50 mobilenet_v2 mobilenet_v3_large efficientnet_b0 convnext_tiny vit_base unet espcn_x3 edsr_x2 kws_conv1d "
@@ -37,19 +39,15 @@ def peak_mib() -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
-def serve(pipe: Connection, engine: str, path: str, zoo: str, name: str, threads: int, provider: str) -> None:
+def serve(pipe: Connection, engine: str, path: str, feed: dict[str, Any], threads: int, provider: str) -> None:
     """Load a model, then answer each message with (median seconds of a run, peak MiB)."""
     os.environ.update(OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads), ORT_DISABLE_TELEMETRY="1")
-    sys.path.insert(0, zoo)
-    import materialize
-
-    feed = next(iter(materialize.inputs(name, 0).values()))
     package = __import__(engine)
     options = package.SessionOptions()
     options.intra_op_num_threads = threads
-    start = time.perf_counter()
     session = package.InferenceSession(path, options, providers=[provider if engine == "sardonyx" else "CPUExecutionProvider"])
-    pipe.send(time.perf_counter() - start)
+    session.run(None, feed)
+    pipe.send("ready")
     start = time.perf_counter()
     session.run(None, feed)
     runs = max(1, min(200, int(ROUND_SECONDS / (time.perf_counter() - start))))
@@ -62,16 +60,18 @@ def serve(pipe: Connection, engine: str, path: str, zoo: str, name: str, threads
         pipe.send((statistics.median(times), peak_mib()))
 
 
-def compare(path: str, name: str, arguments: argparse.Namespace) -> tuple[float, str]:
+def compare(path: Path, feed: dict[str, Any], name: str, arguments: argparse.Namespace) -> tuple[float, str]:
     """(median ratio, a line that says all)."""
     context = multiprocessing.get_context("spawn")
-    pipes, loads = [], []
+    pipes, firsts = [], []
     for engine in ("sardonyx", "onnxruntime"):
         ours, theirs = context.Pipe()
-        rest = (path, arguments.zoo, name, arguments.threads, arguments.provider)
+        start = time.perf_counter()
+        rest = (str(path), feed, arguments.threads, arguments.provider)
         context.Process(target=serve, args=(theirs, engine, *rest), daemon=True).start()
         pipes.append(ours)
-        loads.append(ours.recv())
+        ours.recv()
+        firsts.append(time.perf_counter() - start)
     rounds: list[list[tuple[float, float]]] = []
     for _ in range(ROUNDS):
         answers = []
@@ -86,25 +86,23 @@ def compare(path: str, name: str, arguments: argparse.Namespace) -> tuple[float,
     ours_mib, theirs_mib = (rounds[-1][side][1] for side in (0, 1))
     return ratio, (
         f"{name:20s} {ours_ms:9.3f} ms, onnxruntime {theirs_ms:9.3f} ms, x{ratio:.2f}; "
-        f"peak {ours_mib:.0f} MiB, {theirs_mib:.0f} MiB, x{ours_mib / theirs_mib:.2f}; loaded in {loads[0]:.2f} s, {loads[1]:.2f} s"
+        f"peak {ours_mib:.0f} MiB, {theirs_mib:.0f} MiB, x{ours_mib / theirs_mib:.2f}; "
+        f"first result after {firsts[0]:.2f} s, {firsts[1]:.2f} s"
     )
 
 
 def main() -> None:
     """Print one line per model, and the geometric mean."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=DENSE)
+    parser.add_argument("models", nargs="*")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--provider", default="CPUExecutionProvider")
-    parser.add_argument("--zoo", default=str(Path(__file__).resolve().parents[2] / "shared" / "zoo"))
-    parser.add_argument("--cache", default=os.environ.get("SARDONYX_ZOO", str(Path(tempfile.gettempdir()) / "sardonyx-zoo")))
+    add_options(parser)
     arguments = parser.parse_args()
-    sys.path.insert(0, arguments.zoo)
-    import materialize
-
+    zoo = Zoo(arguments.zoo, arguments.cache)
     ratios = []
-    for name in arguments.models:
-        ratio, line = compare(materialize.materialize(name, arguments.cache), name, arguments)
+    for name in arguments.models or (DENSE if arguments.zoo else OWN):
+        ratio, line = compare(zoo.path(name), zoo.feed(name), name, arguments)
         ratios.append(ratio)
         print(line, flush=True)
     print(f"geometric mean x{math.exp(statistics.fmean(map(math.log, ratios))):.3f}, worst x{max(ratios):.2f}")

@@ -1,7 +1,7 @@
 """How many nodes a model is saved with after full optimization, against ONNX Runtime's level 99.
 
-    python benchmarks/node_counts.py                                every dev model of the zoo that is at hand
-    python benchmarks/node_counts.py bert_base resnet50 --histogram
+    python benchmarks/node_counts.py                                the models of zoo.py, or those in the folder of --cache
+    python benchmarks/node_counts.py --zoo FOLDER bert_base resnet50 --histogram
 
 Both optimize the model and save it; counted are the nodes of the main graph and all bodies in the two files. Nodes that only change
 the layout for ONNX Runtime's kernels, ReorderInput and ReorderOutput, are not counted. The bar: no model of ours has more nodes.
@@ -15,7 +15,6 @@ the layout for ONNX Runtime's kernels, ReorderInput and ReorderOutput, are not c
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from collections import Counter
@@ -24,6 +23,7 @@ from pathlib import Path
 
 import onnx
 import onnxruntime
+from zoo import OWN, Zoo, add_options
 
 from sardonyx.formats.onnx import load
 from sardonyx.ir import Model
@@ -89,13 +89,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*")
     parser.add_argument("--histogram", action="store_true")
-    parser.add_argument("--cache", default=os.environ.get("SARDONYX_ZOO", str(Path(tempfile.gettempdir()) / "sardonyx-zoo")))
+    add_options(parser)
     arguments = parser.parse_args()
-    names = arguments.models or sorted(path.stem for path in Path(arguments.cache).glob("*.onnx"))
+    zoo = Zoo(arguments.zoo, arguments.cache)
+    made = sorted(path.stem for path in Path(arguments.cache).glob("*.onnx") if not path.stem.startswith("own_"))
+    names = arguments.models or made or list(OWN)
     above = []
     print(f"{'model':24s} {'ours':>6s} {'newest':>6s} {'theirs':>6s}  more of")
     for name in names:
-        path = str(Path(arguments.cache) / f"{name}.onnx")
+        found = Path(arguments.cache) / f"{name}.onnx"
+        path = str(found if found.is_file() else zoo.path(name))
         with tempfile.TemporaryDirectory() as folder:
             own, other = ours(path, folder), theirs(path, folder)
         mark = "*" if own.total() > other.total() else " "

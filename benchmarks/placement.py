@@ -14,7 +14,6 @@ Bars: never more than 1.03 times the best single provider; less than greedy wher
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from zoo import Zoo, add_options
 
 ROUNDS, ROUND_SECONDS = 15, 0.2
 CPU, OPENVINO, REFERENCE = "CPUExecutionProvider", "OpenVINOExecutionProvider", "ReferenceExecutionProvider"
@@ -173,21 +173,16 @@ def shares(session: Any) -> str:
 def main() -> None:
     """Print a line for each model and pair."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", help="models of the zoo; the three built here where none is named")
+    parser.add_argument("models", nargs="*", help="models of zoo.py, or of --zoo; the three built here where none is named")
     parser.add_argument("--pair", choices=list(PAIRS), action="append")
-    parser.add_argument("--zoo", default=str(Path(__file__).resolve().parents[2] / "shared" / "zoo"))
-    parser.add_argument("--cache", default=os.environ.get("SARDONYX_ZOO", str(Path(tempfile.gettempdir()) / "sardonyx-zoo")))
+    add_options(parser)
     arguments = parser.parse_args()
     cases: list[tuple[str, Any, dict[str, Any]]] = []
     if not arguments.models:
         cases += [("chain", *chain()), ("branches", *branches()), ("sorting", *sorting())]
     else:
-        sys.path.insert(0, arguments.zoo)
-        import materialize
-
-        for name in arguments.models:
-            feed = next(iter(materialize.inputs(name, 0).values()))
-            cases.append((name, materialize.materialize(name, arguments.cache), feed))
+        zoo = Zoo(arguments.zoo, arguments.cache)
+        cases += [(name, str(zoo.path(name)), zoo.feed(name)) for name in arguments.models]
     held: Sequence[bool] = [compare(label, pair, model, feed) for label, model, feed in cases for pair in arguments.pair or PAIRS]
     print(f"{sum(held)} of {len(held)} within 1.03 of the best single provider")
 

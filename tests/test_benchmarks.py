@@ -1,0 +1,47 @@
+"""Benchmarks that pages name run from a clean clone, on models that they make."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def _run(script: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "SARDONYX_ZOO": str(folder / "made")}
+    command = [sys.executable, str(ROOT / "benchmarks" / script), *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=250, check=False)
+
+
+def test_node_counts_measures_models_that_it_makes(tmp_path: Path) -> None:
+    """Three of them, and none of ours has more nodes than the peer's."""
+    pytest.importorskip("onnxruntime")
+    done = _run("node_counts.py", tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "0 of 3 models above the bar"), done.stderr
+
+
+def test_models_measures_a_model_that_it_makes(tmp_path: Path) -> None:
+    """A line says its time, its memory, and how long the first result takes."""
+    pytest.importorskip("onnxruntime")
+    done = _run("models.py", tmp_path, "mlp")
+    assert done.returncode == 0, done.stderr
+    assert "first result after" in done.stdout.splitlines()[0]
+
+
+def test_a_zoo_that_is_none_is_an_error(tmp_path: Path) -> None:
+    """That says what is missing."""
+    pytest.importorskip("onnxruntime")
+    done = _run("models.py", tmp_path, "--zoo", str(tmp_path))
+    assert done.returncode == 1
+    assert "there is no materialize.py in" in done.stderr
+
+
+def test_a_model_that_is_none_is_an_error(tmp_path: Path) -> None:
+    """With those that there are."""
+    pytest.importorskip("onnxruntime")
+    assert "made here are mlp, resnet, encoder" in _run("models.py", tmp_path, "no_such").stderr
