@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 from click.testing import Result
+from support.models import model
+
+from sardonyx.formats.onnx import save
 
 
 def test_inputs_come_from_files_and_outputs_go_to_files(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
@@ -45,9 +48,12 @@ def test_a_malformed_pair_is_refused(invoke: Callable[..., Result], model_file: 
     assert "must be a number" in invoke("run", model_file, "--random", "--dim", "n=many").stderr
 
 
-def test_the_table_names_the_files_that_were_written(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+def test_the_files_that_were_written_are_named(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
     """One for each output, in JSON too."""
-    assert "y.npy" in invoke("run", model_file, "--random", "--output-dir", tmp_path / "out").stdout
+    assert (
+        f"y: written to {tmp_path / 'out' / 'y.npy'}"
+        in invoke("run", model_file, "--random", "--output-dir", tmp_path / "out").stdout
+    )
     facts = json.loads(invoke("run", model_file, "--random", "--output-dir", tmp_path / "again", "--json").stdout)
     assert facts["outputs"][0]["file"] == "y.npy"
 
@@ -58,3 +64,20 @@ def test_outputs_overwrite_nothing_unasked(invoke: Callable[..., Result], model_
     assert invoke(*arguments).exit_code == 0
     assert "exists already; give --force to overwrite" in invoke(*arguments).stderr
     assert invoke(*arguments, "--force").exit_code == 0
+
+
+def test_sizes_that_do_not_fit_are_shown_with_how_to_give_others(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    """A model whose operators disagree with what was asked for."""
+    text = "graph(x: float[n], y: float[m]) -> (z: float[k]) {\nz = Add(x, y)\n}"
+    save(model(text), tmp_path / "add.onnx")
+    result = invoke("run", tmp_path / "add.onnx", "--random", "--dim", "n=2", "--dim", "m=3")
+    assert result.exit_code == 1
+    assert "The inputs that were drawn have the shapes x [2], y [3]; --dim NAME=SIZE" in result.stderr
+
+
+def test_values_are_one_line_each(invoke: Callable[..., Result], model_file: Path) -> None:
+    """Of a large tensor the corners."""
+    facts = json.loads(invoke("run", model_file, "--random", "--dim", "n=50", "--json").stdout)
+    assert "\n" not in facts["outputs"][0]["values"]
+    assert "  " not in facts["outputs"][0]["values"]
+    assert "..." in facts["outputs"][0]["values"]

@@ -23,20 +23,19 @@ def write_outputs(folder: Path, names: Sequence[str], results: Sequence[OnnxValu
     """
     folder.mkdir(parents=True, exist_ok=True)
     for (name, file), value in zip(file_names(names, results).items(), results, strict=True):
-        if value is not None:
+        if file is not None:
             _WRITERS[Path(file).suffix](folder / file, name, value)
 
 
-def file_names(names: Sequence[str], results: Sequence[OnnxValue]) -> dict[str, str]:
-    """Return output -> its file, or why it has none.
+def file_names(names: Sequence[str], results: Sequence[OnnxValue]) -> dict[str, str | None]:
+    """Return output -> its file, None for an optional that is empty.
 
     A tensor goes to NAME.npy (texts as NumPy's fixed-width type), one of a type that NumPy lacks to NAME.pb, a sequence of
     tensors to NAME.npz with the arrays 0, 1 …, and maps, also in sequences, to NAME.json.
     """
     taken: set[str] = set()
     return {
-        name: "not written: the optional is empty" if value is None else _stem(name, taken) + _suffix(value)
-        for name, value in zip(names, results, strict=True)
+        name: None if value is None else _stem(name, taken) + _suffix(value) for name, value in zip(names, results, strict=True)
     }
 
 

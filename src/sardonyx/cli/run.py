@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -25,8 +26,12 @@ from sardonyx.cli.console import (
 )
 from sardonyx.cli.feeds import input_options, make_feed
 from sardonyx.cli.output_files import file_names, write_outputs
-from sardonyx.dtypes import DataType
+from sardonyx.dtypes import DataType, OnnxValue
+from sardonyx.errors import InvalidArgument
 from sardonyx.session.options import SessionOptions
+
+_MOST_LETTERS = 200
+"""Of the values of one output in the table."""
 
 
 @click.command()
@@ -62,7 +67,7 @@ def run(
         session = open_session(model, provider_names, options)
         feed = make_feed(session, inputs, dims, ranges, seed if random else None)
         times_ms = []
-        with progress(f"running {model}", repeat) as advance:
+        with progress(f"running {model}", repeat) as advance, _hint_at_sizes(feed, drawn=random):
             for _ in range(repeat):
                 start = time.perf_counter()
                 results = session.run(None, feed)
@@ -71,7 +76,7 @@ def run(
         names = [output.name for output in session.get_outputs()]
         files = file_names(names, results) if output_dir is not None else {}
         if output_dir is not None:
-            refuse_existing((output_dir / file for file in files.values()), force=force)
+            refuse_existing((output_dir / file for file in files.values() if file is not None), force=force)
             write_outputs(output_dir, names, results)
     facts = [{"name": name, **_describe(value)} for name, value in zip(names, results, strict=True)]
     for fact in facts:
@@ -79,14 +84,35 @@ def run(
     if as_json:
         print_json({"outputs": facts, "runs": repeat, "median_ms": statistics.median(times_ms), "first_ms": times_ms[0]})
         return
-    columns = ("output", "type", "shape", "values", *(("file",) if files else ()))
-    print_table("", columns, [tuple(fact.values()) for fact in facts])
+    print_table("", ("output", "type", "shape", "values"), [tuple(fact.values())[:4] for fact in facts])
     click.echo(f"{repeat} run{'s' if repeat > 1 else ''}, median {statistics.median(times_ms):.3f} ms, first {times_ms[0]:.3f} ms")
+    for name, file in files.items():
+        place = "not written, as the optional is empty" if output_dir is None or file is None else f"written to {output_dir / file}"
+        click.echo(f"{name}: {place}")
+
+
+@contextlib.contextmanager
+def _hint_at_sizes(feed: dict[str, OnnxValue], *, drawn: bool) -> Iterator[None]:
+    """Say with what is wrong with a feed which sizes were drawn, and how to give others."""
+    try:
+        yield
+    except InvalidArgument as error:
+        shapes = ", ".join(f"{name} {list(value.shape)}" for name, value in feed.items() if drawn and isinstance(value, np.ndarray))
+        if not shapes:
+            raise
+        advice = "--dim NAME=SIZE, --range NAME=LOW:HIGH or --input gives others"
+        raise InvalidArgument(f"{error}\nThe inputs that were drawn have the shapes {_short(shapes)}; {advice}.") from error
 
 
 def _describe(value: object) -> dict[str, object]:
     if isinstance(value, np.ndarray):
-        text = np.array2string(value, threshold=8, edgeitems=3, precision=5).replace("\n", " ")
-        return {"type": str(DataType.from_numpy(value.dtype)), "shape": list(value.shape), "values": text[:200]}
+        text = np.array2string(value, threshold=8, edgeitems=3 if value.ndim < 2 else 1, precision=5)
+        return {"type": str(DataType.from_numpy(value.dtype)), "shape": list(value.shape), "values": _short(text)}
     shape = [len(value)] if isinstance(value, (list, dict)) else []
-    return {"type": type(value).__name__, "shape": shape, "values": str(value)[:200]}
+    return {"type": type(value).__name__, "shape": shape, "values": _short(str(value))}
+
+
+def _short(text: str) -> str:
+    """Return a text on one line, cut where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_LETTERS else f"{line[:_MOST_LETTERS]} …"
