@@ -81,3 +81,25 @@ def test_values_are_one_line_each(invoke: Callable[..., Result], model_file: Pat
     assert "\n" not in facts["outputs"][0]["values"]
     assert "  " not in facts["outputs"][0]["values"]
     assert "..." in facts["outputs"][0]["values"]
+
+
+def test_values_that_are_no_outputs_are_named(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """They are printed, and written beside the outputs that are named."""
+    np.save(tmp_path / "x.npy", np.float32([[-1, 1]]))
+    feed = ("--input", f"x={tmp_path / 'x.npy'}")
+    result = invoke("run", model_file, *feed, "--outputs", "a,y", "--output-dir", tmp_path / "out", "--json")
+    assert [fact["name"] for fact in json.loads(result.stdout)["outputs"]] == ["a", "y"]
+    assert np.load(tmp_path / "out" / "a.npy").tolist() == [[0, 1]]
+
+
+def test_all_values_can_be_asked_for(invoke: Callable[..., Result], model_file: Path) -> None:
+    """Those between come before the outputs."""
+    result = invoke("run", model_file, "--random", "--outputs", "all", "--json")
+    assert [fact["name"] for fact in json.loads(result.stdout)["outputs"]] == ["a", "y"]
+
+
+def test_a_misspelt_value_is_named_with_its_neighbours(invoke: Callable[..., Result], model_file: Path) -> None:
+    """The outputs."""
+    result = invoke("run", model_file, "--random", "--outputs", "b")
+    assert result.exit_code == 1
+    assert "there is no output 'b'" in result.stderr

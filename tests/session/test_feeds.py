@@ -12,7 +12,16 @@ from support.models import model
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Value
-from sardonyx.session.feeds import SharedSymbols, check_feeds, make_sparse, own_results, select_outputs, symbol_sizes
+from sardonyx.session.feeds import (
+    SharedSymbols,
+    check_feeds,
+    make_sparse,
+    own_results,
+    select_outputs,
+    symbol_sizes,
+    unknown_output,
+    with_inner_values,
+)
 from sardonyx.values.dlpack import to_dlpack
 
 
@@ -266,3 +275,19 @@ def test_results_that_are_declared_sparse_become_sparse() -> None:
     assert (found.values().tolist(), found.dense_shape()) == ([2, 3], [2, 2])
     assert found.get_coo_data().indices().tolist() == [1, 2]
     assert same is dense
+
+
+@pytest.mark.parametrize("names", [None, [], ["y"], "x", ["y", 5]])
+def test_names_of_outputs_only_are_no_inner_values(names: Any) -> None:
+    """Nor is what names no output and is no list of texts, which is refused elsewhere."""
+    assert with_inner_values(names, frozenset(["y"])) == ()
+
+
+def test_a_name_beside_those_of_outputs_is_an_inner_value() -> None:
+    """All names are returned, since one model computes them together."""
+    assert with_inner_values(["y", "a"], frozenset(["y"])) == ("y", "a")
+
+
+def test_an_unknown_output_is_said_with_the_nearest() -> None:
+    """And with all there are."""
+    assert unknown_output("logit", ["logits"]) == "there is no output 'logit'; its outputs are ['logits']; did you mean 'logits'?"

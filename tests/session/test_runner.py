@@ -94,3 +94,18 @@ def test_a_provider_that_fails_in_a_run_is_left_out_from_then_on() -> None:
         assert runner.run([np.float32([1])], [0], only_wanted=False)[0].tolist() == [-1]
     assert [provider.name for provider in runner.built.providers.able] == ["ReferenceExecutionProvider"]
     assert "lost the device" in runner.built.providers.excluded["Lost"]
+
+
+def test_values_that_are_no_outputs_come_by_name() -> None:
+    """In the order asked for, one name as often as it is asked for; the plan for them is built once."""
+    runner = _runner(to_bytes(model("graph(x: float[n]) -> (b: float[n]) {\na = Neg(x)\nb = Exp(a)\n}")))
+    for _ in range(2):
+        found = runner.run_named([np.float32([0, -1])], ["a", "x", "a"])
+        assert [item.tolist() for item in found] == [[0, 1], [0, -1], [0, 1]]
+    assert len(runner._variants) == 1
+
+
+def test_values_by_name_need_a_model_that_can_be_read_again() -> None:
+    """As bytes can, and a model that the caller may change cannot."""
+    with pytest.raises(InvalidArgument, match=r"no output 'x'; its outputs are \['a'\].*give the session a path"):
+        _runner(model(ONE)).run_named([np.float32([1])], ["a", "x"])

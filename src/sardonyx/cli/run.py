@@ -28,6 +28,7 @@ from sardonyx.cli.feeds import input_options, make_feed
 from sardonyx.cli.output_files import file_names, write_outputs
 from sardonyx.dtypes import DataType, OnnxValue
 from sardonyx.errors import InvalidArgument
+from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import SessionOptions
 
 _MOST_LETTERS = 200
@@ -39,6 +40,13 @@ _MOST_LETTERS = 200
 @input_options
 @click.option("--random", is_flag=True, help="Draw the inputs that no file feeds.")
 @click.option("--repeat", default=1, show_default=True, type=click.IntRange(min=1), help="Runs to time.")
+@click.option(
+    "--outputs",
+    "asked",
+    multiple=True,
+    metavar="all|NAME[,NAME]",
+    help="Compute these values, also such that are no outputs, instead of the outputs; repeat it. all: every value of the model.",
+)
 @click.option(
     "--output-dir",
     type=click.Path(path_type=Path),
@@ -56,6 +64,7 @@ def run(
     dims: Sequence[str],
     ranges: Sequence[str],
     repeat: int,
+    asked: Sequence[str],
     output_dir: Path | None,
     force: bool,
     provider_names: Sequence[str],
@@ -66,14 +75,16 @@ def run(
     with readable_errors():
         session = open_session(model, provider_names, options)
         feed = make_feed(session, inputs, dims, ranges, seed if random else None)
+        names = _asked_names(session, asked)
+        if asked:
+            session.run(names, feed)  # which builds a model for them, and is not part of the times
         times_ms = []
         with progress(f"running {model}", repeat) as advance, _hint_at_sizes(feed, drawn=random):
             for _ in range(repeat):
                 start = time.perf_counter()
-                results = session.run(None, feed)
+                results = session.run(names, feed)
                 times_ms.append(1e3 * (time.perf_counter() - start))
                 advance("running")
-        names = [output.name for output in session.get_outputs()]
         files = file_names(names, results) if output_dir is not None else {}
         if output_dir is not None:
             refuse_existing((output_dir / file for file in files.values() if file is not None), force=force)
@@ -102,6 +113,18 @@ def _hint_at_sizes(feed: dict[str, OnnxValue], *, drawn: bool) -> Iterator[None]
             raise
         advice = "--dim NAME=SIZE, --range NAME=LOW:HIGH or --input gives others"
         raise InvalidArgument(f"{error}\nThe inputs that were drawn have the shapes {_short(shapes)}; {advice}.") from error
+
+
+def _asked_names(session: InferenceSession, asked: Sequence[str]) -> list[str]:
+    """Return the names of what is to be computed: the outputs, unless `--outputs` names others."""
+    outputs = [output.name for output in session.get_outputs()]
+    if not asked:
+        return outputs
+    known = [value.name for value in session.get_intermediates()]
+    if "all" in asked:
+        return [*known, *outputs]
+    whole = {*known, *outputs}
+    return [name for text in asked for name in ([text] if text in whole else filter(None, text.split(",")))]
 
 
 def _describe(value: object) -> dict[str, object]:

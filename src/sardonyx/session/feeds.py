@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -14,7 +14,15 @@ from sardonyx.spelling import nearest
 from sardonyx.values.dlpack import from_dlpack
 from sardonyx.values.sparse_tensor import SparseTensor
 
-__all__ = ["SharedSymbols", "check_feeds", "make_sparse", "own_results", "select_outputs"]
+__all__ = [
+    "SharedSymbols",
+    "check_feeds",
+    "make_sparse",
+    "own_results",
+    "select_outputs",
+    "unknown_output",
+    "with_inner_values",
+]
 
 
 def check_feeds(
@@ -58,8 +66,20 @@ def select_outputs(names: Sequence[str] | None, known: Sequence[str], label: str
     place = {name: index for index, name in reversed(list(enumerate(known)))}
     for name in names:
         if name not in place:
-            raise InvalidArgument(f"model {label}: there is no output {name!r}; its outputs are {list(known)}{_hint(name, known)}")
+            raise InvalidArgument(f"model {label}: {unknown_output(name, known)}")
     return [place[name] for name in names]
+
+
+def with_inner_values(names: object, outputs: frozenset[str]) -> Sequence[str]:
+    """Return the names that a run asks for, where they are in a collection and one of them is no output; else none."""
+    if not isinstance(names, Collection) or isinstance(names, (str, bytes)) or outputs.issuperset(names):
+        return ()
+    return tuple(names) if all(isinstance(name, str) for name in names) else ()
+
+
+def unknown_output(name: object, known: Sequence[str]) -> str:
+    """Return the message for a name that is none of the outputs `known`, with the one that is nearest."""
+    return f"there is no output {name!r}; its outputs are {list(known)}{_hint(name, known)}"
 
 
 def _hint(name: object, known: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from sardonyx.config import reads_options_of_models, runs_natively
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, describe, located
 from sardonyx.forks import without_fork
-from sardonyx.session.feeds import check_feeds, make_sparse, own_results, select_outputs
+from sardonyx.session.feeds import check_feeds, make_sparse, own_results, select_outputs, with_inner_values
 from sardonyx.session.interface import SessionInterface
 from sardonyx.session.options import RunOptions, SessionOptions
 from sardonyx.session.providers import ProviderRequest
@@ -130,6 +130,7 @@ class InferenceSession(RemadeSession):
         self._label, self._input_values, self._defaults, self._recorder = built.label, built.inputs, built.defaults, built.recorder
         self._output_names = [argument.name for argument in built.declared]
         self._sparse_outputs = {index for index, argument in enumerate(built.declared) if argument.type.startswith("sparse_tensor")}
+        self._declared = frozenset(self._output_names)
 
     @property
     def _kept_model(self) -> Any:
@@ -141,7 +142,9 @@ class InferenceSession(RemadeSession):
         """Compute outputs.
 
         Args:
-            output_names: which outputs, in which order; all for None or an empty list.
+            output_names: which outputs, in which order; all for None or an empty list. Other values of the model, as it was given,
+                may be named too, also such that optimization removes: `get_intermediates` lists them. What is named is then
+                computed by a model of its own that gives out just this, built when it is first asked for and kept.
             input_feed: input name -> array (or list, dict, None by the input's type).
             run_options: `terminate` ends the run from another thread, `timeout_ms` after a time; with
                 `only_execute_path_to_fetches` nothing is computed but what is asked for, by a model of its own, which is built when
@@ -235,7 +238,8 @@ class InferenceSession(RemadeSession):
     ) -> list[OnnxValue]:
         if run_options is not None and not isinstance(run_options, RunOptions):
             raise TypeError(f"model {self._label}: run_options is a RunOptions or None, got {type(run_options).__name__}")
-        wanted = select_outputs(output_names, self._output_names, self._label)
+        inner = () if targets else with_inner_values(output_names, self._declared)
+        wanted = [] if inner else select_outputs(output_names, self._output_names, self._label)
         if run_options is not None and run_options.adapters:
             with without_fork():
                 from sardonyx.session.adapters import with_adapters  # which few runs need
@@ -247,7 +251,10 @@ class InferenceSession(RemadeSession):
         only_wanted = run_options is not None and run_options.only_execute_path_to_fetches
         token = None if run_options is None else set_cancellation(run_options.cancellation())
         try:
-            results = self._runner.run(values, wanted, only_wanted=only_wanted, targets=placed)
+            if inner:
+                results = self._runner.run_named(values, inner)
+            else:
+                results = self._runner.run(values, wanted, only_wanted=only_wanted, targets=placed)
         except SardonyxError as error:
             raise_interrupt(error)
             raise located(error, f"model {self._label}") from error
@@ -263,11 +270,18 @@ class InferenceSession(RemadeSession):
             names = self._output_names
             return [store_result(result, placed.get(index), values, names[index], self._label) for result, index in pairs]
         owned = own_results(results, values)
-        return make_sparse(owned, [index in self._sparse_outputs for index in wanted]) if self._sparse_outputs else owned
+        if not self._sparse_outputs:
+            return owned
+        numbers = [self._output_names.index(name) if name in self._declared else -1 for name in inner] if inner else wanted
+        return make_sparse(owned, [index in self._sparse_outputs for index in numbers])
 
     def checked_feed(self, output_names: Sequence[str] | None, input_feed: Mapping[str, OnnxValue]) -> Mapping[str, OnnxValue]:
-        """Return a feed as `run` takes it; raises InvalidArgument where it, or a name, does not fit the model."""
-        select_outputs(output_names, self._output_names, self._label)
+        """Return a feed as `run` takes it; raises InvalidArgument where it, or a name, does not fit the model.
+
+        Names of values that are no outputs are checked by the run.
+        """
+        if not with_inner_values(output_names, self._declared):
+            select_outputs(output_names, self._output_names, self._label)
         values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
         return {value.name: checked for value, checked in zip(self._input_values, values, strict=True) if value.name in input_feed}
 
@@ -283,6 +297,24 @@ class InferenceSession(RemadeSession):
     def get_outputs(self) -> list[NodeArg]:
         """Return the outputs, in order."""
         return list(self._runner.built.declared)
+
+    def get_intermediates(self) -> list[NodeArg]:
+        """Return the values between inputs and outputs that `run` computes by name, in the order of the nodes that make them.
+
+        They are those of the main graph of the model as it was given; what a call of a model-local function makes inside is named
+        after the call, "call/value". Types and shapes are inferred. The model is loaded again.
+
+        Raises:
+            InvalidArgument: the session cannot read its model again: it was given neither a path nor bytes, or more than a MiB of
+                bytes, which it has not kept.
+            Fail: a file of the model was changed since the session was made.
+        """
+        with without_fork():
+            from sardonyx.session.intermediates import list_intermediates  # only who asks needs it
+
+        if self._runner.source is None:
+            raise InvalidArgument(f"model {self._label}: its values are listed from a path or bytes; give the session one of these")
+        return list_intermediates(self._runner.source, self._settings)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """Return the initializers that a feed may override."""

@@ -1,7 +1,7 @@
 """Runs of one model, with what is built again when a run asks for it.
 
-A run may need a variant: one of the outputs that it wants only, or one in which dimensions of one name may differ. Where the
-settings allow it, a provider that fails in a run is left out from then on. Both read the model again.
+A run may need a variant: one of the values that it wants only, which need not be outputs, or one in which dimensions of one name
+may differ. Where the settings allow it, a provider that fails in a run is left out from then on. Both read the model again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sardonyx.errors import InvalidArgument, SardonyxError
 from sardonyx.forks import new_lock
 from sardonyx.runtime.executor import Executor
 from sardonyx.session.build import Built, build
-from sardonyx.session.feeds import SharedSymbols
+from sardonyx.session.feeds import SharedSymbols, unknown_output
 from sardonyx.session.profiler import Profiler
 from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.provider_list import ProviderList
@@ -50,7 +50,7 @@ class Runner:
         self.source = again.kept(for_variants=has_variants, for_failures=settings.placement.continue_on_error)
         """What the model can be read from again, or None."""
         self._lock = new_lock()
-        self._variants: dict[tuple[bool, tuple[int, ...] | None], Executor] = {}
+        self._variants: dict[tuple[bool, tuple[str, ...] | None], Executor] = {}
 
     def run(
         self, values: list[OnnxValue], wanted: Sequence[int], *, only_wanted: bool, targets: Mapping[int, OnnxValue] = NO_TARGETS
@@ -67,28 +67,54 @@ class Runner:
             SardonyxError: a kernel or a provider failed, or the run was terminated.
         """
         part = self._part_of(wanted) if only_wanted else None
-        results = self._execute(values, part, targets)
+        outputs = range(len(self.built.declared)) if part is None else part
+        names = None if part is None else tuple(self.built.declared[index].name for index in part)
+        filled = fillable_targets([targets.get(index) for index in outputs], values) if targets else ()
+        results = self._execute(values, names, filled)
         return [results[index if part is None else part.index(index)] for index in wanted]
+
+    def run_named(self, values: list[OnnxValue], names: Sequence[str]) -> list[OnnxValue]:
+        """Compute values of the model by name, also such that are no outputs, by a variant that gives out these only.
+
+        Args:
+            values: checked, one for each input.
+            names: of values of the model as it was given; its outputs among them are computed by the variant too.
+
+        Raises:
+            InvalidArgument: no value is called so, or the model cannot be read again.
+            SardonyxError: a kernel or a provider failed, or the run was terminated.
+        """
+        unique = tuple(dict.fromkeys(names))
+        if self.source is None:
+            raise InvalidArgument(
+                f"{unknown_output(next(iter(self._not_declared(unique))), self._declared_names)}; other values of the model are "
+                "computed by name where it can be read again: give the session a path, or bytes of at most a MiB"
+            )
+        results = dict(zip(unique, self._execute(values, unique, ()), strict=True))
+        return [results[name] for name in names]
 
     def trim(self) -> int:
         """Give back memory that idle runs hold: arenas and bindings; returns the bytes of the arenas."""
         return sum(executor.trim() for executor in (self.built.executor, *list(self._variants.values())))
+
+    @property
+    def _declared_names(self) -> list[str]:
+        return [argument.name for argument in self.built.declared]
+
+    def _not_declared(self, names: Sequence[str]) -> list[str]:
+        return [name for name in names if name not in self._declared_names]
 
     def _part_of(self, wanted: Sequence[int]) -> tuple[int, ...] | None:
         """Return the outputs that are to be computed; None for all."""
         part = tuple(sorted(set(wanted)))
         return part if len(part) < len(self.built.declared) and self.source is not None else None
 
-    def _execute(self, values: list[OnnxValue], part: tuple[int, ...] | None, targets: Mapping[int, OnnxValue]) -> list[OnnxValue]:
-        """Run the plan; where the settings allow it, without a provider that fails, now and from now on."""
-        filled: Sequence[OnnxValue] = ()
-        if targets:
-            outputs = range(len(self.built.declared)) if part is None else part
-            filled = fillable_targets([targets.get(index) for index in outputs], values)
+    def _execute(self, values: list[OnnxValue], names: tuple[str, ...] | None, filled: Sequence[OnnxValue]) -> list[OnnxValue]:
+        """Run the plan of all outputs, or of `names`; where the settings allow it, without a provider that fails, from now on."""
         while True:
             known = self.built.providers.excluded
             try:
-                return self._executor_for(values, part).run(values, (), filled)
+                return self._executor_for(values, names).run(values, (), filled)
             except SardonyxError as error:
                 raise_interrupt(error)
                 if error.provider in known or not self._leave_out(error):
@@ -106,22 +132,23 @@ class Runner:
                 self._variants.clear()
         return True
 
-    def _executor_for(self, values: list[OnnxValue], part: tuple[int, ...] | None) -> Executor:
+    def _executor_for(self, values: list[OnnxValue], names: tuple[str, ...] | None) -> Executor:
         """Return the executor, or one that is built when first needed.
 
-        There is one for feeds that give one symbol two sizes, which some exporters' models need, and one for each set of outputs.
+        There is one for feeds that give one symbol two sizes, which some exporters' models need, and one for each set of values
+        that a run asks for.
         """
         symbols_hold = self._symbols.hold(values)
-        if symbols_hold and part is None:
+        if symbols_hold and names is None:
             return self.built.executor
         with self._lock:
-            if (symbols_hold, part) not in self._variants:
-                self._variants[symbols_hold, part] = self._variant(symbols_hold, part)
+            if (symbols_hold, names) not in self._variants:
+                self._variants[symbols_hold, names] = self._variant(symbols_hold, names)
                 if len(self._variants) > _MOST_VARIANTS:
                     del self._variants[next(iter(self._variants))]
-            return self._variants[symbols_hold, part]
+            return self._variants[symbols_hold, names]
 
-    def _variant(self, symbols_hold: bool, part: tuple[int, ...] | None) -> Executor:
+    def _variant(self, symbols_hold: bool, names: tuple[str, ...] | None) -> Executor:
         if self.source is None:
             raise InvalidArgument(
                 f"model {self.built.label}: the feed gives one symbolic dimension two sizes; give the session a path or bytes, "
@@ -129,6 +156,5 @@ class Runner:
             )
         if not symbols_hold:
             event("session.symbols_differ", model=self.built.label)
-        names = None if part is None else [self.built.declared[index].name for index in part]
         variant = Variant(symbols_hold, names)
         return build(self.source, self._settings, self.built.providers, variant, profiler=self._profiler).executor

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sardonyx.ir import Model, TensorType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ir.walk import all_graphs
+from sardonyx.session.named_values import find_values
 
 __all__ = ["Variant"]
 
@@ -20,16 +21,16 @@ class Variant:
     """Whether dimensions of one name are one size, as the standard says; where an exporter did not keep to it, all names are
     forgotten."""
     outputs: Sequence[str] | None = None
-    """The outputs that it has, in the order of the file; None for all."""
+    """The values that it gives out, in this order: outputs of the file, or any others; None for the outputs of the file."""
 
     def apply(self, model: Model) -> None:
-        """Change `model`, as it was read."""
+        """Change `model`, as it was read; raises InvalidArgument for a name that no value has."""
         if not self.symbols_hold:
             _forget_symbols(model)
         if self.outputs is not None:
-            kept = [value for value in model.graph.outputs if value.name in self.outputs]
+            wanted = find_values(model, self.outputs)
             model.graph.clear_outputs()
-            for value in kept:
+            for value in wanted:
                 model.graph.add_output(value)
 
 

@@ -11,7 +11,7 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import AttributeKind
 from sardonyx.ir.verify import verify
 from sardonyx.optimize.contract import Context
-from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS
+from sardonyx.optimize.passes.inline_functions import INLINE_FUNCTIONS, InlineFunctions
 
 
 def inline(text):
@@ -157,3 +157,11 @@ def test_functions_that_double_are_refused_before_anything_is_copied():
     with pytest.raises(InvalidGraph, match=f"would make {2**40} nodes"):
         INLINE_FUNCTIONS.run(model, Context())
     assert time.process_time() - start < 1
+
+
+def test_values_are_named_after_their_calls_where_that_is_asked_for():
+    """As nodes are; else they go unnamed until they are saved."""
+    text = "graph(x: float[2]) -> (y: float[2]) { y = f.Twice(x) @call }\nfunction f.Twice(a) -> (c) { b = Neg(a) c = Neg(b) }"
+    model = model_of(text)
+    assert InlineFunctions(names_values=True).run(model, Context())
+    assert [node.output.name for node in model.graph] == ["call/b", "y"]

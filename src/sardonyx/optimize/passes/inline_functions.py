@@ -10,13 +10,13 @@ from sardonyx.ops.schema import place_of
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import Names, Resolve, clone_node, inherit_metadata, take_over
 
-__all__ = ["INLINE_FUNCTIONS", "KEEP_CALL"]
+__all__ = ["INLINE_FUNCTIONS", "KEEP_CALL", "InlineFunctions"]
 
 KEEP_CALL = "sardonyx.keep_call"
 """The metadata of a call that is not inlined, since a provider runs the function whole; its value is the provider's name."""
 
 
-class _InlineFunctions:
+class InlineFunctions:
     """Replace each node that calls a model-local function by a copy of its body, then drop the functions.
 
         y = local.F(x) {alpha = 2.0}      ->      y = Mul(x, k)       with k from alpha, named after the call: call/k
@@ -31,13 +31,17 @@ class _InlineFunctions:
 
     name = "inline_functions"
 
+    def __init__(self, *, names_values: bool = False) -> None:
+        """Make the pass; `names_values` names the values of a body after their calls too, "call/value", as its nodes are."""
+        self._names_values = names_values
+
     def run(self, model: Model, context: Context) -> bool:
         """Inline all calls that are not kept; whether there were any, or functions that nobody calls."""
         if not model.functions:
             return False
         if (count := _nodes_inlined(model)) > LIMITS.nodes:
             raise InvalidGraph(f"inlining functions would make {count} nodes, and {LIMITS.nodes} are the limit")
-        inlining = _Inlining(model)
+        inlining = _Inlining(model, names_values=self._names_values)
         for graph in list(nested_graphs(model.graph)):
             for node in list(graph):
                 inlining.inline(node, ())
@@ -46,14 +50,14 @@ class _InlineFunctions:
         return inlining.calls > 0 or not model.functions
 
 
-INLINE_FUNCTIONS: Pass = _InlineFunctions()
+INLINE_FUNCTIONS: Pass = InlineFunctions()
 
 
 class _Inlining:
     """One run: the functions, and the names in use."""
 
-    def __init__(self, model: Model) -> None:
-        self._functions = model.functions
+    def __init__(self, model: Model, *, names_values: bool) -> None:
+        self._functions, self._names_values = model.functions, names_values
         self._names = Names.of(model)
         self._prefixes = Names(())
         self.calls = 0
@@ -94,15 +98,17 @@ class _Inlining:
             new = values.get(result, result)
             if new is missing:
                 raise InvalidGraph(f"{place_of(node)}: the call leaves out {result.name!r}, which {function.name} gives out")
+            if self._names_values and new.producer in copies:
+                new.name = ""  # it takes the name that the call gives it
             take_over(old, new, function.opset_imports.get("", node.version))
         graph.remove(node)
         return copies
 
     def _name(self, copy: Node, prefix: str) -> None:
-        """Name a copy after the call; its values go unnamed until they are saved, those inside its subgraphs too."""
+        """Name a copy after the call; its values go unnamed until they are saved, or are named so too; those of subgraphs alike."""
         copy.name = f"{prefix}/{copy.name or copy.op_type}"
         for value in copy.outputs:
-            value.name = ""
+            value.name = self._names.fresh(f"{prefix}/{value.name}") if self._names_values and value.name else ""
         for subgraph in copy.subgraphs:
             for value in subgraph.inputs:
                 value.name = ""
