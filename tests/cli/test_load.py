@@ -61,3 +61,36 @@ def test_a_file_that_is_of_no_use_is_named(
     result = invoke("run", paths[0], "--random", "--load", file)
     assert result.exit_code == 1
     assert message in result.stderr
+
+
+PROVIDER = """
+from support.planted import PlantedProvider
+
+
+class Mine(PlantedProvider):
+    name = "Mine"
+
+    def __init__(self):
+        super().__init__("first", name="Mine")
+"""
+
+
+def test_a_provider_of_a_file_can_be_named(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """By every verb that makes a session."""
+    file = tmp_path / "mine.py"
+    file.write_text(PROVIDER)
+    facts = json.loads(
+        invoke(
+            "explain", model_file, "--load", file, "--provider", "Mine", "--config", "session.graph_optimization_level=0", "--json"
+        ).stdout
+    )
+    assert facts[0]["provider"] == "Mine"
+
+
+def test_a_provider_that_cannot_be_made_is_named(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """With its class."""
+    file = tmp_path / "mine.py"
+    file.write_text(PROVIDER.replace("__init__(self)", "__init__(self, device)"))
+    result = invoke("run", model_file, "--random", "--load", file)
+    assert result.exit_code == 1
+    assert "the provider Mine cannot be made without arguments" in result.stderr

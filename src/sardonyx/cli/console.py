@@ -17,6 +17,7 @@ from sardonyx.cli.fold import column_widths, fold
 from sardonyx.cli.load import add_operators, load_option
 from sardonyx.cli.progress import following, progress
 from sardonyx.errors import InvalidArgument, SardonyxError
+from sardonyx.provider import Provider
 from sardonyx.session.inference_session import InferenceSession
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.providers import get_available_providers
@@ -28,6 +29,7 @@ __all__ = [
     "following",
     "force_option",
     "json_option",
+    "loaded_providers",
     "open_session",
     "placement_options",
     "print_json",
@@ -42,6 +44,8 @@ __all__ = [
 ]
 
 _LEAST_COLUMNS, _GAP = 20, "  "
+_LOADED = "sardonyx.cli.loaded_providers"
+"""The key of a command's context under which the providers of its files are."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text, errors too.")
 force_option = click.option("--force", is_flag=True, help="Overwrite files that exist.")
@@ -116,10 +120,17 @@ def placement_options(command: Callable[..., None]) -> Callable[..., None]:
                 fail(f"--config takes KEY=TEXT, got {text!r}")
             options.add_session_config_entry(key, value)
         with readable_errors():
-            add_operators(options, loaded)
+            click.get_current_context().meta[_LOADED] = add_operators(options, loaded)
         command(*arguments, options=options, **others)
 
     return with_options
+
+
+def loaded_providers() -> list[Provider]:
+    """Return the execution providers of the files that `--load` names, for the command that runs."""
+    context = click.get_current_context(silent=True)
+    found: list[Provider] = [] if context is None else context.meta.get(_LOADED, [])
+    return found
 
 
 def print_json(value: object) -> None:
@@ -185,14 +196,15 @@ def print_pairs(rows: Iterable[tuple[str, object]]) -> None:
 
 def open_session(model: str, provider_names: Sequence[str], options: SessionOptions | None = None) -> InferenceSession:
     """Make a session, with a progress bar over its stages; raises InvalidArgument for a provider that is not available."""
-    known = get_available_providers()
+    made = {provider.name: provider for provider in loaded_providers()}
+    known = [*made, *get_available_providers()]
     for name in provider_names:
         if name not in known:
             close = nearest(name, known)
             advice = f"did you mean {close!r}?" if close else f"available are {', '.join(known)}"
             raise InvalidArgument(f"there is no provider {name!r}; {advice}")
     with following(model):
-        return InferenceSession(model, options, providers=list(provider_names) or None)
+        return InferenceSession(model, options, providers=[made.get(name, name) for name in provider_names] or None)
 
 
 def refuse_existing(paths: Iterable[Path], *, force: bool) -> None:

@@ -1,4 +1,4 @@
-"""The option `--load FILE.py`: operators of a Python file, for one command."""
+"""The option `--load FILE.py`: operators and execution providers of a Python file, for one command."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import importlib.util
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 
 import click
 
 from sardonyx.custom_ops.definition import OperatorDefinition, OperatorSource
 from sardonyx.custom_ops.registered import registered_operators
 from sardonyx.errors import Fail, InvalidArgument, NoSuchFile, describe
+from sardonyx.provider import Provider
 from sardonyx.session.options import SessionOptions
 
 __all__ = ["add_operators", "load_option"]
@@ -21,28 +23,37 @@ load_option = click.option(
     "loaded",
     multiple=True,
     metavar="FILE.py",
-    help="Know the operators that this Python file makes by @sardonyx.op; repeat it for others.",
+    help="Know the operators that this Python file makes by @sardonyx.op, and its execution providers; repeat it for others.",
 )
 
 
-def add_operators(options: SessionOptions, paths: Iterable[str]) -> None:
+def add_operators(options: SessionOptions, paths: Iterable[str]) -> list[Provider]:
     """Run each Python file of `paths` and add the operators that it names at its top level to `options`.
+
+    Returns:
+        The execution providers that the files name at their top level: objects, or classes that are made without arguments.
 
     Raises:
         NoSuchFile: a file is not there.
-        InvalidArgument: a file names no operator, and registers none.
+        InvalidArgument: a file names no operator and no provider, and registers none.
         Fail: a file cannot be run.
     """
+    providers: list[Provider] = []
     for path in paths:
         known = len(registered_operators())
-        operators = _operators_of(path)
+        module = _module_of(path)
+        operators, found = _operators_of(module), _providers_of(module, path)
+        providers += found
         for operator in operators:
             options.add_operator(operator)
-        if not operators and len(registered_operators()) == known:
-            raise InvalidArgument(f"{path} has no operator; put @sardonyx.op(domain, name) on a function at its top level")
+        if not operators and not found and len(registered_operators()) == known:
+            raise InvalidArgument(
+                f"{path} has no operator; put @sardonyx.op(domain, name) on a function at its top level, or name a provider there"
+            )
+    return providers
 
 
-def _operators_of(path: str) -> list[OperatorSource]:
+def _module_of(path: str) -> ModuleType:
     name = f"sardonyx_loaded_{Path(path).stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if not Path(path).is_file():
@@ -54,9 +65,31 @@ def _operators_of(path: str) -> list[OperatorSource]:
         spec.loader.exec_module(module)
     except Exception as error:
         raise Fail(f"{path} cannot be loaded: {describe(error)}") from error
+    return module
+
+
+def _operators_of(module: ModuleType) -> list[OperatorSource]:
     found: list[OperatorSource] = []
     for item in vars(module).values():
         definitions = getattr(item, "definitions", None)
         if isinstance(definitions, tuple) and definitions and isinstance(definitions[0], OperatorDefinition) and item not in found:
             found.append(item)
+    return found
+
+
+def _providers_of(module: ModuleType, path: str) -> list[Provider]:
+    """Return the providers of a module, in its order; classes that it imports are not its own."""
+    found: list[Provider] = []
+    for item in vars(module).values():
+        own = item.__module__ == module.__name__ if isinstance(item, type) else True
+        if not own or not isinstance(getattr(item, "name", None), str):
+            continue
+        if not callable(getattr(item, "capabilities", None)) or not callable(getattr(item, "compile", None)):
+            continue
+        try:
+            made: Provider = item() if isinstance(item, type) else item
+        except Exception as error:
+            raise Fail(f"{path}: the provider {item.__name__} cannot be made without arguments: {describe(error)}") from error
+        if made.name not in (other.name for other in found):
+            found.append(made)
     return found

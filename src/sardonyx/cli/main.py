@@ -18,6 +18,7 @@ VERBS = {
     "compile": "sardonyx.cli.compile:compile_ahead",
     "completion": "sardonyx.cli.completion:completion",
     "demo": "sardonyx.cli.demo:demo",
+    "diff": "sardonyx.cli.diff:diff",
     "doctor": "sardonyx.cli.doctor:doctor",
     "exec": "sardonyx.cli.exec:execute",
     "explain": "sardonyx.cli.explain:explain",

@@ -1,0 +1,220 @@
+"""`sardonyx diff MODEL --a … --b …`: the first node that two configurations compute differently."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from sardonyx.cli.console import (
+    fail,
+    json_option,
+    loaded_providers,
+    placement_options,
+    print_json,
+    print_table,
+    progress,
+    readable_errors,
+)
+from sardonyx.cli.feeds import input_options, make_feed
+from sardonyx.diff import Difference, Finding, TensorError, diff_model
+from sardonyx.diff.reproducer import free_path, save_reproducer
+from sardonyx.dtypes import DataType, OnnxValue
+from sardonyx.formats.onnx import load
+from sardonyx.ir import TensorType, Value
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.values import node_arg
+
+__all__ = ["diff"]
+
+_DIFFERS, _TROUBLE = 1, 2
+_MOST_ROWS = 40
+_MOST_PLACES = 5
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.option(
+    "--a", "a", default="level=none,provider=Reference", show_default=True, metavar="CONFIGURATION", help="What is right."
+)
+@click.option("--b", "b", default="default", show_default=True, metavar="CONFIGURATION", help="What is compared with it.")
+@input_options
+@click.option("--feeds", "archive", type=click.Path(path_type=Path), help="Feed the inputs from an archive NAME.npz.")
+@click.option(
+    "--outputs",
+    "asked",
+    multiple=True,
+    metavar="all|NAME[,NAME]",
+    help="Compare these values in whole runs too; repeat it. all: every value of the model.",
+)
+@click.option("--rtol", type=float, help="Relative tolerance, in the place of automatic limits.")
+@click.option("--atol", type=float, help="Absolute tolerance, in the place of automatic limits.")
+@click.option(
+    "--window", default=16, show_default=True, type=click.IntRange(min=1), help="Nodes tried together where outputs agree."
+)
+@click.option("--outputs-only", is_flag=True, help="Compare outputs, and search for no node.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the small model here; by default MODEL.diff.onnx.")
+@placement_options
+@json_option
+def diff(
+    model: str,
+    a: str,
+    b: str,
+    inputs: Sequence[str],
+    seed: int,
+    dims: Sequence[str],
+    archive: Path | None,
+    asked: Sequence[str],
+    rtol: float | None,
+    atol: float | None,
+    window: int,
+    outputs_only: bool,
+    output: Path | None,
+    options: SessionOptions,
+    as_json: bool,
+) -> None:
+    """Run MODEL under two configurations and find the first node that differs, by how much and who is wrong.
+
+    A CONFIGURATION is a list of level=none|basic|extended|layout|all, provider=NAME[+NAME], precision=TYPE, threads=N, isa=NAME,
+    disable=RULE[+RULE] and KEY=TEXT of config entries, or begins with another engine: onnxruntime, openvino. The status is 0
+    where nothing differs, 1 where something does, and 2 where the comparison fails.
+    """
+    with _trouble():
+        feed = _feed(model, archive, inputs, dims, seed)
+        with progress(f"comparing {model}", 1) as advance:
+            found = diff_model(
+                model,
+                a,
+                b,
+                feed,
+                providers=loaded_providers(),
+                options=options,
+                rtol=rtol,
+                atol=atol,
+                tensors=[name for text in asked for name in text.split(",")],
+                searches=not outputs_only,
+                window=window,
+                on_step=lambda label: advance(f"comparing {label}", 0),
+            )
+        files = _save(found, model, output)
+    if as_json:
+        print_json({**found.facts(), "small_model": [str(file) for file in files]})
+    else:
+        _print(found, files, a, b)
+    raise SystemExit(0 if found.agrees else _DIFFERS)
+
+
+@contextlib.contextmanager
+def _trouble() -> Iterator[None]:
+    """End with status 2 where the comparison itself fails, after the message."""
+    try:
+        with readable_errors():
+            yield
+    except SystemExit as end:
+        raise SystemExit(_TROUBLE) from end
+
+
+def _feed(model: str, archive: Path | None, inputs: Sequence[str], dims: Sequence[str], seed: int) -> dict[str, OnnxValue]:
+    wanted = [value for value in load(model).graph.inputs if value.constant is None]
+    given = {} if archive is None else _read(archive, wanted)
+    return given | make_feed([node_arg(value) for value in wanted if value.name not in given], inputs, dims, seed)
+
+
+def _read(archive: Path, wanted: Sequence[Value]) -> dict[str, OnnxValue]:
+    """Return the arrays of an archive; bytes become the type that the model's input has."""
+    types = {value.name: value.type for value in wanted}
+    try:
+        with np.load(archive, allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+    except (ValueError, EOFError) as error:
+        fail(f"{archive} is no .npz archive that can be read safely: {error}")
+    return {name: _typed(array, types.get(name)) for name, array in arrays.items()}
+
+
+def _typed(array: OnnxValue, kind: object) -> OnnxValue:
+    dtype = kind.dtype if isinstance(kind, TensorType) else DataType.UNDEFINED
+    return array.view(dtype.numpy) if array.dtype.kind == "V" and dtype is not DataType.UNDEFINED else array
+
+
+def _save(found: Difference, model: str, output: Path | None) -> list[Path]:
+    if found.found is None:
+        return []
+    path = output or free_path(Path(model), Path.cwd())
+    return [path, save_reproducer(found.found, path)]
+
+
+def _print(found: Difference, files: Sequence[Path], a: str, b: str) -> None:
+    click.echo(f"{found.model}: {found.nodes} nodes, {found.compared} parts compared")
+    click.echo(f"a: {found.a}\nb: {found.b}")
+    if found.failure:
+        click.secho(f"b fails: {found.failure}", fg="red")
+    _print_errors("outputs", found.outputs)
+    _print_errors("values in whole runs", found.tensors)
+    if found.found is None:
+        click.echo("nothing differs" if found.agrees else "no part of the model differs alone, on the values that a computes")
+        return
+    _print_finding(found.found)
+    path, data = (shlex.quote(str(file)) for file in files)
+    click.echo(f"small model: sardonyx diff {path} --feeds {data} --a {shlex.quote(a)} --b {shlex.quote(b)}")
+
+
+def _print_finding(found: Finding) -> None:
+    first = found.nodes[0]
+    click.secho(
+        f"first node that differs: {first.name!r} ({first.op_type}, number {first.index})"
+        if len(found.nodes) == 1
+        else f"first nodes that differ: {len(found.nodes)} of them, only together",
+        bold=True,
+    )
+    if len(found.nodes) > 1:
+        for node in found.nodes[:_MOST_ROWS]:
+            click.echo(f"    {node.name!r} ({node.op_type}, number {node.index})")
+    if found.failure:
+        click.secho(f"b fails: {found.failure}", fg="red")
+    _print_errors("", found.tensors)
+    if found.steps:
+        click.echo("b runs: " + ", ".join(f"{operator} on {provider}" for operator, provider in found.steps))
+    if found.rules:
+        click.echo("rules that fire in b: " + ", ".join(found.rules))
+    for name, (one, other) in found.exact.items():
+        click.echo(f"against float64, {name}: a is off by {_number(one)}, b by {_number(other)}")
+    if found.inexact:
+        click.echo(f"there is no result in float64: {found.inexact}")
+    if found.wrong:
+        click.secho(f"{found.wrong} is wrong", bold=True)
+
+
+def _print_errors(title: str, errors: Sequence[TensorError]) -> None:
+    if not errors:
+        return
+    shown = sorted(errors, key=lambda error: error.agrees)[:_MOST_ROWS] if len(errors) > _MOST_ROWS else errors
+    rows = [
+        (
+            error.name,
+            _number(error.max_abs),
+            _number(error.max_rel),
+            "" if error.max_ulp is None else f"{error.max_ulp:.3g}",
+            _number(error.limit),
+            "agrees" if error.agrees else "differs",
+        )
+        for error in shown
+    ]
+    print_table(title, ("value", "max abs", "max rel", "ulp", "limit", ""), rows)
+    for error in [error for error in shown if not error.agrees][:_MOST_PLACES]:
+        place = f"a {_element(error.a)}, b {_element(error.b)} at {list(error.at)} of {error.type}{list(error.shape)}"
+        unequal = f"{error.unequal} of {error.elements} elements are not equal"
+        click.echo(f"    {error.name}: {error.problem or f'{place}; {unequal}'}")
+    if len(errors) > len(shown):
+        click.echo(f"and {len(errors) - len(shown)} more; --json has all")
+
+
+def _element(item: object) -> str:
+    return f"{item:.9g}" if isinstance(item, float) else repr(item)
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:.3g}"

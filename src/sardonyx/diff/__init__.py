@@ -1,0 +1,8 @@
+"""Compare two configurations of a model: the first node that differs, by how much, and a small model that shows it."""
+
+from sardonyx.diff.compare import diff_model
+from sardonyx.diff.configuration import Configuration, parse_configuration
+from sardonyx.diff.report import Difference, Finding
+from sardonyx.diff.tensor_error import TensorError
+
+__all__ = ["Configuration", "Difference", "Finding", "TensorError", "diff_model", "parse_configuration"]

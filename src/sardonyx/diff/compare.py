@@ -1,0 +1,205 @@
+"""Compare two configurations of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sardonyx.diff.configuration import Configuration, parse_configuration
+from sardonyx.diff.engines import Engine, engine_for
+from sardonyx.diff.exact import distance, exact_outputs
+from sardonyx.diff.report import Difference, Finding, FoundNode
+from sardonyx.diff.search import Compared, Search, Sides
+from sardonyx.diff.slices import Part, Slices
+from sardonyx.diff.tensor_error import TensorError
+from sardonyx.diff.tolerance import Tolerance
+from sardonyx.dtypes import OnnxValue
+from sardonyx.errors import SardonyxError, located
+from sardonyx.ir import Model, Node, Value
+from sardonyx.ir.verify import verify
+from sardonyx.ops.infer import infer_graph
+from sardonyx.ops.session_operators import session_operators
+from sardonyx.optimize.contract import Context
+from sardonyx.optimize.edit import RANDOM, clone_model
+from sardonyx.optimize.passes.inline_functions import InlineFunctions
+from sardonyx.provider import Provider
+from sardonyx.session.custom_operators import lookup_of
+from sardonyx.session.feeds import check_feeds
+from sardonyx.session.named_values import find_values, made_values
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.settings.settings import read_settings
+from sardonyx.session.stages.load import FIRST_WITH_DEFAULTS, fix_dimensions
+from sardonyx.session.stages.source import Source
+
+__all__ = ["diff_model"]
+
+_PLAIN = Configuration(level="none", providers=("Reference",))
+_FARTHER = 2.0
+"""How much farther from float64 the wrong side is at least."""
+
+
+def diff_model(
+    model: Any,
+    a: Configuration | str = _PLAIN,
+    b: Configuration | str = "",
+    feed: Mapping[str, OnnxValue] | None = None,
+    *,
+    providers: Sequence[Provider] = (),
+    options: SessionOptions | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    tensors: Sequence[str] = (),
+    searches: bool = True,
+    window: int = 16,
+    on_step: Callable[[str], None] = lambda label: None,
+) -> Difference:
+    """Run a model under two configurations, and find the first node that differs.
+
+    Args:
+        model: a path, bytes, a ModelProto or an ir.Model; Any, as for a session.
+        a: what is taken to be right; by default NumPy's kernels without optimization.
+        b: what is compared with it; by default a session without options.
+        feed: input name -> value.
+        providers: such as are not installed, which a configuration may name.
+        options: of both sides' sessions, for what configurations do not say, such as custom operators and fixed dimensions.
+        rtol: how much an element may differ, relative to that of a; with `atol` in the place of automatic limits.
+        atol: how much it may differ besides.
+        tensors: values of the model to compare as they are in whole runs; ["all"] for all of them.
+        searches: whether the first node that differs is searched for, also where the outputs agree.
+        window: how many nodes are tried together where the outputs agree; fewer find errors that are damped away sooner.
+        on_step: called before each part of the model that is run, with what it is.
+
+    Returns:
+        The errors of outputs and tensors, and the first nodes that differ with a small model that shows it.
+
+    Raises:
+        InvalidArgument: a configuration, the feed or a name does not fit.
+        SardonyxError: the model is invalid, or a cannot run it.
+    """
+    one, other = (parse_configuration(item) if isinstance(item, str) else item for item in (a, b))
+    side_a, side_b, plain = (engine_for(item, providers, options) for item in (one, other, _PLAIN))
+    tolerance = Tolerance(rtol, atol, tuple(filter(None, (one.precision, other.precision))))
+    whole, values = _loaded(model, feed or {}, options, plain)
+    slices = Slices(whole)
+    start = slices.start(values)
+    try:
+        known = Search(slices, Sides(side_a, side_b, side_a, tolerance, blames_failures=True), window, on_step).compare(
+            slices.whole(start)
+        )
+        asked = _asked(slices, start, tensors, (side_a, side_b), tolerance) if tensors and not known.failure else ()
+        search = Search(slices, Sides(side_a, side_b, plain, tolerance, blames_failures=bool(known.failure)), window, on_step)
+        found = search.find(start, known) if searches else None
+    except SardonyxError as error:
+        raise located(error, f"model {whole.label}") from error
+    return Difference(
+        model=whole.label,
+        a=str(one),
+        b=str(other),
+        nodes=len(slices.nodes),
+        outputs=known.errors,
+        tensors=tuple(asked),
+        failure=known.failure,
+        found=None if found is None else _finding(slices, found),
+        compared=search.count + 1,
+    )
+
+
+def _loaded(
+    given: Any, feed: Mapping[str, OnnxValue], options: SessionOptions | None, plain: Engine
+) -> tuple[Model, dict[str, OnnxValue]]:
+    """Return the model, with functions inlined and types inferred, and its checked feed."""
+    settings = read_settings(SessionOptions() if options is None else options)
+    model = Source.of(given).read(settings.load)
+    with session_operators(lookup_of(settings)):
+        fix_dimensions(model, settings.load)
+        verify(model)
+        InlineFunctions(names_values=True).run(model, Context())
+        infer_graph(model)
+    for value in [value for value in model.graph.inputs if value.constant is not None]:
+        if value.name in feed and model.ir_version >= FIRST_WITH_DEFAULTS:
+            del model.graph.initializers[value.name]
+            value.constant = None
+        else:
+            model.graph.inputs.remove(value)
+    checked = check_feeds(model.graph.inputs, {}, feed, model.label)
+    values = {value.name: item for value, item in zip(model.graph.inputs, checked, strict=True)}
+    return _without_chance(model, values, plain)
+
+
+def _without_chance(model: Model, values: dict[str, OnnxValue], plain: Engine) -> tuple[Model, dict[str, OnnxValue]]:
+    """Make what is drawn at random inputs of the model, with values that are drawn once."""
+    graph = model.graph
+    for node in [node for node in graph if node.op_type in RANDOM and not node.domain and node.op_type != "Dropout"]:
+        part = _giving_out(model, [value.name for value in node.outputs])
+        needed = {value.name for value in part.graph.inputs}
+        results = plain.load(part).run({name: item for name, item in values.items() if name in needed})
+        for value, result in zip(node.outputs, results, strict=True):
+            drawn = Value(value.name, value.type)
+            value.replace_all_uses_with(drawn)
+            graph.inputs.append(drawn)
+            values[drawn.name] = result
+        graph.remove(node)
+    return model, values
+
+
+def _giving_out(model: Model, names: Sequence[str]) -> Model:
+    """Return a copy of a model that gives out the values of these names only."""
+    copy = clone_model(model)
+    copy.graph.clear_outputs()
+    for value in find_values(copy, names):
+        copy.graph.add_output(value)
+    return copy
+
+
+def _asked(
+    slices: Slices, values: Mapping[Value, OnnxValue], names: Sequence[str], sides: tuple[Engine, Engine], tolerance: Tolerance
+) -> list[TensorError]:
+    """Return the errors of values in whole runs, as `names` asks for them."""
+    known = list(made_values(slices.model))
+    wanted = known if "all" in names else find_values(slices.model, names)
+    model = _giving_out(slices.model, [value.name for value in wanted])
+    whole = slices.whole(values)
+    part = Part(model, whole.nodes, tuple(wanted), whole.feed, whole.depth)
+    one, other = (side.load(model).run(part.feed) for side in sides)
+    return tolerance.judge(part, one, other, lambda again, feed: sides[0].load(again).run(feed))
+
+
+def _finding(slices: Slices, found: Compared) -> Finding:
+    part = found.part
+    index = {node: number for number, node in enumerate(slices.nodes)}
+    exact = exact_outputs(part.model, part.feed)
+    pairs: dict[str, tuple[float | None, float | None]] = {}
+    if not isinstance(exact, str):
+        a = distance(exact, [found.made[value] for value in part.outputs])
+        b = distance(exact, found.others) if found.others else [None] * len(a)
+        pairs = {value.name: pair for value, pair in zip(part.outputs, zip(a, b, strict=True), strict=True)}
+    return Finding(
+        nodes=tuple(_found_node(node, index[node]) for node in part.nodes),
+        tensors=found.errors,
+        exact=pairs,
+        inexact=exact if isinstance(exact, str) else "",
+        wrong=_wrong_side(found.errors, pairs),
+        failure=found.failure,
+        steps=() if found.loaded is None else found.loaded.steps,
+        rules=() if found.loaded is None else found.loaded.rules,
+        model=part.model,
+        feed=part.feed,
+    )
+
+
+def _found_node(node: Node, index: int) -> FoundNode:
+    outputs = tuple(value.name for value in node.outputs if value.name)
+    operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+    return FoundNode(node.name or next(iter(outputs), ""), operator, index, outputs)
+
+
+def _wrong_side(errors: Sequence[TensorError], pairs: Mapping[str, tuple[float | None, float | None]]) -> str:
+    """Return the side that is farther from float64 in the first output that differs."""
+    for error in errors:
+        a, b = pairs.get(error.name, (None, None))
+        if error.agrees or a is None or b is None:
+            continue
+        if b > _FARTHER * a:
+            return "b"
+        return "a" if a > _FARTHER * b else ""
+    return ""

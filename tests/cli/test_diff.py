@@ -1,0 +1,75 @@
+"""`sardonyx diff`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+from support.planted import chain, rows
+
+from sardonyx.formats.onnx import load, save
+
+PROVIDER = """
+from support.planted import PlantedProvider
+
+
+class Wrong(PlantedProvider):
+    name = "Wrong"
+
+    def __init__(self):
+        super().__init__("Add20", name="Wrong")
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A model of 90 nodes, and a file with a provider that runs one of them wrongly."""
+    monkeypatch.chdir(tmp_path)
+    held, provider = tmp_path / "chain.onnx", tmp_path / "wrong_provider.py"
+    save(chain(30), held)
+    provider.write_text(PROVIDER)
+    np.savez(tmp_path / "rows.npz", **rows())
+    return held, provider
+
+
+def test_a_planted_error_is_found_and_written(invoke: Callable[..., Result], files: tuple[Path, Path]) -> None:
+    """As a model of one node with its inputs, which shows it again; the status is 1."""
+    options = ("--load", files[1], "--b", "provider=Wrong,level=none")
+    result = invoke("diff", files[0], *options, "--dim", "n=4")
+    assert result.exit_code == 1, result.output
+    assert "first node that differs: 'Add20' (Add, number 61)" in result.output
+    assert "b is wrong" in result.output
+    assert len(load("chain.diff.onnx").graph) == 1
+    again = invoke("diff", "chain.diff.onnx", "--feeds", "chain.diff.npz", *options, "--json", "-o", "again.onnx")
+    facts = json.loads(again.stdout)
+    assert facts["outputs"][0]["max_abs"] == pytest.approx(1e-2, rel=1e-3)
+    assert facts["small_model"] == ["again.onnx", "again.npz"]
+
+
+def test_what_agrees_has_status_0(invoke: Callable[..., Result], files: tuple[Path, Path]) -> None:
+    """And writes nothing."""
+    result = invoke("diff", files[0], "--feeds", "rows.npz", "--outputs", "s1,s2")
+    assert result.exit_code == 0, result.output
+    assert "nothing differs" in result.output
+    assert not list(Path.cwd().glob("*.diff*"))
+
+
+def test_outputs_only_are_compared_where_that_is_asked_for(invoke: Callable[..., Result], files: tuple[Path, Path]) -> None:
+    """No node is searched for; the user's limit holds."""
+    result = invoke(
+        "diff", files[0], "--load", files[1], "--b", "provider=Wrong,level=none", "--outputs-only", "--rtol", 0, "--json"
+    )
+    assert json.loads(result.stdout)["found"] is None
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("arguments", [("--b", "levle=none"), ("--feeds", "chain.onnx"), ("--outputs", "nothing")])
+def test_trouble_has_status_2(invoke: Callable[..., Result], files: tuple[Path, Path], arguments: tuple[str, ...]) -> None:
+    """With a message."""
+    result = invoke("diff", files[0], *arguments)
+    assert result.exit_code == 2
+    assert result.stderr

@@ -1,0 +1,71 @@
+"""The search for the first nodes that differ."""
+
+from __future__ import annotations
+
+import pytest
+from support.models import model
+from support.planted import PlantedProvider, chain, rows
+
+from sardonyx.diff.configuration import parse_configuration
+from sardonyx.diff.engines import engine_for
+from sardonyx.diff.search import Search, Sides
+from sardonyx.diff.slices import Slices
+from sardonyx.diff.tolerance import Tolerance
+from sardonyx.ir import Model
+from sardonyx.ops.infer import infer_graph
+
+PLAIN = engine_for(parse_configuration("level=none,provider=Reference"))
+
+
+def found_in(held: Model, *names: str, fused: bool = False, window: int = 16) -> tuple[list[str], bool]:
+    """The nodes found where those of `names` are wrong, and whether the outputs agree."""
+    infer_graph(held)
+    slices = Slices(held)
+    wrong = engine_for(parse_configuration("provider=Planted,level=none"), [PlantedProvider(*names, fused=fused)])
+    search = Search(slices, Sides(PLAIN, wrong, PLAIN, Tolerance()), window)
+    start = slices.start(rows())
+    known = search.compare(slices.whole(start))
+    found = search.find(start, known)
+    return [] if found is None else [node.name for node in found.part.nodes], not known.differs
+
+
+@pytest.mark.parametrize("name", ["MatMul0", "Add17", "Tanh40", "Tanh99"])
+@pytest.mark.parametrize("gain", [0.05, 1.0, 3.0])
+def test_one_wrong_node_of_300_is_found(name: str, gain: float) -> None:
+    """Where later nodes damp the error away, where they pass it on, and where they amplify it."""
+    assert found_in(chain(100, gain), name)[0] == [name]
+
+
+def test_an_error_that_the_outputs_do_not_show_is_found() -> None:
+    """Layers of a small gain leave nothing of it."""
+    names, agrees = found_in(chain(100, 0.05), "Add40")
+    assert (names, agrees) == (["Add40"], True)
+
+
+@pytest.mark.parametrize("names", [("MatMul50", "Add50", "Tanh50"), ("Tanh49", "MatMul50"), ("Add1", "Tanh1")])
+def test_an_error_inside_a_fused_group_is_found_with_the_group(names: tuple[str, ...]) -> None:
+    """None of its nodes is wrong by itself; the middle of a bisection may lie in the group."""
+    assert found_in(chain(100, 3.0), *names, fused=True)[0] == list(names)
+
+
+def test_nothing_is_found_where_nothing_differs() -> None:
+    """All short parts are tried."""
+    assert found_in(chain(20), "none") == ([], True)
+
+
+def test_the_first_of_several_wrong_nodes_is_found() -> None:
+    """In topological order."""
+    assert found_in(chain(30), "Add20", "Tanh7", "MatMul25")[0] == ["Tanh7"]
+
+
+def test_nodes_beside_the_group_are_left_out() -> None:
+    """Also such that stand between its nodes."""
+    text = """graph(x: float[n, 8]) -> (y: float[n, 8], z: float[n, 8]) {
+    a = Neg(x) @one
+    c = Abs(x) @beside
+    d = Exp(c) @beside2
+    b = Tanh(a) @two
+    y = Sigmoid(b) @after
+    z = Neg(d) @end
+    }"""
+    assert found_in(model(text), "one", "two", fused=True)[0] == ["one", "two"]
