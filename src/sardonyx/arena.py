@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-__all__ = ["ALIGNMENT", "Lifetime", "place", "place_apart"]
+__all__ = ["ALIGNMENT", "Lifetime", "PlacedBlock", "place", "place_apart"]
 
 ALIGNMENT = 64
 """Bytes that each tensor in an arena is aligned to: a cache line, and the widest vector."""
@@ -21,6 +21,22 @@ class Lifetime:
     """The step that fills it."""
     last: int
     """The last step that reads it; at least `first`."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlacedBlock:
+    """What lies at one place of an arena for some steps, for reports."""
+
+    name: str
+    """What it is."""
+    offset_bytes: int
+    """Where it begins."""
+    size_bytes: int
+    """How large it is."""
+    first: int
+    """The step that fills it."""
+    last: int
+    """The last step that reads it."""
 
 
 def place(lifetimes: Sequence[Lifetime]) -> tuple[list[int], int]:

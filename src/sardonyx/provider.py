@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from sardonyx.arena import PlacedBlock
 from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.ir import Graph, Node, Shape, Value
@@ -51,6 +52,7 @@ __all__ = [
     "PrefersOperators",
     "Program",
     "Provider",
+    "ShowsMemory",
     "StepInfo",
     "TensorSpec",
     "TimedRun",
@@ -384,6 +386,18 @@ class TimesSteps(Protocol):
         self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[DeviceTensor], scratch: DeviceBuffer
     ) -> TimedRun:
         """Compute as `Program.run` does, and note when each step ended."""
+
+
+@runtime_checkable
+class ShowsMemory(Protocol):
+    """A program that says where its tensors lie in the scratch memory of a run, for reports."""
+
+    @property
+    def step_labels(self) -> Sequence[str]:
+        """What its steps are called, in the order in which they run."""
+
+    def memory_blocks(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Sequence[PlacedBlock]:
+        """Return what lies where and when, for inputs of these shapes; steps are numbered as `step_labels` has them."""
 
 
 class Compatibility(NamedEnum):

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from click.testing import Result
+from support.models import model
+
+from sardonyx.formats.onnx import save
 
 
 def test_json_holds_versions_values_and_operators(invoke: Callable[..., Result], model_file: Path) -> None:
@@ -33,3 +36,33 @@ def test_a_file_that_is_no_model_is_told(invoke: Callable[..., Result], tmp_path
     result = invoke("inspect", tmp_path / "text.onnx")
     assert result.exit_code == 1
     assert result.stderr.startswith("InvalidProtobuf: ")
+
+
+def test_a_page_is_written(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """With the session that the options ask for."""
+    page = tmp_path / "page.html"
+    result = invoke("inspect", model_file, "--html", page, "--dim", "n=3", "--provider", "ReferenceExecutionProvider")
+    assert result.exit_code == 0, result.output
+    assert f"{page}: 2 nodes" in result.stdout
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "ReferenceExecutionProvider_main_0" in text
+    assert '"sizes":{"x":[3,2]}' in text
+
+
+def test_a_profile_needs_a_page(invoke: Callable[..., Result], model_file: Path, tmp_path: Path) -> None:
+    """And a page needs a folder."""
+    assert "give --html OUT.html" in invoke("inspect", model_file, "--profile", "p.json").stderr
+    missing = invoke("inspect", model_file, "--html", tmp_path / "none" / "page.html")
+    assert missing.exit_code == 1
+    assert "there is no folder" in missing.stderr
+
+
+def test_what_is_wrong_with_a_model_is_on_its_page(invoke: Callable[..., Result], tmp_path: Path) -> None:
+    """And on stderr."""
+    path, page = tmp_path / "odd.onnx", tmp_path / "page.html"
+    save(model("graph(x: float[2]) -> (y: float[2]) {\ny = none.Such(x)\n}"), path)
+    result = invoke("inspect", path, "--html", page)
+    assert result.exit_code == 0, result.output
+    assert "no session can be made of this model" in result.stderr
+    assert "no session can be made of this model" in page.read_text(encoding="utf-8")

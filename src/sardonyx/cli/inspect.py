@@ -1,26 +1,79 @@
-"""`sardonyx inspect MODEL`: what a file holds."""
+"""`sardonyx inspect MODEL`: what a file holds, as text or as a page."""
 
 from __future__ import annotations
 
 import collections
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from sardonyx.cli.completions import ModelPath
-from sardonyx.cli.console import json_option, print_json, print_table, progress, readable_errors
+from sardonyx.cli.console import (
+    fail,
+    json_option,
+    loaded_providers,
+    placement_options,
+    print_json,
+    print_table,
+    progress,
+    provider_option,
+    readable_errors,
+)
+from sardonyx.cli.feeds import input_options, make_feed
+from sardonyx.dtypes import OnnxValue
 from sardonyx.formats.onnx import load
+from sardonyx.inspection import inspect_model, render_page
 from sardonyx.ir import Model, Value
 from sardonyx.ir.text import print_model
 from sardonyx.ir.walk import all_graphs, all_nodes
+from sardonyx.session.options import SessionOptions
+from sardonyx.session.values import node_arg
+
+_STEPS = ("loading", "optimizing", "assigning", "compiling")
 
 
 @click.command()
 @click.argument("model", type=ModelPath())
 @click.option("--text", is_flag=True, help="Print the whole model, one node per line.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path),
+    metavar="OUT.html",
+    help="Write a page: the graph before and after optimization, who runs what, memory and a profile.",
+)
+@click.option(
+    "--profile", "profile", type=click.Path(path_type=Path), help="Show this profile, of Chrome's trace events, on the page."
+)
+@input_options
+@provider_option
+@placement_options
 @json_option
-def inspect(model: str, text: bool, as_json: bool) -> None:
-    """Show what MODEL holds: versions, inputs, outputs, weights and operators."""
+def inspect(
+    model: str,
+    text: bool,
+    page: Path | None,
+    profile: Path | None,
+    inputs: Sequence[str],
+    seed: int,
+    dims: Sequence[str],
+    provider_names: Sequence[str],
+    options: SessionOptions,
+    as_json: bool,
+) -> None:
+    """Show what MODEL holds: versions, inputs, outputs, weights and operators.
+
+    With --html a session is built as `run` does it, and all that it shows goes into one file that any browser opens, without a
+    network. --provider, --place and --config are those of the session; inputs, for the memory plan, are drawn where none are given.
+    """
+    if profile is not None and page is None:
+        fail("--profile is shown on a page; give --html OUT.html")
+    if page is not None:
+        with readable_errors():
+            _write_page(model, page, profile, (inputs, dims, seed), provider_names, options)
+        return
     with readable_errors(), progress(f"loading {model}", 1):
         loaded = load(model)
     if text:
@@ -31,6 +84,34 @@ def inspect(model: str, text: bool, as_json: bool) -> None:
         print_json(facts)
         return
     _print(facts)
+
+
+def _write_page(
+    model: str,
+    page: Path,
+    profile: Path | None,
+    drawn: tuple[Sequence[str], Sequence[str], int],
+    provider_names: Sequence[str],
+    options: SessionOptions,
+) -> None:
+    """Write the page, with a progress bar over its stages."""
+    if not page.absolute().parent.is_dir():
+        fail(f"there is no folder {str(page.parent)!r} to write {page.name} into")
+    inputs, dims, seed = drawn
+
+    def feed(values: Sequence[Value]) -> dict[str, OnnxValue]:
+        return make_feed([node_arg(value) for value in values], inputs, dims, seed)
+
+    made = {provider.name: provider for provider in loaded_providers()}
+    providers = [made.get(name, name) for name in provider_names]
+    with progress(f"inspecting {model}", len(_STEPS)) as advance:
+        found = inspect_model(
+            model, describe, providers=providers, options=options, feed=feed, profile=profile, on_step=lambda label: advance(label)
+        )
+    page.write_text(render_page(found), encoding="utf-8")
+    for note in found.notes:
+        click.secho(note, fg="yellow", err=True)
+    click.echo(f"{page}: {len(found.before['nodes'])} nodes, {page.stat().st_size / 2**20:.1f} MiB; open it in a browser")
 
 
 def describe(model: Model) -> dict[str, object]:

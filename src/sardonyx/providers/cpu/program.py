@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from sardonyx.arena import PlacedBlock
 from sardonyx.cancellation import Cancellation, current_cancellation
 from sardonyx.codegen.run import driver
 from sardonyx.codegen.run.driver import Call, Driver, StepTable
@@ -189,6 +190,16 @@ class CpuProgram:
     def steps(self) -> list[str]:
         """The kernels in the order in which they run, for reports."""
         return [f"{step.name}: {step.symbol}" for step in self._storage.steps]
+
+    @property
+    def step_labels(self) -> list[str]:
+        """The operators that each kernel computes, and the node that it is called by."""
+        steps = self._storage.steps
+        return [f"{step.name}: {step.place}" if "+" in step.name else step.place or step.name for step in steps]
+
+    def memory_blocks(self, shapes: tuple[tuple[int, ...] | None, ...]) -> list[PlacedBlock]:
+        """Return what lies in the arena and when, for inputs of these shapes."""
+        return self._storage.placed(solve(self._names, self._shapes, shapes))
 
     def _place(self, buffer: Buffer, offsets: Sequence[int], sizes: Sizes) -> driver.Buffer:
         root, offset_bytes = buffer, 0

@@ -7,7 +7,7 @@ import enum
 import math
 from collections.abc import Sequence
 
-from sardonyx.arena import Lifetime, place
+from sardonyx.arena import Lifetime, PlacedBlock, place
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.sizes import Sizes
@@ -68,6 +68,14 @@ class Storage:
     def arena(self, sizes: Sizes) -> tuple[list[int], int]:
         """Return for each place in the arena its offset in bytes, and the bytes of the whole arena."""
         return place([Lifetime(size_bytes(tenant.buffer, sizes), tenant.first, tenant.last) for tenant in self._tenants])
+
+    def placed(self, sizes: Sizes) -> list[PlacedBlock]:
+        """Return what lies in the arena, called by the step that fills it first."""
+        offsets, _ = self.arena(sizes)
+        return [
+            PlacedBlock(self.steps[tenant.first].name, offset, size_bytes(tenant.buffer, sizes), tenant.first, tenant.last)
+            for tenant, offset in zip(self._tenants, offsets, strict=True)
+        ]
 
     def _share(self, steps: Sequence[KernelLaunch], last: dict[Buffer, int]) -> None:
         """Let a step write where one of its inputs was, where nobody needs that any more and the step itself reads it but once."""

@@ -13,7 +13,7 @@ from sardonyx.partition.contexts import is_context
 from sardonyx.partition.cut import Cut
 from sardonyx.provider import HOST, Body, Program
 from sardonyx.runtime.executor import Executor
-from sardonyx.runtime.plan import CopyStep, make_plan
+from sardonyx.runtime.plan import CopyStep, Plan, make_plan
 from sardonyx.runtime.run_step import copy
 from sardonyx.session.context.load import ContextLoader, refuse_to_compile
 from sardonyx.session.context.model import ContextTarget, KeptProgram, context_target, keep_program, write_context
@@ -34,6 +34,8 @@ class Compiled:
 
     executor: Executor
     """What runs it."""
+    plan: Plan
+    """The plan of its main graph."""
 
 
 def compile_model(
@@ -54,14 +56,14 @@ def compile_model(
     with locating(f"model {model.label}"):
         target = context_target(model, settings.context)
         compiler = _Compiler(ContextLoader(model, settings.context, settings.load), target, settings, profiler)
-        executor = compiler.compile_graph(assigned.main).executor
+        main = compiler.compile_graph(assigned.main)
         copies = sum(graph.copy_count for graph in assigned.main.walk())
         event("placement.done", model=model.label, placements=assigned.placements, copies=copies)
         if target is not None:
             write_context(model, target, compiler.kept, defaults, settings.load)
         read_attributes(model)
         model.dismantle()  # programs hold what they need of weights, packed or as they are
-    return Compiled(executor)
+    return Compiled(main.executor, main.plan)
 
 
 class _Compiler:
@@ -82,7 +84,7 @@ class _Compiler:
             CopyStep(captures.index(move.value), place, HOST, move.target, move.provider, ())
             for place, move in enumerate(entering, len(captures))
         ]
-        return _PlannedGraph(captures, executor_for(plan, self._settings.execution), tuple(copies))
+        return _PlannedGraph(captures, executor_for(plan, self._settings.execution), plan, tuple(copies))
 
     def _program_of(self, part: Cut) -> Program:
         is_compiled = is_context(part.partition.nodes[0])
@@ -118,6 +120,7 @@ class _PlannedGraph:
 
     captures: tuple[Value, ...]
     executor: Executor
+    plan: Plan
     copies: tuple[CopyStep, ...]
 
     def hold(self, captures: Sequence[OnnxValue]) -> Callable[[Sequence[OnnxValue]], list[OnnxValue]]:

@@ -55,6 +55,7 @@ def prepare(
     widened_for: str = "",
     *,
     tracer: FusionTracer | None = None,
+    records: bool = False,
 ) -> Prepared:
     """Optimize a model, with calls of functions that a provider claims kept and types widened that none runs.
 
@@ -64,6 +65,7 @@ def prepare(
         providers: of the session.
         widened_for: the provider whose gaps decide what is widened, as `widen_model` takes it.
         tracer: follows the rules that match around a node.
+        records: whether the report lists every change.
 
     Raises:
         SardonyxError: types do not fit, a provider or a rule failed, or a placement names what there is not.
@@ -77,7 +79,7 @@ def prepare(
         pins = layer_pins(settings.placement, providers.names).joined(settings.placement.pins)
         pin(model, pins, providers.names)
         with span("session.optimize"):
-            report = _optimize(model, loaded.defaults, settings, providers, widened_for, tracer)
+            report = _optimize(model, loaded.defaults, settings, providers, widened_for, tracer, records=records)
     return Prepared(OwnedModel(model), tuple(model.graph.inputs), tuple(model.graph.outputs), loaded.defaults, report)
 
 
@@ -88,11 +90,13 @@ def _optimize(
     providers: ProviderList,
     widened_for: str,
     tracer: FusionTracer | None,
+    *,
+    records: bool,
 ) -> Report:
     able = providers.able
     to_save = clone_model(model) if settings.save.path else None
     target = target_of(able)
-    report = optimize_model(model, settings.optimize, target, tracer=tracer)
+    report = optimize_model(model, settings.optimize, target, tracer=tracer, records=records)
     _check_types(model)
     if to_save is not None:
         _save(to_save, defaults, settings, able or providers.all)

@@ -1,0 +1,73 @@
+"""What is found out of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from support.models import model
+
+from sardonyx.inspection.collect import inspect_model
+from sardonyx.ir import Model, Value
+from sardonyx.session.options import SessionOptions
+
+GATE = "graph(x: float[n, 4]) -> (y: float[n, 4]) {\ng = Sigmoid(x) @gate\nh = Mul(x, g) @times\ny = Softmax(h) @last\n}"
+
+
+def about(held: Model) -> dict[str, Any]:
+    return {"model": held.label}
+
+
+def rows(values: Sequence[Value]) -> dict[str, Any]:
+    return {value.name: np.zeros((2, 4), np.float32) for value in values}
+
+
+def test_each_stage_is_kept() -> None:
+    """The graph before and behind, what made the difference, who runs what, and memory."""
+    seen: list[str] = []
+    found = inspect_model(model(GATE), about, feed=rows, on_step=seen.append)
+    assert seen == ["loading", "optimizing", "assigning", "compiling"]
+    assert [node["name"] for node in found.before["nodes"]] == ["gate", "times", "last"]
+    assert found.after is not None
+    assert [(node["op"], node["sources"], node["provider"]) for node in found.after["nodes"]] == [
+        ("Swish", [0, 1], "CPUExecutionProvider"),
+        ("Softmax", [2], "CPUExecutionProvider"),
+    ]
+    assert {"name": "fuse_swish", "count": 1, "kind": "rule"} in found.rules
+    assert [change["optimization"] for change in found.changes] == ["fuse_swish"]
+    assert found.memory is not None
+    assert found.memory["sizes"] == {"x": [2, 4]}
+    assert not found.notes
+
+
+def test_a_model_without_a_session_is_shown_as_it_is() -> None:
+    """With a note that says what is wrong."""
+    found = inspect_model(model("graph(x: float[2]) -> (y: float[2]) {\ny = none.Such(x) @odd\n}"), about)
+    assert found.after is None
+    assert [node["op"] for node in found.before["nodes"]] == ["none.Such"]
+    assert "none.Such" in found.notes[0]
+
+
+def test_types_that_contradict_are_noted() -> None:
+    """And the graph is shown with what the file declares."""
+    found = inspect_model(model("graph(x: float[2]) -> (y: int64[2]) {\ny = Neg(x)\n}"), about)
+    assert len(found.notes) == 2
+    assert len(found.before["nodes"]) == 1
+
+
+def test_inputs_that_do_not_fit_leave_memory_out() -> None:
+    """With the reason; the rest is there."""
+    found = inspect_model(model(GATE), about, feed=lambda values: {"x": np.zeros((2, 5), np.float32)})
+    assert found.memory is None
+    assert "there is no memory plan" in found.notes[0]
+    assert found.after is not None
+
+
+def test_options_are_those_of_the_session() -> None:
+    """Level and providers."""
+    options = SessionOptions()
+    options.add_session_config_entry("session.graph_optimization_level", "0")
+    found = inspect_model(model(GATE), about, options=options, providers=["ReferenceExecutionProvider"])
+    assert found.after is not None
+    assert [node["provider"] for node in found.after["nodes"]] == ["ReferenceExecutionProvider"] * 3
