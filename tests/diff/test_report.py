@@ -19,7 +19,7 @@ def difference(output: TensorError, found: Finding | None = None, failure: str =
 def finding() -> Finding:
     node = FoundNode("first", "Neg", 0, ("y",))
     held = model("graph(x: float[2]) -> (y: float[2]) {\ny = Neg(x)\n}")
-    return Finding((node,), (WRONG,), {"y": (0.0, 1.0)}, "", "b", "", (("Neg", "CPU"),), ("rule",), held, {"x": 1})
+    return Finding((node,), None, (WRONG,), {"y": (0.0, 1.0)}, "", "b", "", (("Neg", "CPU"),), ("rule",), held, {"x": 1})
 
 
 def test_sides_agree_where_nothing_differs() -> None:

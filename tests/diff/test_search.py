@@ -13,6 +13,7 @@ from sardonyx.diff.slices import Slices
 from sardonyx.diff.tolerance import Tolerance
 from sardonyx.ir import Model
 from sardonyx.ops.infer import infer_graph
+from sardonyx.provider import Capability, Claims, GraphView
 
 PLAIN = engine_for(parse_configuration("level=none,provider=Reference"))
 
@@ -69,3 +70,48 @@ def test_nodes_beside_the_group_are_left_out() -> None:
     z = Neg(d) @end
     }"""
     assert found_in(model(text), "one", "two", fused=True)[0] == ["one", "two"]
+
+
+class _ByPlace(PlantedProvider):
+    """Runs the node wrongly that stands at a place of whatever graph it is asked about."""
+
+    def capabilities(self, view: GraphView) -> Claims:
+        return Claims([Capability((view.nodes[40],))] if len(view.nodes) > 40 else [])
+
+
+def test_an_error_that_depends_on_nodes_before_it_has_a_suspect() -> None:
+    """No part without them shows it; the node that makes the first wrong value is named."""
+    held = chain(20)
+    infer_graph(held)
+    slices = Slices(held)
+    wrong = engine_for(parse_configuration("provider=Planted,level=none"), [_ByPlace()])
+    search = Search(slices, Sides(PLAIN, wrong, PLAIN, Tolerance()), 16)
+    start = slices.start(rows())
+    found = search.find(start, search.compare(slices.whole(start)))
+    assert found is not None
+    assert [node.name for node in found.part.nodes][-1] == "Add13"
+    assert found.suspect is not None
+    assert found.suspect.name == "Add13"
+
+
+def test_fused_nodes_have_no_suspect() -> None:
+    """None is wrong once their values are given out."""
+    held = chain(10)
+    infer_graph(held)
+    slices = Slices(held)
+    wrong = engine_for(parse_configuration("level=none,provider=Planted"), [_OnlyFused("Add5", "Tanh5")])
+    search = Search(slices, Sides(PLAIN, wrong, PLAIN, Tolerance()), 16)
+    start = slices.start(rows())
+    found = search.find(start, search.compare(slices.whole(start)))
+    assert found is not None
+    assert [node.name for node in found.part.nodes] == ["Add5", "Tanh5"]
+    assert found.suspect is None
+
+
+class _OnlyFused(PlantedProvider):
+    """Fuses two nodes where nobody else reads what is between them."""
+
+    def capabilities(self, view: GraphView) -> Claims:
+        mine = tuple(node for node in view.nodes if node.name in self._names)
+        fits = len(mine) == 2 and mine[0].outputs[0].use_count == 1
+        return Claims([Capability(mine, fused=True, name="planted")] if fits else [])

@@ -173,6 +173,10 @@ def _print_finding(found: Finding) -> None:
     if len(found.nodes) > 1:
         for node in found.nodes[:_MOST_ROWS]:
             click.echo(f"    {node.name!r} ({node.op_type}, number {node.index})")
+    if found.suspect is not None:
+        click.secho(
+            f"the first value that differs among them is made by {found.suspect.name!r} ({found.suspect.op_type})", bold=True
+        )
     if found.failure:
         click.secho(f"b fails: {found.failure}", fg="red")
     _print_errors("", found.tensors)

@@ -175,6 +175,7 @@ def _finding(slices: Slices, found: Compared) -> Finding:
         pairs = {value.name: pair for value, pair in zip(part.outputs, zip(a, b, strict=True), strict=True)}
     return Finding(
         nodes=tuple(_found_node(node, index[node]) for node in part.nodes),
+        suspect=None if found.suspect is None else _found_node(found.suspect, index[found.suspect]),
         tensors=found.errors,
         exact=pairs,
         inexact=exact if isinstance(exact, str) else "",

@@ -33,6 +33,9 @@ class Finding:
 
     nodes: tuple[FoundNode, ...]
     """One node, or the fewest found that differ only together, as where an engine fuses them."""
+    suspect: FoundNode | None
+    """Of several nodes the one that makes the first value that differs where all their values are given out, which keeps them
+    from being fused; None where nothing differs then, and for a single node."""
     tensors: tuple[TensorError, ...]
     """The errors of what they make, on inputs computed by a."""
     exact: Mapping[str, tuple[float | None, float | None]]
@@ -92,6 +95,7 @@ class Difference:
 def _facts(found: Finding) -> dict[str, Any]:
     return {
         "nodes": [dataclasses.asdict(node) for node in found.nodes],
+        "suspect": None if found.suspect is None else dataclasses.asdict(found.suspect),
         "tensors": [dataclasses.asdict(error) for error in found.tensors],
         "float64": {name: {"a": a, "b": b} for name, (a, b) in found.exact.items()},
         "no_float64": found.inexact,

@@ -60,6 +60,9 @@ class Compared:
     """The part as b has loaded it."""
     differs: bool = False
     """Whether b differs from a."""
+    suspect: Node | None = None
+    """Of several nodes the one that makes the first value that differs where all values of the part are given out; None where
+    none differs then, as where they are fused."""
 
 
 class Search:
@@ -109,9 +112,17 @@ class Search:
             known: the whole model, compared, where it differs.
         """
         last = len(self._slices.nodes)
-        if known is not None and known.differs:
-            return self._bisect(0, last, values, known)
-        return self._scan(0, last, values)
+        differs = known is not None and known.differs
+        found = self._bisect(0, last, values, known) if known is not None and differs else self._scan(0, last, values)
+        if found is None or len(found.part.nodes) == 1 or not found.errors:
+            return found
+        return dataclasses.replace(found, suspect=self._suspect(found.part))
+
+    def _suspect(self, part: Part) -> Node | None:
+        values = self._slices.named(part.nodes, part.feed)
+        open_part = self._slices.part(part.nodes, values, gives_all=True)
+        wrong = _wrong_names(self.compare(open_part))
+        return next((node for node in part.nodes if any(value.name in wrong for value in node.outputs)), None)
 
     def _bisect(self, low: int, high: int, values: _Values, known: Compared) -> Compared:
         if high - low <= 1:
@@ -149,29 +160,28 @@ class Search:
         found = self.compare(part) if part.outputs else None
         if found is None or not found.differs:
             return high, None
-        differing = [error.name for error in found.errors if not error.agrees]
-        wrong = {name for full in differing for name in (full, full.partition("[")[0])}  # an element of a sequence, or of a map
+        wrong = _wrong_names(found)
         made = enumerate(self._slices.nodes[low:high], low + 1)
         stop = next((end for end, node in made if any(value.name in wrong for value in node.outputs)), high)
         return stop, self._window_at(low, stop, values)
 
     def _across(self, low: int, middle: int, high: int, values: _Values, known: Compared) -> Compared:
-        """Make a part smaller that differs although its halves do not: first from the front, then from the end."""
-        start, beyond, best, held = low, middle, known, values
+        """Make a part smaller that differs although its halves do not: first from the end, then from the front."""
+        stop, beyond, best = high, middle, known
+        while stop - beyond > 1:
+            trial = (stop + beyond) // 2
+            found = self._window_at(low, trial, values)
+            if found is not None and found.differs:
+                stop, best = trial, found
+            else:
+                beyond = trial
+        start, beyond, held = low, middle, values
         while beyond - start > 1:
             trial = (start + beyond) // 2
             ahead = self._after(self._made(start, trial, held), held, trial)
-            found = self._window_at(trial, high, ahead)
+            found = self._window_at(trial, stop, ahead)
             if found is not None and found.differs:
                 start, best, held = trial, found, ahead
-            else:
-                beyond = trial
-        stop, beyond = high, middle
-        while stop - beyond > 1:
-            trial = (stop + beyond) // 2
-            found = self._window_at(start, trial, held)
-            if found is not None and found.differs:
-                stop, best = trial, found
             else:
                 beyond = trial
         return self._reduced(best, held)
@@ -214,6 +224,12 @@ class Search:
 
     def _after(self, passed: Compared | None, values: _Values, index: int) -> _Values:
         return self._slices.advance(values, {} if passed is None else passed.made, index)
+
+
+def _wrong_names(found: Compared) -> set[str]:
+    """Return the names of outputs that differ; of an element of a sequence or a map also that of the whole."""
+    differing = [error.name for error in found.errors if not error.agrees]
+    return {name for full in differing for name in (full, full.partition("[")[0])}
 
 
 def _label(part: Part) -> str:

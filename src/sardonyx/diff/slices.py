@@ -103,6 +103,11 @@ class Slices:
         }
         return Part(model, tuple(nodes), outputs, feed, self.depth(nodes))
 
+    def named(self, nodes: Sequence[Node], feed: Mapping[str, OnnxValue]) -> dict[Value, OnnxValue]:
+        """Return what `nodes` read of a feed, by value."""
+        reads = (value for node in nodes for value in self._reads[node])
+        return {value: feed[value.name] for value in reads if value.name in feed}
+
     def whole(self, values: Mapping[Value, OnnxValue]) -> Part:
         """Return all nodes as a part, whose outputs are those of the model."""
         feed = {value.name: item for value, item in values.items()}

@@ -181,10 +181,11 @@ function graphTab(host) {
     drawDetail();
   }
   function reveal(index, side = state.side) {
+    const isNew = side !== state.side;
     state.side = side;
-    const now = current(), leaf = now.leaves.get(index);
-    for (const path of groupsOf(leaf)) now.open.add(path);
-    draw(true);
+    const now = current(), shut = groupsOf(now.leaves.get(index)).filter((path) => !now.open.has(path));
+    for (const path of shut) now.open.add(path);
+    if (isNew || shut.length || !drawn) draw(true);
     pick(index);
     const box = drawn.boxes.find((item) => item.unit && item.unit.node === index);
     if (box) center(box);
@@ -193,7 +194,7 @@ function graphTab(host) {
     const value = graph.values[number], nodes = readers || (makers.has(number) ? [makers.get(number)] : []);
     const told = value.const !== undefined ? ` constant ${value.const || bytes(value.bytes)}` : "";
     return el("div", { style: "margin:.2rem 0 .4rem" }, el("span", { class: "mono" }, value.name || "(unnamed)"), el("div", { class: "soft" }, `${shapeText(value)}${told}`),
-      nodes.slice(0, 8).map((index) => el("div", {}, readers ? "→ " : "← ", el("button", { class: "link", onclick: () => reveal(index) }, `${graph.nodes[index].op} ${clip(graph.nodes[index].name, 44)}`))),
+      nodes.slice(0, 8).map((index) => el("div", { class: "item" }, el("span", {}, readers ? "→" : "←"), el("button", { class: "link", onclick: () => reveal(index) }, `${graph.nodes[index].op} ${clip(graph.nodes[index].name, 44)}`))),
       nodes.length > 8 ? el("div", { class: "soft" }, `and ${nodes.length - 8} more`) : null);
   }
   function drawDetail() {
@@ -249,6 +250,7 @@ function graphTab(host) {
       return words.every((word) => text.includes(word));
     }) : [];
     state.hit = 0;
+    state.gone = false;
     showHits();
   }
   function showHits() {
@@ -261,12 +263,12 @@ function graphTab(host) {
   function go() { if (state.hits.length) { reveal(state.hits[state.hit]); showHits(); } }
   input.addEventListener("input", search);
   input.addEventListener("focus", () => { if (input.value) showHits(); });
-  input.addEventListener("blur", () => fill(hits, ));
+  input.addEventListener("blur", () => fill(hits));
   input.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step && state.hits.length) { state.hit = (state.hit + step + state.hits.length) % state.hits.length; showHits(); event.preventDefault(); }
-    if (event.key === "Enter") { go(); fill(hits, ); }
-    if (event.key === "Escape") { input.value = ""; fill(hits, ); picture.focus(); }
+    if (step && state.hits.length) { state.hit = (state.hit + step + state.hits.length) % state.hits.length; state.gone = false; showHits(); event.preventDefault(); }
+    if (event.key === "Enter") { if (state.gone && state.hits.length) state.hit = (state.hit + (event.shiftKey ? state.hits.length - 1 : 1)) % state.hits.length; go(); state.gone = true; }
+    if (event.key === "Escape") { input.value = ""; fill(hits); picture.focus(); }
   });
 
   /* moving about */

@@ -136,10 +136,11 @@ function layered(graph, units) {
   const ranks = [];
   const put = (item) => { (ranks[item.rank] = ranks[item.rank] || []).push(item); };
   sorted.forEach(put);
+  const spans = forward.reduce((sum, edge) => sum + edge.to.rank - edge.from.rank, 0), longest = spans < 6000 ? 400 : BOX.most;
   for (const edge of forward) {
     edge.chain = [edge.from];
     const span = edge.to.rank - edge.from.rank;
-    if (span > 1 && span <= BOX.most) {
+    if (span > 1 && span <= longest) {
       for (let rank = edge.from.rank + 1; rank < edge.to.rank; rank++) {
         const dummy = { rank, w: 8, h: BOX.height, ins: [], outs: [], dummy: true };
         edge.chain.push(dummy);
