@@ -44,7 +44,7 @@ def test_a_planted_error_is_found_and_written(invoke: Callable[..., Result], fil
     assert "first node that differs: 'Add20' (Add, number 61)" in result.output
     assert "b is wrong" in result.output
     assert len(load("chain.diff.onnx").graph) == 1
-    again = invoke("diff", "chain.diff.onnx", "--feeds", "chain.diff.npz", *options, "--json", "-o", "again.onnx")
+    again = invoke("diff", "chain.diff.onnx", "--input", "chain.diff.npz", *options, "--json", "-o", "again.onnx")
     facts = json.loads(again.stdout)
     assert facts["outputs"][0]["max_abs"] == pytest.approx(1e-2, rel=1e-3)
     assert facts["small_model"] == ["again.onnx", "again.npz"]
@@ -52,7 +52,7 @@ def test_a_planted_error_is_found_and_written(invoke: Callable[..., Result], fil
 
 def test_what_agrees_has_status_0(invoke: Callable[..., Result], files: tuple[Path, Path]) -> None:
     """And writes nothing."""
-    result = invoke("diff", files[0], "--feeds", "rows.npz", "--outputs", "s1,s2")
+    result = invoke("diff", files[0], "--input", "rows.npz", "--outputs", "s1,s2")
     assert result.exit_code == 0, result.output
     assert "nothing differs" in result.output
     assert not list(Path.cwd().glob("*.diff*"))
@@ -67,7 +67,7 @@ def test_outputs_only_are_compared_where_that_is_asked_for(invoke: Callable[...,
     assert result.exit_code == 1
 
 
-@pytest.mark.parametrize("arguments", [("--b", "levle=none"), ("--feeds", "chain.onnx"), ("--outputs", "nothing")])
+@pytest.mark.parametrize("arguments", [("--b", "levle=none"), ("--input", "chain.onnx"), ("--outputs", "nothing")])
 def test_trouble_has_status_2(invoke: Callable[..., Result], files: tuple[Path, Path], arguments: tuple[str, ...]) -> None:
     """With a message."""
     result = invoke("diff", files[0], *arguments)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.models import model
 
-from sardonyx.cli.feeds import make_feed
+from sardonyx.cli.feeds import draw_feed, make_feed
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.session.inference_session import InferenceSession
 
@@ -62,3 +62,12 @@ def test_what_is_wrong_ends_the_command(
     with pytest.raises(SystemExit, match="1"):
         make_feed(session, files, dims, ranges, seed)
     assert message in capsys.readouterr().err
+
+
+def test_a_model_without_a_session_is_fed_alike(model_file: Path, tmp_path: Path) -> None:
+    """Files are read at once; the rest is drawn when it is asked for."""
+    np.savez(tmp_path / "x.npz", x=np.float32([[1, 2]]))
+    assert draw_feed(str(model_file), [str(tmp_path / "x.npz")], (), (), 0)()["x"].tolist() == [[1, 2]]
+    assert draw_feed(str(model_file), (), ["n=3"], (), 0)()["x"].shape == (3, 2)
+    with pytest.raises(SystemExit):
+        draw_feed(str(model_file), ["y=missing.npy"], (), (), 0)

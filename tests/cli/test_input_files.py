@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from PIL import Image
@@ -107,3 +108,12 @@ def test_what_cannot_be_read_is_an_error(texts: list[str], message: str, tmp_pat
     np.savez("two.npz", u=PAIR, v=PAIR)
     with pytest.raises(InvalidArgument, match=message) if "f.pb" not in message else pytest.raises(RuntimeError, match=message):
         read_inputs([X, T], texts, {}, {})
+
+
+def test_types_that_numpy_keeps_as_bytes_become_those_of_the_input(tmp_path: Path) -> None:
+    """As bfloat16 is kept."""
+    array = np.array([1.5, 2], ml_dtypes.bfloat16)
+    np.save(tmp_path / "x.npy", array)
+    found = read_inputs([NodeArg("x", "tensor(bfloat16)", [2])], [f"x={tmp_path / 'x.npy'}"], {}, {})["x"]
+    assert found.dtype == array.dtype
+    assert found.tolist() == array.tolist()

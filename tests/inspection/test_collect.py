@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from support.models import model
 
 from sardonyx.inspection.collect import inspect_model
-from sardonyx.ir import Model, Value
+from sardonyx.ir import Model
 from sardonyx.session.options import SessionOptions
 
 GATE = "graph(x: float[n, 4]) -> (y: float[n, 4]) {\ng = Sigmoid(x) @gate\nh = Mul(x, g) @times\ny = Softmax(h) @last\n}"
@@ -19,8 +18,8 @@ def about(held: Model) -> dict[str, Any]:
     return {"model": held.label}
 
 
-def rows(values: Sequence[Value]) -> dict[str, Any]:
-    return {value.name: np.zeros((2, 4), np.float32) for value in values}
+def rows() -> dict[str, Any]:
+    return {"x": np.zeros((2, 4), np.float32)}
 
 
 def test_each_stage_is_kept() -> None:
@@ -58,7 +57,7 @@ def test_types_that_contradict_are_noted() -> None:
 
 def test_inputs_that_do_not_fit_leave_memory_out() -> None:
     """With the reason; the rest is there."""
-    found = inspect_model(model(GATE), about, feed=lambda values: {"x": np.zeros((2, 5), np.float32)})
+    found = inspect_model(model(GATE), about, feed=lambda: {"x": np.zeros((2, 5), np.float32)})
     assert found.memory is None
     assert "there is no memory plan" in found.notes[0]
     assert found.after is not None

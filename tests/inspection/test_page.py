@@ -206,8 +206,8 @@ def test_a_model_without_a_session_has_a_page(browser: Browser, tmp_path: Path) 
 
 def test_thousands_of_nodes_without_scopes_fold_by_their_order(browser: Browser, tmp_path: Path) -> None:
     """The drawing stays small, and a node is found and shown within seconds."""
-    lines = [f"v{index} = {('Softmax', 'Neg')[index % 2]}(v{index - 1}) @n{index}" for index in range(1, 3001)]
-    text = "graph(v0: float[n, 4]) -> (v3000: float[n, 4]) {\n" + "\n".join(lines) + "\n}"
+    lines = ["v0 = Neg(x)"] + [f"v{index} = {('Softmax', 'Neg')[index % 2]}(v{index - 1}) @n{index}" for index in range(1, 3001)]
+    text = "graph(x: float[n, 4]) -> (v3000: float[n, 4]) {\n" + "\n".join(lines) + "\n}"
     path = tmp_path / "long.html"
     path.write_text(page_of(model(text)), encoding="utf-8")
     browser.open(path, "#graph")

@@ -8,10 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
-import numpy as np
 
 from sardonyx.cli.console import (
-    fail,
     json_option,
     loaded_providers,
     placement_options,
@@ -20,14 +18,10 @@ from sardonyx.cli.console import (
     progress,
     readable_errors,
 )
-from sardonyx.cli.feeds import input_options, make_feed
+from sardonyx.cli.feeds import draw_feed, input_options
 from sardonyx.diff import Difference, Finding, TensorError, diff_model
 from sardonyx.diff.reproducer import free_path, save_reproducer
-from sardonyx.dtypes import DataType, OnnxValue
-from sardonyx.formats.onnx import load
-from sardonyx.ir import TensorType, Value
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.values import node_arg
 
 __all__ = ["diff"]
 
@@ -43,7 +37,6 @@ _MOST_PLACES = 5
 )
 @click.option("--b", "b", default="default", show_default=True, metavar="CONFIGURATION", help="What is compared with it.")
 @input_options
-@click.option("--feeds", "archive", type=click.Path(path_type=Path), help="Feed the inputs from an archive NAME.npz.")
 @click.option(
     "--outputs",
     "asked",
@@ -67,7 +60,7 @@ def diff(
     inputs: Sequence[str],
     seed: int,
     dims: Sequence[str],
-    archive: Path | None,
+    ranges: Sequence[str],
     asked: Sequence[str],
     rtol: float | None,
     atol: float | None,
@@ -84,7 +77,7 @@ def diff(
     where nothing differs, 1 where something does, and 2 where the comparison fails.
     """
     with _trouble():
-        feed = _feed(model, archive, inputs, dims, seed)
+        feed = draw_feed(model, inputs, dims, ranges, seed)()
         with progress(f"comparing {model}", 1) as advance:
             found = diff_model(
                 model,
@@ -118,28 +111,6 @@ def _trouble() -> Iterator[None]:
         raise SystemExit(_TROUBLE) from end
 
 
-def _feed(model: str, archive: Path | None, inputs: Sequence[str], dims: Sequence[str], seed: int) -> dict[str, OnnxValue]:
-    wanted = [value for value in load(model).graph.inputs if value.constant is None]
-    given = {} if archive is None else _read(archive, wanted)
-    return given | make_feed([node_arg(value) for value in wanted if value.name not in given], inputs, dims, seed)
-
-
-def _read(archive: Path, wanted: Sequence[Value]) -> dict[str, OnnxValue]:
-    """Return the arrays of an archive; bytes become the type that the model's input has."""
-    types = {value.name: value.type for value in wanted}
-    try:
-        with np.load(archive, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
-    except (ValueError, EOFError) as error:
-        fail(f"{archive} is no .npz archive that can be read safely: {error}")
-    return {name: _typed(array, types.get(name)) for name, array in arrays.items()}
-
-
-def _typed(array: OnnxValue, kind: object) -> OnnxValue:
-    dtype = kind.dtype if isinstance(kind, TensorType) else DataType.UNDEFINED
-    return array.view(dtype.numpy) if array.dtype.kind == "V" and dtype is not DataType.UNDEFINED else array
-
-
 def _save(found: Difference, model: str, output: Path | None) -> list[Path]:
     if found.found is None:
         return []
@@ -159,7 +130,7 @@ def _print(found: Difference, files: Sequence[Path], a: str, b: str) -> None:
         return
     _print_finding(found.found)
     path, data = (shlex.quote(str(file)) for file in files)
-    click.echo(f"small model: sardonyx diff {path} --feeds {data} --a {shlex.quote(a)} --b {shlex.quote(b)}")
+    click.echo(f"small model: sardonyx diff {path} --input {data} --a {shlex.quote(a)} --b {shlex.quote(b)}")
 
 
 def _print_finding(found: Finding) -> None:

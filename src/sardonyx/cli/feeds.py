@@ -9,10 +9,12 @@ import click
 from sardonyx.cli.console import fail, readable_errors
 from sardonyx.cli.input_files import Range, read_inputs
 from sardonyx.dtypes import OnnxValue
+from sardonyx.formats.onnx import load
 from sardonyx.session.draw.feeds import random_feeds
 from sardonyx.session.inference_session import InferenceSession
+from sardonyx.session.values import node_arg
 
-__all__ = ["input_options", "make_feed"]
+__all__ = ["draw_feed", "input_options", "make_feed"]
 
 
 _INPUT_OPTIONS = (
@@ -76,6 +78,27 @@ def make_feed(
                 f"give --input {argument.name}=FILE.npy, or --random"
             )
     return feed
+
+
+def draw_feed(
+    model: str, files: Sequence[str], dims: Sequence[str], ranges: Sequence[str], seed: int
+) -> Callable[[], dict[str, OnnxValue]]:
+    """Return what draws a value for each input of a model that no session is made of, but for those that files give.
+
+    Files are read at once, and what is wrong with them ends the command; drawing raises InvalidArgument.
+
+    Args:
+        model: the path of the model.
+        files: as for `make_feed`.
+        dims: as for `make_feed`.
+        ranges: as for `make_feed`.
+        seed: what the others are drawn from.
+    """
+    with readable_errors():
+        loaded = load(model)
+        sizes, intervals = _sizes(_pairs("--dim", dims)), _intervals(_pairs("--range", ranges))
+        given = read_inputs([node_arg(value) for value in loaded.graph.inputs], files, sizes, intervals)
+    return lambda: random_feeds(loaded, dims=sizes, ranges=intervals, seed=seed, given=given)
 
 
 def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:

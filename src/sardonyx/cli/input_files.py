@@ -51,7 +51,14 @@ def read_inputs(
             found[name] = _read(by_name[name], Path(path), sizes, ranges.get(name))
         else:
             found |= _read_several(arguments, Path(text), sizes, ranges)
-    return found
+    return {name: _typed(by_name[name], value) for name, value in found.items()}
+
+
+def _typed(argument: NodeArg, value: OnnxValue) -> OnnxValue:
+    """Return an array of a type that NumPy's files keep as bytes, such as bfloat16, as what the input takes."""
+    is_bytes = isinstance(value, np.ndarray) and value.dtype.kind == "V" and value.dtype.names is None
+    dtype = _dtype(argument).numpy if is_bytes and argument.type.startswith("tensor(") else None
+    return value.view(dtype) if dtype is not None and dtype.itemsize == value.dtype.itemsize else value
 
 
 def _unknown(name: str, known: Mapping[str, NodeArg]) -> InvalidArgument:

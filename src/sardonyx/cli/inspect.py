@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import click
 from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
     fail,
+    force_option,
     json_option,
     loaded_providers,
     placement_options,
@@ -20,8 +21,9 @@ from sardonyx.cli.console import (
     progress,
     provider_option,
     readable_errors,
+    refuse_existing,
 )
-from sardonyx.cli.feeds import input_options, make_feed
+from sardonyx.cli.feeds import draw_feed, input_options
 from sardonyx.dtypes import OnnxValue
 from sardonyx.formats.onnx import load
 from sardonyx.inspection import inspect_model, render_page
@@ -29,7 +31,6 @@ from sardonyx.ir import Model, Value
 from sardonyx.ir.text import print_model
 from sardonyx.ir.walk import all_graphs, all_nodes
 from sardonyx.session.options import SessionOptions
-from sardonyx.session.values import node_arg
 
 _STEPS = ("loading", "optimizing", "assigning", "compiling")
 
@@ -48,6 +49,7 @@ _STEPS = ("loading", "optimizing", "assigning", "compiling")
     "--profile", "profile", type=click.Path(path_type=Path), help="Show this profile, of Chrome's trace events, on the page."
 )
 @input_options
+@force_option
 @provider_option
 @placement_options
 @json_option
@@ -59,6 +61,8 @@ def inspect(
     inputs: Sequence[str],
     seed: int,
     dims: Sequence[str],
+    ranges: Sequence[str],
+    force: bool,
     provider_names: Sequence[str],
     options: SessionOptions,
     as_json: bool,
@@ -72,7 +76,8 @@ def inspect(
         fail("--profile is shown on a page; give --html OUT.html")
     if page is not None:
         with readable_errors():
-            _write_page(model, page, profile, (inputs, dims, seed), provider_names, options)
+            refuse_existing([page], force=force)
+            _write_page(model, page, profile, draw_feed(model, inputs, dims, ranges, seed), provider_names, options)
         return
     with readable_errors(), progress(f"loading {model}", 1):
         loaded = load(model)
@@ -90,18 +95,13 @@ def _write_page(
     model: str,
     page: Path,
     profile: Path | None,
-    drawn: tuple[Sequence[str], Sequence[str], int],
+    feed: Callable[[], Mapping[str, OnnxValue]],
     provider_names: Sequence[str],
     options: SessionOptions,
 ) -> None:
     """Write the page, with a progress bar over its stages."""
     if not page.absolute().parent.is_dir():
         fail(f"there is no folder {str(page.parent)!r} to write {page.name} into")
-    inputs, dims, seed = drawn
-
-    def feed(values: Sequence[Value]) -> dict[str, OnnxValue]:
-        return make_feed([node_arg(value) for value in values], inputs, dims, seed)
-
     made = {provider.name: provider for provider in loaded_providers()}
     providers = [made.get(name, name) for name in provider_names]
     with progress(f"inspecting {model}", len(_STEPS)) as advance:

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from sardonyx.errors import InvalidArgument
-from sardonyx.option import nearest
+from sardonyx.spelling import nearest
 
 __all__ = ["ENGINES", "LEVELS", "Configuration", "parse_configuration"]
 

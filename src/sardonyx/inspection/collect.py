@@ -69,7 +69,7 @@ def inspect_model(
     *,
     providers: Sequence[str | Provider] | None = None,
     options: SessionOptions | None = None,
-    feed: Callable[[Sequence[Value]], Mapping[str, OnnxValue]] | None = None,
+    feed: Callable[[], Mapping[str, OnnxValue]] | None = None,
     profile: Path | None = None,
     on_step: _Step = lambda label: None,
 ) -> Inspection:
@@ -82,7 +82,7 @@ def inspect_model(
         about: returns the facts of a file.
         providers: as for a session.
         options: of the session.
-        feed: gives values for inputs, with which memory is planned; None for no memory plan.
+        feed: returns values of the inputs, with which memory is planned; None for no memory plan.
         profile: a file of Chrome's trace events.
         on_step: called with what is done next.
 
@@ -125,7 +125,7 @@ def _run_stages(
     settings: Settings,
     providers: ProviderList,
     found: Inspection,
-    feed: Callable[[Sequence[Value]], Mapping[str, OnnxValue]] | None,
+    feed: Callable[[], Mapping[str, OnnxValue]] | None,
     on_step: _Step,
 ) -> None:
     settings = settings.without_files()
@@ -167,14 +167,13 @@ def _memory(
     assigned: Assigned,
     prepared: Prepared,
     settings: Settings,
-    feed: Callable[[Sequence[Value]], Mapping[str, OnnxValue]],
+    feed: Callable[[], Mapping[str, OnnxValue]],
     notes: list[str],
 ) -> Facts | None:
     names = [[value.name for value in values] for values in _made(assigned)]
     inputs, defaults, label = prepared.inputs, prepared.defaults, assigned.model.label
     try:
-        given = feed([value for value in inputs if value.name not in defaults])
-        values = check_feeds(inputs, defaults, given, label)
+        values = check_feeds(inputs, defaults, feed(), label)
         compiled = compile_model(assigned, settings, defaults)
         return memory_facts(compiled.plan, names, values) | {
             "sizes": {value.name: list(getattr(item, "shape", ())) for value, item in zip(inputs, values, strict=True)}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 
 from sardonyx.errors import InvalidArgument
+from sardonyx.forks import without_fork
 from sardonyx.ir import Model, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
@@ -54,6 +54,9 @@ def _unknown(model: Model, name: str) -> str:
                 f"{name!r} is a value inside {place_of(node)}, computed as often as that runs its body; only values of the main "
                 "graph are given out: make it an output of the body and of the node"
             )
+    with without_fork():
+        import difflib  # which only messages need
+
     near = difflib.get_close_matches(name, list(_values(model)), _MOST_HINTS)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     outputs = [value.name for value in model.graph.outputs]
