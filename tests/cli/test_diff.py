@@ -44,6 +44,8 @@ def test_a_planted_error_is_found_and_written(invoke: Callable[..., Result], fil
     assert "first node that differs: 'Add20' (Add, number 61)" in result.output
     assert "b is wrong" in result.output
     assert len(load("chain.diff.onnx").graph) == 1
+    command = f"sardonyx diff {Path.cwd()}/chain.diff.onnx --input {Path.cwd()}/chain.diff.npz --a level=none,provider=Reference"
+    assert f"{command} --b provider=Wrong,level=none --load {files[1]}" in result.output
     again = invoke("diff", "chain.diff.onnx", "--input", "chain.diff.npz", *options, "--json", "-o", "again.onnx")
     facts = json.loads(again.stdout)
     assert facts["outputs"][0]["max_abs"] == pytest.approx(1e-2, rel=1e-3)

@@ -71,3 +71,9 @@ def test_attributes_are_short_texts() -> None:
     assert attributes[0]["value"] == "float[3] [1., 2., 3.]"
     assert attributes[1]["value_ints"].endswith("…")
     assert attributes[2]["mode"] == "'constant'"
+
+
+def test_dimensions_without_a_name_are_open() -> None:
+    """Whatever symbol they have inside."""
+    facts = graph_facts(model("graph(x: float[?, n]) -> (y: float[?, n]) {\ny = Neg(x)\n}"))
+    assert [value["shape"] for value in facts["values"]] == [["?", "n"], ["?", "n"]]

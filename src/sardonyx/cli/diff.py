@@ -129,8 +129,10 @@ def _print(found: Difference, files: Sequence[Path], a: str, b: str) -> None:
         click.echo("nothing differs" if found.agrees else "no part of the model differs alone, on the values that a computes")
         return
     _print_finding(found.found)
-    path, data = (shlex.quote(str(file)) for file in files)
-    click.echo(f"small model: sardonyx diff {path} --input {data} --a {shlex.quote(a)} --b {shlex.quote(b)}")
+    path, data = files
+    loaded = [item for file in click.get_current_context().params.get("loaded", ()) for item in ("--load", file)]
+    again = ["sardonyx", "diff", str(path), "--input", str(data), "--a", a, "--b", b, *loaded]
+    click.echo(f"small model: {shlex.join(again)}")
 
 
 def _print_finding(found: Finding) -> None:
@@ -180,9 +182,9 @@ def _print_errors(title: str, errors: Sequence[TensorError]) -> None:
     ]
     print_table(title, ("value", "max abs", "max rel", "ulp", "limit", ""), rows)
     for error in [error for error in shown if not error.agrees][:_MOST_PLACES]:
-        place = f"a {_element(error.a)}, b {_element(error.b)} at {list(error.at)} of {error.type}{list(error.shape)}"
-        unequal = f"{error.unequal} of {error.elements} elements are not equal"
-        click.echo(f"    {error.name}: {error.problem or f'{place}; {unequal}'}")
+        click.echo(f"    {error.name}: {error.type}{list(error.shape)}, {error.unequal} of {error.elements} elements are not equal")
+        place = f"at {list(error.at)}: a {_element(error.a)}, b {_element(error.b)}"
+        click.echo(f"        {error.problem or place}")
     if len(errors) > len(shown):
         click.echo(f"and {len(errors) - len(shown)} more; --json has all")
 

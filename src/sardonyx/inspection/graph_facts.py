@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sardonyx.ir import Attribute, AttributeKind, Graph, Model, Node, Tensor, Value
+from sardonyx.ir import Attribute, AttributeKind, Dim, Expr, Graph, Model, Node, Tensor, Value
+from sardonyx.ir.shape import is_anonymous
 from sardonyx.partition.cut import node_reads
 from sardonyx.partition.explain import Placement
 
@@ -96,11 +97,17 @@ def _bodies(attribute: Attribute) -> Iterator[Graph]:
 
 
 def _value(value: Value) -> Facts:
-    shape = None if value.shape is None else [dim if isinstance(dim, int) else str(dim) for dim in value.shape]
+    shape = None if value.shape is None else [_dim(dim) for dim in value.shape]
     facts: Facts = {"name": value.name, "type": str(value.dtype or value.type or ""), "shape": shape}
     if value.constant is not None:
         facts |= {"bytes": value.constant.size_bytes, "const": _few(value.constant)}
     return facts
+
+
+def _dim(dim: Dim) -> int | str:
+    if isinstance(dim, Expr):
+        return "?" if is_anonymous(dim) else str(dim)
+    return dim
 
 
 def _few(tensor: Tensor) -> str:

@@ -52,7 +52,7 @@ const FAMILIES = [
   ["norm", "normalization, reductions, pooling", /Norm|Softmax|Reduce|Pool|ArgM|TopK|CumSum|Sum$|LpN|LRN/],
   ["activation", "activations", /Relu|Elu|Selu|Gelu|Sigmoid|Tanh|Swish|Silu|Mish|Softplus|Softsign|Clip|Erf|HardS|Celu/],
   ["movement", "movement of elements", /Reshape|Transpose|Concat|Split|Slice|Gather|Scatter|queeze|Flatten|Expand|Tile|Pad|Resize|Shape|Size|Identity|Cast|Constant|Range|Where|NonZero|DepthTo|SpaceTo|Compress|Reorder|Upsample/],
-  ["control", "control flow and sequences", /^If$|^Loop$|^Scan$|Sequence|Optional|Function|TreeEnsemble|ZipMap|SVM|Linear(C|R)|Normalizer|Imputer|Scaler/],
+  ["control", "control flow, sequences, trees", /^If$|^Loop$|^Scan$|Sequence|Optional|Function|TreeEnsemble|ZipMap|SVM|Linear(C|R)|Normalizer|Imputer|Scaler/],
   ["elementwise", "element-wise", /^(Add|Sub|Mul|Div|Pow|Sqrt|Exp|Log|Neg|Abs|Min|Max|Mean|Mod|Equal|Greater|Less|And|Or|Not|Xor|Sin|Cos|Floor|Ceil|Round|Sign|Reciprocal|Is|Bit|Tan|A(cos|sin|tan)|fused|Fused)/],
 ];
 const familyOf = (op) => { const plain = op.split(".").pop(); const found = FAMILIES.find((item) => item[2].test(plain)); return found ? found[0] : "other"; };

@@ -68,6 +68,5 @@ function memoryTab(host) {
       ["steps", (block) => `${block.first}–${block.last}`, (block) => block.last - block.first, "n"],
       ["made by", (block) => memory.steps[block.first] || "", null, "wrap"],
     ], [...blocks].sort((one, other) => other.bytes - one.bytes), 60));
-  if (data.about.memory_report) more(pad, el("h2", {}, "Memory of the session"), sortedTable([["what", (row) => row[0], null, "wrap"], ["bytes", (row) => row[1], null, "n"]], Object.entries(data.about.memory_report).map(([key, value]) => [key, typeof value === "number" ? bytes(value) : String(value)])));
   return { open() {} };
 }
