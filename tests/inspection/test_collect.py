@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,3 +72,18 @@ def test_options_are_those_of_the_session() -> None:
     found = inspect_model(model(GATE), about, options=options, providers=["ReferenceExecutionProvider"])
     assert found.after is not None
     assert [node["provider"] for node in found.after["nodes"]] == ["ReferenceExecutionProvider"] * 3
+
+
+def test_the_roofline_of_this_machine_goes_with_a_profile(tmp_path: Path) -> None:
+    """Where the profile knows operations and bytes."""
+    path = tmp_path / "profile.json"
+    event = {"name": "a", "cat": "Node", "ts": 1, "dur": 2, "args": {"flops": 4, "bytes": 8}}
+    path.write_text(json.dumps([event]))
+    profile = inspect_model(model(GATE), about, profile=path).profile
+    assert profile is not None
+    assert profile["roof"]["flops"] > 1e8
+    assert profile["roof"]["bytes"] > 1e8
+    path.write_text(json.dumps([{**event, "args": {}}]))
+    bare = inspect_model(model(GATE), about, profile=path).profile
+    assert bare is not None
+    assert "roof" not in bare

@@ -71,3 +71,14 @@ def test_a_model_that_cannot_be_read_again_has_no_list() -> None:
     session = ort.InferenceSession(model(GATE))
     with pytest.raises(InvalidArgument, match="from a path or bytes"):
         session.get_intermediates()
+
+
+def test_values_are_computed_by_name_after_many_plain_runs() -> None:
+    """Which machine code makes by then."""
+    session = ort.InferenceSession(to_bytes(model(GATE)))
+    for _ in range(8):
+        (y,) = session.run(["y"], {"x": X})
+    g, again = session.run(["g", "y"], {"x": X})
+    np.testing.assert_allclose(g, 1 / (1 + np.exp(-X)), rtol=1e-6)
+    np.testing.assert_allclose(again, y, rtol=1e-6)
+    assert [item.tolist() for item in session.run(["y"], {"x": X})] == [y.tolist()]

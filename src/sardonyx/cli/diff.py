@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from sardonyx.cli.completions import ModelPath
 from sardonyx.cli.console import (
     json_option,
     loaded_providers,
@@ -31,7 +32,7 @@ _MOST_PLACES = 5
 
 
 @click.command()
-@click.argument("model", type=click.Path())
+@click.argument("model", type=ModelPath())
 @click.option(
     "--a", "a", default="level=none,provider=Reference", show_default=True, metavar="CONFIGURATION", help="What is right."
 )

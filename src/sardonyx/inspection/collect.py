@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sardonyx.codegen.run.processors import available_processors
+from sardonyx.codegen.target import host_target
+from sardonyx.config import isa, num_threads
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import SardonyxError, describe
 from sardonyx.inspection.graph_facts import Facts, graph_facts
@@ -22,6 +25,7 @@ from sardonyx.partition.cut import Cut
 from sardonyx.partition.explain import Placement
 from sardonyx.partition.profile import load_profile
 from sardonyx.provider import Provider
+from sardonyx.providers.cpu.roofline import roofline_for
 from sardonyx.session.custom_operators import with_custom_operators
 from sardonyx.session.feeds import check_feeds
 from sardonyx.session.options import SessionOptions
@@ -93,7 +97,7 @@ def inspect_model(
     settings = read_settings(SessionOptions() if options is None else options)
     source = Source.of(model)
     found = _given(source, settings, about)
-    found.profile = None if profile is None else profile_facts(profile)
+    found.profile = None if profile is None else _profile(profile)
     added = () if options is None else options.providers
     chosen = choose_providers(list(providers) if providers else None, None, added, settings)
     lookup, asked = with_custom_operators(settings, chosen.providers)
@@ -104,6 +108,15 @@ def inspect_model(
     except SardonyxError as error:
         found.notes.append(f"no session can be made of this model: {type(error).__name__}: {error}")
     return found
+
+
+def _profile(path: Path) -> Facts:
+    """Return the facts of a profile, with the peak of this machine where its steps have operations and bytes."""
+    facts = profile_facts(path)
+    if any(event.get("flops") and event.get("bytes") for event in facts["events"]):
+        peak = roofline_for(host_target(isa()), num_threads() or available_processors())
+        facts["roof"] = {"flops": peak.flops_per_s, "bytes": peak.bytes_per_s[-1][1], "threads": peak.threads}
+    return facts
 
 
 def _given(source: Source, settings: Settings, about: Callable[[Model], Facts]) -> Inspection:

@@ -73,7 +73,7 @@ function profileTab(host) {
 
   /* roofline */
   const known = steps.filter((event) => event.flops && event.bytes && event.dur > 0);
-  if (known.length) more(pad, el("h2", {}, "Roofline"), roofline(known));
+  if (known.length) more(pad, el("h2", {}, "Roofline"), roofline(known, profile.roof));
   else more(pad, el("h2", {}, "Roofline"), el("p", { class: "soft" }, "This profile does not say how many operations and bytes its steps have, so that there is no roofline."));
 
   /* tables */
@@ -89,10 +89,10 @@ function profileTab(host) {
   ], [...steps].sort((one, other) => other.dur - one.dur), 200));
   return { open() {} };
 }
-function roofline(events) {
+function roofline(events, roof) {
   const width = 1100, height = 420, left = 70, right = 20, top = 16, bottom = 40;
   const points = events.map((event) => ({ event, x: event.flops / event.bytes, y: event.flops / (event.dur / 1e6) })).filter((point) => point.x > 0 && point.y > 0);
-  const peak = Math.max(...points.map((point) => point.y)), band = Math.max(...points.map((point) => point.y / point.x));
+  const peak = roof ? roof.flops : Math.max(...points.map((point) => point.y)), band = roof ? roof.bytes : Math.max(...points.map((point) => point.y / point.x));
     const span = (values) => [Math.floor(Math.log10(Math.min(...values))), Math.ceil(Math.log10(Math.max(...values)) + 0.05)];
   const [x0, x1] = span([...points.map((point) => point.x), peak / band]), [y0, y1] = span([...points.map((point) => point.y), peak]);
   const px = (value) => left + ((width - left - right) * (Math.log10(value) - x0)) / Math.max(1, x1 - x0), py = (value) => height - bottom - ((height - top - bottom) * (Math.log10(value) - y0)) / Math.max(1, y1 - y0);
@@ -101,7 +101,7 @@ function roofline(events) {
   for (let power = y0; power <= y1; power++) chart.append(svg("line", { class: "grid", x1: left, x2: width - right, y1: py(10 ** power), y2: py(10 ** power) }), svg("text", { x: left - 6, y: py(10 ** power) + 4, "text-anchor": "end" }, quantity(10 ** power)));
   const knee = peak / band, low = 10 ** x0;
   chart.append(svg("path", { class: "roof", d: `M${px(Math.max(low, 10 ** y0 / band))} ${py(Math.max(10 ** y0, low * band))}L${px(knee)} ${py(peak)}L${width - right} ${py(peak)}` }),
-    svg("text", { x: width - right - 4, y: py(peak) - 6, "text-anchor": "end" }, `${quantity(peak)}FLOP/s, ${quantity(band)}B/s at best in this profile`),
+    svg("text", { x: width - right - 4, y: py(peak) - 6, "text-anchor": "end" }, `${quantity(peak)}FLOP/s, ${quantity(band)}B/s ${roof ? `of this machine, on ${plural(roof.threads, "thread")}, from memory` : "at best in this profile"}`),
     svg("text", { x: width - right, y: height - 6, "text-anchor": "end" }, "operations per byte"), svg("text", { x: left + 6, y: top + 12 }, "FLOP/s"));
   const most = Math.max(...points.map((point) => point.event.dur));
   for (const point of points) {
