@@ -21,15 +21,15 @@ def written(path: Path, content: Any) -> Path:
     return path
 
 
-def test_the_last_run_is_shown(tmp_path: Path) -> None:
+def test_the_run_of_median_duration_is_shown(tmp_path: Path) -> None:
     """With times from its begin, and what events say of operators, operations and bytes."""
-    runs = [event("model_run", start, 100, "Session") for start in (1000, 2000)]
+    runs = [event("model_run", start, dur, "Session") for start, dur in ((1000, 90), (2000, 100), (3000, 500))]
     steps = [
         event("a_kernel_time", start + 10, 20, op_name="Conv", provider="CPU", flops=2000, bytes="64", nodes=["a"])
         for start in (1000, 2000)
     ]
     facts = profile_facts(written(tmp_path / "p.json", [*runs, *steps, event("session_initialization", 0, 900, "Session")]))
-    assert (facts["runs"], facts["run_us"]) == (2, 100)
+    assert (facts["runs"], facts["run_us"]) == (3, 100)
     assert facts["events"] == [
         {
             "name": "a",

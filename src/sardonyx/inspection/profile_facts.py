@@ -20,9 +20,9 @@ def profile_facts(path: Path) -> Facts:
     """Return the events of a profile that `InferenceSession.end_profiling`, or onnxruntime's, wrote.
 
     Returns:
-        `events` of the last run that is in the file, each with name, category, begin and duration in microseconds, thread, and as
+        `events` of the run of median duration, each with name, category, begin and duration in microseconds, thread, and as
         far as the profile says so operator, provider, kernel, nodes, floating-point operations and bytes; `runs`, how many runs the
-        file has; and `run_us`, how long the last one took. A file without runs gives all its events.
+        file has; and `run_us`, how long that one took. A file without runs gives all its events.
 
     Raises:
         NoSuchFile: there is no such file.
@@ -40,8 +40,8 @@ def profile_facts(path: Path) -> Facts:
     usable = [event for event in events if isinstance(event, dict) and _is_span(event)]
     if not usable:
         raise InvalidArgument(f"{path} has no event with {', '.join(_NEEDED)}; is it a profile of a session that has run?")
-    runs = sorted((event for event in usable if event["name"] == "model_run"), key=lambda event: float(event["ts"]))
-    begin, end = _span(runs[-1]) if runs else (float("-inf"), float("inf"))
+    runs = sorted((event for event in usable if event["name"] == "model_run"), key=lambda event: float(event["dur"]))
+    begin, end = _span(runs[len(runs) // 2]) if runs else (float("-inf"), float("inf"))
     kept = [event for event in usable if event["name"] != "model_run" and _lies_in(event, begin, end)]
     kept.sort(key=lambda event: float(event["ts"]))
     start = min((float(event["ts"]) for event in kept), default=0.0) if not runs else begin

@@ -13,7 +13,7 @@ function profileTab(host) {
   const sum = steps.reduce((so, event) => so + event.dur, 0);
   more(pad, el("h2", {}, `One run of ${profile.file}`),
     el("div", { class: "cards" },
-      el("div", { class: "card" }, el("b", {}, micros(total)), el("span", {}, profile.run_us ? `the last of ${plural(profile.runs, "run")}` : "all that was recorded")),
+      el("div", { class: "card" }, el("b", {}, micros(total)), el("span", {}, profile.run_us ? profile.runs > 1 ? `the median of ${plural(profile.runs, "run")}` : "the only run" : "all that was recorded")),
       el("div", { class: "card" }, el("b", {}, micros(sum)), el("span", {}, `in ${plural(steps.length, "step")}`)),
       el("div", { class: "card" }, el("b", {}, `${((100 * sum) / total).toFixed(1)} %`), el("span", {}, "of the run is in steps"))));
   if (profile.left_out) more(pad, el("p", { class: "soft" }, `${plural(profile.left_out, "event")} more are not shown.`));
@@ -50,7 +50,7 @@ function profileTab(host) {
       rect.addEventListener("mousemove", (mouse) => showTip(mouse, event.name, `${event.fused || event.op || event.cat} ${micros(event.dur)}`, event.provider, event.kernel, event.flops && event.dur ? `${quantity(event.flops / (event.dur / 1e6))}FLOP/s` : null));
       rect.addEventListener("mouseleave", hideTip);
       kids.push(rect);
-      if (b - a > 46) kids.push(svg("text", { x: a + 5, y: y + 14.5, style: "fill:var(--card);pointer-events:none;font-weight:600" }, clip((event.fused || event.op || event.name).replace(/com\.microsoft\./g, ""), Math.floor((b - a) / 7))));
+      if (b - a > 46) kids.push(svg("text", { x: a + 5, y: y + 14.5, style: `fill:${event.op && event.cat !== "Partition" ? "var(--card)" : "var(--ink)"};pointer-events:none;font-weight:600` }, clip((event.fused || event.op || event.name).replace(/com\.microsoft\./g, ""), Math.floor((b - a) / 7))));
     }
     chart.replaceChildren(...kids);
   }
