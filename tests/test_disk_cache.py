@@ -75,6 +75,7 @@ def test_a_folder_that_others_can_write_is_not_used(cache: DiskCache, events: li
     assert cache.load(KEY) is None
     cache.store(OTHER, b"code")
     assert events == ["disk_cache.not_private"]
+    assert not list(cache.folder.glob(f"{OTHER}*"))
 
 
 def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path, events: list[str]) -> None:
