@@ -22,7 +22,7 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     return ordered[max(rank, 1) - 1]
 
 
-def describe_engines(model: str, job: Job, found: Sequence[Measured]) -> dict[str, Any]:
+def describe_engines(model: str, job: Job, found: Sequence[Measured]) -> dict[str, object]:
     """Return what was found, as JSON has it; Any because it is on its way there."""
     return {
         "model": model,
@@ -38,8 +38,8 @@ def _type(value: Any) -> str:
     return type(value).__name__ if shape is None else f"{value.dtype}[{','.join(map(str, shape))}]"
 
 
-def _describe(item: Measured, own: Measured) -> dict[str, Any]:
-    facts: dict[str, Any] = {"engine": item.engine, "version": item.version}
+def _describe(item: Measured, own: Measured) -> dict[str, object]:
+    facts: dict[str, object] = {"engine": item.engine, "version": item.version}
     if item.error:
         return {**facts, "error": item.error}
     ordered = item.latencies_ms

@@ -77,7 +77,7 @@ def _openvino(request: Mapping[str, Any], feed: Mapping[str, Any]) -> Callable[[
     return runner
 
 
-ENGINES: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Callable[[], Run]]] = {
+ENGINES: Mapping[str, Callable[[Mapping[str, object], Mapping[str, object]], Callable[[], Run]]] = {
     "sardonyx": _sardonyx,
     "onnxruntime": _onnxruntime,
     "openvino": _openvino,
@@ -85,7 +85,7 @@ ENGINES: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Callable[
 """Engine -> what takes a request and a feed, and returns what makes a function that runs the model, for one thread."""
 
 
-def measure(runners: list[Run], seconds: float, count: int) -> dict[str, Any]:
+def measure(runners: list[Run], seconds: float, count: int) -> dict[str, object]:
     """Run a model on each of `runners` in a thread of its own, until it has run for so long, or so often where `count` is not 0.
 
     Returns:

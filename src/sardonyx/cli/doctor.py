@@ -44,9 +44,9 @@ def doctor(as_json: bool) -> None:
         _print(facts)
 
 
-def describe_installation() -> dict[str, Any]:
+def describe_installation() -> dict[str, object]:
     """Return all that `sardonyx doctor` knows; Any because it is on its way to JSON."""
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "versions": _versions(),
         "machine": describe_machine(),
         "threads": describe_threads(),
@@ -95,7 +95,7 @@ def _blas_threads() -> int | None:
     return None
 
 
-def _compiler() -> dict[str, Any]:
+def _compiler() -> dict[str, object]:
     """Compile a kernel that does nothing, and return how that went."""
     target = host_target(config.isa())
     module = Module(target)
@@ -145,7 +145,7 @@ def _of_processors(threads: dict[str, Any]) -> str:
     return f"{threads['processors']} processors, {own}{quota}"
 
 
-def _of_compiler(compiler: dict[str, Any]) -> str:
+def _of_compiler(compiler: dict[str, object]) -> str:
     if not compiler["is_able"]:
         return f"none: {compiler['problem']}"
     where = "a process of its own" if compiler["is_apart"] else "this process"
