@@ -78,6 +78,14 @@ def test_a_folder_that_others_can_write_is_not_used(cache: DiskCache, events: li
     assert not list(cache.folder.glob(f"{OTHER}*"))
 
 
+def test_a_folder_that_others_can_write_is_not_cleared(cache: DiskCache) -> None:
+    """What lies there may be anybody's."""
+    cache.store(KEY, b"code")
+    cache.folder.chmod(0o777)
+    assert cache.clear() == (0, 0)
+    assert len(list(cache.folder.iterdir())) == 1
+
+
 def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path, events: list[str]) -> None:
     """A read-only or full disk costs the cache, not the session; of what holds for every object one event says so."""
     blocked = tmp_path / "file"

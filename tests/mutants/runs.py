@@ -51,7 +51,18 @@ RUNS: tuple[Mutation, ...] = (
     # the cache
     Mutation("cache-content-not-compared", "disk_cache.py", "!= hashlib.sha256(rest).digest():", "== b'':"),
     Mutation("cache-key-not-compared", "disk_cache.py", "if rest[:64] == key.encode() else None", "if rest[:64] else None"),
-    Mutation("cache-read-from-any-folder", "disk_cache.py", "if not self._is_private(folder_problem(self.folder)):", "if False:"),
+    Mutation(
+        "cache-read-from-any-folder",
+        "disk_cache.py",
+        "if not self._is_private(folder_problem(self.folder)):\n                return None",
+        "if False:\n                return None",
+    ),
+    Mutation(
+        "cache-cleared-in-any-folder",
+        "disk_cache.py",
+        "if not self._is_private(folder_problem(self.folder)):\n                return 0, 0",
+        "if False:\n                return 0, 0",
+    ),
     Mutation(
         "cache-written-to-any-folder",
         "disk_cache.py",
