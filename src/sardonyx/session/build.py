@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.dtypes import Array
@@ -24,7 +25,6 @@ from sardonyx.partition.profile import load_profile
 from sardonyx.runtime.executor import Executor
 from sardonyx.session.custom_operators import with_custom_operators
 from sardonyx.session.memory.stats import MemoryRecorder, recorder_for
-from sardonyx.session.profiler import Profiler
 from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.assign import assign_model
 from sardonyx.session.stages.compile import compile_model
@@ -35,6 +35,9 @@ from sardonyx.session.stages.source import Source
 from sardonyx.session.values import ModelMetadata, NodeArg, completed
 from sardonyx.session.variant import Variant
 from sardonyx.trace import span
+
+if TYPE_CHECKING:
+    from sardonyx.session.profiler import Profiler
 
 __all__ = ["Built", "build"]
 

@@ -103,6 +103,10 @@ class Profiler:
         """Record one run of a program and its steps, whose times are as in `TimedRun`."""
         self._keep(_ProgramRun(program, start_ns, end_ns, times, symbols, threading.get_native_id()), len(times))
 
+    def timed(self, program: Program, part: Cut) -> TimedProgram:
+        """Return the program that a provider compiled of `part`, whose graph is still whole, with its runs recorded here."""
+        return TimedProgram(program, part, self)
+
     def end(self) -> str:
         """Write the file and return its name; "" where that was done before. Raises OSError where it cannot be written."""
         with self._lock:

@@ -7,6 +7,7 @@ may differ. Where the settings allow it, a provider that fails in a run is left 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from sardonyx.cancellation import raise_interrupt
 from sardonyx.dtypes import OnnxValue
@@ -15,13 +16,15 @@ from sardonyx.forks import new_lock
 from sardonyx.runtime.executor import Executor
 from sardonyx.session.build import Built, build
 from sardonyx.session.feeds import SharedSymbols, unknown_output
-from sardonyx.session.profiler import Profiler
 from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.provider_list import ProviderList
 from sardonyx.session.stages.source import Source
 from sardonyx.session.targets import NO_TARGETS, fillable_targets
 from sardonyx.session.variant import Variant
 from sardonyx.trace import event
+
+if TYPE_CHECKING:
+    from sardonyx.session.profiler import Profiler
 
 __all__ = ["Runner"]
 

@@ -9,7 +9,7 @@ from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64
 from sardonyx.codegen.run.driver import STATUS, Buffer, KernelCall, StepTable
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.run.timed_driver import TimedDriver, can_time, new_times
+from sardonyx.codegen.run.timed_driver import TimedDriver, can_time
 from sardonyx.codegen.target import host_target, machine_target
 from sardonyx.dtypes import Array
 
@@ -47,7 +47,7 @@ def test_times_lie_between_the_callers(engine: Engine, driver: TimedDriver, thre
     word = np.zeros(1, np.int64)
     table = StepTable([KernelCall(engine.address("count"), [Buffer(1)], [1000])] * 3, 1, threads=threads)
     table.set_bases([word.ctypes.data])
-    times = new_times(3)
+    times = TimedDriver.new_times(3)
     before = time.perf_counter_ns()
     assert driver.run(table, times.ctypes.data) == -1
     after = time.perf_counter_ns()
@@ -61,7 +61,7 @@ def test_a_long_step_takes_long(engine: Engine, driver: TimedDriver) -> None:
     word = np.zeros(1, np.int64)
     table = StepTable([KernelCall(engine.address("count"), [Buffer(1)], [count]) for count in (100, 1_000_000)], 1)
     table.set_bases([word.ctypes.data])
-    times = new_times(2)
+    times = TimedDriver.new_times(2)
     driver.run(table, times.ctypes.data)
     first, second = np.diff(_nanoseconds(times))
     assert second > 100 * first
@@ -70,7 +70,7 @@ def test_a_long_step_takes_long(engine: Engine, driver: TimedDriver) -> None:
 def test_a_failing_step_stops_the_run(engine: Engine, driver: TimedDriver) -> None:
     """As in the other driver, whose steps these are."""
     good, bad = (KernelCall(engine.address("check"), [Buffer(STATUS)], [number]) for number in (1, -1))
-    table, times = StepTable([good, bad, good], 0), new_times(3)
+    table, times = StepTable([good, bad, good], 0), TimedDriver.new_times(3)
     assert (driver.run(table, times.ctypes.data), table.status) == (1, 7)
 
 

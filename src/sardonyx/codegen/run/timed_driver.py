@@ -22,7 +22,7 @@ from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
 from sardonyx.dtypes import Array
 
-__all__ = ["TimedDriver", "can_time", "new_times"]
+__all__ = ["TimedDriver", "can_time"]
 
 _CLOCKS = {"linux": 1, "darwin": 8}
 """System -> the clock that `time.perf_counter_ns` reads: CLOCK_MONOTONIC (linux/time.h), CLOCK_UPTIME_RAW (macOS' time.h)."""
@@ -57,6 +57,11 @@ class TimedDriver:
         self._run: Callable[[ctypes.c_void_p, int, int], int] = run
         self._resume: Callable[[ctypes.c_void_p, int, int], int] = resume
 
+    @staticmethod
+    def new_times(steps: int) -> Array:
+        """Return an array for the times of a run of so many steps: int64 (steps + 1, 2)."""
+        return np.empty((steps + 1, _WORDS), np.int64)
+
     def run(self, table: StepTable, times_address: int) -> int:
         """Run a table once, as `prepare` says."""
         return self.prepare(table, times_address)()
@@ -82,11 +87,6 @@ class TimedDriver:
             return result
 
         return call
-
-
-def new_times(steps: int) -> Array:
-    """Return an array for the times of a run of so many steps: int64 (steps + 1, 2)."""
-    return np.empty((steps + 1, _WORDS), np.int64)
 
 
 def _write_stamp(clock: int, b: Function, number: Operand) -> None:

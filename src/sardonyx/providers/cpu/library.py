@@ -10,17 +10,20 @@ import functools
 import secrets
 import weakref
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from sardonyx.cancellation import holding
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.run.timed_driver import TimedDriver, can_time
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache, DiskCache, shared_cache
-from sardonyx.forks import new_lock
+from sardonyx.forks import new_lock, without_fork
 from sardonyx.providers.cpu.lowering import Write
 from sardonyx.sources import digest_of
 from sardonyx.trace import event
+
+if TYPE_CHECKING:
+    from sardonyx.codegen.run.timed_driver import TimedDriver
 
 __all__ = ["Library", "driver_for", "edition", "kernel_cache", "library_for", "timed_driver_for"]
 
@@ -67,6 +70,9 @@ def driver_for(target: Target) -> Driver:
 @functools.cache
 def timed_driver_for(target: Target) -> TimedDriver | None:
     """Return the process's driver that reads the clock between steps; None where machine code cannot read it."""
+    with without_fork():
+        from sardonyx.codegen.run.timed_driver import TimedDriver, can_time  # which only profiles need
+
     return TimedDriver(target, cache=kernel_cache()) if can_time(target) else None
 
 

@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from sardonyx.cancellation import Cancellation, current_cancellation
 from sardonyx.codegen.run import driver
 from sardonyx.codegen.run.driver import Call, Driver, StepTable
 from sardonyx.codegen.run.jit import Engine
-from sardonyx.codegen.run.timed_driver import TimedDriver, new_times
 from sardonyx.config import LIMITS, guards_memory
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError, located, locating
@@ -26,6 +26,9 @@ from sardonyx.providers.cpu.library import timed_driver_for
 from sardonyx.providers.cpu.sizes import Sizes, solve
 from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Home, Storage, addressed_bytes, item_bytes
+
+if TYPE_CHECKING:
+    from sardonyx.codegen.run.timed_driver import TimedDriver
 
 __all__ = ["CpuProgram"]
 
@@ -112,7 +115,7 @@ class CpuProgram:
 
     def run_timed(self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer) -> TimedRun:
         """Run all steps in one native call, which notes when each of them ended."""
-        times = None if self._timed is None else new_times(len(self._storage.steps))
+        times = None if self._timed is None else self._timed.new_times(len(self._storage.steps))
         results = self._execute(bound, inputs, outputs, scratch, times)
         return TimedRun(results, times, bound.data.sizes.symbols)
 

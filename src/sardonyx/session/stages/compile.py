@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import EPFail, SardonyxError, blamed, describe, located, locating
@@ -19,11 +20,13 @@ from sardonyx.session.context.load import ContextLoader, refuse_to_compile
 from sardonyx.session.context.model import ContextTarget, KeptProgram, context_target, keep_program, write_context
 from sardonyx.session.execution import executor_for
 from sardonyx.session.model_files import read_attributes
-from sardonyx.session.profiler import Profiler, TimedProgram
 from sardonyx.session.providers import check_program
 from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.assign import Assigned, AssignedGraph
 from sardonyx.trace import event
+
+if TYPE_CHECKING:
+    from sardonyx.session.profiler import Profiler
 
 __all__ = ["Compiled", "compile_model"]
 
@@ -91,7 +94,7 @@ class _Compiler:
         program = self._loader.load(part) if is_compiled else self._compile_part(part)
         if self._profiler is None:
             return program
-        return TimedProgram(program, part, self._profiler)
+        return self._profiler.timed(program, part)
 
     def _compile_part(self, part: Cut) -> Program:
         provider, partition = part.provider, part.partition
