@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.kernels.gemm import GemmParams, gemm_symbol, pack_columns, tiling, write_gemm
+from sardonyx.codegen.kernels.peak import write_multiply_adds
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, available_levels, host_target
 from sardonyx.dtypes import Array
@@ -37,20 +37,6 @@ SHAPES = [
 ]
 ROUNDS = 15
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-
-
-def write_peak(module: Module, symbol: str) -> int:
-    """Write a kernel that does nothing but multiply-adds on registers; returns how many operations one task is."""
-    chains, lanes = module.target.registers - 4, module.target.lanes(32)
-    with module.kernel(symbol) as b:
-        x = b.buffer(0, F32).load(0, lanes)
-        sums = [b.variable(x) for _ in range(chains)]
-        with b.loop(b.begin, b.end):
-            for total in sums:
-                total.set(b.fma(total.value, x, x))
-        for place, total in enumerate(sums):
-            b.buffer(1, F32).store(total.value, place * lanes)
-    return 2 * chains * lanes
 
 
 def aligned(array: Array) -> Array:
@@ -95,10 +81,10 @@ class Run:
 def peak_run(target: Target) -> Run:
     """Multiply-adds on registers."""
     module, engine = Module(target), Engine(target)
-    operations = write_peak(module, "peak")
+    operations = write_multiply_adds(module, "peak")
     engine.add(module)
     data = aligned(np.zeros(16 * 64, np.float32))
-    return Run(engine, "peak", [data, data], [], 10_000, operations * 10_000)
+    return Run(engine, "peak", [data, data], [1], 10_000, operations * 10_000)
 
 
 def gemm_run(engine: Engine, M: int, N: int, K: int) -> Run:

@@ -190,3 +190,20 @@ def test_a_folder_that_is_gone_is_no_noise(tmp_path: Path) -> None:
     with observe(lambda what: found.append(what.name)):
         profiler.end_unasked()
     assert found == ["profile.unwritten"]
+
+
+def test_a_compiled_model_shows_its_kernels(tmp_path: Path) -> None:
+    """By their operators: the nodes that they were compiled of are not in the file."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(to_bytes(model(TEXT.replace("[n, 3]", "[2, 3]"))))
+    options = ort.SessionOptions()
+    options.add_session_config_entry("ep.context_enable", "1")
+    options.add_session_config_entry("ep.context_file_path", str(tmp_path / "ctx.onnx"))
+    ort.InferenceSession(path, options)
+    options = ort.SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p_")
+    session = ort.InferenceSession(tmp_path / "ctx.onnx", options)
+    session.run(None, FEED)
+    steps = [event for event in _events(session.end_profiling()) if event["cat"] == "Node"]
+    assert [event["name"] for event in steps] == ["MatMul+Exp_kernel_time"]
+    assert steps[0]["args"]["output_type_shape"] == [{"float": [2, 3]}]

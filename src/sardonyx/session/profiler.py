@@ -25,6 +25,7 @@ import numpy as np
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.forks import new_lock
 from sardonyx.ir import Model
+from sardonyx.partition.contexts import is_context
 from sardonyx.partition.cut import Cut
 from sardonyx.provider import Bound, DeviceBuffer, Program, TimesSteps
 from sardonyx.session.origins import Origins
@@ -179,7 +180,8 @@ class TimedProgram:
         self._stepping = program if isinstance(program, TimesSteps) else None
         if self._stepping is not None and len(nodes) == 1 and program.makes_outputs:
             self._stepping = None  # its inputs and outputs, whose shapes are known here, are those of the only step
-        self._steps = steps_of(self._stepping.describe_steps(), nodes) if self._stepping is not None else []
+        known = [] if is_context(partition.nodes[0]) else nodes  # the nodes that a compiled model's program counts are not at hand
+        self._steps = steps_of(self._stepping.describe_steps(), known) if self._stepping is not None else []
         self._said: dict[tuple[tuple[str, int], ...], list[dict[str, object]]] = {}
         self._name = f"{nodes[0].name or partition.name if len(nodes) == 1 else partition.name}_kernel_time"
         self.name = f"{partition.name}_run"
