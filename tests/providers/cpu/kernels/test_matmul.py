@@ -192,3 +192,16 @@ def test_gemm_of_computed_matrices(isa: str, is_transposed: bool, columns: int) 
         feeds = {"x": _x(m, k), "w": _x(*((columns, k) if is_transposed else (k, columns)), seed=1), "c": _x(columns, seed=2)}
         for found, exact in zip(session.run(None, feeds), reference(body, feeds, double=True), strict=True):
             assert_close(found, exact, 3e-6)
+
+
+def test_panels_that_are_packed_in_the_run_hold_zeros_behind_the_last_column() -> None:
+    """They are multiplied like the others: numbers that happen to lie there may be denormal, which takes many times as long."""
+    held = cpu_session("graph(x: float[5, 7], w: float[7, 9]) -> (y: float[5, 9]) {\ny = MatMul(x, w)\n}")
+    assert steps_of("graph(x: float[5, 7], w: float[7, 9]) -> (y: float[5, 9]) {\ny = MatMul(x, w)\n}") == ["Pack", "MatMul"]
+    program = held._runner.built.executor.only.step.program
+    shapes = ((5, 7), (7, 9))
+    bound = program.bind(shapes)
+    scratch = np.full(bound.scratch_bytes // 4, np.float32(1e-40))
+    arrays = [np.ones(shape, np.float32) for shape in shapes]
+    program.run(bound, arrays, [np.empty((5, 9), np.float32)], scratch)
+    assert not ((scratch != 0) & (np.abs(scratch) < 1e-37)).any()

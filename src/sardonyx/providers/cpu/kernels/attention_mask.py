@@ -13,18 +13,17 @@ import dataclasses
 import math
 
 from sardonyx.codegen.emit.expr import argument, constant, select
-from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import BOOL, F32
 from sardonyx.codegen.kernels.attention import Masking
 from sardonyx.codegen.kernels.elementwise import Access, MapParams
 from sardonyx.codegen.kernels.gemm import tiling
-from sardonyx.codegen.kernels.pack import PackParams, write_pack
-from sardonyx.codegen.target import Target
+from sardonyx.codegen.kernels.pack import PackParams
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.kernels.elementwise import MapKernel
+from sardonyx.providers.cpu.kernels.matmul import PackKernel
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer, Plan
@@ -104,22 +103,6 @@ def _numbers(low: Lowering, mask: Buffer) -> Buffer:
         return params.words(), params.tasks()
 
     return _once(low, "Mask", symbol, mask, mask.shape, plan)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PackKernel:
-    """A copy to panels."""
-
-    width: int
-    """Elements of one row of a panel."""
-
-    def symbol(self, target: Target) -> str:
-        """Return its name."""
-        return f"pack_f32_{self.width}_{target.isa}"
-
-    def write(self, module: Module, symbol: str) -> None:
-        """Write it."""
-        write_pack(module, symbol, self.width)
 
 
 def _packed(low: Lowering, mask: Buffer, shape: Shape, scores: Shape, width: int) -> Buffer:

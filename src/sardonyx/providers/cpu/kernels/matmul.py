@@ -16,6 +16,7 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, Epilogue, GemmParams, pack_columns, pack_rows, tiling, write_gemm
+from sardonyx.codegen.kernels.pack import PackParams, write_pack
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
@@ -31,7 +32,6 @@ from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
-from sardonyx.providers.cpu.strided import StridedDim, copy_region
 
 _FIRST_OPERAND = 3
 """Buffers of the epilogue come after A, B and C."""
@@ -169,7 +169,7 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
         right = Buffer(right.dtype, (*right.shape, 1), base=right)
     K, N = reversed(right.shape) if is_transposed else right.shape[-2:]
     packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-N // width), K, width))
-    _pack_in_run(low, right, packed, (K, N), is_transposed)
+    _pack_in_run(low, node, right, packed, (K, N), is_transposed=is_transposed)
     _multiply(low, group, spec, left, packed, (K, N), right.shape[:-2])
 
 
@@ -178,23 +178,33 @@ def _packed(weights: Tensor, width: int, is_transposed: bool) -> Array:
     return pack_rows(weights.rows, (rows, length), width, is_transposed=is_transposed)
 
 
-def _pack_in_run(low: Lowering, right: Buffer, packed: Buffer, matrix: Shape, is_transposed: bool) -> None:
-    """Copy B (batch, K, N), or (N, K) where it is turned, to panels (batch, N / width, K, width).
+@dataclasses.dataclass(frozen=True, slots=True)
+class PackKernel:
+    """A copy to panels, with zeros behind the last column: what lies there is multiplied too, and denormal numbers take long."""
 
-    What is behind the last column stays as it is, unused.
-    """
-    K, N = matrix
-    width = packed.shape[-1]
-    to_row, to_column = (1, K) if is_transposed else (N, 1)
-    batch, whole, rest = product(right.shape[:-2]), N // width, N % width
-    from_matrix = StridedDim(batch, K * N, packed.shape[1] * K * width)
-    panels = [StridedDim(whole, width * to_column, K * width), StridedDim(K, to_row, width), StridedDim(width, to_column, 1)]
-    if whole != 0:
-        copy_region(low, "Pack", right, packed, [from_matrix, *panels])
-    if rest != 0:
-        source = Buffer(right.dtype, right.shape, right.constant, right, whole * width * to_column)
-        place = Buffer(packed.dtype, packed.shape, base=packed, offset=whole * width * K)
-        copy_region(low, "Pack", source, place, [from_matrix, StridedDim(K, to_row, width), StridedDim(rest, to_column, 1)])
+    width: int
+    """Elements of one row of a panel."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"pack_f32_{self.width}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_pack(module, symbol, self.width)
+
+
+def _pack_in_run(low: Lowering, node: Node, right: Buffer, packed: Buffer, matrix: Shape, *, is_transposed: bool) -> None:
+    """Copy B (batch, K, N), or (N, K) where it is transposed, to panels (batch, N / width, K, width)."""
+    (K, N), width = matrix, tiling(low.target).panel
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        k, n = sizes(K), sizes(N)
+        stride_k, stride_n = (1, k) if is_transposed else (n, 1)
+        params = PackParams(K=k, N=n, stride_k=stride_k, stride_n=stride_n, stride_batch=k * n)
+        return params.words(), params.tasks(width, sizes.product(right.shape[:-2]))
+
+    low.move("Pack", low.kernel(PackKernel(width)), [right, packed], plan, node)
 
 
 def _multiply(
