@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sardonyx.trace import Event, event, observe, span
+from sardonyx.trace import Event, add_observer, event, observe, remove_observer, span, watch
 
 
 def test_an_observer_hears_events_while_it_listens() -> None:
@@ -78,3 +78,28 @@ def test_a_trace_file_gets_a_line_of_json_per_event(monkeypatch: pytest.MonkeyPa
     lines = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
     assert [line["name"] for line in lines] == ["first", "second"]
     assert lines[0]["details"] == {"path": "a"}
+
+
+def test_an_event_may_be_watched_by_its_name() -> None:
+    """Without making others, or spans, be told."""
+    told: list[str] = []
+    watch(["test.watched"], lambda what: told.append(what.name))
+    event("test.watched")
+    event("test.other")
+    assert told == ["test.watched"]
+
+
+def test_an_observer_is_added_and_removed() -> None:
+    """As often as it was added."""
+    told: list[str] = []
+
+    def observer(what: Event) -> None:
+        told.append(what.name)
+
+    add_observer(observer)
+    event("one")
+    remove_observer(observer)
+    event("two")
+    assert told == ["one"]
+    with pytest.raises(ValueError, match="not in list"):
+        remove_observer(observer)

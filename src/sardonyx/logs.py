@@ -1,24 +1,34 @@
 """Messages for people, through Python's `logging` under the name "sardonyx", with onnxruntime's severities.
 
-set_default_logger_severity(1)                       from INFO on
-logging.getLogger("sardonyx").addHandler(handler)    anywhere, as for any package
+    set_default_logger_severity(1)                       from INFO on
+    logging.getLogger("sardonyx").addHandler(handler)    anywhere, as for any package
+
+Messages are events of `trace`, a line each: what went wrong or was left out is a warning, other events are information, and spans,
+with their time, are verbose. Nothing is printed unless a program sets up `logging`. Events below warnings are asked for by the
+severity of the process, of a session or of a run, or by the level of the logger when a session is made.
 """
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import logging
 import operator
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, SupportsIndex, TypeAlias
 
+from sardonyx import trace
 from sardonyx.errors import InvalidArgument
+from sardonyx.forks import new_lock
 
 __all__ = [
     "LogCallback",
+    "is_verbose",
     "log",
+    "logging_as",
     "set_default_logger_callback",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
@@ -32,6 +42,18 @@ _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.
 _LOGGER = logging.getLogger("sardonyx")
 _LOGGER.addHandler(logging.NullHandler())
 _WARNING = 2
+_INFO, _VERBOSE = 1, 0
+_WARNINGS = frozenset(
+    "cache.corrupt compile_process.lost compile_process.silent context.suboptimal custom_op.left_out disk_cache.off "
+    "infer.contradiction load.ignored optimize.left_out placement.fallback placement.ignored profile.failed provider.failed "
+    "provider.left_out".split()
+)
+"""Events that say that something was wrong, or left out."""
+_SCOPE: contextvars.ContextVar[tuple[int, str]] = contextvars.ContextVar("sardonyx_logs", default=(-1, ""))
+"""The severity from which on the session or run of this thread writes, -1 for the process's, and its logid."""
+_LOCK = new_lock()
+_STATE = {"process": 0, "scopes": 0}
+"""How many ask for events below warnings: the process, and the sessions and runs that are under way."""
 
 
 def log(severity: int, message: str, logid: str = "", least: int = -1) -> None:
@@ -49,13 +71,72 @@ def log(severity: int, message: str, logid: str = "", least: int = -1) -> None:
         _LOGGER.handle(record)
 
 
+@contextlib.contextmanager
+def logging_as(severity: int, logid: str) -> Iterator[None]:
+    """Write what happens in the block, in this thread, as a session or run asks for it.
+
+    Args:
+        severity: from which on it writes; -1 for the process's.
+        logid: what its messages are named by.
+    """
+    token = _SCOPE.set((severity, logid))
+    wants = is_verbose(severity)
+    _ask("scopes", int(wants))
+    try:
+        yield
+    finally:
+        _ask("scopes", -int(wants))
+        _SCOPE.reset(token)
+
+
+def is_verbose(severity: int) -> bool:
+    """Return whether a session or run of a severity, -1 for the process's, writes more than warnings."""
+    return 0 <= severity <= _INFO or (severity < 0 and _LOGGER.isEnabledFor(logging.INFO))
+
+
+def _ask(who: str, change: int) -> None:
+    """Have events told, or no longer, when the first asks for them and the last does not."""
+    with _LOCK:
+        before = sum(_STATE.values())
+        _STATE[who] += change
+        if before == 0 and sum(_STATE.values()) > 0:
+            trace.add_observer(_on_event)
+        elif before > 0 and sum(_STATE.values()) == 0:
+            trace.remove_observer(_on_event)
+
+
+def _ask_for_process(severity: int) -> None:
+    _ask("process", int(severity <= _INFO) - _STATE["process"])
+
+
+def _on_event(what: trace.Event) -> None:
+    if what.name not in _WARNINGS:
+        _write(what, _VERBOSE if what.duration_ns else _INFO)
+
+
+def _on_warning(what: trace.Event) -> None:
+    _write(what, _WARNING)
+
+
+def _write(what: trace.Event, severity: int) -> None:
+    least, logid = _SCOPE.get()
+    took = [f"{what.duration_ns / 1e6:.3f} ms"] if what.duration_ns else []
+    details = [f"{key}={' '.join(str(value).split()):.500}" for key, value in what.details.items()]
+    log(severity, " ".join([what.name, *took, *details]), logid, least)
+
+
+trace.watch(_WARNINGS, _on_warning)
+
+
 def set_default_logger_severity(severity: SupportsIndex) -> None:
     """Set from which severity on messages are written: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal.
 
     Raises:
         InvalidArgument: another number.
     """
-    _LOGGER.setLevel(_LEVELS[_checked(severity)])
+    level = _checked(severity)
+    _LOGGER.setLevel(_LEVELS[level])
+    _ask_for_process(level)
 
 
 def set_default_logger_verbosity(verbosity: SupportsIndex) -> None:
@@ -81,6 +162,7 @@ def set_default_logger_callback(callback: LogCallback | None, severity: Supports
         _LOGGER.removeHandler(handler)
     if callback is not None:
         _LOGGER.setLevel(_LEVELS[level])
+        _ask_for_process(level)
         _LOGGER.addHandler(_CallbackHandler(callback))
 
 

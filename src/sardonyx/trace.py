@@ -12,13 +12,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from sardonyx import config
 from sardonyx.forks import new_lock, without_fork
 
-__all__ = ["Event", "Observer", "event", "observe", "span"]
+__all__ = ["Event", "Observer", "add_observer", "event", "observe", "remove_observer", "span", "watch"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,27 +40,49 @@ Observer = Callable[[Event], None]
 
 _LOCK = new_lock()
 _OBSERVERS: tuple[Observer, ...] = ()
+_WATCHED: dict[str, Observer] = {}
+"""Name of an event -> who is told of it besides the observers."""
 
 
 @contextlib.contextmanager
 def observe(observer: Observer) -> Iterator[None]:
     """Tell `observer` of every event of the process while the block runs."""
-    global _OBSERVERS
-    with _LOCK:
-        _OBSERVERS = (*_OBSERVERS, observer)
+    add_observer(observer)
     try:
         yield
     finally:
-        with _LOCK:
-            kept = list(_OBSERVERS)
-            kept.remove(observer)
-            _OBSERVERS = tuple(kept)
+        remove_observer(observer)
+
+
+def add_observer(observer: Observer) -> None:
+    """Tell `observer` of every event of the process from here on, as often as it was added."""
+    global _OBSERVERS
+    with _LOCK:
+        _OBSERVERS = (*_OBSERVERS, observer)
+
+
+def remove_observer(observer: Observer) -> None:
+    """Take back one `add_observer`; raises ValueError where there was none."""
+    global _OBSERVERS
+    with _LOCK:
+        kept = list(_OBSERVERS)
+        kept.remove(observer)
+        _OBSERVERS = tuple(kept)
+
+
+def watch(names: Iterable[str], observer: Observer) -> None:
+    """Tell `observer` of the events of these names, which cost nothing until they happen; one observer for a name."""
+    _WATCHED.update(dict.fromkeys(names, observer))
 
 
 def event(name: str, **details: object) -> None:
     """Tell the observers that `name` happened now; an event may say anything in its `details`."""
-    if _active():
-        _tell(Event(name, time.perf_counter_ns(), 0, details))
+    watcher = _WATCHED.get(name)
+    if watcher is not None or _active():
+        what = Event(name, time.perf_counter_ns(), 0, details)
+        if watcher is not None:
+            watcher(what)
+        _tell(what)
 
 
 @contextlib.contextmanager

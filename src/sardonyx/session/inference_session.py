@@ -15,6 +15,7 @@ from sardonyx.config import reads_options_of_models, runs_natively
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, RuntimeException, SardonyxError, describe, located
 from sardonyx.forks import without_fork
+from sardonyx.logs import is_verbose, logging_as
 from sardonyx.session.feeds import check_feeds, make_sparse, own_results, select_outputs, with_inner_values
 from sardonyx.session.interface import SessionInterface
 from sardonyx.session.options import RunOptions, SessionOptions
@@ -114,7 +115,7 @@ class InferenceSession(RemadeSession):
         watching = contextlib.nullcontext() if profiler is None else observe(profiler.observe)
         token = set_cancellation(options.load_cancellation())
         try:
-            with watching, span("session.build"):
+            with logging_as(*settings.logs), watching, span("session.build"):
                 runner = Runner(source, settings, chosen.providers, profiler)
         except MemoryError as error:
             raise _out_of_memory("making a session", error) from error
@@ -127,6 +128,7 @@ class InferenceSession(RemadeSession):
         self._plain_runs, self._native_runs, self._native_run = 0, None, None
         self._arguments, self._settings, self._profiler, self._runner = arguments, settings, profiler, runner
         self._provider_options = chosen.options
+        self._logs = settings.logs if is_verbose(settings.logs[0]) or settings.logs[1] else None
         self._label, self._input_values, self._defaults, self._recorder = built.label, built.inputs, built.defaults, built.recorder
         self._output_names = [argument.name for argument in built.declared]
         self._sparse_outputs = {index for index, argument in enumerate(built.declared) if argument.type.startswith("sparse_tensor")}
@@ -184,6 +186,7 @@ class InferenceSession(RemadeSession):
             not runs_natively()
             or self._sparse_outputs
             or self._profiler is not None
+            or self._logs is not None
             or self._recorder is not None
             or self._settings.placement.continue_on_error
         ):
@@ -225,9 +228,20 @@ class InferenceSession(RemadeSession):
             InvalidArgument: a target does not fit, or as for `run`.
         """
         try:
-            return self._compute(output_names, input_feed, run_options, targets)
+            if self._logs is None and (run_options is None or not _asks_for_logs(run_options)):
+                return self._compute(output_names, input_feed, run_options, targets)
+            with self._logging(run_options), span("session.run", model=self._label):
+                return self._compute(output_names, input_feed, run_options, targets)
         except MemoryError as error:
             raise _out_of_memory(f"model {self._label}: a run", error) from error
+
+    def _logging(self, run_options: RunOptions | None) -> contextlib.AbstractContextManager[None]:
+        """Return what writes a run's messages: by its own options, else as its session does."""
+        severity, logid = self._logs or (-1, "")
+        if run_options is not None:
+            severity = run_options.log_severity_level if run_options.log_severity_level >= 0 else severity
+            logid = run_options.logid or logid
+        return logging_as(severity, logid)
 
     def _compute(
         self,
@@ -423,6 +437,11 @@ def _out_of_memory(doing: str, error: MemoryError) -> RuntimeException:
         f"{doing} needs more memory than there is ({describe(error)}): use a smaller model or smaller inputs, or raise the memory "
         "limit of the process"
     )
+
+
+def _asks_for_logs(options: object) -> bool:
+    """Return whether the options of a run, which may be anything yet, say how it writes messages."""
+    return isinstance(options, RunOptions) and (options.log_severity_level >= 0 or bool(options.logid))
 
 
 def _copied(options: SessionOptions | None) -> SessionOptions:

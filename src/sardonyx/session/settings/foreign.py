@@ -9,7 +9,7 @@ __all__ = ["IGNORED", "IGNORED_OF_RUNS"]
 _ARENA = "memory is planned for each shape, and given back by `InferenceSession.trim`"
 _SPINNING = "threads spin for a bounded time before they sleep, longer while a run is on"
 _ORT_FORMAT = "models are read and written in ONNX's format only"
-_LOGGING = "events are observed by `sardonyx.trace`, or written to the file that SARDONYX_TRACE names"
+_LOGGING = "verbose messages have one level"
 _BLOCKS = "blocks of weights are as large as the model has them, and providers decide how they compute"
 
 IGNORED = (
@@ -38,8 +38,6 @@ IGNORED = (
     Ignored("session.intra_op_thread_affinities", "the threads are those of the process, on any processor that it may use"),
     Ignored("session.kernel_dispatch_policy", "providers choose their kernels"),
     Ignored("session.load_model_format", _ORT_FORMAT, "ONNX"),
-    Ignored("session.log_id", _LOGGING),
-    Ignored("session.log_severity_level", _LOGGING),
     Ignored("session.log_verbosity_level", _LOGGING),
     Ignored("session.moe.offload.", "the weights of experts stay where providers have them"),
     Ignored("session.moe_expert_counter_", "experts are not counted"),

@@ -136,6 +136,8 @@ EXECUTOR = Option(
 EXECUTION_MODE = Option("session.execution_mode", choice("sequential", "parallel"), "", "`execution_mode`, which it stands above")
 INTRA_THREADS = Option("session.intra_op_num_threads", COUNT, 0, "`intra_op_num_threads`")
 INTER_THREADS = Option("session.inter_op_num_threads", COUNT, 0, "`inter_op_num_threads`")
+LOG_SEVERITY = Option("session.log_severity_level", choice("-1", "0", "1", "2", "3", "4"), "-1", "`log_severity_level`")
+LOG_ID = Option("session.log_id", TEXT, "", "`logid`")
 OWN_THREADS = Option("session.use_per_session_threads", FLAG, True, "`use_per_session_threads`")
 PROFILING = Option("session.enable_profiling", FLAG, False, "`enable_profiling`")
 
@@ -203,7 +205,7 @@ KEYS: Mapping[str, tuple[Option[object], ...]] = {
         PROVIDER_FAILURE,
     ),
     "Memory of providers": (MEMORY_LIMITS, CUDA_LIMIT, MAX_SHAPES, MEMORY_STATS),
-    "Execution": (EXECUTOR, EXECUTION_MODE, INTRA_THREADS, INTER_THREADS, OWN_THREADS, PROFILING),
+    "Execution": (EXECUTOR, EXECUTION_MODE, INTRA_THREADS, INTER_THREADS, OWN_THREADS, PROFILING, LOG_SEVERITY, LOG_ID),
     "Compiled models": (
         CONTEXT_ENABLE,
         CONTEXT_PATH,

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 __all__ = ["PROPERTIES", "PROPERTIES_OF_RUNS"]
 
 _ARENA = "no effect: memory is planned for each shape, and given back by `InferenceSession.trim`"
-_LOGGING = "no effect: events are observed by `sardonyx.trace`, or written to the file that SARDONYX_TRACE names"
+_SEVERITY = "from which severity on messages are written, 0 (verbose) to 4 (fatal), -1 for the process's"
+_LOGID = "messages go to the logger `sardonyx.LOGID` of Python's `logging`"
+_VERBOSITY = "no effect: verbose messages have one level"
 
 PROPERTIES: Mapping[str, str] = {
     "enable_cpu_mem_arena": _ARENA,
@@ -20,9 +22,9 @@ PROPERTIES: Mapping[str, str] = {
     "inter_op_num_threads": "threads of the parallel executor; 0 leaves the number open",
     "intra_op_num_threads": "threads of the CPU provider; 0 leaves the number open",
     "load_timeout_ms": "how many milliseconds making a session may take; more raises ModelLoadTimedOut, 0 allows any time",
-    "log_severity_level": _LOGGING,
-    "log_verbosity_level": _LOGGING,
-    "logid": _LOGGING,
+    "log_severity_level": _SEVERITY,
+    "log_verbosity_level": _VERBOSITY,
+    "logid": _LOGID,
     "optimized_model_filepath": "where the optimized model is saved",
     "optimizer_failure": '"skip" goes on without a rule or pass that fails; "error" (as where empty) raises',
     "placement": '"measured" follows `placement_profile`; "priority" (as where empty) asks providers in order',
@@ -38,9 +40,9 @@ PROPERTIES: Mapping[str, str] = {
 """Of SessionOptions: name -> what it does."""
 
 PROPERTIES_OF_RUNS: Mapping[str, str] = {
-    "log_severity_level": _LOGGING,
-    "log_verbosity_level": _LOGGING,
-    "logid": _LOGGING,
+    "log_severity_level": _SEVERITY,
+    "log_verbosity_level": _VERBOSITY,
+    "logid": _LOGID,
     "only_execute_path_to_fetches": "compute nothing but what leads to the outputs that are asked for",
     "terminate": "set it, from any thread, to end the runs that were given these options with RunTerminated",
     "timeout_ms": "how many milliseconds each run may take; more raises RunTimedOut, 0 allows any time",

@@ -35,6 +35,10 @@ __all__ = [
 ]
 
 
+_FATAL = 4
+"""The highest severity of messages."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class LoadSettings:
     """How a model is read."""
@@ -217,6 +221,8 @@ class Settings:
     """How it runs."""
     context: ContextSettings
     """How compiled models are written and loaded."""
+    logs: tuple[int, str] = (-1, "")
+    """The severity from which on the session writes messages, -1 for the process's, and its logid."""
     custom_ops: tuple[Any, ...] = ()
     """What was registered of custom operators: objects with `definitions`."""
 
@@ -268,6 +274,7 @@ def read_settings(options: SessionOptions, disabled: Iterable[str] = (), *, veri
         ),
         execution=_execution(options, entries),
         context=_context(options, entries),
+        logs=(_severity(options, entries), options.logid or keys.LOG_ID.read(entries)),
         custom_ops=options.custom_ops,
     )
 
@@ -369,6 +376,13 @@ def _thread_counts(options: SessionOptions, entries: Mapping[str, str]) -> tuple
         return shared[0] or intra_op, shared[1] or inter_op
     check_own_threads()
     return intra_op, inter_op
+
+
+def _severity(options: SessionOptions, entries: Mapping[str, str]) -> int:
+    level = options.log_severity_level if options.log_severity_level >= 0 else int(keys.LOG_SEVERITY.read(entries))
+    if level > _FATAL:
+        raise InvalidArgument(f"log_severity_level is 0 (verbose) to {_FATAL} (fatal), or -1 for the process's, got {level}")
+    return level
 
 
 def _threads(name: str, asked: object) -> int:
