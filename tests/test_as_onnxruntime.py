@@ -102,3 +102,20 @@ except AttributeError as error:
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "module 'onnxruntime' has no attribute 'nothing'\n"
+
+
+def test_sub_packages_of_an_installed_onnxruntime_run_on_sardonyx(tmp_path: Path) -> None:
+    """Those that sardonyx has none of; the compiled part of the other is not imported."""
+    folder = tmp_path / "onnxruntime"
+    (folder / "tooling").mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise ImportError('the other onnxruntime was imported')")
+    (folder / "tooling" / "__init__.py").write_text("from onnxruntime import InferenceSession\n")
+    code = """
+import sardonyx.as_onnxruntime
+import onnxruntime.tooling
+import onnxruntime.capi
+print(onnxruntime.tooling.InferenceSession.__module__, onnxruntime.capi.__name__)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert found.stdout == "sardonyx.session.inference_session sardonyx.capi\n"

@@ -3,7 +3,8 @@
     import sardonyx.as_onnxruntime          before anything imports onnxruntime
     import rapidocr                         whose `import onnxruntime` now finds sardonyx
 
-An installed onnxruntime is left as it is on disk; it is only not imported. `sardonyx exec -- COMMAND` does the same for a command.
+An installed onnxruntime is left as it is on disk; it is only not imported, but for its sub-packages of Python code, such as
+`onnxruntime.quantization`, which then run on sardonyx. `sardonyx exec -- COMMAND` does the same for a command.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.util
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec
@@ -47,8 +49,8 @@ def install() -> ModuleType:
     held = vars(sardonyx)
     module.__dict__.update({name: held[name] for name in names if name in held})
     module.__dict__.update(_is_sardonyx=True, __version__=ONNXRUNTIME_API, __all__=list(names), __getattr__=_later)
-    if not hasattr(module, "__path__"):
-        module.__path__ = []
+    if "__path__" not in module.__dict__:
+        module.__path__ = _folders()
     sys.modules[_NAME] = module
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
@@ -58,10 +60,15 @@ def install() -> ModuleType:
 
 def _later(name: str) -> object:
     """Return a name that sardonyx imports when it is first asked for; raises AttributeError for one that it lacks."""
-    try:
-        return getattr(sardonyx, name)
-    except AttributeError:
-        raise AttributeError(f"module {_NAME!r} has no attribute {name!r}") from None
+    if name not in sardonyx.__all__:
+        raise AttributeError(f"module {_NAME!r} has no attribute {name!r}")
+    return getattr(sardonyx, name)
+
+
+def _folders() -> list[str]:
+    """Return where an installed onnxruntime has its sub-packages in Python, such as `quantization` and `transformers`."""
+    places = [os.path.join(place or os.curdir, _NAME) for place in sys.path]
+    return [place for place in places if os.path.isfile(os.path.join(place, "__init__.py"))][:1]
 
 
 class _Finder(DistributionFinder):
