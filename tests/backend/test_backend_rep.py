@@ -33,3 +33,9 @@ def test_another_number_of_inputs_is_refused() -> None:
     with pytest.raises(ort.InvalidArgument, match="'terminate' is not permitted here"):
         READY.run([A, B], terminate=True)
     assert READY.run([A, B], terminate_at=1)[0].tolist() == [2, 2]
+
+
+def test_a_map_may_be_the_value_of_the_one_input() -> None:
+    """Where its keys are no names of inputs."""
+    text = "graph(x: map(int64, float)) -> (y) {\ny = ai.onnx.ml.DictVectorizer(x) {int64_vocabulary = [7, 9]}\n}"
+    assert backend.prepare(to_bytes(model(text))).run({9: 2.0})[0].tolist() == [[0, 2]]

@@ -115,3 +115,23 @@ def test_wrong_arrays_are_refused(call: Callable[..., None]) -> None:
         call(np.zeros(3, np.uint8), weights, np.zeros(1, np.float32), np.zeros(1, np.uint8), 16, 1, 16, True)
     with pytest.raises(ort.InvalidArgument, match="block_size is a power of 2"):
         call(np.zeros(3, np.uint8), weights, np.zeros(1, np.float32), np.zeros(1, np.uint8), 17, 1, 16, True)
+
+
+def test_rows_behind_the_last_one_do_not_count() -> None:
+    """Tools fill up the last block before they call."""
+    weights = np.random.default_rng(0).standard_normal((32, 2)).astype(np.float32)
+    results = []
+    for given in (weights, np.ascontiguousarray(weights[:20])):
+        quantized, scales = np.zeros((2, 2, 8), np.uint8), np.zeros(4, np.float32)
+        COLUMNS[4](quantized, given, scales, np.zeros(2, np.uint8), BLOCK, 2, 20, True)
+        results.append((quantized.tolist(), scales.tolist()))
+    assert results[0] == results[1]
+
+
+def test_a_small_negative_number_keeps_its_sign_in_fp4() -> None:
+    """The code of a negative zero."""
+    weights = np.zeros((1, 16), np.float32)
+    weights[0, :3] = 1, -1e-6, 1e-6
+    quantized, absmax = np.zeros(8, np.uint8), np.zeros(1, np.float32)
+    block_quantization.quantize_matmul_bnb4(quantized, weights, absmax, BLOCK, 0, 1, 16)
+    assert quantized[:2].tolist() == [0x38, 0x00]

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from support.models import model
 
-from sardonyx.dtypes import Array
+import sardonyx as ort
+from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
-from sardonyx.ir import Value
+from sardonyx.ir import SparseTensorType, Value
 from sardonyx.session.feeds import (
     SharedSymbols,
     check_feeds,
@@ -291,3 +292,12 @@ def test_a_name_beside_those_of_outputs_is_an_inner_value() -> None:
 def test_an_unknown_output_is_said_with_the_nearest() -> None:
     """And with all there are."""
     assert unknown_output("logit", ["logits"]) == "there is no output 'logit'; its outputs are ['logits']; did you mean 'logits'?"
+
+
+def test_a_sparse_tensor_is_fed_to_a_sparse_input() -> None:
+    """As its elements and zeros; a dense array is taken too."""
+    kind = SparseTensorType(DataType.FLOAT, (2, 3))
+    sparse = ort.SparseTensor.sparse_coo_from_numpy([2, 3], np.float32([5, 6]), np.array([1, 5]))
+    for given in (sparse, sparse.to_dense()):
+        (found,) = check_feeds([Value("x", kind)], {}, {"x": given}, "m")
+        assert found.tolist() == [[0, 5, 0], [0, 0, 6]]

@@ -26,8 +26,8 @@ class SardonyxBackendRep:
         """Compute all outputs.
 
         Args:
-            inputs: a list with a value for each input in order, a dictionary of input names, or one array for a model of one input
-                (values are Any by their ONNX type).
+            inputs: a list with a value for each input in order, a dictionary of input names, or the value of a model's one input,
+                which may be a map itself (values are Any by their ONNX type).
             options: attributes of RunOptions; names that it lacks have no effect.
 
         Raises:
@@ -44,9 +44,9 @@ class SardonyxBackendRep:
         return self._session.run(None, self._feed(inputs), run_options)
 
     def _feed(self, inputs: OnnxValue) -> Mapping[str, OnnxValue]:
-        if isinstance(inputs, Mapping):
-            return inputs
         names = [argument.name for argument in self._session.get_inputs()]
+        if isinstance(inputs, Mapping) and (len(names) != 1 or names[0] in inputs):
+            return inputs
         values = inputs if isinstance(inputs, Sequence) and not isinstance(inputs, str) else [inputs]
         if len(values) != len(names):
             raise InvalidArgument(f"the model expects {len(names)} inputs, {names}; got {len(values)}")

@@ -39,7 +39,7 @@ def quantize_matmul_2bits(
 
     Args:
         quantized: uint8 (N, ceil(K / block_size), block_size / 4) that is written; the first code in the lowest bits, 0 behind K.
-        weights: float32 or float16 (K, N).
+        weights: float32 or float16 (K, N); further rows, as of a last block that was filled up, do not count.
         scales: of the type of `weights`, N * ceil(K / block_size) elements that are written.
         zero_points: uint8, a row of ceil(blocks / 4) bytes for each column; written where not symmetric.
         block_size: weights in a block.
@@ -164,14 +164,21 @@ def quantize_matmul_bnb4(
     flat = np.zeros((blocks, block), np.float32)
     flat.reshape(-1)[:count] = weights.reshape(-1)
     largest = np.abs(flat).max(axis=1, initial=0)
-    values = code_values(kind)
-    order = np.argsort(values, kind="stable")
-    middles = (values[order][1:] + values[order][:-1]) / 2
-    codes = order[np.searchsorted(middles, flat * _reciprocal(largest)[:, None])].astype(np.uint8).reshape(-1)[:count]
+    codes = _nearest_codes(kind, code_values(kind), flat * _reciprocal(largest)[:, None]).reshape(-1)[:count]
     pairs = np.zeros(2 * quantized.size, np.uint8)
     pairs[:count] = codes
     absmax.reshape(-1)[:] = largest
     quantized.reshape(-1)[:] = (pairs[0::2] << 4) | pairs[1::2]
+
+
+def _nearest_codes(kind: int, values: Array, scaled: Array) -> Array:
+    """Return the codes whose values are nearest; those of FP4 are a sign of one bit and a magnitude."""
+    signs = np.where(scaled < 0, np.uint8(8), np.uint8(0)) if kind == 0 else np.uint8(0)
+    known, wanted = (values[:8], np.abs(scaled)) if kind == 0 else (values, scaled)
+    order = np.argsort(known, kind="stable")
+    middles = (known[order][1:] + known[order][:-1]) / 2
+    codes: Array = order[np.searchsorted(middles, wanted)].astype(np.uint8) | signs
+    return codes
 
 
 def _quantize_columns(
@@ -188,9 +195,10 @@ def _quantize_columns(
     blocks, codes_of_byte = -(-rows // block), 8 // bits
     zero_bytes = -(-blocks // codes_of_byte)
     _check(quantized, "quantized", columns * blocks * (block // codes_of_byte), np.uint8)
-    _check(weights, "weights", rows * columns)
+    _check(weights, "weights", rows * columns, or_more=True)
     _check(scales, "scales", columns * blocks, weights.dtype)
-    codes, scale, zeros = _codes(bits, weights.reshape(rows, columns), block, is_symmetric=is_symmetric)
+    used = weights.reshape(-1)[: rows * columns].reshape(rows, columns)
+    codes, scale, zeros = _codes(bits, used, block, is_symmetric=is_symmetric)
     quantized.reshape(-1)[:] = _packed(codes.transpose(2, 0, 1).reshape(-1), bits)
     scales.reshape(-1)[:] = scale.T.reshape(-1)
     if not is_symmetric:
@@ -213,9 +221,10 @@ def _quantize_rows(
     block, columns, rows = _sizes(*sizes)
     blocks, codes_of_byte = -(-rows // block), 8 // bits
     _check(quantized, "quantized", -(-rows * columns // codes_of_byte), np.uint8)
-    _check(weights, "weights", rows * columns)
+    _check(weights, "weights", rows * columns, or_more=True)
     _check(scales, "scales", columns * blocks, weights.dtype)
-    codes, scale, zeros = _codes(bits, weights.reshape(rows, columns), block, is_symmetric=is_symmetric)
+    used = weights.reshape(-1)[: rows * columns].reshape(rows, columns)
+    codes, scale, zeros = _codes(bits, used, block, is_symmetric=is_symmetric)
     signs = np.uint8(1 << (bits - 1)) if is_symmetric else np.uint8(0)
     quantized.reshape(-1)[:] = _packed(codes.reshape(-1, columns)[:rows].reshape(-1) ^ signs, bits)
     scales.reshape(-1)[:] = scale.reshape(-1)
@@ -273,10 +282,11 @@ def _sizes(block_size: SupportsIndex, *rest: SupportsIndex) -> tuple[int, int, i
     return block, first, second
 
 
-def _check(array: OnnxValue, name: str, count: int, dtype: object = None) -> None:
+def _check(array: OnnxValue, name: str, count: int, dtype: object = None, *, or_more: bool = False) -> None:
     wanted = (np.float32, np.float16) if dtype is None else (np.dtype(dtype),)  # type: ignore[call-overload]  # of any form
     is_array = isinstance(array, np.ndarray)
-    if is_array and array.dtype in wanted and array.size == count and array.flags.c_contiguous:
+    fits = is_array and (array.size == count or (or_more and array.size > count))
+    if fits and array.dtype in wanted and array.flags.c_contiguous:
         return
     found = f"{array.dtype} {array.shape}" if is_array else type(array).__name__
     kinds = " or ".join(str(np.dtype(kind)) for kind in wanted)

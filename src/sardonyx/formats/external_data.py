@@ -115,7 +115,8 @@ class ExternalData:
         path = Path(os.path.realpath(self._folder / location))
         if not any(path.is_relative_to(root) for root in self._allowed(self._folder)):
             raise InvalidArgument(
-                f"{what}: its external data {location!r} leads by a link to {str(path)!r}, outside the model's folder "
+                f"{what}: External data path validation failed: its external data {location!r} leads by a link to {str(path)!r}, "
+                "outside the model's folder "
                 f"{str(self._folder)!r}; put the file itself into that folder"
             )
         return path, f"{what}: external data file"

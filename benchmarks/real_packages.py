@@ -1,0 +1,129 @@
+"""Whether packages that use onnxruntime start and agree on sardonyx: each with the models in its own wheel.
+
+    python benchmarks/real_packages.py --ours VENV/bin/python --theirs VENV/bin/python [NAME ...]
+
+One environment has packages/onnxruntime, the other ONNX Runtime's own wheel; both have the packages to be compared, such as
+`pip install magika rapidocr-onnxruntime silero-vad onnxslim skl2onnx`. A package that is missing in either is passed over.
+Nothing is fetched. Each is run in a process of its own, and its results compared: texts exactly, numbers within 1e-3.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+
+PROBES = {
+    "magika": """
+from magika import Magika
+texts = b"def f(x):\\n    return x\\n", b"{\\"a\\": [1, 2]}", b"#include <a.h>\\nint main;"
+found = [Magika().identify_bytes(text) for text in texts]
+answer([[str(item.output.label), float(item.score)] for item in found])
+""",
+    "rapidocr-onnxruntime": """
+import numpy as np
+import cv2
+from rapidocr_onnxruntime import RapidOCR
+image = np.full((120, 420, 3), 255, np.uint8)
+cv2.putText(image, "Hello 1234", (20, 75), cv2.FONT_HERSHEY_SIMPLEX, 2, (0, 0, 0), 3)
+found, _times = RapidOCR()(image)
+answer([[text, float(score)] for _box, text, score in found])
+""",
+    "silero-vad": """
+import numpy as np
+import torch
+from silero_vad import load_silero_vad
+model = load_silero_vad(onnx=True)
+time = np.arange(512) / 16000
+waves = [np.sin(2 * np.pi * 220 * time), np.random.default_rng(0).standard_normal(512) * 0.1, np.zeros(512)]
+answer([float(model(torch.from_numpy(wave.astype(np.float32)), 16000)) for wave in waves])
+""",
+    "onnxslim": """
+import onnx, onnxslim
+from onnx import TensorProto, helper
+chain = (("Identity", "x", "a"), ("Relu", "a", "b"), ("Identity", "b", "y"))
+nodes = [helper.make_node(kind, [before], [after]) for kind, before, after in chain]
+info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ("x", "y")]
+graph = helper.make_graph(nodes, "g", info[:1], info[1:])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+model.ir_version = 8
+answer([node.op_type for node in onnxslim.slim(model, model_check=True).graph.node])
+""",
+    "skl2onnx": """
+import numpy as np
+import onnxruntime as ort
+from skl2onnx import to_onnx
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+x, y = load_iris(return_X_y=True)
+found = []
+for made in (RandomForestClassifier(5, random_state=0), make_pipeline(StandardScaler(), LogisticRegression())):
+    session = ort.InferenceSession(to_onnx(made.fit(x, y), x[:1].astype(np.float32)).SerializeToString())
+    labels, shares = session.run(None, {"X": x[::15].astype(np.float32)})
+    found += [labels.tolist(), [[float(value) for value in share.values()] for share in shares]]
+answer(found)
+""",
+    "openwakeword": """
+import numpy as np
+from openwakeword.model import Model
+sound = (np.random.default_rng(0).standard_normal(16000) * 1000).astype(np.int16)
+answer({key: float(value) for key, value in Model(inference_framework="onnx").predict(sound).items()})
+""",
+}
+"""Distribution -> a program that calls `answer` with what it found, of JSON's types."""
+_HEAD = "import json, sys, warnings\nwarnings.simplefilter('ignore')\ndef answer(found): print('ANSWER' + json.dumps(found))\n"
+
+
+def main() -> None:
+    """Run each probe in both environments and print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ours", required=True, help="Python of the environment with packages/onnxruntime")
+    parser.add_argument("--theirs", required=True, help="Python of the environment with ONNX Runtime")
+    parser.add_argument("names", nargs="*", default=list(PROBES))
+    given = parser.parse_args()
+    bad = 0
+    for name in given.names:
+        if not all(is_installed(python, name) for python in (given.ours, given.theirs)):
+            print(f"{name:24} not installed")
+            continue
+        theirs, ours = answer_of(given.theirs, name), answer_of(given.ours, name)
+        agrees = "error" not in ours and "error" not in theirs and same(ours["answer"], theirs["answer"])
+        bad += not agrees and "error" not in theirs
+        print(f"{name:24} {'agrees' if agrees else f'DIFFERS: {ours} against {theirs}'}"[:2000], flush=True)
+    sys.exit(bad > 0)
+
+
+def is_installed(python: str, name: str) -> bool:
+    """Return whether an environment has a distribution."""
+    code = f"import importlib.metadata as m; m.version({name!r})"
+    return subprocess.run([python, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def answer_of(python: str, name: str) -> dict[str, object]:
+    """Return {"answer": what the probe found} or {"error": the last of what it said}."""
+    try:
+        done = subprocess.run([python, "-c", _HEAD + PROBES[name]], capture_output=True, text=True, check=False, timeout=300)
+    except subprocess.TimeoutExpired:
+        return {"error": "no answer within 300 s"}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER")]
+    return {"answer": json.loads(lines[-1][6:])} if lines and not done.returncode else {"error": done.stderr[-600:]}
+
+
+def same(one: object, other: object) -> bool:
+    """Return whether two answers agree: numbers within 1e-3, all else exactly."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, abs_tol=1e-3, rel_tol=1e-3)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    return one == other
+
+
+if __name__ == "__main__":
+    main()
