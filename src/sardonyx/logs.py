@@ -29,6 +29,7 @@ __all__ = [
     "is_verbose",
     "log",
     "logging_as",
+    "report_callback",
     "set_default_logger_callback",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
@@ -185,15 +186,20 @@ class _CallbackHandler(logging.Handler):
                 _LEVELS.index(record.levelno), "sardonyx", logid, f"{record.pathname}:{record.lineno}", record.getMessage()
             )
         except Exception:  # noqa: BLE001  a user's function may raise anything; a message must not end the run
-            _report(self._callback)
+            report_callback(self._callback, "a log callback raised")
         finally:
             self._inside.now = False
 
 
-def _report(source: object) -> None:
-    """Hand the error that is being handled to `sys.unraisablehook`."""
+def report_callback(source: object, what: str) -> None:
+    """Hand the error that is being handled to `sys.unraisablehook`, where nobody could catch it.
+
+    Args:
+        source: the function that raised it.
+        what: what happened, such as "a log callback raised".
+    """
     kind, error, trace = sys.exc_info()
-    told: Any = SimpleNamespace(exc_type=kind, exc_value=error, exc_traceback=trace, err_msg="a log callback raised", object=source)
+    told: Any = SimpleNamespace(exc_type=kind, exc_value=error, exc_traceback=trace, err_msg=what, object=source)
     sys.unraisablehook(told)
 
 

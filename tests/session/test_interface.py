@@ -103,3 +103,38 @@ def test_what_a_cpu_does_not_have_is_accepted(session: ort.InferenceSession) -> 
         session.set_ep_dynamic_options({"ep.dynamic.workload_type": "Fast"})
     with pytest.raises(ort.Fail, match="tuning results"):
         session.set_tuning_results([1], error_on_invalid=True)
+
+
+def test_the_callback_is_called_on_the_pool() -> None:
+    """However fast the run was; what it raises goes to sys.unraisablehook."""
+    session = ort.InferenceSession(to_bytes(model("graph(x: float[2]) -> (y) { y = Neg(x) }")))
+    names: list[str] = []
+    for _ in range(50):
+        called = threading.Event()
+
+        def callback(_results: object, _user: object, _error: str, called: threading.Event = called) -> None:
+            names.append(threading.current_thread().name)
+            called.set()
+
+        session.run_async(None, {"x": np.zeros(2, np.float32)}, callback, None)
+        assert called.wait(60)
+    assert all(name.startswith("sardonyx-async") for name in names)
+
+
+def test_what_a_callback_raises_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody could catch it."""
+    seen: list[str] = []
+    reported = threading.Event()
+
+    def hook(what: object) -> None:
+        seen.append(str(getattr(what, "exc_value", "")))
+        reported.set()
+
+    def callback(*_given: object) -> None:
+        raise ValueError("mine")
+
+    monkeypatch.setattr("sys.unraisablehook", hook)
+    session = ort.InferenceSession(to_bytes(model("graph(x: float[2]) -> (y) { y = Neg(x) }")))
+    session.run_async(None, {"x": np.zeros(2, np.float32)}, callback, None)
+    assert reported.wait(60)
+    assert seen == ["mine"]

@@ -25,6 +25,10 @@ __all__ = [
 ]
 
 
+_FP4_MIDDLES = np.array([0.00260417, 0.0859375, 0.20833333, 0.29166667, 0.4166667, 0.583333, 0.8333333], np.float32)
+"""Where the next greater magnitude of FP4 begins, as bitsandbytes rounds it."""
+
+
 def quantize_matmul_2bits(
     quantized: Array,
     weights: Array,
@@ -176,7 +180,7 @@ def _nearest_codes(kind: int, values: Array, scaled: Array) -> Array:
     signs = np.where(scaled < 0, np.uint8(8), np.uint8(0)) if kind == 0 else np.uint8(0)
     known, wanted = (values[:8], np.abs(scaled)) if kind == 0 else (values, scaled)
     order = np.argsort(known, kind="stable")
-    middles = (known[order][1:] + known[order][:-1]) / 2
+    middles = _FP4_MIDDLES if kind == 0 else (known[order][1:] + known[order][:-1]) / 2
     codes: Array = order[np.searchsorted(middles, wanted)].astype(np.uint8) | signs
     return codes
 

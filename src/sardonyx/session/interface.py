@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sardonyx.dtypes import ElementType, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.forks import without_fork
+from sardonyx.logs import report_callback
 from sardonyx.session.options import RunOptions
 from sardonyx.session.values import NodeArg
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from sardonyx.session.io_binding import IOBinding
     from sardonyx.values.device import OrtDevice
     from sardonyx.values.hardware import OrtEpDevice
@@ -83,8 +82,7 @@ class SessionInterface(abc.ABC):
         with without_fork():
             from sardonyx.session.callbacks import submit  # with a pool of threads, which few programs need
 
-        done = submit(self.compute, output_names, checked, run_options)
-        done.add_done_callback(functools.partial(_hand_over, callback, user_data))
+        submit(_compute_and_hand_over, functools.partial(self.compute, output_names, checked, run_options), callback, user_data)
 
     async def arun(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, OnnxValue], run_options: RunOptions | None = None
@@ -280,10 +278,16 @@ class SessionInterface(abc.ABC):
         """Accept the call: no graph is captured on a CPU."""
 
 
-def _hand_over(callback: Callback, user_data: object, done: Future[list[OnnxValue]]) -> None:
-    """Call back with the outputs of a run, or with its error."""
-    error = done.exception()
-    callback([] if error is not None else done.result(), user_data, "" if error is None else str(error))
+def _compute_and_hand_over(compute: Callable[[], list[OnnxValue]], callback: Callback, user_data: object) -> None:
+    """Compute, and call back from this thread with the outputs or with the error's text; what the function raises is reported."""
+    try:
+        given: tuple[list[OnnxValue], str] = compute(), ""
+    except Exception as error:  # noqa: BLE001  whatever ends the run is what the caller is to be told
+        given = [], str(error)
+    try:
+        callback(given[0], user_data, given[1])
+    except Exception:  # noqa: BLE001  a user's function may raise anything, and nobody waits for it
+        report_callback(callback, "the callback of run_async raised")
 
 
 @functools.cache

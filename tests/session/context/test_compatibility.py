@@ -131,3 +131,11 @@ def test_a_model_for_a_higher_processor_is_refused(compiled: Path, monkeypatch: 
     onnx_format.save(held, compiled)
     with pytest.raises(errors.EPFail, match="was compiled for .*, which lacks some of it"):
         _load(compiled)
+
+
+def test_an_empty_name_is_refused() -> None:
+    """Of a model or of a provider."""
+    with pytest.raises(errors.InvalidArgument, match="ep_type is empty"):
+        ort.get_compatibility_info_from_model("model.onnx", "")
+    with pytest.raises(errors.InvalidArgument, match="model_path is empty"):
+        ort.get_compatibility_info_from_model("", CPU)

@@ -36,11 +36,13 @@ _SEPARATORS = re.compile("[,|]")
 
 def get_compatibility_info_from_model(model_path: str | os.PathLike[str], ep_type: str) -> str | None:
     """Return what the compiled model at a path says of what the provider `ep_type` compiled; None where it says nothing."""
+    _check_named(model_path=model_path, ep_type=ep_type)
     return _info_of(_load(model_path), ep_type)
 
 
 def get_compatibility_info_from_model_bytes(model_data: bytes | bytearray | memoryview, ep_type: str) -> str | None:
     """Return what `get_compatibility_info_from_model` returns, for the bytes of a model."""
+    _check_named(ep_type=ep_type)
     return _info_of(_load(model_data), ep_type)
 
 
@@ -93,6 +95,12 @@ def _check(provider: Provider, info: str, *, is_strict: bool) -> None:
                 f"the compiled model is suboptimal for {provider.name}: {_difference(provider, info)}; compile the original "
                 "model anew, or leave out session.fail_on_suboptimal_compiled_model"
             )
+
+
+def _check_named(**texts: object) -> None:
+    for name, text in texts.items():
+        if not text:
+            raise InvalidArgument(f"{name} is empty")
 
 
 def _load(source: object) -> Model:
