@@ -169,7 +169,7 @@ def quantize_matmul_bnb4(
     flat.reshape(-1)[:count] = weights.reshape(-1)
     largest = np.abs(flat).max(axis=1, initial=0)
     codes = _nearest_codes(kind, code_values(kind), flat * _reciprocal(largest)[:, None]).reshape(-1)[:count]
-    pairs = np.zeros(2 * quantized.size, np.uint8)
+    pairs = np.full(2 * quantized.size, _nearest_codes(kind, code_values(kind), np.zeros(1, np.float32))[0], np.uint8)
     pairs[:count] = codes
     absmax.reshape(-1)[:] = largest
     quantized.reshape(-1)[:] = (pairs[0::2] << 4) | pairs[1::2]

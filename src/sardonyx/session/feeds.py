@@ -8,7 +8,6 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, describe
-from sardonyx.forks import without_fork
 from sardonyx.ir import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, Value, ValueType
 from sardonyx.ir.shape import Expr
 from sardonyx.spelling import nearest
@@ -205,9 +204,6 @@ def _convert(kind: ValueType | None, given: OnnxValue, place: str) -> OnnxValue:
             raise InvalidArgument(f"{place}: expected a dict for {kind}, got {type(given).__name__}")
         return _numbers(kind.value, given) or {key: _convert(kind.value, item, f"{place}[{key!r}]") for key, item in given.items()}
     if isinstance(kind, SparseTensorType):
-        with without_fork():
-            from sardonyx.values.sparse_tensor import SparseTensor  # which few models need
-
         given = given.to_dense() if isinstance(given, SparseTensor) else given
         return _tensor(TensorType(kind.dtype, kind.shape), given, place)
     return np.asarray(given) if isinstance(given, (int, float, np.generic)) else given
