@@ -368,11 +368,7 @@ class SessionOptions(_ConfigEntries):
         self._providers.append((name, {key: str(value) for key, value in (options or {}).items()}))
 
     def add_provider_for_devices(self, ep_devices: Sequence[OrtEpDevice], options: Mapping[str, object] | None = None) -> None:
-        """Add the provider of devices, with its options.
-
-        Raises:
-            InvalidArgument: there are none, or they are of several providers.
-        """
+        """Add the provider of devices, with its options; raises InvalidArgument where there are none, or they have several."""
         with without_fork():
             from sardonyx.session.device_choice import provider_of  # which few sessions need
 
@@ -387,14 +383,7 @@ class SessionOptions(_ConfigEntries):
             raise TypeError(f"a policy is an OrtExecutionProviderDevicePolicy, got {policy!r:.100}")
 
     def set_provider_selection_policy_delegate(self, delegate: ChooseDevices) -> None:
-        """Have a function choose devices where a session names no providers.
-
-        Args:
-            delegate: f(devices, model_metadata, runtime_metadata, max_selections) -> the devices to use; called once a session.
-
-        Raises:
-            TypeError: it is no function.
-        """
+        """Have f(devices, model_metadata, runtime_metadata, max_selections) choose devices where a session names no providers."""
         if not callable(delegate):
             raise TypeError(f"set_provider_selection_policy_delegate takes a function, got {type(delegate).__name__}")
         self._device_choice = delegate
