@@ -1,7 +1,10 @@
-"""Search for models that break the CPU provider: `PYTHONPATH=src:tests python -m fuzz COUNT [--seed N] [--all] [--only pad]`.
+"""Search for models, feeds and files that break sardonyx.
 
-Prints each finding, made small, as a model in the text form; exits with 1 where there was one. `--all` also prints cases that only
-one of the two providers computes.
+    PYTHONPATH=src:tests python -m fuzz COUNT [--seed N] [--seconds S] [--peer] [--all] [--drawn] [--only pad] [--zoo FOLDER]
+
+Cases are the standard's own, windows of the models of a folder, and drawn ones, with changes of structure, bytes, feeds and compiled
+files; `--drawn` leaves the changes out. Prints each finding, made small, as a model in text form; exits with 1 where there was one.
+`--peer` compares with onnxruntime too, and `--all` prints cases that only one of the two providers computes: neither is a defect.
 """
 
 from __future__ import annotations
@@ -10,36 +13,68 @@ import argparse
 import collections
 import os
 import sys
+import time
+from pathlib import Path
 
 ENVIRONMENT = {"SARDONYX_GUARD": "1", "SARDONYX_COMPILE": "inline", "SARDONYX_MAX_TENSOR_BYTES": str(1 << 24)}
 
 
 def main() -> int:
     """Run the command line."""
-    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
-    parser.add_argument("count", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--all", action="store_true")
-    parser.add_argument("--only", default="", help="a part of the name of what makes the nodes, or moving")
-    arguments = parser.parse_args()
-    os.environ.update(ENVIRONMENT)
-    from fuzz.harness import BROKEN, search, warm_up  # reads the environment
+    arguments = _parser().parse_args()
+    os.environ.update(ENVIRONMENT | {"SARDONYX_MAX_ITERATIONS": "10000"})
+    from fuzz.draw import Draw
+    from fuzz.harness import BROKEN, case_maker, finding_of, kind_of, make_small, signature_of, warm_up  # reads the environment
+    from fuzz.mutants import make_mutant
     from fuzz.operators import MOVING, OPERATORS
+    from fuzz.seeds import standard_seeds, windows
+    from fuzz.server import run_seeds
 
     named = [operator for operator in OPERATORS if arguments.only in operator.__name__]
-    operators = MOVING if arguments.only == "moving" else named
+    make = case_maker(MOVING if arguments.only == "moving" else named)
+    if not arguments.drawn and not arguments.only:
+        seeds = (*standard_seeds(), *windows(arguments.zoo))
+        make = lambda draw: make_mutant(draw, seeds)  # type: ignore[assignment,return-value]  # noqa: E731
     warm_up()
 
     kinds = (*BROKEN, "accepts", "refuses") if arguments.all else BROKEN
     counts: collections.Counter[str] = collections.Counter()
-    for seed in range(arguments.seed, arguments.seed + arguments.count):
-        found = search(seed, kinds=kinds, operators=operators)
-        if found is not None:
-            finding, case = found
-            counts[finding.partition(":")[0]] += 1
-            print(f"seed {seed}: {finding}\n{case}\n", flush=True)  # noqa: T201
-    print(f"{arguments.count} cases, {dict(counts) or 'nothing found'}")  # noqa: T201
-    return 1 if any(counts[kind] for kind in BROKEN) else 0
+    known: set[str] = set()
+    done, start = 0, time.monotonic()
+    for seed, finding, peer in run_seeds(arguments.seed, arguments.count, make, asks_peer=arguments.peer):
+        done += 1
+        counts.update(kind_of(text) for text in (finding, peer) if text)
+        for text in (finding, peer):
+            if kind_of(text) in (*kinds, "peer") and signature_of(text) not in known:
+                known.add(signature_of(text))
+                draw = Draw.seeded(seed)
+                case = make(draw)
+                again = finding_of(lambda draw=draw: make(Draw(draw.choices))) if text is finding else text  # type: ignore[misc]
+                if text is finding and kind_of(again) == kind_of(text):
+                    text, case = make_small(draw.choices, again, make)
+                elif text is finding:
+                    text = f"{text} (only after the cases before it; alone: {again or 'nothing'})"
+                print(f"seed {seed}: {text}\n{case}\n", flush=True)  # noqa: T201
+        if arguments.seconds and time.monotonic() - start > arguments.seconds:
+            break
+    broken = {kind: count for kind, count in counts.items() if kind in BROKEN}
+    rate = done / max(time.monotonic() - start, 1e-9)
+    print(f"{done} cases, {broken or 'nothing found'}; {rate:.1f} a second; all {dict(counts)}")  # noqa: T201
+    return 1 if broken else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=0, help="stop after so many")
+    parser.add_argument("--peer", action="store_true", help="compare with onnxruntime")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--drawn", action="store_true", help="only drawn models, unchanged")
+    parser.add_argument("--only", default="", help="a part of the name of what draws the nodes, or moving")
+    zoo = Path(__file__).resolve().parents[2].parent / "shared" / "zoo" / "light"
+    parser.add_argument("--zoo", type=Path, default=zoo, help="a folder of models of which windows are taken")
+    return parser
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@ crash       the process was stopped: a kernel left its buffers
 hang        it took longer than `SECONDS`
 untyped     an exception that is none of sardonyx's own
 differs     the CPU provider and the reference provider both compute, but not the same
+wrong       a damaged compiled model computes something else
 accepts     the CPU provider computes what the reference provider refuses
 refuses     the other way round
+peer        onnxruntime computes something else, where both providers agree
 """
 
 from __future__ import annotations
@@ -13,40 +15,76 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import os
+import resource
 import signal
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
+from fuzz.damaged import run_damaged
 from fuzz.draw import Draw, shrink
 from fuzz.model import Case, Making
 from fuzz.operators import OPERATORS, make_case
-from support.models import model
 
 from sardonyx import InferenceSession, SessionOptions
 from sardonyx.dtypes import Array
 from sardonyx.errors import SardonyxError
-from sardonyx.formats.onnx import to_bytes
 
-__all__ = ["BROKEN", "finding_of", "run_case", "search", "warm_up"]
+__all__ = [
+    "BROKEN",
+    "Runnable",
+    "be_limited",
+    "case_maker",
+    "finding_of",
+    "kind_of",
+    "make_small",
+    "peer_finding",
+    "run_case",
+    "signature_of",
+    "warm_up",
+]
 
 SECONDS = 20
-BROKEN = ("crash", "hang", "untyped", "differs")
+"""How long a case may take."""
+_MEMORY_BYTES = 6 << 30
+BROKEN = ("crash", "hang", "untyped", "differs", "wrong")
 """What is a defect whatever the model."""
+_RANDOM = (b"Random", b"Bernoulli", b"Multinomial", b"Dropout", b"SampleOp", b"Sampling")
+"""Operators that draw numbers: two runs differ."""
+_NAN_ATTRIBUTE = b"\x15\x00\x00\xc0\x7f"
+"""An attribute that is NaN, as a file has it: no definition says what comes of it."""
 
 
-def search(
-    seed: int, *, kinds: Sequence[str] = BROKEN, operators: Sequence[Callable[[Making], str]] = OPERATORS
-) -> tuple[str, Case] | None:
-    """The finding of the case that a seed draws, made small; None where nothing is wrong with it."""
-    draw = Draw.seeded(seed)
-    found = finding_of(make_case(draw, operators))
-    kind = found.partition(":")[0]
-    if kind not in kinds:
-        return None
-    small = shrink(draw.choices, lambda choices: finding_of(make_case(Draw(choices), operators)).partition(":")[0] == kind)
-    case = make_case(Draw(small), operators)
-    return finding_of(case), case
+class Runnable(Protocol):
+    """A case: a model and what is fed to it."""
+
+    feeds: dict[str, Any]
+    """A value for each name."""
+
+    def content(self) -> bytes:
+        """The bytes of the model."""
+
+
+def case_maker(operators: Sequence[Callable[[Making], str]] = OPERATORS) -> Callable[[Draw], Case]:
+    """What draws a case of these operators."""
+    return lambda draw: make_case(draw, operators)
+
+
+def kind_of(finding: str) -> str:
+    """Which of the kinds above it is."""
+    return finding.partition(":")[0]
+
+
+def signature_of(finding: str) -> str:
+    """What findings of one cause mostly have in common."""
+    return "".join(letter for letter in finding if not letter.isdigit())[:80]
+
+
+def make_small(choices: Sequence[int], finding: str, make: Callable[[Draw], Runnable], *, tries: int = 200) -> tuple[str, Runnable]:
+    """The finding of fewer and smaller choices that is of the same kind, and its case."""
+    kind = kind_of(finding)
+    small = shrink(choices, lambda tried: kind_of(finding_of(lambda: make(Draw(tried)))) == kind, tries=tries)
+    return finding_of(lambda: make(Draw(small))) or finding, make(Draw(small))
 
 
 def warm_up() -> None:
@@ -58,8 +96,8 @@ def warm_up() -> None:
         raise AssertionError(finding)
 
 
-def finding_of(case: Case) -> str:
-    """What goes wrong in a child that runs the case, with details; empty where nothing does."""
+def finding_of(case: Runnable | Callable[[], Runnable]) -> str:
+    """What goes wrong in a child that makes and runs the case, with details; empty where nothing does."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -67,55 +105,123 @@ def finding_of(case: Case) -> str:
         _be_a_child(case, writing)
     os.close(writing)
     with open(reading, "rb") as pipe:
-        said = pipe.read().decode()
+        said = pipe.read().decode(errors="replace")
     status = os.waitpid(child, 0)[1]
     if status == 0:
         return said
-    return "hang" if status == signal.SIGALRM else f"crash: signal {status} in {said or 'making the model'}"
+    return "hang: it took too long" if status == signal.SIGALRM else f"crash: signal {status} in {said or 'making the model'}"
 
 
-def _be_a_child(case: Case, writing: int) -> None:
+def be_limited() -> None:
+    """Limit this process's memory, let nothing be printed, and let no crash be reported by anything but its status."""
     faulthandler.disable()
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    os.dup2(2, 1)
+
+
+def _be_a_child(case: Runnable | Callable[[], Runnable], writing: int) -> None:
     signal.alarm(SECONDS)
     with contextlib.suppress(BaseException):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        os.write(writing, run_case(case).encode())
+        be_limited()
+        os.write(writing, run_case(case() if callable(case) else case).encode())
         os._exit(0)
     os._exit(1)
 
 
-def run_case(case: Case) -> str:
-    """What the two providers make of a case, as `finding_of` says."""
+def run_case(case: Runnable) -> str:
+    """What the two providers make of a case, as above."""
     found, wanted = (_outcome(case, provider) for provider in ("CPUExecutionProvider", "ReferenceExecutionProvider"))
     for name, outcome in (("CPU", found), ("reference", wanted)):
-        if isinstance(outcome, Exception) and not isinstance(outcome, SardonyxError):
-            return f"untyped: {name}: {outcome!r}"
+        if isinstance(outcome, Exception) and not _is_typed(outcome, case.feeds):
+            return f"untyped: {name}: {type(outcome).__name__}: {outcome}"
+    damage = getattr(case, "damage", ())
+    if damage and not isinstance(found, Exception):
+        return _damaged_finding(case, damage, found)
     if isinstance(found, Exception):
         return "" if isinstance(wanted, Exception) else f"refuses: {found}"
     if isinstance(wanted, Exception):
         return f"accepts: {wanted}"
-    return next((f"differs: {_told(a)} and {_told(b)}" for a, b in zip(found, wanted, strict=True) if not _are_close(a, b)), "")
+    return _difference("differs", found, wanted, case.content())
 
 
-def _outcome(case: Case, provider: str) -> list[Any] | Exception:
-    options = SessionOptions()
-    options.intra_op_num_threads = 1 + len(case.text) % 2
+def peer_finding(case: Runnable) -> str:
+    """Where onnxruntime, which must be installed, computes something else than sardonyx's default; empty where not."""
+    import onnxruntime
+
+    found = _outcome(case, None)
+    if isinstance(found, Exception):
+        return ""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
     try:
-        session = InferenceSession(to_bytes(model(case.text, opset=case.opset)), options, providers=[provider])
-        return session.run(None, dict(case.feeds))
+        wanted = onnxruntime.InferenceSession(case.content(), options, providers=["CPUExecutionProvider"]).run(
+            None, dict(case.feeds)
+        )
+    except Exception:  # noqa: BLE001  whatever it refuses is its own matter
+        return ""
+    return _difference("peer", found, wanted, case.content())
+
+
+def _damaged_finding(case: Runnable, damage: Sequence[int], expected: list[Any]) -> str:
+    try:
+        found = run_damaged(case.content(), case.feeds, damage)
+    except SardonyxError:
+        return ""
+    except Exception as error:  # noqa: BLE001  which class it is of is what we want to know
+        return f"untyped: damaged: {type(error).__name__}: {error}"
+    return "" if found is None else _difference("wrong", found, expected, case.content())
+
+
+def _is_typed(error: Exception, feeds: Mapping[str, Any]) -> bool:
+    """Whether an exception is one of ours, or Python's for an argument of a type that is no value."""
+    return isinstance(error, SardonyxError)
+
+
+def _outcome(case: Runnable, provider: str | None) -> list[Any] | Exception:
+    options = SessionOptions()
+    try:
+        content = case.content()
+        options.intra_op_num_threads = 1 + len(content) % 2
+        session = InferenceSession(content, options, providers=None if provider is None else [provider])
+        return list(session.run(None, dict(case.feeds)))
     except Exception as error:  # noqa: BLE001  which class it is of is what we want to know
         return error
 
 
-def _are_close(found: Array, wanted: Array) -> bool:
+def _difference(kind: str, found: Sequence[Any], wanted: Sequence[Any], content: bytes) -> str:
+    if any(name in content for name in (*_RANDOM, _NAN_ATTRIBUTE)):
+        return ""
+    pairs = zip(found, wanted, strict=True)
+    return next((f"{kind}: {_told(a)} and {_told(b)}" for a, b in pairs if not _are_close(a, b)), "")
+
+
+def _are_close(found: Any, wanted: Any) -> bool:
+    if isinstance(found, (list, tuple)) and isinstance(wanted, (list, tuple)):
+        return len(found) == len(wanted) and all(map(_are_close, found, wanted))
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        return found.keys() == wanted.keys() and all(_are_close(found[key], wanted[key]) for key in found)
+    if not isinstance(found, np.ndarray) or not isinstance(wanted, np.ndarray):
+        return type(found) is type(wanted) and bool(found == wanted)
     if (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
         return False
-    if found.dtype.kind != "f":
+    if found.dtype.kind not in "fV":
         return bool(np.array_equal(found, wanted))
+    return _are_close_floats(found.astype(np.float64), wanted.astype(np.float64))
+
+
+def _are_close_floats(found: Array, wanted: Array) -> bool:
+    """Whether numbers are about equal; an infinity and NaN are, since what sums with infinities give depends on their order."""
     finite = np.isfinite(wanted)
+    if not np.array_equal(finite, np.isfinite(found)):
+        return False
     scale = max(float(np.abs(wanted[finite]).max(initial=0)), 1e-3)
-    return bool(np.allclose(found, wanted, rtol=1e-2, atol=2e-3 * scale, equal_nan=True))
+    return bool(np.allclose(found[finite], wanted[finite], rtol=1e-2, atol=2e-3 * scale))
 
 
-def _told(array: Array) -> str:
-    return f"{array.dtype}{list(array.shape)} {array.reshape(-1)[:12].tolist()}"
+def _told(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{list(value.shape)} {value.reshape(-1)[:12].tolist()}"
+    return repr(value)[:200]

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from fuzz.draw import Draw
+from support.models import model
 
 from sardonyx.dtypes import Array
+from sardonyx.formats.onnx import to_bytes
 
 __all__ = ["HOSTILE", "Case", "Making"]
 
@@ -34,6 +36,10 @@ class Case:
     """The graph in the text form."""
     opset: int
     feeds: dict[str, Array]
+
+    def content(self) -> bytes:
+        """The bytes of the model."""
+        return to_bytes(model(self.text, opset=self.opset))
 
     def __str__(self) -> str:
         feeds = {name: f"{array.dtype}{list(array.shape)}" for name, array in self.feeds.items()}
@@ -199,6 +205,8 @@ class Making:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, np.generic):
+        return _text(value.item())
     if isinstance(value, np.ndarray):
         return _text(value.tolist()) if value.ndim == 0 else f"[{', '.join(_text(item) for item in value.reshape(-1).tolist())}]"
     if isinstance(value, (list, tuple)):

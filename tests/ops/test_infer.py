@@ -390,3 +390,13 @@ def test_more_dimensions_than_an_array_can_have_are_an_error_that_names_the_node
     held = parse_model(f"opset 21\ngraph(x: float[1]) -> (y) {{ s: int64[65] = [{ones}] y = {operation} @wide }}")
     with pytest.raises(NotImplemented_, match=r"wide.*would have 65 dimensions; at most 64"):
         infer_graph(held)
+
+
+@pytest.mark.parametrize("operation", ["Reshape(x, s)", "Expand(x, s)", "ConstantOfShape(s)", "Unsqueeze(x, s)"])
+def test_a_declared_number_of_axes_is_no_bomb(operation: str) -> None:
+    """Nothing is made for dimensions that no array can have."""
+    held = parse_model(f"opset 21\ngraph(x: float[1], s: int64[2147483648]) -> (y) {{ y = {operation} }}")
+    start = time.process_time()
+    with pytest.raises(NotImplemented_, match="dimensions"):
+        infer_graph(held)
+    assert time.process_time() - start < 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sardonyx import errors
+from sardonyx.config import LIMITS
 from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Shape
 from sardonyx.ir.shape import anonymous, is_anonymous
@@ -43,7 +45,12 @@ def size_of(dims: Iterable[Dim]) -> Dim:
 
 
 def unknown_shape(rank: int) -> Shape:
-    """Return a shape of which only the rank is known."""
+    """Return a shape of which only the rank is known; raises NotImplemented for one that no array can have."""
+    if rank > LIMITS.rank:
+        raise errors.NotImplemented(
+            f"the output would have {rank} dimensions, as a tensor of axes or sizes is declared to have elements; at most "
+            f"{LIMITS.rank} are possible"
+        )
     return tuple(anonymous() for _ in range(rank))
 
 
