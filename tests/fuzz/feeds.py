@@ -11,7 +11,7 @@ from fuzz.model import HOSTILE
 
 __all__ = ["mutate_feeds"]
 
-_FLOATS = (np.nan, np.inf, -np.inf, 3.4e38, -3.4e38, 1e-45, -0.0, 1e9, 0.5)
+_FLOATS = (np.nan, np.inf, -np.inf, 1e30, -1e30, 1e-45, -0.0, 1e9, 0.5)
 _TYPES = ("float32", "int64", "float64", "int32", "uint8", "bool", "float16", ">f4", "U3", "object", "complex64", "datetime64[s]")
 
 

@@ -70,3 +70,11 @@ def test_a_window_that_fits_no_padding_is_an_error() -> None:
     """Also on an axis without elements."""
     with pytest.raises(InvalidGraph, match="a window of 3 does not fit in the 0 elements"):
         slide(Window((3,), (1,), (1,), (0, 0)), (0,))
+
+
+@pytest.mark.parametrize(("size", "kernel", "stride", "places"), [(1, 2, 2, 1), (2, 3, 2, 1), (1, 3, 3, 1), (1, 5, 5, 1)])
+def test_a_window_larger_than_the_axis_may_hang_over_its_end(size: int, kernel: int, stride: int, places: int) -> None:
+    """In ceil mode, where the formula gives a place."""
+    assert slide(Window((kernel,), (stride,), (1,), (0, 0), ceil_mode=True), (size,)) == (places,)
+    with pytest.raises(InvalidGraph, match="does not fit"):
+        slide(Window((kernel,), (1,), (1,), (0, 0), ceil_mode=True), (size,))

@@ -30,7 +30,7 @@ def _slide(window: Window[Dim], axis: int, dim: Dim) -> Dim:
     places = room // stride + 1
     if window.ceil_mode:
         places = minimum(ceil_div(room, stride) + 1, ceil_div(dim + begin, stride))
-    if isinstance(room, int) and isinstance(places, int) and room < 0 and (dim != 0 or places < 0):
+    if isinstance(room, int) and isinstance(places, int) and room < 0 and places < (1 if dim else 0):
         raise InvalidGraph(
             f"a window of {reach} does not fit in the {dim} elements of spatial axis {axis} with padding {begin} and {end}"
         )

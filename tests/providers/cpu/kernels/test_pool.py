@@ -89,3 +89,11 @@ def test_axes_without_elements_have_the_places_of_their_padding(op_type: str, pa
             for name in ("CPUExecutionProvider", "ReferenceExecutionProvider")
         )
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool", "LpPool"])
+def test_a_window_larger_than_the_image_may_hang_over_its_end(op_type: str) -> None:
+    """In ceil mode: it has the elements that there are."""
+    attributes = {"kernel_shape": [2, 3], "strides": [2, 3], "ceil_mode": 1}
+    model = model_of([helper.make_node(op_type, ["x"], ["y"], **attributes)], {"x": ["n", 16, "h", "w"]}, {}, opset=22)
+    compare(model, [{"x": random(2, 16, *size)} for size in ((1, 1), (3, 2), (1, 4))])

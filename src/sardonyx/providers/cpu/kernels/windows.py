@@ -87,12 +87,12 @@ def _place(window: Window[int], axis: int, size: int) -> AxisWindow:
     stride, extent = window.strides[axis], window.extents[axis]
     begin, end = padding_of(window, axis, size)
     rest = size + begin + end - extent
-    if rest < 0 < size:
-        return AxisWindow(begin, end, -1)
     places = rest // stride + 1
     if window.ceil_mode and not window.is_same:
         places = -(-rest // stride) + 1
         places -= (places - 1) * stride >= size + begin
+    if rest < 0 < size and places < 1:
+        return AxisWindow(begin, end, -1)
     return AxisWindow(begin, end, places)
 
 

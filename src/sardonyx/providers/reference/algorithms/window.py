@@ -83,7 +83,7 @@ def place_window(spatial: tuple[int, ...], window: Window[int]) -> PlacedWindow:
         length = steps + 1
         if ceil_mode and (length - 1) * stride >= size + begin:
             length -= 1
-        if room < 0 and (size > 0 or length < 0):
+        if room < 0 and length < (1 if size else 0):
             raise InvalidArgument(
                 f"a window of {list(kernel)} taps with dilations {list(dilations)} does not fit an input of spatial "
                 f"shape {list(spatial)} with padding {[*begins, *ends]}: {extent} > {size + begin + end}"
