@@ -11,9 +11,8 @@ Each part runs in turn, again and again, until the time is over:
     bindings     outputs that are bound in advance, to new memory each time
     asynchronous runs whose results a callback gets, and callbacks that raise
 
-Printed are, after each tenth of the time, memory (proportional set size without what is shared), open descriptors, threads and
-mappings, and in the end the slope of each after the first tenth: by the second, and, for memory, by the round. The bar: below 1 KB of memory a
-round, and nothing else that grows.
+Printed are, fifty times, memory (what no other process has), open descriptors, threads and mappings, and in the end the slope of
+each by the round after the first tenth of the time. The bar: below 1 KB of memory a round, and nothing else that grows.
 """
 
 from __future__ import annotations

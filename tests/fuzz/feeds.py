@@ -11,7 +11,7 @@ from fuzz.model import HOSTILE
 
 __all__ = ["mutate_feeds"]
 
-_FLOATS = (np.nan, np.inf, -np.inf, 1e30, -1e30, 1e-45, -0.0, 1e9, 0.5)
+_FLOATS = (np.nan, np.inf, -np.inf, 1e30, -1e30, 1e-45, -0.0, 100.0, 0.5)
 _TYPES = ("float32", "int64", "float64", "int32", "uint8", "bool", "float16", ">f4", "U3", "object", "complex64", "datetime64[s]")
 
 
@@ -68,7 +68,7 @@ def _change_elements(draw: Draw, array: Any) -> Any:
         else:
             number = np.array(draw.pick((0, 1, -1, 2, *HOSTILE)), np.int64).astype(array.dtype)
     if draw.chance(6):
-        array[...] = number
+        array[...] = number if array.dtype.kind != "f" else draw.pick((0.0, 0.5, -0.0, 100.0))
     else:
         array.reshape(-1)[draw.below(array.size)] = number
     return array

@@ -191,3 +191,8 @@ def test_swiglu_does_not_broadcast():
     """Inputs of two shapes are refused."""
     with pytest.raises(InvalidArgument, match="nothing is broadcast"):
         run_op("SwiGLU", np.ones((2, 3), np.float32), np.ones((1, 3), np.float32))
+
+
+def test_elu_of_an_infinite_alpha_leaves_what_is_positive():
+    """And 0, which it is not multiplied with."""
+    assert run_op("Elu", np.float32([-1.0, 0.0, 1.0]), alpha=np.inf).tolist() == [-np.inf, 0.0, 1.0]

@@ -183,7 +183,7 @@ def _scaled_elu(x: Array, alpha: float, gamma: float) -> Array:
     def body(x: Array, out: Array) -> None:
         np.clip(x, -np.inf, 0.0, out=out)
         np.expm1(out, out=out)
-        np.multiply(out, alpha, out=out)
+        np.multiply(out, alpha, out=out, where=True if np.isfinite(alpha) else out != 0)
         np.add(out, np.clip(x, 0.0, np.inf), out=out)
         if gamma != 1.0:
             np.multiply(out, gamma, out=out)
