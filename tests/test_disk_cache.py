@@ -254,3 +254,20 @@ def test_clearing_deletes_objects_only(tmp_path: Path) -> None:
     cache.store("a" * 64, b"object")
     assert cache.load("a" * 64) == b"object"
     assert DiskCache(tmp_path / "none").clear() == (0, 0)
+
+    assert events == ["disk_cache.not_private", "disk_cache.hit"] + ["disk_cache.not_private"] * 2
+
+
+def test_no_byte_of_a_file_can_change_what_is_loaded(cache: DiskCache) -> None:
+    """Each one in turn, and each length that it can be cut to."""
+    cache.store(KEY, b"code" * 16)
+    path = _file(cache)
+    whole = path.read_bytes()
+    damaged = [whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :] for place in range(len(whole))]
+    for content in (*damaged, *(whole[:length] for length in range(len(whole))), whole + b"\0"):
+        path.write_bytes(content)
+        path.chmod(0o600)
+        assert cache.load(KEY) is None
+    path.write_bytes(whole)
+    path.chmod(0o600)
+    assert cache.load(KEY) == b"code" * 16

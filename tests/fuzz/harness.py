@@ -203,6 +203,8 @@ def _are_close(found: Any, wanted: Any) -> bool:
         return len(found) == len(wanted) and all(map(_are_close, found, wanted))
     if isinstance(found, dict) and isinstance(wanted, dict):
         return found.keys() == wanted.keys() and all(_are_close(found[key], wanted[key]) for key in found)
+    if isinstance(found, np.generic) and isinstance(wanted, np.generic):
+        found, wanted = np.asarray(found), np.asarray(wanted)
     if not isinstance(found, np.ndarray) or not isinstance(wanted, np.ndarray):
         return type(found) is type(wanted) and bool(found == wanted)
     if (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
