@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import collections
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -41,6 +42,8 @@ def main() -> int:
     counts: collections.Counter[str] = collections.Counter()
     known: set[str] = set()
     done, start = 0, time.monotonic()
+    is_over: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: is_over.append(number))
     for seed, finding, peer in run_seeds(arguments.seed, arguments.count, make, asks_peer=arguments.peer):
         done += 1
         counts.update(kind_of(text) for text in (finding, peer) if text)
@@ -55,7 +58,7 @@ def main() -> int:
                 elif text is finding:
                     text = f"{text} (only after the cases before it; alone: {again or 'nothing'})"
                 print(f"seed {seed}: {text}\n{case}\n", flush=True)  # noqa: T201
-        if arguments.seconds and time.monotonic() - start > arguments.seconds:
+        if is_over or (arguments.seconds and time.monotonic() - start > arguments.seconds):
             break
     broken = {kind: count for kind, count in counts.items() if kind in BROKEN}
     rate = done / max(time.monotonic() - start, 1e-9)

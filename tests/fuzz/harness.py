@@ -115,6 +115,7 @@ def finding_of(case: Runnable | Callable[[], Runnable]) -> str:
 def be_limited() -> None:
     """Limit this process's memory, let nothing be printed, and let no crash be reported by anything but its status."""
     faulthandler.disable()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
