@@ -50,6 +50,9 @@ def main() -> int:
         for text in (finding, peer):
             if kind_of(text) in (*kinds, "peer") and signature_of(text) not in known:
                 known.add(signature_of(text))
+                if kind_of(text) == "search":
+                    print(f"seed {seed}: {text}\n", flush=True)  # noqa: T201
+                    continue
                 draw = Draw.seeded(seed)
                 case = make(draw)
                 again = finding_of(lambda draw=draw: make(Draw(draw.choices))) if text is finding else text  # type: ignore[misc]

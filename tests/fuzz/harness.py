@@ -7,6 +7,7 @@ differs     the CPU provider and the reference provider both compute, but not th
 wrong       a damaged compiled model computes something else
 accepts     the CPU provider computes what the reference provider refuses
 refuses     the other way round
+search      the case could not be made, or not be compared
 peer        onnxruntime computes something else, where both providers agree
 """
 
@@ -47,7 +48,7 @@ __all__ = [
 SECONDS = 20
 """How long a case may take."""
 _MEMORY_BYTES = 6 << 30
-BROKEN = ("crash", "hang", "untyped", "differs", "wrong")
+BROKEN = ("crash", "hang", "untyped", "differs", "wrong", "search")
 """What is a defect whatever the model."""
 _RANDOM = (b"Random", b"Bernoulli", b"Multinomial", b"Dropout", b"SampleOp", b"Sampling")
 """Operators that draw numbers: two runs differ."""

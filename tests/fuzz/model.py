@@ -135,7 +135,8 @@ class Making:
 
     def ints(self, values: Sequence[int], *, scalar: bool = False, kind: str = "int64") -> str:
         """Integers as a constant, as an input, or computed from a shape."""
-        array = np.array(values[0] if scalar else values, np.int64)
+        limited = [min(max(value, -(1 << 63)), (1 << 63) - 1) for value in values]
+        array = np.array(limited[0] if scalar else limited, np.int64)
         if kind == "int32":
             array = np.clip(array, -(1 << 31), (1 << 31) - 1).astype(np.int32)
         if self.draw.chance(6):

@@ -93,7 +93,7 @@ def _run_one(seed: int, make: Callable[[Draw], Runnable], asks_peer: bool, say: 
         case = make(Draw.seeded(seed))
         finding = run_case(case)
     except Exception as error:  # noqa: BLE001  the search itself failed
-        say(f"found {seed} untyped: the search: {type(error).__name__}: {error}")
+        say(f"found {seed} search: {type(error).__name__}: {error}")
     else:
         say(f"found {seed} {finding[:2000]}")
         if asks_peer and kind_of(finding) == "":
