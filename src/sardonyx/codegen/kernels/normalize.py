@@ -133,6 +133,8 @@ def write_group_terms(module: Module, symbol: str) -> None:
                     target.store(value, first + j)
 
 
+_LARGEST = 3.4028234663852886e38
+"""The largest float32."""
 _Result = tuple[Term, list[list[Register]]]
 """The normalized element of a place, and the statistics."""
 
@@ -193,8 +195,12 @@ def _deviations(load: _Load, means: Sequence[Register]) -> list[Term]:
 
 
 def _without(b: Function, squares: Register, lost: Register, count: Register) -> Register:
-    """Return the sum of squares of deviations from the mean itself, where `lost` is the sum of those from a rounded one."""
-    corrected = squares - lost * (lost / count)
+    """Return the sum of squares of deviations from the mean itself, where `lost` is the sum of those from a rounded one.
+
+    A sum beyond the largest float stays infinite.
+    """
+    correction = lost * (lost / count)
+    corrected = squares - b.min(correction, correction.like(_LARGEST))
     return b.max(corrected.like(0), corrected)
 
 

@@ -168,3 +168,14 @@ def test_scale_and_bias_may_be_one_tensor(node: str) -> None:
     body = f"graph(x: float[2, 6, 6]) -> (y: float[2, 6, 6]) {{ g: float[6] = [0.5, 2, 3, -1, 0.25, 1.5] y = {node} }}"
     feeds = {"x": _x(2, 6, 6)}
     assert_close(run_cpu(body, feeds)[0], reference(body, feeds, double=True)[0], 2e-6)
+
+
+@pytest.mark.parametrize("size", [4, 17, 64, 5000])
+def test_a_variance_beyond_the_largest_float_gives_zeros(size: int) -> None:
+    """As on the reference provider and in onnxruntime: what is divided by an infinite deviation."""
+    x = np.random.default_rng(0).standard_normal((2, size)).astype(np.float32)
+    x[0, 0] = 1e30
+    body = f"graph(x: float[n, {size}]) -> (y) {{\nw: float[{size}] = ... 1\ny = LayerNormalization(x, w)\n}}"
+    (found,), (wanted,) = run_cpu(body, {"x": x}), reference(body, {"x": x})
+    assert not found[0].any()
+    assert not wanted[0].any()
