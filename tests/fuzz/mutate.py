@@ -32,6 +32,8 @@ _TYPES = (
 )
 _SMALL = (1, 0, 2, -1, 3, -2, 4, 5, 8)
 _FLOATS = (0.0, 1.0, -1.0, float("nan"), float("inf"), -float("inf"), 1e30, 1e-30, 0.5, 1e-45)
+_FINITE = tuple(number for number in _FLOATS if np.isfinite(number))
+"""What constants become: what a weight of NaN does beside padding is nobody's promise."""
 _TEXTS = (b"", b"NOTSET", b"SAME_UPPER", b"VALID", b"none", b"linear", b"\xff\xfe", b"a" * 300, b"constant")
 _FOLLOWERS = "Identity Relu Transpose Softmax Flatten Shape Neg Sigmoid Squeeze ReduceSum NonZero Size Exp Abs Not".split()
 
@@ -242,7 +244,7 @@ def _change_tensor(draw: Draw, tensor: Any) -> None:
             return
         if array.size and array.dtype.kind in "iuf":
             with np.errstate(all="ignore"):
-                number = draw.pick(_FLOATS) if array.dtype.kind == "f" else _integer(draw)
+                number = draw.pick(_FINITE) if array.dtype.kind == "f" else _integer(draw)
                 array.reshape(-1)[draw.below(array.size)] = np.array(number).astype(array.dtype)
             tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
     elif way == 3 and tensor.dims:
