@@ -17,8 +17,10 @@ from sardonyx.logs import log
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """Leave the logger as it was."""
+    """Begin with the process's own severity, and leave the logger as it was."""
     level = logging.getLogger("sardonyx").level
+    ort.set_default_logger_callback(None)
+    ort.set_default_logger_severity(2)
     yield
     ort.set_default_logger_callback(None)
     ort.set_default_logger_severity(2)

@@ -229,9 +229,17 @@ def _load_interrupted() -> Iterator[Any]:
         yield None
 
 
+class _StoppedLoadError(Exception):
+    """What a user's handler raises; reading files and packages' records hears of a ValueError as of a wrong number in one."""
+
+
+def _stop_load(number: int, frame: object) -> None:
+    raise _StoppedLoadError("by the user")
+
+
 @contextmanager
 def _load_stopped_by_a_handler() -> Iterator[Any]:
-    with handler(_stop), after(0.3, interrupt), pytest.raises(_StoppedError, match="^by the user$"):
+    with handler(_stop_load), after(0.3, interrupt), pytest.raises(_StoppedLoadError, match="^by the user$"):
         yield None
 
 

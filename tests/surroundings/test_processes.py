@@ -230,8 +230,10 @@ def test_an_exception_of_a_handler_at_any_stage(delay: float, tmp_path: Path) ->
     """It comes out, and sessions are made afterwards."""
     interrupt = f"""
 import signal, time
+class Stop(Exception):
+    pass
 def stop(*_):
-    raise KeyError("stop")
+    raise Stop("stop")
 signal.signal(signal.SIGALRM, stop)
 {MAKE}
 signal.setitimer(signal.ITIMER_REAL, {delay})
@@ -239,7 +241,7 @@ try:
     end = time.monotonic() + 5
     while time.monotonic() < end:
         run()
-except KeyError:
+except Stop:
     print("stopped")
 print(run())
 """

@@ -109,7 +109,11 @@ class InferenceSession(RemadeSession):
                 from sardonyx.session.device_choice import chosen_by  # which few sessions need
 
             added = tuple(chosen_by(options.device_choice, given))
-        chosen = choose_providers(arguments.providers, arguments.provider_options, added, settings)
+        try:
+            chosen = choose_providers(arguments.providers, arguments.provider_options, added, settings)
+        except SardonyxError as error:
+            raise_interrupt(error)
+            raise
         source = Source.of(given)
         profiler = self._begin_profile(source.given, settings.execution.profile_prefix)
         watching = contextlib.nullcontext() if profiler is None else observe(profiler.observe)

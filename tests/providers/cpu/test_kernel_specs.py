@@ -10,6 +10,7 @@ import pytest
 
 import sardonyx.providers.cpu.kernels
 from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.emit.row_expr import RowFold
 from sardonyx.codegen.emit.types import F32, I8, I32, I64
 from sardonyx.codegen.kernels.attention import AttentionShape, Masking
 from sardonyx.codegen.kernels.elementwise import Access
@@ -37,6 +38,7 @@ VALUES: dict[str, list[Any]] = {
     "tuple[Access, ...]": [(Access.ORDERED, Access.ORDERED), (Access.FIXED, Access.ORDERED)],
     "tuple[Access, Access]": [(Access.ORDERED, Access.ORDERED), (Access.FIXED, Access.ORDERED)],
     "tuple[ElementExpr, ...]": [(X,), (X + Z,)],
+    "tuple[RowFold, ...]": [(RowFold("row_sum", X),), (RowFold("row_max", X),), (RowFold("row_sum", X + Z),)],
     "tuple[Type, ...]": [(F32,)],
     "tuple[int, ...]": [(2, 1), (3, 2, 1)],
 }

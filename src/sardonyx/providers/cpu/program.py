@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -119,7 +118,7 @@ class CpuProgram:
         results = self._execute(bound, inputs, outputs, scratch, times)
         return TimedRun(results, times, bound.data.sizes.symbols)
 
-    @functools.cached_property
+    @property
     def _timed(self) -> TimedDriver | None:
         return timed_driver_for(self._driver.target)
 

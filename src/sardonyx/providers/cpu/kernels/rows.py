@@ -68,7 +68,7 @@ def _joins(group: Group, spec: RowsSpec, member: Member, value: Value) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RowsKernel:
+class FoldedRowsKernel:
     """An expression that folds rows."""
 
     folds: tuple[RowFold, ...]
@@ -101,7 +101,7 @@ def rows(low: Lowering, group: Group, spec: RowsSpec) -> None:
     source, result = low.of(node.inputs[spec.source]), low.result(group.result)
     axis = len(result.shape) - 1
     lines = Lines(result.shape, axis, axis, Along.ROWS, [(buffer.dtype, buffer.shape) for buffer in operands])
-    symbol = low.kernel(RowsKernel(split.folds, after, lines.code))
+    symbol = low.kernel(FoldedRowsKernel(split.folds, after, lines.code))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         params = lines.params(sizes)
