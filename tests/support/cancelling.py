@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import os
 import signal
 import threading
@@ -39,12 +40,18 @@ def after(seconds: float, act: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def handler(handle: Any, number: int = signal.SIGINT) -> Iterator[None]:
-    """Handle a signal by `handle` in the block: by default Ctrl-C, which a shell may have had ignored."""
-    before = signal.signal(number, handle)
+    """Handle a signal by `handle` in the block: by default Ctrl-C, which a shell may have had ignored.
+
+    Python drops what is raised in callbacks of the garbage collector, such as those of Hypothesis, and a handler is likely to be called
+    there, after a long collection: so there are none in the block.
+    """
+    before, callbacks = signal.signal(number, handle), gc.callbacks[:]
+    gc.callbacks.clear()
     try:
         yield
     finally:
         signal.signal(number, before)
+        gc.callbacks[:] = callbacks
 
 
 def interrupt() -> None:
