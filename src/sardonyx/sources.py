@@ -76,7 +76,7 @@ def _file_of(loader: object, name: str) -> bytes:
 
 
 def _code_of(loader: object, name: str) -> bytes | None:
-    code = loader.get_code(name)  # type: ignore[attr-defined]  # as above
+    code = loader.get_code(name)  # type: ignore[attr-defined]  # the caller catches a lack
     return None if code is None else _shown(code).encode(errors="surrogatepass")
 
 

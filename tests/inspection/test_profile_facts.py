@@ -55,7 +55,7 @@ def test_a_trace_without_runs_and_details_is_shown_whole(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{", "which is JSON"), ("3", "expected a list of events"), ("[]", "no event with name, ts, dur")]
+    ("text", "message"), [("{", "which is JSON"), ("3", "should be a list of events"), ("[]", "no event with name, ts, dur")]
 )
 def test_what_is_no_profile_is_refused(tmp_path: Path, text: str, message: str) -> None:
     """With what is wrong."""
@@ -66,5 +66,5 @@ def test_what_is_no_profile_is_refused(tmp_path: Path, text: str, message: str) 
 
 def test_a_missing_profile_is_named(tmp_path: Path) -> None:
     """With what writes one."""
-    with pytest.raises(NoSuchFile, match=r"p\.json is not there; a session with enable_profiling writes"):
+    with pytest.raises(NoSuchFile, match=r"p\.json is not there; `sardonyx profile MODEL -o p\.json` writes"):
         profile_facts(tmp_path / "p.json")

@@ -7,13 +7,16 @@ their element of the greatest magnitude at the lowest code; others span from the
 from __future__ import annotations
 
 import operator
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.forks import without_fork
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = [
     "quantize_matmul_2bits",
@@ -199,10 +202,7 @@ def _quantize_columns(
     blocks, codes_of_byte = -(-rows // block), 8 // bits
     zero_bytes = -(-blocks // codes_of_byte)
     _check(quantized, "quantized", columns * blocks * (block // codes_of_byte), np.uint8)
-    _check(weights, "weights", rows * columns, or_more=True)
-    _check(scales, "scales", columns * blocks, weights.dtype)
-    used = weights.reshape(-1)[: rows * columns].reshape(rows, columns)
-    codes, scale, zeros = _codes(bits, used, block, is_symmetric=is_symmetric)
+    codes, scale, zeros = _codes(bits, weights, scales, (block, columns, rows), is_symmetric=is_symmetric)
     quantized.reshape(-1)[:] = _packed(codes.transpose(2, 0, 1).reshape(-1), bits)
     scales.reshape(-1)[:] = scale.T.reshape(-1)
     if not is_symmetric:
@@ -225,10 +225,7 @@ def _quantize_rows(
     block, columns, rows = _sizes(*sizes)
     blocks, codes_of_byte = -(-rows // block), 8 // bits
     _check(quantized, "quantized", -(-rows * columns // codes_of_byte), np.uint8)
-    _check(weights, "weights", rows * columns, or_more=True)
-    _check(scales, "scales", columns * blocks, weights.dtype)
-    used = weights.reshape(-1)[: rows * columns].reshape(rows, columns)
-    codes, scale, zeros = _codes(bits, used, block, is_symmetric=is_symmetric)
+    codes, scale, zeros = _codes(bits, weights, scales, (block, columns, rows), is_symmetric=is_symmetric)
     signs = np.uint8(1 << (bits - 1)) if is_symmetric else np.uint8(0)
     quantized.reshape(-1)[:] = _packed(codes.reshape(-1, columns)[:rows].reshape(-1) ^ signs, bits)
     scales.reshape(-1)[:] = scale.reshape(-1)
@@ -238,12 +235,20 @@ def _quantize_rows(
     return is_symmetric
 
 
-def _codes(bits: int, weights: Array, block: int, *, is_symmetric: bool) -> tuple[Array, Array, Array]:
-    """Return codes (blocks, block, N), 0 behind the last row, with scales and zero points (blocks, N) of weights (K, N)."""
-    rows, columns = weights.shape
+def _codes(
+    bits: int, weights: Array, scales_out: Array, sizes: tuple[int, int, int], *, is_symmetric: bool
+) -> tuple[Array, Array, Array]:
+    """Return codes (blocks, block, N), 0 behind the last row, with scales and zero points (blocks, N) of weights (K, N).
+
+    Raises:
+        InvalidArgument: `weights` are too few, or `scales_out` does not hold the scales, for `sizes` of a block, N and K.
+    """
+    block, columns, rows = sizes
     blocks = -(-rows // block)
+    _check(weights, "weights", rows * columns, or_more=True)
+    _check(scales_out, "scales", columns * blocks, weights.dtype)
     padded = np.zeros((blocks * block, columns), np.float32)
-    padded[:rows] = weights
+    padded[:rows] = weights.reshape(-1)[: rows * columns].reshape(rows, columns)
     parts = padded.reshape(blocks, block, columns)
     top = (1 << bits) - 1
     zeros: Array
@@ -286,8 +291,8 @@ def _sizes(block_size: SupportsIndex, *rest: SupportsIndex) -> tuple[int, int, i
     return block, first, second
 
 
-def _check(array: OnnxValue, name: str, count: int, dtype: object = None, *, or_more: bool = False) -> None:
-    wanted = (np.float32, np.float16) if dtype is None else (np.dtype(dtype),)  # type: ignore[call-overload]  # of any form
+def _check(array: OnnxValue, name: str, count: int, dtype: DTypeLike | None = None, *, or_more: bool = False) -> None:
+    wanted = (np.float32, np.float16) if dtype is None else (np.dtype(dtype),)
     is_array = isinstance(array, np.ndarray)
     fits = is_array and (array.size == count or (or_more and array.size > count))
     if fits and array.dtype in wanted and array.flags.c_contiguous:

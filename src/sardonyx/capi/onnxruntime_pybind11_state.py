@@ -195,4 +195,4 @@ __all__ = [
 ]
 
 kNextPowerOfTwo = ArenaExtendStrategy.kNextPowerOfTwo  # noqa: N816  onnxruntime's names
-kSameAsRequested = ArenaExtendStrategy.kSameAsRequested  # noqa: N816  as above
+kSameAsRequested = ArenaExtendStrategy.kSameAsRequested  # noqa: N816  onnxruntime's names

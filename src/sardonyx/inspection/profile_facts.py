@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sardonyx.errors import InvalidArgument, NoSuchFile
+from sardonyx.errors import InvalidArgument
 from sardonyx.inspection.graph_facts import Facts
+from sardonyx.session.profile_report import read_trace
 
 __all__ = ["profile_facts"]
 
@@ -28,16 +29,7 @@ def profile_facts(path: Path) -> Facts:
         NoSuchFile: there is no such file.
         InvalidArgument: it is no profile.
     """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise NoSuchFile(f"{path} is not there; a session with enable_profiling writes a profile") from error
-    except ValueError as error:
-        raise InvalidArgument(f"{path} is no profile, which is JSON: {error}") from error
-    events = found.get("traceEvents") if isinstance(found, dict) else found
-    if not isinstance(events, list):
-        raise InvalidArgument(f"{path} is no profile: expected a list of events, got {type(events).__name__}")
-    usable = [event for event in events if isinstance(event, dict) and _is_span(event)]
+    usable = [event for event in read_trace(path) if _is_span(event)]
     if not usable:
         raise InvalidArgument(f"{path} has no event with {', '.join(_NEEDED)}; is it a profile of a session that has run?")
     runs = sorted((event for event in usable if event["name"] == "model_run"), key=lambda event: float(event["dur"]))

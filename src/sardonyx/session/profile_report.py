@@ -15,7 +15,7 @@ from typing import Any
 
 from sardonyx.errors import InvalidArgument, NoSuchFile
 
-__all__ = ["Difference", "Report", "Step", "compare_profiles", "read_events", "read_profile"]
+__all__ = ["Difference", "Report", "Step", "compare_profiles", "read_events", "read_profile", "read_trace"]
 
 _KEYS = ("cat", "ts", "dur", "name", "args")
 
@@ -78,12 +78,17 @@ class Difference:
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
-    """Return the events of a profile; Any, as they come from JSON.
+    """Return the events of a profile that have all that a report needs; Any, as they come from JSON.
 
     Raises:
         NoSuchFile: there is no such file.
         InvalidArgument: it is no profile.
     """
+    return [event for event in read_trace(path) if all(key in event for key in _KEYS)]
+
+
+def read_trace(path: Path) -> list[dict[str, Any]]:
+    """Return all events of a trace, those of other programs too; raises as `read_events`."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -91,9 +96,9 @@ def read_events(path: Path) -> list[dict[str, Any]]:
     except ValueError as error:
         raise InvalidArgument(f"{path} is no profile, which is JSON: {error}") from error
     events = found.get("traceEvents") if isinstance(found, dict) else found
-    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+    if not isinstance(events, list):
         raise InvalidArgument(f"{path} is no profile: it should be a list of events, or have one as traceEvents")
-    return [event for event in events if all(key in event for key in _KEYS)]
+    return [event for event in events if isinstance(event, dict)]
 
 
 def read_profile(events: Sequence[Mapping[str, Any]], label: str) -> Report:

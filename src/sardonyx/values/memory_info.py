@@ -59,7 +59,7 @@ class ArenaExtendStrategy(NamedEnum):
     """How an arena grows."""
 
     kNextPowerOfTwo = 0  # noqa: N815  onnxruntime's names
-    kSameAsRequested = 1  # noqa: N815  as above
+    kSameAsRequested = 1  # noqa: N815  onnxruntime's names
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
