@@ -10,8 +10,8 @@ from support.evaluate import evaluate_model
 from support.models import model
 from support.providers import FusingProvider
 
-from sardonyx.dtypes import DataType
-from sardonyx.ir import Model
+from sardonyx.dtypes import Array, DataType
+from sardonyx.ir import KeptSource, Model, Tensor
 from sardonyx.ir.verify import verify
 from sardonyx.ops.infer import infer_graph
 from sardonyx.partition.casts import Widening, widen
@@ -160,6 +160,38 @@ def test_a_constant_is_shared_by_the_graphs_of_a_model() -> None:
     assert value.constant is not None
     assert widening.of(value.constant) is widening.of(value.constant)
     assert widening.of(value.constant).numpy().dtype == np.float32
+
+
+class _Halves(KeptSource):
+    """Halves of a file; counts how often they are read."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+
+    def __call__(self) -> Array:
+        self.reads += 1
+        return np.arange(6, dtype=np.float16).reshape(3, 2)
+
+
+def test_widened_weights_are_let_go_of_and_computed_again() -> None:
+    """Neither they nor the narrow ones stay in memory once they are packed."""
+    source = _Halves()
+    narrow = Tensor(DataType.FLOAT16, (3, 2), source, "w")
+    wide = Widening().of(narrow)
+    first = wide.numpy()
+    assert wide.numpy() is first
+    wide.release()
+    del first
+    np.testing.assert_array_equal(wide.numpy(), np.arange(6, dtype=np.float32).reshape(3, 2))
+    assert source.reads == 2
+
+
+def test_widened_rows_are_read_alone() -> None:
+    """A weight that is packed in pieces is never in memory whole."""
+    wide = Widening().of(Tensor.from_array(np.arange(6, dtype=np.float16).reshape(3, 2)))
+    rows = wide.rows(1, 2)
+    assert rows.dtype == np.float32
+    assert rows.tolist() == [[2.0, 3.0]]
 
 
 def test_a_cache_stays_narrow() -> None:
