@@ -134,6 +134,15 @@ def test_a_released_tensor_asks_its_source_again() -> None:
     assert source.asked == 2
 
 
+def test_a_widened_tensor_knows_the_narrow_one() -> None:
+    """Which has the same numbers in less memory; others have none."""
+    narrow = Tensor.from_array(np.array([1.5, 2], np.float16), "w")
+    wide = Tensor.widened(narrow)
+    assert wide.narrow is narrow
+    assert (wide.dtype, wide.name, wide.numpy().dtype) == (DataType.FLOAT, "w", np.float32)
+    assert narrow.narrow is None
+
+
 def test_a_detached_tensor_never_asks_again() -> None:
     """Its elements are its own, whatever becomes of the source."""
     source = Numbers()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import math
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -55,6 +56,16 @@ class Tensor:
         tensor._array = data
         return tensor
 
+    @staticmethod
+    def widened(narrow: Tensor) -> Tensor:
+        """Return the elements of `narrow` as float32: computed when they are read, and again after `release()`."""
+        return Tensor(DataType.FLOAT, narrow.shape, _Widened(narrow), narrow.name)
+
+    @property
+    def narrow(self) -> Tensor | None:
+        """The tensor of a shorter type that has the same numbers, where this one was made of it."""
+        return self._source.narrow if isinstance(self._source, _Widened) else None
+
     @property
     def size(self) -> int:
         """How many elements it has."""
@@ -98,3 +109,29 @@ class Tensor:
     def __repr__(self) -> str:
         dims = ", ".join(map(str, self.shape))
         return f"Tensor({self.dtype}[{dims}]{f' {self.name}' if self.name else ''})"
+
+
+class _Widened(KeptSource):
+    """The elements of a narrow tensor in float32; neither is kept."""
+
+    __slots__ = ("_array", "narrow")
+
+    def __init__(self, narrow: Tensor) -> None:
+        self.narrow = narrow
+        self._array: Callable[[], Array | None] = _nothing
+
+    def __call__(self) -> Array:
+        array = self._array()
+        if array is None:
+            array = self.narrow.numpy().astype(np.float32)
+            self.narrow.release()
+            self._array = weakref.ref(array)
+        return array
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Return the elements [start, stop) along the first dimension, widened alone."""
+        return self.narrow.rows(start, stop).astype(np.float32)
+
+
+def _nothing() -> None:
+    """Stand for an array that is gone."""

@@ -14,13 +14,10 @@ types where there are no narrow floats.
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-import numpy as np
-
-from sardonyx.dtypes import Array, DataType
-from sardonyx.ir import AttributeKind, Graph, KeptSource, Node, Tensor, TensorType, Value
+from sardonyx.dtypes import DataType
+from sardonyx.ir import AttributeKind, Graph, Node, Tensor, TensorType, Value
 from sardonyx.ops.schema import OpSchema, ParameterOption
 from sardonyx.ops.schemas import find_schema
 from sardonyx.partition.claims import claims_of
@@ -47,35 +44,8 @@ class Widening:
     def of(self, narrow: Tensor) -> Tensor:
         """Return `narrow` in float32; computed when it is first read, and once."""
         if narrow not in self._tensors:
-            self._tensors[narrow] = Tensor(DataType.FLOAT, narrow.shape, WidenedSource(narrow), narrow.name)
+            self._tensors[narrow] = Tensor.widened(narrow)
         return self._tensors[narrow]
-
-
-class WidenedSource(KeptSource):
-    """The elements of a narrow tensor in float32: computed again where nobody holds them any more."""
-
-    __slots__ = ("_array", "narrow")
-
-    def __init__(self, narrow: Tensor) -> None:
-        self.narrow = narrow
-        """The tensor of float16 or bfloat16 elements."""
-        self._array: Callable[[], Array | None] = _nothing
-
-    def __call__(self) -> Array:
-        array = self._array()
-        if array is None:
-            array = self.narrow.numpy().astype(np.float32)
-            self.narrow.release()
-            self._array = weakref.ref(array)
-        return array
-
-    def rows(self, start: int, stop: int) -> Array:
-        """Return the elements [start, stop) along the first dimension, widened alone."""
-        return self.narrow.rows(start, stop).astype(np.float32)
-
-
-def _nothing() -> None:
-    """Stand for an array that is gone."""
 
 
 def widen(graph: Graph, providers: Sequence[Provider], widening: Widening) -> int:

@@ -11,8 +11,9 @@ from support.models import graph
 
 from sardonyx import config, errors
 from sardonyx.codegen.target import Target, available_levels, host_target
+from sardonyx.dtypes import Array
 from sardonyx.formats.program_file import read_program, write_program
-from sardonyx.ir import Graph, Node, Value
+from sardonyx.ir import Graph, Node, Tensor, Value
 from sardonyx.provider import Compatibility, GraphView, Partition, Program
 from sardonyx.providers.cpu.context import compatibility_of, describe_target, load_program, save_program
 from sardonyx.providers.cpu.provider import create
@@ -50,6 +51,11 @@ def _partition(body: str) -> Partition:
     units = tuple(create({}).capabilities(GraphView(held, nodes, after_layout=True)).capabilities)
     assert sum(len(unit.nodes) for unit in units) == len(nodes)
     return Partition("part_0", held, nodes, units, tuple(held.inputs), tuple(held.initializers.values()), held.outputs)
+
+
+def _array(value: Value) -> Array:
+    assert value.constant is not None
+    return value.constant.numpy()
 
 
 def _context(part: Partition) -> Partition:
@@ -164,6 +170,18 @@ def test_weights_that_are_left_out_are_packed_when_it_is_loaded(target: Target) 
     x = np.random.default_rng(0).standard_normal((5, 96), dtype=np.float32)
     packed = load_program(target, 1, _context(part), memoryview(save_program(target, 1, part)))
     np.testing.assert_array_equal(_run(load_program(target, 1, _context(part), content), x)[0], _run(packed, x)[0])
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_widened_weights_are_restored_as_narrow_ones(target: Target, packed: bool) -> None:
+    """The kernels of the file are those for narrow weights, also where these are packed anew."""
+    part = _partition(_PRODUCT)
+    weight = part.constants[0]
+    weight.constant = Tensor.widened(Tensor.from_array(_array(weight).astype(np.float16)))
+    x = np.random.default_rng(0).standard_normal((5, 96), dtype=np.float32)
+    expected = create({}).compile(part, lambda inner: pytest.fail(f"{inner!r} is no body"))
+    again = load_program(target, 1, _context(part), memoryview(save_program(target, 1, part, packed=packed)))
+    np.testing.assert_array_equal(_run(again, x)[0], _run(expected, x)[0])
 
 
 @pytest.mark.skipif(len(available_levels()) < 2, reason="there is one level only")

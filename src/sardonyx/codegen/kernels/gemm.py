@@ -17,6 +17,8 @@ of a chain. Chains are the same whatever the blocks, the tile and the position o
 alone and with any number of threads.
 
 Tails: what is left of M and N after whole tiles is covered by smaller ones, the last columns under a mask.
+
+Panels may be stored in other types than float32 (`panels`): the chain of K that is needed next is then decoded to the stack.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,13 +34,18 @@ from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.codegen.kernels.panels import Panels, WidePanels
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = [
     "CHAIN",
     "TASKS_PER_THREAD",
     "TASK_PRODUCTS",
+    "WIDE",
     "Ahead",
     "Epilogue",
     "GemmParams",
@@ -64,9 +72,19 @@ BLOCK_K = 6 * CHAIN
 """Rows of a panel that stay in the second-level cache, with room for the rows of A that pass: whole chains, of both lengths."""
 
 _LONG_SUM = 32 * CHAIN
+_LONGEST_CHAIN = 2 * CHAIN
+
+WIDE = WidePanels()
+"""Panels of float32."""
 
 BLOCK_A = 1 << 18
 """Elements of A in one block: they are gone through once for each panel."""
+
+BLOCK_C = 1 << 17
+"""Elements of C in one task where panels are decoded: they are gone through once for each chain."""
+
+_DECODED_ROWS = 256
+"""Rows that share what is decoded: enough for that to cost little."""
 
 TASKS_PER_THREAD = 4
 """How finely a product is cut, so that no thread waits long for the last."""
@@ -108,15 +126,30 @@ class GemmParams:
     """From one matrix C of a batch to the next."""
 
     @staticmethod
-    def blocked(target: Target, M: int, N: int, K: int, *, threads: int = 1, **strides: int) -> GemmParams:
-        """Return the parameters of a product, with blocks that suit the caches and `threads`; `strides` says what is not dense."""
+    def blocked(
+        target: Target, M: int, N: int, K: int, *, threads: int = 1, is_decoded: bool = False, **strides: int
+    ) -> GemmParams:
+        """Return the parameters of a product, with blocks that suit the caches and `threads`.
+
+        Args:
+            target: the machine.
+            M: rows of A and C.
+            N: columns of B and C.
+            K: columns of A, rows of B.
+            threads: how many threads share the tasks.
+            is_decoded: whether panels are decoded, a chain at a time: threads then share columns, not rows.
+            strides: fields of GemmParams that are not those of dense matrices.
+        """
         shape = tiling(target)
         height = shape.tiles[0][1][0]
-        block_k = min(K, BLOCK_K) or 1
-        pieces_m = min(max(-(-M * block_k // BLOCK_A), TASKS_PER_THREAD * threads if threads > 1 else 1), -(-M // height) or 1)
+        block_k = min(K, chain_for(K) if is_decoded else BLOCK_K) or 1
+        if is_decoded:
+            pieces_m = -(-M // _DECODED_ROWS) or 1
+        else:
+            pieces_m = min(max(-(-M * block_k // BLOCK_A), TASKS_PER_THREAD * threads if threads > 1 else 1), -(-M // height) or 1)
         block_m = _round_up(-(-M // pieces_m), height)
         pieces_n = -(-TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
-        pieces_n = max(pieces_n, block_m * K * N // TASK_PRODUCTS)
+        pieces_n = max(pieces_n, block_m * K * N // TASK_PRODUCTS, -(-block_m * N // BLOCK_C) if is_decoded else 1)
         dense = {"lda": K, "ldc": N}
         return GemmParams(
             M=M,
@@ -176,7 +209,7 @@ def tiling(target: Target) -> Tiling:
 
 def chain_for(K: int) -> int:
     """Return how many multiply-adds of a sum of K make a chain: where there are very many chains, adding them up has errors too."""
-    return CHAIN if K <= _LONG_SUM else 2 * CHAIN
+    return CHAIN if K <= _LONG_SUM else _LONGEST_CHAIN
 
 
 def gemm_symbol(target: Target, name: str = "") -> str:
@@ -192,7 +225,9 @@ def pack_columns(matrix: Array, width: int) -> Array:
     return packed
 
 
-def pack_rows(rows: Callable[[int, int], Array], shape: tuple[int, int], width: int, *, is_transposed: bool) -> Array:
+def pack_rows(
+    rows: Callable[[int, int], Array], shape: tuple[int, int], width: int, *, is_transposed: bool, dtype: DTypeLike = np.float32
+) -> Array:
     """Return `pack_columns` of a matrix that is had by its rows, which are asked for in order, some MiB at a time.
 
     Args:
@@ -200,10 +235,11 @@ def pack_rows(rows: Callable[[int, int], Array], shape: tuple[int, int], width: 
         shape: K, N; or N, K where `is_transposed`: the rows are then those of the transposed matrix.
         width: the width of a panel.
         is_transposed: whether `rows` are columns of B.
+        dtype: the type of the panels' elements.
     """
     count, length = shape
     K, N = (length, count) if is_transposed else (count, length)
-    packed = np.zeros((-(-N // width), K, width), np.float32)
+    packed = np.zeros((-(-N // width), K, width), dtype)
     step = -(-max(1, _BLOCK_ELEMENTS // max(length, 1)) // width) * width
     for start in range(0, count, step):
         stop = min(start + step, count)
@@ -223,10 +259,11 @@ def _store_panels(packed: Array, matrix: Array) -> None:
         packed[whole, :, : N - whole * width] = matrix[:, whole * width :]
 
 
-def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None) -> None:
+def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None, panels: Panels = WIDE) -> None:
     """Write the kernel `symbol`: buffers A, packed B, C and those of the epilogue; parameters as in GemmParams.
 
-    C holds sums that are not finished: it may not be memory that the epilogue reads.
+    C holds sums that are not finished: it may not be memory that the epilogue reads. Where `panels` are decoded, `block_k` is one
+    chain at most.
     """
     shape = tiling(module.target)
     tiles = {
@@ -236,6 +273,7 @@ def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None) ->
     }
     with module.kernel(symbol) as b:
         p = _params(b)
+        right = _RightSide(panels, b.stack(F32, _LONGEST_CHAIN * shape.panel, align=64) if panels.is_decoded else None)
         blocks_m, blocks_n = _blocks(p["M"], p["block_m"]), _blocks(p["N"], p["block_n"])
         with b.loop(b.begin, b.end) as task:
             batch, block = task // (blocks_m * blocks_n), task % (blocks_m * blocks_n)
@@ -244,7 +282,17 @@ def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None) ->
             rows = (m, _least(b, m + p["block_m"], p["M"]))
             columns = (n, _least(b, n + p["block_n"], p["N"]))
             with b.loop(0, b.max(p["K"], 1), p["block_k"]) as k:
-                _write_block(b, shape, tiles, batch, rows, columns, k)
+                _write_block(b, shape, tiles, right, batch, rows, columns, k)
+
+
+@dataclass(frozen=True, slots=True)
+class _RightSide:
+    """Packed B."""
+
+    panels: Panels
+    """How it is stored."""
+    room: Pointer | None
+    """Where blocks of it are decoded."""
 
 
 Range = tuple[Register, Register]
@@ -252,19 +300,29 @@ Range = tuple[Register, Register]
 
 
 def _write_block(
-    b: Kernel, shape: Tiling, tiles: Mapping[tuple[int, int], Kernel], batch: Register, rows: Range, columns: Range, k: Register
+    b: Kernel,
+    shape: Tiling,
+    tiles: Mapping[tuple[int, int], Kernel],
+    right: _RightSide,
+    batch: Register,
+    rows: Range,
+    columns: Range,
+    k: Register,
 ) -> None:
     """Write one block of C and of K: panel by panel, the rows within."""
     p = _params(b)
+    panels, room = right.panels, right.room
     first_a = b.buffer(A, F32).at(batch * p["stride_a"] + k)
-    first_b = b.buffer(B, F32).at(batch * p["stride_b"] + k * shape.panel)
+    first_b = b.buffer(B, panels.element).at(batch * p["stride_b"] + k * shape.panel)
     first_c = b.buffer(C, F32).at(batch * p["stride_c"])
-    for vectors, heights, (left, right) in _cover_columns(b, shape, columns):
-        with b.loop(left, right, vectors * shape.lanes) as n:
-            panel = first_b.at(n // shape.panel * (p["K"] * shape.panel) + n % shape.panel)
-            following = panel.at(p["K"] * shape.panel)
+    for vectors, heights, (left, right_end) in _cover_columns(b, shape, columns):
+        with b.loop(left, right_end, vectors * shape.lanes) as n:
+            stored = first_b.at(n // shape.panel * (p["K"] * shape.panel))
+            depth = _least(b, p["block_k"], p["K"] - k)
+            panel = panels.block(b, stored, shape.panel, depth, room).at(n % shape.panel)
+            following = stored.at(p["K"] * shape.panel).of(F32)
             for height, (top, bottom) in _cover_rows(heights, rows):
-                stride = _share(b, shape.panel, height, bottom - top)
+                stride = _share(b, shape.panel * panels.element.size_bytes // F32.size_bytes, height, bottom - top)
                 with b.loop(top, bottom, height) as m:
                     a, c = first_a.at(m * p["lda"]), first_c.at(m * p["ldc"] + n)
                     ahead = following.at((m - top) // height * stride * p["block_k"])

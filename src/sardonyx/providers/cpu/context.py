@@ -83,8 +83,11 @@ def _content_of(low: Lowering, partition: Partition, graph: Graph, sizes: list[l
     target, lowered, objects = low.target, lower_partition(low, partition), _Objects()
     Engine(target, cache=objects).add_kernels({step.symbol: low.writers[step.symbol] for step in lowered.steps}, edition())
     Driver(target, cache=objects)
-    constants = [np.asarray(value.constant.numpy()) for value in partition.constants if value.constant is not None]
+    tensors = [value.constant for value in partition.constants if value.constant is not None]
+    constants = [np.asarray(tensor.numpy()) for tensor in tensors]
     counts = {"inputs": len(partition.inputs), "constants": len(constants), "sizes": sizes, "packed": packed}
+    if not packed:
+        counts["narrow"] = [[index, str(tensor.narrow.dtype)] for index, tensor in enumerate(tensors) if tensor.narrow is not None]
     about = {**_makers(), "target": target.key, **counts}
     if not packed:
         return write_program(about, graph, constants, (), objects.found)
@@ -203,6 +206,10 @@ def _restored(file: ProgramFile, target: Target, threads: int, name: str) -> tup
         value.constant = Tensor.from_array(array)
         if (value.constant.dtype, value.constant.shape) != (value.dtype, value.shape):
             raise EPFail(f"a compiled partition has {value.constant!r} as a constant of {value.type}{value.shape}; make it anew")
+    for index, kind in about.get("narrow", ()):
+        tensor = constants[index].constant
+        if tensor is not None:
+            constants[index].constant = Tensor.widened(Tensor.from_array(tensor.numpy().astype(DataType.parse(kind).numpy)))
     nodes = tuple(graph)
     units = {node: Capability((node,)) for node in nodes}
     for index, outputs in about["sizes"]:

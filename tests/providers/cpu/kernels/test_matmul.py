@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.cpu_run import LEVELS, assert_close, assert_same_bits, cpu_session, declined, reference, run_cpu, steps_of
 
-from sardonyx.dtypes import Array
+from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
 
 
@@ -205,3 +205,15 @@ def test_panels_that_are_packed_in_the_run_hold_zeros_behind_the_last_column() -
     arrays = [np.ones(shape, np.float32) for shape in shapes]
     program.run(bound, arrays, [np.empty((5, 9), np.float32)], scratch)
     assert not ((scratch != 0) & (np.abs(scratch) < 1e-37)).any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("isa", LEVELS)
+def test_narrow_weights_stay_narrow(isa: str, dtype: str) -> None:
+    """They are packed in their own type, and multiplied in float32."""
+    body = f"graph(x: {dtype}[m, 70]) -> (y: {dtype}[m, 67]) {{ w: {dtype}[70, 67] = ... 1 y = MatMul(x, w) }}"
+    session = cpu_session(body, isa=isa)
+    for rows in (1, 6, 13):
+        x = _x(rows, 70).astype(DataType.parse(dtype).numpy)
+        wanted = reference(body, {"x": x}, double=True)[0].astype(np.float64)
+        np.testing.assert_allclose(session.run(None, {"x": x})[0].astype(np.float64), wanted, rtol=1e-2, atol=1e-2)

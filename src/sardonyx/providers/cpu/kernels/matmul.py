@@ -13,10 +13,11 @@ import numpy as np
 from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32
+from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.values import Register, Span
-from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, Epilogue, GemmParams, pack_columns, pack_rows, tiling, write_gemm
+from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, WIDE, Epilogue, GemmParams, pack_columns, pack_rows, tiling, write_gemm
 from sardonyx.codegen.kernels.pack import PackParams, write_pack
+from sardonyx.codegen.kernels.panels import NarrowPanels
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
@@ -25,7 +26,7 @@ from sardonyx.ir.shape import product
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.views.matmul import Gemm
 from sardonyx.providers.cpu.claims import lowers
-from sardonyx.providers.cpu.expressions import expression_symbol
+from sardonyx.providers.cpu.expressions import element_type, expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.kernels.elementwise import joins_elementwise, others_of
 from sardonyx.providers.cpu.lowering import Lowering
@@ -138,14 +139,18 @@ class ProductKernel:
     """What is stored, of argument 0, the sum, and the elements of operands."""
     ways: str
     """For each operand how it is read."""
+    stored: Type = F32
+    """The elements of the packed right side."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return expression_symbol(target, f"gemm_f32_{tiling(target).name}", [self.expr], self.ways)
+        name = "gemm_f32" if self.stored == F32 else f"gemm_f32_{self.stored.name}"
+        return expression_symbol(target, f"{name}_{tiling(target).name}", [self.expr], self.ways)
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_gemm(module, symbol, _epilogue_of(self.expr, self.ways))
+        panels = NarrowPanels(self.stored) if self.stored.is_narrow else WIDE
+        write_gemm(module, symbol, _epilogue_of(self.expr, self.ways), panels)
 
 
 @lowers("Gemm", claim=claim_gemm, joins=_joins, inputs=2)
@@ -174,8 +179,10 @@ def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
 
 
 def _packed(weights: Tensor, width: int, is_transposed: bool) -> Array:
+    """Return the panels of `weights`; of narrow ones, where they are the same numbers."""
+    stored = weights if weights.narrow is None else weights.narrow
     rows, length = weights.shape
-    return pack_rows(weights.rows, (rows, length), width, is_transposed=is_transposed)
+    return pack_rows(stored.rows, (rows, length), width, is_transposed=is_transposed, dtype=stored.dtype.numpy)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -222,7 +229,8 @@ def _multiply(
         expr = substitute(expr, {0: argument(0, F32) + argument(len(reads), F32)})
     result = low.result(group.result)
     ways = "".join(access_of(result.shape, value) or "?" for value in reads)
-    symbol = low.kernel(ProductKernel(expr, ways))
+    stored = element_type(packed.dtype) or F32
+    symbol = low.kernel(ProductKernel(expr, ways, stored))
     K, N = matrix
     rows, matrices = product(left.shape[-2:-1] if batch else left.shape[:-1]), product(batch)
     is_shared = _is_shared(left.shape)
@@ -233,7 +241,7 @@ def _multiply(
         if sizes(left.shape[-1]) != k:
             raise InvalidArgument(f"{place_of(group.node)}: A has rows of {sizes(left.shape[-1])} elements, B columns of {k}")
         strides = {"stride_a": 0 if is_shared else m * k, "stride_b": k * sizes(panels), "stride_c": m * n}
-        params = GemmParams.blocked(target, m, n, k, threads=low.threads, **strides)
+        params = GemmParams.blocked(target, m, n, k, threads=low.threads, is_decoded=stored.is_narrow, **strides)
         return [*params.words(), n], params.tasks(sizes(matrices))
 
     low.step(group, symbol, [left, packed, result, *map(low.of, reads)], writes=[2], plan=plan)

@@ -1,0 +1,74 @@
+"""Panels that are stored narrow: the products of the same numbers in float32, to the bit."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from support.kernels import call
+
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import BF16, F16, Type
+from sardonyx.codegen.kernels.gemm import GemmParams, pack_rows, tiling, write_gemm
+from sardonyx.codegen.kernels.panels import NarrowPanels
+from sardonyx.codegen.run.jit import Engine
+from sardonyx.codegen.target import Target, host_target
+from sardonyx.dtypes import Array
+
+_KINDS = [(F16, np.dtype(np.float16)), (BF16, np.dtype(ml_dtypes.bfloat16))]
+
+
+@pytest.fixture(scope="module")
+def engine(target: Target) -> Engine:
+    """An engine with the plain kernel for each storage."""
+    engine = Engine(target)
+    module = Module(target)
+    write_gemm(module, "wide")
+    for element, _ in _KINDS:
+        write_gemm(module, f"narrow_{element.kind.value}", None, NarrowPanels(element))
+    engine.add(module)
+    return engine
+
+
+def _numbers(*shape: int, dtype: np.dtype | type = np.float32) -> Array:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
+
+
+def _product(engine: Engine, symbol: str, a: Array, b: Array, params: GemmParams) -> Array:
+    packed = pack_rows(lambda start, stop: b[start:stop], b.shape, tiling(engine.target).panel, is_transposed=False, dtype=b.dtype)
+    c = np.full((params.M, params.N), 7, np.float32)
+    call(engine, symbol, [a, packed, c], params.words(), 0, params.tasks())
+    return c
+
+
+@pytest.mark.parametrize(
+    ("M", "N", "K"), [(1, 1, 1), (1, 64, 128), (7, 65, 129), (6, 127, 300), (300, 40, 257), (5, 70, 4200), (2, 3, 0)]
+)
+@pytest.mark.parametrize(("element", "dtype"), _KINDS, ids=["float16", "bfloat16"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_bits_are_those_of_wide_panels(
+    engine: Engine, element: Type, dtype: np.dtype, M: int, N: int, K: int, threads: int
+) -> None:
+    """Around tiles, chains and blocks, however the product is cut."""
+    a, b = _numbers(M, K), _numbers(K, N, dtype=dtype)
+    narrow = GemmParams.blocked(engine.target, M, N, K, threads=threads, is_decoded=True)
+    wide = _product(engine, "wide", a, b.astype(np.float32), GemmParams.blocked(engine.target, M, N, K))
+    assert _product(engine, f"narrow_{element.kind.value}", a, b, narrow).tobytes() == wide.tobytes()
+
+
+@pytest.mark.parametrize(("element", "dtype"), _KINDS, ids=["float16", "bfloat16"])
+def test_every_number_of_sixteen_bits_is_widened_exactly(engine: Engine, element: Type, dtype: np.dtype) -> None:
+    """Denormals and infinities too."""
+    numbers = np.arange(1 << 16, dtype=np.uint16).view(dtype)
+    finite = numbers[np.isfinite(numbers.astype(np.float32))].reshape(1, -1)
+    one, params = np.ones((1, 1), np.float32), GemmParams.blocked(engine.target, 1, finite.shape[1], 1, is_decoded=True)
+    product = _product(engine, f"narrow_{element.kind.value}", one, finite, params)
+    np.testing.assert_array_equal(product, finite.astype(np.float32))
+    infinite = numbers[np.isinf(numbers.astype(np.float32))].reshape(1, -1)
+    params = GemmParams.blocked(engine.target, 1, infinite.shape[1], 1, is_decoded=True)
+    assert np.isinf(_product(engine, f"narrow_{element.kind.value}", one, infinite, params)).all()
+
+
+def test_memory_to_decode_into_is_demanded() -> None:
+    """A kernel that forgets it is refused when it is written."""
+    module = Module(host_target())
+    with module.kernel("k") as b, pytest.raises(ValueError, match="need memory"):
+        NarrowPanels(F16).block(b, b.buffer(0, F16), 16, b.begin, None)
