@@ -6,9 +6,9 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import BF16, F16, Type
+from sardonyx.codegen.emit.types import BF16, F16, F32, U8, Type
 from sardonyx.codegen.kernels.gemm import GemmParams, pack_rows, tiling, write_gemm
-from sardonyx.codegen.kernels.panels import NarrowPanels
+from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.dtypes import Array
@@ -67,8 +67,46 @@ def test_every_number_of_sixteen_bits_is_widened_exactly(engine: Engine, element
     assert np.isinf(_product(engine, f"narrow_{element.kind.value}", one, infinite, params)).all()
 
 
+_BLOCKS = [
+    BlockPanels(bits, size, zero) for bits in (2, 4, 8) for size, zero in ((16, None), (32, U8), (128, F32), (256, None), (512, U8))
+]
+
+
+@pytest.mark.parametrize("panels", _BLOCKS, ids=lambda panels: panels.name)
+def test_numbers_of_few_bits_are_scaled_as_their_definition_says(target: Target, panels: BlockPanels) -> None:
+    """(number - zero point) x scale, in float32, to the bit; around tiles, chains and blocks, with a last block that is not full."""
+    engine, module = Engine(target), Module(target)
+    write_gemm(module, "wide")
+    write_gemm(module, "blocks", None, panels)
+    engine.add(module)
+    generator = np.random.default_rng(0)
+    for M, N, K in ((1, 3, 1), (7, 65, 129), (2, 64, 300), (5, 33, 1000)):
+        blocks, width = -(-K // panels.block_size), tiling(target).panel
+        numbers = generator.integers(0, 1 << panels.bits, (N, blocks, panels.block_size), dtype=np.uint8)
+        scales = generator.standard_normal((N, blocks)).astype(np.float32)
+        zeros = None if panels.zero is None else generator.integers(0, 1 << panels.bits, (N, blocks)).astype(_ZEROS[panels.zero])
+        points = np.float32(1 << (panels.bits - 1)) if zeros is None else zeros[:, :, None].astype(np.float32)
+        weights = ((numbers.astype(np.float32) - points) * scales[:, :, None]).reshape(N, -1)[:, :K].T
+        a = _numbers(M, K)
+        wide = _product(engine, "wide", a, np.ascontiguousarray(weights), GemmParams.blocked(target, M, N, K))
+        packed, c = panels.pack(numbers.__getitem__, scales, zeros, width), np.full((M, N), 7, np.float32)
+        params = GemmParams.blocked(target, M, N, K, is_decoded=True)
+        call(engine, "blocks", [a, packed, c], params.words(), 0, params.tasks())
+        assert c.tobytes() == wide.tobytes()
+
+
+_ZEROS = {U8: np.uint8, F32: np.float32}
+
+
 def test_memory_to_decode_into_is_demanded() -> None:
     """A kernel that forgets it is refused when it is written."""
     module = Module(host_target())
-    with module.kernel("k") as b, pytest.raises(ValueError, match="need memory"):
-        NarrowPanels(F16).block(b, b.buffer(0, F16), 16, b.begin, None)
+    for panels in (NarrowPanels(F16), BlockPanels(4, 32, None)):
+        with module.kernel(f"k_{panels.name}") as b, pytest.raises(ValueError, match="needs memory"):
+            panels.block(b, b.buffer(0, panels.element), b.begin, 16, b.begin, None)
+
+
+def test_panels_with_another_field_have_another_name() -> None:
+    """Kernels are known by it."""
+    names = [panels.name for panels in (WidePanels(), NarrowPanels(F16), NarrowPanels(BF16), *_BLOCKS)]
+    assert len(set(names)) == len(names)

@@ -11,11 +11,12 @@ import pytest
 import sardonyx.providers.cpu.kernels
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.row_expr import RowFold
-from sardonyx.codegen.emit.types import F32, I8, I32, I64
+from sardonyx.codegen.emit.types import BF16, F16, F32, I8, I32, I64, U8
 from sardonyx.codegen.kernels.attention import AttentionShape, Masking
 from sardonyx.codegen.kernels.elementwise import Access
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
+from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
 from sardonyx.providers.cpu import strided
@@ -30,6 +31,7 @@ VALUES: dict[str, list[Any]] = {
     "ElementExpr": [X, X + Z],
     "LinesCode": [LinesCode(Along.ROWS, ()), LinesCode(Along.ROWS, (ExtraOperand(F32, True, (True,)),))],
     "Norm": list(Norm)[:2],
+    "Panels": [WidePanels(), NarrowPanels(F16), NarrowPanels(BF16), BlockPanels(4, 32, None), BlockPanels(4, 32, U8)],
     "TailCode": [TailCode(X, ""), TailCode(X + Z, "c"), TailCode(X + Z, "w")],
     "Type": [I32, I8, I64],
     "bool": [False, True],

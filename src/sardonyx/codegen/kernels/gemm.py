@@ -34,7 +34,7 @@ from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Address, Kernel, Module
 from sardonyx.codegen.emit.types import F32, I64
 from sardonyx.codegen.emit.values import Pointer, Register, Span
-from sardonyx.codegen.kernels.panels import Panels, WidePanels
+from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, Panels, WidePanels
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
 
@@ -72,8 +72,6 @@ BLOCK_K = 6 * CHAIN
 """Rows of a panel that stay in the second-level cache, with room for the rows of A that pass: whole chains, of both lengths."""
 
 _LONG_SUM = 32 * CHAIN
-_LONGEST_CHAIN = 2 * CHAIN
-
 WIDE = WidePanels()
 """Panels of float32."""
 
@@ -209,7 +207,7 @@ def tiling(target: Target) -> Tiling:
 
 def chain_for(K: int) -> int:
     """Return how many multiply-adds of a sum of K make a chain: where there are very many chains, adding them up has errors too."""
-    return CHAIN if K <= _LONG_SUM else _LONGEST_CHAIN
+    return CHAIN if K <= _LONG_SUM else LONGEST_CHAIN
 
 
 def gemm_symbol(target: Target, name: str = "") -> str:
@@ -273,7 +271,7 @@ def write_gemm(module: Module, symbol: str, epilogue: Epilogue | None = None, pa
     }
     with module.kernel(symbol) as b:
         p = _params(b)
-        right = _RightSide(panels, b.stack(F32, _LONGEST_CHAIN * shape.panel, align=64) if panels.is_decoded else None)
+        right = _RightSide(panels, b.stack(F32, LONGEST_CHAIN * shape.panel, align=64) if panels.is_decoded else None)
         blocks_m, blocks_n = _blocks(p["M"], p["block_m"]), _blocks(p["N"], p["block_n"])
         with b.loop(b.begin, b.end) as task:
             batch, block = task // (blocks_m * blocks_n), task % (blocks_m * blocks_n)
@@ -313,16 +311,16 @@ def _write_block(
     p = _params(b)
     panels, room = right.panels, right.room
     first_a = b.buffer(A, F32).at(batch * p["stride_a"] + k)
-    first_b = b.buffer(B, panels.element).at(batch * p["stride_b"] + k * shape.panel)
+    first_b = b.buffer(B, panels.element).at(batch * p["stride_b"])
     first_c = b.buffer(C, F32).at(batch * p["stride_c"])
     for vectors, heights, (left, right_end) in _cover_columns(b, shape, columns):
         with b.loop(left, right_end, vectors * shape.lanes) as n:
-            stored = first_b.at(n // shape.panel * (p["K"] * shape.panel))
-            depth = _least(b, p["block_k"], p["K"] - k)
-            panel = panels.block(b, stored, shape.panel, depth, room).at(n % shape.panel)
-            following = stored.at(p["K"] * shape.panel).of(F32)
+            index, steps = n // shape.panel, _least(b, p["block_k"], p["K"] - k)
+            stored = panels.place(first_b, index, k, p["K"], shape.panel)
+            panel = panels.block(b, stored, k, shape.panel, steps, room).at(n % shape.panel)
+            following = panels.place(first_b, index + 1, k, p["K"], shape.panel).of(F32)
             for height, (top, bottom) in _cover_rows(heights, rows):
-                stride = _share(b, shape.panel * panels.element.size_bytes // F32.size_bytes, height, bottom - top)
+                stride = _share(b, panels.row_bytes(shape.panel) // F32.size_bytes, height, bottom - top)
                 with b.loop(top, bottom, height) as m:
                     a, c = first_a.at(m * p["lda"]), first_c.at(m * p["ldc"] + n)
                     ahead = following.at((m - top) // height * stride * p["block_k"])

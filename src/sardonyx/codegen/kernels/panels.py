@@ -1,70 +1,207 @@
 """How the right side of a product is stored, and how a block of one of its panels is had in float32.
 
     WidePanels      float32, read in place
-    NarrowPanels    float16 or bfloat16, widened on the stack: exact, at half the memory traffic
+    NarrowPanels    float16 or bfloat16, widened: exact, at half the memory traffic
+    BlockPanels     numbers of 2, 4 or 8 bits, with a scale and perhaps a zero point for each column and block of rows
 
-A panel is [K][width] elements in the order in which tiles read them. What is not read in place is decoded a chain of K at a time,
-so that the first-level cache has it for all rows of A that are multiplied with it.
+A panel is [K][width] elements in the order in which tiles read them. What is not read in place is decoded to the stack a chain of
+K at a time, so that the first-level cache has it for all rows of A that are multiplied with it.
+
+A block of a BlockPanels is width scales, width zero points if there are any, and its numbers: row after row, those of 8 / bits rows
+that follow one another in the bytes of one, the first in the lowest bits.
 """
 
 from __future__ import annotations
 
 import abc
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
 
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.narrow import from_narrow
-from sardonyx.codegen.emit.types import F32, Type
+from sardonyx.codegen.emit.types import F32, I32, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.dtypes import Array
 
-__all__ = ["NarrowPanels", "Panels", "WidePanels"]
+__all__ = ["LONGEST_CHAIN", "BlockPanels", "NarrowPanels", "Panels", "WidePanels"]
+
+LONGEST_CHAIN = 256
+"""Most rows that are decoded at a time."""
 
 
 class Panels(abc.ABC):
     """How the panels of B are stored."""
 
+    name: str
+    """In the names of kernels; "" for float32."""
     element: Type
     """Of the buffer that holds them."""
     is_decoded: bool
-    """Whether a block is written anew in float32: blocks are then chains."""
+    """Whether blocks are written anew in float32: they are then one chain at most."""
 
     @abc.abstractmethod
-    def block(self, b: Kernel, stored: Pointer, width: int, depth: Register, room: Pointer | None) -> Pointer:
+    def place(self, panels: Pointer, panel: Register, k: Register, K: Register, width: int) -> Pointer:
+        """Return where row `k` of a panel is stored, or the block of rows that it is in.
+
+        Args:
+            panels: the first panel of the matrix.
+            panel: which panel.
+            k: which row of it.
+            K: how many rows each panel has.
+            width: elements of a row.
+        """
+
+    @abc.abstractmethod
+    def row_bytes(self, width: int) -> int:
+        """Return how many bytes a row takes, rounded up to whole elements of float32."""
+
+    @abc.abstractmethod
+    def block(self, b: Kernel, stored: Pointer, k: Register, width: int, depth: Register, room: Pointer | None) -> Pointer:
         """Return where `depth` rows of a panel lie in float32, `width` elements apart.
 
         Args:
             b: the function to write into.
-            stored: the address of the first of the rows, as they are stored.
+            stored: the `place` of the first of them.
+            k: the first of them.
             width: elements of a row.
-            depth: how many rows.
-            room: memory for that many rows in float32, aligned to 64 bytes; None where `is_decoded` is false.
+            depth: how many rows, LONGEST_CHAIN at most where they are decoded.
+            room: memory for LONGEST_CHAIN rows in float32, aligned to 64 bytes; None where `is_decoded` is false.
         """
 
 
+@dataclass(frozen=True)
 class WidePanels(Panels):
     """Panels of float32, read in place."""
 
-    element, is_decoded = F32, False
+    name, element, is_decoded = "", F32, False
 
-    def block(self, b: Kernel, stored: Pointer, width: int, depth: Register, room: Pointer | None) -> Pointer:
+    def place(self, panels: Pointer, panel: Register, k: Register, K: Register, width: int) -> Pointer:
+        """Return where the row is."""
+        return panels.at((panel * K + k) * width)
+
+    def row_bytes(self, width: int) -> int:
+        """Return the size of the row's elements."""
+        return width * self.element.size_bytes
+
+    def block(self, b: Kernel, stored: Pointer, k: Register, width: int, depth: Register, room: Pointer | None) -> Pointer:
         """Return `stored`."""
         return stored
 
 
-class NarrowPanels(Panels):
+@dataclass(frozen=True)
+class NarrowPanels(WidePanels):
     """Panels of float16 or bfloat16."""
 
+    element: Type = F32
+    """F16 or BF16."""
     is_decoded = True
 
-    def __init__(self, element: Type) -> None:
-        """Make panels of `element`, F16 or BF16."""
-        self.element = element
+    @property
+    def name(self) -> str:  # type: ignore[override]  # a constant of other panels
+        """The type of elements."""
+        return self.element.name
 
-    def block(self, b: Kernel, stored: Pointer, width: int, depth: Register, room: Pointer | None) -> Pointer:
+    def block(self, b: Kernel, stored: Pointer, k: Register, width: int, depth: Register, room: Pointer | None) -> Pointer:
         """Widen the rows into `room`."""
-        if room is None:
-            raise ValueError("narrow panels need memory to be widened into")
+        room = _given(room)
         lanes = b.lanes(F32)
         with b.loop(0, depth * width, width) as row:
             for j in range(0, width, lanes):
-                room.store(from_narrow(b, stored.load(row + j, lanes)), row + j, lanes)
+                room.store(from_narrow(b, stored.load(row + j, lanes)), row + j, lanes, align=lanes * F32.size_bytes)
         return room
+
+
+@dataclass(frozen=True)
+class BlockPanels(Panels):
+    """Panels of numbers of few bits: a weight is (number - zero point) x scale, each step rounded to float32."""
+
+    bits: int
+    """Of a number: 2, 4 or 8."""
+    block_size: int
+    """Rows that share scales: a power of two from 16 on."""
+    zero: Type | None
+    """The type of zero points, U8 or F32; None where all are half the range."""
+    element = U8
+    is_decoded = True
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # a constant of other panels
+        """Bits, rows of a block and the type of zero points."""
+        return f"q{self.bits}b{self.block_size}{'' if self.zero is None else 'z' if self.zero == U8 else 'zf'}"
+
+    def block_bytes(self, width: int) -> int:
+        """Return how many bytes a block of rows takes."""
+        return self._numbers_at(width) + self.block_size * width * self.bits // 8
+
+    def row_bytes(self, width: int) -> int:
+        """Return a row's share of its block."""
+        return math.ceil(self.block_bytes(width) / self.block_size / F32.size_bytes) * F32.size_bytes
+
+    def place(self, panels: Pointer, panel: Register, k: Register, K: Register, width: int) -> Pointer:
+        """Return where the block of the row is."""
+        blocks = (K + (self.block_size - 1)) // self.block_size
+        return panels.at((panel * blocks + k // self.block_size) * self.block_bytes(width))
+
+    def block(self, b: Kernel, stored: Pointer, k: Register, width: int, depth: Register, room: Pointer | None) -> Pointer:
+        """Decode the rows into `room`: (number - zero point) x scale."""
+        room, lanes = _given(room), b.lanes(F32)
+        step, first, vectors = min(self.block_size, LONGEST_CHAIN // 2), k % self.block_size, range(0, width, lanes)
+        with b.loop(0, depth, step) as done:
+            here = stored.at((first + done) // self.block_size * self.block_bytes(width))
+            scales = [here.of(F32).load(j, lanes) for j in vectors]
+            zeros = [self._zero_point(b, here, width, j, lanes) for j in vectors]
+            numbers = here.at(self._numbers_at(width) + (first + done) % self.block_size * width * self.bits // 8)
+            with b.loop(0, b.min(depth - done, step), 8 // self.bits) as row:
+                for j, scale, zero in zip(vectors, scales, zeros, strict=True):
+                    packed = numbers.load(row * width * self.bits // 8 + j, lanes).to(U32)
+                    for place in range(8 // self.bits):
+                        number = ((packed >> (place * self.bits)) & ((1 << self.bits) - 1)).bits_as(I32).to(F32)
+                        room.store((number - zero) * scale, (done + row + place) * width + j, lanes, align=lanes * F32.size_bytes)
+        return room
+
+    def pack(self, numbers: Callable[[slice], Array], scales: Array, zeros: Array | None, width: int) -> Array:
+        """Return the panels of weights.
+
+        Args:
+            numbers: gives those of some columns, uint8 (columns, blocks, block size).
+            scales: float32 (N, blocks).
+            zeros: zero points of (N, blocks), uint8 or float32; None where all are half the range.
+            width: the width of a panel.
+        """
+        N, blocks = scales.shape
+        panels = -(-N // width)
+        packed = np.zeros((panels, blocks, self.block_bytes(width)), np.uint8)
+        for panel in range(panels):
+            part = slice(panel * width, min((panel + 1) * width, N))
+            count = part.stop - part.start
+            heads = packed[panel, :, : width * 4].view(np.float32)
+            heads[:, :count] = scales[part].T
+            if self.zero is not None and zeros is not None:
+                points = packed[panel, :, width * 4 : self._numbers_at(width)].view(zeros.dtype)
+                points[:, :count] = zeros[part].T
+            rows = np.zeros((blocks, self.block_size, width), np.uint8)
+            rows[:, :, :count] = numbers(part).transpose(1, 2, 0)
+            together = rows.reshape(blocks, -1, 8 // self.bits, width)
+            body = packed[panel, :, self._numbers_at(width) :].reshape(blocks, -1, width)
+            for place in range(8 // self.bits):
+                body |= together[:, :, place] << np.uint8(place * self.bits)
+        return packed
+
+    def _numbers_at(self, width: int) -> int:
+        return width * (F32.size_bytes + (0 if self.zero is None else self.zero.size_bytes))
+
+    def _zero_point(self, b: Kernel, here: Pointer, width: int, j: int, lanes: int) -> Register:
+        if self.zero is None:
+            return b.const(F32.vector(lanes), float(1 << (self.bits - 1)))
+        if self.zero == F32:
+            return here.of(F32).load(width + j, lanes)
+        return here.at(width * F32.size_bytes).load(j, lanes).to(I32).to(F32)
+
+
+def _given(room: Pointer | None) -> Pointer:
+    if room is None:
+        raise ValueError("these panels are decoded, which needs memory for a block of them")
+    return room

@@ -9,6 +9,7 @@ import sardonyx.providers.cpu.kernels.elementwise
 import sardonyx.providers.cpu.kernels.gather
 import sardonyx.providers.cpu.kernels.group_norm
 import sardonyx.providers.cpu.kernels.matmul
+import sardonyx.providers.cpu.kernels.nbits
 import sardonyx.providers.cpu.kernels.normalize
 import sardonyx.providers.cpu.kernels.pool
 import sardonyx.providers.cpu.kernels.reduce

@@ -13,11 +13,11 @@ import numpy as np
 from sardonyx.codegen.emit.expr import ElementExpr, argument, substitute
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel, Module
-from sardonyx.codegen.emit.types import F32, Type
+from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Register, Span
 from sardonyx.codegen.kernels.gemm import PARAMS_COUNT, WIDE, Epilogue, GemmParams, pack_columns, pack_rows, tiling, write_gemm
 from sardonyx.codegen.kernels.pack import PackParams, write_pack
-from sardonyx.codegen.kernels.panels import NarrowPanels
+from sardonyx.codegen.kernels.panels import NarrowPanels, Panels
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
@@ -121,7 +121,7 @@ def access_of(output: Shape | None, operand: Value) -> str | None:
     return COLUMN if shape and shape[-1] == output[-1] and all(dim == 1 for dim in shape[:-1]) else None
 
 
-def _joins(group: Group, spec: ProductSpec, member: Member, value: Value) -> bool:
+def joins_product(group: Group, spec: ProductSpec, member: Member, value: Value) -> bool:
     """Return whether a node can be fused into the epilogue of a product.
 
     Everything else that it reads goes along columns or elements.
@@ -139,43 +139,50 @@ class ProductKernel:
     """What is stored, of argument 0, the sum, and the elements of operands."""
     ways: str
     """For each operand how it is read."""
-    stored: Type = F32
-    """The elements of the packed right side."""
+    panels: Panels = WIDE
+    """How the right side is stored."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        name = "gemm_f32" if self.stored == F32 else f"gemm_f32_{self.stored.name}"
-        return expression_symbol(target, f"{name}_{tiling(target).name}", [self.expr], self.ways)
+        name = "_".join(part for part in ("gemm_f32", self.panels.name, tiling(target).name) if part)
+        return expression_symbol(target, name, [self.expr], self.ways)
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        panels = NarrowPanels(self.stored) if self.stored.is_narrow else WIDE
-        write_gemm(module, symbol, _epilogue_of(self.expr, self.ways), panels)
+        write_gemm(module, symbol, _epilogue_of(self.expr, self.ways), self.panels)
 
 
-@lowers("Gemm", claim=claim_gemm, joins=_joins, inputs=2)
-@lowers("MatMul", claim=claim, joins=_joins, inputs=2)
+@lowers("Gemm", claim=claim_gemm, joins=joins_product, inputs=2)
+@lowers("MatMul", claim=claim, joins=joins_product, inputs=2)
 def lower(low: Lowering, group: Group, spec: ProductSpec) -> None:
     """Pack the right side and multiply."""
     node, is_transposed = group.node, spec.is_transposed
+    bias = node.input(2) if spec.has_bias else None
     left, width, weights = low.of(node.inputs[0]), tiling(low.target).panel, given(node.inputs[1]).constant
     if weights is not None and len(weights.shape) == 2:
         packed = low.packed(_packed, weights, width, is_transposed, of=node.inputs[1])
-        _multiply(low, group, spec, left, packed, weights.shape[::-1] if is_transposed else weights.shape)
+        matrix = weights.shape[::-1] if is_transposed else weights.shape
+        multiply(low, group, left, RightSide(packed, *matrix, panels=_panels_of(packed)), bias)
         return
     right = low.of(node.inputs[1])
     if right.constant is not None and len(right.shape) <= 2:
         columns = right.constant.T if is_transposed else right.constant
-        matrix = columns if columns.ndim == 2 else columns[:, np.newaxis]
-        packed = low.packed(pack_columns, matrix, width, of=node.inputs[1])
-        _multiply(low, group, spec, left, packed, matrix.shape)
+        columns = columns if columns.ndim == 2 else columns[:, np.newaxis]
+        packed = low.packed(pack_columns, columns, width, of=node.inputs[1])
+        multiply(low, group, left, RightSide(packed, *columns.shape), bias)
         return
     if len(right.shape) == 1:
         right = Buffer(right.dtype, (*right.shape, 1), base=right)
     K, N = reversed(right.shape) if is_transposed else right.shape[-2:]
     packed = low.temporary(right.dtype, (product(right.shape[:-2]), -(-N // width), K, width))
     _pack_in_run(low, node, right, packed, (K, N), is_transposed=is_transposed)
-    _multiply(low, group, spec, left, packed, (K, N), right.shape[:-2])
+    multiply(low, group, left, RightSide(packed, K, N, batch=right.shape[:-2]), bias)
+
+
+def _panels_of(packed: Buffer) -> Panels:
+    """Return how packed weights are stored, which a file of compiled partitions says by their type."""
+    stored = element_type(packed.dtype)
+    return WIDE if stored is None or not stored.is_narrow else NarrowPanels(stored)
 
 
 def _packed(weights: Tensor, width: int, is_transposed: bool) -> Array:
@@ -214,37 +221,49 @@ def _pack_in_run(low: Lowering, node: Node, right: Buffer, packed: Buffer, matri
     low.move("Pack", low.kernel(PackKernel(width)), [right, packed], plan, node)
 
 
-def _multiply(
-    low: Lowering, group: Group, spec: ProductSpec, left: Buffer, packed: Buffer, matrix: Shape, batch: Shape = ()
-) -> None:
-    """Add the step that multiplies left (…, M, K) by a packed matrix (K, N), or by one for each of `batch`, with the tail.
+@dataclasses.dataclass(frozen=True, slots=True)
+class RightSide:
+    """A packed matrix, or a batch of them."""
 
-    With a batch, left is one matrix for each, or one for all of them; a vector (K,) is a matrix of one row.
+    packed: Buffer
+    """Its panels."""
+    K: Dim
+    """Its rows."""
+    N: Dim
+    """Its columns."""
+    panels: Panels = WIDE
+    """How they are stored."""
+    batch: Shape = ()
+    """How many matrices there are, by dimension; () is one."""
+
+
+def multiply(low: Lowering, group: Group, left: Buffer, right: RightSide, bias: Value | None) -> None:
+    """Add the step that multiplies left (…, M, K) by a packed matrix, or by one for each of a batch, with the tail of the group.
+
+    With a batch, left is one matrix for each, or one for all of them; a vector (K,) is a matrix of one row. `bias` is added first;
+    `access_of` says how it may lie.
     """
     target = low.target
     expr, reads = low.epilogue(group)
-    bias = group.node.input(2) if spec.has_bias else None
     if bias is not None:
         reads.append(bias)
         expr = substitute(expr, {0: argument(0, F32) + argument(len(reads), F32)})
     result = low.result(group.result)
     ways = "".join(access_of(result.shape, value) or "?" for value in reads)
-    stored = element_type(packed.dtype) or F32
-    symbol = low.kernel(ProductKernel(expr, ways, stored))
-    K, N = matrix
-    rows, matrices = product(left.shape[-2:-1] if batch else left.shape[:-1]), product(batch)
-    is_shared = _is_shared(left.shape)
-    panels = -(-N // tiling(target).panel) * tiling(target).panel
+    symbol = low.kernel(ProductKernel(expr, ways, right.panels))
+    rows, matrices = product(left.shape[-2:-1] if right.batch else left.shape[:-1]), product(right.batch)
+    is_shared, is_decoded = _is_shared(left.shape), right.panels.is_decoded
+    columns = -(-right.N // tiling(target).panel) * tiling(target).panel
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        m, n, k = sizes(rows), sizes(N), sizes(K)
+        m, n, k = sizes(rows), sizes(right.N), sizes(right.K)
         if sizes(left.shape[-1]) != k:
             raise InvalidArgument(f"{place_of(group.node)}: A has rows of {sizes(left.shape[-1])} elements, B columns of {k}")
-        strides = {"stride_a": 0 if is_shared else m * k, "stride_b": k * sizes(panels), "stride_c": m * n}
-        params = GemmParams.blocked(target, m, n, k, threads=low.threads, is_decoded=stored.is_narrow, **strides)
+        strides = {"stride_a": 0 if is_shared else m * k, "stride_b": k * sizes(columns), "stride_c": m * n}
+        params = GemmParams.blocked(target, m, n, k, threads=low.threads, is_decoded=is_decoded, **strides)
         return [*params.words(), n], params.tasks(sizes(matrices))
 
-    low.step(group, symbol, [left, packed, result, *map(low.of, reads)], writes=[2], plan=plan)
+    low.step(group, symbol, [left, right.packed, result, *map(low.of, reads)], writes=[2], plan=plan)
 
 
 def _epilogue_of(expr: ElementExpr, ways: str) -> Epilogue | None:
