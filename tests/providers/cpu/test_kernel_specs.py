@@ -13,6 +13,7 @@ from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.row_expr import RowFold
 from sardonyx.codegen.emit.types import BF16, F16, F32, I8, I32, I64, U8
 from sardonyx.codegen.kernels.attention import AttentionShape, Masking
+from sardonyx.codegen.kernels.dot_blocks import DotPanels
 from sardonyx.codegen.kernels.elementwise import Access
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
@@ -28,6 +29,7 @@ VALUES: dict[str, list[Any]] = {
     "Along": list(Along),
     "AttentionShape": [AttentionShape(Masking.NONE, False, False, 0.0), AttentionShape(Masking.FULL, True, True, 2.0)],
     "DataType": [DataType.FLOAT, DataType.INT64],
+    "DotPanels": [DotPanels(4, 32, None), DotPanels(4, 32, U8), DotPanels(8, 32, U8)],
     "ElementExpr": [X, X + Z],
     "LinesCode": [LinesCode(Along.ROWS, ()), LinesCode(Along.ROWS, (ExtraOperand(F32, True, (True,)),))],
     "Norm": list(Norm)[:2],

@@ -20,13 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.narrow import from_narrow
 from sardonyx.codegen.emit.types import F32, I32, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.dtypes import Array
 
-__all__ = ["LONGEST_CHAIN", "BlockPanels", "NarrowPanels", "Panels", "WidePanels"]
+__all__ = ["LONGEST_CHAIN", "BlockLayout", "BlockPanels", "NarrowPanels", "Panels", "WidePanels"]
 
 LONGEST_CHAIN = 256
 """Most rows that are decoded at a time."""
@@ -35,12 +36,15 @@ LONGEST_CHAIN = 256
 class Panels(abc.ABC):
     """How the panels of B are stored."""
 
-    name: str
-    """In the names of kernels; "" for float32."""
     element: Type
     """Of the buffer that holds them."""
     is_decoded: bool
     """Whether blocks are written anew in float32: they are then one chain at most."""
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """How it is stored, in the names of kernels; "" for float32."""
 
     @abc.abstractmethod
     def place(self, panels: Pointer, panel: Register, k: Register, K: Register, width: int) -> Pointer:
@@ -76,7 +80,12 @@ class Panels(abc.ABC):
 class WidePanels(Panels):
     """Panels of float32, read in place."""
 
-    name, element, is_decoded = "", F32, False
+    element, is_decoded = F32, False
+
+    @property
+    def name(self) -> str:
+        """Return "": it goes without saying."""
+        return ""
 
     def place(self, panels: Pointer, panel: Register, k: Register, K: Register, width: int) -> Pointer:
         """Return where the row is."""
@@ -100,7 +109,7 @@ class NarrowPanels(WidePanels):
     is_decoded = True
 
     @property
-    def name(self) -> str:  # type: ignore[override]  # a constant of other panels
+    def name(self) -> str:
         """The type of elements."""
         return self.element.name
 
@@ -115,8 +124,8 @@ class NarrowPanels(WidePanels):
 
 
 @dataclass(frozen=True)
-class BlockPanels(Panels):
-    """Panels of numbers of few bits: a weight is (number - zero point) x scale, each step rounded to float32."""
+class BlockLayout(abc.ABC):
+    """How numbers of few bits lie in panels: a weight is (number - zero point) x scale."""
 
     bits: int
     """Of a number: 2, 4 or 8."""
@@ -124,17 +133,64 @@ class BlockPanels(Panels):
     """Rows that share scales: a power of two from 16 on."""
     zero: Type | None
     """The type of zero points, U8 or F32; None where all are half the range."""
-    element = U8
-    is_decoded = True
 
     @property
-    def name(self) -> str:  # type: ignore[override]  # a constant of other panels
+    def name(self) -> str:
         """Bits, rows of a block and the type of zero points."""
         return f"q{self.bits}b{self.block_size}{'' if self.zero is None else 'z' if self.zero == U8 else 'zf'}"
 
+    @property
+    def fields(self) -> int:
+        """How many numbers a byte holds."""
+        return 8 // self.bits
+
     def block_bytes(self, width: int) -> int:
-        """Return how many bytes a block of rows takes."""
-        return self._numbers_at(width) + self.block_size * width * self.bits // 8
+        """Return how many bytes a block of rows takes, of a panel of `width` columns."""
+        return self.numbers_at(width) + self.block_size * width * self.bits // 8
+
+    def numbers_at(self, width: int) -> int:
+        """Return where in a block the numbers begin, behind scales and zero points."""
+        return width * (F32.size_bytes + (0 if self.zero is None else self.zero.size_bytes))
+
+    def zero_point(self, b: Function, block: Pointer, width: int, column: int, lanes: int) -> Register:
+        """Return the zero points of some columns of the block at `block`, in float32."""
+        if self.zero is None:
+            return b.const(F32.vector(lanes), float(1 << (self.bits - 1)))
+        if self.zero == F32:
+            return block.of(F32).load(width + column, lanes)
+        return block.at(width * F32.size_bytes + column).load(0, lanes).to(I32).to(F32)
+
+    def pack(self, numbers: Callable[[slice], Array], scales: Array, zeros: Array | None, width: int) -> Array:
+        """Return the panels of weights.
+
+        Args:
+            numbers: gives those of some columns, uint8 (columns, blocks, block size).
+            scales: float32 (N, blocks).
+            zeros: zero points of (N, blocks), uint8 or float32; None where all are half the range.
+            width: the width of a panel.
+        """
+        N, blocks = scales.shape
+        packed = np.zeros((-(-N // width), blocks, self.block_bytes(width)), np.uint8)
+        for panel, content in enumerate(packed):
+            part = slice(panel * width, min((panel + 1) * width, N))
+            count = part.stop - part.start
+            content[:, : width * 4].view(np.float32)[:, :count] = scales[part].T
+            if self.zero is not None and zeros is not None:
+                content[:, width * 4 : self.numbers_at(width)].view(zeros.dtype)[:, :count] = zeros[part].T
+            self.write_numbers(content[:, self.numbers_at(width) :], numbers(part), width)
+        return packed
+
+    @abc.abstractmethod
+    def write_numbers(self, content: Array, numbers: Array, width: int) -> None:
+        """Write the numbers (columns, blocks, block size) of a panel into `content`, zeros (blocks, bytes)."""
+
+
+@dataclass(frozen=True)
+class BlockPanels(BlockLayout, Panels):
+    """Panels of numbers of few bits, decoded to float32, each step rounded."""
+
+    element = U8
+    is_decoded = True
 
     def row_bytes(self, width: int) -> int:
         """Return a row's share of its block."""
@@ -148,57 +204,27 @@ class BlockPanels(Panels):
     def block(self, b: Kernel, stored: Pointer, k: Register, width: int, depth: Register, room: Pointer | None) -> Pointer:
         """Decode the rows into `room`: (number - zero point) x scale."""
         room, lanes = _given(room), b.lanes(F32)
-        step, first, vectors = min(self.block_size, LONGEST_CHAIN // 2), k % self.block_size, range(0, width, lanes)
+        step, first, columns = min(self.block_size, LONGEST_CHAIN // 2), k % self.block_size, range(0, width, lanes)
         with b.loop(0, depth, step) as done:
             here = stored.at((first + done) // self.block_size * self.block_bytes(width))
-            scales = [here.of(F32).load(j, lanes) for j in vectors]
-            zeros = [self._zero_point(b, here, width, j, lanes) for j in vectors]
-            numbers = here.at(self._numbers_at(width) + (first + done) % self.block_size * width * self.bits // 8)
-            with b.loop(0, b.min(depth - done, step), 8 // self.bits) as row:
-                for j, scale, zero in zip(vectors, scales, zeros, strict=True):
+            scales = [here.of(F32).load(j, lanes) for j in columns]
+            zeros = [self.zero_point(b, here, width, j, lanes) for j in columns]
+            numbers = here.at(self.numbers_at(width) + (first + done) % self.block_size * width * self.bits // 8)
+            with b.loop(0, b.min(depth - done, step), self.fields) as row:
+                for j, scale, zero in zip(columns, scales, zeros, strict=True):
                     packed = numbers.load(row * width * self.bits // 8 + j, lanes).to(U32)
-                    for place in range(8 // self.bits):
+                    for place in range(self.fields):
                         number = ((packed >> (place * self.bits)) & ((1 << self.bits) - 1)).bits_as(I32).to(F32)
                         room.store((number - zero) * scale, (done + row + place) * width + j, lanes, align=lanes * F32.size_bytes)
         return room
 
-    def pack(self, numbers: Callable[[slice], Array], scales: Array, zeros: Array | None, width: int) -> Array:
-        """Return the panels of weights.
-
-        Args:
-            numbers: gives those of some columns, uint8 (columns, blocks, block size).
-            scales: float32 (N, blocks).
-            zeros: zero points of (N, blocks), uint8 or float32; None where all are half the range.
-            width: the width of a panel.
-        """
-        N, blocks = scales.shape
-        panels = -(-N // width)
-        packed = np.zeros((panels, blocks, self.block_bytes(width)), np.uint8)
-        for panel in range(panels):
-            part = slice(panel * width, min((panel + 1) * width, N))
-            count = part.stop - part.start
-            heads = packed[panel, :, : width * 4].view(np.float32)
-            heads[:, :count] = scales[part].T
-            if self.zero is not None and zeros is not None:
-                points = packed[panel, :, width * 4 : self._numbers_at(width)].view(zeros.dtype)
-                points[:, :count] = zeros[part].T
-            rows = np.zeros((blocks, self.block_size, width), np.uint8)
-            rows[:, :, :count] = numbers(part).transpose(1, 2, 0)
-            together = rows.reshape(blocks, -1, 8 // self.bits, width)
-            body = packed[panel, :, self._numbers_at(width) :].reshape(blocks, -1, width)
-            for place in range(8 // self.bits):
-                body |= together[:, :, place] << np.uint8(place * self.bits)
-        return packed
-
-    def _numbers_at(self, width: int) -> int:
-        return width * (F32.size_bytes + (0 if self.zero is None else self.zero.size_bytes))
-
-    def _zero_point(self, b: Kernel, here: Pointer, width: int, j: int, lanes: int) -> Register:
-        if self.zero is None:
-            return b.const(F32.vector(lanes), float(1 << (self.bits - 1)))
-        if self.zero == F32:
-            return here.of(F32).load(width + j, lanes)
-        return here.at(width * F32.size_bytes).load(j, lanes).to(I32).to(F32)
+    def write_numbers(self, content: Array, numbers: Array, width: int) -> None:
+        """Write row after row, those of `fields` rows that follow one another in the bytes of one."""
+        count, blocks, _ = numbers.shape
+        rows = numbers.transpose(1, 2, 0).reshape(blocks, -1, self.fields, count)
+        body = content.reshape(blocks, -1, width)
+        for field in range(self.fields):
+            body[:, :, :count] |= rows[:, :, field] << np.uint8(field * self.bits)
 
 
 def _given(room: Pointer | None) -> Pointer:

@@ -76,6 +76,24 @@ def test_results_are_those_of_the_definition(
         assert_close(session.run(None, {"a": a})[0], _session(model, "Reference").run(None, {"a": a})[0], 1e-5)
 
 
+@pytest.mark.parametrize("zeros", ["", "uint8"])
+@pytest.mark.parametrize(("bits", "block_size"), [(4, 32), (8, 64)])
+@pytest.mark.parametrize("isa", LEVELS)
+def test_accuracy_level_4_allows_rows_of_8_bits(
+    isa: str, bits: int, block_size: int, zeros: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error is that of rounding a row to 127 steps at most; a row alone has the bits that it has in a batch."""
+    monkeypatch.setenv("SARDONYX_ISA", isa)
+    about = {"bits": bits, "block_size": block_size, "K": 300, "accuracy_level": 4}
+    model, a = _model(_weights(zeros, **about), tail=True, **about), _a(9, 300)
+    session = _session(model)
+    assert _runs_natively(session)
+    found, exact = session.run(None, {"a": a})[0], _session(model, "Reference").run(None, {"a": a})[0]
+    assert np.sqrt(np.square(found - exact).mean() / np.square(exact).mean()) < 0.01
+    assert session.run(None, {"a": a[4:5]})[0].tobytes() == found[4:5].tobytes()
+    assert _session(model, threads=2).run(None, {"a": a})[0].tobytes() == found.tobytes()
+
+
 def test_a_bias_and_what_follows_are_in_the_store() -> None:
     """A constant bias or a computed one."""
     weights, bias = _weights("uint8"), _a(1, 67)[0]

@@ -7,6 +7,7 @@ matrix by matrix.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -149,7 +150,7 @@ class ProductKernel:
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_gemm(module, symbol, _epilogue_of(self.expr, self.ways), self.panels)
+        write_gemm(module, symbol, epilogue_of(self.expr, self.ways), self.panels)
 
 
 @lowers("Gemm", claim=claim_gemm, joins=joins_product, inputs=2)
@@ -244,12 +245,9 @@ def multiply(low: Lowering, group: Group, left: Buffer, right: RightSide, bias: 
     `access_of` says how it may lie.
     """
     target = low.target
-    expr, reads = low.epilogue(group)
-    if bias is not None:
-        reads.append(bias)
-        expr = substitute(expr, {0: argument(0, F32) + argument(len(reads), F32)})
+    expr, reads = tail_of(low, group, bias)
     result = low.result(group.result)
-    ways = "".join(access_of(result.shape, value) or "?" for value in reads)
+    ways = ways_of(result, reads)
     symbol = low.kernel(ProductKernel(expr, ways, right.panels))
     rows, matrices = product(left.shape[-2:-1] if right.batch else left.shape[:-1]), product(right.batch)
     is_shared, is_decoded = _is_shared(left.shape), right.panels.is_decoded
@@ -266,15 +264,28 @@ def multiply(low: Lowering, group: Group, left: Buffer, right: RightSide, bias: 
     low.step(group, symbol, [left, right.packed, result, *map(low.of, reads)], writes=[2], plan=plan)
 
 
-def _epilogue_of(expr: ElementExpr, ways: str) -> Epilogue | None:
-    """Return the epilogue of the product's kernel; the parameter after its own is the operands' row length."""
+def tail_of(low: Lowering, group: Group, bias: Value | None) -> tuple[ElementExpr, list[Value]]:
+    """Return what a product stores, of argument 0, its sum, and the tensors that it reads besides; `bias` is added first."""
+    expr, reads = low.epilogue(group)
+    if bias is None:
+        return expr, reads
+    return substitute(expr, {0: argument(0, F32) + argument(len(reads) + 1, F32)}), [*reads, bias]
+
+
+def ways_of(result: Buffer, reads: Sequence[Value]) -> str:
+    """Return how each of the tensors is read beside `result`."""
+    return "".join(access_of(result.shape, value) or "?" for value in reads)
+
+
+def epilogue_of(expr: ElementExpr, ways: str, row_length: int = PARAMS_COUNT) -> Epilogue | None:
+    """Return the epilogue of a product's kernel, a parameter of which is the row length of C and its operands."""
     if expr.primitive == "argument":
         return None
 
     def write(b: Kernel, sums: Register, row: Register, column: Register, span: Span) -> Register:
         operands = [sums]
         for index, way in enumerate(ways):
-            place = column if way == COLUMN else row * b.param(PARAMS_COUNT) + column
+            place = column if way == COLUMN else row * b.param(row_length) + column
             operands.append(b.buffer(_FIRST_OPERAND + index, F32).load(place, span))
         return write_expressions(b, [expr], operands)[0]
 

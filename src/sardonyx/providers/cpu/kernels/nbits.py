@@ -1,7 +1,7 @@
 """MatMulNBits of com.microsoft: products with weights of 2, 4 or 8 bits, which are decoded as they are multiplied.
 
-The weights are those of the operator's definition, (number - zero point) x scale in float32, and so are the sums: `accuracy_level`
-allows a product in int8, and is not taken up.
+accuracy_level 4, on processors with dot products of bytes     rows are rounded to 8 bits by blocks, integers multiplied
+else                                                           weights are decoded: (number - zero point) x scale in float32
 """
 
 from __future__ import annotations
@@ -10,20 +10,50 @@ import dataclasses
 
 import numpy as np
 
+from sardonyx.codegen.emit.dots import has_dot4
+from sardonyx.codegen.emit.expr import ElementExpr
+from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, U8, Type
+from sardonyx.codegen.kernels.dot_blocks import (
+    ROW_LENGTH,
+    DotPanels,
+    DotParams,
+    QuantizeParams,
+    q_bytes,
+    write_dot_blocks,
+    write_quantize_blocks,
+)
 from sardonyx.codegen.kernels.gemm import tiling
-from sardonyx.codegen.kernels.panels import BlockPanels
+from sardonyx.codegen.kernels.panels import BlockLayout, BlockPanels
+from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Tensor, Value
+from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.expressions import expression_symbol
 from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.kernels.matmul import COLUMN, WHOLE, ProductSpec, RightSide, access_of, joins_product, multiply
+from sardonyx.providers.cpu.kernels.matmul import (
+    COLUMN,
+    WHOLE,
+    ProductSpec,
+    RightSide,
+    access_of,
+    epilogue_of,
+    joins_product,
+    multiply,
+    tail_of,
+    ways_of,
+)
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
+from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer
 
 _B, _SCALES, _ZERO_POINTS, _GROUPS, _BIAS = range(1, 6)
 _BITS = (2, 4, 8)
 _LEAST_BLOCK = 16
+_BYTES = 4
+"""The accuracy level that allows rows of int8. Source: com.microsoft MatMulNBits."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,11 +68,14 @@ class NBitsSpec:
     """How they are stored."""
     product: ProductSpec
     """What else is read."""
+    allows_bytes: bool
+    """Whether the rows may be rounded to 8 bits: where that is allowed, but for zero points in floats, as in onnxruntime."""
 
 
 def claim(node: Node) -> NBitsSpec | str:
     """Return what a MatMulNBits multiplies, or why it cannot be compiled."""
     K, N, bits, size = (node.integer(name, 4 if name == "bits" else 0) for name in ("K", "N", "bits", "block_size"))
+    level = node.integer("accuracy_level", 0)
     a, zero_points, bias = given(node.inputs[0]), node.input(_ZERO_POINTS), node.input(_BIAS)
     if bits not in _BITS or size < _LEAST_BLOCK or size & (size - 1) or K < 1 or N < 1 or node.flag("weight_prepacked"):
         return f"{bits} bits in blocks of {size}, {K} rows and {N} columns of weights"
@@ -64,7 +97,9 @@ def claim(node: Node) -> NBitsSpec | str:
         return problem
     if bias is not None and (bias.shape != (N,) or access_of(node.outputs[0].shape, bias) != COLUMN):
         return f"a bias of {bias.dtype} of shape {bias.shape}"
-    return NBitsSpec(K, N, BlockPanels(bits, size, zero), ProductSpec(False, bias is not None, (COLUMN, WHOLE)))
+    return NBitsSpec(
+        K, N, BlockPanels(bits, size, zero), ProductSpec(False, bias is not None, (COLUMN, WHOLE)), level == _BYTES and zero != F32
+    )
 
 
 _ZERO_TYPES: dict[DataType | None, Type] = {DataType.UINT8: U8, DataType.FLOAT: F32}
@@ -86,19 +121,81 @@ def _joins(group: Group, spec: NBitsSpec, member: Member, value: Value) -> bool:
 @lowers("MatMulNBits", claim=claim, joins=_joins, domain="com.microsoft", inputs=3)
 def lower(low: Lowering, group: Group, spec: NBitsSpec) -> None:
     """Pack the weights by panels, and multiply."""
-    node = group.node
+    node, width, bias = group.node, tiling(low.target).panel, group.node.input(_BIAS)
     others = tuple(node.input(index) for index in (_SCALES, _ZERO_POINTS))
-    weights = given(node.inputs[_B]).constant
-    packed = low.packed(_packed, weights, spec, *others, tiling(low.target).panel, of=node.inputs[_B])
-    multiply(low, group, low.of(node.inputs[0]), RightSide(packed, spec.K, spec.N, spec.panels), node.input(_BIAS))
+    weights, in_bytes = given(node.inputs[_B]).constant, spec.allows_bytes and has_dot4(low.target)
+    blocks = spec.panels
+    panels = DotPanels(blocks.bits, blocks.block_size, blocks.zero) if in_bytes else blocks
+    packed = low.packed(_packed, weights, panels, spec.K, spec.N, *others, width, of=node.inputs[_B])
+    left = low.of(node.inputs[0])
+    if isinstance(panels, DotPanels):
+        _multiply_bytes(low, group, spec, left, packed, panels)
+    else:
+        multiply(low, group, left, RightSide(packed, spec.K, spec.N, panels), bias)
 
 
-def _packed(weights: Tensor, spec: NBitsSpec, scales: Value, zero_points: Value | None, width: int) -> Array:
+@dataclasses.dataclass(frozen=True, slots=True)
+class QuantizeBlocksKernel:
+    """Rows rounded to 8 bits by blocks."""
+
+    block_size: int
+    """Elements that share a scale."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"quantize_blocks_{self.block_size}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_quantize_blocks(module, symbol, self.block_size)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DotBlocksKernel:
+    """A product of rows of 8 bits with weights of few bits."""
+
+    panels: DotPanels
+    """How the weights are stored."""
+    expr: ElementExpr
+    """What is stored, of argument 0, the sum, and the elements of operands."""
+    ways: str
+    """For each operand how it is read."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return expression_symbol(target, f"dot_{self.panels.name}", [self.expr], self.ways)
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_dot_blocks(module, symbol, self.panels, epilogue_of(self.expr, self.ways, ROW_LENGTH))
+
+
+def _multiply_bytes(low: Lowering, group: Group, spec: NBitsSpec, left: Buffer, packed: Buffer, panels: DotPanels) -> None:
+    """Add the steps that round the rows of `left` (…, K) and multiply them, with the tail of the group."""
+    rows, blocks, size = product(left.shape[:-1]), -(-spec.K // panels.block_size), panels.block_size
+    width = tiling(low.target).panel
+    rounded = low.temporary(DataType.UINT8, (rows, blocks, q_bytes(size)))
+
+    def plan_rounding(sizes: Sizes) -> tuple[list[int], int]:
+        return QuantizeParams(spec.K, blocks).words(), sizes(rows)
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        params = DotParams(sizes(rows), spec.N, blocks)
+        return params.words(), params.tasks(width)
+
+    low.move("Quantize", low.kernel(QuantizeBlocksKernel(size)), [left, rounded], plan_rounding, group.node)
+    expr, reads = tail_of(low, group, group.node.input(_BIAS))
+    result = low.result(group.result)
+    symbol = low.kernel(DotBlocksKernel(panels, expr, ways_of(result, reads)))
+    low.step(group, symbol, [rounded, packed, result, *map(low.of, reads)], writes=[2], plan=plan)
+
+
+def _packed(weights: Tensor, panels: BlockLayout, K: int, N: int, scales: Value, zero_points: Value | None, width: int) -> Array:
     """Return the panels of weights (N, blocks, bytes of a block)."""
-    panels, blocks = spec.panels, -(-spec.K // spec.panels.block_size)
-    packed = weights.numpy().reshape(spec.N, blocks, -1)
-    factors = _elements(scales).reshape(spec.N, blocks)
-    zeros = None if zero_points is None else _elements(zero_points).reshape(spec.N, -1)
+    blocks = -(-K // panels.block_size)
+    packed = weights.numpy().reshape(N, blocks, -1)
+    factors = _elements(scales).reshape(N, blocks)
+    zeros = None if zero_points is None else _elements(zero_points).reshape(N, -1)
     if zeros is not None and panels.zero == U8:
         zeros = _numbers(zeros, panels.bits)[:, :blocks]
     return panels.pack(lambda columns: _numbers(packed[columns], panels.bits), factors, zeros, width)
