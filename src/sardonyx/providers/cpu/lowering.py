@@ -68,6 +68,8 @@ class Lowering:
         self.specs: dict[Node, object] = {}
         self.places: dict[Node, int] = {}
         self._kept = kept
+        self.shared: dict[tuple[Hashable, ...], Buffer] = {}
+        """What several nodes need, by what it is made of; lowerings fill it."""
         self._packed: dict[tuple[Callable[..., Array], tuple[Hashable, ...], Value | None], Buffer] = {}
         self._buffers: dict[Value, Buffer] = {}
         self._read: set[Buffer] = set()
@@ -85,6 +87,7 @@ class Lowering:
         self.places.clear()
         self._buffers.clear()
         self._packed.clear()
+        self.shared.clear()
         self._read.clear()
         self._users.clear()
         self._written.clear()

@@ -8,6 +8,7 @@ import sardonyx.providers.cpu.kernels.conv_transpose
 import sardonyx.providers.cpu.kernels.elementwise
 import sardonyx.providers.cpu.kernels.gather
 import sardonyx.providers.cpu.kernels.group_norm
+import sardonyx.providers.cpu.kernels.group_query
 import sardonyx.providers.cpu.kernels.matmul
 import sardonyx.providers.cpu.kernels.nbits
 import sardonyx.providers.cpu.kernels.normalize

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.kernels.attention import AttentionParams, AttentionShape, scratch_elements, together, write_attention
@@ -23,7 +24,7 @@ from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ops.views.attention import Attention
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.kernels.attention_mask import check_mask, lower_mask
+from sardonyx.providers.cpu.kernels.attention_mask import Mask, check_mask, lower_mask
 from sardonyx.providers.cpu.kernels.reshape import OrderSpec
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
@@ -35,12 +36,12 @@ from sardonyx.providers.cpu.views import View, view_of
 _Q, _K, _V, _MASK, _PAST_KEY, _PAST_VALUE, _NONPAD = range(7)
 """The inputs."""
 
-_Strides = tuple[Dim, Dim, Dim]
+RowStrides: TypeAlias = tuple[Dim, Dim, Dim]
 """From one batch, one head, one row (query or key) to the next, in elements."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Heads:
+class Heads:
     """How one of Q, K, V is seen."""
 
     batch: Dim
@@ -53,21 +54,21 @@ class _Heads:
     is_packed: bool
     """Whether the dimensions are (B, rows, heads x size), not (B, heads, rows, size)."""
 
-    def strides(self, strides: Sequence[Dim]) -> _Strides:
+    def strides(self, strides: Sequence[Dim]) -> RowStrides:
         """Return the strides of a tensor that has these strides along its dimensions."""
         return (strides[0], self.size, strides[1]) if self.is_packed else (strides[0], strides[1], strides[2])
 
 
-def _heads(shape: Shape | None, heads: int | None) -> _Heads | None:
+def heads_of(shape: Shape | None, heads: int | None) -> Heads | None:
     """Return a tensor (B, heads, rows, size), or (B, rows, heads x size) with so many heads; None where that is not known."""
     if shape is not None and len(shape) == 4:
         B, count, rows, size = shape
         if isinstance(count, int) and isinstance(size, int) and min(count, size) > 0:
-            return _Heads(B, count, rows, size, is_packed=False)
+            return Heads(B, count, rows, size, is_packed=False)
     if shape is not None and len(shape) == 3 and heads is not None and heads > 0:
         B, rows, width = shape
         if isinstance(width, int) and width > 0 and width % heads == 0:
-            return _Heads(B, heads, rows, width // heads, is_packed=True)
+            return Heads(B, heads, rows, width // heads, is_packed=True)
     return None
 
 
@@ -75,9 +76,9 @@ def _heads(shape: Shape | None, heads: int | None) -> _Heads | None:
 class AttentionSpec:
     """Queries, keys and values of an attention."""
 
-    q: _Heads
-    k: _Heads
-    v: _Heads
+    q: Heads
+    k: Heads
+    v: Heads
     past: tuple[Dim, Dim]
     """Keys and values of former runs."""
     equal: tuple[tuple[Dim, Dim], ...]
@@ -107,7 +108,7 @@ class AttentionSpec:
 def _read(node: Node, view: Attention) -> AttentionSpec | str:
     """Return what the node attends with, or why it is not known."""
     q, k, v = (
-        None if value is None else _heads(value.shape, heads)
+        None if value is None else heads_of(value.shape, heads)
         for value, heads in zip(node.inputs[:3], (view.query_heads, view.key_heads, view.key_heads), strict=True)
     )
     if q is None or k is None or v is None:
@@ -138,7 +139,7 @@ def _read(node: Node, view: Attention) -> AttentionSpec | str:
     return AttentionSpec(q, k, v, (P, P_values), tuple(dict.fromkeys(pairs)), scale, view.softcap, view.is_causal)
 
 
-def _results(node: Node, q: _Heads, v: _Heads, keys: tuple[Dim, Dim]) -> list[tuple[Shape, Shape]]:
+def _results(node: Node, q: Heads, v: Heads, keys: tuple[Dim, Dim]) -> list[tuple[Shape, Shape]]:
     """Return the shapes of the results that are in use, each as it is known and as it must be."""
     y = (q.batch, q.rows, q.count * v.size) if q.is_packed else (q.batch, q.count, q.rows, v.size)
     wanted = [y, *((q.batch, v.count, length, size) for length, size in zip(keys, (q.size, v.size), strict=True))]
@@ -197,13 +198,31 @@ class AttentionKernel:
 def attention(low: Lowering, group: Group, call: AttentionSpec) -> None:
     """Append new keys and values to those of former runs, pack the mask where it is one of pairs, and attend."""
     node = group.node
-    q, v = call.q, call.v
     mask = lower_mask(low, node.input(_MASK), call.scores)
+    operands = [rows_of(low, given(node.inputs[_Q]), call.q), _appended(low, node, _K, call), _appended(low, node, _V, call)]
+    result = low.result(group.result)
+    attend(low, group, call, operands, (result, _result_strides(result.shape, call.v, is_swapped=bool(group.tail))), mask)
+
+
+Rows: TypeAlias = tuple[Buffer, RowStrides]
+"""Where rows of heads are."""
+
+
+def attend(low: Lowering, group: Group, call: AttentionSpec, operands: Sequence[Rows], result: Rows, mask: Mask) -> None:
+    """Add the step that attends.
+
+    Args:
+        low: the lowering.
+        group: what is lowered.
+        call: how many heads, queries and keys there are.
+        operands: queries, keys and values, those of former runs among them.
+        result: where rows of the result go.
+        mask: what hides keys.
+    """
+    q, v = call.q, call.v
     shape = AttentionShape(mask.masking, call.is_causal, mask.replaces, call.softcap)
     symbol = low.kernel(AttentionKernel(shape))
-    operands = [_rows(low, given(node.inputs[_Q]), q), _appended(low, node, _K, call), _appended(low, node, _V, call)]
-    result = low.result(group.result)
-    strides = [*(strides for _, strides in operands), _result_strides(result.shape, v, is_swapped=bool(group.tail))]
+    strides = [strides for _, strides in (*operands, result)]
     scratch = low.temporary(DataType.FLOAT, (together(low.threads), scratch_elements(low.target, q.size, v.size)))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
@@ -225,11 +244,11 @@ def attention(low: Lowering, group: Group, call: AttentionSpec) -> None:
         )
         return params.words(low.target, low.threads), params.tasks(low.target, low.threads)
 
-    buffers = [*(buffer for buffer, _ in operands), result, scratch, *mask.buffers]
+    buffers = [*(buffer for buffer, _ in operands), result[0], scratch, *mask.buffers]
     low.step(group, symbol, buffers, writes=[3, 4], plan=plan, together=together(low.threads))
 
 
-def _rows(low: Lowering, value: Value, heads: _Heads) -> tuple[Buffer, _Strides]:
+def rows_of(low: Lowering, value: Value, heads: Heads) -> tuple[Buffer, RowStrides]:
     """Return where the rows of Q, K or V are.
 
     That is far back where the elements of each row still lie in order there, else in its own buffer.
@@ -241,13 +260,13 @@ def _rows(low: Lowering, value: Value, heads: _Heads) -> tuple[Buffer, _Strides]
     return view.buffer, heads.strides(view.strides)
 
 
-def _appended(low: Lowering, node: Node, place: int, call: AttentionSpec) -> tuple[Buffer, _Strides]:
+def _appended(low: Lowering, node: Node, place: int, call: AttentionSpec) -> tuple[Buffer, RowStrides]:
     """Return where the rows of K or V are, with those of former runs before them.
 
     They are an output of their own where one is asked for.
     """
     heads, P = (call.k, call.past[0]) if place == _K else (call.v, call.past[1])
-    buffer, strides = _rows(low, given(node.inputs[place]), heads)
+    buffer, strides = rows_of(low, given(node.inputs[place]), heads)
     past = node.input(_PAST_KEY - _K + place)
     present = node.outputs[place] if len(node.outputs) > place and node.outputs[place].use_count else None
     if past is None and present is None:
@@ -264,7 +283,7 @@ def _appended(low: Lowering, node: Node, place: int, call: AttentionSpec) -> tup
     return result, (batch, head, row)
 
 
-def _result_strides(shape: Shape, v: _Heads, *, is_swapped: bool) -> _Strides:
+def _result_strides(shape: Shape, v: Heads, *, is_swapped: bool) -> RowStrides:
     """Return the strides from one batch, one head, one row of the result to the next."""
     strides = dense_strides(shape)
     if is_swapped:
@@ -272,6 +291,6 @@ def _result_strides(shape: Shape, v: _Heads, *, is_swapped: bool) -> _Strides:
     return (strides[0], v.size, strides[1]) if len(shape) == 3 else (strides[0], strides[1], strides[2])
 
 
-def _at(sizes: Sizes, strides: _Strides) -> tuple[int, int, int]:
+def _at(sizes: Sizes, strides: RowStrides) -> tuple[int, int, int]:
     batch, head, row = strides
     return sizes(batch), sizes(head), sizes(row)

@@ -1,0 +1,135 @@
+"""What GroupQueryAttention does around attention: lengths of sequences, rotated rows, the cache, and which keys a query sees.
+
+    write_lengths    lengths of sequences           ->  (past, total) for each batch, checked
+    write_append     past, new rows, (past, total)  ->  the cache: rows of the past, then the new ones, then zeros
+    write_rotate     rows, (past, total)            ->  rows, rotated by the angles of their positions
+    write_seen       (past, total)                  ->  0 where a query sees a key, -inf elsewhere, in panels of queries
+
+A row s of a batch stands at position past + s. The angles of a position are rows of two tables.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+
+from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.module import Kernel, Module
+from sardonyx.codegen.emit.types import F32, I64, Type
+from sardonyx.codegen.emit.values import Pointer, Register
+
+__all__ = ["Rotation", "write_append", "write_lengths", "write_rotate", "write_seen"]
+
+PAST, TOTAL = 0, 1
+"""The two numbers of a batch."""
+
+
+class Rotation(enum.Enum):
+    """Which elements of a row are a pair."""
+
+    NONE = "plain"
+    """None: rows are copied."""
+    HALVES = "halves"
+    """Element i of the first half and of the second."""
+    NEIGHBOURS = "neighbours"
+    """Elements 2 i and 2 i + 1."""
+
+
+def write_lengths(module: Module, symbol: str, kinds: tuple[Type, Type]) -> None:
+    """Write the kernel `symbol`: buffers lengths - 1 [B], the longest length [1], (past, total) [B][2], the status word.
+
+    Parameters: B, new rows S, rows of the past P, of the cache C, positions that there are angles for. A length that does not fit
+    these is reported, and both of its numbers are 0 then. Where the longest is S, it is a first run, and there is no past.
+    """
+    with module.kernel(symbol) as b:
+        B, S, P, C, positions = (b.param(place) for place in range(5))
+        longest = b.buffer(1, kinds[1]).load().to(I64)
+        with b.loop(b.begin, b.end), b.loop(0, B) as batch:
+            total = b.buffer(0, kinds[0]).load(batch).to(I64) + 1
+            past = b.select(longest.eq(S), b.const(I64, 0), total - S)
+            end = past + S
+            fits = (total > 0) & (total <= longest) & (longest >= S) & (past >= 0) & (past <= P) & (end <= C) & (end <= positions)
+            pair = b.buffer(2, I64).at(batch * 2)
+            pair.store(b.select(fits, past, past.like(0)), PAST)
+            pair.store(b.select(fits, total, total.like(0)), TOTAL)
+            with b.when(fits.eq(False)):
+                b.buffer(3, I64).store(batch + 1)
+
+
+def write_append(module: Module, symbol: str, rotation: Rotation) -> None:
+    """Write the kernel `symbol`: buffers past [B][M][P][D], new rows, cosines and sines [positions][half], (past, total), cache.
+
+    Parameters: M, S, P, C, D, half, from one batch, head, row of the new rows to the next. A task is a head of the cache
+    [B][M][C][D].
+    """
+    with module.kernel(symbol) as b:
+        M, S, P, C, D, half, from_batch, from_head, from_row = (b.param(place) for place in range(9))
+        with b.loop(b.begin, b.end) as task:
+            batch, head = task // M, task % M
+            past = b.buffer(4, I64).load(batch * 2 + PAST)
+            cache, old = b.buffer(5, F32).at(task * C * D), b.buffer(0, F32).at(task * P * D)
+            for i, span in b.vectors(0, past * D, F32):
+                cache.store(old.load(i, span), i, span)
+            source = b.buffer(1, F32).at(batch * from_batch + head * from_head)
+            with b.loop(0, S) as row:
+                _write_row(b, source.at(row * from_row), cache.at((past + row) * D), past + row, D, half, rotation)
+            for i, span in b.vectors((past + S) * D, C * D, F32):
+                cache.store(0.0, i, span)
+
+
+def write_rotate(module: Module, symbol: str, rotation: Rotation) -> None:
+    """Write the kernel `symbol`: buffers none, rows, cosines and sines [positions][half], (past, total), result [B][S][H][D].
+
+    Parameters: H, S, 0, 0, D, half, and from one batch, head, row of the rows to the next. A task is all heads of a row.
+    """
+    with module.kernel(symbol) as b:
+        H, S, _, _, D, half, from_batch, from_head, from_row = (b.param(place) for place in range(9))
+        with b.loop(b.begin, b.end) as task:
+            batch, row = task // S, task % S
+            position = b.buffer(4, I64).load(batch * 2 + PAST) + row
+            source, result = b.buffer(1, F32).at(batch * from_batch + row * from_row), b.buffer(5, F32).at(task * H * D)
+            with b.loop(0, H) as head:
+                _write_row(b, source.at(head * from_head), result.at(head * D), position, D, half, rotation)
+
+
+def _write_row(
+    b: Kernel, source: Pointer, result: Pointer, position: Register, D: Register, half: Register, rotation: Rotation
+) -> None:
+    """Write D elements, the first 2 x half of them rotated."""
+    if rotation is Rotation.NONE:
+        _copy(b, source, result, b.const(I64, 0), D)
+        return
+    cosines, sines = (b.buffer(index, F32).at(position * half) for index in (2, 3))
+    for i, span in b.vectors(0, half, F32, lanes=None if rotation is Rotation.HALVES else 1):
+        left, right = (i, i + half) if rotation is Rotation.HALVES else (i * 2, i * 2 + 1)
+        x, y, c, s = source.load(left, span), source.load(right, span), cosines.load(i, span), sines.load(i, span)
+        result.store(x * c - y * s, left, span)
+        result.store(y * c + x * s, right, span)
+    _copy(b, source, result, half * 2, D)
+
+
+def _copy(b: Function, source: Pointer, result: Pointer, begin: Register, end: Register) -> None:
+    for i, span in b.vectors(begin, end, F32):
+        result.store(source.load(i, span), i, span)
+
+
+def write_seen(module: Module, symbol: str, width: int) -> None:
+    """Write the kernel `symbol`: buffers (past, total), panels [B][S / width][T][width].
+
+    Parameters: S, T, the window (keys that a query sees, itself among them). A task is a panel of `width` queries.
+    """
+    lanes = min(module.target.lanes(32), width)
+    with module.kernel(symbol) as b:
+        S, T, window = (b.param(place) for place in range(3))
+        panels = (S + (width - 1)) // width
+        with b.loop(b.begin, b.end) as task:
+            past, total = (b.buffer(0, I64).load(task // panels * 2 + place) for place in (PAST, TOTAL))
+            first = past + task % panels * width
+            panel = b.buffer(1, F32).at(task * T * width)
+            with b.loop(0, T) as key:
+                for j in range(0, width, lanes):
+                    position = b.iota(I64, lanes) + (first + j).splat(lanes)
+                    at = key.splat(lanes)
+                    sees = (at <= position) & (at > position - window.splat(lanes)) & (at < total.splat(lanes))
+                    hidden = b.const(F32.vector(lanes), -math.inf)
+                    panel.store(b.select(sees, b.const(F32.vector(lanes), 0.0), hidden), key * width + j, lanes)

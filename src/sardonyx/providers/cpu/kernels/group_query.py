@@ -1,0 +1,256 @@
+"""GroupQueryAttention of com.microsoft: rows are rotated into the cache, then attended to as Attention of ai.onnx does.
+
+Dimension letters: B batch, H query heads, M key and value heads, S new rows, P rows of the past, C rows of the cache, D head size.
+Rows of the cache behind the end of a sequence are zeros, as in onnxruntime where past and present are not one buffer.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.kernels.attention import Masking
+from sardonyx.codegen.kernels.gemm import tiling
+from sardonyx.codegen.kernels.group_query import Rotation, write_append, write_lengths, write_rotate, write_seen
+from sardonyx.codegen.target import Target
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Dim, Node
+from sardonyx.ops.views.attention import MicrosoftAttention
+from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.kernels.attention import AttentionSpec, Heads, Rows, attend, heads_of, rows_of
+from sardonyx.providers.cpu.kernels.attention_mask import Mask
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import given, index_type, shape_of
+from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import STATUS, Buffer
+from sardonyx.providers.cpu.strided import dense_strides
+
+_QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _LENGTHS, _LONGEST, _COS, _SIN = range(9)
+"""The inputs that are compiled with."""
+
+_NO_WINDOW = 1 << 40
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupQuerySpec:
+    """An attention with a cache."""
+
+    q: Heads
+    k: Heads
+    v: Heads
+    P: Dim
+    """Rows of the past."""
+    C: Dim
+    """Rows of the cache."""
+    half: int
+    """Pairs of a head that are rotated."""
+    rotation: Rotation
+    """Which elements are a pair."""
+    window: int
+    """Keys that a query sees at most."""
+    scale: float
+    softcap: float
+    """The limit of scores, 0 for none."""
+    kinds: tuple[Type, Type]
+    """The types of lengths."""
+
+
+def claim(node: Node) -> GroupQuerySpec | str:
+    """Return what a GroupQueryAttention attends with, or why it cannot be compiled."""
+    problem = _problem_of(node)
+    if problem is not None:
+        return problem
+    view = MicrosoftAttention.of(node)
+    pairs = zip((_QUERY, _KEY, _VALUE), (view.heads, view.key_heads, view.key_heads), strict=True)
+    q, k, v = (heads_of(shape_of(given(node.inputs[index])), heads) for index, heads in pairs)
+    if q is None or k is None or v is None or not (q.is_packed and k.is_packed and v.is_packed):
+        return "the number of heads or their size is not known"
+    if q.count % k.count or not q.size == k.size == v.size:
+        return f"{q.count} query heads of {q.size} elements for {k.count} of keys and values of {k.size} and {v.size}"
+    past, caches = node.input(_PAST_KEY), [shape_of(value) for value in node.outputs[1:3]]
+    P: Dim = 0 if past is None else shape_of(past)[2]
+    kinds = index_type(given(node.inputs[_LENGTHS])), index_type(given(node.inputs[_LONGEST]))
+    if isinstance(kinds[0], str) or isinstance(kinds[1], str):
+        return "lengths of another type than int32 and int64"
+    half, window = 0, node.integer("local_window_size", -1)
+    if node.flag("do_rotary"):
+        half = _half_of(node, q.size)
+        if not half:
+            return "angles that are no table (positions, pairs of a head)"
+    rotation = Rotation.NONE if not half else Rotation.NEIGHBOURS if node.flag("rotary_interleaved") else Rotation.HALVES
+    scale = 1 / math.sqrt(q.size) if view.scale is None else view.scale
+    softcap = node.number("softcap", 0.0)
+    return GroupQuerySpec(
+        q, k, v, P, caches[0][2], half, rotation, window if window > 0 else _NO_WINDOW, scale, softcap, (kinds[0], kinds[1])
+    )
+
+
+def _problem_of(node: Node) -> str | None:
+    """Return which part of the operator is left to another provider, None where there is none."""
+    if any(node.input(index) is None for index in (_QUERY, _KEY, _VALUE, _LENGTHS, _LONGEST)):
+        return "queries, keys and values in one tensor"
+    if any(node.input(index) is not None for index in range(_SIN + 1, len(node.inputs))):
+        return "positions, a bias, sinks, scales of caches or norms of rows"
+    if (node.input(_PAST_KEY) is None) != (node.input(_PAST_VALUE) is None):
+        return "it has keys of former runs without values, or values without keys"
+    off = {"causal": 1, "qk_output": 0, "sliding_window_cache": 0, "kv_cache_bit_width": 0}
+    odd = next((name for name, value in off.items() if node.integer(name, value) != value), None)
+    if odd is not None or node.integer("smooth_softmax", -1) == 1 or node.number("softcap", 0.0) < 0:
+        return f"{odd or 'smooth_softmax or softcap'} is set"
+    read = [
+        node.inputs[index] for index in (_QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _COS, _SIN) if node.input(index) is not None
+    ]
+    other = next((value.dtype for value in (*read, *node.outputs) if value and value.dtype is not DataType.FLOAT), None)
+    if other is not None:
+        return f"attention of elements of type {other}"
+    if len(node.outputs) < 3 or any(len(shape_of(value)) != 4 for value in node.outputs[1:3]):
+        return "the caches are not asked for"
+    if len(node.outputs) > 3 and node.outputs[3].use_count:
+        return "its scores are asked for"
+    pasts = [shape_of(given(node.inputs[index])) for index in (_PAST_KEY, _PAST_VALUE) if node.input(index) is not None]
+    return "caches of other ranks than four" if any(len(shape) != 4 for shape in pasts) else None
+
+
+def _half_of(node: Node, size: int) -> int:
+    """Return how many pairs of a head there are angles for, 0 where that is not known."""
+    cos, sin = node.input(_COS), node.input(_SIN)
+    if cos is None or sin is None or cos.shape is None or len(cos.shape) != 2 or cos.shape != sin.shape:
+        return 0
+    half = cos.shape[1]
+    return half if isinstance(half, int) and 0 < 2 * half <= size else 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LengthsKernel:
+    """The lengths of sequences, checked."""
+
+    kinds: tuple[Type, ...]
+    """The types of lengths and of the longest."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"sequence_lengths_{'_'.join(kind.name for kind in self.kinds)}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_lengths(module, symbol, (self.kinds[0], self.kinds[-1]))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RowsOfHeadsKernel:
+    """Rows of heads that go into a cache, or stay beside one another."""
+
+    rotation: Rotation
+    """How they are rotated."""
+    has_cache: bool
+    """Whether they go into a cache."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"{'append' if self.has_cache else 'rotate'}_{self.rotation.value}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        (write_append if self.has_cache else write_rotate)(module, symbol, self.rotation)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SeenKernel:
+    """Which keys queries see."""
+
+    width: int
+    """Queries of a panel."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"seen_keys_{self.width}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_seen(module, symbol, self.width)
+
+
+@lowers("GroupQueryAttention", domain="com.microsoft", claim=claim)
+def lower(low: Lowering, group: Group, spec: GroupQuerySpec) -> None:
+    """Append rotated keys and values to those of former runs, hide what a query does not see, and attend."""
+    q = spec.q
+    lengths = _lengths(low, group, spec)
+    keys = _appended(low, group, spec, _KEY, lengths)
+    values = _appended(low, group, dataclasses.replace(spec, rotation=Rotation.NONE), _VALUE, lengths)
+    cached = dataclasses.replace(spec.k, rows=spec.C, is_packed=False)
+    call = AttentionSpec(q, cached, cached, (0, 0), (), spec.scale, spec.softcap, is_causal=False)
+    result = low.result(group.result)
+    operands = [_queries(low, group, spec, lengths), keys, values]
+    attend(low, group, call, operands, (result, q.strides(dense_strides(result.shape))), _seen(low, group, spec, lengths))
+
+
+def _lengths(low: Lowering, group: Group, spec: GroupQuerySpec) -> Buffer:
+    """Return (past, total) of each batch, once for all nodes that read the same lengths and have the same sizes."""
+    sources = [low.of(given(group.node.inputs[index])) for index in (_LENGTHS, _LONGEST)]
+    symbol = low.kernel(LengthsKernel(spec.kinds))
+    positions = shape_of(given(group.node.inputs[_COS]))[0] if spec.half else spec.C
+    dims = (spec.q.batch, spec.q.rows, spec.P, spec.C, positions)
+    key = (symbol, *sources, *dims)
+    if key not in low.shared:
+        made = low.shared[key] = low.temporary(DataType.INT64, (spec.q.batch, 2))
+        low.step(group, symbol, [*sources, made, STATUS], writes=[2], plan=lambda sizes: ([sizes(dim) for dim in dims], 1))
+    return low.shared[key]
+
+
+def _appended(low: Lowering, group: Group, spec: GroupQuerySpec, place: int, lengths: Buffer) -> Rows:
+    """Return the cache of keys or values, with the new rows in it."""
+    node, heads = group.node, spec.k
+    rows, strides = rows_of(low, given(node.inputs[place]), heads)
+    past, cache = node.input(_PAST_KEY - _KEY + place), low.result(node.outputs[place])
+    buffers = [rows if past is None else low.of(past), rows, *_angles(low, node, spec, lengths), lengths, cache]
+    symbol = low.kernel(RowsOfHeadsKernel(spec.rotation, has_cache=True))
+    numbers = (heads.count, heads.rows, spec.P, spec.C, heads.size, spec.half, *strides)
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        return [sizes(number) for number in numbers], sizes(heads.batch) * heads.count
+
+    low.step(group, symbol, buffers, writes=[5], plan=plan)
+    batch, head, row, _ = dense_strides(cache.shape)
+    return cache, (batch, head, row)
+
+
+def _queries(low: Lowering, group: Group, spec: GroupQuerySpec, lengths: Buffer) -> Rows:
+    """Return the queries, rotated where they are to be."""
+    heads = spec.q
+    rows, strides = rows_of(low, given(group.node.inputs[_QUERY]), heads)
+    if spec.rotation is Rotation.NONE:
+        return rows, strides
+    rotated = low.temporary(DataType.FLOAT, (heads.batch, heads.rows, heads.count * heads.size))
+    symbol = low.kernel(RowsOfHeadsKernel(spec.rotation, has_cache=False))
+    numbers = (heads.count, heads.rows, 0, 0, heads.size, spec.half, *strides)
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        return [sizes(number) for number in numbers], sizes(heads.batch) * sizes(heads.rows)
+
+    low.step(group, symbol, [rows, rows, *_angles(low, group.node, spec, lengths), lengths, rotated], writes=[5], plan=plan)
+    return rotated, heads.strides(dense_strides(rotated.shape))
+
+
+def _angles(low: Lowering, node: Node, spec: GroupQuerySpec, unused: Buffer) -> tuple[Buffer, Buffer]:
+    """Return cosines and sines, or any buffer in their places."""
+    if spec.rotation is Rotation.NONE:
+        return unused, unused
+    return low.of(given(node.inputs[_COS])), low.of(given(node.inputs[_SIN]))
+
+
+def _seen(low: Lowering, group: Group, spec: GroupQuerySpec, lengths: Buffer) -> Mask:
+    """Return which keys each query sees, once for all nodes that ask alike."""
+    B, S, T, width = spec.q.batch, spec.q.rows, spec.C, tiling(low.target).panel
+    symbol = low.kernel(SeenKernel(width))
+    key = (symbol, lengths, S, T, spec.window)
+    if key not in low.shared:
+        panels = low.shared[key] = low.temporary(DataType.FLOAT, (B, -(-S // width), T, width))
+
+        def plan(sizes: Sizes) -> tuple[list[int], int]:
+            return [sizes(S), sizes(T), spec.window], sizes(B) * -(-sizes(S) // width)
+
+        low.step(group, symbol, [lengths, panels], writes=[1], plan=plan)
+    return Mask(Masking.FULL, True, (low.shared[key],), (B, 1, S, T), (B, spec.q.count, S, T), width)

@@ -1,0 +1,161 @@
+"""GroupQueryAttention with a cache: rotations, windows, lengths of their own, buffers that are longer than what is used of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from support.cpu_run import LEVELS, assert_close
+
+from sardonyx import InferenceSession, SessionOptions
+from sardonyx.dtypes import Array
+from sardonyx.errors import InvalidArgument
+
+_HEADS, _GROUPS, _SIZE, _POSITIONS = 4, 2, 6, 32
+
+
+def _model(rotary: bool, **attributes: Any) -> bytes:
+    """A model of one node, all sizes free."""
+    names = ["q", "k", "v", "past_k", "past_v", "lengths", "longest", *(["cos", "sin"] if rotary else [])]
+    about = {"num_heads": _HEADS, "kv_num_heads": _GROUPS, "do_rotary": int(rotary), **attributes}
+    node = helper.make_node("GroupQueryAttention", names, ["y", "pk", "pv"], domain="com.microsoft", **about)
+    cache = ["b", _GROUPS, "p", _SIZE]
+    shapes = {
+        "q": ["b", "s", _HEADS * _SIZE],
+        "k": ["b", "s", _GROUPS * _SIZE],
+        "v": ["b", "s", _GROUPS * _SIZE],
+        "past_k": cache,
+        "past_v": cache,
+        "mask": ["b", "t"],
+        "lengths": ["b"],
+        "cos": [_POSITIONS, 2],
+        "sin": [_POSITIONS, 2],
+    }
+    kinds = {"lengths": TensorProto.INT32, "mask": TensorProto.INT64}
+    used = [name for name in shapes if name in (*names, "mask")]
+    inputs = [helper.make_tensor_value_info(name, kinds.get(name, TensorProto.FLOAT), shapes[name]) for name in used]
+    count = [
+        helper.make_node("Shape", ["mask"], ["mask_shape"], start=1, end=2),
+        helper.make_node("Cast", ["mask_shape"], ["longest"], to=TensorProto.INT32),
+    ]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("y", "pk", "pv")]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    made = helper.make_model(helper.make_graph([*count, node], "g", inputs, outputs), opset_imports=opsets, ir_version=8)
+    return bytes(made.SerializeToString())
+
+
+def _session(model: bytes, provider: str = "CPU", threads: int = 1) -> InferenceSession:
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    return InferenceSession(model, options, providers=[f"{provider}ExecutionProvider"])
+
+
+def _feed(S: int, P: int, lengths: list[int], rotary: bool, longest: int | None = None) -> dict[str, Array]:
+    generator, B = np.random.default_rng(S + P), len(lengths)
+
+    def numbers(*shape: int) -> Array:
+        return generator.standard_normal(shape).astype(np.float32)
+
+    feed: dict[str, Array] = {
+        "q": numbers(B, S, _HEADS * _SIZE),
+        "k": numbers(B, S, _GROUPS * _SIZE),
+        "v": numbers(B, S, _GROUPS * _SIZE),
+        "past_k": numbers(B, _GROUPS, P, _SIZE),
+        "past_v": numbers(B, _GROUPS, P, _SIZE),
+        "mask": np.ones((B, max(lengths) if longest is None else longest), np.int64),
+        "lengths": np.array(lengths, np.int32) - 1,
+    }
+    if rotary:
+        feed |= {"cos": numbers(_POSITIONS, 2), "sin": numbers(_POSITIONS, 2)}
+    return feed
+
+
+def _check(session: InferenceSession, model: bytes, feed: dict[str, Array], steps: list[int]) -> None:
+    """Compare with the reference: results of rows that are steps, and the cache as far as it is used."""
+    found, wanted = session.run(None, feed), _session(model, "Reference").run(None, feed)
+    assert [array.shape for array in found] == [array.shape for array in wanted]
+    for batch, length in enumerate(feed["lengths"] + 1):
+        assert_close(found[0][batch, : steps[batch]], wanted[0][batch, : steps[batch]].astype(np.float64), 1e-5)
+        for ours, theirs in zip(found[1:], wanted[1:], strict=True):
+            assert_close(ours[batch, :, :length], theirs[batch, :, :length].astype(np.float64), 1e-6)
+
+
+_CASES = {
+    "one step behind a cache that grows": (1, 7, [8]),
+    "several steps": (3, 7, [10, 10]),
+    "sequences of lengths of their own": (1, 20, [5, 9, 21]),
+    "a buffer longer than what is used": (2, 24, [6, 9]),
+    "many queries": (70, 3, [73]),
+    "no past": (5, 0, [5, 5]),
+}
+
+
+@pytest.mark.parametrize("case", _CASES)
+@pytest.mark.parametrize("rotation", ["", "halves", "neighbours"])
+@pytest.mark.parametrize("isa", LEVELS)
+def test_results_are_those_of_the_reference(isa: str, rotation: str, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what is behind the pairs that are rotated."""
+    monkeypatch.setenv("SARDONYX_ISA", isa)
+    if case == "many queries" and rotation:
+        pytest.skip("there are no angles for so many positions")
+    S, P, lengths = _CASES[case]
+    model = _model(bool(rotation), rotary_interleaved=int(rotation == "neighbours"))
+    session = _session(model)
+    assert {placement.provider for placement in session.explain()} == {"CPUExecutionProvider"}
+    _check(session, model, _feed(S, P, lengths, bool(rotation)), [S] * len(lengths))
+
+
+@pytest.mark.parametrize("attributes", [{"local_window_size": 3}, {"softcap": 2.0}, {"scale": 0.3}])
+@pytest.mark.parametrize("case", ["several steps", "sequences of lengths of their own"])
+def test_windows_limits_and_scales(case: str, attributes: dict[str, Any]) -> None:
+    """As the reference has them."""
+    S, P, lengths = _CASES[case]
+    model = _model(False, **attributes)
+    _check(_session(model), model, _feed(S, P, lengths, False), [S] * len(lengths))
+
+
+def test_a_first_run_may_hold_shorter_sequences() -> None:
+    """They are padded on the right; their positions begin at 0."""
+    model = _model(True)
+    _check(_session(model), model, _feed(6, 0, [6, 4], True), [6, 4])
+
+
+def test_the_cache_is_zero_behind_the_end_of_a_sequence() -> None:
+    """Whatever the buffer of former runs holds there, be it NaN."""
+    model, feed = _model(False), _feed(1, 9, [4], False)
+    feed["past_k"][:, :, 4:], feed["past_v"][:, :, 4:] = np.nan, np.nan
+    y, *caches = _session(model).run(None, feed)
+    assert np.isfinite(y).all()
+    assert not any(cache[:, :, 4:].any() for cache in caches)
+
+
+def test_a_batch_has_the_bits_that_it_has_alone_and_on_two_threads() -> None:
+    """Heads and batches do not meet."""
+    model, feed = _model(True), _feed(2, 12, [7, 14], True)
+    whole = _session(model).run(None, feed)[0]
+    assert _session(model, threads=2).run(None, feed)[0].tobytes() == whole.tobytes()
+    shared = {name: array for name, array in feed.items() if name in ("cos", "sin")}
+    alone = {name: array[1:] for name, array in feed.items() if name not in shared} | shared
+    assert _session(model).run(None, alone)[0].tobytes() == whole[1:].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("S", "P", "lengths", "longest"),
+    [(1, 3, [9], 9), (1, 9, [0], 9), (2, 9, [1], 9), (1, 9, [8], 5), (5, 9, [4], 4), (1, 40, [40], 40), (1, 9, [1 << 31], 9)],
+)
+def test_lengths_that_do_not_fit_are_errors(S: int, P: int, lengths: list[int], longest: int) -> None:
+    """They decide addresses: more than the past holds, none, fewer than the new rows, beyond the longest or the angles."""
+    model, feed = _model(True), _feed(S, P, [1], True, longest)
+    feed["lengths"] = (np.array(lengths, np.int64) - 1).astype(np.int32)
+    with pytest.raises(InvalidArgument, match="GroupQueryAttention"):
+        _session(model).run(None, feed)
+
+
+@pytest.mark.parametrize("attributes", [{"smooth_softmax": 1}, {"qk_output": 1}])
+def test_other_forms_are_left_to_the_reference(attributes: dict[str, Any]) -> None:
+    """The reason says which."""
+    session = _session(_model(False, **attributes))
+    placement = next(placement for placement in session.explain() if "GroupQuery" in placement.op_type)
+    assert "is set" in placement.declined["CPUExecutionProvider"]
