@@ -30,6 +30,7 @@ from sardonyx.values.named import NamedEnum
 
 __all__ = [
     "HOST",
+    "BindsShapes",
     "Body",
     "Bound",
     "Capability",
@@ -139,6 +140,8 @@ class Capability:
     """Values that the program wants among its inputs besides those that the nodes read, such as values whose shapes give sizes."""
     alone: bool = False
     """Whether they are a partition of their own, whatever else the provider has beside them."""
+    ends: bool = False
+    """Whether nothing that waits for them is in their partition: sizes of their results are known only when it has run."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -249,6 +252,14 @@ class NativeCall:
     resume: int = 0
     """The address of a function of the table and 0, which goes on with a run that has paused, as the result -2 of either says, so
     that signals are heard; 0 for a call that never pauses."""
+
+
+@runtime_checkable
+class BindsShapes(Protocol):
+    """A program that makes some outputs and is bound to the shapes of its inputs all the same, where `binds_shapes` holds."""
+
+    binds_shapes: bool
+    """Whether it is bound as programs are that make no outputs; else one that runs by itself is bound to no shapes at all."""
 
 
 @runtime_checkable

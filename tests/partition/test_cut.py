@@ -96,6 +96,20 @@ def test_a_unit_that_wants_to_be_alone_is_a_partition() -> None:
     assert (first,) in [part.partition.nodes for part in parts]
 
 
+def test_what_waits_for_a_unit_that_ends_its_partition_is_in_a_later_one() -> None:
+    """What does not wait for it stays with it, and two that end may be in one partition."""
+    held = graph("""graph(x: float[2]) -> (d: float[2], e: float[2]) {
+        a = Abs(x)
+        b = Relu(a)
+        c = Neg(a)
+        d = Add(b, c)
+        e = Exp(a)
+    }""")
+    provider, (a, b, c, d, e) = FusingProvider((), "A"), tuple(held)
+    parts, _ = cut(held, {node: Unit(provider, Capability((node,), ends=node in (b, c))) for node in held})
+    assert [part.partition.nodes for part in parts] == [(a, b, c, e), (d,)]
+
+
 def test_a_unit_that_a_path_leaves_and_enters_again_is_reported() -> None:
     """A fused claim around another provider's node cannot run as one."""
     held = graph("""graph(x: float[2]) -> (y: float[2]) {

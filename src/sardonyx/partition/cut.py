@@ -3,7 +3,8 @@
 The units of the graph are scheduled in topological order, one provider at a time: whatever is ready for the present provider is
 taken, with all that becomes ready by it, before another provider gets its turn. The units taken in one turn are contiguous in a
 topological order, hence convex, and the partitions in their order depend only on earlier ones, hence no cycle lies between
-them. Which provider begins is chosen by trying each and keeping the fewest partitions. O((nodes + edges) x providers).
+them. What waits for a unit that ends its partition is taken in a later turn. Which provider begins is chosen by trying each and
+keeping the fewest partitions. O((nodes + edges) x providers).
 """
 
 from __future__ import annotations
@@ -115,14 +116,19 @@ def _schedule(order: Sequence[Unit], edges: _Edges, start: str) -> list[list[Uni
             current = max(ready, key=lambda name: len(ready[name]))
         turn: list[Unit] = []
         queue = ready[current]
+        behind: set[Unit] = set()
+        later: list[Unit] = []
         for unit in queue:  # grows while it is walked
             check_cancelled()
             turn.append(unit)
             for follower in edges.followers[unit]:
                 waiting[follower] -= 1
+                if unit.capability.ends:
+                    behind.add(follower)
                 if not waiting[follower]:
-                    ready[_seat(follower)].append(follower)
-        ready[current] = []
+                    is_later = follower in behind and _seat(follower) == current
+                    (later if is_later else ready[_seat(follower)]).append(follower)
+        ready[current] = later
         turns.append(turn)
     return turns
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 
-from sardonyx.runtime.plan import Plan, ProgramStep, Step
+from sardonyx.runtime.plan import Plan, ProgramStep, Step, needs_no_shapes
 
 __all__ = ["BindingRegion", "Dependencies", "find_dependencies", "reads_of", "writes_of"]
 
@@ -139,7 +139,7 @@ def _regions(plan: Plan, ancestors: tuple[int, ...]) -> tuple[tuple[BindingRegio
 def _region(plan: Plan, indices: list[int]) -> BindingRegion:
     made = {slot for index in indices for slot in writes_of(plan.steps[index])}
     entries = dict.fromkeys(slot for index in indices for slot in reads_of(plan.steps[index]) if slot not in made)
-    trivial = len(indices) == 1 and _makes_outputs(plan.steps[indices[0]])
+    trivial = len(indices) == 1 and needs_no_shapes(plan.steps[indices[0]])
     return BindingRegion(indices[0], tuple(indices), tuple(entries), trivial)
 
 

@@ -15,9 +15,9 @@ from sardonyx.dtypes import Array
 from sardonyx.ir import Graph, Shape, TensorType, Value
 from sardonyx.partition.cut import Cut
 from sardonyx.partition.transfers import Stage, Transfer, ValueInMemory
-from sardonyx.provider import HOST, Memory, Partition, Program
+from sardonyx.provider import HOST, BindsShapes, Memory, Partition, Program
 
-__all__ = ["CopyStep", "Plan", "ProgramStep", "Segment", "Step", "make_plan"]
+__all__ = ["CopyStep", "Plan", "ProgramStep", "Segment", "Step", "make_plan", "needs_no_shapes"]
 
 _OUR_PROVIDERS = "sardonyx.providers."
 
@@ -234,6 +234,11 @@ def _segment(steps: Sequence[Step], start: int, stop: int) -> Segment:
     for step in steps[start:stop]:
         entries.update((slot, None) for slot in _reads(step) if slot not in made)
         made.update(_writes(step))
-    only = steps[start]
-    trivial = stop - start == 1 and isinstance(only, ProgramStep) and only.program.makes_outputs
-    return Segment(start, stop, tuple(entries), trivial)
+    return Segment(start, stop, tuple(entries), stop - start == 1 and needs_no_shapes(steps[start]))
+
+
+def needs_no_shapes(step: Step) -> bool:
+    """Return whether a step, run by itself, needs no shapes: its program makes its outputs, and is not bound."""
+    if not isinstance(step, ProgramStep) or not step.program.makes_outputs:
+        return False
+    return not (isinstance(step.program, BindsShapes) and step.program.binds_shapes)

@@ -27,7 +27,7 @@ from sardonyx.forks import new_lock
 from sardonyx.ir import Model
 from sardonyx.partition.contexts import is_context
 from sardonyx.partition.cut import Cut
-from sardonyx.provider import Bound, DeviceBuffer, Program, TimesSteps
+from sardonyx.provider import BindsShapes, Bound, DeviceBuffer, Program, TimesSteps
 from sardonyx.session.origins import Origins
 from sardonyx.session.profile_steps import facts_of_nodes, steps_of
 from sardonyx.trace import Event, event
@@ -175,6 +175,7 @@ class TimedProgram:
         """Wrap the program that a provider compiled of `part`, whose graph is still whole."""
         self._program, self._profiler = program, profiler
         self.makes_outputs = program.makes_outputs
+        self.binds_shapes = isinstance(program, BindsShapes) and program.binds_shapes
         partition, self._provider = part.partition, part.provider.name
         nodes = facts_of_nodes(partition.nodes, part, profiler.origins)
         self._stepping = program if isinstance(program, TimesSteps) else None

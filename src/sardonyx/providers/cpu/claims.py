@@ -48,6 +48,8 @@ class Claimed(Member):
     """Adds the steps of a group that it is the anchor of."""
     joins: Joins
     """Whether a group that it is the anchor of fuses another node into its epilogue."""
+    is_counted: bool = False
+    """Whether sizes of its results are known only when it has run."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ def lowers(
     joins: Callable[[Group, Spec, Member, Value], bool] = _joins_nothing,
     domain: str = "",
     inputs: int = 1,
+    counts: Callable[[Spec], bool] = lambda spec: False,
 ) -> Callable[[Callable[[Lowering, Group, Spec], None]], Callable[[Lowering, Group, Spec], None]]:
     """Register the decorated function, which adds the steps of a group, at every version whose meaning it knows.
 
@@ -87,6 +90,7 @@ def lowers(
         joins: whether a group fuses another node into its epilogue.
         domain: the operators' domain.
         inputs: how many inputs no node of them may leave out.
+        counts: whether sizes of its results are known only when it has run.
     """
 
     def register(lower: Callable[[Lowering, Group, Spec], None]) -> Callable[[Lowering, Group, Spec], None]:
@@ -102,6 +106,7 @@ def lowers(
                 spec,
                 lambda low, group: lower(low, group, spec),
                 lambda group, member, value: joins(group, spec, member, value),
+                counts(spec),
             )
 
         for op_type in op_types:

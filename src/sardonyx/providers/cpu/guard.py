@@ -74,6 +74,11 @@ class Fence:
             fence._protect(block.page, block.last - block.page, _READ_ONLY)
         return fence
 
+    @property
+    def bytes(self) -> Array:
+        """All bytes from `address` on, unmapped ones too."""
+        return self._bytes
+
     def address_of(self, index: int) -> int:
         """Return where a block begins."""
         return self.address + self._blocks[index].first

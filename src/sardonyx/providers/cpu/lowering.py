@@ -123,6 +123,15 @@ class Lowering:
         found = self._buffers[value] = Buffer(_dtype(value), _shape(value))
         return found
 
+    def counter(self) -> Buffer:
+        """Return a new int64 for how long a result is, which a step is about to write."""
+        return Buffer(DataType.INT64, (1,))
+
+    def result_up_to(self, value: Value, shape: Shape, count: Buffer, axis: int = 0) -> Buffer:
+        """Return a new buffer for `value`, which is at most of `shape`: how long dimension `axis` is, a step stores in `count`."""
+        found = self._buffers[value] = Buffer(_dtype(value), shape, count=count, counted=axis)
+        return found
+
     def view(self, value: Value, of: Buffer, offset: Dim = 0) -> Buffer:
         """Let `value` lie in the memory of `of`, `offset` elements from its beginning: no bytes move."""
         found = self._buffers[value] = Buffer(_dtype(value), _shape(value), of.constant, of, offset)
@@ -207,14 +216,14 @@ class Lowering:
         in_place: Sequence[int] = (),
         pitched: bool = False,
         together: int = 0,
+        failure: str = "",
     ) -> None:
-        """Run a kernel after the steps so far."""
+        """Run a kernel after the steps so far; the arguments are the fields of KernelLaunch."""
         name = "+".join(node.op_type for node in group.nodes)
         place = place_of(group.node)
         nodes = tuple(self.places[node] for node in group.nodes if node in self.places)
-        self.steps.append(
-            KernelLaunch(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched, nodes, together)
-        )
+        launch = KernelLaunch(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched, nodes)
+        self.steps.append(dataclasses.replace(launch, together=together, failure=failure))
 
     def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan, node: Node | None = None) -> None:
         """Run a kernel that copies its first buffer to its last, for `node` or for no node of the graph."""

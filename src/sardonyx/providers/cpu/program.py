@@ -20,6 +20,7 @@ from sardonyx.errors import InvalidArgument, SardonyxError, located, locating
 from sardonyx.ir import Shape, Value
 from sardonyx.provider import Bound, DeviceBuffer, NativeCall, StepInfo, TensorSpec, TimedRun
 from sardonyx.providers.cpu.addresses import address_of
+from sardonyx.providers.cpu.counted import CountedOutput, with_counted
 from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.library import timed_driver_for
 from sardonyx.providers.cpu.sizes import Sizes, solve
@@ -45,8 +46,6 @@ class _Table:
 
 class CpuProgram:
     """Runs a partition; any number of threads may bind and run it at a time."""
-
-    makes_outputs = False
 
     def __init__(
         self,
@@ -75,6 +74,7 @@ class CpuProgram:
         self._names = [value.name or "an inner value" for value in inputs]
         self._shapes: list[Shape] = [value.shape or () for value in inputs]
         self._outputs = list(outputs)
+        self.makes_outputs = self.binds_shapes = any(buffer.count is not None for buffer in outputs)
         self._storage = storage
         self._kernels = kernels
         self._engines = engines
@@ -103,8 +103,26 @@ class CpuProgram:
             steps.append(driver.KernelCall(self._kernels[step.symbol], buffers, params, tasks, step.together))
         bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
         table = StepTable(steps, bases, threads=self._threads)
-        specs = tuple(TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) for buffer in self._outputs)
-        return Bound(specs, arena_bytes, _Tables(table, self._driver, blocks, sizes))
+        specs = tuple(
+            TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) if buffer.count is None else None for buffer in self._outputs
+        )
+        return Bound(specs, arena_bytes, _Tables(table, self._driver, blocks, sizes, self._counted(offsets, sizes)))
+
+    def _counted(self, offsets: Sequence[int], sizes: Sizes) -> list[CountedOutput]:
+        """Return where outputs lie whose size only the run shows."""
+        place = self._storage.tenant_of
+        return [
+            CountedOutput(
+                number,
+                buffer.dtype,
+                sizes.shape(buffer.shape),
+                buffer.counted,
+                offsets[place(buffer)],
+                offsets[place(buffer.count)],
+            )
+            for number, buffer in enumerate(self._outputs)
+            if buffer.count is not None
+        ]
 
     def run(
         self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
@@ -137,15 +155,17 @@ class CpuProgram:
         given = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs]
         tables: _Tables = bound.data
         if self._constants is not None:
-            self._run_fenced(tables, given, outputs, times)
-            return outputs
+            return self._run_fenced(tables, given, outputs, times)
         arena = 0 if scratch is None else address_of(scratch)
-        self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, outputs)], times)
-        return outputs
+        if not tables.counted:
+            self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, outputs)], times)
+            return outputs
+        self._call(tables, [arena, 0, *map(address_of, given), *map(_address_or_0, outputs)], times)
+        return with_counted(tables.counted, outputs, scratch)
 
     def native_call(self, bound: Bound) -> NativeCall | None:
         """Return a call of the driver with a table of its own; None where memory is fenced."""
-        if self._constants is not None:
+        if self._constants is not None or self.makes_outputs:
             return None
         tables: _Tables = bound.data
         table = tables.copy()
@@ -177,16 +197,20 @@ class CpuProgram:
         assert self._timed is not None  # else there is no array for times
         return self._timed.prepare(table, address_of(times))
 
-    def _run_fenced(self, tables: _Tables, inputs: Sequence[Array], outputs: Sequence[Array], times: Array | None) -> None:
+    def _run_fenced(
+        self, tables: _Tables, inputs: Sequence[Array], outputs: Sequence[OnnxValue], times: Array | None
+    ) -> Sequence[OnnxValue]:
         """Run on copies of inputs and outputs with unmapped pages around each, and around each place in the arena."""
-        arrays, first = [*inputs, *outputs], len(tables.blocks)
+        known = [_NOTHING if array is None else array for array in outputs]
+        arrays, first = [*inputs, *known], len(tables.blocks)
         fence = Fence([*tables.blocks, *(array.nbytes for array in arrays)])
         for index, array in enumerate(inputs, first):
             fence.fill(index, array)
         self._call(tables, [fence.address, 0, *(fence.address_of(first + index) for index in range(len(arrays)))], times)
         fence.check()
-        for index, array in enumerate(outputs, first + len(inputs)):
+        for index, array in enumerate(known, first + len(inputs)):
             fence.copy_to(index, array)
+        return with_counted(tables.counted, outputs, fence.bytes) if tables.counted else outputs
 
     @property
     def steps(self) -> list[str]:
@@ -222,6 +246,8 @@ class CpuProgram:
 
     def _failure(self, index: int, status: int) -> InvalidArgument:
         step = self._storage.steps[index]
+        if step.failure:
+            return InvalidArgument(f"{step.place}: {step.failure.format(status - 1)}")
         return InvalidArgument(
             f"{step.place}: element {status - 1} of its indices is out of range; indices must lie within the "
             "axis that they count along, negative ones from its end"
@@ -237,6 +263,14 @@ def _described(step: KernelLaunch) -> StepInfo:
             kinds[kind][buffer] = (buffer.dtype, buffer.shape)
     found = {kind: tuple(specs.values()) for kind, specs in kinds.items()}
     return StepInfo(tuple(step.name.split("+")), step.symbol, step.nodes, **found)
+
+
+def _address_or_0(array: OnnxValue) -> int:
+    return 0 if array is None else address_of(array)
+
+
+_NOTHING = np.empty(0, np.uint8)
+"""What stands for an output that the program makes."""
 
 
 class _FencedConstants:
@@ -317,13 +351,17 @@ def _check_begin(step: KernelLaunch, buffer: Buffer, sizes: Sizes) -> None:
 class _Tables:
     """Copies of one table, so that concurrent runs have one each."""
 
-    __slots__ = ("_driver", "_idle", "_table", "blocks", "sizes")
+    __slots__ = ("_driver", "_idle", "_table", "blocks", "counted", "sizes")
 
-    def __init__(self, table: StepTable, runner: Driver, blocks: Sequence[int], sizes: Sizes) -> None:
+    def __init__(
+        self, table: StepTable, runner: Driver, blocks: Sequence[int], sizes: Sizes, counted: Sequence[CountedOutput]
+    ) -> None:
         self.blocks = blocks
         """Where memory is fenced, the bytes of each place in the arena."""
         self.sizes = sizes
         """What symbolic dimensions are in this binding."""
+        self.counted = counted
+        """The outputs whose size only the run shows."""
         self._table = table
         self._driver = runner
         self._idle: collections.deque[_Table] = collections.deque(maxlen=8)

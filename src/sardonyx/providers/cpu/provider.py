@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
 from sardonyx import config
@@ -153,13 +153,13 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
     found = find(node)
     if isinstance(found, str):
         return found
-    names = _symbols(node)
+    names = _symbols(node.inputs if found.is_counted else (*node.inputs, *node.outputs))
     missing = next((name for name in names if name not in witnesses or witnesses[name].producer is node), None)
     if missing is not None:
         return f"the size {missing} is known only when the model runs"
     reads = tuple(dict.fromkeys(witnesses[name] for name in names))
     if not converts:
-        return NodeClaim((node,), reads=reads, keeps_layout=_keeps_layout(node), claimed=found)
+        return NodeClaim((node,), reads=reads, keeps_layout=_keeps_layout(node), ends=found.is_counted, claimed=found)
     if any(value.use_count for value in node.outputs[1:]):
         return f"{node.op_type} with more than one output is not converted to NHWC"
     if not layout_follows:
@@ -180,6 +180,6 @@ def _keeps_layout(node: Node) -> bool:
     return node.op_type == "GroupNormalization" and not GroupNormalization.of(node).scales_channels
 
 
-def _symbols(node: Node) -> Collection[str]:
-    values = (*(value for value in node.inputs if value is not None), *node.outputs)
-    return dict.fromkeys(name for value in values for dim in value.shape or () for name in sorted(symbols_in(dim)))
+def _symbols(values: Iterable[Value | None]) -> Collection[str]:
+    shapes = (value.shape or () for value in values if value is not None)
+    return dict.fromkeys(name for shape in shapes for dim in shape for name in sorted(symbols_in(dim)))

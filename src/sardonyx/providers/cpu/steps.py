@@ -31,6 +31,12 @@ class Buffer:
     pitch: Dim | None = None
     """For a view whose rows along the last dimension lie apart: from one to the next, in elements. Only its writers see it."""
 
+    count: Buffer | None = None
+    """For a result whose size only the run shows: the int64 in which a step stores how long `counted` really is; else None. The
+    `shape` is then the greatest that it may have, and the elements lie densely in the first part of the memory."""
+    counted: int = 0
+    """The dimension whose length `count` holds."""
+
     @property
     def is_whole(self) -> bool:
         """Whether it covers all elements of its root."""
@@ -79,5 +85,7 @@ class KernelLaunch:
     """Whether rows of the first buffer written may lie apart: the plan asks for its `row`."""
     nodes: tuple[int, ...] = ()
     """The places of the nodes that it computes among the partition's."""
+    failure: str = ""
+    """The message where it reports a failure that is no index out of range, with {} for what it reported, less 1."""
     together: int = 0
     """The most tasks that may run at a time, where each needs a part of a workspace; 0 for any number."""

@@ -39,10 +39,13 @@ class Storage:
     """The homes of all buffers of a program."""
 
     def __init__(self, steps: Sequence[KernelLaunch], inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-        """Decide the homes. `outputs` are roots, each made by a step, no two the same."""
+        """Decide the homes. `outputs` are roots, each made by a step, no two the same.
+
+        Outputs whose size only the run shows lie in the arena, with their counts, until the end.
+        """
         self.steps = steps
         self.homes: dict[Buffer, tuple[Home, int]] = {buffer: (Home.INPUT, index) for index, buffer in enumerate(inputs)}
-        self.homes.update((buffer, (Home.OUTPUT, index)) for index, buffer in enumerate(outputs))
+        self.homes.update((buffer, (Home.OUTPUT, index)) for index, buffer in enumerate(outputs) if buffer.count is None)
         self.homes[STATUS] = (Home.STATUS, 0)
         first: dict[Buffer, int] = {}
         last: dict[Buffer, int] = {}
@@ -50,6 +53,7 @@ class Storage:
             for buffer in step.buffers:
                 first.setdefault(buffer.root, index)
                 last[buffer.root] = index
+        last.update((kept, len(steps)) for buffer in outputs if buffer.count is not None for kept in (buffer, buffer.count))
         for buffer in first:
             if buffer not in self.homes and buffer.constant is not None:
                 self.homes[buffer] = (Home.CONSTANT, 0)
@@ -60,6 +64,10 @@ class Storage:
             self.homes[tenant.buffer] = (Home.ARENA, index)
         for buffer, host in self._shares.items():
             self.homes[buffer] = self.homes[self._host(host)]
+
+    def tenant_of(self, buffer: Buffer) -> int:
+        """Return the number of the place in the arena where a buffer lies."""
+        return self.homes[buffer][1]
 
     def blocks(self, sizes: Sizes) -> list[int]:
         """Return for each place in the arena its size in bytes."""

@@ -20,3 +20,4 @@ import sardonyx.providers.cpu.kernels.rotary
 import sardonyx.providers.cpu.kernels.rows
 import sardonyx.providers.cpu.kernels.slice
 import sardonyx.providers.cpu.kernels.softmax
+import sardonyx.providers.cpu.kernels.top_k
