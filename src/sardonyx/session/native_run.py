@@ -71,7 +71,9 @@ class NativeRuns:
             outputs: the names of the outputs.
         """
         only = executor.only if isinstance(executor, SequentialExecutor) else None
-        if only is None or not isinstance(only.step.program, NativeProgram) or len(set(only.results)) < len(only.step.outputs):
+        if only is None or not isinstance(only.step.program, NativeProgram) or only.step.program.makes_outputs:
+            return None
+        if len(set(only.results)) < len(only.step.outputs):
             return None
         if max(len(inputs), len(outputs)) > MOST_ARRAYS or len(set(outputs)) < len(outputs) or not all(map(_is_plain, inputs)):
             return None

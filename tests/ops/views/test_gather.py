@@ -6,7 +6,7 @@ import pytest
 from support.view_node import node
 
 from sardonyx.errors import InvalidGraph
-from sardonyx.ops.views.gather import Gather, OneHot, Scatter
+from sardonyx.ops.views.gather import Compress, Gather, OneHot, Scatter
 
 
 def test_defaults() -> None:
@@ -41,3 +41,9 @@ def test_the_new_axis_of_one_hot_is_one_of_the_output() -> None:
     assert OneHot.of(node("OneHot", 11)).place(3) == OneHot.of(node("OneHot", 11, axis=2)).place(3) == 2
     with pytest.raises(InvalidGraph, match="axis=3 is outside"):
         OneHot.of(node("OneHot", 11, axis=3)).place(3)
+
+
+def test_compress_without_an_axis_takes_elements() -> None:
+    """Else slices of the axis, counted from the front."""
+    assert Compress.of(node("Compress", 11)).place(3) is None
+    assert Compress.of(node("Compress", 11, axis=-1)).place(3) == 2

@@ -6,7 +6,7 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Operator
 from sardonyx.ops.views.axes import normalize_axis
 
-__all__ = ["REDUCTIONS", "Gather", "OneHot", "Scatter"]
+__all__ = ["REDUCTIONS", "Compress", "Gather", "OneHot", "Scatter"]
 
 REDUCTIONS = ("add", "max", "min", "mul", "none")
 
@@ -68,3 +68,19 @@ class OneHot(NamedTuple):
     def place(self, rank: int) -> int:
         """Return the axis counted from the front; raises InvalidGraph where an output of `rank` lacks it."""
         return normalize_axis(self.axis, rank)
+
+
+class Compress(NamedTuple):
+    """The slices of an axis, or the elements, where a condition holds."""
+
+    axis: int | None
+    """The axis, as the node gives it; None for all elements in one row."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node."""
+        return cls(node.integer("axis", 0) if "axis" in node.attributes else None)
+
+    def place(self, rank: int) -> int | None:
+        """Return the axis counted from the front, None for all elements; raises InvalidGraph where a tensor of `rank` lacks it."""
+        return None if self.axis is None else normalize_axis(self.axis, rank)

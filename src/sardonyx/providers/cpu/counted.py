@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,9 +34,7 @@ def with_counted(counted: Sequence[CountedOutput], outputs: Sequence[OnnxValue],
     """Return `outputs` with those that are `counted` copied from the arena, which is uint8, each in its true size."""
     results = list(outputs)
     for place in counted:
-        (length,) = arena[place.count_bytes : place.count_bytes + 8].view(np.int64).tolist()
+        length = np.ndarray((1,), np.int64, arena, place.count_bytes).item()
         shape = (*place.most[: place.axis], length, *place.most[place.axis + 1 :])
-        dtype = np.dtype(place.dtype.numpy)
-        end = place.offset_bytes + math.prod(shape) * dtype.itemsize
-        results[place.number] = arena[place.offset_bytes : end].view(dtype).reshape(shape).copy()
+        results[place.number] = np.ndarray(shape, place.dtype.numpy, arena, place.offset_bytes).copy()
     return results

@@ -10,7 +10,7 @@ from sardonyx.dtypes import OnnxValue
 from sardonyx.provider import HOST, check_cancelled
 from sardonyx.runtime.bind import Binding, Shapes, segment_binder
 from sardonyx.runtime.memory import arena_pools
-from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep, Segment, Step
+from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep, Segment, Step, needs_no_shapes
 from sardonyx.runtime.run_step import call, copy, output_in, place_targets, run_program, run_trivial, shape_of
 
 __all__ = ["OnlyProgram", "SequentialExecutor"]
@@ -131,7 +131,7 @@ def _only_step(plan: Plan) -> ProgramStep | None:
     if len(plan.steps) != 1 or plan.captures or plan.constants:
         return None
     (step,) = plan.steps
-    if not isinstance(step, ProgramStep) or step.program.makes_outputs or step.memory is not HOST:
+    if not isinstance(step, ProgramStep) or needs_no_shapes(step) or step.memory is not HOST:
         return None
     whole = plan.inputs == tuple(range(len(plan.inputs))) and set(step.inputs) <= set(plan.inputs)
     return step if whole and set(plan.outputs) <= set(step.outputs) else None

@@ -18,6 +18,8 @@ import sardonyx.providers.cpu.kernels.reshape
 import sardonyx.providers.cpu.kernels.resize
 import sardonyx.providers.cpu.kernels.rotary
 import sardonyx.providers.cpu.kernels.rows
+import sardonyx.providers.cpu.kernels.select
 import sardonyx.providers.cpu.kernels.slice
 import sardonyx.providers.cpu.kernels.softmax
+import sardonyx.providers.cpu.kernels.sort
 import sardonyx.providers.cpu.kernels.top_k
