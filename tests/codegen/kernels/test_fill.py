@@ -6,7 +6,7 @@ from support.kernels import call
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I8, of_dtype
-from sardonyx.codegen.kernels.fill import TASK_ELEMENTS, write_count, write_fill, write_store
+from sardonyx.codegen.kernels.fill import TASK_ELEMENTS, write_count, write_eye, write_fill, write_store
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
 
@@ -51,3 +51,15 @@ def test_counting_rounds_twice(target: Target, kind: str) -> None:
         call(engine, "count", [start, delta, result], [count], 0, -(-count // TASK_ELEMENTS))
         np.testing.assert_array_equal(result[:count], np.arange(count).astype(kind) * delta + start)
         assert not result[count:].any()
+
+
+@pytest.mark.parametrize("diagonal", [-5, -2, 0, 3, 40])
+@pytest.mark.parametrize("columns", [1, 16, 37])
+def test_a_diagonal_of_ones(target: Target, columns: int, diagonal: int) -> None:
+    """It may lie outside of the matrix."""
+    module, result = Module(target), np.full((5, columns), 7, np.int8)
+    write_eye(module, "eye", I8)
+    engine = Engine(target)
+    engine.add(module)
+    call(engine, "eye", [np.ones(1, np.int8), result], [5, columns, diagonal, 2], 0, 3)
+    np.testing.assert_array_equal(result, np.eye(5, columns, diagonal, dtype=np.int8))

@@ -7,6 +7,7 @@ import pytest
 from support.kernels import call
 
 from sardonyx.codegen.emit.expr import argument
+from sardonyx.codegen.emit.folds import SUM
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, I32, I64, Type
 from sardonyx.codegen.kernels.lines import Along, LineParams
@@ -39,8 +40,8 @@ def engine(target: Target) -> Engine:
             write_extreme(modules[-1], f"arg_min_{last}_{along.value}", along, I64, greatest=False, last=last)
     for key, (kind, _) in _KINDS.items():
         modules.append(Module(target))
-        write_cumulative(modules[-1], f"sum_{key}", kind, exclusive=False, reverse=False)
-        write_cumulative(modules[-1], f"back_{key}", kind, exclusive=True, reverse=True)
+        write_cumulative(modules[-1], f"sum_{key}", SUM, kind, exclusive=False, reverse=False)
+        write_cumulative(modules[-1], f"back_{key}", SUM, kind, exclusive=True, reverse=True)
     engine = Engine(target)
     engine.add(*modules)
     return engine

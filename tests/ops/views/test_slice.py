@@ -7,7 +7,7 @@ from support.view_node import node
 
 from sardonyx.errors import InvalidGraph
 from sardonyx.ops.views.inputs import COMPUTED, constants
-from sardonyx.ops.views.slice import Concat, Pad, Slice, Split
+from sardonyx.ops.views.slice import Concat, Pad, ReverseSequence, Slice, Split
 
 
 def test_a_slice_had_attributes() -> None:
@@ -111,3 +111,11 @@ def test_an_axis_is_sliced_or_padded_once() -> None:
     """One that is named twice is refused."""
     with pytest.raises(InvalidGraph, match="names an axis twice"):
         Slice.of(node("Slice", 9, starts=[0, 0], ends=[1, 1], axes=[0, -2])).places(2)
+
+
+def test_sequences_lie_along_either_of_the_first_two_axes() -> None:
+    """Steps along the first one by default; other axes are refused."""
+    assert ReverseSequence.of(node("ReverseSequence", 10)).time_axis == 0
+    assert ReverseSequence.of(node("ReverseSequence", 10, time_axis=1, batch_axis=0)).time_axis == 1
+    with pytest.raises(InvalidGraph, match="time_axis=2 and batch_axis=1, expected 0 and 1"):
+        ReverseSequence.of(node("ReverseSequence", 10, time_axis=2))

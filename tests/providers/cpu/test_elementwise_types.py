@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from support.cpu_run import LEVELS, cpu_session, declined, reference
 from support.models import graph
+from support.moving import same
 
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.types import F32, I32, I64
@@ -299,3 +300,13 @@ def test_types_that_an_operator_is_not_defined_for_are_declined() -> None:
     (node,) = graph("graph(c: float[N], x: float[N]) -> (y) { y = Where(c, x, x) }")
     with pytest.raises(TypeError, match="condition"):
         expression(node, [argument(0, F32), argument(1, F32), argument(1, F32)])
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("kind", ["uint8", "uint64", "int8", "int32", "int64"])
+def test_shifts_by_any_number_of_places(kind: str, direction: str) -> None:
+    """Negative ones and too many leave copies of what moves in."""
+    x = np.arange(-60, 60).reshape(3, 40).astype(kind)
+    y = np.random.default_rng(0).integers(0 if kind[0] == "u" else -2, 70, (3, 40)).astype(kind)
+    body = f'graph(x: {kind}[A, B], y: {kind}[A, B]) -> (z) {{ z = BitShift(x, y) {{direction = "{direction}"}} }}'
+    same(body, {"x": x, "y": y}, opset=28)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, Type
 
-__all__ = ["TASK_ELEMENTS", "write_count", "write_fill", "write_store"]
+__all__ = ["TASK_ELEMENTS", "write_count", "write_eye", "write_fill", "write_store"]
 
 TASK_ELEMENTS = 1 << 14
 """Elements of one task of `write_fill` and `write_count`, whose only parameter is how many elements there are."""
@@ -26,6 +26,22 @@ def write_fill(module: Module, symbol: str, element: Type) -> None:
         with b.loop(b.begin, b.end) as task:
             for place, span in b.vectors(task * TASK_ELEMENTS, b.min((task + 1) * TASK_ELEMENTS, count), element):
                 result.store(number, place, span)
+
+
+def write_eye(module: Module, symbol: str, element: Type) -> None:
+    """Write the kernel `symbol`: the second buffer is a matrix with the element of the first on a diagonal, and zeros.
+
+    Parameters: rows, columns, the number of the diagonal, which lies in the matrix or beside it, and rows in one task.
+    """
+    with module.kernel(symbol) as b:
+        one, result = b.buffer(0, element).load(), b.buffer(1, element)
+        rows, columns, diagonal, block = (b.param(place) for place in range(4))
+        with b.loop(b.begin, b.end) as task, b.loop(task * block, b.min((task + 1) * block, rows)) as row:
+            target, column = result.at(row * columns), row + diagonal
+            for place, span in b.vectors(0, columns, element):
+                target.store(0, place, span)
+            with b.when((column >= 0) & (column < columns)):
+                target.store(one, column)
 
 
 def write_count(module: Module, symbol: str, element: Type) -> None:

@@ -147,12 +147,13 @@ def position_of(
     return b.select(found, strip.position(place, nowhere.type), nowhere)
 
 
-def write_cumulative(module: Module, symbol: str, kind: Type, *, exclusive: bool, reverse: bool) -> None:
-    """Write the kernel `symbol`, which replaces each line by the sum of the lines up to it: buffers X and Y (which may be X).
+def write_cumulative(module: Module, symbol: str, fold: Fold, kind: Type, *, exclusive: bool, reverse: bool) -> None:
+    """Write the kernel `symbol`, which replaces each line by the fold of the lines up to it: buffers X and Y (which may be X).
 
     Args:
         module: where to write.
         symbol: the name of the kernel; parameters as `lines` says, for columns.
+        fold: what is done with the lines, one after another.
         kind: the type of the elements.
         exclusive: whether a line itself is left out.
         reverse: whether to begin at the last line.
@@ -160,10 +161,10 @@ def write_cumulative(module: Module, symbol: str, kind: Type, *, exclusive: bool
     with module.kernel(symbol) as b:
         x, y = b.buffer(X, kind), b.buffer(Y, kind)
         for strip in strips(b, Along.COLUMNS, kind):
-            totals = [b.variable(b.const(kind.vector(strip.lanes), 0)) for _ in range(strip.width)]
+            totals = [b.variable(b.const(kind.vector(strip.lanes), fold.neutral(kind))) for _ in range(strip.width)]
             for lines in strip.each_line(reverse=reverse):
                 for places in strip.each_place(lines):
                     for place, total in zip(places, totals, strict=True):
                         before = total.value
-                        total.set(before + x.load(place.offset, place.span))
+                        total.set(fold.combine(b, before, x.load(place.offset, place.span)))
                         y.store(before if exclusive else total.value, place.offset, place.span)

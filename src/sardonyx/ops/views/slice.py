@@ -7,7 +7,7 @@ from sardonyx.ir import Operator
 from sardonyx.ops.views.axes import distinct_axes, normalize_axis
 from sardonyx.ops.views.inputs import COMPUTED, Inputs, Integers, integers, no_inputs
 
-__all__ = ["PAD_MODES", "Concat", "Pad", "Slice", "Split"]
+__all__ = ["PAD_MODES", "Concat", "Pad", "ReverseSequence", "Slice", "Split"]
 
 PAD_MODES = ("constant", "edge", "reflect", "wrap")
 
@@ -150,3 +150,18 @@ class Pad(NamedTuple):
         for number, place in enumerate(places):
             found[place] = self.pads[number], self.pads[number + len(places)]
         return found
+
+
+class ReverseSequence(NamedTuple):
+    """Sequences of which the first elements are turned around."""
+
+    time_axis: int
+    """Which of the first two axes counts steps; the other counts sequences."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node; raises InvalidGraph for axes that are not the first two."""
+        time, batch = node.integer("time_axis", 0), node.integer("batch_axis", 1)
+        if {time, batch} != {0, 1}:
+            raise InvalidGraph(f"time_axis={time} and batch_axis={batch}, expected 0 and 1 in either order")
+        return cls(time)

@@ -161,6 +161,19 @@ def _cast(node: Node, operands: Operands) -> ElementExpr:
     return x.to(kind)
 
 
+def _bit_shift(node: Node, operands: Operands) -> ElementExpr:
+    """Return x shifted by y places; by a number that is negative or too large only copies of what moves in are left."""
+    x, y = _given(operands, 0), _given(operands, 1)
+    direction = node.text("direction", "")
+    if direction not in ("LEFT", "RIGHT"):
+        raise TypeError(f"direction={direction!r}, expected LEFT or RIGHT")
+    if direction == "LEFT" or x.type.kind is not Kind.SIGNED:
+        return OPERATORS["shift_left" if direction == "LEFT" else "shift_right"](x, y)
+    last = x.type.bits - 1
+    places = OPERATORS["select"]((y >= 0) & (y <= last), y, constant(last, x.type))
+    return OPERATORS["shift_right"](x, places)
+
+
 def _gelu(node: Node, operands: Operands) -> ElementExpr:
     return OPERATORS["gelu_tanh" if node.text("approximate", "none") == "tanh" else "gelu"](operands[0])
 
@@ -258,6 +271,7 @@ ELEMENTWISE: Mapping[str, Build] = {
         )
     },
     "And": _logical("and"),
+    "BitShift": _bit_shift,
     "BitwiseAnd": _plain("and"),
     "BitwiseNot": _plain("not"),
     "BitwiseOr": _plain("or"),
@@ -341,7 +355,7 @@ _DEFINED_FOR: Mapping[str, frozenset[Kind]] = {
         _NUMBERS,
     ),
     **dict.fromkeys(("And", "Not", "Or", "Xor"), _BOOLS),
-    **dict.fromkeys(("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"), _INTEGERS),
+    **dict.fromkeys(("BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"), _INTEGERS),
     **dict.fromkeys(("Cast", "Equal", "Where"), _NUMBERS | _BOOLS),
     **dict.fromkeys(QUANTIZATION, _NUMBERS),
 }

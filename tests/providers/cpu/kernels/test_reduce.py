@@ -170,3 +170,15 @@ def test_threads_do_not_change_bits(axes: tuple[int, ...]) -> None:
 def test_what_is_declined(body: str) -> None:
     """Axes that are computed, types that kernels do not reduce."""
     assert declined(body)
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("kind", ["float", "int32", "int64"])
+def test_running_products(kind: str, isa: str) -> None:
+    """As running sums, in the same order of products as the reference provider's."""
+    for axis, exclusive, reverse in itertools.product((0, 1), (0, 1), (0, 1)):
+        body = f"""graph(x: {kind}[a, b]) -> (y: {kind}[a, b]) {{
+            axis: int64[] = {axis}
+            y = CumProd(x, axis) {{exclusive = {exclusive}, reverse = {reverse}}} }}"""
+        x = np.random.default_rng(0).integers(-2, 3, (7, 37)).astype(np.float32 if kind == "float" else kind)
+        assert_same_bits(run_cpu(body, {"x": x}, opset=26, isa=isa)[0], reference(body, {"x": x}, opset=26)[0])

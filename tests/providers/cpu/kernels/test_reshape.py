@@ -1,5 +1,6 @@
 """Views, transposes, blocks, expansion: against the reference provider, for several sizes of one session."""
 
+import numpy as np
 import pytest
 from support.cpu_run import LEVELS, declined, steps_of
 from support.moving import TYPES, same
@@ -109,3 +110,13 @@ def test_old_versions_of_views() -> None:
     }"""
     same(body, (2, 1, 3), opset=11)
     same("graph(x: float[N, 2, 3]) -> (y) { a = Neg(x) b = Flatten(a) {axis=2} y = Abs(b) }", (4, 2, 3), opset=9)
+
+
+def test_bits_under_another_type_stay_where_they_are() -> None:
+    """A BitCast is a view; of a bool it is left to others."""
+    x = np.array([[0.0, -0.0, np.nan], [1, -1, np.inf]], np.float32)
+    same("graph(x: float[A, B]) -> (y) { y = BitCast(x) {to = 6} }", {"x": x}, opset=26)
+    body = "graph(x: float[A, B]) -> (y) { n = Neg(x) b = BitCast(n) {to = 6} y = BitwiseNot(b) }"
+    assert "BitCast" not in steps_of(body, opset=26)
+    same(body, {"x": x}, opset=26)
+    assert "read as bool" in declined("graph(x: uint8[A]) -> (y) { y = BitCast(x) {to = 9} }", opset=26)[0]

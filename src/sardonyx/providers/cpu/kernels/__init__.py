@@ -16,6 +16,7 @@ import sardonyx.providers.cpu.kernels.pool
 import sardonyx.providers.cpu.kernels.reduce
 import sardonyx.providers.cpu.kernels.reshape
 import sardonyx.providers.cpu.kernels.resize
+import sardonyx.providers.cpu.kernels.reverse
 import sardonyx.providers.cpu.kernels.rotary
 import sardonyx.providers.cpu.kernels.rows
 import sardonyx.providers.cpu.kernels.select

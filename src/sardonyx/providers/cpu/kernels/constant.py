@@ -8,7 +8,7 @@ import numpy as np
 
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import F32, F64, I16, I32, I64, Type
-from sardonyx.codegen.kernels.fill import TASK_ELEMENTS, write_count, write_fill, write_store
+from sardonyx.codegen.kernels.fill import TASK_ELEMENTS, write_count, write_eye, write_fill, write_store
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
@@ -171,3 +171,57 @@ def range_(low: Lowering, group: Group, spec: RangeSpec) -> None:
         return [elements], -(-elements // TASK_ELEMENTS)
 
     low.step(group, symbol, [start, delta, result], writes=[2], plan=plan)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EyeSpec:
+    """A matrix with ones on a diagonal."""
+
+    dtype: DataType
+    """The type of its elements."""
+    kind: Type
+    """The type as which they are stored."""
+    diagonal: int
+    """How far right of the first diagonal it lies."""
+
+
+def claim_eye_like(node: Node) -> EyeSpec | str:
+    """Return what an EyeLike makes, or why it cannot be compiled."""
+    dtype = node.output.dtype
+    kind = moved_type(dtype)
+    if dtype is None or kind is None:
+        return f"elements of type {dtype}"
+    if len(shape_of(node.inputs[0])) != 2:
+        return f"its input is no matrix, but has {len(shape_of(node.inputs[0]))} dimensions"
+    return EyeSpec(dtype, kind, node.integer("k", 0))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EyeKernel:
+    """A matrix with an element on a diagonal."""
+
+    kind: Type
+    """The type as which elements are stored."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"eye_{self.kind.size_bytes}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_eye(module, symbol, self.kind)
+
+
+@lowers("EyeLike", claim=claim_eye_like)
+def eye_like(low: Lowering, group: Group, spec: EyeSpec) -> None:
+    """Fill rows with zeros, and put a one in each; of the input only the shape is wanted."""
+    rows, columns = shape_of(group.node.inputs[0])
+    result = low.result(group.node.output)
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        height, width = sizes(rows), sizes(columns)
+        block = max(1, TASK_ELEMENTS // max(width, 1))
+        return [height, width, max(-height, min(width, spec.diagonal)), block], -(-height // block)
+
+    one = low.constant(np.ones(1, spec.dtype.numpy))
+    low.step(group, low.kernel(EyeKernel(spec.kind)), [one, result], writes=[1], plan=plan)

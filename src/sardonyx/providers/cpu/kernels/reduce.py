@@ -14,6 +14,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from sardonyx.codegen.emit.expr import ElementExpr, argument
+from sardonyx.codegen.emit.folds import PRODUCT, SUM
 from sardonyx.codegen.emit.module import Module, float_word
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.lines import Along, LineParams
@@ -276,7 +277,7 @@ def arg_extreme(low: Lowering, group: Group, spec: ExtremeSpec) -> None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CumulativeSpec:
-    """A running sum."""
+    """A running sum or product."""
 
     axis: int
     """The axis that it runs along."""
@@ -287,7 +288,7 @@ class CumulativeSpec:
 
 
 def claim_cumulative(node: Node) -> CumulativeSpec | str:
-    """Return what a CumSum adds up, or why it cannot be compiled."""
+    """Return what a CumSum adds up, or a CumProd multiplies, or why it cannot be compiled."""
     view, problem, kind = Cumulative.of(node), _lines_problem(node), index_type(node.inputs[1])
     if problem is not None or isinstance(kind, str):
         return problem or f"an axis that is no integer: {kind}"
@@ -300,10 +301,12 @@ def claim_cumulative(node: Node) -> CumulativeSpec | str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CumulativeKernel:
-    """Running sums of columns."""
+    """Running sums or products of columns."""
 
     kind: Type
     """The type of elements."""
+    multiplies: bool
+    """Whether elements are multiplied, or added up."""
     exclusive: bool
     """Whether an element itself is left out."""
     reverse: bool
@@ -313,7 +316,7 @@ class CumulativeKernel:
         """Return its name."""
         return expression_symbol(
             target,
-            "cumulative_sum",
+            "cumulative_product" if self.multiplies else "cumulative_sum",
             [argument(0, self.kind)],
             "exclusive" if self.exclusive else "",
             "reverse" if self.reverse else "",
@@ -321,14 +324,16 @@ class CumulativeKernel:
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_cumulative(module, symbol, self.kind, exclusive=self.exclusive, reverse=self.reverse)
+        fold = PRODUCT if self.multiplies else SUM
+        write_cumulative(module, symbol, fold, self.kind, exclusive=self.exclusive, reverse=self.reverse)
 
 
-@lowers("CumSum", claim=claim_cumulative, inputs=2)
-def cumulative_sum(low: Lowering, group: Group, spec: CumulativeSpec) -> None:
-    """Lower to a kernel that adds up the lines of columns."""
+@lowers("CumProd", "CumSum", claim=claim_cumulative, inputs=2)
+def cumulative(low: Lowering, group: Group, spec: CumulativeSpec) -> None:
+    """Lower to a kernel that adds up or multiplies the lines of columns."""
     source, result = low.of(group.node.inputs[0]), low.result(group.result)
-    axis, symbol = spec.axis, low.kernel(CumulativeKernel(_type(source), spec.exclusive, spec.reverse))
+    multiplies = group.node.op_type == "CumProd"
+    axis, symbol = spec.axis, low.kernel(CumulativeKernel(_type(source), multiplies, spec.exclusive, spec.reverse))
     low.step(
         group,
         symbol,

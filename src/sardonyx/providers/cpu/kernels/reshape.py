@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Expr, Node, Shape
 from sardonyx.ir.shape import product
 from sardonyx.ops.views.reshape import Blocks, Tile, Transpose
@@ -13,7 +14,7 @@ from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.kernels.elementwise import can_broadcast
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, moved_as, open_or_wrong, shape_of
-from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides
+from sardonyx.providers.cpu.strided import StridedDim, copy_region, dense_strides, moved_type
 
 __all__ = ["OrderSpec", "ViewSpec"]
 
@@ -40,6 +41,23 @@ def claim_view(node: Node) -> ViewSpec | str:
 def view(low: Lowering, group: Group, spec: ViewSpec) -> None:
     """Let the result lie where the input is."""
     low.view(group.node.outputs[0], low.of(group.node.inputs[0]))
+
+
+def claim_bit_cast(node: Node) -> ViewSpec | str:
+    """Return that the bits of a BitCast stay where they are, or why it cannot be compiled."""
+    source, target = given(node.inputs[0]), node.output.dtype
+    kinds = moved_type(source.dtype), moved_type(target)
+    if source.constant is not None:
+        return "its input is a constant, which folding takes care of"
+    if None in kinds or kinds[0] != kinds[1] or DataType.BOOL in (source.dtype, target):
+        return f"elements of type {source.dtype} read as {target}"
+    return ViewSpec()
+
+
+@lowers("BitCast", claim=claim_bit_cast)
+def bit_cast(low: Lowering, group: Group, spec: ViewSpec) -> None:
+    """Let the result lie where the input is, under another type."""
+    low.view(group.node.output, low.of(group.node.inputs[0]))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,0 +1,80 @@
+"""ReverseSequence: the first elements of sequences turned around."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import I64, Type
+from sardonyx.codegen.kernels.reverse import write_reverse
+from sardonyx.codegen.target import Target
+from sardonyx.ir import Node
+from sardonyx.ir.shape import product
+from sardonyx.ops.views.slice import ReverseSequence
+from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import index_type, moved_as, open_or_wrong, shape_of
+from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import STATUS
+from sardonyx.providers.cpu.strided import TASK_ELEMENTS
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReverseSpec:
+    """A ReverseSequence."""
+
+    element: Type
+    """The type as which elements are moved."""
+    time_axis: int
+    """Which of the first two axes counts steps; the other counts sequences."""
+
+
+def claim(node: Node) -> ReverseSpec | str:
+    """Return which way sequences lie, or why it cannot be compiled."""
+    shape, lengths, element, view = shape_of(node.inputs[0]), shape_of(node.inputs[1]), moved_as(node), ReverseSequence.of(node)
+    if isinstance(element, str):
+        return element
+    if index_type(node.inputs[1]) != I64:
+        return "lengths that are no int64"
+    if lengths != (shape[1 - view.time_axis],):
+        return f"that there is a length for each sequence {open_or_wrong(shape, lengths)}"
+    return ReverseSpec(element, view.time_axis)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReverseKernel:
+    """Rows of sequences in another order."""
+
+    element: Type
+    """The type as which elements are moved."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"reverse_{self.element.size_bytes}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_reverse(module, symbol, self.element)
+
+
+@lowers("ReverseSequence", claim=claim, inputs=2)
+def reverse_sequence(low: Lowering, group: Group, spec: ReverseSpec) -> None:
+    """Copy row after row."""
+    node = group.node
+    data, lengths, result = low.of(node.inputs[0]), low.of(node.inputs[1]), low.result(node.output)
+    first, second, *rest = data.shape
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        rows, columns, inner = sizes(first), sizes(second), sizes(product(rest))
+        by = (max(columns, 1), 1)
+        steps, sequences = (rows, columns) if spec.time_axis == 0 else (columns, rows)
+        block = max(1, TASK_ELEMENTS // max(inner, 1))
+        around = [max(sequences, 1), max(steps, 1), by[1 - spec.time_axis], by[spec.time_axis]]
+        return [rows * columns, *around, inner, block], -(-rows * columns // block)
+
+    symbol = low.kernel(ReverseKernel(spec.element))
+    low.step(group, symbol, [data, lengths, result, STATUS], writes=[2], plan=plan, failure=_FAILURE)
+
+
+_FAILURE = "the length of sequence {} is negative, or beyond the number of steps; expected one from 0 to that"
