@@ -16,6 +16,7 @@ from sardonyx.codegen.kernels.attention import AttentionShape, Masking
 from sardonyx.codegen.kernels.dot_blocks import DotPanels
 from sardonyx.codegen.kernels.elementwise import Access
 from sardonyx.codegen.kernels.group_query import Rotation
+from sardonyx.codegen.kernels.grid_sample import Sampling
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
@@ -36,6 +37,7 @@ VALUES: dict[str, list[Any]] = {
     "Norm": list(Norm)[:2],
     "Panels": [WidePanels(), NarrowPanels(F16), NarrowPanels(BF16), BlockPanels(4, 32, None), BlockPanels(4, 32, U8)],
     "Rotation": list(Rotation),
+    "Sampling": [Sampling("linear", "zeros", False, 2), Sampling("cubic", "border", True, 3)],
     "TailCode": [TailCode(X, ""), TailCode(X + Z, "c"), TailCode(X + Z, "w")],
     "Type": [I32, I8, I64],
     "bool": [False, True],

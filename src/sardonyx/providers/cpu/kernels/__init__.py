@@ -7,6 +7,7 @@ import sardonyx.providers.cpu.kernels.conv
 import sardonyx.providers.cpu.kernels.conv_transpose
 import sardonyx.providers.cpu.kernels.elementwise
 import sardonyx.providers.cpu.kernels.gather
+import sardonyx.providers.cpu.kernels.grid
 import sardonyx.providers.cpu.kernels.group_norm
 import sardonyx.providers.cpu.kernels.group_query
 import sardonyx.providers.cpu.kernels.matmul
@@ -17,6 +18,7 @@ import sardonyx.providers.cpu.kernels.reduce
 import sardonyx.providers.cpu.kernels.reshape
 import sardonyx.providers.cpu.kernels.resize
 import sardonyx.providers.cpu.kernels.reverse
+import sardonyx.providers.cpu.kernels.roi
 import sardonyx.providers.cpu.kernels.rotary
 import sardonyx.providers.cpu.kernels.rows
 import sardonyx.providers.cpu.kernels.select

@@ -1,0 +1,63 @@
+"""GridSample against the reference provider."""
+
+import numpy as np
+import pytest
+from support.cpu_run import LEVELS, cpu_session, declined, reference
+
+from sardonyx.errors import InvalidArgument
+
+SHAPES = [((2, 3, 5, 7), (2, 4, 9, 2)), ((1, 2, 4, 5, 6), (1, 3, 4, 5, 3)), ((2, 3, 9), (2, 40, 1)), ((1, 1, 1, 1), (1, 5, 5, 2))]
+
+
+def _text(rank: int, attributes: str, domain: str = "") -> str:
+    spatial, places = ", ".join("DEF"[:rank]), ", ".join("GHI"[:rank])
+    return f"graph(x: float[A, C, {spatial}], g: float[A, {places}, {rank}]) -> (y) {{ y = {domain}GridSample(x, g) {{{attributes}}} }}"
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_every_way(mode: str, padding: str, isa: str) -> None:
+    """One to three axes, corners aligned and not; NaN, infinite and far positions."""
+    random = np.random.default_rng(0)
+    for align in (0, 1):
+        for shape, places in SHAPES:
+            x, grid = random.standard_normal(shape).astype(np.float32), random.uniform(-2.5, 2.5, places).astype(np.float32)
+            for start, odd in ((0, np.nan), (3, np.inf), (5, -1e30), (7, 1e9)):
+                grid.reshape(-1)[start::29] = odd
+            body = _text(len(shape) - 2, f'mode = "{mode}", padding_mode = "{padding}", align_corners = {align}')
+            found = cpu_session(body, opset=22, isa=isa).run(None, {"x": x, "g": grid})[0]
+            wanted = reference(body, {"x": x, "g": grid}, opset=22)[0]
+            if mode == "nearest":
+                np.testing.assert_array_equal(found, wanted)
+            else:
+                np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=2e-5)
+
+
+def test_threads_and_batches_do_not_change_bits() -> None:
+    """Each image is sampled as it is alone."""
+    random, body = np.random.default_rng(1), _text(2, "")
+    x, grid = random.standard_normal((3, 2, 9, 9)).astype(np.float32), random.uniform(-1, 1, (3, 20, 20, 2)).astype(np.float32)
+    whole = cpu_session(body, threads=2).run(None, {"x": x, "g": grid})[0]
+    session = cpu_session(body)
+    for image in range(3):
+        alone = session.run(None, {"x": x[image : image + 1], "g": grid[image : image + 1]})[0]
+        np.testing.assert_array_equal(alone[0], whole[image])
+
+
+def test_an_empty_image() -> None:
+    """Nothing can be sampled from it."""
+    session = cpu_session(_text(2, ""))
+    with pytest.raises(InvalidArgument, match="must have elements"):
+        session.run(None, {"x": np.zeros((1, 1, 0, 3), np.float32), "g": np.zeros((1, 2, 2, 2), np.float32)})
+    assert session.run(None, {"x": np.zeros((1, 1, 0, 3), np.float32), "g": np.zeros((1, 0, 2, 2), np.float32)})[0].shape == (
+        1,
+        1,
+        0,
+        2,
+    )
+
+
+def test_what_is_left_to_others() -> None:
+    """Other types than float32."""
+    assert "no float32" in declined("graph(x: double[A, C, D], g: double[A, G, 1]) -> (y) { y = GridSample(x, g) }", opset=22)[0]
