@@ -90,6 +90,7 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     *normalize.DECOMPOSITIONS,
     *matmul.DECOMPOSITIONS,
     *activation.DECOMPOSITIONS,
+    *elementwise.DECOMPOSITIONS,
     *quantize.DECOMPOSITIONS,
 )
 """Rules that take operators apart, before all others of level BASIC."""

@@ -1,6 +1,7 @@
 """Rules about casts, choices and other element-wise operators, in the order in which they are tried at one node."""
 
 from sardonyx.optimize.rule import Rule
+from sardonyx.optimize.rules.elementwise.expand_cast_like import EXPAND_CAST_LIKE
 from sardonyx.optimize.rules.elementwise.fuse_divide_multiply import FUSE_DIVIDE_MULTIPLY
 from sardonyx.optimize.rules.elementwise.fuse_label_encoders import FUSE_LABEL_ENCODERS
 from sardonyx.optimize.rules.elementwise.fuse_select import FUSE_SELECT
@@ -8,7 +9,10 @@ from sardonyx.optimize.rules.elementwise.merge_casts import MERGE_CASTS
 from sardonyx.optimize.rules.elementwise.shorten_cast_chains import SHORTEN_CAST_CHAINS
 from sardonyx.optimize.rules.elementwise.swap_where_branches import SWAP_WHERE_BRANCHES
 
-__all__ = ["BASIC"]
+__all__ = ["BASIC", "DECOMPOSITIONS"]
+
+DECOMPOSITIONS: tuple[Rule, ...] = (EXPAND_CAST_LIKE,)
+"""Rules that take operators apart, at level BASIC before all others."""
 
 BASIC: tuple[Rule, ...] = (
     FUSE_DIVIDE_MULTIPLY,
