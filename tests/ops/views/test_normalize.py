@@ -14,6 +14,7 @@ from sardonyx.ops.views.normalize import (
     GroupNormalization,
     LayerNormalization,
     LpNormalization,
+    Lrn,
     epsilon_of,
     trains,
 )
@@ -93,3 +94,10 @@ def test_outputs_that_are_listed_make_a_normalization_train(version: int, expect
     outputs = [Value(name) for name in ("y", "mean", "var", "saved_mean", "saved_var")]
     assert trains(Node("BatchNormalization", [], outputs, version=version)) is expected
     assert not trains(Node("BatchNormalization", [], [Value("y"), Value(""), Value("")], version=version))
+
+
+def test_local_response_normalization() -> None:
+    """The standard's defaults; a size below 1 is refused."""
+    assert Lrn.of(node("LRN", 13, size=5)) == Lrn(5, pytest.approx(1e-4), 0.75, 1.0)
+    with pytest.raises(InvalidGraph, match="size=0, expected 1 or more"):
+        Lrn.of(node("LRN", 13))

@@ -7,7 +7,7 @@ from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Node, Operator
 from sardonyx.ops.views.axes import normalize_axis
 
-__all__ = ["BatchNormalization", "GroupNormalization", "LayerNormalization", "LpNormalization", "epsilon_of", "trains"]
+__all__ = ["BatchNormalization", "GroupNormalization", "LayerNormalization", "LpNormalization", "Lrn", "epsilon_of", "trains"]
 
 _EPSILON = 1e-5
 _FLOAT = int(DataType.FLOAT)
@@ -113,3 +113,24 @@ class LpNormalization(NamedTuple):
         if order not in (1, 2):
             raise InvalidGraph(f"p={order}, expected 1 or 2")
         return cls(node.integer("axis", -1), order)
+
+
+class Lrn(NamedTuple):
+    """Elements divided by a power of their neighbours in other channels."""
+
+    size: int
+    """How many channels count, with the element's own."""
+    alpha: float
+    """The factor of their mean square."""
+    beta: float
+    """The power."""
+    bias: float
+    """What is added before."""
+
+    @classmethod
+    def of(cls, node: Operator) -> Self:
+        """Read a node; raises InvalidGraph for a size below 1."""
+        size = node.integer("size", 0)
+        if size < 1:
+            raise InvalidGraph(f"size={size}, expected 1 or more")
+        return cls(size, node.number("alpha", 1e-4), node.number("beta", 0.75), node.number("bias", 1.0))

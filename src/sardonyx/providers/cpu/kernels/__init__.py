@@ -10,6 +10,7 @@ import sardonyx.providers.cpu.kernels.gather
 import sardonyx.providers.cpu.kernels.grid
 import sardonyx.providers.cpu.kernels.group_norm
 import sardonyx.providers.cpu.kernels.group_query
+import sardonyx.providers.cpu.kernels.lrn
 import sardonyx.providers.cpu.kernels.matmul
 import sardonyx.providers.cpu.kernels.nbits
 import sardonyx.providers.cpu.kernels.normalize
@@ -26,3 +27,4 @@ import sardonyx.providers.cpu.kernels.slice
 import sardonyx.providers.cpu.kernels.softmax
 import sardonyx.providers.cpu.kernels.sort
 import sardonyx.providers.cpu.kernels.top_k
+import sardonyx.providers.cpu.kernels.unpool

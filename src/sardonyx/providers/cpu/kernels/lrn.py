@@ -1,0 +1,60 @@
+"""LRN: elements divided by a power of their neighbours in other channels."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sardonyx.codegen.emit.module import Module, float_word
+from sardonyx.codegen.kernels.lrn import BLOCK, write_lrn
+from sardonyx.codegen.target import Target
+from sardonyx.dtypes import DataType
+from sardonyx.ir import Node
+from sardonyx.ops.views.normalize import Lrn
+from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import given, shape_of
+from sardonyx.providers.cpu.sizes import Sizes
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LrnSpec:
+    """An LRN."""
+
+    view: Lrn
+    """What its attributes say."""
+
+
+def claim(node: Node) -> LrnSpec | str:
+    """Return what an LRN computes, or why it cannot be compiled."""
+    dtype, rank = given(node.inputs[0]).dtype, len(shape_of(node.inputs[0]))
+    if dtype is not DataType.FLOAT:
+        return f"elements of type {dtype}"
+    return f"{rank} dimensions, none of which counts channels" if rank < 2 else LrnSpec(Lrn.of(node))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LrnKernel:
+    """Elements divided by a power of their neighbours."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"lrn_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_lrn(module, symbol)
+
+
+@lowers("LRN", claim=claim)
+def lrn(low: Lowering, group: Group, spec: LrnSpec) -> None:
+    """Go through all channels with one block of each image after another."""
+    view, x, result = spec.view, low.of(group.node.inputs[0]), low.result(group.node.output)
+    floats = [float_word(number) for number in (view.alpha / view.size, view.beta, view.bias)]
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        channels, inner = sizes(x.shape[1]), sizes.product(x.shape[2:])
+        reach = min((view.size - 1) // 2, channels), min(view.size // 2, channels)
+        return [channels, inner, *reach, *floats], sizes(x.shape[0]) * -(-inner // BLOCK)
+
+    low.step(group, low.kernel(LrnKernel()), [x, result], writes=[1], plan=plan)
