@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from sardonyx.session.context.model_compiler import ModelCompiler, OrtCompileApiFlags
     from sardonyx.session.debug_info import print_debug_info
     from sardonyx.session.io_binding import IOBinding
+    from sardonyx.session.memory.live import memory_report, trim
+    from sardonyx.session.memory.report import MemoryReport, ProcessMemoryReport
     from sardonyx.session.placement.assignment_info import OrtEpAssignedNode, OrtEpAssignedSubgraph
     from sardonyx.session.seeds import set_seed
     from sardonyx.values.device import OrtDevice, OrtDeviceMemoryType, OrtDeviceVendorId
@@ -108,6 +110,7 @@ __all__ = [
     "InvalidGraph",
     "InvalidProtobuf",
     "LoraAdapter",
+    "MemoryReport",
     "ModelCompiler",
     "ModelLoadCanceled",
     "ModelLoadTimedOut",
@@ -144,6 +147,7 @@ __all__ = [
     "OrtSyncStream",
     "OrtValue",
     "OrtValueVector",
+    "ProcessMemoryReport",
     "PythonOperator",
     "RunOptions",
     "RunTerminated",
@@ -171,6 +175,7 @@ __all__ = [
     "get_model_compatibility_for_ep_devices",
     "get_version_string",
     "has_collective_ops",
+    "memory_report",
     "op",
     "preload_dlls",
     "print_debug_info",
@@ -182,6 +187,7 @@ __all__ = [
     "set_default_logger_verbosity",
     "set_global_thread_pool_sizes",
     "set_seed",
+    "trim",
     "unregister_execution_provider_library",
     "unregister_operator",
 ]
@@ -202,6 +208,8 @@ _LATER: dict[str, tuple[str, ...]] = {
     "session.context.model_compiler": ("ModelCompiler", "OrtCompileApiFlags"),
     "session.debug_info": ("print_debug_info",),
     "session.io_binding": ("IOBinding",),
+    "session.memory.live": ("memory_report", "trim"),
+    "session.memory.report": ("MemoryReport", "ProcessMemoryReport"),
     "session.placement.assignment_info": ("OrtEpAssignedNode", "OrtEpAssignedSubgraph"),
     "session.seeds": ("set_seed",),
     "values.device": ("OrtDevice", "OrtDeviceMemoryType", "OrtDeviceVendorId"),

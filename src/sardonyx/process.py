@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import operator
 import platform
+import sys
 from typing import SupportsIndex
 
 from sardonyx.errors import Fail, InvalidArgument
@@ -20,6 +23,8 @@ __all__ = [
     "global_thread_counts",
     "has_collective_ops",
     "preload_dlls",
+    "release_free_memory",
+    "resident_bytes",
     "set_global_thread_pool_sizes",
 ]
 
@@ -95,3 +100,24 @@ def check_own_threads() -> None:
             raise Fail(
                 "use_per_session_threads must be false when using a global thread pool: set_global_thread_pool_sizes was called"
             )
+
+
+def resident_bytes() -> int:
+    """Return how much of the process is in memory, 0 where the system does not say; outside Linux the most that it was so far."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * mmap.PAGESIZE
+    except OSError:
+        pass
+    try:
+        import resource
+    except ImportError:  # on Windows
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def release_free_memory() -> None:
+    """Have the C library give back what it keeps of freed memory, where it can: glibc."""
+    release = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if release is not None:
+        release(ctypes.c_size_t(0))

@@ -25,6 +25,7 @@ import numpy as np
 from sardonyx.arena import PlacedBlock
 from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array, DataType, OnnxValue
+from sardonyx.held_memory import HeldMemory
 from sardonyx.ir import Graph, Node, Shape, Value
 from sardonyx.values.named import NamedEnum
 
@@ -53,6 +54,7 @@ __all__ = [
     "PrefersOperators",
     "Program",
     "Provider",
+    "ReportsMemory",
     "ShowsMemory",
     "StepInfo",
     "TensorSpec",
@@ -409,6 +411,17 @@ class ShowsMemory(Protocol):
 
     def memory_blocks(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Sequence[PlacedBlock]:
         """Return what lies where and when, for inputs of these shapes; steps are numbered as `step_labels` has them."""
+
+
+@runtime_checkable
+class ReportsMemory(Protocol):
+    """What programs may say beside `Program`: the memory that they keep between runs, for `InferenceSession.memory_report`."""
+
+    def memory_held(self) -> Sequence[HeldMemory]:
+        """Return the blocks that live as long as the program, on the host; one may be named more than once."""
+
+    def binding_bytes(self, bound: Bound) -> int:
+        """Return how many bytes are kept for one set of shapes, `bound` being what `bind` returned for it."""
 
 
 class Compatibility(NamedEnum):

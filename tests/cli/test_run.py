@@ -103,3 +103,11 @@ def test_a_misspelt_value_is_named_with_its_neighbours(invoke: Callable[..., Res
     result = invoke("run", model_file, "--random", "--outputs", "b")
     assert result.exit_code == 1
     assert "there is no output 'b'" in result.stderr
+
+
+def test_the_memory_of_the_session_is_shown_when_asked_for(invoke: Callable[..., Result], model_file: Path) -> None:
+    """As a table behind the outputs, and in JSON."""
+    assert "packed weights" in invoke("run", model_file, "--random", "--memory").stdout
+    facts = json.loads(invoke("run", model_file, "--random", "--memory", "--json").stdout)
+    assert facts["memory"]["total_bytes"] > 0
+    assert "memory" not in json.loads(invoke("run", model_file, "--random", "--json").stdout)

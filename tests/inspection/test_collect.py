@@ -87,3 +87,12 @@ def test_the_roofline_of_this_machine_goes_with_a_profile(tmp_path: Path) -> Non
     bare = inspect_model(model(GATE), about, profile=path).profile
     assert bare is not None
     assert "roof" not in bare
+
+
+def test_what_a_session_keeps_goes_with_the_memory_plan() -> None:
+    """The rows of its memory report; arenas are those of the run that was planned."""
+    found = inspect_model(model(GATE), about, feed=lambda: {"x": np.zeros((2, 4), np.float32)})
+    assert found.memory is not None
+    rows = dict(found.memory["report"])
+    assert rows["arenas"] == found.memory["arena_bytes"]
+    assert rows["total"] >= rows["weights"] + rows["packed weights"] + rows["machine code"]

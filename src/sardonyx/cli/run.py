@@ -52,6 +52,7 @@ _MOST_LETTERS = 200
     type=click.Path(path_type=Path),
     help="Write each output to a file in this folder: tensors as .npy, sequences as .npz, maps as .json.",
 )
+@click.option("--memory", is_flag=True, help="Show how much memory the session takes after the runs.")
 @force_option
 @provider_option
 @placement_options
@@ -66,6 +67,7 @@ def run(
     repeat: int,
     asked: Sequence[str],
     output_dir: Path | None,
+    memory: bool,
     force: bool,
     provider_names: Sequence[str],
     options: SessionOptions,
@@ -93,13 +95,16 @@ def run(
     for fact in facts:
         fact |= {"file": files[str(fact["name"])]} if files else {}
     if as_json:
-        print_json({"outputs": facts, "runs": repeat, "median_ms": statistics.median(times_ms), "first_ms": times_ms[0]})
+        times: dict[str, object] = {"runs": repeat, "median_ms": statistics.median(times_ms), "first_ms": times_ms[0]}
+        print_json({"outputs": facts, **times, **({"memory": session.memory_report().to_dict()} if memory else {})})
         return
     print_table("", ("output", "type", "shape", "values"), [tuple(fact.values())[:4] for fact in facts])
     click.echo(f"{repeat} run{'s' if repeat > 1 else ''}, median {statistics.median(times_ms):.3f} ms, first {times_ms[0]:.3f} ms")
     for name, file in files.items():
         place = "not written, as the optional is empty" if output_dir is None or file is None else f"written to {output_dir / file}"
         click.echo(f"{name}: {place}")
+    if memory:
+        click.echo(str(session.memory_report()))
 
 
 @contextlib.contextmanager

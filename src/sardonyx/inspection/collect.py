@@ -26,8 +26,10 @@ from sardonyx.partition.explain import Placement
 from sardonyx.partition.profile import load_profile
 from sardonyx.provider import Provider
 from sardonyx.providers.cpu.roofline import roofline_for
+from sardonyx.runtime.executor_memory import joined
 from sardonyx.session.custom_operators import with_custom_operators
 from sardonyx.session.feeds import check_feeds
+from sardonyx.session.memory.report import MemoryUse, session_report
 from sardonyx.session.options import SessionOptions
 from sardonyx.session.provider_choice import choose_providers
 from sardonyx.session.settings.settings import Settings, read_settings
@@ -188,8 +190,12 @@ def _memory(
     try:
         values = check_feeds(inputs, defaults, feed(), label)
         compiled = compile_model(assigned, settings, defaults)
-        return memory_facts(compiled.plan, names, values) | {
-            "sizes": {value.name: list(getattr(item, "shape", ())) for value, item in zip(inputs, values, strict=True)}
+        memory = memory_facts(compiled.plan, names, values)
+        keeping = joined(executor.memory() for executor in (compiled.executor, *compiled.bodies))
+        use = MemoryUse.of(label, keeping, defaults.values(), 0, memory["arena_bytes"])
+        return memory | {
+            "report": session_report(use).rows(),
+            "sizes": {value.name: list(getattr(item, "shape", ())) for value, item in zip(inputs, values, strict=True)},
         }
     except SardonyxError as error:
         notes.append(f"there is no memory plan, since the model cannot be run on these inputs: {type(error).__name__}: {error}")

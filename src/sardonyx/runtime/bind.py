@@ -53,6 +53,13 @@ class Binding:
     """For each step of the part its sizes; None for a copy."""
     arena_bytes: dict[str, int]
     """How much memory one run of the part needs, by the memory's name."""
+    indices: tuple[int, ...]
+    """The numbers of the steps in the plan."""
+
+    @property
+    def programs(self) -> list[tuple[int, BoundStep]]:
+        """The steps that are no copies, with their numbers."""
+        return [(index, step) for index, step in zip(self.indices, self.steps, strict=True) if step is not None]
 
 
 class _Part(Protocol):
@@ -103,6 +110,11 @@ class Binder(Generic[PartT]):
             if len(self._table) > self._capacity:
                 self._table.popitem(last=False)
         return made
+
+    def known(self) -> list[Binding]:
+        """Return the bindings, the latest used last."""
+        with self._lock:
+            return list(self._table.values())
 
     def clear(self) -> None:
         """Forget all bindings."""
@@ -183,7 +195,7 @@ def bind_steps(
             arena_bytes[name] = total
     pairs = zip(indices, bounds, strict=True)
     steps = tuple(None if bound is None else _bound_step(plan, index, bound, offsets) for index, bound in pairs)
-    return Binding(steps, arena_bytes)
+    return Binding(steps, arena_bytes, tuple(indices))
 
 
 def _bind_step(step: ProgramStep, shapes: Shapes) -> Bound:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from sardonyx.dtypes import OnnxValue
+from sardonyx.runtime.executor_memory import ExecutorMemory
 from sardonyx.runtime.executors.dataflow import DataflowExecutor
 from sardonyx.runtime.executors.parallel import ParallelExecutor
 from sardonyx.runtime.executors.sequential import SequentialExecutor
@@ -42,6 +43,9 @@ class Executor(Protocol):
 
     def trim(self) -> int:
         """Give back idle arenas and bindings; returns the bytes given back."""
+
+    def memory(self) -> ExecutorMemory:
+        """Return what it keeps between runs."""
 
 
 def make_executor(plan: Plan, name: str, threads: int) -> Executor:

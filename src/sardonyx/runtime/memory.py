@@ -46,6 +46,12 @@ class ArenaPool:
         self._keep, self._owner = keep, owner
         self._idle: list[tuple[int, DeviceBuffer]] = []
         self._lock = new_lock()
+        self._held_bytes = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """How many bytes its buffers have, idle ones and those that runs have borrowed."""
+        return self._held_bytes
 
     def borrow(self, size_bytes: int) -> tuple[int, DeviceBuffer]:
         """Take a buffer of at least `size_bytes`: the smallest idle one that fits, else a new one. Returns (size, buffer)."""
@@ -57,7 +63,10 @@ class ArenaPool:
                 chosen = min(fitting, key=lambda entry: entry[0])
                 self._idle = [entry for entry in self._idle if entry is not chosen]
                 return chosen
-        return size_bytes, self._allocate(size_bytes)
+        buffer = self._allocate(size_bytes)
+        with self._lock:
+            self._held_bytes += size_bytes
+        return size_bytes, buffer
 
     def _allocate(self, size_bytes: int) -> DeviceBuffer:
         try:
@@ -77,9 +86,12 @@ class ArenaPool:
             if len(self._idle) > self._keep:
                 smallest = min(self._idle, key=lambda item: item[0])
                 self._idle = [other for other in self._idle if other is not smallest]
+                self._held_bytes -= smallest[0]
 
     def trim(self) -> int:
         """Drop all idle buffers and return how many bytes they held."""
         with self._lock:
             dropped, self._idle = self._idle, []
-        return sum(size for size, _ in dropped)
+            size_bytes = sum(size for size, _ in dropped)
+            self._held_bytes -= size_bytes
+        return size_bytes

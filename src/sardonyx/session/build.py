@@ -58,6 +58,8 @@ class Built:
     """Input -> what it is where the feed leaves it out: initializers that a feed may override."""
     executor: Executor
     """What runs it."""
+    bodies: tuple[Executor, ...]
+    """What runs the graphs inside its nodes."""
     placements: tuple[Placement, ...]
     """Who runs each node, and why others do not."""
     providers: ProviderList
@@ -131,6 +133,7 @@ def _build(
         declared=declared,
         defaults=prepared.defaults,
         executor=compiled.executor,
+        bodies=compiled.bodies,
         placements=assigned.placements,
         providers=providers,
         report=prepared.report,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sardonyx.optimize.fusion_report import FusionReport
     from sardonyx.optimize.report import Report
     from sardonyx.partition.explain import Placement
+    from sardonyx.session.memory.report import MemoryReport, MemoryUse
     from sardonyx.session.native_run import NativeRuns
     from sardonyx.session.placement.assignment_info import OrtEpAssignedSubgraph
     from sardonyx.session.profiler import Profiler
@@ -95,6 +96,7 @@ class InferenceSession(RemadeSession):
     def _open(self, given: OnnxValue, arguments: Arguments) -> None:
         # half of the package: `import sardonyx` stays fast without it
         with without_fork():
+            from sardonyx.session.memory.live import remember
             from sardonyx.session.placement.cpu_fallback import check_placed
             from sardonyx.session.provider_choice import choose_providers
             from sardonyx.session.runner import Runner
@@ -137,6 +139,7 @@ class InferenceSession(RemadeSession):
         self._output_names = [argument.name for argument in built.declared]
         self._sparse_outputs = {index for index, argument in enumerate(built.declared) if argument.type.startswith("sparse_tensor")}
         self._declared = frozenset(self._output_names)
+        remember(self)
 
     @property
     def _kept_model(self) -> Any:
@@ -400,8 +403,32 @@ class InferenceSession(RemadeSession):
 
         return assignment_info(self._runner.built.placements, recorded=self._settings.placement.records_assignment)
 
+    def memory_report(self) -> MemoryReport:
+        """Return how much memory the session takes: weights, packed weights, arenas, caches of shapes, machine code.
+
+        `sardonyx.memory_report()` is the same for all sessions of the process.
+        """
+        with without_fork():
+            from sardonyx.session.memory.live import memory_report_of  # only who asks needs it
+
+        return memory_report_of(self)
+
+    def memory_use(self) -> MemoryUse:
+        """Return what the session keeps between runs, of which `memory_report` is made."""
+        with without_fork():
+            from sardonyx.session.memory.report import MemoryUse  # only who asks needs it
+
+        source = self._runner.source
+        given = None if source is None else source.given
+        model_bytes = len(given) if isinstance(given, (bytes, bytearray)) else 0
+        scratch_bytes = 0 if self._native_runs is None else self._native_runs.scratch_bytes
+        return MemoryUse.of(self._label, self._runner.memory(), self._defaults.values(), model_bytes, scratch_bytes)
+
     def trim(self) -> int:
-        """Give back memory that idle runs hold: arenas and bindings; returns the bytes of the arenas."""
+        """Give back memory that idle runs hold: arenas, and what is kept for known shapes; returns the bytes of the arenas.
+
+        `sardonyx.trim()` does it for all sessions, and has the process's allocator give back what it keeps of freed memory.
+        """
         native = 0 if self._native_runs is None else self._native_runs.trim()
         return native + self._runner.trim()
 

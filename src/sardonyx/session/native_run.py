@@ -99,6 +99,11 @@ class NativeRuns:
                 self._entry.add(key, self.sizes(key), self.program)
             return None if self._entry is None else self._entry.function
 
+    @property
+    def scratch_bytes(self) -> int:
+        """How much memory its lanes work in."""
+        return 0 if self._entry is None else self._entry.scratch_bytes
+
     def trim(self) -> int:
         """Forget all shapes and bindings; returns the bytes of scratch memory that the shapes had."""
         with self._lock:

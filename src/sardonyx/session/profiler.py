@@ -24,10 +24,11 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.forks import new_lock
+from sardonyx.held_memory import HeldMemory
 from sardonyx.ir import Model
 from sardonyx.partition.contexts import is_context
 from sardonyx.partition.cut import Cut
-from sardonyx.provider import BindsShapes, Bound, DeviceBuffer, Program, TimesSteps
+from sardonyx.provider import BindsShapes, Bound, DeviceBuffer, Program, ReportsMemory, TimesSteps
 from sardonyx.session.origins import Origins
 from sardonyx.session.profile_steps import facts_of_nodes, steps_of
 from sardonyx.trace import Event, event
@@ -221,6 +222,14 @@ class TimedProgram:
         details["activation_size"], details["output_size"] = str(_bytes(inputs)), str(_bytes(results))
         self._profiler.record("Node", self._name, start_ns, end_ns, details)
         return results
+
+    def memory_held(self) -> Sequence[HeldMemory]:
+        """Return what the program itself keeps, as far as it says."""
+        return self._program.memory_held() if isinstance(self._program, ReportsMemory) else ()
+
+    def binding_bytes(self, bound: Bound) -> int:
+        """Return what the program itself keeps of a binding, as far as it says."""
+        return self._program.binding_bytes(bound) if isinstance(self._program, ReportsMemory) else 0
 
     def step_details(self, symbols: Mapping[str, int]) -> list[dict[str, object]]:
         """Return the details of its steps' events, where symbolic dimensions are `symbols`."""

@@ -14,6 +14,7 @@ from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError
 from sardonyx.forks import new_lock
 from sardonyx.runtime.executor import Executor
+from sardonyx.runtime.executor_memory import ExecutorMemory, joined
 from sardonyx.session.build import Built, build
 from sardonyx.session.feeds import SharedSymbols, unknown_output
 from sardonyx.session.settings.settings import Settings
@@ -53,7 +54,7 @@ class Runner:
         self.source = again.kept(for_variants=has_variants, for_failures=settings.placement.continue_on_error)
         """What the model can be read from again, or None."""
         self._lock = new_lock()
-        self._variants: dict[tuple[bool, tuple[str, ...] | None], Executor] = {}
+        self._variants: dict[tuple[bool, tuple[str, ...] | None], Built] = {}
 
     def run(
         self, values: list[OnnxValue], wanted: Sequence[int], *, only_wanted: bool, targets: Mapping[int, OnnxValue] = NO_TARGETS
@@ -98,7 +99,17 @@ class Runner:
 
     def trim(self) -> int:
         """Give back memory that idle runs hold: arenas and bindings; returns the bytes of the arenas."""
-        return sum(executor.trim() for executor in (self.built.executor, *list(self._variants.values())))
+        return sum(executor.trim() for executor in self._executors)
+
+    def memory(self) -> ExecutorMemory:
+        """Return what is kept between runs, with that of variants."""
+        return joined(executor.memory() for executor in self._executors)
+
+    @property
+    def _executors(self) -> list[Executor]:
+        """All that runs a graph of the model, that of all outputs first."""
+        built = [self.built, *list(self._variants.values())]
+        return [executor for each in built for executor in (each.executor, *each.bodies)]
 
     @property
     def _declared_names(self) -> list[str]:
@@ -149,9 +160,9 @@ class Runner:
                 self._variants[symbols_hold, names] = self._variant(symbols_hold, names)
                 if len(self._variants) > _MOST_VARIANTS:
                     del self._variants[next(iter(self._variants))]
-            return self._variants[symbols_hold, names]
+            return self._variants[symbols_hold, names].executor
 
-    def _variant(self, symbols_hold: bool, names: tuple[str, ...] | None) -> Executor:
+    def _variant(self, symbols_hold: bool, names: tuple[str, ...] | None) -> Built:
         if self.source is None:
             raise InvalidArgument(
                 f"model {self.built.label}: the feed gives one symbolic dimension two sizes; give the session a path or bytes, "
@@ -160,4 +171,4 @@ class Runner:
         if not symbols_hold:
             event("session.symbols_differ", model=self.built.label)
         variant = Variant(symbols_hold, names)
-        return build(self.source, self._settings, self.built.providers, variant, profiler=self._profiler).executor
+        return build(self.source, self._settings, self.built.providers, variant, profiler=self._profiler)

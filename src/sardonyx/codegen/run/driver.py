@@ -130,6 +130,11 @@ class StepTable:
         return other
 
     @property
+    def size_bytes(self) -> int:
+        """How long the words are."""
+        return int(self._words.nbytes)
+
+    @property
     def address(self) -> int:
         """Where the words are."""
         return int(self._words.ctypes.data)

@@ -26,6 +26,7 @@ from typing import Any
 
 from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
+from sardonyx.held_memory import HeldKind, HeldMemory
 
 __all__ = ["MAGIC", "Image", "functions_outside", "is_supported"]
 
@@ -98,6 +99,11 @@ class Image:
     def __getitem__(self, symbol: str) -> int:
         """Return the address of an exported function; raises KeyError for another name."""
         return self._symbols[symbol]
+
+    @property
+    def memory(self) -> HeldMemory:
+        """The pages of the code."""
+        return HeldMemory(HeldKind.CODE, self._pages.address, self._pages.size_bytes)
 
     def _link(self, source: _Object) -> None:
         if source.machine != _X86_64:
@@ -189,17 +195,17 @@ class _Pages:
 
     def __init__(self, size: int) -> None:
         libc = _libc()
-        self._size = -(-max(size, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
-        address = libc.mmap(None, self._size, _READ | _WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        self.size_bytes = -(-max(size, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
+        address = libc.mmap(None, self.size_bytes, _READ | _WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
         if address in (None, ctypes.c_void_p(-1).value):
-            raise Fail(f"the system gives no {self._size} bytes of memory for kernels: {_reason()}")
+            raise Fail(f"the system gives no {self.size_bytes} bytes of memory for kernels: {_reason()}")
         self.address = int(address)
-        weakref.finalize(self, libc.munmap, self.address, self._size).atexit = False
+        weakref.finalize(self, libc.munmap, self.address, self.size_bytes).atexit = False
 
     def fill(self, content: bytes | bytearray) -> None:
         """Write the content, and let it be executed."""
         ctypes.memmove(self.address, bytes(content), len(content))
-        if _libc().mprotect(self.address, self._size, _READ | _EXECUTE):
+        if _libc().mprotect(self.address, self.size_bytes, _READ | _EXECUTE):
             raise Fail(f"the system does not let kernels be executed: {_reason()}")
 
 

@@ -21,6 +21,7 @@ from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
 from sardonyx.errors import Fail
 from sardonyx.forks import new_lock, without_fork
+from sardonyx.held_memory import HeldMemory
 from sardonyx.trace import event, span
 
 __all__ = ["Engine", "object_key"]
@@ -95,6 +96,11 @@ class Engine:
     def symbols(self) -> Mapping[str, int]:
         """The address of every exported function."""
         return self._addresses
+
+    @property
+    def memory(self) -> list[HeldMemory]:
+        """The blocks of its machine code; none for code that llvmlite links, which does not say where it is."""
+        return [library.memory for library in self._libraries if isinstance(library, elf.Image)]
 
     def _objects(self, keys: Sequence[str], write: Callable[[int], str], names: Sequence[str]) -> list[bytes]:
         """Return the object of each key: from the cache, or else compiled from the text that `write` makes of its number.

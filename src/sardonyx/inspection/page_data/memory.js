@@ -60,7 +60,13 @@ function memoryTab(host) {
       el("div", { class: "card" }, el("b", {}, bytes(own.reduce((total, block) => total + block.bytes, 0))), el("span", {}, `${plural(own.length, "tensor")} with memory of their own`)),
       el("div", { class: "card" }, el("b", {}, bytes(data.about.weight_bytes || 0)), el("span", {}, "weights, in the file"))),
     el("p", { class: "soft" }, "For inputs of the shapes ", Object.entries(memory.sizes || {}).slice(0, 6).map(([name, shape]) => `${name} [${shape.join(", ")}]`).join(", "), ". Each block is a tensor: from left to right the steps for which it is needed, from bottom to top its place."),
-    chart, told, el("h2", {}, "The largest"),
+    chart, told, el("h2", {}, "Memory of a session"),
+    el("p", { class: "soft" }, "What a session of this model keeps between runs: its arenas as large as this run needs, its weights as they are or packed as kernels read them."),
+    sortedTable([
+      ["kept", (row) => row[0], (row) => row[0], "wrap"],
+      ["size", (row) => bytes(row[1]), (row) => row[1], "n"],
+    ], memory.report || [], 20),
+    el("h2", {}, "The largest"),
     sortedTable([
       ["tensor", (block) => block.name, (block) => block.name, "wrap"],
       ["size", (block) => bytes(block.bytes), (block) => block.bytes, "n"],

@@ -17,6 +17,7 @@ from sardonyx.codegen.run.jit import Engine
 from sardonyx.config import LIMITS, guards_memory
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.errors import InvalidArgument, SardonyxError, located, locating
+from sardonyx.held_memory import HeldKind, HeldMemory, held_array
 from sardonyx.ir import Shape, Value
 from sardonyx.provider import Bound, DeviceBuffer, NativeCall, StepInfo, TensorSpec, TimedRun
 from sardonyx.providers.cpu.addresses import address_of
@@ -227,6 +228,19 @@ class CpuProgram:
         """Return what lies in the arena and when, for inputs of these shapes."""
         return self._storage.placed(solve(self._names, self._shapes, shapes))
 
+    def memory_held(self) -> list[HeldMemory]:
+        """Return the blocks of its constants and its machine code."""
+        packs = {id(pack) for pack in self.packs}
+        arrays = [buffer.constant for buffer in self._storage.homes if buffer.constant is not None]
+        kinds = [HeldKind.PACKED_WEIGHTS if id(array) in packs else HeldKind.WEIGHTS for array in arrays]
+        constants = [held_array(array, kind) for array, kind in zip(arrays, kinds, strict=True)]
+        return [*constants, *(block for engine in self._engines for block in engine.memory)]
+
+    def binding_bytes(self, bound: Bound) -> int:
+        """Return the bytes of the step tables of a binding."""
+        tables: _Tables = bound.data
+        return tables.size_bytes
+
     def _place(self, buffer: Buffer, offsets: Sequence[int], sizes: Sizes) -> driver.Buffer:
         root, offset_bytes = buffer, 0
         while root.base is not None:
@@ -365,6 +379,11 @@ class _Tables:
         self._table = table
         self._driver = runner
         self._idle: collections.deque[_Table] = collections.deque(maxlen=8)
+
+    @property
+    def size_bytes(self) -> int:
+        """How long the words of all copies are."""
+        return self._table.size_bytes * (1 + len(self._idle))
 
     def take(self) -> _Table:
         """Return an idle copy, or a new one."""

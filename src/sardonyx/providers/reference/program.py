@@ -16,6 +16,7 @@ from sardonyx import errors
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument, InvalidGraph, RuntimeException, SardonyxError, describe, located, locating
+from sardonyx.held_memory import HeldKind, HeldMemory, held_array
 from sardonyx.ir import Attribute, Graph, Node, SparseTensor, Tensor, TensorType, Value
 from sardonyx.ir.attribute import AttributeValue
 from sardonyx.provider import Body, Bound, DeviceBuffer, StepInfo, TimedRun, check_cancelled
@@ -123,6 +124,15 @@ class ReferenceProgram:
             StepInfo((name,), step.function.__name__, (place,))
             for place, (name, step) in enumerate(zip(self._operators, self._steps, strict=True))
         ]
+
+    def memory_held(self) -> list[HeldMemory]:
+        """Return the blocks of its constants, and of arrays in attributes."""
+        attributes = [value for step in self._steps for value in step.attributes.values()]
+        return [held_array(value, HeldKind.WEIGHTS) for value in (*self._template, *attributes) if isinstance(value, np.ndarray)]
+
+    def binding_bytes(self, bound: Bound) -> int:
+        """Return 0: kernels look at the shapes when they run."""
+        return 0
 
     def _execute(self, inputs: Sequence[OnnxValue], times_ns: list[int] | None) -> list[OnnxValue]:
         frame = self._template.copy()

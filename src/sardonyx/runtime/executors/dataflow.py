@@ -15,6 +15,7 @@ from sardonyx.provider import DeviceBuffer, check_cancelled
 from sardonyx.runtime.bind import Binding, BoundStep
 from sardonyx.runtime.bind_regions import region_binder
 from sardonyx.runtime.dependencies import find_dependencies, reads_of, writes_of
+from sardonyx.runtime.executor_memory import ExecutorMemory, executor_memory
 from sardonyx.runtime.memory import arena_pools
 from sardonyx.runtime.plan import CopyStep, Plan, Step
 from sardonyx.runtime.run_step import copy, place_targets, run_program, run_trivial, shape_of
@@ -48,6 +49,10 @@ class DataflowExecutor:
         """Give back idle arenas and bindings; returns the bytes given back."""
         self.binder.clear()
         return sum(pool.trim() for pool in self.pools.values())
+
+    def memory(self) -> ExecutorMemory:
+        """Return what it keeps between runs."""
+        return executor_memory(self.plan, self.pools, self.binder.known())
 
     def _frame(self, inputs: Sequence[OnnxValue], captures: Sequence[OnnxValue]) -> list[OnnxValue]:
         frame = self._template.copy()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from sardonyx.dtypes import OnnxValue
 from sardonyx.provider import HOST, check_cancelled
 from sardonyx.runtime.bind import Binding, Shapes, segment_binder
+from sardonyx.runtime.executor_memory import ExecutorMemory, executor_memory
 from sardonyx.runtime.memory import arena_pools
 from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep, Segment, Step, needs_no_shapes
 from sardonyx.runtime.run_step import call, copy, output_in, place_targets, run_program, run_trivial, shape_of
@@ -67,6 +68,10 @@ class SequentialExecutor:
         """Give back idle arenas and bindings; returns the bytes given back."""
         self._binder.clear()
         return sum(pool.trim() for pool in self._pools.values())
+
+    def memory(self) -> ExecutorMemory:
+        """Return what it keeps between runs."""
+        return executor_memory(self._plan, self._pools, self._binder.known())
 
     def _find_only(self) -> OnlyProgram | None:
         step = _only_step(self._plan)

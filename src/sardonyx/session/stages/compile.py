@@ -39,6 +39,8 @@ class Compiled:
     """What runs it."""
     plan: Plan
     """The plan of its main graph."""
+    bodies: tuple[Executor, ...] = ()
+    """What runs the graphs inside its nodes."""
 
 
 def compile_model(
@@ -66,7 +68,7 @@ def compile_model(
             write_context(model, target, compiler.kept, defaults, settings.load)
         read_attributes(model)
         model.dismantle()  # programs hold what they need of weights, packed or as they are
-    return Compiled(main.executor, main.plan)
+    return Compiled(main.executor, main.plan, tuple(compiler.executors))
 
 
 class _Compiler:
@@ -77,10 +79,14 @@ class _Compiler:
         self._bodies: dict[Graph, Body] = {}
         self.kept: list[KeptProgram] = []
         """What a compiled model is written of."""
+        self.executors: list[Executor] = []
+        """What runs the graphs inside nodes."""
 
     def compile_graph(self, assigned: AssignedGraph) -> _PlannedGraph:
         for body in assigned.bodies:
-            self._bodies[body.graph] = self.compile_graph(body)
+            planned = self.compile_graph(body)
+            self._bodies[body.graph] = planned
+            self.executors.append(planned.executor)
         captures, entering = assigned.captures, assigned.entering
         plan = make_plan(assigned.graph, captures, assigned.stages, self._program_of, entering)
         copies = [
