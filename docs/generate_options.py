@@ -14,8 +14,9 @@ from sardonyx import RunOptions, SessionOptions
 from sardonyx.option import Ignored, Option
 from sardonyx.providers.cpu.provider import OPTIONS as CPU_OPTIONS
 from sardonyx.providers.openvino.options import OPTIONS as OPENVINO_OPTIONS
+from sardonyx.providers.reference.provider import OPTIONS as REFERENCE_OPTIONS
 from sardonyx.session.settings.foreign import IGNORED, IGNORED_OF_RUNS
-from sardonyx.session.settings.keys import KEYS
+from sardonyx.session.settings.keys import KEYS, KEYS_OF_RUNS
 from sardonyx.session.settings.properties import PROPERTIES, PROPERTIES_OF_RUNS
 from sardonyx.session.settings.variables import VARIABLES
 
@@ -58,10 +59,14 @@ def page() -> str:
             "They are accepted. A key that ends in `.` or `_` stands for all that begin so. Where the second column has a text,\n"
             "any other asks for what is not done here, and is warned of.\n\n",
             _ignored(IGNORED),
-            "\n## Run config entries\n\nThose of ONNX Runtime are accepted, without effect:\n\n",
+            "\n## Run config entries\n\nOf `RunOptions.add_run_config_entry`.\n\n",
+            _options(KEYS_OF_RUNS),
+            "\nThese of ONNX Runtime are accepted, without effect:\n\n",
             _ignored(IGNORED_OF_RUNS),
             "\n## Provider options\n\n### CPUExecutionProvider\n\n",
             _options(CPU_OPTIONS),
+            "\n### ReferenceExecutionProvider\n\n",
+            _options(REFERENCE_OPTIONS),
             "\n### OpenVINOExecutionProvider\n\n",
             _options(OPENVINO_OPTIONS),
             "\nThe package openvino, when it is imported, reports that to its vendor over the network and writes the folder\n"

@@ -85,6 +85,7 @@ def infer_graph(
     overrides: Mapping[Value, Fact] | None = None,
     functions: Mapping[FunctionId, Function] | None = None,
     memory: InferenceMemory | None = None,
+    strict: bool = False,
 ) -> dict[Value, Fact]:
     """Infer the facts of every value of a model or graph and of its subgraphs; O(nodes).
 
@@ -94,6 +95,7 @@ def infer_graph(
             the model declares in symbols is not used, and a shape that cannot be raises InvalidArgument: the inputs are at fault.
         functions: the functions that nodes of a graph may call; those of the model by default.
         memory: what earlier inferences found, to which this one adds; not for use with `overrides`.
+        strict: whether a declared shape that contradicts the inferred one is an error.
 
     Returns:
         What is known of each value, those inside function bodies excepted.
@@ -105,6 +107,7 @@ def infer_graph(
     found = target.functions if isinstance(target, Model) and functions is None else functions or {}
     fixed = isinstance(target, Model) and target.ir_version < _FIRST_IR_VERSION_WITH_OPTIONAL_INITIALIZERS
     inference = _Inference(found, {} if overrides is None else overrides, is_binding=overrides is not None, memory=memory)
+    inference.is_strict = strict
     try:
         inference.infer(graph, None, initializers_are_fixed=fixed)
     except InvalidGraph as error:
@@ -161,7 +164,18 @@ class _Budget:
 class _Inference:
     """One pass over a graph; `facts` holds what it has found."""
 
-    __slots__ = ("_arguments", "_budget", "_calls", "_functions", "_given", "_is_binding", "_memory", "_overrides", "facts")
+    __slots__ = (
+        "_arguments",
+        "_budget",
+        "_calls",
+        "_functions",
+        "_given",
+        "_is_binding",
+        "_memory",
+        "_overrides",
+        "facts",
+        "is_strict",
+    )
 
     def __init__(
         self,
@@ -179,6 +193,7 @@ class _Inference:
         self._arguments: Mapping[str, Attribute] = {}
         self._calls: tuple[FunctionId, ...] = ()
         self.facts: dict[Value, Fact] = {}
+        self.is_strict = False
 
     def infer(self, graph: Graph, inputs: Sequence[Fact] | None, *, initializers_are_fixed: bool = False) -> list[Fact]:
         """Infer all nodes of `graph`, whose inputs are as `inputs` says or else as declared, and return its outputs' facts."""
@@ -335,7 +350,7 @@ class _Inference:
                 return fact
             return Fact(declared if symbols_hold else _without_symbols(declared))
         if not self._is_binding and declared.shape is not None and node is not None:
-            _report_contradiction(value, declared.shape, fact.type.shape, node)
+            _report_contradiction(value, declared.shape, fact.type.shape, node, is_strict=self.is_strict)
         return fact
 
 
@@ -346,13 +361,18 @@ def _merged_kinds(value: Value, declared: ValueType, fact: Fact) -> Fact:
     return Fact(declared, fact.value) if "None" in repr(fact.type) and "None" not in repr(declared) else fact
 
 
-def _report_contradiction(value: Value, declared: Shape, inferred: Shape, node: Node) -> None:
+def _report_contradiction(value: Value, declared: Shape, inferred: Shape, node: Node, *, is_strict: bool) -> None:
     if declared == inferred:
         return
     if len(declared) == len(inferred) and all(
         a == b or isinstance(a, Expr) or isinstance(b, Expr) for a, b in zip(declared, inferred, strict=True)
     ):
         return
+    if is_strict:
+        raise InvalidGraph(
+            f'output "{value.name}" is declared with shape {dims_text(declared)}, but the operator makes {dims_text(inferred)} of '
+            "its inputs; correct or remove the declaration, or leave out session.strict_shape_type_inference"
+        )
     event("infer.contradiction", place=place_of(node), value=value.name, declared=dims_text(declared), inferred=dims_text(inferred))
 
 

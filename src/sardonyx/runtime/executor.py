@@ -15,6 +15,7 @@ from sardonyx.runtime.executor_memory import ExecutorMemory
 from sardonyx.runtime.executors.dataflow import DataflowExecutor
 from sardonyx.runtime.executors.parallel import ParallelExecutor
 from sardonyx.runtime.executors.sequential import SequentialExecutor
+from sardonyx.runtime.memory import ArenaPool
 from sardonyx.runtime.plan import Plan
 
 __all__ = ["EXECUTORS", "Executor", "make_executor"]
@@ -41,21 +42,22 @@ class Executor(Protocol):
             The outputs; a target where it was filled.
         """
 
-    def trim(self) -> int:
-        """Give back idle arenas and bindings; returns the bytes given back."""
+    def trim(self, *, arenas_only: bool = False) -> int:
+        """Give back idle arenas, and bindings unless told otherwise; returns the bytes of the arenas."""
 
     def memory(self) -> ExecutorMemory:
         """Return what it keeps between runs."""
 
 
-def make_executor(plan: Plan, name: str, threads: int) -> Executor:
+def make_executor(plan: Plan, name: str, threads: int, shared: ArenaPool | None = None) -> Executor:
     """Make an executor; a plan of one step has no order to choose, so it gets the sequential one.
 
     Args:
         plan: what it runs.
         name: one of EXECUTORS.
         threads: how many threads the parallel one may use.
+        shared: the arenas of the host, where several sessions use the same.
     """
     if name == "sequential" or len(plan.steps) <= 1:
-        return SequentialExecutor(plan)
-    return DataflowExecutor(plan) if name == "dataflow" else ParallelExecutor(plan, threads)
+        return SequentialExecutor(plan, shared)
+    return DataflowExecutor(plan, shared) if name == "dataflow" else ParallelExecutor(plan, threads, shared)

@@ -23,6 +23,8 @@ class ExecutorMemory:
     """Blocks of weights and of code, on the host; some may be the same."""
     arenas: Mapping[str, int] = dataclasses.field(default_factory=dict)
     """Memory -> the bytes of its arenas, idle ones and those in use."""
+    shared_arena_bytes: int = 0
+    """Those of arenas that other sessions use too, not in `arenas`."""
     bindings: int = 0
     """How many sets of shapes are known, over all parts."""
     binding_bytes: int = 0
@@ -40,7 +42,8 @@ def executor_memory(plan: Plan, pools: Mapping[str, ArenaPool], known: Sequence[
     programs = [block for step in steps if isinstance(step.program, ReportsMemory) for block in step.program.memory_held()]
     return ExecutorMemory(
         held=(*constants, *programs),
-        arenas={name: pool.held_bytes for name, pool in pools.items() if pool.held_bytes},
+        arenas={name: pool.held_bytes for name, pool in pools.items() if pool.held_bytes and not pool.is_shared},
+        shared_arena_bytes=max((pool.held_bytes for pool in pools.values() if pool.is_shared), default=0),
         bindings=len(known),
         binding_bytes=sum(_binding_bytes(plan, binding) for binding in known),
         output_bytes=_output_bytes(plan, known),
@@ -57,6 +60,7 @@ def joined(parts: Iterable[ExecutorMemory]) -> ExecutorMemory:
     return ExecutorMemory(
         held=tuple(block for part in every for block in part.held),
         arenas=dict(arenas),
+        shared_arena_bytes=max((part.shared_arena_bytes for part in every), default=0),
         bindings=sum(part.bindings for part in every),
         binding_bytes=sum(part.binding_bytes for part in every),
         output_bytes=every[0].output_bytes if every else 0,

@@ -27,26 +27,33 @@ def out_of_memory(what: str) -> RuntimeException:
     )
 
 
-def arena_pools(plan: Plan) -> dict[str, ArenaPool]:
-    """Return an empty pool for each memory of `plan`, by the memory's name.
+def arena_pools(plan: Plan, shared: ArenaPool | None = None) -> dict[str, ArenaPool]:
+    """Return an empty pool for each memory of `plan`, by the memory's name; for the host `shared`, where there is one.
 
     Errors of a device's memory name the provider that uses it first.
     """
     owners = {step.memory.name: step.provider for step in reversed(plan.steps) if isinstance(step, ProgramStep)}
     owners[HOST.name] = ""
-    return {memory.name: ArenaPool(memory, owner=owners[memory.name]) for memory in plan.memories}
+    pools = {memory.name: ArenaPool(memory, owner=owners[memory.name]) for memory in plan.memories}
+    return pools | ({HOST.name: shared} if shared is not None and HOST.name in pools else {})
 
 
 class ArenaPool:
     """Buffers of one memory that runs borrow and give back; one run holds one at a time. Safe for threads."""
 
-    def __init__(self, memory: Memory, keep: int = 4, owner: str = "") -> None:
-        """Make an empty pool that keeps at most `keep` idle buffers; errors name `owner`, a provider, where it is given."""
+    def __init__(self, memory: Memory, keep: int = 4, owner: str = "", *, most_bytes: int = 0) -> None:
+        """Make an empty pool that keeps at most `keep` idle buffers; errors name `owner`, a provider, where it is given.
+
+        It never has more than `most_bytes`; 0 for any number.
+        """
+        self._most_bytes = most_bytes
         self._memory = memory
         self._keep, self._owner = keep, owner
         self._idle: list[tuple[int, DeviceBuffer]] = []
         self._lock = new_lock()
         self._held_bytes = 0
+        self.is_shared = False
+        """Whether several sessions use it."""
 
     @property
     def held_bytes(self) -> int:
@@ -63,10 +70,22 @@ class ArenaPool:
                 chosen = min(fitting, key=lambda entry: entry[0])
                 self._idle = [entry for entry in self._idle if entry is not chosen]
                 return chosen
+        if self._most_bytes:
+            self._make_space(size_bytes)
         buffer = self._allocate(size_bytes)
         with self._lock:
             self._held_bytes += size_bytes
         return size_bytes, buffer
+
+    def _make_space(self, size_bytes: int) -> None:
+        """Drop idle buffers where there would be too many bytes; raises RuntimeException where that is not enough."""
+        if self._held_bytes + size_bytes > self._most_bytes:
+            self.trim()
+        if self._held_bytes + size_bytes > self._most_bytes:
+            raise RuntimeException(
+                f"a run needs {size_bytes} bytes for its intermediate tensors, but the registered allocator has a max_mem of "
+                f"{self._most_bytes}, of which other runs use {self._held_bytes}: register one with more, or give smaller inputs"
+            )
 
     def _allocate(self, size_bytes: int) -> DeviceBuffer:
         try:

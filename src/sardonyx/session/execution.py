@@ -6,6 +6,7 @@ from sardonyx import config
 from sardonyx.codegen.run.processors import available_processors
 from sardonyx.runtime.executor import Executor, make_executor
 from sardonyx.runtime.plan import Plan, ProgramStep
+from sardonyx.session.memory.arenas import shared_pool
 from sardonyx.session.settings.settings import ExecutionSettings
 
 __all__ = ["executor_for"]
@@ -19,4 +20,4 @@ def executor_for(plan: Plan, settings: ExecutionSettings) -> Executor:
     """
     providers = {step.provider for step in plan.steps if isinstance(step, ProgramStep)}
     threads = settings.inter_op_threads or max(len(providers), config.num_threads() or available_processors())
-    return make_executor(plan, settings.executor, threads)
+    return make_executor(plan, settings.executor, threads, shared_pool() if settings.shares_arenas else None)

@@ -116,6 +116,11 @@ class InferenceSession(RemadeSession):
         except SardonyxError as error:
             raise_interrupt(error)
             raise
+        if settings.execution.affinities:
+            with without_fork():
+                from sardonyx.session.thread_affinity import pin_threads  # which few sessions need
+
+            pin_threads(settings.execution.affinities)
         source = Source.of(given)
         profiler = self._begin_profile(source.given, settings.execution.profile_prefix)
         watching = contextlib.nullcontext() if profiler is None else observe(profiler.observe)
@@ -267,6 +272,7 @@ class InferenceSession(RemadeSession):
 
             input_feed = with_adapters(input_feed, run_options.adapters)
         values = check_feeds(self._input_values, self._defaults, input_feed, self._label)
+        shrinks = run_options is not None and bool(run_options.run_config_entries) and self._shrinks_arenas(run_options)
         placed = checked_targets(targets, self.get_outputs(), self._label) if targets else NO_TARGETS
         start_ns = 0 if self._profiler is None else time.perf_counter_ns()
         only_wanted = run_options is not None and run_options.only_execute_path_to_fetches
@@ -282,6 +288,8 @@ class InferenceSession(RemadeSession):
         finally:
             if token is not None:
                 reset_cancellation(token)
+            if shrinks:
+                self._runner.trim(arenas_only=True)
             if self._profiler is not None:
                 self._profiler.record("Session", "model_run", start_ns, time.perf_counter_ns(), {})
         if self._recorder is not None:
@@ -295,6 +303,14 @@ class InferenceSession(RemadeSession):
             return owned
         numbers = [self._output_names.index(name) if name in self._declared else -1 for name in inner] if inner else wanted
         return make_sparse(owned, [index in self._sparse_outputs for index in numbers])
+
+    def _shrinks_arenas(self, run_options: RunOptions) -> bool:
+        with without_fork():
+            from sardonyx.session.memory.arenas import shrinks_arenas  # which few runs need
+            from sardonyx.session.settings.keys import SHRINKAGE
+
+        text = run_options.run_config_entries.get(SHRINKAGE.name, "")
+        return shrinks_arenas(text, has_arenas=self._arguments.options.enable_cpu_mem_arena)
 
     def checked_feed(self, output_names: Sequence[str] | None, input_feed: Mapping[str, OnnxValue]) -> Mapping[str, OnnxValue]:
         """Return a feed as `run` takes it; raises InvalidArgument where it, or a name, does not fit the model.

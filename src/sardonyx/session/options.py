@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -15,9 +15,9 @@ from sardonyx.cancellation import Cancellation, Flag
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument, ModelLoadCanceled, ModelLoadTimedOut, RunTerminated, RunTimedOut
 from sardonyx.forks import without_fork
+from sardonyx.session.config_entries import ConfigEntries
 from sardonyx.session.context.data import ContextOutput, ReadData
 from sardonyx.session.enums import ExecutionMode, ExecutionOrder, GraphOptimizationLevel
-from sardonyx.session.option_types import typed
 
 if TYPE_CHECKING:
     from sardonyx.custom_ops.definition import OperatorSource
@@ -29,33 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "RunOptions", "SessionOptions"]
 
 
-class _ConfigEntries:
-    """Named text options; attributes that a class does not have cannot be set, as in onnxruntime."""
-
-    __slots__ = ("_entries",)
-
-    def __init__(self) -> None:
-        self._entries: dict[str, str] = {}
-
-    def __setattr__(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, typed(type(self).__name__, name, value))
-
-    def _add(self, key: str, value: str, check: Callable[[str, str], None]) -> None:
-        if not all(isinstance(text, str) for text in (key, value)):
-            raise TypeError(f"the key and the value of a config entry are texts, got {key!r:.100} and {value!r:.100}")
-        if not key or len(key) > 1024:
-            raise InvalidArgument(f"a config entry needs a key of 1 to 1024 characters, got {key!r:.100}")
-        check(key, value)
-        self._entries[key] = value
-
-    def _get(self, key: str) -> str:
-        if key not in self._entries:
-            known = ", ".join(sorted(self._entries)) or "none"
-            raise InvalidArgument(f"SessionOptions does not have configuration with key: {key}; added so far: {known}")
-        return self._entries[key]
-
-
-class SessionOptions(_ConfigEntries):
+class SessionOptions(ConfigEntries):
     """How a session is built and run; `docs/options.md` says what each property does."""
 
     __slots__ = (
@@ -151,7 +125,7 @@ class SessionOptions(_ConfigEntries):
     def copy(self) -> SessionOptions:
         """Return options that begin as these are, and may be changed by themselves."""
         made = SessionOptions()
-        for name in (*SessionOptions.__slots__, *_ConfigEntries.__slots__):
+        for name in (*SessionOptions.__slots__, *ConfigEntries.__slots__):
             value = getattr(self, name)
             setattr(made, name, value.copy() if isinstance(value, (dict, list)) else value)
         return made
@@ -403,7 +377,7 @@ class SessionOptions(_ConfigEntries):
         return tuple(self._providers)
 
 
-class RunOptions(_ConfigEntries):
+class RunOptions(ConfigEntries):
     """How one run behaves."""
 
     __slots__ = (
@@ -463,6 +437,11 @@ class RunOptions(_ConfigEntries):
             from sardonyx.session.settings.check import check_run_entry  # with the table of keys, which few need
 
         self._add(key, value, check_run_entry)
+
+    @property
+    def run_config_entries(self) -> Mapping[str, str]:
+        """What was set by `add_run_config_entry`."""
+        return dict(self._entries)
 
     def get_run_config_entry(self, key: str) -> str:
         """Return the text set under `key`; raises InvalidArgument where none was."""

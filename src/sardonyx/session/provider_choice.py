@@ -17,8 +17,9 @@ from sardonyx.session.providers import (
     make_providers,
     requested,
     with_cpu,
+    with_reference,
 )
-from sardonyx.session.settings.settings import Settings
+from sardonyx.session.settings.settings import ExecutionSettings, Settings
 from sardonyx.session.stages.provider_list import ProviderList
 
 __all__ = ["ProviderChoice", "ask_in_order", "choose_providers"]
@@ -61,7 +62,8 @@ def choose_providers(
     named = frozenset(name for name, _, _ in wanted) if has_own or order else frozenset()
     if settings.placement.forbids_fallback:
         check_named(named)
-    wanted = [(name, _with_threads(name, own, settings.execution.intra_op_threads), made) for name, own, made in with_cpu(wanted)]
+    asked = with_reference(with_cpu(wanted))
+    wanted = [(name, _with_settings(name, own, settings.execution), made) for name, own, made in asked]
     made, failed = make_able_providers(wanted) if settings.placement.continue_on_error else (make_providers(wanted), {})
     own = {name: options for name, options, _ in wanted}
     return ProviderChoice(ProviderList.of(made, failed), named, {provider.name: own.get(provider.name, {}) for provider in made})
@@ -82,8 +84,11 @@ def _full_name(name: str) -> str:
     return longer if name not in available and longer in available else name
 
 
-def _with_threads(name: str, options: Mapping[str, str], threads: int) -> dict[str, str]:
+def _with_settings(name: str, options: Mapping[str, str], settings: ExecutionSettings) -> dict[str, str]:
+    """Return the options of a provider, with what the session's settings say where it leaves that open."""
     own = dict(options)
-    if threads and name == CPU:
-        own.setdefault("intra_op_num_threads", str(threads))
+    if settings.intra_op_threads and name == CPU:
+        own.setdefault("intra_op_num_threads", str(settings.intra_op_threads))
+    if settings.flushes_denormals and name in (CPU, REFERENCE):
+        own.setdefault("set_denormal_as_zero", "1")
     return own

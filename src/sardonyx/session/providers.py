@@ -37,6 +37,7 @@ __all__ = [
     "missing_providers",
     "requested",
     "with_cpu",
+    "with_reference",
 ]
 
 GROUP = "sardonyx.providers"
@@ -200,14 +201,14 @@ def make_providers(wanted: Sequence[Wanted]) -> list[Provider]:
     Raises:
         EPFail: a provider's package cannot be imported, or its factory raised.
     """
-    return [_made(item) for item in _with_reference(wanted)]
+    return [_made(item) for item in with_reference(wanted)]
 
 
 def make_able_providers(wanted: Sequence[Wanted]) -> tuple[list[Provider], dict[str, str]]:
     """Make those of the providers that can be made, the reference provider among them; why the others cannot, by name."""
     providers: list[Provider] = []
     failed: dict[str, str] = {}
-    for item in _with_reference(wanted):
+    for item in with_reference(wanted):
         try:
             providers.append(_made(item))
         except EPFail as error:
@@ -223,7 +224,8 @@ def _made(wanted: Wanted) -> Provider:
     return _make(name, options) if made is None else made
 
 
-def _with_reference(wanted: Sequence[Wanted]) -> list[Wanted]:
+def with_reference(wanted: Sequence[Wanted]) -> list[Wanted]:
+    """Put the reference provider behind those wanted, unless the list names it."""
     last: list[Wanted] = [] if REFERENCE in (name for name, _, _ in wanted) else [(REFERENCE, {}, None)]
     return [*wanted, *last]
 

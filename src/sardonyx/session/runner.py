@@ -97,9 +97,9 @@ class Runner:
         results = dict(zip(unique, self._execute(values, unique, ()), strict=True))
         return [results[name] for name in names]
 
-    def trim(self) -> int:
-        """Give back memory that idle runs hold: arenas and bindings; returns the bytes of the arenas."""
-        return sum(executor.trim() for executor in self._executors)
+    def trim(self, *, arenas_only: bool = False) -> int:
+        """Give back memory that idle runs hold: arenas, and bindings unless told otherwise; returns the bytes of the arenas."""
+        return sum(executor.trim(arenas_only=arenas_only) for executor in self._executors)
 
     def memory(self) -> ExecutorMemory:
         """Return what is kept between runs, with that of variants."""

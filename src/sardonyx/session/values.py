@@ -72,11 +72,17 @@ def _completed(argument: NodeArg, kind: ValueType | None, found: ValueType | Non
         return argument if kind is not None or found is None else dataclasses.replace(argument, type=str(found))
     known = [dim if isinstance(dim, int) else dim.name if not is_anonymous(dim) else None for dim in inferred]
     if _shape_of(kind) is not None and len(argument.shape) == len(known):
-        pairs = zip(argument.shape, known, strict=True)
-        known = [new if isinstance(new, int) and not isinstance(old, int) else new if old is None else old for old, new in pairs]
+        known = [_joined(old, new) for old, new in zip(argument.shape, known, strict=True)]
     elif _shape_of(kind) is not None:
-        return argument
+        known = []
     return NodeArg(argument.name, str(found), known)
+
+
+def _joined(declared: int | str | None, inferred: int | str | None) -> int | str | None:
+    """Return a dimension as two say it; None, as in onnxruntime, where they contradict one another."""
+    if isinstance(declared, int) and isinstance(inferred, int):
+        return declared if declared == inferred else None
+    return inferred if isinstance(inferred, int) or declared is None else declared
 
 
 def _shape_of(kind: ValueType | None) -> Shape | None:

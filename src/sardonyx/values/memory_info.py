@@ -221,7 +221,8 @@ _LOCK = new_lock()
 def create_and_register_allocator(memory_info: OrtMemoryInfo, arena_cfg: OrtArenaCfg | None) -> None:
     """Register an allocator for the host's memory, shared by sessions with `session.use_env_allocators`.
 
-    Sessions of sardonyx have arenas of their own, so that the sizes are only checked and kept.
+    These take their arenas from one pool, which never has more than `max_mem` bytes (0 for any number): a run that needs more is a
+    RuntimeException. The other sizes say how onnxruntime's allocator grows, which this one does not: it has one buffer per run.
 
     Raises:
         InvalidArgument: the memory is not the host's.

@@ -8,9 +8,9 @@ from sardonyx.held_memory import HeldKind, HeldMemory
 from sardonyx.session.memory.report import MemoryUse, process_report, session_report
 
 
-def _use(label: str, *blocks: tuple[HeldKind, int, int], arenas: dict[str, int] | None = None) -> MemoryUse:
+def _use(label: str, *blocks: tuple[HeldKind, int, int], arenas: dict[str, int] | None = None, shared: int = 0) -> MemoryUse:
     held = tuple(HeldMemory(kind, address, size) for kind, address, size in blocks)
-    return MemoryUse(label, held, arenas or {}, 5, 7, 11, 2, ("OtherExecutionProvider",))
+    return MemoryUse(label, held, arenas or {}, shared, 5, 7, 11, 2, ("OtherExecutionProvider",))
 
 
 def test_what_lies_in_blocks_of_two_kinds_counts_once() -> None:
@@ -26,6 +26,13 @@ def test_what_another_session_holds_is_named_as_shared() -> None:
     report = process_report(uses, 1000)
     assert [session.shared_bytes for session in report.sessions] == [50, 50]
     assert (report.weights_bytes, report.total_bytes, report.shared_bytes) == (50, 50 + 4 + 2 * 12, 50)
+
+
+def test_arenas_that_sessions_share_count_once() -> None:
+    """For each session as shared, and once for the process."""
+    report = process_report([_use("a", shared=100), _use("b", shared=100), _use("c")], 1000)
+    assert [session.shared_bytes for session in report.sessions] == [100, 100, 0]
+    assert report.arena_bytes == 100
 
 
 def test_devices_and_mapped_files_are_named_besides() -> None:

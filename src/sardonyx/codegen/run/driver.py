@@ -32,6 +32,7 @@ from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.module import Address, Module
 from sardonyx.codegen.emit.types import I64, PTR
 from sardonyx.codegen.emit.values import Operand, Pointer, Register
+from sardonyx.codegen.run.denormals import flush_bits, read_control, write_control
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.pace import FIRST_CHUNK, PACE_WORDS, Pace, begin_pace, next_chunk, write_pace
 from sardonyx.codegen.run.thread_pool import MAIN_THREAD, MOST_TASKS, PoolCode, ThreadPool, shared_pool, write_pool
@@ -61,7 +62,7 @@ STATUS = 0
 DONE, PAUSED = -1, -2
 """What a run returns that has done all steps, or that has paused."""
 
-_STEPS, _RELOCATIONS, _THREADS, _POOL, _REPORT, _FIRST, _LAST, _STEP, _TASK, _PACE = range(10)
+_STEPS, _RELOCATIONS, _THREADS, _POOL, _REPORT, _FIRST, _LAST, _STEP, _TASK, _FLUSH, _PACE = range(11)
 _BASES = _PACE + PACE_WORDS
 _KERNEL, _BUFFERS, _PARAMS, _TASKS, _TOGETHER = range(5)
 _STEP_WORDS = 5
@@ -97,9 +98,12 @@ class KernelCall:
 
 
 class StepTable:
-    """Steps in the form that the driver reads. `bases` counts the bases besides STATUS, which are numbered from 1."""
+    """Steps in the form that the driver reads. `bases` counts the bases besides STATUS, which are numbered from 1.
 
-    def __init__(self, steps: Sequence[KernelCall], bases: int, *, threads: int = 1) -> None:
+    With `flush` kernels compute with zeros for denormal numbers.
+    """
+
+    def __init__(self, steps: Sequence[KernelCall], bases: int, *, threads: int = 1, flush: bool = False) -> None:
         self.threads = threads
         self._bases = struct.Struct(f"={bases}q")
         pointers = [buffer for step in steps for buffer in step.buffers]
@@ -110,6 +114,7 @@ class StepTable:
         first_param = first_pointer + len(pointers)
         words = [0] * first_relocation
         words[_STEPS], words[_RELOCATIONS], words[_THREADS], words[_LAST] = first_step, len(pointers), threads, len(steps)
+        words[_FLUSH] = int(flush)
         for place, buffer in enumerate(pointers, first_pointer):
             words += (place, _BASES + buffer.base, buffer.offset_bytes)
         pointer, param = first_pointer, first_param
@@ -309,6 +314,10 @@ def _write_walk(module: Module, stamp: Stamp | None = None) -> Function:
     ways = _Ways(write_pool(module, pace), _write_alone(module, pace))
     with module.function("driver_walk", _WORDS, _WORDS, I64, returns=I64) as b:
         table = b.addresses[0]
+        flushes, control = table.load(_FLUSH).ne(0), b.variable(b.const(I64, 0))
+        with b.when(flushes):
+            control.set(read_control(b))
+            write_control(b, control.value | flush_bits(b.target))
         state, pool = table.at(_PACE), table.load_pointer(_POOL, I64)
         in_main_thread = b.intrinsic("pthread_self", I64, []).eq(b.atomic_load(pool.at(MAIN_THREAD)))
         looks = b.variable(begin_pace(b, state, b.arguments[0], in_main_thread))
@@ -340,6 +349,8 @@ def _write_walk(module: Module, stamp: Stamp | None = None) -> Function:
             b.call(ways.pool.leave, pool)
         table.store(step.value, _STEP)
         table.store(task.value, _TASK)
+        with b.when(flushes):
+            write_control(b, control.value)
         b.give(result.value)
     return b
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import functools
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -33,18 +34,23 @@ from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Module
 from sardonyx.codegen.emit.types import BOOL, I32, I64, PTR, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.codegen.run.denormals import read_control, write_control
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.pace import FIRST_CHUNK, Pace, next_chunk
 from sardonyx.codegen.target import Target
 from sardonyx.forks import new_lock, renew_in_child
+from sardonyx.trace import event
 
 __all__ = ["MAIN_THREAD", "MOST_TASKS", "PoolCode", "ThreadPool", "shared_pool", "write_pool"]
 
 TICKET, STOP, REGION, DONE, SLEEPERS, OWNER, ACTIVE = (8 * line for line in range(7))
 """Where the words of the pool are, one to a cache line of eight words."""
 
-KERNEL, BUFFERS, PARAMS, BEGIN, TASKS, CHUNK, WORKERS = range(REGION, REGION + 7)
-"""The arguments of a region: what to call, with what, on tasks from where on and how many, in chunks of how many, by whom."""
+KERNEL, BUFFERS, PARAMS, BEGIN, TASKS, CHUNK, WORKERS, CONTROL = range(REGION, REGION + 8)
+"""The arguments of a region: what to call, with what, on tasks from where on and how many, in chunks of how many, by whom.
+
+The last one is the caller's control word of floating-point numbers, under which workers compute too.
+"""
 
 MAIN_THREAD = ACTIVE + 1
 """The thread that hears signals: what `pthread_self` returns in it."""
@@ -166,6 +172,7 @@ def _write_worker(module: Module, drain: Function) -> None:
             seen.set(b.atomic_load(pool.at(TICKET), "acquire") >> 32)
             living.stop_if(b.atomic_load(pool.at(STOP), "acquire").ne(0))
             with b.when((seen.value & 1).eq(0) & (index < b.atomic_load(pool.at(WORKERS)))):
+                write_control(b, b.atomic_load(pool.at(CONTROL)))
                 b.call(drain, pool, seen.value)
 
 
@@ -197,7 +204,7 @@ def _write_run_region(module: Module, drain: Function, paced: Function, publish:
         generation = b.atomic_load(pool.at(TICKET)) >> 32
         b.atomic_store(pool.at(TICKET), (generation + 1) << 32, "seq_cst")
         b.fence()
-        words = [kernel.to(I64), buffers.to(I64), params.to(I64), begin, tasks, chunk, threads - 1]
+        words = [kernel.to(I64), buffers.to(I64), params.to(I64), begin, tasks, chunk, threads - 1, read_control(b)]
         for place, word in enumerate(words, KERNEL):
             b.atomic_store(pool.at(place), word)
         b.atomic_store(pool.at(DONE), 0)
@@ -299,6 +306,7 @@ class ThreadPool:
         self._lock = new_lock()
         self._threads: list[threading.Thread] = []
         self._engine: Engine | None = None
+        self._processors: tuple[frozenset[int], ...] = ()
         self._clear()
         renew_in_child(self)
         atexit.register(self.stop)
@@ -327,6 +335,22 @@ class ThreadPool:
                 except RuntimeError:
                     self._threads.remove(thread)
                     return
+                self._pin(thread, len(self._threads) - 1)
+
+    def pin(self, processors: Sequence[frozenset[int]]) -> None:
+        """Let worker i, now or when it is started, run on the processors `processors[i]` only; further ones stay as they are."""
+        with self._lock:
+            self._processors = tuple(processors)
+            for index, thread in enumerate(self._threads):
+                self._pin(thread, index)
+
+    def _pin(self, thread: threading.Thread, index: int) -> None:
+        if index >= len(self._processors) or thread.native_id is None or not hasattr(os, "sched_setaffinity"):
+            return
+        try:
+            os.sched_setaffinity(thread.native_id, self._processors[index])
+        except OSError as error:
+            event("threads.unpinned", thread=thread.name, processors=sorted(self._processors[index]), error=str(error))
 
     def stop(self) -> None:
         """End the threads; a later `grow` starts new ones. They stay if a run keeps the pool for longer than a second."""

@@ -72,6 +72,8 @@ class CpuProgram:
             packs: the weights that were packed for it, in order.
         """
         self.packs = packs
+        self.flushes_denormals = False
+        """Whether runs compute with zeros for denormal numbers; what is bound before stays as it was."""
         self._names = [value.name or "an inner value" for value in inputs]
         self._shapes: list[Shape] = [value.shape or () for value in inputs]
         self._outputs = list(outputs)
@@ -103,7 +105,7 @@ class CpuProgram:
             buffers = [self._fixed.get(buffer) or self._place(buffer, offsets, sizes) for buffer in step.buffers]
             steps.append(driver.KernelCall(self._kernels[step.symbol], buffers, params, tasks, step.together))
         bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
-        table = StepTable(steps, bases, threads=self._threads)
+        table = StepTable(steps, bases, threads=self._threads, flush=self.flushes_denormals)
         specs = tuple(
             TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) if buffer.count is None else None for buffer in self._outputs
         )

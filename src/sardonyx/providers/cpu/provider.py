@@ -14,7 +14,7 @@ from sardonyx.dtypes import Array
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.ops.views.normalize import GroupNormalization
-from sardonyx.option import COUNT, Option
+from sardonyx.option import COUNT, FLAG, Option
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, GraphView, Layout, Memory, Partition, Program
 from sardonyx.providers.cpu.claims import NodeClaim, claim_node, find_claim
@@ -34,7 +34,13 @@ NAME = "CPUExecutionProvider"
 _MOST_THREADS = 1024
 """A number above this is a mistake: each thread has a stack, and costs a wake-up for each step."""
 _THREADS = Option("intra_op_num_threads", COUNT, 0, "how many threads run a step; 0 for as many as the process has processors")
-OPTIONS: tuple[Option[object], ...] = (_THREADS,)
+_DENORMALS = Option(
+    "set_denormal_as_zero",
+    FLAG,
+    False,
+    "compute with zeros for denormal numbers; `session.set_denormal_as_zero` says it for a session",
+)
+OPTIONS: tuple[Option[object], ...] = (_THREADS, _DENORMALS)
 """Its options."""
 _FOREIGN = ("arena_extend_strategy", "use_arena")
 """Options of onnxruntime's CPU provider, which has arenas where this one plans memory for each shape."""
@@ -47,10 +53,11 @@ class CpuProvider:
     preferred_layout = Layout.NHWC
     memory: Memory = HOST
 
-    def __init__(self, target: Target, threads: int) -> None:
-        """Make a provider that compiles for `target` and runs on `threads` threads."""
+    def __init__(self, target: Target, threads: int, *, flushes_denormals: bool = False) -> None:
+        """Make a provider that compiles for `target`, runs on `threads` threads, and may take denormal numbers as zero."""
         self._target = target
         self._threads = threads
+        self._flushes_denormals = flushes_denormals
 
     def capabilities(self, view: GraphView) -> Claims:
         """Claim what can be compiled: known types and ranks, and sizes that follow from the shapes of values at hand."""
@@ -70,7 +77,11 @@ class CpuProvider:
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram:
         """Lower the partition to steps and compile the kernels that they need."""
         low = Lowering(self._target, self._threads)
-        return make_program(partition, low, lower_partition(low, partition), driver_for(self._target))
+        return self._made(make_program(partition, low, lower_partition(low, partition), driver_for(self._target)))
+
+    def _made(self, program: CpuProgram) -> CpuProgram:
+        program.flushes_denormals = self._flushes_denormals
+        return program
 
     def save(self, partition: Partition, program: Program) -> bytes:
         """Return the bytes of a partition that was compiled; it is lowered anew, with the weights that `program` has packed."""
@@ -78,7 +89,7 @@ class CpuProvider:
 
     def load(self, partition: Partition, content: memoryview) -> CpuProgram:
         """Return the program of saved bytes: no kernel is compiled, and no weight that was saved packed is packed."""
-        return load_program(self._target, self._threads, partition, content)
+        return self._made(load_program(self._target, self._threads, partition, content))
 
     def save_weightless(self, partition: Partition, program: Program) -> bytes:
         """Return what `save` returns, with weights as they are: they are packed whenever it is loaded."""
@@ -114,7 +125,7 @@ def create(options: Mapping[str, str]) -> CpuProvider:
     if threads > most:
         event("cpu.fewer_threads", asked=threads, used=most)
         threads = most
-    return CpuProvider(host_target(config.isa()), threads)
+    return CpuProvider(host_target(config.isa()), threads, flushes_denormals=_DENORMALS.read(options))
 
 
 def _warn_of_unknown(options: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ slots, and empties the slots that nothing reads after it.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from sardonyx import errors
+from sardonyx.codegen.run.denormals import flushing_denormals
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument, InvalidGraph, RuntimeException, SardonyxError, describe, located, locating
@@ -26,6 +28,7 @@ from sardonyx.providers.reference.registry import Call, Kernel, KernelFunction
 __all__ = ["ReferenceProgram", "dense"]
 
 _SECOND_NS = 1_000_000_000
+_AS_IT_IS = contextlib.nullcontext()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,6 +87,8 @@ class ReferenceProgram:
         bodies: Callable[[Graph], Body],
     ) -> None:
         """Compile `nodes`, in topological order, to read `inputs` and `constants` and to give out `outputs`."""
+        self.flushes_denormals = False
+        """Whether kernels compute with zeros for denormal numbers, in the thread that runs them."""
         slots: dict[Value, int] = {}
         for value in [*inputs, *constants, *(value for node in nodes for value in node.outputs)]:
             slots.setdefault(value, len(slots))
@@ -137,7 +142,7 @@ class ReferenceProgram:
     def _execute(self, inputs: Sequence[OnnxValue], times_ns: list[int] | None) -> list[OnnxValue]:
         frame = self._template.copy()
         frame[: self._input_count] = inputs
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), flushing_denormals() if self.flushes_denormals else _AS_IT_IS:
             for step in self._steps:
                 check_cancelled()
                 _run(step, frame)

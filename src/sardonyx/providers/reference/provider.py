@@ -7,14 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.ir import Graph, Node
+from sardonyx.option import FLAG, Option
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
 from sardonyx.providers.reference.expressions import kernel_of
 from sardonyx.providers.reference.program import ReferenceProgram
 
-__all__ = ["NAME", "ReferenceProvider", "create", "evaluate"]
+__all__ = ["NAME", "OPTIONS", "ReferenceProvider", "create", "evaluate"]
 
 NAME = "ReferenceExecutionProvider"
 """The provider's name."""
+_DENORMALS = Option(
+    "set_denormal_as_zero",
+    FLAG,
+    False,
+    "compute with zeros for denormal numbers; `session.set_denormal_as_zero` says it for a session",
+)
+OPTIONS: tuple[Option[object], ...] = (_DENORMALS,)
+"""Its options."""
 
 
 class ReferenceProvider:
@@ -23,6 +32,10 @@ class ReferenceProvider:
     name = NAME
     preferred_layout = Layout.NCHW
     memory: Memory = HOST
+
+    def __init__(self, *, flushes_denormals: bool = False) -> None:
+        """Make a provider, which may take denormal numbers as zero."""
+        self._flushes_denormals = flushes_denormals
 
     def capabilities(self, view: GraphView) -> Claims:
         """Claim every node with a kernel for its version."""
@@ -37,12 +50,14 @@ class ReferenceProvider:
 
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> ReferenceProgram:
         """Look up the kernels and decode the attributes of `partition`."""
-        return ReferenceProgram(partition.nodes, partition.inputs, partition.constants, partition.outputs, bodies)
+        made = ReferenceProgram(partition.nodes, partition.inputs, partition.constants, partition.outputs, bodies)
+        made.flushes_denormals = self._flushes_denormals
+        return made
 
 
 def create(options: Mapping[str, str]) -> ReferenceProvider:
-    """Make the provider; it has no options."""
-    return ReferenceProvider()
+    """Make the provider from the options of `OPTIONS`; raises InvalidArgument for a value that is none."""
+    return ReferenceProvider(flushes_denormals=_DENORMALS.read(options))
 
 
 def evaluate(node: Node, inputs: Sequence[Array | None]) -> list[OnnxValue]:

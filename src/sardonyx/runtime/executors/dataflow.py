@@ -16,7 +16,7 @@ from sardonyx.runtime.bind import Binding, BoundStep
 from sardonyx.runtime.bind_regions import region_binder
 from sardonyx.runtime.dependencies import find_dependencies, reads_of, writes_of
 from sardonyx.runtime.executor_memory import ExecutorMemory, executor_memory
-from sardonyx.runtime.memory import arena_pools
+from sardonyx.runtime.memory import ArenaPool, arena_pools
 from sardonyx.runtime.plan import CopyStep, Plan, Step
 from sardonyx.runtime.run_step import copy, place_targets, run_program, run_trivial, shape_of
 
@@ -26,12 +26,12 @@ __all__ = ["DataflowExecutor", "DataflowRun"]
 class DataflowExecutor:
     """Runs a plan in the order in which values become ready; any number of threads may run it at a time."""
 
-    def __init__(self, plan: Plan) -> None:
-        """Make an executor of `plan`, with empty tables."""
+    def __init__(self, plan: Plan, shared: ArenaPool | None = None) -> None:
+        """Make an executor of `plan`, with empty tables and, where it has none of its own, `shared` arenas of the host."""
         self.plan = plan
         self.order = find_dependencies(plan)
         self.binder = region_binder(plan, self.order)
-        self.pools = arena_pools(plan)
+        self.pools = arena_pools(plan, shared)
         self._template: list[OnnxValue] = [None] * plan.slot_count
         for slot, array in plan.constants:
             self._template[slot] = array
@@ -45,9 +45,10 @@ class DataflowExecutor:
             place_targets(self.plan, frame, targets)
         return self._work(DataflowRun(self, frame))
 
-    def trim(self) -> int:
-        """Give back idle arenas and bindings; returns the bytes given back."""
-        self.binder.clear()
+    def trim(self, *, arenas_only: bool = False) -> int:
+        """Give back idle arenas, and bindings unless told otherwise; returns the bytes of the arenas."""
+        if not arenas_only:
+            self.binder.clear()
         return sum(pool.trim() for pool in self.pools.values())
 
     def memory(self) -> ExecutorMemory:

@@ -15,6 +15,7 @@ from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import RunTerminated
 from sardonyx.forks import new_lock, renew_in_child
 from sardonyx.runtime.executors.dataflow import DataflowExecutor, DataflowRun
+from sardonyx.runtime.memory import ArenaPool
 from sardonyx.runtime.plan import Plan
 
 __all__ = ["ParallelExecutor"]
@@ -23,9 +24,9 @@ __all__ = ["ParallelExecutor"]
 class ParallelExecutor(DataflowExecutor):
     """Runs a plan on several threads; any number of threads may run it at a time."""
 
-    def __init__(self, plan: Plan, threads: int) -> None:
-        """Make an executor that uses up to `threads` threads besides those that call it, less one."""
-        DataflowExecutor.__init__(self, plan)
+    def __init__(self, plan: Plan, threads: int, shared: ArenaPool | None = None) -> None:
+        """Make an executor that uses up to `threads` threads besides those that call it, less one; `shared` as there."""
+        DataflowExecutor.__init__(self, plan, shared)
         self._helpers = max(0, min(threads, self.order.width) - 1)
         self._lock = new_lock()
         self._pool: ThreadPoolExecutor | None = None

@@ -10,7 +10,7 @@ from sardonyx.dtypes import OnnxValue
 from sardonyx.provider import HOST, check_cancelled
 from sardonyx.runtime.bind import Binding, Shapes, segment_binder
 from sardonyx.runtime.executor_memory import ExecutorMemory, executor_memory
-from sardonyx.runtime.memory import arena_pools
+from sardonyx.runtime.memory import ArenaPool, arena_pools
 from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep, Segment, Step, needs_no_shapes
 from sardonyx.runtime.run_step import call, copy, output_in, place_targets, run_program, run_trivial, shape_of
 
@@ -32,11 +32,11 @@ class OnlyProgram:
 class SequentialExecutor:
     """Runs a plan; any number of threads may run it at a time, each with arenas of its own."""
 
-    def __init__(self, plan: Plan) -> None:
-        """Make an executor of `plan`, with empty tables."""
+    def __init__(self, plan: Plan, shared: ArenaPool | None = None) -> None:
+        """Make an executor of `plan`, with empty tables and, where it has none of its own, `shared` arenas of the host."""
         self._plan = plan
         self._binder = segment_binder(plan)
-        self._pools = arena_pools(plan)
+        self._pools = arena_pools(plan, shared)
         self._template: list[OnnxValue] = [None] * plan.slot_count
         for slot, array in plan.constants:
             self._template[slot] = array
@@ -64,9 +64,10 @@ class SequentialExecutor:
                 self._run_segment(segment, frame)
         return [frame[slot] for slot in plan.outputs]
 
-    def trim(self) -> int:
-        """Give back idle arenas and bindings; returns the bytes given back."""
-        self._binder.clear()
+    def trim(self, *, arenas_only: bool = False) -> int:
+        """Give back idle arenas, and bindings unless told otherwise; returns the bytes of the arenas."""
+        if not arenas_only:
+            self._binder.clear()
         return sum(pool.trim() for pool in self._pools.values())
 
     def memory(self) -> ExecutorMemory:

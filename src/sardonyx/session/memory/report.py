@@ -40,6 +40,8 @@ class MemoryUse:
     """Blocks of the host."""
     arenas: Mapping[str, int]
     """Memory -> bytes of arenas."""
+    shared_arena_bytes: int
+    """Of arenas of the host that other sessions use too."""
     cache_bytes: int
     """What is kept for known shapes."""
     model_bytes: int
@@ -66,7 +68,17 @@ class MemoryUse:
         arenas = dict(memory.arenas)
         if scratch_bytes:
             arenas[HOST.name] = arenas.get(HOST.name, 0) + scratch_bytes
-        return cls(label, held, arenas, memory.binding_bytes, model_bytes, memory.output_bytes, memory.bindings, memory.silent)
+        return cls(
+            label=label,
+            held=held,
+            arenas=arenas,
+            shared_arena_bytes=memory.shared_arena_bytes,
+            cache_bytes=memory.binding_bytes,
+            model_bytes=model_bytes,
+            output_bytes=memory.output_bytes,
+            bindings=memory.bindings,
+            silent=memory.silent,
+        )
 
 
 class Reporting(Protocol):
@@ -184,7 +196,8 @@ def session_report(use: MemoryUse, others: Sequence[MemoryUse] = ()) -> MemoryRe
     return MemoryReport(
         *_summed([use]),
         label=use.label,
-        shared_bytes=common_bytes(_resident(use.held), elsewhere),
+        shared_bytes=common_bytes(_resident(use.held), elsewhere)
+        + min(use.shared_arena_bytes, max((other.shared_arena_bytes for other in others), default=0)),
         output_bytes=use.output_bytes,
         bindings=use.bindings,
     )
@@ -215,7 +228,7 @@ def _summed(
     return (
         sizes[HeldKind.WEIGHTS],
         sizes[HeldKind.PACKED_WEIGHTS],
-        arenas.pop(HOST.name, 0),
+        arenas.pop(HOST.name, 0) + max((use.shared_arena_bytes for use in uses), default=0),
         sum(use.cache_bytes for use in uses),
         sizes[HeldKind.CODE],
         sum(use.model_bytes for use in uses),

@@ -6,7 +6,7 @@ import warnings
 
 from sardonyx.option import is_foreign
 from sardonyx.session.settings.foreign import IGNORED, IGNORED_OF_RUNS
-from sardonyx.session.settings.keys import KEYS
+from sardonyx.session.settings.keys import KEYS, KEYS_OF_RUNS
 from sardonyx.spelling import nearest
 
 __all__ = ["check_run_entry", "check_session_entry", "warn_of_order"]
@@ -14,6 +14,7 @@ __all__ = ["check_run_entry", "check_session_entry", "warn_of_order"]
 _OWN = ("session.", "sardonyx.", "optimization.")
 """What the keys begin with that are ours or onnxruntime's; others may be those of a provider."""
 _KNOWN = frozenset(option.name for options in KEYS.values() for option in options)
+_KNOWN_OF_RUNS = frozenset(option.name for option in KEYS_OF_RUNS)
 _STACK = 4
 """From the warning to whoever calls `add_session_config_entry`."""
 
@@ -33,9 +34,9 @@ def check_session_entry(key: str, text: str) -> None:
 
 
 def check_run_entry(key: str, text: str) -> None:
-    """Warn where the key of an entry of a run is probably misspelt; none of them has an effect."""
-    if is_foreign(key, IGNORED_OF_RUNS) is None:
-        close = nearest(key, [*_KNOWN, *(item.name for item in IGNORED_OF_RUNS)])
+    """Warn where the key of an entry of a run is probably misspelt."""
+    if key not in _KNOWN_OF_RUNS and is_foreign(key, IGNORED_OF_RUNS) is None:
+        close = nearest(key, [*_KNOWN, *_KNOWN_OF_RUNS, *(item.name for item in IGNORED_OF_RUNS)])
         if close in _KNOWN:
             _warn(f"{key!r} is an entry of sessions, and has no effect on a run; use SessionOptions.add_session_config_entry")
         elif close:

@@ -35,7 +35,6 @@ IGNORED = (
     Ignored("session.gqa_value_layout", "providers choose the layouts of their programs"),
     Ignored("session.inter_op.", _SPINNING),
     Ignored("session.intra_op.", _SPINNING),
-    Ignored("session.intra_op_thread_affinities", "the threads are those of the process, on any processor that it may use"),
     Ignored("session.kernel_dispatch_policy", "providers choose their kernels"),
     Ignored("session.load_model_format", _ORT_FORMAT, "ONNX"),
     Ignored("session.log_verbosity_level", _LOGGING),
@@ -49,12 +48,9 @@ IGNORED = (
         "session.save_external_prepacked_constant_initializers", "compiled models hold packed weights: `ep.context_enable`", "0"
     ),
     Ignored("session.save_model_format", _ORT_FORMAT, "ONNX"),
-    Ignored("session.set_denormal_as_zero", "kernels compute with denormal numbers, as the standard says", "0"),
-    Ignored("session.strict_shape_type_inference", "a type that does not fit is an error always; a shape is known where it can be"),
     Ignored("session.strict_workspace_verification", _ARENA),
     Ignored("session.use_deterministic_compute", "which thread runs a task does not change what it computes"),
     Ignored("session.use_device_allocator_for_initializers", "providers choose how they hold weights"),
-    Ignored("session.use_env_allocators", _ARENA),
     Ignored("session.use_external_initializer_file_buffers_directly", "external data is mapped, not read"),
     Ignored("session.use_memory_mapped_ort_model", _ORT_FORMAT),
     Ignored("session.use_ort_model_bytes_directly", _ORT_FORMAT),
@@ -65,7 +61,6 @@ IGNORED = (
 IGNORED_OF_RUNS = (
     Ignored("disable_synchronize_execution_providers", "results are on the host, and complete, when a run returns"),
     Ignored("gpu_graph_id", "there are no captured graphs"),
-    Ignored("memory.enable_memory_arena_shrinkage", "`InferenceSession.trim` gives memory back"),
     Ignored("qnn.", "there is no QNN provider"),
 )
 """Of runs."""

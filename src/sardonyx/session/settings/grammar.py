@@ -16,10 +16,13 @@ from sardonyx.option import Kind, Unfit
 from sardonyx.partition.pins import parse_pins
 from sardonyx.session.enums import GraphOptimizationLevel
 
-__all__ = ["LAYERS", "LEVEL", "LIMIT", "LIMITS", "PINS", "SHAPES", "Limit", "read_limit"]
+__all__ = ["AFFINITY", "DEVICES", "LAYERS", "LEVEL", "LIMIT", "LIMITS", "PINS", "SHAPES", "Limit", "read_limit"]
 
 _LIMIT = re.compile(r"(\d*)\s*(?:,(.*))?", re.ASCII)
 _SHAPE = re.compile(r"(.+):\s*\[([\d\s,]*)\]", re.ASCII)
+_DEVICES = ("cpu", "gpu", "npu")
+_NUMBER = re.compile(r"-?\d+", re.ASCII)
+_MOST_PROCESSORS = 1 << 16
 _RULE = re.compile(r"([^()]+)\(([^()]*)\)")
 
 
@@ -85,6 +88,32 @@ def _layers(text: str) -> Mapping[str, str]:
     return found
 
 
+def _devices(text: str) -> tuple[tuple[str, str], ...]:
+    found = []
+    for part in (part for part in text.split(";") if part):
+        device, _, number = part.partition(":")
+        if device not in _DEVICES or not _NUMBER.fullmatch(number or "0"):
+            raise Unfit(part)
+        found.append((device, number or "0"))
+    return tuple(found)
+
+
+def _affinities(text: str) -> tuple[frozenset[int], ...]:
+    return tuple(_processors(part) for part in text.split(";") if part)
+
+
+def _processors(text: str) -> frozenset[int]:
+    """Return the numbers, from 0 on, that a list "1,2" or an interval "3-5" of numbers from 1 on says."""
+    first, is_interval, last = text.partition("-")
+    numbers = [first, last] if is_interval else [part for part in text.split(",") if part]
+    if not numbers or not all(number.isascii() and number.isdigit() and 0 < int(number) <= _MOST_PROCESSORS for number in numbers):
+        raise Unfit(text)
+    found = [int(number) - 1 for number in numbers]
+    if is_interval and found[0] > found[1]:
+        raise Unfit(text)
+    return frozenset(range(found[0], found[1] + 1) if is_interval else found)
+
+
 def _level(text: str) -> int:
     by_text = {name: level for level in GraphOptimizationLevel for name in (level.name, str(level.value))}
     if text not in by_text:
@@ -100,5 +129,7 @@ LIMIT = Kind("KIB, KIB,FILE or ,FILE", _limit)
 LIMITS = Kind("a list PROVIDER=KIB; PROVIDER=KIB,FILE; ...", _limits)
 SHAPES = Kind("a list NAME:[SIZE,SIZE]; ... with sizes from 1 on", _shapes)
 LAYERS = Kind("a list of DEVICE(TEXT, TEXT), separated by semicolons", _layers)
+AFFINITY = Kind('a list "1,2;3-5" for the threads in order, with processors counted from 1', _affinities)
+DEVICES = Kind('a list of devices with numbers, such as "cpu:0"', _devices)
 LEVEL = Kind(f"0, 1, 2, 3, 99 or one of {', '.join(level.name for level in GraphOptimizationLevel)}", _level)
 PINS = Kind("a list WHAT=PROVIDER; ...", lambda text: parse_pins(_parts(text)))

@@ -10,14 +10,16 @@ from collections.abc import Mapping
 
 from sardonyx.option import COUNT, FLAG, NAMES, PATH, SECONDS, SIZE_BYTES, TEXT, Option, choice
 from sardonyx.partition.pins import Pins
-from sardonyx.session.settings.grammar import LAYERS, LEVEL, LIMIT, LIMITS, PINS, SHAPES, Limit
+from sardonyx.session.settings.grammar import AFFINITY, DEVICES, LAYERS, LEVEL, LIMIT, LIMITS, PINS, SHAPES, Limit
 
-__all__ = ["KEYS", "OPTIMIZER_FLAGS"]
+__all__ = ["KEYS", "KEYS_OF_RUNS", "OPTIMIZER_FLAGS"]
 
 _FAILURE = choice("error", "skip")
 _NO_LAYERS: Mapping[str, str] = {}
 _NO_SHAPES: Mapping[str, tuple[int, ...]] = {}
 _NO_LIMITS: tuple[tuple[str, Limit], ...] = ()
+_NO_PROCESSORS: tuple[frozenset[int], ...] = ()
+_NO_DEVICES: tuple[tuple[str, str], ...] = ()
 _NO_NAMES: tuple[str, ...] = ()
 
 EXTERNAL_FOLDER = Option(
@@ -173,8 +175,33 @@ FAIL_ON_SUBOPTIMAL = Option(
     "session.fail_on_suboptimal_compiled_model", FLAG, False, "an error where compiling a model anew would be better"
 )
 
+STRICT_SHAPES = Option(
+    "session.strict_shape_type_inference",
+    FLAG,
+    False,
+    "an error where a shape that the model declares contradicts the one that its operator makes; else the latter counts",
+)
+AFFINITIES = Option(
+    "session.intra_op_thread_affinities",
+    AFFINITY,
+    _NO_PROCESSORS,
+    "the processors of each thread that helps the calling one, counted from 1: one list less than there are threads",
+)
+DENORMALS = Option(
+    "session.set_denormal_as_zero",
+    FLAG,
+    False,
+    "compute with zeros for denormal numbers, in kernels and in the reference provider; every thread is left as it was",
+)
+SHARED_ARENA = Option(
+    "session.use_env_allocators",
+    FLAG,
+    False,
+    "take arenas of the host from the allocator that `create_and_register_allocator` registered, which sessions share",
+)
+
 KEYS: Mapping[str, tuple[Option[object], ...]] = {
-    "Loading": (EXTERNAL_FOLDER,),
+    "Loading": (EXTERNAL_FOLDER, STRICT_SHAPES),
     "Optimization": (
         LEVEL_OF_OPTIMIZATION,
         LOOPS,
@@ -205,7 +232,19 @@ KEYS: Mapping[str, tuple[Option[object], ...]] = {
         PROVIDER_FAILURE,
     ),
     "Memory of providers": (MEMORY_LIMITS, CUDA_LIMIT, MAX_SHAPES, MEMORY_STATS),
-    "Execution": (EXECUTOR, EXECUTION_MODE, INTRA_THREADS, INTER_THREADS, OWN_THREADS, PROFILING, LOG_SEVERITY, LOG_ID),
+    "Execution": (
+        EXECUTOR,
+        EXECUTION_MODE,
+        INTRA_THREADS,
+        INTER_THREADS,
+        OWN_THREADS,
+        AFFINITIES,
+        DENORMALS,
+        SHARED_ARENA,
+        PROFILING,
+        LOG_SEVERITY,
+        LOG_ID,
+    ),
     "Compiled models": (
         CONTEXT_ENABLE,
         CONTEXT_PATH,
@@ -224,3 +263,12 @@ KEYS: Mapping[str, tuple[Option[object], ...]] = {
     ),
 }
 """Subject -> the session config entries that mean something here."""
+
+SHRINKAGE = Option(
+    "memory.enable_memory_arena_shrinkage",
+    DEVICES,
+    _NO_DEVICES,
+    "give back the idle arenas of these devices when the run ends; there is `cpu:0`",
+)
+KEYS_OF_RUNS: tuple[Option[object], ...] = (SHRINKAGE,)
+"""The run config entries that mean something here."""

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.codegen.run.processors import available_processors
+from sardonyx.config import num_threads
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 from sardonyx.formats.external_data import InMemory
@@ -51,6 +53,8 @@ class LoadSettings:
     """Symbol of inputs -> the size that it is fixed to."""
     denotations: Mapping[str, int]
     """Denotation of dimensions -> the size that they are fixed to."""
+    is_strict: bool = False
+    """Whether declared shapes that contradict the inferred ones are errors."""
     external_files: Mapping[str, Array] = dataclasses.field(default_factory=dict)
     """Location of external data -> the content of that file, which is not read."""
 
@@ -159,6 +163,12 @@ class ExecutionSettings:
     """Threads of one provider; 0 leaves the number open."""
     inter_op_threads: int = 0
     """Threads of the parallel executor; 0 leaves the number open."""
+    flushes_denormals: bool = False
+    """Whether kernels compute with zeros for denormal numbers."""
+    affinities: tuple[frozenset[int], ...] = ()
+    """Processors, from 0 on, of each thread that helps the calling one; empty for any."""
+    shares_arenas: bool = False
+    """Whether arenas of the host come from the allocator that was registered for the process."""
     profile_prefix: str | None = None
     """What the name of the file begins with in which runs are recorded; None where they are not."""
 
@@ -256,6 +266,7 @@ def read_settings(options: SessionOptions, disabled: Iterable[str] = (), *, veri
             initializers=options.initializers,
             dimensions=options.dimension_overrides,
             denotations=options.denotation_overrides,
+            is_strict=keys.STRICT_SHAPES.read(entries),
             external_files=options.external_files,
         ),
         optimize=_optimize(options, entries, disabled, verify=verify),
@@ -363,8 +374,28 @@ def _execution(options: SessionOptions, entries: Mapping[str, str]) -> Execution
         executor=keys.EXECUTOR.read(entries) or keys.EXECUTION_MODE.read(entries) or mode,
         intra_op_threads=intra_op,
         inter_op_threads=inter_op,
+        flushes_denormals=keys.DENORMALS.read(entries),
+        affinities=_affinities(entries, intra_op),
+        shares_arenas=keys.SHARED_ARENA.read(entries),
         profile_prefix=str(options.profile_file_prefix) if profiles else None,
     )
+
+
+def _affinities(entries: Mapping[str, str], threads: int) -> tuple[frozenset[int], ...]:
+    """Return the processors of the threads; raises InvalidArgument where they are not one list less than there are threads."""
+    name = keys.AFFINITIES.name
+    if entries.get(name) == "":
+        raise InvalidArgument(f"{name} must not be empty: give {keys.AFFINITIES.kind.values}, or leave it out")
+    found = keys.AFFINITIES.read(entries)
+    count = threads or num_threads() or available_processors()
+    if name not in entries or count == 1:
+        return ()
+    if len(found) != count - 1:
+        raise InvalidArgument(
+            f"{name} has {len(found)} lists of processors, but {count} threads run a step, of which {count - 1} get one: the "
+            "calling thread runs where it is; give as many lists, or set intra_op_num_threads"
+        )
+    return found
 
 
 def _thread_counts(options: SessionOptions, entries: Mapping[str, str]) -> tuple[int, int]:

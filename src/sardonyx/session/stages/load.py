@@ -13,6 +13,7 @@ from sardonyx.formats.files import FileStamp
 from sardonyx.ir import Model, OptionalType, SequenceType, SparseTensorType, Tensor, TensorType, ValueType
 from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import all_nodes
+from sardonyx.ops.infer import infer_graph
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import check_node, find_schema, is_too_new, unknown_operator
 from sardonyx.ops.session_operators import find_session_operator
@@ -80,6 +81,8 @@ def load(source: Source, settings: LoadSettings, variant: Variant | None = None,
             with span("session.check"):
                 verify(model)
                 _check_operators(model)
+                if settings.is_strict:
+                    infer_graph(model, strict=True)
     except SardonyxError:
         owned.dismantle()
         raise
