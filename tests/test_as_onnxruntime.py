@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
 
 from sardonyx.version import ONNXRUNTIME_API
@@ -119,3 +120,48 @@ print(onnxruntime.tooling.InferenceSession.__module__, onnxruntime.capi.__name__
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert found.stdout == "sardonyx.session.inference_session sardonyx.capi\n"
+
+
+def test_tools_are_ours_where_no_onnxruntime_is_installed() -> None:
+    """Under both of onnxruntime's names; where one is installed its own sub-packages count."""
+    code = (
+        "import sardonyx.as_onnxruntime\n"
+        "import onnxruntime\n"
+        "onnxruntime.__path__ = []\n"
+        "from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference\n"
+        "from onnxruntime.tools import onnx_model_utils\n"
+        "from onnxruntime.transformers.float16 import convert_float_to_float16\n"
+        "from onnxruntime.transformers.optimizer import optimize_model\n"
+        "from sardonyx.tools import float16, symbolic_shape_infer\n"
+        "assert SymbolicShapeInference is symbolic_shape_infer.SymbolicShapeInference\n"
+        "assert convert_float_to_float16 is float16.convert_float_to_float16\n"
+        "print(onnx_model_utils.__name__, optimize_model.__module__)\n"
+    )
+    assert _run(code) == "sardonyx.tools.onnx_model_utils sardonyx.tools.optimizer"
+
+
+def test_tools_of_an_installed_onnxruntime_count(tmp_path: Path) -> None:
+    """They are the user's; ours are not put in their place."""
+    folder = tmp_path / "onnxruntime"
+    (folder / "tools").mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    (folder / "tools" / "__init__.py").write_text("MARK = 1\n", encoding="utf-8")
+    code = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport sardonyx.as_onnxruntime\nfrom onnxruntime.tools import MARK\nprint(MARK)\n"
+    assert _run(code) == "1"
+
+
+def test_tools_run_as_modules_under_onnxruntimes_names(tmp_path: Path) -> None:
+    """As `python -m onnxruntime.tools.…` does."""
+    text = '<ir_version: 10, opset_import: ["" : 21]>g (float[n] x) => (y) { y = Relu(x) }'
+    source, target = str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx")
+    onnx.save(onnx.parser.parse_model(text), source)
+    code = (
+        "import runpy, sys\n"
+        "import sardonyx.as_onnxruntime\n"
+        "import onnxruntime\n"
+        "onnxruntime.__path__ = []\n"
+        f"sys.argv = ['infer', '--input', {source!r}, '--output', {target!r}]\n"
+        "runpy.run_module('onnxruntime.tools.symbolic_shape_infer', run_name='__main__')\n"
+    )
+    _run(code)
+    assert onnx.load(target).graph.output[0].type.tensor_type.shape.dim[0].dim_param == "n"

@@ -28,7 +28,9 @@ __all__ = ["install"]
 
 _NAME = "onnxruntime"
 _OWN = ("capi", "backend")
-"""Sub-packages of onnxruntime that sardonyx has."""
+"""Sub-packages of onnxruntime that sardonyx has, and that always are its own."""
+_TOOLS = {"tools": "tools", "transformers": "tools"}
+"""Sub-packages of onnxruntime -> those of sardonyx that stand for them where no onnxruntime is installed."""
 _ANY = DistributionFinder.Context()
 """A search for every distribution."""
 
@@ -71,15 +73,22 @@ def _folders() -> list[str]:
     return [place for place in places if os.path.isfile(os.path.join(place, "__init__.py"))][:1]
 
 
+def _stands_for(head: str) -> bool:
+    """Return whether a sub-package is one of sardonyx's tools, as no folder of an installed onnxruntime has it."""
+    folders = getattr(sys.modules.get(_NAME), "__path__", ())
+    return head in _TOOLS and not any(os.path.isdir(os.path.join(folder, head)) for folder in folders)
+
+
 class _Finder(DistributionFinder):
     """Finds `onnxruntime` and its sub-packages in sardonyx, and the record of an installed onnxruntime."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return where a module comes from, or None for what is not sardonyx's."""
         package, _, rest = fullname.partition(".")
-        if package != _NAME or rest.partition(".")[0] not in _OWN:
+        head, dot, tail = rest.partition(".")
+        if package != _NAME or (head not in _OWN and not _stands_for(head)):
             return None
-        own = f"sardonyx.{rest}"
+        own = f"sardonyx.{_TOOLS.get(head, head)}{dot}{tail}"
         found = importlib.util.find_spec(own)
         return found and ModuleSpec(fullname, _Loader(own), is_package=found.submodule_search_locations is not None)
 
@@ -104,6 +113,12 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Leave the module as it is: it has run under its own name."""
         module.__spec__, module.__loader__, module.__package__ = self._spec
+
+    def get_code(self, fullname: str) -> Any:
+        """Return the code of the module, for `python -m`."""
+        spec = importlib.util.find_spec(self._own)
+        loader: Any = None if spec is None else spec.loader
+        return None if loader is None else loader.get_code(self._own)
 
 
 class _Record(Distribution):

@@ -13,7 +13,7 @@ from sardonyx.formats.onnx_tensor import TensorReader, write_tensor
 from sardonyx.formats.protos import Message, protos
 from sardonyx.ir import Tensor
 
-__all__ = ["load", "save"]
+__all__ = ["array_of", "load", "save"]
 
 _FIELDS = {1: "tensor", 3: "sequence", 5: "optional"}
 """`elem_type` of SequenceProto and OptionalProto -> the field that holds such elements, without its ending."""
@@ -51,6 +51,12 @@ def save(array: Array, path: Path, name: str) -> None:
     path.write_bytes(message.SerializeToString())
 
 
+def array_of(message: Message, folder: Path = Path()) -> Array:
+    """Return a copy of the elements of an onnx.TensorProto, whose external data is in `folder`."""
+    reader = TensorReader(MemoryContent(memoryview(b"")), {}, ExternalData(folder))
+    return reader.read(message, "tensor").numpy().copy()
+
+
 def _message_for(type_text: str) -> Message:
     if not type_text.startswith(("seq(", "optional(")):
         return protos().TensorProto()
@@ -63,8 +69,7 @@ def _message_for(type_text: str) -> Message:
 def _value(message: Message, path: Path) -> OnnxValue:
     form = message.DESCRIPTOR.name
     if form == "TensorProto":
-        reader = TensorReader(MemoryContent(memoryview(b"")), {}, ExternalData(path.parent))
-        return reader.read(message, "tensor").numpy().copy()
+        return array_of(message, path.parent)
     field = _FIELDS.get(message.elem_type)
     if form == "OptionalProto":
         return None if field is None else _value(getattr(message, f"{field}_value"), path)

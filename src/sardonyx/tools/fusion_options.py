@@ -1,0 +1,77 @@
+"""Which fusions the optimizer makes, with the names of `onnxruntime.transformers.fusion_options`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+
+__all__ = ["FusionOptions"]
+
+_RULES: Mapping[str, tuple[str, ...]] = {
+    "enable_gelu": ("GeluFusion", "BiasGeluFusion"),
+    "enable_layer_norm": ("LayerNormFusion", "SimplifiedLayerNormFusion", "SkipLayerNormFusion", "EmbedLayerNormFusion"),
+    "enable_attention": ("fuse_attention", "fuse_attention_cache", "fuse_attention_groups", "fuse_attention_projections"),
+    "enable_rotary_embeddings": ("fuse_rotary_embedding", "fuse_partial_rotary_embedding"),
+    "enable_skip_layer_norm": ("SkipLayerNormFusion",),
+    "enable_embed_layer_norm": ("EmbedLayerNormFusion",),
+    "enable_bias_gelu": ("BiasGeluFusion",),
+    "enable_group_norm": ("fuse_group_norm",),
+}
+"""Flag -> the rules, by our names or ONNX Runtime's, that do not run where it is off."""
+_ARGUMENTS = {f"disable_{flag.removeprefix('enable_')}": flag for flag in _RULES}
+
+
+class FusionOptions:
+    """Flags, each True unless set otherwise; further attributes that scripts set are kept, without effect."""
+
+    def __init__(self, model_type: str = "bert") -> None:
+        """Switch on what fits models of a type: all, but for the embedding's fusion in `clip`.
+
+        Args:
+            model_type: a type of `onnxruntime.transformers`, such as "bert".
+        """
+        self.model_type = model_type
+        self.enable_gelu = True
+        """Gelu of its parts."""
+        self.enable_layer_norm = True
+        """LayerNormalization and SimplifiedLayerNormalization of their parts, and what is made of these."""
+        self.enable_attention = True
+        """Attention and MultiHeadAttention of their parts."""
+        self.enable_rotary_embeddings = True
+        """RotaryEmbedding of its parts."""
+        self.enable_skip_layer_norm = True
+        """SkipLayerNormalization of an addition and a normalization."""
+        self.enable_bias_skip_layer_norm = True
+        """Accepted: the bias goes into SkipLayerNormalization together with it."""
+        self.enable_embed_layer_norm = model_type not in ("clip", "qwen3")
+        """EmbedLayerNormalization of look-ups and a normalization."""
+        self.enable_bias_gelu = True
+        """BiasGelu of an addition and a Gelu."""
+        self.enable_group_norm = True
+        """GroupNorm of its parts."""
+        self.enable_gelu_approximation = False
+        """FastGelu in the place of Gelu, which changes results."""
+        self.enable_shape_inference = True
+        """Accepted: shapes are always inferred."""
+
+    @property
+    def disabled_rules(self) -> frozenset[str]:
+        """The rules that do not run, by our names or ONNX Runtime's."""
+        return frozenset(name for flag, names in _RULES.items() if not getattr(self, flag) for name in names)
+
+    @staticmethod
+    def add_arguments(parser: ArgumentParser) -> None:
+        """Add the options of the command line."""
+        for argument, flag in _ARGUMENTS.items():
+            parser.add_argument(f"--{argument}", action="store_true", help=f"without {flag.removeprefix('enable_')}")
+        parser.add_argument("--enable_gelu_approximation", action="store_true", help="FastGelu in the place of Gelu")
+
+    @staticmethod
+    def parse(args: Namespace) -> FusionOptions:
+        """Return the options that a command line says."""
+        options = FusionOptions(getattr(args, "model_type", "bert"))
+        for argument, flag in _ARGUMENTS.items():
+            if getattr(args, argument, False):
+                setattr(options, flag, False)
+        options.enable_gelu_approximation = bool(getattr(args, "enable_gelu_approximation", False))
+        return options
