@@ -77,6 +77,7 @@ class Guard:
         record.runs += 1
         record.changes += changed
         record.seconds += time.perf_counter() - start
+        check_cancelled()
         if changed and before:
             self._record(item, before)
         if changed and self._watch.tracer is not None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from sardonyx import errors
+from sardonyx.cancellation import check_cancelled
 from sardonyx.errors import EPFail, blamed
 from sardonyx.ir import Graph, Node
 from sardonyx.ops.schema import place_of
@@ -138,6 +139,7 @@ class _Assigner:
         if provider.preferred_layout is Layout.NHWC and claims.capabilities:
             claims = self._ask_after_layout(provider, claims, too_much)
         for capability in claims.capabilities:
+            check_cancelled()
             self._take(provider, capability)
         return {**claims.declined, **too_much}
 
@@ -188,6 +190,7 @@ class _Assigner:
 
     def _note_declined(self, provider: Provider, reasons: Mapping[Node, str]) -> None:
         for node in self._free():
+            check_cancelled()
             placed = self._placed.get(node, provider.name)
             default = "not claimed" if placed == provider.name else f"placed on {placed}"
             known = self._declined.setdefault(node, {})

@@ -60,6 +60,7 @@ def ask(provider: Provider, graph: Graph, nodes: tuple[Node, ...], *, after_layo
         before = _state(graph)
         answer: object = provider.capabilities(GraphView(graph, nodes, after_layout))
         claims, problem = _checked(answer, set(nodes), graph)
+        check_cancelled()
         if _state(graph) != before:
             problem = "changed the graph when it was asked for its capabilities; the view of it is for reading"
     except SardonyxError as error:
@@ -89,12 +90,14 @@ def _checked(answer: object, offered: set[Node], graph: Graph) -> tuple[Claims, 
     for capability in given:
         if not isinstance(capability, Capability):
             return Claims(), f"claims {capability!r:.200}; a claim is a Capability"
+        check_cancelled()
         claimed.append(dataclasses.replace(capability, nodes=tuple(capability.nodes), reads=tuple(capability.reads)))
     problems = (_problem_of_claim(capability, offered, graph) for capability in claimed)
     return Claims(claimed, answer.declined), next((problem for problem in problems if problem is not None), None)
 
 
 def _problem_of_claim(capability: Capability, offered: set[Node], graph: Graph) -> str | None:
+    check_cancelled()
     strange = [node for node in capability.nodes if node not in offered]
     if strange:
         return f"claims {strange[0]!r}, which it was not offered; claim only nodes of view.nodes"

@@ -48,6 +48,7 @@ def cut(graph: Graph, units: Mapping[Node, Unit], prefix: str = "") -> tuple[lis
     Raises:
         EPFail: a claim asks to read what is computed from its own results.
     """
+    check_cancelled()
     order = list(dict.fromkeys(units[node] for node in graph))
     edges = _Edges(graph, units, order)
     starts = list(dict.fromkeys(_seat(unit) for unit in order if not edges.needs[unit]))
@@ -59,6 +60,7 @@ def cut(graph: Graph, units: Mapping[Node, Unit], prefix: str = "") -> tuple[lis
         if not stuck:
             raise _waits_for_itself(unit for unit in order if unit not in placed and unit.capability.reads)
         return [], stuck[-1:]
+    check_cancelled()
     rank = {node: index for index, node in enumerate(graph)}
     asked: dict[Value, set[Unit]] = {}
     for unit in order:
@@ -144,9 +146,11 @@ def _partition(graph: Graph, turn: Sequence[Unit], rank: dict[Node, int], asked:
     nodes = tuple(sorted((node for unit in turn for node in unit.capability.nodes), key=rank.__getitem__))
     inside = {value for node in nodes for value in node.outputs}
     wanted = [value for node in nodes for value in node_reads(node)] + [value for unit in turn for value in unit.capability.reads]
+    check_cancelled()
     reads = dict.fromkeys(value for value in wanted if value not in inside)
     readers = _readers_within(nodes)
     own = set(turn)
+    check_cancelled()
     outputs = tuple(
         value
         for node in nodes

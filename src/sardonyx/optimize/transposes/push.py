@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.ir import Attribute, AttributeKind, Graph, Node, Value
 from sardonyx.optimize.transposes.across_reshape import merge_across_reshape
 from sardonyx.optimize.transposes.axes import AXES
@@ -70,12 +71,14 @@ def push_transposes(graph: Graph, offered: Collection[Node], *, between_layouts:
     edit, leading = Edit(graph), _leading(graph, offered)
     first: dict[tuple[Value, Permutation], Value] = {}
     for node in graph:
+        check_cancelled()
         if permutation_of(node) is not None:
             _merge(edit, node, first)
         elif node in offered:
             _push(edit, node, leading, offered, between_layouts)
     _sweep(graph)
     for node in graph:
+        check_cancelled()
         if not pull_through_reshape(edit, node, offered):
             merge_across_reshape(edit, node, offered)
     keep_units_whole(edit, offered)
@@ -85,6 +88,7 @@ def push_transposes(graph: Graph, offered: Collection[Node], *, between_layouts:
 def _sweep(graph: Graph) -> None:
     """Remove what nobody reads any more: transposes, and dequantizations that have a twin."""
     for node in reversed(graph):
+        check_cancelled()
         is_ours = permutation_of(node) is not None or node.op_type == "DequantizeLinear"
         if is_ours and not any(value.use_count for value in node.outputs):
             graph.remove(node)
@@ -97,6 +101,7 @@ def _handler_of(node: Node) -> Handler | None:
 def _leading(graph: Graph, offered: Collection[Node]) -> _Leading:
     found: dict[Value, set[Permutation]] = {}
     for node in reversed(graph):
+        check_cancelled()
         handler = _handler_of(node) if node in offered else None
         permutation = permutation_of(node)
         if permutation is None and handler is None:

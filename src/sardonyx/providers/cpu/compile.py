@@ -50,7 +50,9 @@ def lower_partition(low: Lowering, partition: Partition) -> Lowered:
     for node, elements in sizes.items():
         store_sizes(low, node, elements)
     made = {node: unit.claimed for unit in partition.units if isinstance(unit, NodeClaim) for node in unit.nodes}
+    check_cancelled()
     claims = {node: _claimed(node, made.get(node)) for node in partition.nodes if node not in sizes}
+    check_cancelled()
     low.specs.update((node, claimed.spec) for node, claimed in claims.items())
     low.places.update((node, place) for place, node in enumerate(partition.nodes))
     outputs = set(partition.outputs)
@@ -62,6 +64,7 @@ def lower_partition(low: Lowering, partition: Partition) -> Lowered:
         check_cancelled()
         claims[group.node].lower(low, group)
         low.release_packed(group.node.inputs)
+    check_cancelled()
     made_outputs = _outputs(low, partition.outputs, inputs)
     return Lowered(live_steps(low.steps, made_outputs), inputs, made_outputs)
 
@@ -75,7 +78,9 @@ def _claimed(node: Node, claimed: Claimed | None) -> Claimed:
 def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: Driver, cache: Cache | None = None) -> CpuProgram:
     """Find or compile the kernels of lowered steps, as `Library.compile` does, and lay out their buffers; `low` is used up."""
     steps, outputs = lowered.steps, lowered.outputs
+    check_cancelled()
     kernels, engines = library_for(low.target).compile({step.symbol: low.writers[step.symbol] for step in steps}, cache)
+    check_cancelled()
     storage = Storage(steps, lowered.inputs, [buffer.root for buffer in outputs])
     low.forget()
     return CpuProgram(partition.inputs, outputs, storage, kernels, engines, runner, low.threads, low.packs)

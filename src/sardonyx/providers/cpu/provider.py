@@ -40,6 +40,8 @@ _DENORMALS = Option(
     False,
     "compute with zeros for denormal numbers; `session.set_denormal_as_zero` says it for a session",
 )
+_CHECKED_EACH = 256
+"""After how many values, of which each takes some microseconds, a load may be ended."""
 OPTIONS: tuple[Option[object], ...] = (_THREADS, _DENORMALS)
 """Its options."""
 _FOREIGN = ("arena_extend_strategy", "use_arena")
@@ -142,7 +144,9 @@ def _witnesses(graph: Graph) -> dict[str, Value]:
     found: dict[str, Value] = {}
     captured = (value for node in graph for value in node.inputs if value is not None)
     made = (value for node in graph for value in node.outputs)
-    for value in (*graph.inputs, *captured, *made):
+    for number, value in enumerate((*graph.inputs, *captured, *made)):
+        if not number % _CHECKED_EACH:
+            check_cancelled()
         for dim in value.shape or ():
             if isinstance(dim, Expr) and dim.name is not None and isinstance(value.type, TensorType):
                 found.setdefault(dim.name, value)

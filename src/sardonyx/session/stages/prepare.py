@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import locating
 from sardonyx.ir import Model, Tensor, Value
@@ -97,7 +98,9 @@ def _optimize(
     to_save = clone_model(model) if settings.save.path else None
     target = target_of(able)
     report = optimize_model(model, settings.optimize, target, tracer=tracer, records=records)
+    check_cancelled()
     _check_types(model)
+    check_cancelled()
     if to_save is not None:
         _save(to_save, defaults, settings, able or providers.all)
     if not settings.optimize.keeps_narrow_floats and widen_model(model, able, widened_for):
