@@ -85,6 +85,10 @@ class InvalidArgument(SardonyxError, ValueError):
     """A feed, an option or a value met at run time is wrong."""
 
 
+class SizesNotInferred(InvalidArgument):
+    """Sizes of a run for which shapes are not what was inferred of them: the model must be built anew for these."""
+
+
 class InvalidGraph(SardonyxError):
     """The model breaks a rule of the standard."""
 

@@ -19,6 +19,7 @@ from sardonyx.errors import SardonyxError
 from sardonyx.formats.files import FileStamp
 from sardonyx.ir import Value
 from sardonyx.ops.session_operators import session_operators
+from sardonyx.ops.zero_sizes import with_zero_sizes
 from sardonyx.optimize.report import Report
 from sardonyx.partition.explain import Placement
 from sardonyx.partition.profile import load_profile
@@ -98,7 +99,7 @@ def build(
         lookup, asked = with_custom_operators(settings, providers)
         try:
             source.check()
-            with session_operators(lookup):
+            with session_operators(lookup), with_zero_sizes(variant is not None and variant.has_zero_sizes):
                 built = _build(source, settings, asked, variant, profiler)
             source.check()
             return dataclasses.replace(built, providers=providers)

@@ -35,7 +35,10 @@ def bind_natively(
     arrays, filled = runs.given(feed), [target for target in map(targets.get, runs.outputs) if isinstance(target, np.ndarray)]
     if arrays is None or not all(array.flags.c_contiguous and array.flags.aligned for array in arrays):
         return None
-    bound = runs.sizes(tuple([array.shape for array in arrays])).bound
+    sizes = runs.sizes(tuple([array.shape for array in arrays]))
+    if sizes is None:
+        return None
+    bound = sizes.bound
     fillable = len(filled) == len(runs.outputs) and all(target is not None for target in fillable_targets(filled, arrays))
     if not fillable or bound.scratch_bytes > MOST_SCRATCH_BYTES:
         return None

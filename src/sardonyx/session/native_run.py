@@ -15,8 +15,10 @@ from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
+from sardonyx.cancellation import raise_interrupt
 from sardonyx.codegen.run.python_call import ENTRY, LANE, LANES, MOST_ARRAYS, SHAPES
 from sardonyx.dtypes import Array, OnnxValue
+from sardonyx.errors import InvalidArgument
 from sardonyx.forks import new_lock
 from sardonyx.ir import TensorType, Value
 from sardonyx.provider import HOST, Bound, NativeCall, NativeProgram
@@ -94,9 +96,11 @@ class NativeRuns:
         with self._lock:
             if arrays is not None:
                 key = tuple([array.shape for array in arrays])
-                if self._entry is None or not self._entry.takes(key):
-                    self._entry = _Entry(self, self.sizes(key), run)
-                self._entry.add(key, self.sizes(key), self.program)
+                sizes = self.sizes(key)
+                if sizes is not None:
+                    if self._entry is None or not self._entry.takes(key):
+                        self._entry = _Entry(self, sizes, run)
+                    self._entry.add(key, sizes, self.program)
             return None if self._entry is None else self._entry.function
 
     @property
@@ -132,10 +136,13 @@ class NativeRuns:
                 self._current = words([self.code.generation])
             return self._current
 
-    def sizes(self, key: Key) -> BoundStep:
-        """Return the sizes of the program for the shapes of the inputs."""
-        (sizes,) = self.only.bind(tuple([key[slot] for slot in self.only.step.inputs])).steps
-        assert sizes is not None  # the step of a program has sizes
+    def sizes(self, key: Key) -> BoundStep | None:
+        """Return the sizes of the program for the shapes of the inputs; None where another build of the model runs these."""
+        try:
+            (sizes,) = self.only.bind(tuple([key[slot] for slot in self.only.step.inputs])).steps
+        except InvalidArgument as error:
+            raise_interrupt(error)
+            return None
         return sizes
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sardonyx.cancellation import raise_interrupt
 from sardonyx.dtypes import OnnxValue
-from sardonyx.errors import InvalidArgument, SardonyxError
+from sardonyx.errors import InvalidArgument, SardonyxError, SizesNotInferred
 from sardonyx.forks import new_lock
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.executor_memory import ExecutorMemory, joined
@@ -31,6 +31,8 @@ __all__ = ["Runner"]
 
 _MOST_VARIANTS = 8
 """How many builds of its model a session keeps, besides the one of all outputs."""
+_AS_IT_IS = Variant()
+"""The model as its file says it."""
 
 
 class Runner:
@@ -54,7 +56,7 @@ class Runner:
         self.source = again.kept(for_variants=has_variants, for_failures=settings.placement.continue_on_error)
         """What the model can be read from again, or None."""
         self._lock = new_lock()
-        self._variants: dict[tuple[bool, tuple[str, ...] | None], Built] = {}
+        self._variants: dict[Variant, Built] = {}
 
     def run(
         self, values: list[OnnxValue], wanted: Sequence[int], *, only_wanted: bool, targets: Mapping[int, OnnxValue] = NO_TARGETS
@@ -125,13 +127,16 @@ class Runner:
 
     def _execute(self, values: list[OnnxValue], names: tuple[str, ...] | None, filled: Sequence[OnnxValue]) -> list[OnnxValue]:
         """Run the plan of all outputs, or of `names`; where the settings allow it, without a provider that fails, from now on."""
+        has_zero_sizes = False
         while True:
             known = self.built.providers.excluded
             try:
-                return self._executor_for(values, names).run(values, (), filled)
+                return self._executor_for(values, names, has_zero_sizes=has_zero_sizes).run(values, (), filled)
             except SardonyxError as error:
                 raise_interrupt(error)
-                if error.provider in known or not self._leave_out(error):
+                if isinstance(error, SizesNotInferred) and self.source is not None and not has_zero_sizes:
+                    has_zero_sizes = True
+                elif error.provider in known or not self._leave_out(error):
                     raise
 
     def _leave_out(self, error: SardonyxError) -> bool:
@@ -146,29 +151,28 @@ class Runner:
                 self._variants.clear()
         return True
 
-    def _executor_for(self, values: list[OnnxValue], names: tuple[str, ...] | None) -> Executor:
+    def _executor_for(self, values: list[OnnxValue], names: tuple[str, ...] | None, *, has_zero_sizes: bool) -> Executor:
         """Return the executor, or one that is built when first needed.
 
-        There is one for feeds that give one symbol two sizes, which some exporters' models need, and one for each set of values
-        that a run asks for.
+        There is one for feeds that give one symbol two sizes, which some exporters' models need, one for runs in which sizes are 0
+        that nothing was inferred for, and one for each set of values that a run asks for.
         """
-        symbols_hold = self._symbols.hold(values)
-        if symbols_hold and names is None:
+        wanted = Variant(self._symbols.hold(values), names, has_zero_sizes)
+        if wanted == _AS_IT_IS:
             return self.built.executor
         with self._lock:
-            if (symbols_hold, names) not in self._variants:
-                self._variants[symbols_hold, names] = self._variant(symbols_hold, names)
+            if wanted not in self._variants:
+                self._variants[wanted] = self._built(wanted)
                 if len(self._variants) > _MOST_VARIANTS:
                     del self._variants[next(iter(self._variants))]
-            return self._variants[symbols_hold, names].executor
+            return self._variants[wanted].executor
 
-    def _variant(self, symbols_hold: bool, names: tuple[str, ...] | None) -> Built:
+    def _built(self, variant: Variant) -> Built:
         if self.source is None:
             raise InvalidArgument(
                 f"model {self.built.label}: the feed gives one symbolic dimension two sizes; give the session a path or bytes, "
                 "which it can load again without symbols"
             )
-        if not symbols_hold:
+        if not variant.symbols_hold:
             event("session.symbols_differ", model=self.built.label)
-        variant = Variant(symbols_hold, names)
         return build(self.source, self._settings, self.built.providers, variant, profiler=self._profiler)

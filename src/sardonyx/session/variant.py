@@ -22,6 +22,8 @@ class Variant:
     forgotten."""
     outputs: Sequence[str] | None = None
     """The values that it gives out, in this order: outputs of the file, or any others; None for the outputs of the file."""
+    has_zero_sizes: bool = False
+    """Whether sizes that are computed for a Reshape may be 0, as `ops/zero_sizes.py` says."""
 
     def apply(self, model: Model) -> None:
         """Change `model`, as it was read; raises InvalidArgument for a name that no value has."""

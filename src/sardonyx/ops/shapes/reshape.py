@@ -9,8 +9,8 @@ import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidGraph
-from sardonyx.ir import Dim, Shape
-from sardonyx.ir.shape import anonymous
+from sardonyx.ir import Dim, Expr, Shape
+from sardonyx.ir.shape import anonymous, is_anonymous
 from sardonyx.ops.fact import MAX_VALUE_SIZE, Fact, ShapeCall, dims_text, known, shape_function, tensor
 from sardonyx.ops.shapes.axes import require_rank, size_of, unknown_shape
 from sardonyx.ops.shapes.broadcast import broadcast
@@ -18,6 +18,7 @@ from sardonyx.ops.shapes.elements import dims_of, ints_of
 from sardonyx.ops.views.axes import normalize_axis
 from sardonyx.ops.views.inputs import COMPUTED, elements
 from sardonyx.ops.views.reshape import Blocks, Flatten, Reshape, Squeeze, Tile, Transpose, Unsqueeze
+from sardonyx.ops.zero_sizes import may_be_zero
 
 __all__: list[str] = []
 
@@ -43,6 +44,8 @@ def _resolve(shape: Shape | None, target: Sequence[Dim | None], allow_zero: bool
             raise InvalidGraph(f"the target shape {_text(target)} has {dim}; expected sizes, 0 or one -1")
         if dim == 0 and not allow_zero:
             dims.append(_copied(shape, index, target))
+        elif isinstance(dim, Expr) and not allow_zero and may_be_zero() and not _is_copy(shape, index, dim):
+            dims.append(anonymous())
         else:
             dims.append(None if dim == -1 else dim)
     if sum(dim == -1 for dim in target) > 1:
@@ -51,9 +54,14 @@ def _resolve(shape: Shape | None, target: Sequence[Dim | None], allow_zero: bool
     given = [dim for dim in dims if dim is not None]
     if len(open_places) == 1 and shape is not None:
         dims[open_places[0]] = _remaining(shape, given, target)
-    elif not open_places and shape is not None:
+    elif not open_places and shape is not None and not any(isinstance(dim, Expr) and is_anonymous(dim) for dim in given):
         _check_count(shape, given, target)
     return tuple(anonymous() if dim is None else dim for dim in dims)
+
+
+def _is_copy(shape: Shape | None, index: int, dim: Dim) -> bool:
+    """Return whether a target size is that of the input at its place: then it does not matter whether it is 0."""
+    return shape is not None and index < len(shape) and shape[index] == dim
 
 
 def _copied(shape: Shape | None, index: int, target: Sequence[Dim | None]) -> Dim | None:

@@ -9,8 +9,9 @@ from sardonyx.cancellation import check_cancelled
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.disk_cache import Cache
 from sardonyx.errors import EPFail
-from sardonyx.ir import Node, Value
+from sardonyx.ir import Expr, Node, Value
 from sardonyx.ops.schema import place_of
+from sardonyx.ops.views.reshape import Reshape
 from sardonyx.provider import Partition
 from sardonyx.providers.cpu.claims import Claimed, NodeClaim
 from sardonyx.providers.cpu.fuse import Group, Member, group_nodes
@@ -19,7 +20,7 @@ from sardonyx.providers.cpu.kernels.elementwise import copy_to
 from sardonyx.providers.cpu.library import library_for
 from sardonyx.providers.cpu.liveness import live_steps
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.program import CpuProgram
+from sardonyx.providers.cpu.program import CpuProgram, NotZero
 from sardonyx.providers.cpu.size_values import SizesClaim
 from sardonyx.providers.cpu.steps import Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Storage
@@ -83,7 +84,24 @@ def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: 
     check_cancelled()
     storage = Storage(steps, lowered.inputs, [buffer.root for buffer in outputs])
     low.forget()
-    return CpuProgram(partition.inputs, outputs, storage, kernels, engines, runner, low.threads, low.packs)
+    made = CpuProgram(partition.inputs, outputs, storage, kernels, engines, runner, low.threads, low.packs)
+    made.not_zero = [size for node in partition.nodes if _copies_sizes(node) for size in _not_zero(node)]
+    return made
+
+
+def _copies_sizes(node: Node) -> bool:
+    """Return whether a node is a Reshape in whose target shape a 0 copies a size of the input."""
+    return node.op_type == "Reshape" and not Reshape.of(node).keeps_zero
+
+
+def _not_zero(node: Node) -> Iterable[NotZero]:
+    """Yield the sizes of a Reshape's result that were inferred from other shapes, with those of the input that a 0 would copy."""
+    source, target = node.inputs[0], node.output.shape or ()
+    old = () if source is None or source.shape is None else source.shape
+    for index, dim in enumerate(target):
+        copied = old[index] if index < len(old) else 1
+        if isinstance(dim, Expr) and copied != dim:
+            yield NotZero(node.place, dim, copied)
 
 
 def _outputs(low: Lowering, values: Iterable[Value], inputs: Sequence[Buffer]) -> list[Buffer]:

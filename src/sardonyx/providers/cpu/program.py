@@ -16,9 +16,9 @@ from sardonyx.codegen.run.driver import Call, Driver, StepTable
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.config import LIMITS, guards_memory
 from sardonyx.dtypes import Array, DataType, OnnxValue
-from sardonyx.errors import InvalidArgument, SardonyxError, located, locating
+from sardonyx.errors import InvalidArgument, SardonyxError, SizesNotInferred, located, locating
 from sardonyx.held_memory import HeldKind, HeldMemory, held_array
-from sardonyx.ir import Shape, Value
+from sardonyx.ir import Dim, Shape, Value
 from sardonyx.provider import Bound, DeviceBuffer, NativeCall, StepInfo, TensorSpec, TimedRun
 from sardonyx.providers.cpu.addresses import address_of
 from sardonyx.providers.cpu.counted import CountedOutput, with_counted
@@ -43,6 +43,18 @@ class _Table:
 
     table: StepTable
     call: Call
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NotZero:
+    """A size of a Reshape's result that was inferred as if it were not 0: a 0 in the target shape copies a size of the input."""
+
+    place: str
+    """The node, as messages name it."""
+    size: Dim
+    """The size."""
+    copied: Dim
+    """What it would be in its place."""
 
 
 class CpuProgram:
@@ -74,6 +86,8 @@ class CpuProgram:
         self.packs = packs
         self.flushes_denormals = False
         """Whether runs compute with zeros for denormal numbers; what is bound before stays as it was."""
+        self.not_zero: Sequence[NotZero] = ()
+        """Sizes that were inferred as if they were not 0."""
         self._names = [value.name or "an inner value" for value in inputs]
         self._shapes: list[Shape] = [value.shape or () for value in inputs]
         self._outputs = list(outputs)
@@ -91,6 +105,12 @@ class CpuProgram:
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
         """Fix all sizes for inputs of these shapes; raises InvalidArgument where they contradict what was compiled."""
         sizes = solve(self._names, self._shapes, shapes)
+        for item in self.not_zero:
+            if not sizes(item.size) and sizes(item.copied):
+                raise SizesNotInferred(
+                    f"{item.place}: a size of its target shape is 0, which copies {sizes(item.copied)} of its input; give the "
+                    "session a path, or bytes of at most a MiB, from which it can build the model for that"
+                )
         for step in self._storage.steps:
             _check_sizes(step, sizes)
         steps = []
