@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import sys
 import threading
 import warnings
@@ -74,6 +75,17 @@ def test_names_that_are_equal_but_not_identical_are_found(two: ort.InferenceSess
     name = bytes([113]).decode()
     with only_native(two):
         assert len(two.run([name], feed)) == 1
+
+
+def test_arrays_that_were_unpickled_are_taken() -> None:
+    """Their dtypes equal NumPy's own, and are other objects; dtypes of another byte order are not equal."""
+    feed = pickle.loads(pickle.dumps(_two(3)))
+    assert feed["a"].dtype is not np.dtype(np.float32)
+    two = learned(session(TWO), feed)
+    with only_native(two):
+        found = two.run(None, feed)
+    assert _same(found, run_in_python(two, None, _two(3)))
+    assert _same(two.run(None, feed | {"a": feed["a"].astype(">f4")}), found)
 
 
 def test_arguments_may_be_given_by_name(two: ort.InferenceSession) -> None:

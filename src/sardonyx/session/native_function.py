@@ -136,9 +136,16 @@ def _is_known() -> bool:
     expected = [id(np.ndarray), array.ctypes.data, 2, id(array.dtype), array.flags.num, id(list), 2]
     if found != expected or _memory(owner, 3)[1:] != [id(EntryWords), ctypes.addressof(owner)]:
         return False
-    if _numpy_functions()[2] != id(np.ndarray):
+    if _numpy_functions()[2] != id(np.ndarray) or not _knows_dtypes():
         return False
     return _words_at(sizes, 2) == [2, 5] and _words_at(items, 2) == [*map(id, listed)]
+
+
+def _knows_dtypes() -> bool:
+    """Return whether the fourth word of a dtype is its kind, letter, byte order, one byte more, and number."""
+    found = [_memory(np.dtype(letter), 4)[3] for letter in "fl?"]
+    expected = [[ord(kind.kind), ord(kind.char), ord(kind.byteorder), kind.num] for kind in map(np.dtype, "fl?")]
+    return [[*(word & 0xFFFFFFFF).to_bytes(4, "little")[:3], word >> 32] for word in found] == expected
 
 
 def _memory(item: object, count: int) -> list[int]:

@@ -256,4 +256,4 @@ def _is_plain(value: Value) -> bool:
 
 
 def _has_type(array: OnnxValue, kind: TensorType) -> TypeGuard[Array]:
-    return type(array) is np.ndarray and array.dtype is kind.dtype.numpy and array.ndim == len(kind.shape or ())
+    return type(array) is np.ndarray and array.dtype == kind.dtype.numpy and array.ndim == len(kind.shape or ())

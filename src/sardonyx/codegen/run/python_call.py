@@ -73,6 +73,9 @@ _RUN_ARGUMENTS, _BOUND_ARGUMENTS = 4, 2
 _LIST_SIZE, _LIST_ITEMS = 2, 3
 _ARRAY_DATA, _ARRAY_RANK, _ARRAY_DIMS, _ARRAY_DTYPE, _ARRAY_FLAGS = 2, 3, 4, 7, 8
 _DENSE_AND_ALIGNED = 0x101
+_DTYPE_KIND = 3
+"""The word of a dtype that has its kind, its letter, its byte order and its number: dtypes of numbers that agree in it are equal, also
+where they are not one object, as in arrays that were unpickled."""
 
 
 def write_run(module: Module, symbol: str) -> None:
@@ -278,7 +281,8 @@ def _write_fits(module: Module) -> Function:
                 with b.when(array.load(TYPE).ne(word(call, "array_type"))):
                     b.give(b.const(BOOL, False))
                 rank, flags = half(array, _ARRAY_RANK), half(array, _ARRAY_FLAGS)
-                is_other = array.load(_ARRAY_DTYPE).ne(field(info, INPUT, "dtype")) | rank.ne(field(info, INPUT, "rank"))
+                dtypes = words_at(b, array.load(_ARRAY_DTYPE)), words_at(b, field(info, INPUT, "dtype"))
+                is_other = dtypes[0].load(_DTYPE_KIND).ne(dtypes[1].load(_DTYPE_KIND)) | rank.ne(field(info, INPUT, "rank"))
                 with b.when(is_other | (flags & _DENSE_AND_ALIGNED).ne(_DENSE_AND_ALIGNED)):
                     b.give(b.const(BOOL, False))
         b.give(b.const(BOOL, True))
