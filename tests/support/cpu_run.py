@@ -12,7 +12,7 @@ from sardonyx import InferenceSession, SessionOptions
 from sardonyx.codegen.target import available_levels, host_target
 from sardonyx.dtypes import Array
 from sardonyx.formats.onnx import to_bytes
-from sardonyx.ir import Graph
+from sardonyx.ir import Graph, Model
 from sardonyx.provider import Body, Layout, Partition
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.provider import NAME, CpuProvider
@@ -21,6 +21,7 @@ __all__ = [
     "LEVELS",
     "assert_close",
     "assert_same_bits",
+    "cpu_model_session",
     "cpu_session",
     "declined",
     "reference",
@@ -51,7 +52,12 @@ def cpu_session(
     body: str, *, opset: int = 21, threads: int = 1, isa: str | None = None, layout: Layout = Layout.NCHW
 ) -> InferenceSession:
     """A session that runs `graph(...)` on the CPU provider; nothing of it may fall back."""
-    session = InferenceSession(to_bytes(model(body, opset=opset)), providers=[_Watched(isa, threads, layout)])
+    return cpu_model_session(model(body, opset=opset), threads=threads, isa=isa, layout=layout)
+
+
+def cpu_model_session(made: Model, *, threads: int = 1, isa: str | None = None, layout: Layout = Layout.NCHW) -> InferenceSession:
+    """A session that runs a model on the CPU provider; nothing of it may fall back."""
+    session = InferenceSession(to_bytes(made), providers=[_Watched(isa, threads, layout)])
     left = {placement.op_type: placement.declined for placement in session.explain() if placement.provider != NAME}
     assert not left, f"not compiled: {left}"
     return session

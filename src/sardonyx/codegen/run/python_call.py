@@ -74,8 +74,8 @@ _LIST_SIZE, _LIST_ITEMS = 2, 3
 _ARRAY_DATA, _ARRAY_RANK, _ARRAY_DIMS, _ARRAY_DTYPE, _ARRAY_FLAGS = 2, 3, 4, 7, 8
 _DENSE_AND_ALIGNED = 0x101
 _DTYPE_KIND = 3
-"""The word of a dtype that has its kind, its letter, its byte order and its number: dtypes of numbers that agree in it are equal, also
-where they are not one object, as in arrays that were unpickled."""
+"""The word of a dtype that has its kind, its letter, its byte order and its number: dtypes of numbers that agree in it are equal,
+also where they are not one object, as in arrays that were unpickled."""
 
 
 def write_run(module: Module, symbol: str) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.reference.algorithms.forest import MEMBER, MODES, assemble, leaves_of
+from sardonyx.ops.forest import MEMBER, MODES, assemble
+from sardonyx.providers.reference.algorithms.forest import leaves_of
 
 
 def stump(mode, threshold=0.5, members=None, missing=None, feature=0):
@@ -57,13 +58,6 @@ def test_a_missing_value_follows_its_track(missing, leaf):
     assert leaves_of(stump(0, missing=missing), np.float32([[np.nan]]))[0].tolist() == [leaf]
 
 
-def test_votes_lie_by_node():
-    """The votes are sorted by their node."""
-    forest = stump(0)
-    assert forest.votes_start.tolist() == [0, 0, 1, 2]
-    assert forest.votes_weight.tolist() == [20, 10]
-
-
 def test_many_rows_walk_in_blocks():
     """More rows than walk at once find the same leaves."""
     rows = np.random.default_rng(0).random((150_000, 1), np.float32)
@@ -75,22 +69,3 @@ def test_no_rows_and_too_few_features():
     assert leaves_of(stump(0), np.zeros((0, 1), np.float32)).shape == (1, 0)
     with pytest.raises(InvalidArgument, match="tests feature 3"):
         leaves_of(stump(0, feature=3), ROWS)
-
-
-def test_an_endless_path_is_rejected():
-    """A node that is its own ancestor is found before any walk."""
-    with pytest.raises(InvalidArgument, match="own ancestor"):
-        assemble(
-            roots=np.array([0]),
-            features=np.array([0, 0]),
-            thresholds=np.float32([0, 0]),
-            modes=np.array([0, 0]),
-            is_inner=np.array([True, True]),
-            children=np.array([1, 1, 0, 0]),
-            missing=None,
-            members=None,
-            vote_nodes=np.zeros(0, np.int64),
-            vote_targets=np.zeros(0, np.int64),
-            vote_weights=np.zeros(0, np.float32),
-            target_count=1,
-        )
