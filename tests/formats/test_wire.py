@@ -14,7 +14,9 @@ from onnx import TensorProto, helper
 from support.protos import info, model, node, tensor
 
 from sardonyx.formats.files import MemoryContent, open_content
+from sardonyx.formats.onnx import load
 from sardonyx.formats.wire import DOUBLE_DATA, FLOAT_DATA, RAW_DATA, Stripped, strip
+from sardonyx.ir import AttributeKind
 
 LARGE = np.arange(600, dtype=np.float32)
 
@@ -85,6 +87,23 @@ def test_data_is_found_in_attributes_subgraphs_functions_and_sparse_tensors() ->
     proto.graph.sparse_initializer.append(sparse)
     _, result = stripped(proto)
     assert len(result.blobs) == 1 + 2 * 2 + 1 + 2
+
+
+def test_long_lists_of_attributes_are_taken_out() -> None:
+    """Numbers and texts; a file that is read has them as they were written. Short ones stay, and those with more than a list."""
+    lists = {"numbers": list(range(9000)), "floats": [0.5, -0.0] * 4000, "texts": ["LEAF", "BRANCH"] * 3000, "short": [1, 2, 3]}
+    proto = model([node("Custom", ["x"], ["y"], domain="custom", **lists)])
+    documented = proto.graph.node[0].attribute.add()
+    documented.CopyFrom(next(item for item in proto.graph.node[0].attribute if item.name == "numbers"))
+    documented.name, documented.doc_string = "documented", "it has a text too"
+    _, result = stripped(proto)
+    assert sorted(tuple(found.value) for found in result.lists.values() if found.kind is AttributeKind.INTS) == [tuple(range(9000))]
+    assert len(result.lists) == 3
+    padding = proto.graph.node[0].attribute.add()
+    padding.name, padding.type, padding.s = "padding", onnx.AttributeProto.STRING, b"x" * (4 << 20)
+    attributes = next(iter(load(proto.SerializeToString()).graph)).attributes
+    assert {name: list(attributes[name].value) for name in lists} == lists
+    assert list(attributes["documented"].value) == lists["numbers"]
 
 
 def test_keys_are_drawn_anew() -> None:

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Attribute, AttributeKind, Graph, SparseTensor, Tensor, TensorType
+from sardonyx.ir import ArrayAttribute, Attribute, AttributeKind, Graph, SparseTensor, Tensor, TensorType
 
 TENSOR = Tensor.from_array(np.zeros(2))
 SPARSE = SparseTensor(TENSOR, Tensor.from_array(np.array([0, 1])), (3,))
@@ -63,6 +63,18 @@ def test_what_suggests_no_kind_is_a_type_error(value: Any) -> None:
     """Empty and mixed lists, and other objects, need the kind to be said."""
     with pytest.raises(TypeError):
         Attribute.of(value)
+
+
+def test_lists_of_arrays_are_made_when_they_are_asked_for() -> None:
+    """Once, of Python's numbers, or of texts that the array has the places of; the array cannot be written to."""
+    numbers = ArrayAttribute(AttributeKind.INTS, np.array([3, -1]))
+    assert numbers.value == (3, -1)
+    assert numbers.value is numbers.value
+    assert type(numbers.value[0]) is int
+    assert repr(numbers) == "(3, -1)"
+    assert not numbers.array.flags.writeable
+    texts = ArrayAttribute(AttributeKind.STRINGS, np.array([1, 0, 1]), ("a", "b"))
+    assert texts.value == ("b", "a", "b")
 
 
 def test_kinds_have_the_numbers_of_the_standard() -> None:

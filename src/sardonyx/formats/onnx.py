@@ -25,7 +25,7 @@ from sardonyx.formats.onnx_read import read_model
 from sardonyx.formats.onnx_tensor import TensorReader, write_tensor
 from sardonyx.formats.onnx_write import write_model
 from sardonyx.formats.protos import Message, protos
-from sardonyx.formats.wire import Blob, strip
+from sardonyx.formats.wire import Stripped, strip
 from sardonyx.ir import Model
 from sardonyx.ir.walk import all_graphs
 
@@ -35,6 +35,7 @@ Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | I
 """What `load` takes; Any stands for onnx.ModelProto, so that naming the type does not import onnx."""
 
 _STRIP_BYTES = 4 << 20
+_NOTHING = Stripped(b"", {})
 _PROTOBUF_BYTES = 2**31 - 1
 _INLINE_BYTES = 3 << 29
 _FOREIGN = (
@@ -70,8 +71,8 @@ def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None, 
     folder = Path(external_dir) if external_dir is not None else path.parent if path is not None else None
     external = ExternalData(folder, path if external_dir is None else None, in_memory)
     try:
-        proto, content, blobs, stamp = _proto(source, path)
-        model = read_model(proto, TensorReader(content, blobs, external), path)
+        proto, content, stripped, stamp = _proto(source, path)
+        model = read_model(proto, TensorReader(content, stripped.blobs, external, stripped.lists), path)
     except SardonyxError as error:
         raise located(error, repr(str(path)) if path is not None else "model") from error
     model.stamps = {**external.stamps, **({path: stamp} if path is not None and stamp is not None else {})}
@@ -214,15 +215,15 @@ def _data_bytes(model: Model) -> int:
     return sum(value.constant.size_bytes for value in initializers if value.constant is not None)
 
 
-def _proto(source: Source, path: Path | None) -> tuple[Message, Content, dict[bytes, Blob], FileStamp | None]:
-    """Return the message, the bytes that the data of large tensors lies in, where it lies there, and the stamp of a file."""
+def _proto(source: Source, path: Path | None) -> tuple[Message, Content, Stripped, FileStamp | None]:
+    """Return the message, the bytes that the data of large tensors lies in, what was taken out of it, and the stamp of a file."""
     descriptor = getattr(source, "DESCRIPTOR", None)
     if descriptor is None:
         content, stamp = open_content(path, "model file") if path is not None else (MemoryContent(_bytes(source)), None)
         return *_parse(content), stamp
     if descriptor.full_name != "onnx.ModelProto":
         raise InvalidArgument(f"expected an onnx.ModelProto, got {descriptor.full_name}; wrap a graph with onnx.helper.make_model")
-    return source, MemoryContent(memoryview(b"")), {}, None
+    return source, MemoryContent(memoryview(b"")), _NOTHING, None
 
 
 def _bytes(source: Source) -> memoryview:
@@ -238,7 +239,7 @@ def _bytes(source: Source) -> memoryview:
     return view.cast("B") if view.readonly and view.c_contiguous else memoryview(bytes(view))
 
 
-def _parse(data: Content) -> tuple[Message, Content, dict[bytes, Blob]]:
+def _parse(data: Content) -> tuple[Message, Content, Stripped]:
     with without_fork():
         from google.protobuf.message import DecodeError
 
@@ -255,7 +256,7 @@ def _parse(data: Content) -> tuple[Message, Content, dict[bytes, Blob]]:
         raise InvalidProtobuf(f"its {len(data)} bytes are no ONNX model, or a part of one only ({error}){_guess(data)}") from error
     if not proto.HasField("graph"):
         raise InvalidProtobuf(f"its {len(data)} bytes hold no graph, so they are not an ONNX model{_guess(data)}")
-    return proto, data, {} if stripped is None else stripped.blobs
+    return proto, data, stripped or _NOTHING
 
 
 def _whole(content: Content) -> bytes:

@@ -45,7 +45,8 @@ class AttributeReader:
     """Reads the attributes of one model."""
 
     def __init__(self, tensors: TensorReader) -> None:
-        """Prepare to read; `tensors` reads the tensors among them."""
+        """Prepare to read; `tensors` reads the tensors among them, and has the lists that were taken out."""
+        self._lists = tensors.lists
         self._read_tensor = tensors.read
         self._readers: tuple[Callable[[Any], object], ...] = (
             _no_kind,
@@ -99,7 +100,10 @@ class AttributeReader:
         return found
 
     def _empty(self, proto: Message, kind: AttributeKind | None, value: AttributeValue, read_graph: _ReadGraph) -> Attribute:
-        """Read an attribute whose payload is 0, empty, absent or a reference, which may mean that it lies in another field."""
+        """Read an attribute whose payload is 0, empty, absent, taken out or a reference, or may lie in another field."""
+        taken = self._lists.get(proto.s)
+        if taken is not None:
+            return taken
         present = [_KIND_OF_FIELD[field.name] for field, _ in proto.ListFields() if field.name in _KIND_OF_FIELD]
         if proto.ref_attr_name:
             if kind is None:

@@ -24,7 +24,7 @@ from sardonyx.formats.files import Content, MemoryContent
 from sardonyx.formats.onnx_text import text_of
 from sardonyx.formats.protos import Message
 from sardonyx.formats.wire import DOUBLE_DATA, FLOAT_DATA, Blob
-from sardonyx.ir import KeptSource, SparseTensor, Tensor
+from sardonyx.ir import ArrayAttribute, KeptSource, SparseTensor, Tensor
 
 __all__ = ["TensorReader", "densified", "write_tensor"]
 
@@ -53,14 +53,22 @@ _MOST_ELEMENTS = 1 << 58
 class TensorReader:
     """Reads the tensors of one model."""
 
-    def __init__(self, content: Content, blobs: Mapping[bytes, Blob], external: ExternalData) -> None:
+    def __init__(
+        self,
+        content: Content,
+        blobs: Mapping[bytes, Blob],
+        external: ExternalData,
+        lists: Mapping[bytes, ArrayAttribute] | None = None,
+    ) -> None:
         """Prepare to read.
 
         Args:
             content: the bytes of the model that `blobs` point into.
             blobs: what `wire.strip` took out.
             external: the data files of the model.
+            lists: what `wire.strip` took out of attributes that are no tensors.
         """
+        self.lists = lists or {}
         self._content, self._blobs, self._external = content, blobs, external
         self._widths = {int(dtype): bit_width(dtype) for dtype in _DATA_TYPES.values() if dtype is not DataType.STRING}
 

@@ -7,6 +7,7 @@ key in `raw_data`, and where the data lies:
     ModelProto ─ graph ─┬─ initializer ─ raw_data  1.2 GB   ->   raw_data  24 bytes: key       blobs[key] = (offset, size, field)
                         └─ node ─ attribute ─ t ─ raw_data      likewise
 
+Long lists of numbers and texts among the attributes are taken out too, and read by whole arrays (`wire_lists`).
 Keys begin with random bytes drawn per call, so that no file can contain one. What the scanner does not expect (a group, a length
 that leaves its message, two payloads in one tensor) makes it return None: the caller then lets protobuf judge the whole.
 
@@ -19,6 +20,8 @@ import dataclasses
 import secrets
 
 from sardonyx.formats.files import Content, MemoryContent
+from sardonyx.formats.wire_lists import LISTS, read_list
+from sardonyx.ir import ArrayAttribute
 
 __all__ = ["DOUBLE_DATA", "FLOAT_DATA", "RAW_DATA", "Blob", "Stripped", "strip"]
 
@@ -29,6 +32,10 @@ FLOAT_DATA, RAW_DATA, DOUBLE_DATA = 4, 9, 10
 
 _PAYLOADS = (FLOAT_DATA, 5, 6, 7, RAW_DATA, DOUBLE_DATA, 11)
 _RAW_DATA_TAG = b"\x4a"
+_TYPE_TAG = b"\xa0\x01"
+_NAME_TAG, _S_TAG = 0x0A, b"\x22"
+_LIST_BYTES = 1 << 14
+"""Shorter lists of an attribute stay in the message."""
 _MAX_DEPTH = 100
 _WINDOW_BYTES = 16 << 10
 """How much of a file is read at a time."""
@@ -67,6 +74,8 @@ class Stripped:
     """The model; protobuf can parse it."""
     blobs: dict[bytes, Blob]
     """What stands in `raw_data` of a tensor -> where its data lies."""
+    lists: dict[bytes, ArrayAttribute] = dataclasses.field(default_factory=dict)
+    """What stands in `s` of an attribute -> the attribute with its list, which was taken out."""
 
 
 def strip(content: Content) -> Stripped | None:
@@ -83,7 +92,7 @@ def strip(content: Content) -> Stripped | None:
         stripped = scanner.message(_MODEL, 0, len(content), 0)
     except (_UnexpectedError, IndexError):
         return None
-    return Stripped(bytes(content.read(0, len(content))) if stripped is None else stripped, scanner.blobs)
+    return Stripped(bytes(content.read(0, len(content))) if stripped is None else stripped, scanner.blobs, scanner.lists)
 
 
 class _UnexpectedError(Exception):
@@ -98,6 +107,7 @@ class _Scanner:
         self._window, self._start, self._last = memoryview(b""), 0, -1
         self._move(0)
         self.blobs: dict[bytes, Blob] = {}
+        self.lists: dict[bytes, ArrayAttribute] = {}
         self._nonce = secrets.token_bytes(16)
 
     def message(self, kind: int, start: int, end: int, depth: int) -> bytes | None:
@@ -132,7 +142,11 @@ class _Scanner:
             child = children.get(tag >> 3)
             if child is None:
                 continue
-            replaced = self._tensor(body, position) if child == _TENSOR else self.message(child, body, position, depth + 1)
+            kind_of_list = self._kind_of_list(position) if child == _ATTRIBUTE else None
+            if kind_of_list is not None:
+                replaced = self._list(kind_of_list, body, position) if size >= _LIST_BYTES else None
+            else:
+                replaced = self._tensor(body, position) if child == _TENSOR else self.message(child, body, position, depth + 1)
             window, first, last = self._window, self._start, self._last
             if replaced is not None:
                 pieces += (self._bytes(copied, field_start), _encode(tag), _encode(len(replaced)), replaced)
@@ -140,6 +154,30 @@ class _Scanner:
         if position != end:
             raise _UnexpectedError
         return b"".join([*pieces, self._bytes(copied, end)]) if pieces else None
+
+    def _kind_of_list(self, end: int) -> int | None:
+        """Return the type of an attribute whose last field it is, and says that it is a list of numbers or texts, else None.
+
+        Such an attribute is not searched for tensors: one that these bytes are a part of stays in the message, which is right too.
+        """
+        kind = bytes(self._bytes(end - len(_TYPE_TAG) - 1, end))
+        return kind[-1] if kind.startswith(_TYPE_TAG) and kind[-1] in LISTS else None
+
+    def _list(self, kind: int, start: int, end: int) -> bytes | None:
+        """Return an attribute with a key, in `s`, in place of its list; None where it has more than a name, a list and a type."""
+        data = memoryview(self._bytes(start, end))
+        first = 2 + data[1]
+        if data[0] != _NAME_TAG or data[1] >= 0x80:
+            return None
+        found = read_list(kind, data[first : -len(_TYPE_TAG) - 1])
+        if found is None:
+            return None
+        key = self._key()
+        self.lists[key] = found
+        return b"".join((data[:first], _S_TAG, _encode(len(key)), key, data[-len(_TYPE_TAG) - 1 :]))
+
+    def _key(self) -> bytes:
+        return self._nonce + (len(self.blobs) + len(self.lists)).to_bytes(8, "little")
 
     def _tensor(self, start: int, end: int) -> bytes | None:
         position = start
@@ -166,7 +204,7 @@ class _Scanner:
             return None
         if len(payloads) > 1 or tag & 7 != 2:
             raise _UnexpectedError
-        key = self._nonce + len(self.blobs).to_bytes(8, "little")
+        key = self._key()
         self.blobs[key] = Blob(body, after - body, tag >> 3)
         return b"".join((self._bytes(start, field_start), _RAW_DATA_TAG, _encode(len(key)), key, self._bytes(after, end)))
 

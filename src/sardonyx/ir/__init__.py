@@ -1,6 +1,6 @@
 """The intermediate representation: pure data, no behaviour of any operator."""
 
-from sardonyx.ir.attribute import Attribute, AttributeKind, SparseTensor
+from sardonyx.ir.attribute import ArrayAttribute, Attribute, AttributeKind, SparseTensor
 from sardonyx.ir.graph import Graph, Node, Use, Value
 from sardonyx.ir.model import Function, FunctionId, Model
 from sardonyx.ir.operator import Operator
@@ -9,6 +9,7 @@ from sardonyx.ir.tensor import KeptSource, Tensor
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType, ValueType
 
 __all__ = [
+    "ArrayAttribute",
     "Attribute",
     "AttributeKind",
     "Dim",

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+from collections.abc import Sequence
 from types import UnionType
 from typing import Any, TypeAlias
 
+from sardonyx.dtypes import Array
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType
 
-__all__ = ["Attribute", "AttributeKind", "AttributeValue", "SparseTensor"]
+__all__ = ["ArrayAttribute", "Attribute", "AttributeKind", "AttributeValue", "SparseTensor"]
 
 AttributeValue: TypeAlias = Any
 """The value of an attribute, of the type that its kind decides: a number, a str, a Tensor, a Graph, a type, or a tuple of these."""
@@ -77,6 +79,27 @@ class Attribute:
 
     def __repr__(self) -> str:
         return f"@{self.reference}" if self.reference else repr(self.value)
+
+
+class ArrayAttribute(Attribute):
+    """A long list of numbers or texts that was read as an array; `value` is made when it is asked for."""
+
+    __slots__ = ("_list", "array", "texts")
+
+    def __init__(self, kind: AttributeKind, array: Array, texts: Sequence[str] = ()) -> None:
+        """Make an attribute of the kind INTS (of int64), FLOATS (of float32), or STRINGS, where `array` are places in `texts`."""
+        self.kind, self.reference = kind, None
+        self.array, self.texts = array, texts
+        self._list: tuple[Any, ...] | None = None
+        array.flags.writeable = False
+
+    @property
+    def value(self) -> AttributeValue:
+        """The list."""
+        if self._list is None:
+            numbers = self.array.tolist()
+            self._list = tuple(map(self.texts.__getitem__, numbers) if self.texts else numbers)
+        return self._list
 
 
 _PLURAL = {

@@ -15,7 +15,17 @@ import numpy as np
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
 
-__all__ = ["MEMBER", "MODES", "Forest", "Members", "assemble", "forest_of_named_nodes", "forest_of_split_nodes", "numbers_of"]
+__all__ = [
+    "MEMBER",
+    "MODES",
+    "Forest",
+    "Members",
+    "Modes",
+    "assemble",
+    "forest_of_named_nodes",
+    "forest_of_split_nodes",
+    "numbers_of",
+]
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
 """The tests of TreeEnsemble-5 in the order of their codes; the older operators use the same names, and LEAF."""
@@ -89,7 +99,7 @@ def assemble(
     modes: Array,
     is_inner: Array,
     children: Array,
-    missing: Sequence[int] | None,
+    missing: Sequence[int] | Array | None,
     members: Array | None,
     vote_nodes: Array,
     vote_targets: Array,
@@ -102,10 +112,9 @@ def assemble(
     if vote_targets.size and not 0 <= vote_targets.min() <= vote_targets.max() < target_count:
         raise InvalidArgument(f"votes name targets {vote_targets.min()} to {vote_targets.max()}; there are {target_count}")
     _check_ends(roots, children, is_inner)
-    used = tuple(np.unique(modes[is_inner]).tolist())
-    if used and not 0 <= used[0] <= used[-1] <= MEMBER:
-        raise InvalidArgument(f"nodes have modes {used}; expected codes 0 to {MEMBER}")
-    order = np.argsort(vote_nodes, kind="stable")
+    used = _used_modes(modes[is_inner])
+    in_order = bool((vote_nodes[1:] >= vote_nodes[:-1]).all())
+    order = slice(None) if in_order else np.argsort(vote_nodes, kind="stable")
     counts = np.bincount(vote_nodes, minlength=len(features))
     return Forest(
         roots=roots,
@@ -124,9 +133,16 @@ def assemble(
     )
 
 
-def _flags(missing: Sequence[int] | None, count: int) -> Array | None:
+def _used_modes(modes: Array) -> tuple[int, ...]:
+    """Return the codes of inner nodes, ascending; raises InvalidArgument for one that is unknown."""
+    if modes.size and not 0 <= modes.min() <= modes.max() <= MEMBER:
+        raise InvalidArgument(f"nodes have modes {modes.min()} to {modes.max()}; expected codes 0 to {MEMBER}")
+    return tuple(np.flatnonzero(np.bincount(modes)).tolist())
+
+
+def _flags(missing: Sequence[int] | Array | None, count: int) -> Array | None:
     flags = np.zeros(count, bool)
-    given = np.array(missing or (), dtype=np.int64)[:count]
+    given = _integers(() if missing is None else missing)[:count]
     flags[: len(given)] = given != 0
     return flags if flags.any() else None
 
@@ -147,6 +163,9 @@ def _member_sets(modes: Array, is_inner: Array, members: Array | None) -> Member
 
 def _check_ends(roots: Array, children: Array, is_inner: Array) -> None:
     """Raise InvalidArgument if some walk from a root never meets a leaf."""
+    inner = np.flatnonzero(is_inner)
+    if bool(((children[2 * inner] > inner) & (children[2 * inner + 1] > inner)).all()):
+        return
     here = np.unique(roots)
     here = here[is_inner[here]]
     for _ in range(len(is_inner)):
@@ -157,15 +176,52 @@ def _check_ends(roots: Array, children: Array, is_inner: Array) -> None:
     raise InvalidArgument("a path through a tree never ends: a node is its own ancestor; the model is damaged")
 
 
-def numbers_of(floats: Sequence[float] | None, tensor: Array | None) -> Array:
+def _integers(values: Sequence[int] | Array) -> Array:
+    return np.asarray(values, np.int64)
+
+
+def numbers_of(floats: Sequence[float] | Array | None, tensor: Array | None) -> Array:
     """Return an attribute that comes as floats (float32 in the file) or, for doubles, as a tensor."""
-    return np.array(floats or (), np.float32) if tensor is None else tensor.reshape(-1)
+    if tensor is not None:
+        return tensor.reshape(-1)
+    return np.asarray(() if floats is None else floats, np.float32)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Modes:
+    """The names of tests, each given by its place among some texts."""
+
+    places: Array
+    """The place of each node's."""
+    texts: Sequence[str]
+    """The texts."""
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+        return len(self.places)
+
+
+def _codes(modes: Sequence[str] | Modes) -> Array:
+    """Return the codes of tests; raises InvalidArgument for a name that is unknown."""
+    unknown = set(modes.texts if isinstance(modes, Modes) else modes) - set(_MODE_CODES)
+    if unknown:
+        raise InvalidArgument(f"nodes_modes hold {sorted(unknown)}; expected {', '.join(_MODE_CODES)}")
+    if isinstance(modes, Modes):
+        found: Array = np.array([_MODE_CODES[text] for text in modes.texts], np.int64)[modes.places]
+        return found
+    return np.fromiter(map(_MODE_CODES.__getitem__, modes), np.int64, len(modes))
 
 
 class _NodeNames:
     """Finds nodes by (tree id, node id)."""
 
-    def __init__(self, trees: Array, nodes: Array) -> None:
+    def __init__(self, trees: Array, first: Array, nodes: Array) -> None:
+        """Take the names of all nodes, and where each tree begins."""
+        self._first, self._counts = first, np.diff(first, append=len(trees))
+        are_counted = bool((trees[first] == np.arange(len(first))).all())
+        self._are_places = are_counted and bool((nodes == np.arange(len(trees)) - np.repeat(first, self._counts)).all())
+        if self._are_places:
+            return
         self._trees, tree_rank = np.unique(trees, return_inverse=True)
         self._nodes, node_rank = np.unique(nodes, return_inverse=True)
         names = tree_rank * len(self._nodes) + node_rank
@@ -178,6 +234,8 @@ class _NodeNames:
 
     def find(self, trees: Array, nodes: Array, what: str) -> Array:
         """Return the index of each named node; raises InvalidArgument for one that is not there."""
+        if self._are_places:
+            return self._at_places(trees, nodes, what)
         tree_rank = np.searchsorted(self._trees, trees).clip(max=len(self._trees) - 1)
         node_rank = np.searchsorted(self._nodes, nodes).clip(max=len(self._nodes) - 1)
         at = np.searchsorted(self._names, tree_rank * len(self._nodes) + node_rank).clip(max=len(self._names) - 1)
@@ -188,24 +246,37 @@ class _NodeNames:
             | (self._names[at] != tree_rank * len(self._nodes) + node_rank)
         )
         if wrong.size:
-            raise InvalidArgument(f"{what} names node {nodes[wrong[0]]} of tree {trees[wrong[0]]}, which is not there")
+            raise _not_there(what, trees, nodes, wrong)
+        return found
+
+    def _at_places(self, trees: Array, nodes: Array, what: str) -> Array:
+        """Return the index of each node where trees and their nodes are numbered in their order."""
+        tree = trees.clip(0, len(self._first) - 1)
+        wrong = np.flatnonzero((tree != trees) | (nodes < 0) | (nodes >= self._counts[tree]))
+        if wrong.size:
+            raise _not_there(what, trees, nodes, wrong)
+        found: Array = self._first[tree] + nodes
         return found
 
 
+def _not_there(what: str, trees: Array, nodes: Array, wrong: Array) -> InvalidArgument:
+    return InvalidArgument(f"{what} names node {nodes[wrong[0]]} of tree {trees[wrong[0]]}, which is not there")
+
+
 def forest_of_named_nodes(
-    trees: Sequence[int],
-    nodes: Sequence[int],
-    features: Sequence[int],
-    modes: Sequence[str],
-    values: Sequence[float] | None,
+    trees: Sequence[int] | Array,
+    nodes: Sequence[int] | Array,
+    features: Sequence[int] | Array,
+    modes: Sequence[str] | Modes,
+    values: Sequence[float] | Array | None,
     values_tensor: Array | None,
-    true_nodes: Sequence[int],
-    false_nodes: Sequence[int],
-    missing: Sequence[int] | None,
-    vote_trees: Sequence[int],
-    vote_nodes: Sequence[int],
-    vote_targets: Sequence[int],
-    vote_weights: Sequence[float] | None,
+    true_nodes: Sequence[int] | Array,
+    false_nodes: Sequence[int] | Array,
+    missing: Sequence[int] | Array | None,
+    vote_trees: Sequence[int] | Array,
+    vote_nodes: Sequence[int] | Array,
+    vote_targets: Sequence[int] | Array,
+    vote_weights: Sequence[float] | Array | None,
     vote_weights_tensor: Array | None,
     target_count: int,
 ) -> Forest:
@@ -215,47 +286,45 @@ def forest_of_named_nodes(
     vote_lengths = {len(part) for part in (vote_trees, vote_nodes, vote_targets, weights)}
     if len(lengths) != 1 or len(vote_lengths) != 1 or 0 in lengths:
         raise InvalidArgument(f"nodes_* have lengths {sorted(lengths)}, votes {sorted(vote_lengths)}; expected one of each, > 0")
-    unknown = set(modes) - set(_MODE_CODES)
-    if unknown:
-        raise InvalidArgument(f"nodes_modes hold {sorted(unknown)}; expected {', '.join(_MODE_CODES)}")
-    tree = np.array(trees, np.int64)
-    codes = np.array([_MODE_CODES[mode] for mode in modes], np.int64)
+    tree = _integers(trees)
+    codes = _codes(modes)
     is_inner = codes != _LEAF
-    names = _NodeNames(tree, np.array(nodes, np.int64))
-    children = np.repeat(np.arange(len(tree)), 2)
-    inner = np.flatnonzero(is_inner)
-    children[2 * inner] = names.find(tree[inner], np.array(false_nodes, np.int64)[inner], "nodes_falsenodeids")
-    children[2 * inner + 1] = names.find(tree[inner], np.array(true_nodes, np.int64)[inner], "nodes_truenodeids")
     starts = np.ones(len(tree), bool)
     starts[1:] = tree[1:] != tree[:-1]
+    roots = np.flatnonzero(starts)
+    names = _NodeNames(tree, roots, _integers(nodes))
+    children = np.repeat(np.arange(len(tree)), 2)
+    inner = np.flatnonzero(is_inner)
+    children[2 * inner] = names.find(tree[inner], _integers(false_nodes)[inner], "nodes_falsenodeids")
+    children[2 * inner + 1] = names.find(tree[inner], _integers(true_nodes)[inner], "nodes_truenodeids")
     return assemble(
-        roots=np.flatnonzero(starts),
-        features=np.where(is_inner, np.array(features, np.int64), 0),
+        roots=roots,
+        features=np.where(is_inner, _integers(features), 0),
         thresholds=thresholds,
         modes=codes,
         is_inner=is_inner,
         children=children,
         missing=missing,
         members=None,
-        vote_nodes=names.find(np.array(vote_trees, np.int64), np.array(vote_nodes, np.int64), "a vote"),
-        vote_targets=np.array(vote_targets, np.int64),
+        vote_nodes=names.find(_integers(vote_trees), _integers(vote_nodes), "a vote"),
+        vote_targets=_integers(vote_targets),
         vote_weights=weights,
         target_count=target_count,
     )
 
 
 def forest_of_split_nodes(
-    roots: Sequence[int],
-    features: Sequence[int],
+    roots: Sequence[int] | Array,
+    features: Sequence[int] | Array,
     modes: Array,
     splits: Array,
-    true_nodes: Sequence[int],
-    true_leafs: Sequence[int],
-    false_nodes: Sequence[int],
-    false_leafs: Sequence[int],
-    missing: Sequence[int] | None,
+    true_nodes: Sequence[int] | Array,
+    true_leafs: Sequence[int] | Array,
+    false_nodes: Sequence[int] | Array,
+    false_leafs: Sequence[int] | Array,
+    missing: Sequence[int] | Array | None,
     members: Array | None,
-    leaf_targets: Sequence[int],
+    leaf_targets: Sequence[int] | Array,
     leaf_weights: Array,
     target_count: int,
 ) -> Forest:
@@ -269,17 +338,17 @@ def forest_of_split_nodes(
         )
     children = np.repeat(np.arange(count + leaf_count), 2)
     for side, (ids, leafs) in enumerate(((false_nodes, false_leafs), (true_nodes, true_leafs))):
-        to, is_leaf = np.array(ids, np.int64), np.array(leafs, np.int64) != 0
+        to, is_leaf = _integers(ids), _integers(leafs) != 0
         if (to < 0).any() or (to >= np.where(is_leaf, leaf_count, count)).any():
             raise InvalidArgument(f"a node's branch leads outside the {count} nodes and {leaf_count} leaves")
         children[side : 2 * count : 2] = to + np.where(is_leaf, count, 0)
-    starts = np.array(roots, np.int64)
+    starts = _integers(roots)
     if starts.size and not 0 <= starts.min() <= starts.max() < count:
         raise InvalidArgument(f"tree_roots={list(roots)}; expected indices in [0, {count - 1}]")
     leaf_zeros = np.zeros(leaf_count, np.int64)
     return assemble(
         roots=starts,
-        features=np.concatenate([np.array(features, np.int64), leaf_zeros]),
+        features=np.concatenate([_integers(features), leaf_zeros]),
         thresholds=np.concatenate([splits, leaf_zeros.astype(splits.dtype)]),
         modes=np.concatenate([modes.astype(np.int64), leaf_zeros]),
         is_inner=np.arange(count + leaf_count) < count,
@@ -287,7 +356,7 @@ def forest_of_split_nodes(
         missing=missing,
         members=None if members is None else members.astype(np.float64),
         vote_nodes=count + np.arange(leaf_count),
-        vote_targets=np.array(leaf_targets, np.int64),
+        vote_targets=_integers(leaf_targets),
         vote_weights=leaf_weights,
         target_count=target_count,
     )

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from sardonyx.errors import Fail
 from sardonyx.formats.files import FileStamp, stamp_of
-from sardonyx.ir import Model, SparseTensor, Tensor
-from sardonyx.ir.attribute import AttributeValue
+from sardonyx.ir import Attribute, AttributeKind, Model, SparseTensor, Tensor
 from sardonyx.ir.walk import nested_graphs
 
 __all__ = ["check_unchanged", "read_attributes"]
@@ -19,12 +18,18 @@ def read_attributes(model: Model) -> None:
     for graph in nested_graphs(model.graph):
         for node in graph:
             for attribute in node.attributes.values():
-                for tensor in _tensors(attribute.value):
+                for tensor in _tensors(attribute):
                     tensor.detach()
 
 
-def _tensors(value: AttributeValue) -> Iterator[Tensor]:
-    """Yield the tensors that an attribute's value, Any by its kind, consists of."""
+_WITH_TENSORS = (AttributeKind.TENSOR, AttributeKind.SPARSE_TENSOR, AttributeKind.TENSORS, AttributeKind.SPARSE_TENSORS)
+
+
+def _tensors(attribute: Attribute) -> Iterator[Tensor]:
+    """Yield the tensors that an attribute consists of; other lists may be long, and are not walked."""
+    if attribute.kind not in _WITH_TENSORS:
+        return
+    value = attribute.value
     for item in value if isinstance(value, tuple) else (value,):
         if isinstance(item, Tensor):
             yield item

@@ -1,8 +1,11 @@
 """Equal things are computed once."""
 
+import numpy as np
 import pytest
-from support.optimizing import apply_pass, operators
+from support.optimizing import apply_pass, model_of, operators
 
+from sardonyx.ir import ArrayAttribute, Attribute, AttributeKind
+from sardonyx.optimize.contract import Context
 from sardonyx.optimize.passes.eliminate_common_subexpressions import ELIMINATE_COMMON_SUBEXPRESSIONS
 
 
@@ -112,3 +115,17 @@ def test_different_symbolic_values_stay():
     text = "graph(x: float[a, 3], z: float[b, 3]) -> (y) { s = Shape(x) t = Shape(z) y = Concat(s, t) {axis = 0} }"
     _, changed = merge(text)
     assert not changed
+
+
+def test_long_lists_are_compared_by_identity():
+    """What two nodes have been given apart is not walked; one and the same list is equal to itself."""
+    body = "graph(x: float[2]) -> (y) { a = Neg(x) b = Neg(x) y = Add(a, b) }"
+    numbers = Attribute(AttributeKind.INTS, tuple(range(5000)))
+    array = ArrayAttribute(AttributeKind.INTS, np.arange(5))
+    cases = ((numbers, numbers, 2), (numbers, Attribute(AttributeKind.INTS, tuple(range(5000))), 3), (array, array, 2))
+    for first, second, left in cases:
+        held = model_of(body)
+        for node, attribute in zip([*held.graph][:2], (first, second), strict=True):
+            node.attributes["numbers"] = attribute
+        ELIMINATE_COMMON_SUBEXPRESSIONS.run(held, Context())
+        assert len(held.graph) == left

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidGraph
-from sardonyx.ir import Operator
-from sardonyx.ops.forest import MEMBER, MODES, Forest, forest_of_named_nodes, forest_of_split_nodes, numbers_of
+from sardonyx.ir import ArrayAttribute, AttributeKind, Operator
+from sardonyx.ops.forest import MEMBER, MODES, Forest, Modes, forest_of_named_nodes, forest_of_split_nodes, numbers_of
 
 __all__ = ["AGGREGATES", "POST_TRANSFORMS", "TreeEnsemble"]
 
@@ -50,7 +51,8 @@ class TreeEnsemble(NamedTuple):
         aggregate = "SUM" if is_classifier else node.text("aggregate_function", "SUM")
         base = numbers_of(node.numbers("base_values"), _array(node, "base_values_as_tensor"))
         double = _tensor_dtype(node, "class_weights_as_tensor" if is_classifier else "target_weights_as_tensor")
-        members = MODES[MEMBER] in node.texts("nodes_modes", ())
+        modes = _modes(node)
+        members = MODES[MEMBER] in (modes.texts if isinstance(modes, Modes) else modes)
         return cls(targets, labels, *_known(aggregate, node.text("post_transform", "NONE")), base, double, members)
 
     @classmethod
@@ -79,19 +81,19 @@ class TreeEnsemble(NamedTuple):
 def _named_nodes(node: Operator) -> Forest:
     kind = "class" if node.op_type == "TreeEnsembleClassifier" else "target"
     return forest_of_named_nodes(
-        node.integers("nodes_treeids", ()),
-        node.integers("nodes_nodeids", ()),
-        node.integers("nodes_featureids", ()),
-        node.texts("nodes_modes", ()),
-        node.numbers("nodes_values"),
+        _integers(node, "nodes_treeids"),
+        _integers(node, "nodes_nodeids"),
+        _integers(node, "nodes_featureids"),
+        _modes(node),
+        _numbers(node, "nodes_values"),
         _array(node, "nodes_values_as_tensor"),
-        node.integers("nodes_truenodeids", ()),
-        node.integers("nodes_falsenodeids", ()),
-        node.integers("nodes_missing_value_tracks_true"),
-        node.integers(f"{kind}_treeids", ()),
-        node.integers(f"{kind}_nodeids", ()),
-        node.integers(f"{kind}_ids", ()),
-        node.numbers(f"{kind}_weights"),
+        _integers(node, "nodes_truenodeids"),
+        _integers(node, "nodes_falsenodeids"),
+        _integers(node, "nodes_missing_value_tracks_true"),
+        _integers(node, f"{kind}_treeids"),
+        _integers(node, f"{kind}_nodeids"),
+        _integers(node, f"{kind}_ids"),
+        _numbers(node, f"{kind}_weights"),
         _array(node, f"{kind}_weights_as_tensor"),
         TreeEnsemble.of(node).targets,
     )
@@ -99,20 +101,42 @@ def _named_nodes(node: Operator) -> Forest:
 
 def _split_nodes(node: Operator) -> Forest:
     return forest_of_split_nodes(
-        node.integers("tree_roots", ()),
-        node.integers("nodes_featureids", ()),
+        _integers(node, "tree_roots"),
+        _integers(node, "nodes_featureids"),
         _required(node, "nodes_modes"),
         _required(node, "nodes_splits"),
-        node.integers("nodes_truenodeids", ()),
-        node.integers("nodes_trueleafs", ()),
-        node.integers("nodes_falsenodeids", ()),
-        node.integers("nodes_falseleafs", ()),
-        node.integers("nodes_missing_value_tracks_true"),
+        _integers(node, "nodes_truenodeids"),
+        _integers(node, "nodes_trueleafs"),
+        _integers(node, "nodes_falsenodeids"),
+        _integers(node, "nodes_falseleafs"),
+        _integers(node, "nodes_missing_value_tracks_true"),
         _array(node, "membership_values"),
-        node.integers("leaf_targetids", ()),
+        _integers(node, "leaf_targetids"),
         _required(node, "leaf_weights"),
         TreeEnsemble.of(node).targets,
     )
+
+
+def _integers(node: Operator, name: str) -> Sequence[int] | Array:
+    """Return integers as they were read, which need not be a tuple; none where they are left out."""
+    found = node.attributes.get(name)
+    if isinstance(found, ArrayAttribute) and found.kind is AttributeKind.INTS:
+        return found.array
+    return node.integers(name, ())
+
+
+def _numbers(node: Operator, name: str) -> Sequence[float] | Array | None:
+    found = node.attributes.get(name)
+    if isinstance(found, ArrayAttribute) and found.kind is AttributeKind.FLOATS:
+        return found.array
+    return node.numbers(name)
+
+
+def _modes(node: Operator) -> Sequence[str] | Modes:
+    found = node.attributes.get("nodes_modes")
+    if isinstance(found, ArrayAttribute) and found.kind is AttributeKind.STRINGS:
+        return Modes(found.array, found.texts)
+    return node.texts("nodes_modes", ())
 
 
 def _known(aggregate: str, transform: str) -> tuple[str, str]:

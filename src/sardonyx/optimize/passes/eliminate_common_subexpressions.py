@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from sardonyx.dtypes import DataType
-from sardonyx.ir import Attribute, AttributeKind, Graph, Model, Node, Tensor, Value
+from sardonyx.ir import ArrayAttribute, Attribute, AttributeKind, Graph, Model, Node, Tensor, Value
 from sardonyx.ops.fact import Fact
 from sardonyx.optimize.contract import Context, Pass
 from sardonyx.optimize.edit import RANDOM, overridable_values
@@ -17,6 +17,9 @@ _Key: TypeAlias = tuple[object, ...]
 
 SMALL_BYTES = 4096
 """Up to this size constants are compared by content, above it by identity, so that no weights are read from a file."""
+
+_MOST_ITEMS = 4096
+"""Longer lists among attributes are compared by identity."""
 
 _INTEGERS = frozenset([DataType.INT32, DataType.INT64])
 _DOMAINS = frozenset(["", "ai.onnx.ml", "com.microsoft"])
@@ -127,9 +130,13 @@ class _Merging:
 
 
 def _attribute_key(attribute: Attribute) -> _Key:
+    if isinstance(attribute, ArrayAttribute):
+        return (_Identity(attribute),)
     value = attribute.value
     if attribute.kind is AttributeKind.TENSOR and attribute.reference is None:
         return _tensor_key(value)
+    if isinstance(value, tuple) and len(value) > _MOST_ITEMS:
+        return attribute.kind, attribute.reference, _Identity(value)
     return attribute.kind, attribute.reference, repr(value)
 
 
@@ -143,13 +150,13 @@ def _tensor_key(tensor: Tensor) -> _Key:
 class _Identity:
     """A key that equals only that of the same object."""
 
-    __slots__ = ("_tensor",)
+    __slots__ = ("_value",)
 
-    def __init__(self, tensor: Tensor) -> None:
-        self._tensor = tensor
+    def __init__(self, value: object) -> None:
+        self._value = value
 
     def __hash__(self) -> int:
-        return id(self._tensor)
+        return id(self._value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and other._tensor is self._tensor
+        return isinstance(other, _Identity) and other._value is self._value

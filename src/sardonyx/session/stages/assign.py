@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sardonyx import errors
 from sardonyx.errors import InvalidGraph, SardonyxError, locating
-from sardonyx.ir import Graph, Model, Node, Value
+from sardonyx.ir import AttributeKind, Graph, Model, Node, Value
 from sardonyx.ir.walk import captured_values
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import find_schema, unknown_operator
@@ -190,7 +190,7 @@ def _bodies(cuts: Sequence[Cut], label: str) -> Iterator[tuple[Graph, str]]:
     units = (unit for part in cuts for unit in part.partition.units if not unit.owns_bodies)
     for node in (node for unit in units for node in unit.nodes):
         for name, attribute in node.attributes.items():
-            if isinstance(attribute.value, Graph):
+            if attribute.kind is AttributeKind.GRAPH and isinstance(attribute.value, Graph):
                 yield attribute.value, f"{label}/{node.name or node.op_type}/{name}"
 
 
