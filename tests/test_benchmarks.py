@@ -33,6 +33,13 @@ def test_models_measures_a_model_that_it_makes(tmp_path: Path) -> None:
     assert "first result after" in done.stdout.splitlines()[0]
 
 
+def test_trees_measures_a_forest_that_it_makes(tmp_path: Path) -> None:
+    """A line says the times of one row, of all rows and of a session."""
+    done = _run("trees.py", tmp_path, "10 x depth 3", "--rows", "20", "--seconds", "0.01")
+    assert done.returncode == 0, done.stderr
+    assert "148 nodes" in done.stdout.splitlines()[0]
+
+
 def test_a_zoo_that_is_none_is_an_error(tmp_path: Path) -> None:
     """That says what is missing."""
     pytest.importorskip("onnxruntime")

@@ -18,7 +18,7 @@ _Key: TypeAlias = tuple[object, ...]
 SMALL_BYTES = 4096
 """Up to this size constants are compared by content, above it by identity, so that no weights are read from a file."""
 
-_MOST_ITEMS = 4096
+_MOST_ITEMS = 256
 """Longer lists among attributes are compared by identity."""
 
 _INTEGERS = frozenset([DataType.INT32, DataType.INT64])
