@@ -20,6 +20,7 @@ from sardonyx.codegen.kernels.group_query import Rotation
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
+from sardonyx.codegen.kernels.support_vectors import Outcome
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
 from sardonyx.providers.cpu import strided
@@ -38,6 +39,7 @@ VALUES: dict[str, list[Any]] = {
     "Panels": [WidePanels(), NarrowPanels(F16), NarrowPanels(BF16), BlockPanels(4, 32, None), BlockPanels(4, 32, U8)],
     "Rotation": list(Rotation),
     "Sampling": [Sampling("linear", "zeros", False, 2), Sampling("cubic", "border", True, 3)],
+    "Outcome": list(Outcome),
     "TailCode": [TailCode(X, ""), TailCode(X + Z, "c"), TailCode(X + Z, "w")],
     "Type": [I32, I8, I64],
     "bool": [False, True],

@@ -8,6 +8,7 @@ from sardonyx.optimize.rules.ml.expand_columns import (
 )
 from sardonyx.optimize.rules.ml.expand_linear_models import EXPAND_LINEAR_CLASSIFIER, EXPAND_LINEAR_REGRESSOR
 from sardonyx.optimize.rules.ml.expand_scaling import EXPAND_BINARIZER, EXPAND_IMPUTER, EXPAND_NORMALIZER, EXPAND_SCALER
+from sardonyx.optimize.rules.ml.expand_svm_scores import EXPAND_SVM_CLASSIFIER, EXPAND_SVM_REGRESSOR
 
 __all__ = ["DECOMPOSITIONS"]
 
@@ -21,5 +22,7 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_ARRAY_FEATURE_EXTRACTOR,
     EXPAND_FEATURE_VECTORIZER,
     EXPAND_ONE_HOT_ENCODER,
+    EXPAND_SVM_REGRESSOR,
+    EXPAND_SVM_CLASSIFIER,
 )
 """Rules that take the operators apart, at level BASIC."""
