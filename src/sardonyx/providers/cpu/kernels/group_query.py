@@ -33,6 +33,12 @@ _QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _LENGTHS, _LONGEST, _COS, _SIN = r
 
 _NO_WINDOW = 1 << 40
 
+_FAILURE = (
+    "element {} of seqlens_k does not fit: it counts the rows of a sequence less 1, at least the new ones but for a first "
+    "run, at most total_sequence_length, and more than the new ones by no more than the past holds and than there are angles for"
+)
+"""The message where a length does not fit."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupQuerySpec:
@@ -196,7 +202,11 @@ def _lengths(low: Lowering, group: Group, spec: GroupQuerySpec) -> Buffer:
     key = (symbol, *sources, *dims)
     if key not in low.shared:
         made = low.shared[key] = low.temporary(DataType.INT64, (spec.q.batch, 2))
-        low.step(group, symbol, [*sources, made, STATUS], writes=[2], plan=lambda sizes: ([sizes(dim) for dim in dims], 1))
+
+        def plan(sizes: Sizes) -> tuple[list[int], int]:
+            return [sizes(dim) for dim in dims], 1
+
+        low.step(group, symbol, [*sources, made, STATUS], writes=[2], plan=plan, failure=_FAILURE)
     return low.shared[key]
 
 
