@@ -272,6 +272,17 @@ class NativeProgram(Protocol):
         """Return a new call for what `bind` returned; None where only `run` will do."""
 
 
+@runtime_checkable
+class PlainProgram(Protocol):
+    """A program that makes its outputs, and may be called without what a run has around it."""
+
+    def plain_calls(self) -> Sequence[tuple[Callable[..., OnnxValue], tuple[int, ...]]] | None:
+        """Return for each output a function that makes it, and which inputs that takes; None where only `run` will do.
+
+        Errors of the functions say nothing of their place.
+        """
+
+
 class Body(Protocol):
     """A planned subgraph (of If, Loop, Scan …), run by the program of the node that holds it."""
 

@@ -301,3 +301,21 @@ def test_a_sparse_tensor_is_fed_to_a_sparse_input() -> None:
     for given in (sparse, sparse.to_dense()):
         (found,) = check_feeds([Value("x", kind)], {}, {"x": given}, "m")
         assert found.tolist() == [[0, 5, 0], [0, 0, 6]]
+
+
+def test_new_maps_are_the_callers_own_without_a_copy() -> None:
+    """A list of maps to numbers that is one result alone, of a run that was fed arrays."""
+    maps = [{1: 0.5}, {1: 0.25}]
+    assert own_results([maps], [np.zeros(2)])[0] is maps
+    first, second = own_results([maps, maps], [np.zeros(2)])
+    assert first is maps
+    assert second == maps
+    assert second[0] is not maps[0]
+
+
+def test_maps_that_were_fed_are_copied() -> None:
+    """Whatever way they come back."""
+    fed = [{1: 0.5}]
+    (found,) = own_results([list(fed)], [fed])
+    assert found == fed
+    assert found[0] is not fed[0]

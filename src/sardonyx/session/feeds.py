@@ -131,8 +131,11 @@ def own_results(results: Sequence[OnnxValue], given: Iterable[OnnxValue]) -> lis
         results: what the plan returned.
         given: the values that were fed.
     """
-    taken = {id(_root(value)) for value in given if isinstance(value, np.ndarray)}
-    return [_own(value, taken) for value in results]
+    fed = list(given)
+    taken = {id(_root(value)) for value in fed if isinstance(value, np.ndarray)}
+    if any(isinstance(value, (list, dict)) for value in fed):
+        return [_own(value, taken) for value in results]
+    return [value if _is_new_maps(value, taken) else _own(value, taken) for value in results]
 
 
 def make_sparse(results: Sequence[OnnxValue], is_sparse: Sequence[bool]) -> list[OnnxValue]:
@@ -169,6 +172,14 @@ def _own(value: OnnxValue, taken: set[int]) -> OnnxValue:
     if isinstance(value, dict):
         return {key: _own(item, taken) for key, item in value.items()}
     return value
+
+
+def _is_new_maps(value: OnnxValue, taken: set[int]) -> bool:
+    """Return whether a result is a list of maps to numbers or texts, all of one type, that is no other result too."""
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict) or id(value) in taken:
+        return False
+    taken.add(id(value))
+    return isinstance(next(iter(value[0].values()), None), (float, int, str))
 
 
 def _root(array: Array) -> Array:

@@ -73,7 +73,14 @@ class NativeRuns:
             outputs: the names of the outputs.
         """
         only = executor.only if isinstance(executor, SequentialExecutor) else None
-        if only is None or not isinstance(only.step.program, NativeProgram) or only.step.program.makes_outputs:
+        return None if only is None else NativeRuns.of_program(only, inputs, defaults, outputs)
+
+    @staticmethod
+    def of_program(
+        only: OnlyProgram, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str]
+    ) -> NativeRuns | None:
+        """Return what is known of a session that runs a program, None where it needs Python; other arguments as of `of`."""
+        if not isinstance(only.step.program, NativeProgram) or only.step.program.makes_outputs:
             return None
         if len(set(only.results)) < len(only.step.outputs):
             return None

@@ -95,3 +95,31 @@ def test_an_output_that_a_kernel_does_not_make_and_others_read_is_told() -> None
     program = ReferenceProgram(tuple(held), held.inputs, (), held.outputs, _no_body)
     with pytest.raises(InvalidGraph, match="BatchNormalization.* its output 1 'm', which is read, is not made by this operator"):
         program.run(None, [np.ones((1, 2), np.float32), np.ones(2, np.float32)], (), None)
+
+
+def test_operators_that_only_move_may_be_called_as_they_are() -> None:
+    """For each output what makes it, and of which inputs; constants are given."""
+    program = _program("""graph(x: float[1, 2], i: int64[2]) -> (y, z) {
+        c: string[2] = ["a", "b"]
+        y = ai.onnx.ml.ZipMap(x) {classlabels_int64s = [4, 5]}
+        z = Gather(c, i)
+    }""")
+    calls = program.plain_calls()
+    assert calls is not None
+    (maps, first), (texts, second) = calls
+    assert (first, second) == ((0,), (1,))
+    assert maps(np.ones((1, 2), np.float32)) == [{4: 1, 5: 1}]
+    assert texts(np.array([1, 0])).tolist() == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "graph(x: float[2]) -> (y) { y = Exp(x) }",
+        "graph(x: float[3], i: int64[2]) -> (z) { y = Gather(x, i) \n z = Gather(y, i) }",
+        "graph(x: float[3]) -> (y, y2) { i: int64[1] = [0] \n y = Gather(x, i) \n y2 = Exp(x) }",
+    ],
+)
+def test_programs_that_compute_or_go_on_are_called_by_run_alone(text: str) -> None:
+    """Of operators that compute, and of results that others read."""
+    assert _program(text).plain_calls() is None

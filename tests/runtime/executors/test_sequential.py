@@ -13,7 +13,7 @@ from support.cancelling import ended_by
 from sardonyx.cancellation import Flag
 from sardonyx.errors import EPFail, Fail
 from sardonyx.provider import HOST, Bound
-from sardonyx.runtime.executors.sequential import SequentialExecutor
+from sardonyx.runtime.executors.sequential import SequentialExecutor, TailedProgram
 from sardonyx.runtime.plan import Plan, ProgramStep, Segment
 
 
@@ -78,3 +78,42 @@ def test_a_program_with_the_wrong_number_of_results_is_named() -> None:
     """A plug-in's mistake does not become a wrong result."""
     with pytest.raises(EPFail, match="Odd returned 2 values for partition part_0, expected 1"):
         SequentialExecutor(_plan(_Program([1, 2]))).run([0])
+
+
+class _Filling(_Program):
+    makes_outputs = False
+
+
+class _Plain(_Program):
+    def plain_calls(self) -> Any:
+        return self._result
+
+
+def _tailed(head: _Program, tail: _Program, reads: tuple[int, ...] = (1,), captures: tuple[int, ...] = ()) -> TailedProgram | None:
+    steps = ProgramStep(head, "part_0", "Odd", HOST, (0,), (1, 2), ()), ProgramStep(tail, "part_1", "Odd", HOST, reads, (3,), ())
+    plan = Plan(steps, (Segment(0, 2, (0,), False),), 4, (0,), captures, (), (2, 3), (0, 1, 2, 2), (HOST,))
+    return SequentialExecutor(plan).find_tailed()
+
+
+def test_a_program_with_a_tail_is_found() -> None:
+    """What follows reads its results by their places, and adds its own."""
+    found = _tailed(_Filling([]), _Plain([(len, (0,))]))
+    assert found is not None
+    assert found.head.results == (0, 1)
+    assert found.tail == ((len, (0,)),)
+    assert found.results == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "more"),
+    [
+        (_Program([]), _Plain([(len, (0,))]), {}),
+        (_Filling([]), _Plain(None), {}),
+        (_Filling([]), _Program([]), {}),
+        (_Filling([]), _Plain([(len, (0,))]), {"reads": (0,)}),
+        (_Filling([]), _Plain([(len, (0,))]), {"captures": (0,)}),
+    ],
+)
+def test_other_plans_have_no_tail(head: _Program, tail: _Program, more: dict[str, Any]) -> None:
+    """The first program makes its outputs, the others cannot be called as they are or read more, or there are captures."""
+    assert _tailed(head, tail, **more) is None

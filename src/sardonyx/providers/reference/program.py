@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
+import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -29,6 +31,9 @@ __all__ = ["ReferenceProgram", "dense"]
 
 _SECOND_NS = 1_000_000_000
 _AS_IT_IS = contextlib.nullcontext()
+
+_MOVING = frozenset([("ai.onnx.ml", "ZipMap"), ("", "Gather")])
+"""Operators that compute nothing, so that no floating-point warning is to be kept from users, and take little time."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,6 +108,7 @@ class ReferenceProgram:
         last_reader = _last_readers(nodes, slots)
         kept = {*self._outputs, *(slots[value] for value in constants)}
         self._operators = [node.op_type for node in nodes]
+        self._only_moves = all((node.domain, node.op_type) in _MOVING and len(node.outputs) == 1 for node in nodes)
         self._steps = [_compile(node, slots, len(slots), last_reader, kept, bodies) for node in nodes]
 
     def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
@@ -138,6 +144,20 @@ class ReferenceProgram:
     def binding_bytes(self, bound: Bound) -> int:
         """Return 0: kernels look at the shapes when they run."""
         return 0
+
+    def plain_calls(self) -> Sequence[tuple[Callable[..., OnnxValue], tuple[int, ...]]] | None:
+        """Return the kernel calls, where nothing is needed around them and each makes an output of inputs, constants in front."""
+        made = {step.results[0]: self._plain(step) for step in self._steps}
+        found = [made.get(slot) for slot in self._outputs]
+        calls = [call for call in found if call is not None]
+        return calls if self._only_moves and len(calls) == len(made) == len(self._steps) == len(self._outputs) else None
+
+    def _plain(self, step: _BoundKernel) -> tuple[Callable[..., OnnxValue], tuple[int, ...]] | None:
+        constants = list(itertools.takewhile(lambda slot: self._template[slot] is not None, step.arguments))
+        inputs = step.arguments[len(constants) :]
+        if any(slot >= self._input_count for slot in inputs):
+            return None
+        return functools.partial(step.function, step.call, *[self._template[slot] for slot in constants], **step.attributes), inputs
 
     def _execute(self, inputs: Sequence[OnnxValue], times_ns: list[int] | None) -> list[OnnxValue]:
         frame = self._template.copy()

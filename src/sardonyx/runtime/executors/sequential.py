@@ -7,14 +7,14 @@ import functools
 from collections.abc import Callable, Sequence
 
 from sardonyx.dtypes import OnnxValue
-from sardonyx.provider import HOST, check_cancelled
-from sardonyx.runtime.bind import Binding, Shapes, segment_binder
+from sardonyx.provider import HOST, PlainProgram, check_cancelled
+from sardonyx.runtime.bind import Binder, Binding, Shapes, segment_binder
 from sardonyx.runtime.executor_memory import ExecutorMemory, executor_memory
 from sardonyx.runtime.memory import ArenaPool, arena_pools
 from sardonyx.runtime.plan import CopyStep, Plan, ProgramStep, Segment, Step, needs_no_shapes
 from sardonyx.runtime.run_step import call, copy, output_in, place_targets, run_program, run_trivial, shape_of
 
-__all__ = ["OnlyProgram", "SequentialExecutor"]
+__all__ = ["OnlyProgram", "SequentialExecutor", "TailedProgram"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,6 +27,18 @@ class OnlyProgram:
     """For each output of the plan which of the program's it is."""
     bind: Callable[[Shapes], Binding]
     """Fixes the sizes for the shapes of the program's inputs."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TailedProgram:
+    """A plan that is one program of the host, and then some that make what they can of its results alone."""
+
+    head: OnlyProgram
+    """The first program, with all of its results."""
+    tail: tuple[tuple[Callable[..., OnnxValue], tuple[int, ...]], ...]
+    """What makes the results of the others, one after another: functions, and the places of their arguments among all results."""
+    results: tuple[int, ...]
+    """For each output of the plan its place among all results, those of the first program in front."""
 
 
 class SequentialExecutor:
@@ -73,6 +85,32 @@ class SequentialExecutor:
     def memory(self) -> ExecutorMemory:
         """Return what it keeps between runs."""
         return executor_memory(self._plan, self._pools, self._binder.known())
+
+    def find_tailed(self) -> TailedProgram | None:
+        """Return the plan as a program and what follows from its results; None where it is something else."""
+        plan = self._plan
+        if len(plan.steps) < 2 or plan.captures or plan.constants:
+            return None
+        (head, *others), segment = plan.steps, plan.segments[0]
+        if not isinstance(head, ProgramStep) or head.program.makes_outputs or segment.entries != head.inputs:
+            return None
+        if not _is_first(plan, head):
+            return None
+        places = {slot: place for place, slot in enumerate(head.outputs)}
+        tail: list[tuple[Callable[..., OnnxValue], tuple[int, ...]]] = []
+        for step in others:
+            if not isinstance(step, ProgramStep) or not isinstance(step.program, PlainProgram):
+                return None
+            calls = step.program.plain_calls()
+            if calls is None or step.memory is not HOST or not places.keys() >= set(step.inputs):
+                return None
+            tail += [(call, tuple(places[step.inputs[index]] for index in arguments)) for call, arguments in calls]
+            places |= {slot: len(places) + index for index, slot in enumerate(step.outputs)}
+        if not places.keys() >= set(plan.outputs):
+            return None
+        every = tuple(range(len(head.outputs)))
+        head_only = OnlyProgram(head, every, functools.partial(_first_bound, self._binder, segment))
+        return TailedProgram(head_only, tuple(tail), tuple(places[slot] for slot in plan.outputs))
 
     def _find_only(self) -> OnlyProgram | None:
         step = _only_step(self._plan)
@@ -137,10 +175,20 @@ def _only_step(plan: Plan) -> ProgramStep | None:
     if len(plan.steps) != 1 or plan.captures or plan.constants:
         return None
     (step,) = plan.steps
-    if not isinstance(step, ProgramStep) or needs_no_shapes(step) or step.memory is not HOST:
+    if not isinstance(step, ProgramStep) or needs_no_shapes(step) or not _is_first(plan, step):
         return None
-    whole = plan.inputs == tuple(range(len(plan.inputs))) and set(step.inputs) <= set(plan.inputs)
-    return step if whole and set(plan.outputs) <= set(step.outputs) else None
+    return step if set(plan.outputs) <= set(step.outputs) else None
+
+
+def _is_first(plan: Plan, step: ProgramStep) -> bool:
+    """Return whether a step is a program of the host that reads the inputs alone, whose slots are their numbers."""
+    return step.memory is HOST and plan.inputs == tuple(range(len(plan.inputs))) and set(step.inputs) <= set(plan.inputs)
+
+
+def _first_bound(binder: Binder[Segment], segment: Segment, shapes: Shapes) -> Binding:
+    """Return the sizes of the first step of a segment."""
+    found = binder.find(segment, shapes)
+    return Binding(found.steps[:1], found.arena_bytes)
 
 
 def _free(step: Step, frame: list[OnnxValue]) -> None:

@@ -146,3 +146,14 @@ def test_zip_map_makes_a_map_of_each_row():
     assert run_ml("ZipMap", np.float32([1, 2]), classlabels_strings=("a", "b")) == [{"a": 1, "b": 2}]
     with pytest.raises(InvalidArgument, match=r"\(N, 2\)"):
         run_ml("ZipMap", np.float32([[1, 2, 3]]), classlabels_int64s=(4, 5))
+
+
+@pytest.mark.parametrize("labels", [0, 1, 2, 3, 24, 25, 60])
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_zip_map_takes_any_number_of_labels(labels, rows):
+    """Integers or text; of a label that occurs twice the last score stays."""
+    scores = np.arange(rows * labels, dtype=np.float32).reshape(rows, labels)
+    for names in (tuple(range(labels)), tuple(f"label {place}" for place in range(labels)), (7,) * labels):
+        kind = "classlabels_strings" if names and isinstance(names[0], str) else "classlabels_int64s"
+        expected = [dict(zip(names, row, strict=True)) for row in scores.tolist()]
+        assert run_ml("ZipMap", scores, **{kind: names}) == expected

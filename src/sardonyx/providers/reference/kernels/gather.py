@@ -27,9 +27,19 @@ def _checked(indices: Array, length: int, what: str = "indices") -> Array:
     return np.where(indices < 0, indices + length, indices) if low < 0 else indices
 
 
+_FEW_INDICES = 64
+"""Up to how many indices NumPy checks them sooner itself."""
+
+
 @kernel("Gather")
 def gather(_node: Call, data: Array, indices: Array, *, axis: int = 0) -> Array:
     """Take entries of `axis`: output shape is data's with that axis replaced by indices' shape. ONNX Gather-1, -11."""
+    if data.ndim == 1 and indices.ndim and indices.size <= _FEW_INDICES:
+        try:
+            few: Array = data[indices]
+            return few
+        except IndexError:
+            pass  # worded below
     at = normalize_axis(axis, data.ndim)
     if indices.ndim == 0:
         position = normalize_position(as_int(indices, "indices"), data.shape[at], "indices")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -331,8 +332,28 @@ def zip_map(
     _node: Call, data: Array, *, classlabels_strings: Sequence[str] = (), classlabels_int64s: Sequence[int] = ()
 ) -> list[dict[int | str, float]]:
     """Turn each row of (N, C), or the one of (C,), into a map from label to score. ONNX ZipMap-1."""
-    labels: Sequence[OnnxValue] = classlabels_strings or classlabels_int64s
+    labels: tuple[int | str, ...] = tuple(classlabels_strings or classlabels_int64s)
+    if data.ndim == 2 and data.shape[1] == len(labels) and 0 < len(labels) <= _MOST_DISPLAYED:
+        return _map_maker(labels)(data.T.tolist())
     rows = data[None] if data.ndim == 1 else data
     if rows.ndim != 2 or rows.shape[1] != len(labels):
         raise InvalidArgument(f"data has shape {data.shape}; expected (N, {len(labels)}), one column for each label")
     return [dict(zip(labels, row, strict=True)) for row in rows.tolist()]
+
+
+_MOST_DISPLAYED = 24
+"""Labels beyond which a function that names each of them gains nothing."""
+
+
+@functools.lru_cache(256)
+def _map_maker(labels: tuple[int | str, ...]) -> Callable[[list[list[float]]], list[dict[int | str, float]]]:
+    """Return a function from columns of scores, one for each label, to maps.
+
+    It is made of text, as there is no other way to write a dict display of any length: dicts of displays have their final size
+    at once, and take a third of the time of those that are filled.
+    """
+    keys, values = ([f"{letter}{place}" for place in range(len(labels))] for letter in "kv")
+    items = ", ".join(f"{key}: {value}" for key, value in zip(keys, values, strict=True))
+    text = f"lambda {', '.join(keys)}: lambda columns: [{{{items}}} for {', '.join(values)}, in zip(*columns)]"
+    made: Callable[[list[list[float]]], list[dict[int | str, float]]] = eval(text, {"zip": zip})(*labels)
+    return made
