@@ -105,6 +105,13 @@ def test_an_encoder_compares_with_its_categories(kind, shape):
     assert fired == 1
 
 
+def test_an_encoder_that_refuses_unknown_elements_gets_integers():
+    """As its kernel takes them."""
+    text = "graph(x: float[3]) -> (y) { y = ai.onnx.ml.OneHotEncoder(x) {cats_int64s = [0, 1], zeros = 0} }"
+    model, fired = apply_rule(EXPAND_ONE_HOT_ENCODER, text, opset=OPSET, compare=False)
+    assert (fired, operators(model)) == (1, ["Cast", "OneHotEncoder"])
+
+
 @pytest.mark.parametrize(
     ("attributes", "kind", "reason"),
     [

@@ -2,12 +2,12 @@
 
     ArrayFeatureExtractor(x, places)      ->      Slice or Gather along the last axis
     FeatureVectorizer(a, b, …)            ->      Concat(Cast(a), Cast(b), …), each cut or padded to its width
-    OneHotEncoder(x)                      ->      Cast(Unsqueeze(x) == categories)
+    OneHotEncoder(x)                      ->      Cast(Unsqueeze(x) == categories), OneHotEncoder(Cast(x)) where zeros=0
 
 Left alone:
     strings
     places that are constant and outside the axis, and widths and categories that do not fit, which the reference provider refuses
-    an encoder that refuses unknown elements, or has no category of integers, or one twice
+    an encoder of int64 that refuses unknown elements, and one without a category of integers, or with one twice
     inputs of unknown rank
 """
 
@@ -130,13 +130,16 @@ def _check_encoder(match: Match) -> str | None:
     if x.dtype not in _NUMBERS or x.shape is None or node.texts("cats_strings", ()):
         return f"data of type {x.dtype} and shape {x.shape}"
     if not node.integer("zeros", 1):
-        return "unknown elements are refused"
+        return "unknown elements are refused" if x.dtype is DataType.INT64 else None
     return None if categories and len(set(categories)) == len(categories) else "no categories, or one of them twice"
 
 
 def _replace_encoder(op: Builder, match: Match, learned: None) -> Value:
     make = Maker(op)
-    column = make("Unsqueeze", make.cast(match["x"], DataType.INT64), np.array([-1], np.int64))
+    integers = make.cast(match["x"], DataType.INT64)
+    if not match.root.integer("zeros", 1):
+        return op.OneHotEncoder(integers, _domain=ML, _attributes=match.root.attributes)
+    column = make("Unsqueeze", integers, np.array([-1], np.int64))
     equal = make("Equal", column, np.array(match.root.integers("cats_int64s", ()), np.int64))
     return make.cast(equal, DataType.FLOAT)
 

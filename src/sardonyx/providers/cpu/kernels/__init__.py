@@ -15,6 +15,9 @@ import sardonyx.providers.cpu.kernels.matmul
 import sardonyx.providers.cpu.kernels.ml_linear
 import sardonyx.providers.cpu.kernels.ml_tree
 import sardonyx.providers.cpu.kernels.nbits
+import sardonyx.providers.cpu.kernels.ml_feature
+import sardonyx.providers.cpu.kernels.ml_linear
+import sardonyx.providers.cpu.kernels.nbits
 import sardonyx.providers.cpu.kernels.normalize
 import sardonyx.providers.cpu.kernels.pool
 import sardonyx.providers.cpu.kernels.reduce

@@ -1,0 +1,176 @@
+"""Numbers that are looked up: LabelEncoder from numbers to numbers, and OneHotEncoder where it refuses unknown ones (ai.onnx.ml).
+
+Other preparations of features are element-wise, and rewritten so (`optimize/rules/ml/`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from sardonyx.codegen.emit.module import Module
+from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.kernels.lookup import LookupParams, write_encoder, write_lookup
+from sardonyx.codegen.target import Target
+from sardonyx.dtypes import Array, DataType
+from sardonyx.ir import Node, Tensor
+from sardonyx.ir.shape import product
+from sardonyx.providers.cpu.claims import lowers
+from sardonyx.providers.cpu.expressions import element_type
+from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.operands import given
+from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import STATUS
+from sardonyx.providers.cpu.strided import moved_type
+
+_ML = "ai.onnx.ml"
+_KEYS = (DataType.FLOAT, DataType.DOUBLE, DataType.INT64, DataType.INT32)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LookupSpec:
+    """Numbers that are looked up."""
+
+    key: Type
+    """The type of the keys."""
+    element: Type
+    """The type as which values are moved."""
+
+
+def _column(node: Node, side: str) -> Array | None:
+    """Return the keys or values of a LabelEncoder, which has them in one attribute; None for text, and for none or several."""
+    integers, floats = node.integers(f"{side}_int64s", ()), node.numbers(f"{side}_floats", ())
+    given_tensor = node.attributes.get(f"{side}_tensor")
+    tensor = None if given_tensor is None else given_tensor.value
+    if [bool(integers), bool(floats), tensor is not None, f"{side}_strings" in node.attributes].count(True) != 1:
+        return None
+    if isinstance(tensor, Tensor):
+        return None if tensor.dtype is DataType.STRING else tensor.numpy().reshape(-1)
+    if not integers and not floats:
+        return None
+    return np.array(integers, np.int64) if integers else np.array(floats, np.float32)
+
+
+def _default(node: Node, dtype: np.dtype[np.generic]) -> object:
+    """Return what other numbers become, for values of a type."""
+    attribute = node.attributes.get("default_tensor")
+    if attribute is not None and isinstance(attribute.value, Tensor):
+        return attribute.value.numpy().reshape(-1)[0]
+    defaults = {"i": node.integer("default_int64", -1), "f": node.number("default_float", -0.0)}
+    return defaults.get(dtype.kind, 0)
+
+
+def claim_label_encoder(node: Node) -> LookupSpec | str:
+    """Return what a LabelEncoder looks up, or why it cannot be compiled."""
+    keys, values, dtype = _column(node, "keys"), _column(node, "values"), given(node.inputs[0]).dtype
+    if keys is None or values is None or not keys.size or len(keys) != len(values):
+        return "its keys or values are text, none, or not as many of each"
+    key, element = element_type(dtype), moved_type(node.output.dtype or DataType.UNDEFINED)
+    if dtype not in _KEYS or key is None or keys.dtype != dtype.numpy:
+        return f"keys of type {keys.dtype} for data of type {dtype}"
+    if element is None or element.size_bytes < 4 or values.dtype != (node.output.dtype or DataType.UNDEFINED).numpy:
+        return f"values of type {values.dtype} for elements of type {node.output.dtype}"
+    return "NaN is its only key" if np.isnan(keys).all() else LookupSpec(key, element)
+
+
+def _sorted(keys: Array) -> tuple[Array, Array]:
+    """Return keys in ascending order and the place of each: of equal keys the last one counts."""
+    ordered, last = np.unique(keys[::-1], return_index=True)
+    return ordered, len(keys) - 1 - last
+
+
+def _tables(node: Node) -> tuple[Array, Array]:
+    """Return the keys of a LabelEncoder in order, and their values, then those of other numbers and of NaN."""
+    keys, values = _column(node, "keys"), _column(node, "values")
+    assert keys is not None
+    assert values is not None
+    ordered, places = _sorted(keys)
+    count = len(ordered) - int(np.isnan(ordered[-1]))
+    default = np.array([_default(node, values.dtype)]).astype(values.dtype)
+    nan = values[places[count:]] if count < len(ordered) else default
+    return np.ascontiguousarray(ordered[:count]), np.concatenate([values[places[:count]], default, nan])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LookupKernel:
+    """Values beside keys."""
+
+    key: Type
+    """The type of the keys."""
+    element: Type
+    """The type as which values are moved."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"lookup_{self.key.kind.value}{self.key.bits}_{self.element.size_bytes}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_lookup(module, symbol, self.key, self.element)
+
+
+@lowers("LabelEncoder", claim=claim_label_encoder, domain=_ML)
+def label_encoder(low: Lowering, group: Group, spec: LookupSpec) -> None:
+    """Lower to one kernel."""
+    source, result = low.of(group.node.inputs[0]), low.result(group.result)
+    keys, values = _tables(group.node)
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        params = LookupParams(sizes(product(source.shape)), len(keys))
+        return params.words(), params.tasks()
+
+    buffers = [source, low.constant(keys), low.constant(values), result]
+    low.step(group, low.kernel(LookupKernel(spec.key, spec.element)), buffers, writes=[3], plan=plan)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EncoderSpec:
+    """Categories that are encoded; unknown ones are refused."""
+
+    key: Type
+    """The type of the categories."""
+
+
+def claim_one_hot_encoder(node: Node) -> EncoderSpec | str:
+    """Return what a OneHotEncoder encodes, or why it cannot be compiled."""
+    dtype = given(node.inputs[0]).dtype
+    if dtype is not DataType.INT64 or node.texts("cats_strings", ()) or not node.integers("cats_int64s", ()):
+        return f"categories of text, or none of integers, for data of type {dtype}"
+    if node.integer("zeros", 1):
+        return "unknown elements become zeros, which optimization writes as a comparison unless a category is there twice"
+    key = element_type(dtype)
+    return "elements of an unknown type" if key is None else EncoderSpec(key)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EncoderKernel:
+    """Rows with a 1 at a category."""
+
+    key: Type
+    """The type of the categories."""
+
+    def symbol(self, target: Target) -> str:
+        """Return its name."""
+        return f"encode_{self.key.kind.value}{self.key.bits}_{target.isa}"
+
+    def write(self, module: Module, symbol: str) -> None:
+        """Write it."""
+        write_encoder(module, symbol, self.key)
+
+
+@lowers("OneHotEncoder", claim=claim_one_hot_encoder, domain=_ML)
+def one_hot_encoder(low: Lowering, group: Group, spec: EncoderSpec) -> None:
+    """Lower to one kernel, which reports unknown elements."""
+    source, result = low.of(group.node.inputs[0]), low.result(group.result)
+    categories = np.array(group.node.integers("cats_int64s", ()), np.int64)
+    keys, columns = _sorted(categories)
+
+    def plan(sizes: Sizes) -> tuple[list[int], int]:
+        params = LookupParams(sizes(product(source.shape)), len(keys), len(categories))
+        return params.words(), params.tasks()
+
+    buffers = [source, low.constant(keys), low.constant(columns.astype(np.int64)), result, STATUS]
+    failure = "element {} is in no category and zeros=0; add the category, or set zeros=1"
+    low.step(group, low.kernel(EncoderKernel(spec.key)), buffers, writes=[3], plan=plan, failure=failure)
