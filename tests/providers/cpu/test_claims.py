@@ -227,8 +227,8 @@ def test_an_operator_that_is_compiled_in_nhwc_only_says_so() -> None:
         ),
         ("(x: float[2, 3], z: double[3, 2]) -> (y) { y: float[2, 2] = MatMul(x, z) }", "products of float and double"),
         (
-            "(x: float[2, 3], z: float[3, 2], c: float[2, 1]) -> (y) { y: float[2, 2] = Gemm(x, z, c) }",
-            "C of shape (2, 1) is neither a row nor a whole matrix of (2, 2)",
+            "(x: float[2, 3], z: float[3, 2], c: float[n, 2]) -> (y) { y: float[2, 2] = Gemm(x, z, c) }",
+            "C of shape (n, 2) is neither a row, a column nor a whole matrix of (2, 2)",
         ),
         ("(x: float[]) -> (y) { y: float[] = Softmax(x) }", "Softmax of a scalar"),
         ("(x: double[2]) -> (y) { y: double[2] = Softmax(x) }", "Softmax of elements of type double"),

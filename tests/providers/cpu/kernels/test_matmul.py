@@ -105,6 +105,18 @@ def test_tails_join() -> None:
             assert_close(found, exact, 3e-6)
 
 
+@pytest.mark.parametrize("kind", ["Gemm", "MatMul"])
+def test_a_column_is_added_in_the_store(kind: str) -> None:
+    """One element for each row, as distances from centers have it."""
+    product = "y = Gemm(x, w, c)" if kind == "Gemm" else "p = MatMul(x, w) y = Add(c, p)"
+    body = f"""graph(x: float[m, 9], c: float[m, 1]) -> (y: float[m, 37]) {{ w: float[9, 37] = ... 1 {product} }}"""
+    assert len(steps_of(body)) == 1
+    session = cpu_session(body)
+    for rows in (1, 6, 20):
+        feeds = {"x": _x(rows, 9), "c": _x(rows, 1, seed=1)}
+        assert_close(session.run(None, feeds)[0], reference(body, feeds, double=True)[0], 2e-6)
+
+
 def test_special_values() -> None:
     """NaN and infinities go where they belong, also beside the columns that fill up the last panel."""
     body = "graph(x: float[3, 2]) -> (y: float[3, 5]) { w: float[2, 5] = ... 1 y = MatMul(x, w) }"

@@ -69,3 +69,26 @@ def test_unknown_elements_are_refused_where_zeros_is_0(kind, dtype):
     x[1, 1] = 2
     with pytest.raises(sardonyx.InvalidArgument, match="OneHotEncoder.*element 3 is in no category and zeros=0; add the category"):
         ours.run(None, {"x": x})
+
+
+@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
+@pytest.mark.parametrize("columns", [1, 3, 20, 70, 1100])
+def test_rows_are_normalized(norm, columns):
+    """A size of 0 divides as 1; NaN stays; also of no rows, and with what comes after in the store."""
+    text = f"""graph(x: float[n,m]) -> (y: float[n,m], z: float[n,m]) {{
+        y = ai.onnx.ml.Normalizer(x) {{norm = "{norm}"}} \n a = ai.onnx.ml.Normalizer(x) {{norm = "{norm}"}} \n z = Exp(a) }}"""
+    ours, reference = ml_session(text), ml_session(text, is_reference=True)
+    assert native(ours)
+    x = np.random.default_rng(columns).standard_normal((7, columns)).astype(np.float32)
+    x[1], x[2, 0], x[3, 0], x[4, -1] = 0, np.nan, np.inf, 1e15
+    for rows in (x, x[:1], x[:0]):
+        for found, expected in zip(ours.run(None, {"x": rows}), reference.run(None, {"x": rows}), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_vector_is_one_row_to_a_normalizer():
+    """And its last axis is all of it."""
+    text = 'graph(x: float[m]) -> (y: float[m]) { y = ai.onnx.ml.Normalizer(x) {norm = "L1"} }'
+    session = ml_session(text)
+    assert native(session)
+    np.testing.assert_array_equal(session.run(None, {"x": np.array([1, -3], np.float32)})[0], [0.25, -0.75])

@@ -11,6 +11,7 @@ Left alone:
     numbers of scales, offsets or imputed values that do not fit, which are the reference provider's to refuse
     a number to replace that the elements' type does not hold
     other ranks than those for which the operators are defined
+    Normalizer of floats, for which the CPU provider has a kernel that reads a row once
 """
 
 from __future__ import annotations
@@ -144,6 +145,8 @@ def _check_normalizer(match: Match) -> str | None:
     x, norm = match["x"], match.root.text("norm", "MAX")
     if norm not in _NORMS:
         return f"norm={norm}"
+    if x.dtype is DataType.FLOAT:
+        return "rows of floats, which one kernel normalizes"
     return _type_reason(x) or (None if x.shape is not None and len(x.shape) in (1, 2) else f"data of shape {x.shape}")
 
 

@@ -38,8 +38,8 @@ from sardonyx.providers.cpu.steps import Buffer
 _FIRST_OPERAND = 3
 """Buffers of the epilogue come after A, B and C."""
 
-COLUMN, WHOLE = "c", "w"
-"""How an operand of the epilogue is read: one element for each column of C, or one for each element."""
+COLUMN, ROW, WHOLE = "c", "r", "w"
+"""How an operand of the epilogue is read: one element for each column of C, one for each row, or one for each element."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ProductSpec:
     has_bias: bool
     """Whether input 2 is added."""
     reads: tuple[str, ...]
-    """How the store can read tensors besides: COLUMN, WHOLE."""
+    """How the store can read tensors besides: COLUMN, ROW, WHOLE."""
 
 
 def claim(node: Node) -> ProductSpec | str:
@@ -84,7 +84,7 @@ def claim_gemm(node: Node) -> ProductSpec | str:
     if bias is not None and bias.dtype is not DataType.FLOAT:
         return f"C has elements of type {bias.dtype}"
     if bias is not None and access_of(node.outputs[0].shape, bias) is None:
-        return f"C of shape {bias.shape} is neither a row nor a whole matrix of {node.outputs[0].shape}"
+        return f"C of shape {bias.shape} is neither a row, a column nor a whole matrix of {node.outputs[0].shape}"
     return ProductSpec(view.transposes_b, bias is not None, _reads(len(right)))
 
 
@@ -104,7 +104,7 @@ def _inner_problem(left: Dim, right: Dim) -> str:
 
 def _reads(rank: int) -> tuple[str, ...]:
     """Return how the store reads tensors besides, for a right side of so many dimensions."""
-    return {1: (WHOLE,), 2: (COLUMN, WHOLE)}.get(rank, (COLUMN,))
+    return {1: (WHOLE,), 2: (COLUMN, ROW, WHOLE)}.get(rank, (COLUMN,))
 
 
 def _is_shared(left: Shape) -> bool:
@@ -119,7 +119,9 @@ def access_of(output: Shape | None, operand: Value) -> str | None:
         return None
     if shape == output:
         return WHOLE
-    return COLUMN if shape and shape[-1] == output[-1] and all(dim == 1 for dim in shape[:-1]) else None
+    if shape and shape[-1] == output[-1] and all(dim == 1 for dim in shape[:-1]):
+        return COLUMN
+    return ROW if len(shape) > 1 and shape == (*output[:-1], 1) else None
 
 
 def joins_product(group: Group, spec: ProductSpec, member: Member, value: Value) -> bool:
@@ -285,8 +287,11 @@ def epilogue_of(expr: ElementExpr, ways: str, row_length: int = PARAMS_COUNT) ->
     def write(b: Kernel, sums: Register, row: Register, column: Register, span: Span) -> Register:
         operands = [sums]
         for index, way in enumerate(ways):
-            place = column if way == COLUMN else row * b.param(row_length) + column
-            operands.append(b.buffer(_FIRST_OPERAND + index, F32).load(place, span))
+            buffer = b.buffer(_FIRST_OPERAND + index, F32)
+            if way == ROW:
+                operands.append(buffer.load(row).splat(span.lanes))
+            else:
+                operands.append(buffer.load(column if way == COLUMN else row * b.param(row_length) + column, span))
         return write_expressions(b, [expr], operands)[0]
 
     return write

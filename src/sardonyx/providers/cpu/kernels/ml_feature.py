@@ -6,11 +6,14 @@ Other preparations of features are element-wise, and rewritten so (`optimize/rul
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument
 from sardonyx.codegen.emit.module import Module
-from sardonyx.codegen.emit.types import Type
+from sardonyx.codegen.emit.row_expr import fold_row
+from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.kernels.lookup import LookupParams, write_encoder, write_lookup
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
@@ -19,8 +22,9 @@ from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import element_type
 from sardonyx.providers.cpu.fuse import Group
+from sardonyx.providers.cpu.kernels.rows import RowsSpec, joins_rows, rows
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.operands import given
+from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS
 from sardonyx.providers.cpu.strided import moved_type
@@ -37,6 +41,10 @@ class LookupSpec:
     """The type of the keys."""
     element: Type
     """The type as which values are moved."""
+    keys: Array
+    """The keys in ascending order, without NaN."""
+    values: Array
+    """Their values, then those of other numbers and of NaN."""
 
 
 def _column(node: Node, side: str) -> Array | None:
@@ -72,7 +80,11 @@ def claim_label_encoder(node: Node) -> LookupSpec | str:
         return f"keys of type {keys.dtype} for data of type {dtype}"
     if element is None or element.size_bytes < 4 or values.dtype != (node.output.dtype or DataType.UNDEFINED).numpy:
         return f"values of type {values.dtype} for elements of type {node.output.dtype}"
-    return "NaN is its only key" if np.isnan(keys).all() else LookupSpec(key, element)
+    return (
+        "NaN is its only key"
+        if np.isnan(keys).all()
+        else LookupSpec(key, element, *_tables(keys, values, _default(node, values.dtype)))
+    )
 
 
 def _sorted(keys: Array) -> tuple[Array, Array]:
@@ -81,16 +93,13 @@ def _sorted(keys: Array) -> tuple[Array, Array]:
     return ordered, len(keys) - 1 - last
 
 
-def _tables(node: Node) -> tuple[Array, Array]:
-    """Return the keys of a LabelEncoder in order, and their values, then those of other numbers and of NaN."""
-    keys, values = _column(node, "keys"), _column(node, "values")
-    assert keys is not None
-    assert values is not None
+def _tables(keys: Array, values: Array, default: object) -> tuple[Array, Array]:
+    """Return keys in order, and their values, then those of other numbers and of NaN."""
     ordered, places = _sorted(keys)
     count = len(ordered) - int(np.isnan(ordered[-1]))
-    default = np.array([_default(node, values.dtype)]).astype(values.dtype)
-    nan = values[places[count:]] if count < len(ordered) else default
-    return np.ascontiguousarray(ordered[:count]), np.concatenate([values[places[:count]], default, nan])
+    others = np.array([default]).astype(values.dtype)
+    nan = values[places[count:]] if count < len(ordered) else others
+    return np.ascontiguousarray(ordered[:count]), np.concatenate([values[places[:count]], others, nan])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,14 +124,34 @@ class LookupKernel:
 def label_encoder(low: Lowering, group: Group, spec: LookupSpec) -> None:
     """Lower to one kernel."""
     source, result = low.of(group.node.inputs[0]), low.result(group.result)
-    keys, values = _tables(group.node)
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        params = LookupParams(sizes(product(source.shape)), len(keys))
+        params = LookupParams(sizes(product(source.shape)), len(spec.keys))
         return params.words(), params.tasks()
 
-    buffers = [source, low.constant(keys), low.constant(values), result]
+    buffers = [source, low.constant(spec.keys), low.constant(spec.values), result]
     low.step(group, low.kernel(LookupKernel(spec.key, spec.element)), buffers, writes=[3], plan=plan)
+
+
+_NORMS: Mapping[str, Callable[[ElementExpr], ElementExpr]] = {
+    "L1": lambda x: fold_row("row_sum", OPERATORS["abs"](x)),
+    "L2": lambda x: OPERATORS["sqrt"](fold_row("row_sum", x * x)),
+    "MAX": lambda x: fold_row("row_max", x),
+}
+"""norm -> the size of a row, of its elements."""
+
+
+def claim_normalizer(node: Node) -> RowsSpec | str:
+    """Return what a Normalizer divides rows by, or why it cannot be compiled."""
+    x, norm = given(node.inputs[0]), node.text("norm", "MAX")
+    if x.dtype is not DataType.FLOAT or len(shape_of(x)) not in (1, 2) or norm not in _NORMS:
+        return f"norm={norm} of data of type {x.dtype} and shape {x.shape}"
+    element = argument(0, F32)
+    size = _NORMS[norm](element)
+    return RowsSpec(element / OPERATORS["select"](size.eq(0), 1, size), 0, ())
+
+
+lowers("Normalizer", claim=claim_normalizer, joins=joins_rows, domain=_ML)(rows)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -131,6 +160,8 @@ class EncoderSpec:
 
     key: Type
     """The type of the categories."""
+    categories: tuple[int, ...]
+    """The categories: the tuple of the attribute itself, not a copy."""
 
 
 def claim_one_hot_encoder(node: Node) -> EncoderSpec | str:
@@ -141,7 +172,7 @@ def claim_one_hot_encoder(node: Node) -> EncoderSpec | str:
     if node.integer("zeros", 1):
         return "unknown elements become zeros, which optimization writes as a comparison unless a category is there twice"
     key = element_type(dtype)
-    return "elements of an unknown type" if key is None else EncoderSpec(key)
+    return "elements of an unknown type" if key is None else EncoderSpec(key, node.integers("cats_int64s", ()))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -164,11 +195,10 @@ class EncoderKernel:
 def one_hot_encoder(low: Lowering, group: Group, spec: EncoderSpec) -> None:
     """Lower to one kernel, which reports unknown elements."""
     source, result = low.of(group.node.inputs[0]), low.result(group.result)
-    categories = np.array(group.node.integers("cats_int64s", ()), np.int64)
-    keys, columns = _sorted(categories)
+    keys, columns = _sorted(np.array(spec.categories, np.int64))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
-        params = LookupParams(sizes(product(source.shape)), len(keys), len(categories))
+        params = LookupParams(sizes(product(source.shape)), len(keys), len(spec.categories))
         return params.words(), params.tasks()
 
     buffers = [source, low.constant(keys), low.constant(columns.astype(np.int64)), result, STATUS]

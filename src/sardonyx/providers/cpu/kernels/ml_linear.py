@@ -55,8 +55,16 @@ class MachineSpec:
     """gamma, the offset and the degree."""
     outcome: Outcome
     """What is made of the sums."""
-    has_probabilities: bool = False
-    """Whether the decisions become probabilities."""
+    vectors: tuple[float, ...]
+    """The support vectors in a row; like what follows the tuple of an attribute itself, not a copy."""
+    coefficients: tuple[float, ...]
+    """The weights of the vectors, one row for each class but one."""
+    rho: tuple[float, ...]
+    """What is added to each decision."""
+    labels: tuple[int, ...] = ()
+    """The labels of a classifier."""
+    platt: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    """By what decisions become probabilities, where they do: factors and offsets."""
 
     @property
     def classes(self) -> int:
@@ -64,7 +72,7 @@ class MachineSpec:
         return len(self.counts)
 
 
-def _machine(node: Node, counts: tuple[int, ...], outcome: Outcome, *, has_probabilities: bool = False) -> MachineSpec | str:
+def _machine(node: Node, counts: tuple[int, ...], outcome: Outcome) -> MachineSpec | str:
     """Return the specification of a node with so many vectors in each class, or why it is the reference provider's."""
     vectors, kind = node.numbers("support_vectors", ()), node.text("kernel_type", "LINEAR")
     x, total = given(node.inputs[0]), sum(counts)
@@ -79,7 +87,8 @@ def _machine(node: Node, counts: tuple[int, ...], outcome: Outcome, *, has_proba
         return f"{found} features for support vectors of {features}"
     params = node.numbers("kernel_params", ())
     gamma, offset, degree = params[:3] if len(params) >= 3 else (0.0, 0.0, 0.0)
-    return MachineSpec(counts, features, kind, (gamma, offset, degree), outcome, has_probabilities)
+    coefficients, rho = node.numbers("coefficients", ()), node.numbers("rho", ())
+    return MachineSpec(counts, features, kind, (gamma, offset, degree), outcome, vectors, coefficients, rho)
 
 
 def claim_regressor(node: Node) -> MachineSpec | str:
@@ -104,7 +113,10 @@ def claim_classifier(node: Node) -> MachineSpec | str:
     if prob_a and min(len(prob_a), len(prob_b)) < pairs:
         return "too few numbers of probabilities"
     outcome = Outcome.PAIR if C == 2 and not prob_a else Outcome.DECISIONS
-    return _machine(node, counts, outcome, has_probabilities=bool(prob_a))
+    found = _machine(node, counts, outcome)
+    return (
+        found if isinstance(found, str) else dataclasses.replace(found, labels=labels, platt=(prob_a, prob_b) if prob_a else None)
+    )
 
 
 def _value(kernel_type: str, degree: float) -> ElementExpr:
@@ -163,19 +175,17 @@ class CouplingKernel:
         write_coupling(module, symbol)
 
 
-def _pack_vectors(node: Node, counts: tuple[int, ...], lanes: int) -> Array:
-    vectors = np.array(node.numbers("support_vectors", ()), np.float32)
-    return pack_panels(vectors.reshape(sum(counts), -1).T, counts, lanes)
+def _pack_vectors(spec: MachineSpec, lanes: int) -> Array:
+    return pack_panels(np.array(spec.vectors, np.float32).reshape(-1, spec.features).T, spec.counts, lanes)
 
 
-def _pack_weights(node: Node, counts: tuple[int, ...], lanes: int) -> Array:
-    rows = max(len(counts) - 1, 1)
-    weights = np.array(node.numbers("coefficients", ())[: rows * sum(counts)], np.float32)
-    return pack_panels(weights.reshape(rows, sum(counts)), counts, lanes)
+def _pack_weights(spec: MachineSpec, lanes: int) -> Array:
+    rows, count = max(spec.classes - 1, 1), sum(spec.counts)
+    return pack_panels(np.array(spec.coefficients[: rows * count], np.float32).reshape(rows, count), spec.counts, lanes)
 
 
-def _floats(low: Lowering, node: Node, name: str) -> Buffer:
-    return low.constant(np.array(node.numbers(name, ()), np.float32))
+def _floats(low: Lowering, numbers: tuple[float, ...]) -> Buffer:
+    return low.constant(np.array(numbers, np.float32))
 
 
 def _run_machine(low: Lowering, group: Group, spec: MachineSpec, scores: Buffer, labels: list[Buffer]) -> None:
@@ -186,10 +196,10 @@ def _run_machine(low: Lowering, group: Group, spec: MachineSpec, scores: Buffer,
     together = 1 if low.threads == 1 else 2 * low.threads
     buffers = [
         x,
-        low.packed(_pack_vectors, node, spec.counts, lanes, of=None),
-        low.packed(_pack_weights, node, spec.counts, lanes, of=None),
+        low.packed(_pack_vectors, spec, lanes, of=None),
+        low.packed(_pack_weights, spec, lanes, of=None),
         low.constant(panel_table(spec.counts, lanes)),
-        _floats(low, node, "rho"),
+        _floats(low, spec.rho),
         low.temporary(DataType.DOUBLE, (together, scratch_elements(target, spec.classes))),
         scores,
         *labels,
@@ -215,26 +225,25 @@ def svm_regressor(low: Lowering, group: Group, spec: MachineSpec) -> None:
 def svm_classifier(low: Lowering, group: Group, spec: MachineSpec) -> None:
     """Lower to one kernel, and to another one for probabilities."""
     node = group.node
-    labels = low.constant(np.array(node.integers("classlabels_ints", ()), np.int64))
+    labels = low.constant(np.array(spec.labels, np.int64))
     chosen, scores = low.result(node.outputs[0]), low.result(node.outputs[1])
-    if not spec.has_probabilities:
+    if spec.platt is None:
         _run_machine(low, group, spec, scores, [labels, chosen])
         return
     pairs = spec.classes * (spec.classes - 1) // 2
     decisions = low.temporary(DataType.FLOAT, (scores.shape[0], pairs))
     _run_machine(low, group, spec, decisions, [labels, chosen])
-    _couple(low, group, spec, decisions, scores)
+    _couple(low, group, spec.classes, [decisions, *(_floats(low, numbers) for numbers in spec.platt)], scores)
 
 
-def _couple(low: Lowering, group: Group, spec: MachineSpec, decisions: Buffer, scores: Buffer) -> None:
+def _couple(low: Lowering, group: Group, classes: int, given: list[Buffer], scores: Buffer) -> None:
+    """Add the step that makes probabilities of `given`: decisions, factors and offsets."""
     together = 1 if low.threads == 1 else 2 * low.threads
-    scratch = low.temporary(DataType.FLOAT, (together, coupling_scratch(spec.classes)))
-    a, offsets = _floats(low, group.node, "prob_a"), _floats(low, group.node, "prob_b")
+    scratch = low.temporary(DataType.FLOAT, (together, coupling_scratch(classes)))
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         rows = sizes(scores.shape[0])
-        params = CouplingParams(rows, spec.classes, _COUPLED_ROWS, together, coupling_scratch(spec.classes))
+        params = CouplingParams(rows, classes, _COUPLED_ROWS, together, coupling_scratch(classes))
         return [*params.words(), float_word(params.error)], params.tasks()
 
-    buffers = [decisions, a, offsets, scratch, scores]
-    low.step(group, low.kernel(CouplingKernel()), buffers, writes=[4, 3], plan=plan, together=together)
+    low.step(group, low.kernel(CouplingKernel()), [*given, scratch, scores], writes=[4, 3], plan=plan, together=together)

@@ -63,7 +63,8 @@ def _argument(index: int, value: Value) -> ElementExpr:
     return argument_of(index, value.dtype or DataType.UNDEFINED)
 
 
-def _joins(group: Group, spec: RowsSpec, member: Member, value: Value) -> bool:
+def joins_rows(group: Group, spec: RowsSpec, member: Member, value: Value) -> bool:
+    """Return whether an element-wise node can be computed where a row is written."""
     return joins_lines(len(value.shape or ()) - 1, group, member, value)
 
 
@@ -88,7 +89,7 @@ class FoldedRowsKernel:
         write_rows(module, symbol, folds=self.folds, after=self.after, extra_operands=self.lines.extra_operands)
 
 
-@lowers("Rows", claim=claim, joins=_joins, domain=ROWS, inputs=0)
+@lowers("Rows", claim=claim, joins=joins_rows, domain=ROWS, inputs=0)
 def rows(low: Lowering, group: Group, spec: RowsSpec) -> None:
     """Lower to one kernel."""
     node = group.node
