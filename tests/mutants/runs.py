@@ -187,7 +187,7 @@ RUNS: tuple[Mutation, ...] = (
     Mutation(
         "result-that-is-fed",
         "session/feeds.py",
-        "    taken = {id(_root(value)) for value in given if isinstance(value, np.ndarray)}",
+        "    taken = {id(_root(value)) for value in fed if isinstance(value, np.ndarray)}",
         "    taken: set[int] = set()",
     ),
     Mutation("result-that-is-read-only", "session/feeds.py", " or not value.flags.writeable\n", "\n"),
