@@ -48,6 +48,9 @@ def test_numbers_become_the_values_beside_them(kind, attributes, made):
         ("float", "keys_int64s = [5], values_int64s = [1]", "int64", "keys of type int64 for data of type float"),
         ("float", "keys_floats = [nan], values_int64s = [1]", "int64", "NaN is its only key"),
         ("int64", "keys_int64s = [5], keys_floats = [1.0], values_int64s = [1]", "int64", "not as many"),
+        ("int64", "keys_int64s = [5], values_tensor: int32[1] = [1], default_int64 = 4294967296", "int32", "no number of the"),
+        ("int64", 'keys_int64s = [5], values_int64s = [1], default_tensor: string[1] = ["a"]', "int64", "no number of the"),
+        ("int64", "keys_int64s = [5], values_int64s = [1], default_tensor: int64[0] = []", "int64", "no number of the"),
     ],
 )
 def test_what_is_left_to_the_reference_provider(kind, attributes, made, reason):

@@ -61,13 +61,19 @@ def _column(node: Node, side: str) -> Array | None:
     return np.array(integers, np.int64) if integers else np.array(floats, np.float32)
 
 
-def _default(node: Node, dtype: np.dtype[np.generic]) -> object:
-    """Return what other numbers become, for values of a type."""
+def _default(node: Node, dtype: np.dtype[np.generic]) -> Array | None:
+    """Return what other numbers become, (1,), for values of a type; None where that is no number of the type."""
     attribute = node.attributes.get("default_tensor")
     if attribute is not None and isinstance(attribute.value, Tensor):
-        return attribute.value.numpy().reshape(-1)[0]
-    defaults = {"i": node.integer("default_int64", -1), "f": node.number("default_float", -0.0)}
-    return defaults.get(dtype.kind, 0)
+        given_default = attribute.value.numpy().reshape(-1)[:1]
+    else:
+        number = node.integer("default_int64", -1) if dtype.kind == "i" else node.number("default_float", -0.0)
+        given_default = np.array([number if dtype.kind in "if" else 0])
+    if given_default.dtype.kind not in "iuf" or not given_default.size:
+        return None
+    with np.errstate(all="ignore"):
+        default = given_default.astype(dtype)
+    return default if dtype.kind == "f" or default == given_default else None
 
 
 def claim_label_encoder(node: Node) -> LookupSpec | str:
@@ -80,11 +86,10 @@ def claim_label_encoder(node: Node) -> LookupSpec | str:
         return f"keys of type {keys.dtype} for data of type {dtype}"
     if element is None or element.size_bytes < 4 or values.dtype != (node.output.dtype or DataType.UNDEFINED).numpy:
         return f"values of type {values.dtype} for elements of type {node.output.dtype}"
-    return (
-        "NaN is its only key"
-        if np.isnan(keys).all()
-        else LookupSpec(key, element, *_tables(keys, values, _default(node, values.dtype)))
-    )
+    default = _default(node, values.dtype)
+    if default is None or np.isnan(keys).all():
+        return "its default is no number of the values' type, or NaN is its only key"
+    return LookupSpec(key, element, *_tables(keys, values, default))
 
 
 def _sorted(keys: Array) -> tuple[Array, Array]:
@@ -93,13 +98,12 @@ def _sorted(keys: Array) -> tuple[Array, Array]:
     return ordered, len(keys) - 1 - last
 
 
-def _tables(keys: Array, values: Array, default: object) -> tuple[Array, Array]:
+def _tables(keys: Array, values: Array, default: Array) -> tuple[Array, Array]:
     """Return keys in order, and their values, then those of other numbers and of NaN."""
     ordered, places = _sorted(keys)
     count = len(ordered) - int(np.isnan(ordered[-1]))
-    others = np.array([default]).astype(values.dtype)
-    nan = values[places[count:]] if count < len(ordered) else others
-    return np.ascontiguousarray(ordered[:count]), np.concatenate([values[places[:count]], others, nan])
+    nan = values[places[count:]] if count < len(ordered) else default
+    return np.ascontiguousarray(ordered[:count]), np.concatenate([values[places[:count]], default, nan])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
