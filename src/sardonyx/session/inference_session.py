@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from sardonyx.optimize.report import Report
     from sardonyx.partition.explain import Placement
     from sardonyx.session.memory.report import MemoryReport, MemoryUse
-    from sardonyx.session.native_run import NativeRuns
-    from sardonyx.session.native_tail import TailedRuns
+    from sardonyx.session.native_tail import KnownRuns
     from sardonyx.session.placement.assignment_info import OrtEpAssignedSubgraph
     from sardonyx.session.profiler import Profiler
 
@@ -46,7 +45,7 @@ class InferenceSession(RemadeSession):
     """A model ready to run; the interface of onnxruntime's InferenceSession."""
 
     _plain_runs = 0
-    _native_runs: NativeRuns | TailedRuns | None = None
+    _native_runs: KnownRuns | None = None
     _native_run: Callable[..., list[OnnxValue]] | None = None
 
     def __init__(
@@ -194,7 +193,7 @@ class InferenceSession(RemadeSession):
         if self._native_runs is not None:
             self._native_run = self._native_runs.learn(feed, InferenceSession._run_in_python)
 
-    def _make_native_runs(self) -> NativeRuns | TailedRuns | None:
+    def _make_native_runs(self) -> KnownRuns | None:
         if (
             not runs_natively()
             or self._sparse_outputs
@@ -205,11 +204,9 @@ class InferenceSession(RemadeSession):
         ):
             return None
         with without_fork():
-            from sardonyx.session.native_run import NativeRuns  # who runs once does without it
-            from sardonyx.session.native_tail import TailedRuns
+            from sardonyx.session.native_tail import runs_of  # who runs once does without it
 
-        given = self._runner.built.executor, self._input_values, self._defaults, self._output_names
-        return NativeRuns.of(*given) or TailedRuns.of(*given)
+        return runs_of(self._runner.built.executor, self._input_values, self._defaults, self._output_names)
 
     def native_binding(self, feed: Mapping[str, OnnxValue], targets: Mapping[str, OnnxValue]) -> Callable[..., None] | None:
         """Return what computes a binding again without Python; None where nothing does."""
@@ -218,10 +215,7 @@ class InferenceSession(RemadeSession):
             return None
         with without_fork():
             from sardonyx.session.native_binding import bind_natively  # loaded with the native runs
-            from sardonyx.session.native_run import NativeRuns
 
-        if not isinstance(self._native_runs, NativeRuns):
-            return None
         return bind_natively(self._native_runs, self, feed, targets, SessionInterface.run_bound_in_python)
 
     def compute(

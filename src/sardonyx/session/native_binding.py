@@ -11,13 +11,14 @@ import numpy as np
 from sardonyx.dtypes import OnnxValue
 from sardonyx.session.native_function import BoundWords, words
 from sardonyx.session.native_run import MOST_SCRATCH_BYTES, NativeRuns, scratch_for
+from sardonyx.session.native_tail import KnownRuns
 from sardonyx.session.targets import fillable_targets
 
 __all__ = ["bind_natively"]
 
 
 def bind_natively(
-    runs: NativeRuns,
+    runs: KnownRuns,
     session: object,
     feed: Mapping[str, OnnxValue],
     targets: Mapping[str, OnnxValue],
@@ -32,6 +33,8 @@ def bind_natively(
         targets: output name -> the array that the run has filled.
         run: the method in Python, a function of the session and the binding, as the result is.
     """
+    if not isinstance(runs, NativeRuns):
+        return None
     arrays, filled = runs.given(feed), [target for target in map(targets.get, runs.outputs) if isinstance(target, np.ndarray)]
     if arrays is None or not all(array.flags.c_contiguous and array.flags.aligned for array in arrays):
         return None

@@ -16,7 +16,7 @@ from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.executors.sequential import SequentialExecutor, TailedProgram
 from sardonyx.session.native_run import NativeRuns
 
-__all__ = ["TailedRuns"]
+__all__ = ["KnownRuns", "TailedRuns", "runs_of"]
 
 Run: TypeAlias = Callable[..., list[OnnxValue]]
 """A function of a session, output names, a feed and options."""
@@ -49,6 +49,11 @@ class TailedRuns:
         if self._latest is None or self._latest[0] is not native:
             self._latest = native, self._with_tail(native, run)
         return self._latest[1]
+
+    @property
+    def scratch_bytes(self) -> int:
+        """How much memory the lanes of all shapes work in."""
+        return self._runs.scratch_bytes
 
     def trim(self) -> int:
         """Forget all shapes; returns the bytes of scratch memory that they had."""
@@ -90,3 +95,12 @@ def _wanted(names: object, places: Mapping[str, int]) -> Sequence[int]:
 
 def _missed(*_arguments: object) -> None:
     """Return None where only Python can run."""
+
+
+KnownRuns: TypeAlias = NativeRuns | TailedRuns
+"""What the native `run` knows of a session."""
+
+
+def runs_of(executor: Executor, inputs: Sequence[Value], defaults: Mapping[str, Array], outputs: Sequence[str]) -> KnownRuns | None:
+    """Return what is known of a session, None where its runs need Python; arguments as of `NativeRuns.of`."""
+    return NativeRuns.of(executor, inputs, defaults, outputs) or TailedRuns.of(executor, inputs, defaults, outputs)

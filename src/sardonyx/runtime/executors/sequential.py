@@ -188,7 +188,7 @@ def _is_first(plan: Plan, step: ProgramStep) -> bool:
 def _first_bound(binder: Binder[Segment], segment: Segment, shapes: Shapes) -> Binding:
     """Return the sizes of the first step of a segment."""
     found = binder.find(segment, shapes)
-    return Binding(found.steps[:1], found.arena_bytes)
+    return Binding(found.steps[:1], found.arena_bytes, found.indices[:1])
 
 
 def _free(step: Step, frame: list[OnnxValue]) -> None:

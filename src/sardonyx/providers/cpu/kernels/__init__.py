@@ -17,6 +17,7 @@ import sardonyx.providers.cpu.kernels.ml_tree
 import sardonyx.providers.cpu.kernels.nbits
 import sardonyx.providers.cpu.kernels.ml_feature
 import sardonyx.providers.cpu.kernels.ml_linear
+import sardonyx.providers.cpu.kernels.ml_tree
 import sardonyx.providers.cpu.kernels.nbits
 import sardonyx.providers.cpu.kernels.normalize
 import sardonyx.providers.cpu.kernels.pool
