@@ -12,9 +12,6 @@ import sardonyx.providers.cpu.kernels.group_norm
 import sardonyx.providers.cpu.kernels.group_query
 import sardonyx.providers.cpu.kernels.lrn
 import sardonyx.providers.cpu.kernels.matmul
-import sardonyx.providers.cpu.kernels.ml_linear
-import sardonyx.providers.cpu.kernels.ml_tree
-import sardonyx.providers.cpu.kernels.nbits
 import sardonyx.providers.cpu.kernels.ml_feature
 import sardonyx.providers.cpu.kernels.ml_linear
 import sardonyx.providers.cpu.kernels.ml_tree
