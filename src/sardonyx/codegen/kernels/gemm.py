@@ -59,7 +59,7 @@ __all__ = [
     "write_gemm",
 ]
 
-_BLOCK_ELEMENTS = 2 << 20
+_BLOCK_ELEMENTS = 1 << 17
 """How many elements of weights are in memory while they are packed, besides the panels."""
 
 Epilogue = Callable[[Kernel, Register, Register, Register, Span], Register]
