@@ -41,6 +41,9 @@ def describe(session: ort.InferenceSession) -> list[str]:
     nodes = [node.op_type for subgraph in subgraphs for node in subgraph.get_nodes()]
     memory = [info.name for info in session.get_input_memory_infos()]
     options: dict[str, dict[str, str]] = session.get_provider_options()
+    held: ort.MemoryReport = session.memory_report()
+    process: ort.ProcessMemoryReport = ort.memory_report()
+    sizes: list[int] = [held.total_bytes, process.resident_bytes, *(part.packed_bytes for part in process.sessions), ort.trim()]
     texts = [f"{argument.name} {argument.type} {argument.shape}" for argument in arguments]
     return [
         *texts,
@@ -48,6 +51,7 @@ def describe(session: ort.InferenceSession) -> list[str]:
         *nodes,
         *memory,
         *session.get_providers(),
+        *map(str, sizes),
         *options,
         str(session.get_profiling_start_time_ns()),
     ]
