@@ -43,6 +43,26 @@ def test_the_rank_of_unknown_operators_is_guessed_when_asked_for(caplog: pytest.
     assert "'z' is not known" in caplog.text
 
 
+def test_all_else_of_a_model_in_memory_stays() -> None:
+    """Weights as they are written, and what is declared of other names; bodies get their shapes too."""
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (bool c, float[n, 4] x) => (y) <float[4, 3] w = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}> {
+        h = MatMul(x, w)
+        y = If(c) <then_branch = a () => (t) { s = Relu(h)
+            t = Neg(s) }, else_branch = b () => (e) { e = Abs(h) }>
+    }"""
+    given = onnx.parser.parse_model(text)
+    given.graph.doc_string = "kept"
+    given.graph.value_info.add().name = "elsewhere"
+    made = SymbolicShapeInference.infer_shapes(given)
+    assert made.graph.initializer[0] == given.graph.initializer[0]
+    assert "elsewhere" in [value.name for value in made.graph.value_info]
+    assert made.graph.doc_string == "kept"
+    assert _shapes(made) == {"h": ["n", 3], "y": ["n", 3]}
+    then = made.graph.node[1].attribute[0].g
+    assert [value.name for value in then.value_info] == ["s"]
+
+
 def test_the_command_reads_and_writes_files(tmp_path: Path) -> None:
     """With the arguments of onnxruntime's."""
     onnx.save(onnx.parser.parse_model(_TEXT), tmp_path / "a.onnx")

@@ -26,10 +26,10 @@ from sardonyx.formats.onnx_tensor import TensorReader, write_tensor
 from sardonyx.formats.onnx_write import write_model
 from sardonyx.formats.protos import Message, protos
 from sardonyx.formats.wire import Stripped, strip
-from sardonyx.ir import Model
+from sardonyx.ir import Model, Tensor
 from sardonyx.ir.walk import all_graphs
 
-__all__ = ["Source", "external_places", "load", "save", "save_located", "to_bytes", "to_proto"]
+__all__ = ["Source", "external_places", "load", "save", "save_located", "to_bytes", "to_proto", "to_proto_without_data"]
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | Message"
 """What `load` takes; Any stands for onnx.ModelProto, so that naming the type does not import onnx."""
@@ -101,6 +101,18 @@ def to_proto(model: Model) -> Message:
     proto = protos().ModelProto()
     write_model(proto, model, write_tensor)
     return proto
+
+
+def to_proto_without_data(model: Model) -> Message:
+    """Return the onnx.ModelProto for `model` with tensors that have a name, a type and a shape only: none of their data is read."""
+    proto = protos().ModelProto()
+    write_model(proto, model, _store_no_data)
+    return proto
+
+
+def _store_no_data(proto: Message, tensor: Tensor, name: str) -> None:
+    proto.name, proto.data_type = name, int(tensor.dtype)
+    proto.dims.extend(tensor.shape)
 
 
 def to_bytes(model: Model) -> bytes:

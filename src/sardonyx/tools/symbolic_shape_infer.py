@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 from collections.abc import Sequence
 
 from sardonyx.formats import onnx as onnx_format
@@ -17,7 +18,7 @@ from sardonyx.ir.shape import anonymous
 from sardonyx.ir.walk import all_nodes
 from sardonyx.ops.infer import infer_graph
 from sardonyx.ops.schemas import find_schema
-from sardonyx.tools.models import Given, read, to_proto
+from sardonyx.tools.models import Given, graphs_of, read, to_proto
 
 __all__ = ["SymbolicShapeInference", "main"]
 
@@ -54,7 +55,26 @@ class SymbolicShapeInference:
         if verbose > 0:
             for value in _unknown(model):
                 _logger.warning("%s: the shape of %r is not known before a run", model.label, value.name)
+        return to_proto(model) if isinstance(in_mp, (str, os.PathLike)) else _with_types(in_mp, model)
+
+
+def _with_types(given: Message, model: Model) -> Message:
+    """Return a copy of an onnx.ModelProto with the types of values as inferred; all else stays, weights as they are written too."""
+    inferred = onnx_format.to_proto_without_data(model)
+    made = type(given)()
+    made.CopyFrom(given)
+    graphs, found = list(graphs_of(made.graph)), list(graphs_of(inferred.graph))
+    if [graph.name for graph in graphs] != [graph.name for graph in found]:
         return to_proto(model)
+    for graph, other in zip(graphs, found, strict=True):
+        known = {value.name for value in other.value_info}
+        kept = [value for value in graph.value_info if value.name not in known]
+        del graph.value_info[:]
+        graph.value_info.extend([*kept, *other.value_info])
+        for value, new in zip(graph.output, other.output, strict=True):
+            if new.HasField("type"):
+                value.type.CopyFrom(new.type)
+    return made
 
 
 def _guess(model: Model) -> bool:
