@@ -8,7 +8,6 @@ from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, MapType, SequenceType, Tensor, TensorType
 from sardonyx.ir.shape import anonymous, product
 from sardonyx.ops.fact import UNKNOWN, Fact, ShapeCall, shape_function, tensor
-from sardonyx.ops.shapes.ml_tree import batch_of
 
 __all__: list[str] = []
 
@@ -73,14 +72,15 @@ def one_hot_encoder(call: ShapeCall, x: Fact, *, cats_int64s: Sequence[int] = ()
 
 @shape_function("FeatureVectorizer", domain=_ML)
 def feature_vectorizer(call: ShapeCall, *inputs: Fact | None, inputdimensions: Sequence[int] = ()) -> Fact:
-    """Return columns side by side, (N, sum of the widths), in float."""
-    batches = [batch_of(fact) for fact in inputs if fact is not None and fact.shape is not None]
-    widths = [fact.shape[1] if fact is not None and fact.shape is not None and len(fact.shape) == 2 else None for fact in inputs]
-    sizes = [width for width in widths if width is not None]
+    """Return columns side by side, (N, sum of the widths), in float; an input of one dimension is a row."""
+    shapes = [fact.shape for fact in inputs if fact is not None and fact.shape is not None]
+    rows: list[Dim] = [1 if len(shape) < 2 else shape[0] for shape in shapes]
     total: Dim = sum(inputdimensions)
     if not inputdimensions:
-        total = sum(sizes) if len(sizes) == len(widths) else anonymous()
-    return tensor(DataType.FLOAT, (batches[0] if batches else anonymous(), total))
+        widths = [product(shape if len(shape) < 2 else shape[1:]) for shape in shapes]
+        total = sum(widths) if len(shapes) == len(inputs) else anonymous()
+    known = [row for row in rows if isinstance(row, int)]
+    return tensor(DataType.FLOAT, ((*known, *rows, anonymous())[0], total))
 
 
 @shape_function("CastMap", domain=_ML)

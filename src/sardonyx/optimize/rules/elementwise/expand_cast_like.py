@@ -34,4 +34,4 @@ def _replace(op: Builder, match: Match, dtype: DataType) -> Value:
     return op.Cast(match["x"], to=int(dtype), _attributes=match.root.attributes)
 
 
-EXPAND_CAST_LIKE = Rule("expand_cast_like", _pattern, _replace, _check, takes_apart=standard("CastLike"), takes_legal_apart=True)
+EXPAND_CAST_LIKE = Rule("expand_cast_like", _pattern, _replace, _check, takes_apart=standard("CastLike"))

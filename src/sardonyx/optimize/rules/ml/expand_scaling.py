@@ -97,7 +97,8 @@ def _replace_scaler(op: Builder, match: Match, learned: None) -> Value:
         x = make("Sub", x, _array(x, offset))
     if any(number != 1 for number in scale):
         x = make("Mul", x, _array(x, scale))
-    made = make("Identity", x) if x is match["x"] else make.cast(x, DataType.FLOAT)
+    narrow = make.cast(x, DataType.FLOAT)
+    made = make("Identity", x) if narrow is match["x"] else narrow
     return _as_before(make, made, match["x"])
 
 

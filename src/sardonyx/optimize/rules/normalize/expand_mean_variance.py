@@ -81,7 +81,6 @@ EXPAND_MEAN_VARIANCE = Rule(
     _replace,
     _check,
     takes_apart=standard("MeanVarianceNormalization"),
-    takes_legal_apart=True,
     summary="Write MeanVarianceNormalization as reductions.",
 )
 EXPAND_GLOBAL_LP_POOL = Rule(
@@ -90,6 +89,5 @@ EXPAND_GLOBAL_LP_POOL = Rule(
     _replace_pool,
     _check_pool,
     takes_apart=standard("GlobalLpPool"),
-    takes_legal_apart=True,
     summary="Write GlobalLpPool as a reduction.",
 )

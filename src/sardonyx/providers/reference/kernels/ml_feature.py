@@ -57,7 +57,7 @@ def scaler(_node: Call, data: Array, *, scale: Sequence[float] = (1.0,), offset:
         raise InvalidArgument(f"{len(scale)} scales and {len(offset)} offsets for {features} features; expected 1 or {features}")
     numbers = _wide(data)
     scaled: Array = (numbers - np.array(offset, numbers.dtype)) * np.array(scale, numbers.dtype)
-    return scaled.astype(np.float32, copy=False)
+    return scaled.astype(np.float32, copy=False).reshape(data.shape)
 
 
 @kernel("Normalizer", domain=_ML)
