@@ -25,6 +25,7 @@ from sardonyx.partition.contexts import check_signature
 from sardonyx.provider import Capability, Compatibility, Partition
 from sardonyx.providers.cpu.claims import Claimed, NodeClaim, claim_node
 from sardonyx.providers.cpu.compile import Lowered, lower_partition, make_program
+from sardonyx.providers.cpu.context_lists import put_lists, take_lists
 from sardonyx.providers.cpu.library import edition, kernel_cache
 from sardonyx.providers.cpu.lowering import KeptWeights, Lowering
 from sardonyx.providers.cpu.program import CpuProgram
@@ -88,11 +89,12 @@ def _content_of(low: Lowering, partition: Partition, graph: Graph, sizes: list[l
     counts = {"inputs": len(partition.inputs), "constants": len(constants), "sizes": sizes, "packed": packed}
     if not packed:
         counts["narrow"] = [[index, str(tensor.narrow.dtype)] for index, tensor in enumerate(tensors) if tensor.narrow is not None]
-    about = {**_makers(), "target": target.key, **counts}
+    lists, entries = take_lists(graph)
+    about = {**_makers(), "target": target.key, **counts, "lists": entries}
     if not packed:
-        return write_program(about, graph, constants, (), objects.found)
+        return write_program(about, graph, [*constants, *lists], (), objects.found)
     absent = _absent(partition, low, lowered)
-    arrays = [*constants, *low.packs]
+    arrays = [*constants, *low.packs, *lists]
     content = write_program(about, graph, arrays, absent, objects.found)
     if absent and not _agrees(read_program(memoryview(content)), target, low.threads, partition.name, lowered):
         return write_program(about, graph, arrays, (), objects.found)
@@ -211,6 +213,8 @@ def _restored(file: ProgramFile, target: Target, threads: int, name: str) -> tup
         if tensor is not None:
             constants[index].constant = Tensor.widened(Tensor.from_array(tensor.numpy().astype(DataType.parse(kind).numpy)))
     nodes = tuple(graph)
+    entries = about["lists"]
+    put_lists(nodes, file.arrays[len(file.arrays) - len(entries) :], entries)
     units = {node: Capability((node,)) for node in nodes}
     for index, outputs in about["sizes"]:
         shapes, told = told[:outputs], told[outputs:]
