@@ -9,6 +9,7 @@ from sardonyx.optimize.rules.ml.expand_columns import (
 from sardonyx.optimize.rules.ml.expand_linear_models import EXPAND_LINEAR_CLASSIFIER, EXPAND_LINEAR_REGRESSOR
 from sardonyx.optimize.rules.ml.expand_scaling import EXPAND_BINARIZER, EXPAND_IMPUTER, EXPAND_NORMALIZER, EXPAND_SCALER
 from sardonyx.optimize.rules.ml.expand_svm_scores import EXPAND_SVM_CLASSIFIER, EXPAND_SVM_REGRESSOR
+from sardonyx.optimize.rules.ml.expand_tree_labels import EXPAND_TREE_LABELS
 
 __all__ = ["DECOMPOSITIONS"]
 
@@ -24,5 +25,6 @@ DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_ONE_HOT_ENCODER,
     EXPAND_SVM_REGRESSOR,
     EXPAND_SVM_CLASSIFIER,
+    EXPAND_TREE_LABELS,
 )
 """Rules that take the operators apart, at level BASIC."""
