@@ -56,6 +56,5 @@ EXPAND_TREE_LABELS = Rule(
     _replace,
     _check,
     takes_apart=ml("TreeEnsembleClassifier"),
-    takes_legal_apart=True,
     summary="Take labels that are texts out of TreeEnsembleClassifier of ai.onnx.ml.",
 )
