@@ -15,7 +15,7 @@ from sardonyx.codegen.target import Target
 def engine(target: Target) -> Engine:
     """A kernel for elements of four bytes."""
     module = Module(target)
-    write_reverse(module, "reverse", I32)
+    write_reverse(module, "reverse", I32, steps_first=True)
     engine = Engine(target)
     engine.add(module)
     return engine
@@ -26,7 +26,7 @@ def test_the_first_steps_are_turned_around(engine: Engine, inner: int) -> None:
     """The others stay."""
     data, lengths = np.arange(4 * 3 * inner, dtype=np.int32).reshape(4, 3, inner), np.array([0, 3, 4])
     result, status = np.zeros_like(data), np.zeros(1, np.int64)
-    call(engine, "reverse", [data, lengths, result, status], [12, 3, 4, 1, 3, inner, 5], 0, 3)
+    call(engine, "reverse", [data, lengths, result, status], [4, 3, inner, 3], 0, 2)
     wanted = data.copy()
     for sequence, length in enumerate(lengths):
         wanted[:length, sequence] = data[:length, sequence][::-1]
@@ -38,6 +38,6 @@ def test_the_first_steps_are_turned_around(engine: Engine, inner: int) -> None:
 def test_a_length_that_cannot_be_is_reported(engine: Engine, wrong: int) -> None:
     """With the number of its sequence, and nothing of it is written."""
     data, result, status = np.ones((4, 3, 2), np.int32), np.zeros((4, 3, 2), np.int32), np.zeros(1, np.int64)
-    call(engine, "reverse", [data, np.array([1, wrong, 4]), result, status], [12, 3, 4, 1, 3, 2, 12], 0, 1)
+    call(engine, "reverse", [data, np.array([1, wrong, 4]), result, status], [4, 3, 2, 4], 0, 1)
     assert status[0] == 2
     assert result[:, 1].max() == 0

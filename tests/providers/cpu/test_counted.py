@@ -5,20 +5,21 @@ import pytest
 from support.cpu_run import cpu_session, reference
 
 from sardonyx.dtypes import DataType
-from sardonyx.providers.cpu.counted import CountedOutput, with_counted
+from sardonyx.providers.cpu.counted import CountedOutput, cut_to_size, with_room
 
 
-def test_elements_are_copied_in_their_true_size() -> None:
-    """The arena may be used again; what was given stays."""
-    arena = np.zeros(64, np.uint8)
-    arena[8:32] = np.arange(6, dtype=np.float32).view(np.uint8)
-    arena[40:48] = np.array([2], np.int64).view(np.uint8)
-    given = np.ones(3)
-    place = CountedOutput(1, DataType.FLOAT, (3, 4), 1, 8, 40)
-    found = with_counted([place], [given, None], arena)
-    arena[:] = 0
-    assert found[0] is given
-    np.testing.assert_array_equal(found[1], np.arange(6, dtype=np.float32).reshape(3, 2))
+def test_outputs_are_cut_to_their_true_size() -> None:
+    """What is known stays; elements lie densely; a small part of much memory is copied, a large one is a view."""
+    arena, given = np.zeros(64, np.uint8), np.ones(3)
+    output = CountedOutput(1, DataType.FLOAT, (3, 4), 1, 40)
+    filled = with_room([output], [given, None])
+    filled[1][:] = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for length, is_view in ((1, False), (2, True), (4, True), (0, False)):
+        arena[40:48] = np.array([length], np.int64).view(np.uint8)
+        found = cut_to_size([output], filled, arena)
+        assert found[0] is given
+        np.testing.assert_array_equal(found[1], np.arange(3 * length, dtype=np.float32).reshape(3, length))
+        assert np.shares_memory(found[1], filled[1]) is is_view
 
 
 @pytest.mark.parametrize("guard", [False, True])

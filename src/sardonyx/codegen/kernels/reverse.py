@@ -6,8 +6,10 @@ length below 0 or beyond the steps is reported in the status word as the number 
 
 from __future__ import annotations
 
+from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I64, Type
+from sardonyx.codegen.emit.values import Pointer, Register
 
 __all__ = ["write_reverse"]
 
@@ -15,23 +17,32 @@ DATA, LENGTHS, RESULT, STATUS = range(4)
 """The buffers of the kernel."""
 
 
-def write_reverse(module: Module, symbol: str, element: Type) -> None:
-    """Write the kernel `symbol`.
+def write_reverse(module: Module, symbol: str, element: Type, *, steps_first: bool) -> None:
+    """Write the kernel `symbol`; parameters: sizes of the first two dimensions, elements of a row, how many of the first make a task.
 
-    Parameters: rows, sequences, steps, rows from one sequence to the next and from one step to the next, elements of a row, rows in
-    one task. `element` is an integer of the size of the elements.
+    Args:
+        module: where to write.
+        symbol: the name of the kernel.
+        element: an integer of the size of the elements.
+        steps_first: whether the first dimension counts steps and the second sequences, or the other way round.
     """
     with module.kernel(symbol) as b:
-        rows, sequences, steps, by_sequence, by_step, inner, block = (b.param(place) for place in range(7))
+        first, second, inner, block = (b.param(place) for place in range(4))
         data, result, lengths = b.buffer(DATA, element), b.buffer(RESULT, element), b.buffer(LENGTHS, I64)
-        with b.loop(b.begin, b.end) as task, b.loop(task * block, b.min((task + 1) * block, rows)) as row:
-            sequence, step = row // by_sequence % sequences, row // by_step % steps
+        steps, apart = (first, second) if steps_first else (second, b.const(I64, 1))
+        with b.loop(b.begin, b.end) as task, b.loop(task * block, b.min((task + 1) * block, first)) as i, b.loop(0, second) as j:
+            step, sequence = (i, j) if steps_first else (j, i)
             length = lengths.load(sequence)
             valid = (length >= 0) & (length <= steps)
             with b.when(~valid):
                 b.buffer(STATUS, I64).store(sequence + 1)
             with b.when(valid):
-                source = row + b.select(step < length, length - 1 - step - step, step.like(0)) * by_step
+                row = i * second + j
+                source = row + b.select(step < length, length - 1 - step - step, step.like(0)) * apart
                 target, origin = result.at(row * inner), data.at(source * inner)
-                for i, span in b.vectors(0, inner, element):
-                    target.store(origin.load(i, span), i, span)
+                b.branch(inner.eq(1), lambda: target.store(origin.load()), lambda: _copy(b, target, origin, inner))
+
+
+def _copy(b: Function, target: Pointer, source: Pointer, length: Register) -> None:
+    for i, span in b.vectors(0, length, target.element):
+        target.store(source.load(i, span), i, span)

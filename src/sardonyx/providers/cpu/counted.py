@@ -1,4 +1,4 @@
-"""Outputs whose size only the run shows: kernels write them into the arena, which has room for the most; here they are cut."""
+"""Outputs whose size only the run shows: kernels write them densely into memory for the most, which is then cut to size."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType, OnnxValue
 
-__all__ = ["CountedOutput", "with_counted"]
+__all__ = ["CountedOutput", "cut_to_size", "with_room"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CountedOutput:
-    """Where an output of a bound program lies in the arena."""
+    """An output of a bound program."""
 
     number: int
     """Which output it is."""
@@ -24,17 +24,28 @@ class CountedOutput:
     """The greatest shape that it may have."""
     axis: int
     """The dimension whose length the run shows."""
-    offset_bytes: int
-    """Where its elements begin."""
     count_bytes: int
-    """Where the int64 is that says how long that dimension is."""
+    """Where in the arena the int64 is that says how long that dimension is."""
 
 
-def with_counted(counted: Sequence[CountedOutput], outputs: Sequence[OnnxValue], arena: Array) -> list[OnnxValue]:
-    """Return `outputs` with those that are `counted` copied from the arena, which is uint8, each in its true size."""
-    results = list(outputs)
-    for place in counted:
-        length = np.ndarray((1,), np.int64, arena, place.count_bytes).item()
-        shape = (*place.most[: place.axis], length, *place.most[place.axis + 1 :])
-        results[place.number] = np.ndarray(shape, place.dtype.numpy, arena, place.offset_bytes).copy()
+def with_room(counted: Sequence[CountedOutput], outputs: Sequence[OnnxValue]) -> list[OnnxValue]:
+    """Return `outputs` with new arrays of the greatest shapes for those that are `counted`."""
+    filled = list(outputs)
+    for output in counted:
+        filled[output.number] = np.empty(output.most, output.dtype.numpy)
+    return filled
+
+
+def cut_to_size(counted: Sequence[CountedOutput], filled: Sequence[OnnxValue], arena: Array) -> list[OnnxValue]:
+    """Return `filled` with those that are `counted` in their true size, which are views where they fill most of their memory.
+
+    Others are copied, so that the memory is free again. The arena is uint8.
+    """
+    results = list(filled)
+    for output in counted:
+        length = np.ndarray((1,), np.int64, arena, output.count_bytes).item()
+        shape = (*output.most[: output.axis], length, *output.most[output.axis + 1 :])
+        whole = filled[output.number]
+        part = np.ndarray(shape, whole.dtype, whole)
+        results[output.number] = part if 2 * part.size >= whole.size else part.copy()
     return results

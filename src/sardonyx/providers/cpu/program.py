@@ -21,7 +21,7 @@ from sardonyx.held_memory import HeldKind, HeldMemory, held_array
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.provider import Bound, DeviceBuffer, NativeCall, StepInfo, TensorSpec, TimedRun
 from sardonyx.providers.cpu.addresses import address_of
-from sardonyx.providers.cpu.counted import CountedOutput, with_counted
+from sardonyx.providers.cpu.counted import CountedOutput, cut_to_size, with_room
 from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.library import timed_driver_for
 from sardonyx.providers.cpu.sizes import Sizes, solve
@@ -135,14 +135,7 @@ class CpuProgram:
         """Return where outputs lie whose size only the run shows."""
         place = self._storage.tenant_of
         return [
-            CountedOutput(
-                number,
-                buffer.dtype,
-                sizes.shape(buffer.shape),
-                buffer.counted,
-                offsets[place(buffer)],
-                offsets[place(buffer.count)],
-            )
+            CountedOutput(number, buffer.dtype, sizes.shape(buffer.shape), buffer.counted, offsets[place(buffer.count)])
             for number, buffer in enumerate(self._outputs)
             if buffer.count is not None
         ]
@@ -177,14 +170,13 @@ class CpuProgram:
     ) -> Sequence[OnnxValue]:
         given = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs]
         tables: _Tables = bound.data
+        filled = with_room(tables.counted, outputs) if tables.counted else outputs
         if self._constants is not None:
-            return self._run_fenced(tables, given, outputs, times)
-        arena = 0 if scratch is None else address_of(scratch)
-        if not tables.counted:
-            self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, outputs)], times)
-            return outputs
-        self._call(tables, [arena, 0, *map(address_of, given), *map(_address_or_0, outputs)], times)
-        return with_counted(tables.counted, outputs, scratch)
+            scratch = self._run_fenced(tables, given, filled, times)
+        else:
+            arena = 0 if scratch is None else address_of(scratch)
+            self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, filled)], times)
+        return cut_to_size(tables.counted, filled, scratch) if tables.counted else outputs
 
     def native_call(self, bound: Bound) -> NativeCall | None:
         """Return a call of the driver with a table of its own; None where memory is fenced."""
@@ -220,20 +212,21 @@ class CpuProgram:
         assert self._timed is not None  # else there is no array for times
         return self._timed.prepare(table, address_of(times))
 
-    def _run_fenced(
-        self, tables: _Tables, inputs: Sequence[Array], outputs: Sequence[OnnxValue], times: Array | None
-    ) -> Sequence[OnnxValue]:
-        """Run on copies of inputs and outputs with unmapped pages around each, and around each place in the arena."""
-        known = [_NOTHING if array is None else array for array in outputs]
-        arrays, first = [*inputs, *known], len(tables.blocks)
+    def _run_fenced(self, tables: _Tables, inputs: Sequence[Array], outputs: Sequence[Array], times: Array | None) -> Array:
+        """Run on copies of inputs and outputs with unmapped pages around each, and around each place in the arena.
+
+        Returns:
+            The arena.
+        """
+        arrays, first = [*inputs, *outputs], len(tables.blocks)
         fence = Fence([*tables.blocks, *(array.nbytes for array in arrays)])
         for index, array in enumerate(inputs, first):
             fence.fill(index, array)
         self._call(tables, [fence.address, 0, *(fence.address_of(first + index) for index in range(len(arrays)))], times)
         fence.check()
-        for index, array in enumerate(known, first + len(inputs)):
+        for index, array in enumerate(outputs, first + len(inputs)):
             fence.copy_to(index, array)
-        return with_counted(tables.counted, outputs, fence.bytes) if tables.counted else outputs
+        return fence.bytes
 
     @property
     def steps(self) -> list[str]:
@@ -299,14 +292,6 @@ def _described(step: KernelLaunch) -> StepInfo:
             kinds[kind][buffer] = (buffer.dtype, buffer.shape)
     found = {kind: tuple(specs.values()) for kind, specs in kinds.items()}
     return StepInfo(tuple(step.name.split("+")), step.symbol, step.nodes, **found)
-
-
-def _address_or_0(array: OnnxValue) -> int:
-    return 0 if array is None else address_of(array)
-
-
-_NOTHING = np.empty(0, np.uint8)
-"""What stands for an output that the program makes."""
 
 
 class _FencedConstants:

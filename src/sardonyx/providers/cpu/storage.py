@@ -39,13 +39,10 @@ class Storage:
     """The homes of all buffers of a program."""
 
     def __init__(self, steps: Sequence[KernelLaunch], inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> None:
-        """Decide the homes. `outputs` are roots, each made by a step, no two the same.
-
-        Outputs whose size only the run shows lie in the arena, with their counts, until the end.
-        """
+        """Decide the homes. `outputs` are roots, each made by a step, no two the same; their counts lie in the arena to the end."""
         self.steps = steps
         self.homes: dict[Buffer, tuple[Home, int]] = {buffer: (Home.INPUT, index) for index, buffer in enumerate(inputs)}
-        self.homes.update((buffer, (Home.OUTPUT, index)) for index, buffer in enumerate(outputs) if buffer.count is None)
+        self.homes.update((buffer, (Home.OUTPUT, index)) for index, buffer in enumerate(outputs))
         self.homes[STATUS] = (Home.STATUS, 0)
         first: dict[Buffer, int] = {}
         last: dict[Buffer, int] = {}
@@ -53,7 +50,7 @@ class Storage:
             for buffer in step.buffers:
                 first.setdefault(buffer.root, index)
                 last[buffer.root] = index
-        last.update((kept, len(steps)) for buffer in outputs if buffer.count is not None for kept in (buffer, buffer.count))
+        last.update((buffer.count, len(steps)) for buffer in outputs if buffer.count is not None)
         for buffer in first:
             if buffer not in self.homes and buffer.constant is not None:
                 self.homes[buffer] = (Home.CONSTANT, 0)

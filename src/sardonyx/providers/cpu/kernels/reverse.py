@@ -48,14 +48,16 @@ class ReverseKernel:
 
     element: Type
     """The type as which elements are moved."""
+    steps_first: bool
+    """Whether the first dimension counts steps."""
 
     def symbol(self, target: Target) -> str:
         """Return its name."""
-        return f"reverse_{self.element.size_bytes}_{target.isa}"
+        return f"reverse_{self.element.size_bytes}{'_steps' if self.steps_first else ''}_{target.isa}"
 
     def write(self, module: Module, symbol: str) -> None:
         """Write it."""
-        write_reverse(module, symbol, self.element)
+        write_reverse(module, symbol, self.element, steps_first=self.steps_first)
 
 
 @lowers("ReverseSequence", claim=claim, inputs=2)
@@ -67,13 +69,10 @@ def reverse_sequence(low: Lowering, group: Group, spec: ReverseSpec) -> None:
 
     def plan(sizes: Sizes) -> tuple[list[int], int]:
         rows, columns, inner = sizes(first), sizes(second), sizes(product(rest))
-        by = (max(columns, 1), 1)
-        steps, sequences = (rows, columns) if spec.time_axis == 0 else (columns, rows)
-        block = max(1, TASK_ELEMENTS // max(inner, 1))
-        around = [max(sequences, 1), max(steps, 1), by[1 - spec.time_axis], by[spec.time_axis]]
-        return [rows * columns, *around, inner, block], -(-rows * columns // block)
+        block = max(1, TASK_ELEMENTS // max(columns * inner, 1))
+        return [rows, columns, inner, block], -(-rows // block)
 
-    symbol = low.kernel(ReverseKernel(spec.element))
+    symbol = low.kernel(ReverseKernel(spec.element, spec.time_axis == 0))
     low.step(group, symbol, [data, lengths, result, STATUS], writes=[2], plan=plan, failure=_FAILURE)
 
 
