@@ -18,7 +18,7 @@ DATA, LENGTHS, RESULT, STATUS = range(4)
 
 
 def write_reverse(module: Module, symbol: str, element: Type, *, steps_first: bool) -> None:
-    """Write the kernel `symbol`; parameters: sizes of the first two dimensions, elements of a row, how many of the first make a task.
+    """Write the kernel `symbol`; parameters: sizes of the first two dimensions, elements of a row, how many of the first in a task.
 
     Args:
         module: where to write.
