@@ -11,6 +11,7 @@ from sardonyx.optimize.rules.conv.fuse_pad import FUSE_PAD
 from sardonyx.optimize.rules.conv.fuse_parallel_convs import FUSE_PARALLEL_CONVS, FUSE_PARALLEL_NORMALIZATION
 from sardonyx.optimize.rules.conv.fuse_pool_flatten import FUSE_POOL_FLATTEN
 from sardonyx.optimize.rules.conv.fuse_space_to_depth import FUSE_CONV_GATHER, FUSE_SPACE_TO_DEPTH
+from sardonyx.optimize.rules.conv.turn_conv_transpose import TURN_CONV_TRANSPOSE
 
 __all__ = ["BASIC", "EXTENDED", "LATE_FUSIONS", "LATE_LAYOUT_FUSIONS"]
 
@@ -26,7 +27,10 @@ BASIC: tuple[Rule, ...] = (
 )
 """The rules of level BASIC."""
 
-EXTENDED: tuple[Rule, ...] = (DECOMPOSE_STFT,)
+EXTENDED: tuple[Rule, ...] = (
+    DECOMPOSE_STFT,
+    TURN_CONV_TRANSPOSE,
+)
 """The rules of level EXTENDED."""
 
 LATE_FUSIONS: tuple[Rule, ...] = (
