@@ -53,6 +53,7 @@ RECIPES: dict[str, tuple[str, ...]] = {
         a = MaxPool(x) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} y = DequantizeLinear(a, s, z) }""",
     ),
     "drop_expand": ("graph(x: float[n, 3, 4, 5], s: float[n, 3, 1, 1]) -> (y) { t = Shape(x) e = Expand(s, t) y = Mul(x, e) }",),
+    "split_einsum": ('graph(x: float[s, b], y: float[s, b]) -> (z) { z = Einsum(x, y) {equation = "ij,ij->i"} }',),
     "expand_einsum": ('graph(x: float[s, b, 6], w: float[6, 2, 4]) -> (y) { y = Einsum(x, w) {equation = "ibh,hnd->ibnd"} }',),
     "drop_ones_after_reshape": (
         """graph(x: float[b, s, 24]) -> (y) { i: int64[2] = [0, 1] one: int64[1] = [1] last: int64[1] = [-1] s = Shape(x)

@@ -11,6 +11,7 @@ from sardonyx.optimize.rules.matmul.fuse_matmul_batchnorm import FUSE_MATMUL_BAT
 from sardonyx.optimize.rules.matmul.fuse_matmul_multiply import FOLD_GEMM_SCALES, FUSE_MATMUL_MULTIPLY
 from sardonyx.optimize.rules.matmul.fuse_matmul_transpose import FUSE_MATMUL_SCALE, FUSE_MATMUL_TRANSPOSE
 from sardonyx.optimize.rules.matmul.skip_reshapes_around_matmul import SKIP_RESHAPES_AROUND_MATMUL
+from sardonyx.optimize.rules.matmul.split_einsum import SPLIT_EINSUM
 from sardonyx.optimize.rules.matmul.turn_vector_product import TURN_VECTOR_PRODUCT
 
 __all__ = ["BASIC", "DECOMPOSITIONS", "LATE_FUSIONS"]
@@ -18,6 +19,7 @@ __all__ = ["BASIC", "DECOMPOSITIONS", "LATE_FUSIONS"]
 DECOMPOSITIONS: tuple[Rule, ...] = (
     EXPAND_FUSED_PRODUCTS,
     EXPAND_EINSUM,
+    SPLIT_EINSUM,
 )
 """Rules that take fused operators apart, at level BASIC before all others."""
 
