@@ -43,10 +43,10 @@ def _pattern(op: PatternBuilder, x: Term) -> Term:
 
 
 def _check(match: Match) -> str | _Conv:
-    w = match["w"]
-    if w.dtype not in (DataType.FLOAT, DataType.DOUBLE) or w.shape is None or len(w.shape) < 3:
-        return "the filters are not of float or double"
-    kernel = [int(dim) for dim in w.shape[2:] if isinstance(dim, int)]
+    filters = match.tensor("w")
+    if filters is None or filters.dtype not in (DataType.FLOAT, DataType.DOUBLE) or len(filters.shape) < 3:
+        return "the filters are no constant of float or double"
+    channels, _, *kernel = filters.shape
     try:
         view = ConvTranspose.of(match.root)
         window = view.window(kernel)
@@ -55,7 +55,7 @@ def _check(match: Match) -> str | _Conv:
         return str(error)
     if view.sliding.auto_pad != "NOTSET" or view.output_shape or any(padding) or any(step != 1 for step in window.strides):
         return "a stride is not 1, or the size of the result is given in another way than by pads"
-    if int(w.shape[0]) % view.group:
+    if channels % view.group:
         return "the groups do not divide the channels"
     reach = [step * (size - 1) for step, size in zip(window.dilations, kernel, strict=True)]
     pads = [whole - own for whole, own in zip([*reach, *reach], window.pads, strict=True)]
