@@ -12,10 +12,22 @@ the C library lane by lane: right, but not fast.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from sardonyx.codegen.emit import coefficients
 from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.exponential import (
+    LN2_HIGH,
+    LN2_LOW,
+    clamp,
+    exp_scaled,
+    exp_to_denormals,
+    exp_within,
+    expm1_below_zero,
+    polynomial,
+    power_of_two,
+    reduce_exp,
+)
 from sardonyx.codegen.emit.types import F32, F64, I32, I64
 from sardonyx.codegen.emit.values import Register
 
@@ -31,7 +43,6 @@ __all__ = [
     "cosh",
     "erf",
     "exp",
-    "exp_below_zero",
     "expm1",
     "gelu",
     "gelu_tanh",
@@ -46,7 +57,6 @@ __all__ = [
     "tanh",
 ]
 
-_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440054690583e-4  # the high part has 10 bits: its multiples by |n| < 2^14 are exact
 _SINH = tuple(1 / math.factorial(2 * k + 1) for k in range(1, 6))
 _EXP_DOUBLE = tuple(1 / math.factorial(k) for k in range(2, 14))
 _LOG_DOUBLE = tuple(2 / (2 * k + 1) for k in range(1, 11))
@@ -55,8 +65,6 @@ _HALF_PI, _HALF_PI_LOW = 1.5707963705062866, -4.371139000186241e-08  # the neare
 _QUARTER_TURN, _QUARTER_TURN_LOW = 1.57079632673412561, 6.0771005065061922e-11  # 33 bits of pi / 2, and the rest
 _FAR_TURNS = 1.0e6
 _INF, _NAN = math.inf, math.nan
-_ROUNDER = 1.5 * 2**23  # added to a float32, it rounds it to an integer, which its low bits then hold
-_ROUNDER_BITS = 0x4B400000
 
 
 def exp(b: Function, x: Register) -> Register:
@@ -65,21 +73,7 @@ def exp(b: Function, x: Register) -> Register:
     Method: x = n ln 2 + r, |r| <= ln 2 / 2; polynomial of degree 6 in r; scaling by 2^n in two exact steps.
     Error: 1.1 ulp; denormal results are rounded once more. exp(-inf) = 0, above 88.72 inf, NaN stays.
     """
-    return _exp_double(b, x) if x.type.scalar == F64 else _exp_scaled(b, x, 0)
-
-
-def exp_below_zero(b: Function, x: Register) -> Register:
-    """Return the exponential of float32 numbers that are at most 0, in fewer instructions: what softmax needs.
-
-    Method: as exp, with one scaling step: n is rounded by adding 1.5 * 2^23 and 127, which leaves the exponent of 2^n in the low
-    bits. Error: 1.2 ulp where the result is normal. 0 where it is not, at -inf too; NaN stays.
-    """
-    within = b.max(x.like(-104.0), x)
-    shifted = b.fma(within, 1 / math.log(2), _ROUNDER + 127)
-    n = shifted - (_ROUNDER + 127)
-    r = b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, within))
-    scale = (b.max(shifted.bits_as(I32), _ROUNDER_BITS) << 23).bits_as(F32)
-    return (b.fma(r * r, _polynomial(b, r, coefficients.EXP), r) + 1) * scale
+    return _exp_double(b, x) if x.type.scalar == F64 else exp_scaled(b, x, 0)
 
 
 def expm1(b: Function, x: Register) -> Register:
@@ -89,9 +83,9 @@ def expm1(b: Function, x: Register) -> Register:
     """
     if x.type.scalar == F64:
         return _libm(b, "expm1", x)
-    n, r = _reduce_exp(b, _clamp(b, x, -20.0, 89.0))
-    near = b.fma(r * r, _polynomial(b, r, coefficients.EXP), r)
-    half = _power_of_two(b, n.to(I32) - 1)
+    n, r = reduce_exp(b, clamp(b, x, -20.0, 89.0))
+    near = b.fma(r * r, polynomial(b, r, coefficients.EXP), r)
+    half = power_of_two(b, n.to(I32) - 1)
     return b.select(x.eq(0), x, b.fma(half, near, half - 0.5) * 2)
 
 
@@ -126,7 +120,7 @@ def sigmoid(b: Function, x: Register) -> Register:
     Method: with e = exp(-|x|), the numerator is 1 or e by the sign of x, so the left tail keeps its relative accuracy.
     Error: 2.1 ulp. 0 at -inf, 1 at inf, NaN stays.
     """
-    e = exp(b, -b.abs(x))
+    e = exp(b, -b.abs(x)) if x.type.scalar == F64 else exp_to_denormals(b, -b.abs(x))
     return b.select(x < 0, e, x.like(1)) / (e + 1)
 
 
@@ -137,7 +131,7 @@ def tanh(b: Function, x: Register) -> Register:
     """
     if x.type.scalar == F64:
         return _libm(b, "tanh", x)
-    t = expm1(b, b.abs(x) * -2)
+    t = expm1_below_zero(b, b.abs(x) * -2)
     return _signed(b, -t / (t + 2), x)
 
 
@@ -158,8 +152,8 @@ def erf(b: Function, x: Register) -> Register:
     if x.type.scalar == F64:
         return _libm(b, "erf", x)
     t = b.min(x.like(3.95), b.abs(x))
-    near = b.fma(t, _polynomial(b, t * t, coefficients.ERF_NEAR), t)
-    far = 1 - _exp_within(b, -_polynomial(b, t, coefficients.ERF_FAR))
+    near = b.fma(t, polynomial(b, t * t, coefficients.ERF_NEAR), t)
+    far = 1 - exp_within(b, -polynomial(b, t, coefficients.ERF_FAR))
     return _signed(b, b.select(t < 1, near, far), x)
 
 
@@ -235,7 +229,7 @@ def atan(b: Function, x: Register) -> Register:
         return _libm(b, "atan", x)
     t = b.abs(x)
     z = b.select(t > 1, -1 / t, t)
-    inner = b.fma(z * z * z, _polynomial(b, z * z, coefficients.ATAN), z)
+    inner = b.fma(z * z * z, polynomial(b, z * z, coefficients.ATAN), z)
     return _signed(b, b.select(t > 1, (inner + _HALF_PI_LOW) + _HALF_PI, inner), x)
 
 
@@ -247,8 +241,8 @@ def sinh(b: Function, x: Register) -> Register:
     if x.type.scalar == F64:
         return _libm(b, "sinh", x)
     t = b.abs(x)
-    half = _exp_scaled(b, t, -1)
-    near = b.fma(t * t * t, _polynomial(b, t * t, _SINH), t)
+    half = exp_scaled(b, t, -1)
+    near = b.fma(t * t * t, polynomial(b, t * t, _SINH), t)
     return _signed(b, b.select(t < 1, near, half - 0.25 / half), x)
 
 
@@ -256,7 +250,7 @@ def cosh(b: Function, x: Register) -> Register:
     """Return the hyperbolic cosine: e / 2 + 1 / 2e. Error: 2 ulp. inf beyond 89.4 on both sides, NaN stays."""
     if x.type.scalar == F64:
         return _libm(b, "cosh", x)
-    half = _exp_scaled(b, b.abs(x), -1)
+    half = exp_scaled(b, b.abs(x), -1)
     return half + 0.25 / half
 
 
@@ -342,47 +336,8 @@ FUNCTIONS: Mapping[str, Callable[[Function, Register], Register]] = {
 """Every function of one argument, under its name."""
 
 
-def _polynomial(b: Function, x: Register, coefficients: Sequence[float]) -> Register:
-    """Evaluate a polynomial by Horner's rule; coefficients of rising powers."""
-    total = x.like(coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
-        total = b.fma(total, x, coefficient)
-    return total
-
-
-def _clamp(b: Function, x: Register, low: float, high: float) -> Register:
-    """Return the value moved into [low, high]; NaN stays."""
-    return b.max(x.like(low), b.min(x.like(high), x))
-
-
 def _signed(b: Function, magnitude: Register, sign: Register) -> Register:
     return b.call_math("copysign", magnitude, sign)
-
-
-def _power_of_two(b: Function, n: Register) -> Register:
-    """Return 2^n for an int32 n of a normal float32."""
-    return ((n + 127) << 23).bits_as(F32)
-
-
-def _reduce_exp(b: Function, x: Register) -> tuple[Register, Register]:
-    """Return the integer n, as a float, and r with x = n ln 2 + r."""
-    n = b.round_even(x * (1 / math.log(2)))
-    return n, b.fma(n, -_LN2_LOW, b.fma(n, -_LN2_HIGH, x))
-
-
-def _exp_scaled(b: Function, x: Register, exponent: int) -> Register:
-    """Return e^x times 2^exponent, without overflow in between."""
-    n, r = _reduce_exp(b, _clamp(b, x, -105.0, 90.0))
-    value = b.fma(r * r, _polynomial(b, r, coefficients.EXP), r) + 1
-    whole = n.to(I32) + exponent
-    half = whole >> 1
-    return value * _power_of_two(b, half) * _power_of_two(b, whole - half)
-
-
-def _exp_within(b: Function, x: Register) -> Register:
-    """Return e^x for x in [-87, 88]."""
-    n, r = _reduce_exp(b, x)
-    return (b.fma(r * r, _polynomial(b, r, coefficients.EXP), r) + 1) * _power_of_two(b, n.to(I32))
 
 
 def _log_of(b: Function, x: Register, addend: Register | None) -> Register:
@@ -394,10 +349,10 @@ def _log_of(b: Function, x: Register, addend: Register | None) -> Register:
     f = (bits - (n << 23)).bits_as(F32) - 1
     turns = (n - b.select(tiny, n.like(23), n.like(0))).to(F32)
     square = f * f
-    small = f * square * _polynomial(b, f, coefficients.LOG) + turns * _LN2_LOW
+    small = f * square * polynomial(b, f, coefficients.LOG) + turns * LN2_LOW
     if addend is not None:
         small = small + addend
-    return b.fma(turns, _LN2_HIGH, b.fma(square, -0.5, small) + f)
+    return b.fma(turns, LN2_HIGH, b.fma(square, -0.5, small) + f)
 
 
 def _log_edges(b: Function, x: Register, result: Register) -> Register:
@@ -408,9 +363,9 @@ def _log_edges(b: Function, x: Register, result: Register) -> Register:
 
 def _exp_double(b: Function, x: Register) -> Register:
     """Return e^x of float64: the series to r^13. Error: 1 ulp."""
-    n = b.round_even(_clamp(b, x, -746.0, 711.0) * (1 / math.log(2)))
-    r = b.fma(n, -1.9082149292705877e-10, b.fma(n, -0.693147180369123816490, _clamp(b, x, -746.0, 711.0)))
-    value = b.fma(r * r, _polynomial(b, r, _EXP_DOUBLE), r) + 1
+    n = b.round_even(clamp(b, x, -746.0, 711.0) * (1 / math.log(2)))
+    r = b.fma(n, -1.9082149292705877e-10, b.fma(n, -0.693147180369123816490, clamp(b, x, -746.0, 711.0)))
+    value = b.fma(r * r, polynomial(b, r, _EXP_DOUBLE), r) + 1
     whole = n.to(I32).to(I64)
     half = whole >> 1
     steps = [((part + 1023) << 52).bits_as(F64) for part in (half, whole - half)]
@@ -425,7 +380,7 @@ def _log_double(b: Function, x: Register) -> Register:
     f = (bits - (n << 52)).bits_as(F64) - 1
     s = f / (f + 2)
     square = s * s
-    tail = s * square * _polynomial(b, square, _LOG_DOUBLE)
+    tail = s * square * polynomial(b, square, _LOG_DOUBLE)
     turns = (n - b.select(tiny, n.like(54), n.like(0))).to(I32).to(F64)
     result = b.fma(turns, 0.693147180369123816490, b.fma(turns, 1.9082149292705877e-10, tail) + s * 2)
     return _log_edges(b, x, result)
@@ -443,8 +398,8 @@ def _trigonometric(b: Function, x: Register, name: str, finish: _Turns) -> Regis
     n = b.select(b.abs(wide) <= _FAR_TURNS, n, n.like(0))
     r = b.fma(n, -_QUARTER_TURN_LOW, b.fma(n, -_QUARTER_TURN, wide)).to(F32)
     z = r * r
-    sine = b.fma(r * z, _polynomial(b, z, coefficients.SIN), r)
-    cosine = b.fma(z * z, _polynomial(b, z, coefficients.COS), b.fma(z, -0.5, z.like(1)))
+    sine = b.fma(r * z, polynomial(b, z, coefficients.SIN), r)
+    cosine = b.fma(z * z, polynomial(b, z, coefficients.COS), b.fma(z, -0.5, z.like(1)))
     near = finish(b, n.to(I32), sine, cosine, r)
     if name != "cos":
         near = b.select(b.abs(x) < 2.0**-12, x, near)
@@ -469,7 +424,7 @@ def _asin_halves(b: Function, x: Register) -> tuple[Register, Register]:
     far = t > 0.5
     z = b.select(far, (1 - t) * 0.5, t * t)
     s = b.select(far, b.sqrt(z), t)
-    result = b.fma(s * z, _polynomial(b, z, coefficients.ASIN), s)
+    result = b.fma(s * z, polynomial(b, z, coefficients.ASIN), s)
     return result, result
 
 

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.exponential import exp_below_zero
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.folds import MAX, MIN, SUM, Fold
 from sardonyx.codegen.emit.module import Kernel, Module
@@ -106,5 +107,5 @@ WAYS: Mapping[str, Written] = {"hardmax": _hardmax, "log_softmax": _log_softmax,
 
 
 def exp_of_difference(b: Function, x: Register, greatest: Register) -> Register:
-    """Return e^(x - greatest) for x <= greatest, as mathlib.exp_below_zero; NaN for inf - inf."""
-    return mathlib.exp_below_zero(b, x - greatest)
+    """Return e^(x - greatest) for x <= greatest, as exp_below_zero; NaN for inf - inf."""
+    return exp_below_zero(b, x - greatest)

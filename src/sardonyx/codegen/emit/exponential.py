@@ -1,0 +1,106 @@
+"""The forms of the exponential of float32 that other functions are made of; `mathlib` has the plain one.
+
+All reduce x to n ln 2 + r with |r| <= ln 2 / 2 and evaluate e^r - 1 as r + r^2 P(r), P the polynomial of `coefficients`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sardonyx.codegen.emit import coefficients
+from sardonyx.codegen.emit.builder import Function
+from sardonyx.codegen.emit.types import F32, I32
+from sardonyx.codegen.emit.values import Register
+
+__all__ = [
+    "LN2_HIGH",
+    "LN2_LOW",
+    "clamp",
+    "exp_below_zero",
+    "exp_scaled",
+    "exp_to_denormals",
+    "exp_within",
+    "expm1_below_zero",
+    "polynomial",
+    "power_of_two",
+    "reduce_exp",
+]
+
+LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440054690583e-4  # the high part has 10 bits: its multiples by |n| < 2^14 are exact
+_ROUNDER = 1.5 * 2**23  # added to a float32, it rounds it to an integer, which its low bits then hold
+_ROUNDER_BITS = 0x4B400000
+
+
+def polynomial(b: Function, x: Register, coefficients: Sequence[float]) -> Register:
+    """Evaluate a polynomial by Horner's rule; coefficients of rising powers."""
+    total = x.like(coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        total = b.fma(total, x, coefficient)
+    return total
+
+
+def clamp(b: Function, x: Register, low: float, high: float) -> Register:
+    """Return the value moved into [low, high]; NaN stays."""
+    return b.max(x.like(low), b.min(x.like(high), x))
+
+
+def power_of_two(b: Function, n: Register) -> Register:
+    """Return 2^n for an int32 n of a normal float32."""
+    return ((n + 127) << 23).bits_as(F32)
+
+
+def reduce_exp(b: Function, x: Register) -> tuple[Register, Register]:
+    """Return the integer n, as a float, and r with x = n ln 2 + r."""
+    n = b.round_even(x * (1 / math.log(2)))
+    return n, b.fma(n, -LN2_LOW, b.fma(n, -LN2_HIGH, x))
+
+
+def exp_scaled(b: Function, x: Register, exponent: int) -> Register:
+    """Return e^x times 2^exponent, without overflow in between."""
+    n, r = reduce_exp(b, clamp(b, x, -105.0, 90.0))
+    value = b.fma(r * r, polynomial(b, r, coefficients.EXP), r) + 1
+    whole = n.to(I32) + exponent
+    half = whole >> 1
+    return value * power_of_two(b, half) * power_of_two(b, whole - half)
+
+
+def exp_within(b: Function, x: Register) -> Register:
+    """Return e^x for x in [-87, 88]."""
+    n, r = reduce_exp(b, x)
+    return (b.fma(r * r, polynomial(b, r, coefficients.EXP), r) + 1) * power_of_two(b, n.to(I32))
+
+
+def exp_below_zero(b: Function, x: Register) -> Register:
+    """Return the exponential of float32 numbers that are at most 0, in fewer instructions: what softmax needs.
+
+    Method: as exp, with one scaling step: n is rounded by adding 1.5 * 2^23 and 127, which leaves the exponent of 2^n in the low
+    bits. Error: 1.2 ulp where the result is normal. 0 where it is not, at -inf too; NaN stays.
+    """
+    shifted, near = _reduce_below_zero(b, b.max(x.like(-104.0), x), 127)
+    scale = (b.max(shifted.bits_as(I32), _ROUNDER_BITS) << 23).bits_as(F32)
+    return (near + 1) * scale
+
+
+def _reduce_below_zero(b: Function, x: Register, bias: int) -> tuple[Register, Register]:
+    """Return a number whose low bits are n + bias, with x = n ln 2 + r, and e^r - 1."""
+    shifted = b.fma(x, 1 / math.log(2), _ROUNDER + bias)
+    n = shifted - (_ROUNDER + bias)
+    r = b.fma(n, -LN2_LOW, b.fma(n, -LN2_HIGH, x))
+    return shifted, b.fma(r * r, polynomial(b, r, coefficients.EXP), r)
+
+
+def exp_to_denormals(b: Function, x: Register) -> Register:
+    """Return the exponential of float32 numbers that are at most 0, down to the least denormal; method and error as exp_below_zero.
+
+    A factor of 2^24 keeps numbers normal until the last multiplication, which rounds them.
+    """
+    shifted, near = _reduce_below_zero(b, b.max(x.like(-104.0), x), 127 + 24)
+    return (near + 1) * (shifted.bits_as(I32) << 23).bits_as(F32) * 2.0**-24
+
+
+def expm1_below_zero(b: Function, x: Register) -> Register:
+    """Return the exponential less 1 of float32 numbers that are at most 0; method and error as expm1, but zeros become 0."""
+    shifted, near = _reduce_below_zero(b, b.max(x.like(-20.0), x), 127)
+    scale = (shifted.bits_as(I32) << 23).bits_as(F32)
+    return b.fma(scale, near, scale - 1)
