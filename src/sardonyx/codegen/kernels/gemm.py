@@ -24,6 +24,7 @@ Panels may be stored in other types than float32 (`panels`): the chain of K that
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -50,6 +51,7 @@ __all__ = [
     "Epilogue",
     "GemmParams",
     "Tiling",
+    "aligned_zeros",
     "chain_for",
     "gemm_symbol",
     "multiply",
@@ -75,6 +77,9 @@ _LONG_SUM = 32 * CHAIN
 WIDE = WidePanels()
 """Panels of float32."""
 
+CACHE_LINE = 64
+"""Bytes of a cache line, and of the widest vector."""
+
 BLOCK_A = 1 << 18
 """Elements of A in one block: they are gone through once for each panel."""
 
@@ -89,6 +94,9 @@ TASKS_PER_THREAD = 4
 
 TASK_PRODUCTS = 1 << 28
 """Multiplications of one task at most, some milliseconds: a run can only be ended between tasks."""
+
+TASK_ELEMENTS = 1 << 22
+"""Elements of C that one task writes at most, for the same reason."""
 
 A, B, C = range(3)
 """The first buffers of the kernel; those after them belong to the epilogue."""
@@ -144,7 +152,8 @@ class GemmParams:
         if is_decoded:
             pieces_m = -(-M // _DECODED_ROWS) or 1
         else:
-            pieces_m = min(max(-(-M * block_k // BLOCK_A), TASKS_PER_THREAD * threads if threads > 1 else 1), -(-M // height) or 1)
+            wanted = max(-(-M * block_k // BLOCK_A), -(-M * N // TASK_ELEMENTS), TASKS_PER_THREAD * threads if threads > 1 else 1)
+            pieces_m = min(wanted, -(-M // height) or 1)
         block_m = _round_up(-(-M // pieces_m), height)
         pieces_n = -(-TASKS_PER_THREAD * threads // pieces_m) if threads > 1 else 1
         pieces_n = max(pieces_n, block_m * K * N // TASK_PRODUCTS, -(-block_m * N // BLOCK_C) if is_decoded else 1)
@@ -218,7 +227,7 @@ def gemm_symbol(target: Target, name: str = "") -> str:
 def pack_columns(matrix: Array, width: int) -> Array:
     """Return B[K, N] as panels [N / width][K][width] of float32, the last one filled with zeros; a copy."""
     K, N = matrix.shape
-    packed = np.zeros((-(-N // width), K, width), np.float32)
+    packed = aligned_zeros((-(-N // width), K, width))
     _store_panels(packed, matrix)
     return packed
 
@@ -237,7 +246,7 @@ def pack_rows(
     """
     count, length = shape
     K, N = (length, count) if is_transposed else (count, length)
-    packed = np.zeros((-(-N // width), K, width), dtype)
+    packed = aligned_zeros((-(-N // width), K, width), dtype)
     step = -(-max(1, _BLOCK_ELEMENTS // max(length, 1)) // width) * width
     for start in range(0, count, step):
         stop = min(start + step, count)
@@ -246,6 +255,14 @@ def pack_rows(
         else:
             _store_panels(packed[:, start:stop], rows(start, stop))
     return packed
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> Array:
+    """Return zeros that begin at a cache line: vectors that cross lines are read at half the speed."""
+    size_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+    raw = np.zeros(size_bytes + CACHE_LINE, np.uint8)
+    first = -raw.ctypes.data % CACHE_LINE
+    return raw[first : first + size_bytes].view(dtype).reshape(shape)
 
 
 def _store_panels(packed: Array, matrix: Array) -> None:
