@@ -34,6 +34,14 @@ def engine() -> Engine:
         with b.loop(0, b.param(0)):
             b.pause()
         b.atomic_add(b.buffer(0, I64).at(task), 1)
+    with module.kernel("round") as b, b.loop(b.begin, b.end) as task:
+        counts, together = b.buffer(0, I64), b.param(0)
+        with b.loop(0, b.param(1)):
+            b.pause()
+        least = b.variable(b.const(I64, 1))
+        with b.loop(0, task // together * together) as before:
+            least.set(b.min(least.value, b.atomic_load(counts.at(before))))
+        b.atomic_add(counts.at(task), least.value)
     with module.kernel("follow") as b, b.loop(b.begin, b.end) as task:
         counts = b.buffer(0, I64)
         before = b.max(task - b.param(0), b.const(I64, 0))
@@ -178,6 +186,20 @@ def test_no_more_tasks_than_allowed_run_together(engine: Engine, driver: Driver,
         counts[:] = 0
         assert driver.run(table) == DONE
         assert (counts == 50).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_tasks_of_a_round_end_before_the_next_begins(engine: Engine, driver: Driver, threads: int) -> None:
+    """Also where the run has paused in the middle of one: rounds begin at multiples of how many tasks run together."""
+    counts, heard = np.zeros(600, np.int64), []
+    step = KernelCall(engine.address("round"), [Buffer(1)], [4, 10_000], counts.size, together=4)
+    table = StepTable([step], 1, threads=threads)
+    table.set_bases([counts.ctypes.data])
+    call = driver.prepare(table)
+    with handler(lambda *_: heard.append(1)):
+        assert call(paused=interrupt) == DONE
+    assert heard
+    assert (counts == 1).all()
 
 
 def test_a_worker_whose_start_is_interrupted_is_counted(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

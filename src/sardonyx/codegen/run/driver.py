@@ -94,7 +94,7 @@ class KernelCall:
     tasks: int = 1
     """How many tasks it is; 0 does nothing."""
     together: int = 0
-    """The most tasks that may run at a time, whose numbers follow one another; 0 for any number."""
+    """The most tasks that may run at a time, from one multiple of it to the next, and end before the rest; 0 for any number."""
 
 
 class StepTable:
@@ -364,7 +364,7 @@ def _run_step(b: Function, table: Pointer, entry: Pointer, ways: _Ways, task: Va
     def share() -> None:
         pace = b.select(looks, state.to(I64), 0)
         with b.repeat() as rounds:
-            end = b.min(task.value + together, tasks)
+            end = b.min((task.value // together + 1) * together, tasks)
             task.set(b.call(ways.pool.run_region, pool, threads, kernel, buffers, params, task.value, end, pace.to(PTR)))
             rounds.stop_if((task.value < end) | (end >= tasks))
 

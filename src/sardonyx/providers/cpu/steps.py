@@ -57,7 +57,7 @@ class Buffer:
 
 
 STATUS = Buffer(DataType.INT64, (1,))
-"""The word in which a kernel reports an index out of range."""
+"""The word in which a kernel reports an element that it refuses, such as an index out of range: its number and 1."""
 
 Plan: TypeAlias = Callable[[Sizes], tuple[Sequence[int], int]]
 """From the sizes of one binding to a kernel's integer parameters and its number of tasks; it generates no code."""
@@ -88,4 +88,7 @@ class KernelLaunch:
     failure: str = ""
     """The message where it reports a failure that is no index out of range, with {} for what it reported, less 1."""
     together: int = 0
-    """The most tasks that may run at a time, where each needs a part of a workspace; 0 for any number."""
+    """The most tasks that may run at a time, where each has a part of a workspace, or needs results of those before; 0 for any.
+
+    The tasks from one multiple of it to the next end before those that follow begin.
+    """
