@@ -27,3 +27,25 @@ def test_layout_1_puts_the_batch_first() -> None:
 def test_input_has_rank_3() -> None:
     """Another rank is refused."""
     assert "X has shape [5, 8]" in error_of("LSTM", floats(5, 8), floats(1, 64, 8), floats(1, 64, 16))
+
+
+@pytest.mark.parametrize("op_type", ["RNN", "GRU", "LSTM"])
+def test_a_hidden_size_that_is_not_that_of_R_is_refused(op_type: str) -> None:
+    """The message holds both."""
+    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[op_type]
+    message = error_of(op_type, floats(A, B, 8), floats(1, gates * 16, 8), floats(1, gates * 16, 16), hidden_size=15)
+    assert "hidden_size is 15, but R has shape" in message
+
+
+def test_weights_that_do_not_fit_are_refused() -> None:
+    """Rows of W and R by gates and direction, columns of W by X."""
+    good = floats(A, B, 8), floats(1, 64, 8), floats(1, 64, 16)
+    assert "W has shape [1, 48, 8]" in error_of("LSTM", good[0], floats(1, 48, 8), good[2])
+    assert "R has shape [1, 48, 16]" in error_of("LSTM", good[0], good[1], floats(1, 48, 16))
+    assert "W has shape [1, 64, 9]" in error_of("LSTM", good[0], floats(1, 64, 9), good[2])
+    assert "make it [2, 64, 8]" in error_of("LSTM", *good, direction="bidirectional")
+
+
+def test_attributes_that_are_none_are_refused() -> None:
+    """When the model is read, not when it runs."""
+    assert "direction is 'sideways'" in error_of("GRU", floats(A, B, 8), floats(1, 48, 8), floats(1, 48, 16), direction="sideways")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from sardonyx.errors import InvalidGraph
 from sardonyx.ir import Dim, Shape
 from sardonyx.ir.shape import anonymous
-from sardonyx.ops.fact import Fact, ShapeCall, shape_function, tensor
+from sardonyx.ops.fact import Fact, ShapeCall, dims_text, shape_function, tensor
 from sardonyx.ops.shapes.axes import require_rank
+from sardonyx.ops.views.rnn import Recurrent
 
 __all__: list[str] = []
 
@@ -22,6 +24,7 @@ def gru(
     layout: int = 0,
 ) -> tuple[Fact, ...]:
     """Infer (T, N, I) -> every state (T, directions, N, H) and the last (directions, N, H); layout 1 puts N first."""
+    _require_weights(call, x, w, r)
     every, last = state_shapes(x, r, direction, hidden_size, layout)
     return tensor(x.dtype, every), tensor(x.dtype, last)
 
@@ -38,6 +41,8 @@ def lstm(
     layout: int = 0,
 ) -> tuple[Fact, ...]:
     """Return the same, with the last cell state too."""
+    if not call.domain:
+        _require_weights(call, x, w, r)
     every, last = state_shapes(x, r, direction, hidden_size, layout)
     return tensor(x.dtype, every), tensor(x.dtype, last), tensor(x.dtype, last)
 
@@ -54,3 +59,27 @@ def state_shapes(x: Fact, r: Fact, direction: str, hidden_size: int | None, layo
     if layout:
         return (N, T, directions, H), (N, directions, H)
     return (T, directions, N, H), (directions, N, H)
+
+
+def _require_weights(call: ShapeCall, x: Fact, w: Fact, r: Fact) -> None:
+    """Raise InvalidGraph for attributes that are none, and for weights that cannot fit X, R or them."""
+    view = Recurrent.of(call)
+    features, weights, recurrence = (require_rank(fact, name, 3, 3) for fact, name in ((x, "X"), (w, "W"), (r, "R")))
+    if recurrence is None:
+        return
+    D, H = len(view.backward), recurrence[2]
+    if view.hidden_size is not None and isinstance(H, int) and view.hidden_size != H:
+        raise InvalidGraph(
+            f"hidden_size is {view.hidden_size}, but R has shape {dims_text(recurrence)}: its last dimension must equal it"
+        )
+    for name, shape, wanted in (
+        ("W", weights, (D, view.gates * H, features[2] if features is not None else None)),
+        ("R", recurrence, (D, view.gates * H, H)),
+    ):
+        pairs = [] if shape is None else zip(shape, wanted, strict=True)
+        if any(isinstance(found, int) and isinstance(dim, int) and found != dim for found, dim in pairs):
+            expected = ", ".join("any" if dim is None else str(dim) for dim in wanted)
+            raise InvalidGraph(
+                f"{name} has shape {dims_text(shape or ())}; the shapes of X and R, the direction and {call.op_type} make it "
+                f"[{expected}]"
+            )

@@ -76,3 +76,12 @@ def test_an_unknown_activation_is_an_error() -> None:
     """The message lists the known ones."""
     with pytest.raises(InvalidArgument, match="'Cosine' is unknown; expected one of affine"):
         choose_activations("RNN", "forward", ("Cosine",), 1, (), ())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_column_of_a_matrix_is_changed_in_place(dtype: type) -> None:
+    """As the gates of one hidden unit are: elements lie apart, and there is one to a row."""
+    gates = np.arange(12, dtype=dtype).reshape(3, 4)
+    sigmoid(gates[:, 0:1])
+    np.testing.assert_allclose(gates[:, 0], 1 / (1 + np.exp(-np.array([0.0, 4.0, 8.0]))), rtol=1e-6)
+    np.testing.assert_array_equal(gates[:, 1:], np.arange(12).reshape(3, 4)[:, 1:])

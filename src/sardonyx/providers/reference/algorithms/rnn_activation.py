@@ -9,19 +9,19 @@ the functions that take them, in the order of the functions; a function that fin
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.ops.views import rnn
 
 __all__ = ["Activation", "choose_activations", "sigmoid"]
 
-_ONE = np.ones((), np.float32)
-"""As an array: converting a number costs as much as the addition of a short row."""
+_ZERO, _ONE = np.zeros((), np.float32), np.ones((), np.float32)
+"""As arrays: converting a number costs as much as the addition of a short row."""
 
 Activation = Callable[[Array], object]
 """Applies the function to a float array in place."""
@@ -29,7 +29,7 @@ Activation = Callable[[Array], object]
 
 def sigmoid(x: Array) -> None:
     """Replace `x` by 1 / (1 + exp(-x)); exact limits 0 and 1 where exp overflows (ignore the warning around the loop)."""
-    np.negative(x, out=x)
+    np.subtract(_ZERO, x, out=x)  # np.negative of NumPy 2.4 reads a strided column as if it were dense where out is strided too
     np.exp(x, out=x)
     np.add(x, _ONE, out=x)
     np.reciprocal(x, out=x)
@@ -80,29 +80,20 @@ def _elu(x: Array, *, alpha: float) -> None:
     np.copyto(x, alpha * np.expm1(np.minimum(x, 0)), where=x < 0)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Entry:
-    function: Callable[..., None]
-    """The function; takes `alpha` and `beta` by keyword where the defaults below are numbers."""
-    alpha: float | None = None
-    """The default of alpha, None where the function has none."""
-    beta: float | None = None
-    """The default of beta, None where the function has none."""
-
-
-_TABLE = {
-    "relu": _Entry(_relu),
-    "tanh": _Entry(_tanh),
-    "sigmoid": _Entry(sigmoid),
-    "softsign": _Entry(_softsign),
-    "softplus": _Entry(_softplus),
-    "affine": _Entry(_affine, 1.0, 0.0),
-    "leakyrelu": _Entry(_leaky_relu, 0.01),
-    "thresholdedrelu": _Entry(_thresholded_relu, 1.0),
-    "scaledtanh": _Entry(_scaled_tanh, 1.0, 1.0),
-    "hardsigmoid": _Entry(_hard_sigmoid, 0.2, 0.5),
-    "elu": _Entry(_elu, 1.0),
+_FUNCTIONS: Mapping[str, Callable[..., None]] = {
+    "relu": _relu,
+    "tanh": _tanh,
+    "sigmoid": sigmoid,
+    "softsign": _softsign,
+    "softplus": _softplus,
+    "affine": _affine,
+    "leakyrelu": _leaky_relu,
+    "thresholdedrelu": _thresholded_relu,
+    "scaledtanh": _scaled_tanh,
+    "hardsigmoid": _hard_sigmoid,
+    "elu": _elu,
 }
+"""Name -> the function, which takes `alpha` and `beta` by keyword where it has them."""
 
 
 def choose_activations(
@@ -123,18 +114,15 @@ def choose_activations(
             f"activations {list(names)} has {len(names)} entries; {op_type} with direction {direction} takes "
             f"{directions * per_direction}: give {per_direction} for each direction"
         )
-    alpha_values, beta_values = iter(alphas), iter(betas)
-    bound = [_bind(name, alpha_values, beta_values) for name in names[: directions * per_direction]]
+    used = names[: directions * per_direction]
+    unknown = next((name for name in used if name.lower() not in _FUNCTIONS), None)
+    if unknown is not None:
+        raise InvalidArgument(f"activation {unknown!r} is unknown; expected one of {', '.join(sorted(_FUNCTIONS))} in any case")
+    bound = [_bind(chosen) for chosen in rnn.choose_activations(used, alphas, betas)]
     return [bound[start : start + per_direction] for start in range(0, len(bound), per_direction)]
 
 
-def _bind(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation:
-    entry = _TABLE.get(name.lower())
-    if entry is None:
-        raise InvalidArgument(f"activation {name!r} is unknown; expected one of {', '.join(sorted(_TABLE))} in any case")
-    chosen = {}
-    if entry.alpha is not None:
-        chosen["alpha"] = next(alphas, entry.alpha)
-    if entry.beta is not None:
-        chosen["beta"] = next(betas, entry.beta)
-    return functools.partial(entry.function, **chosen) if chosen else entry.function
+def _bind(chosen: rnn.Activation) -> Activation:
+    numbers = {name: number for name, number in (("alpha", chosen.alpha), ("beta", chosen.beta)) if number is not None}
+    function = _FUNCTIONS[chosen.name]
+    return functools.partial(function, **numbers) if numbers else function
