@@ -327,6 +327,26 @@ def _rotary(m: Making) -> str:
     return m.call("RotaryEmbedding", [x, m.feed(angles), m.feed(angles)], interleaved=m.draw.pick((None, 1)), **attributes)
 
 
+def _recurrent(m: Making) -> str:
+    op = m.draw.pick(("RNN", "GRU", "LSTM"))
+    T, N, features, H = m.small(0, 4), m.size(), m.small(1, 3), m.draw.pick((1, 2, 5, 16, 17))
+    D, layout = m.small(1, 2), m.draw.pick((0, 0, 1)) if m.opset >= 14 else 0
+    rows = {"RNN": 1, "GRU": 3, "LSTM": 4}[op] * H
+    state, has_state = [N, D, H] if layout else [D, N, H], m.draw.chance(3)
+    lengths = m.ints(m.numbers(N, 0, T), kind="int32") if N < 64 and m.draw.chance(2) else None
+    inputs: list[str | None] = [m.feed(m.near([N, T, features] if layout else [T, N, features]))]
+    inputs += [m.weight(m.near([D, rows, features])), m.weight(m.near([D, rows, H])), m.weight(m.near([D, 2 * rows])), lengths]
+    if has_state:
+        inputs.append(m.feed(m.near(state)))
+    if has_state and op == "LSTM":
+        inputs += [m.feed(m.near(state)), m.weight(m.near([D, 3 * H]))]
+    attributes: dict[str, object] = {"hidden_size": m.number(1, 17) if m.draw.chance(12) else H, "layout": layout or None}
+    if op == "GRU":
+        attributes["linear_before_reset"] = m.draw.pick((None, 1))
+    direction = "bidirectional" if D == 2 else m.draw.pick((None, "reverse"))
+    return m.call(op, inputs, m.small(1, 3 if op == "LSTM" else 2), direction=direction, **attributes)
+
+
 def _made(m: Making) -> str:
     op = m.draw.pick(("ConstantOfShape", "Range", "Trilu"))
     if op == "ConstantOfShape":
@@ -376,6 +396,7 @@ OPERATORS: tuple[Callable[[Making], str], ...] = (
     _normalize,
     _attention,
     _rotary,
+    _recurrent,
     _made,
     _broadcast,
 )

@@ -20,6 +20,7 @@ from sardonyx.codegen.kernels.group_query import Rotation
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand
 from sardonyx.codegen.kernels.normalize import Norm
 from sardonyx.codegen.kernels.panels import BlockPanels, NarrowPanels, WidePanels
+from sardonyx.codegen.kernels.recurrent_params import Cell, Phase, Plane
 from sardonyx.codegen.kernels.support_vectors import Outcome
 from sardonyx.codegen.target import host_target
 from sardonyx.dtypes import DataType
@@ -28,9 +29,20 @@ from sardonyx.providers.cpu.kernels.conv_tail import TailCode
 from sardonyx.providers.cpu.kernels.lines import LinesCode
 
 X, Z = argument(0, F32), argument(1, F32)
+PHASE = Phase(1, Plane.HIDDEN, (), ((Plane.HIDDEN, X),))
+CELL = Cell((PHASE,), 4, 0, (Plane.HIDDEN,), False)
 VALUES: dict[str, list[Any]] = {
     "Along": list(Along),
     "AttentionShape": [AttentionShape(Masking.NONE, False, False, 0.0), AttentionShape(Masking.FULL, True, True, 2.0)],
+    "Cell": [
+        CELL,
+        *(dataclasses.replace(CELL, **change) for change in ({"units": 2}, {"columns": 1}, {"states": ()}, {"is_ragged": True})),
+        dataclasses.replace(CELL, phases=(dataclasses.replace(PHASE, stores=((Plane.HIDDEN, X + Z),)),)),
+        dataclasses.replace(CELL, phases=(dataclasses.replace(PHASE, gates=2),)),
+        dataclasses.replace(CELL, phases=(dataclasses.replace(PHASE, source=Plane.CELL),)),
+        dataclasses.replace(CELL, phases=(dataclasses.replace(PHASE, elements=(Plane.CELL,)),)),
+        dataclasses.replace(CELL, phases=(PHASE, PHASE)),
+    ],
     "DataType": [DataType.FLOAT, DataType.INT64],
     "DotPanels": [DotPanels(4, 32, None), DotPanels(4, 32, U8), DotPanels(8, 32, U8)],
     "ElementExpr": [X, X + Z],

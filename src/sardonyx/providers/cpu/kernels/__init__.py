@@ -22,6 +22,7 @@ import sardonyx.providers.cpu.kernels.reduce
 import sardonyx.providers.cpu.kernels.reshape
 import sardonyx.providers.cpu.kernels.resize
 import sardonyx.providers.cpu.kernels.reverse
+import sardonyx.providers.cpu.kernels.rnn
 import sardonyx.providers.cpu.kernels.roi
 import sardonyx.providers.cpu.kernels.rotary
 import sardonyx.providers.cpu.kernels.rows
