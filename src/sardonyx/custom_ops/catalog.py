@@ -11,6 +11,7 @@ from sardonyx.ir import Node, TensorType
 from sardonyx.ops.fact import UNKNOWN, Fact
 from sardonyx.ops.schema import OpSchema, ParameterOption, ParameterSchema, TypeConstraint
 from sardonyx.ops.session_operators import SessionOperator
+from sardonyx.providers.user_kernels import CpuKernel
 
 __all__ = ["Catalog"]
 
@@ -39,7 +40,7 @@ class Catalog:
             return None
         if chosen not in self._operators:
             self._operators[chosen] = SessionOperator(
-                _merged_schema(chosen), functools.partial(_infer, chosen), chosen[0].expression
+                _merged_schema(chosen), functools.partial(_infer, chosen), chosen[0].expression or _kernel_of(chosen)
             )
         return self._operators[chosen]
 
@@ -51,9 +52,19 @@ class Catalog:
         chosen = self._of_version(node.domain, node.op_type, node.version)
         return next((item for item in chosen if _suits(item, types)), None)
 
+    @property
+    def has_kernels(self) -> bool:
+        """Whether the CPU provider may compile some of the operators by kernels of their own."""
+        return any(item.cpu_kernel is not None for items in self._found.values() for item in items)
+
     def _of_version(self, domain: str, op_type: str, version: int) -> tuple[OperatorDefinition, ...]:
         found = self._found.get((domain, op_type), ())
         return tuple(item for item in found if item.since <= version <= item.until)
+
+
+def _kernel_of(chosen: Sequence[OperatorDefinition]) -> CpuKernel | None:
+    """Return the kernel of an operator that one definition serves whatever the types of its inputs; else None."""
+    return chosen[0].cpu_kernel if len(chosen) == 1 else None
 
 
 def _suits(definition: OperatorDefinition, types: Sequence[DataType | None]) -> bool:

@@ -18,6 +18,7 @@ from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Attribute, Node, TensorType
 from sardonyx.ops.fact import Fact
 from sardonyx.providers.expressions import ElementwiseExpression
+from sardonyx.providers.user_kernels import CpuKernel
 
 __all__ = ["NEWEST", "Arity", "Kernel", "OperatorDefinition", "OperatorSource", "Parameter", "Site"]
 
@@ -116,6 +117,8 @@ class OperatorDefinition:
     """What messages call its origin, such as the library's file name."""
     expression: ElementwiseExpression | None = None
     """What it computes for one element, for the providers that compute expressions."""
+    cpu_kernel: CpuKernel | None = None
+    """What the CPU provider compiles for it; `create` makes what runs the nodes that are not compiled."""
 
 
 class OperatorSource(Protocol):

@@ -29,6 +29,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.errors import Fail, InvalidArgument, InvalidGraph, SardonyxError, describe
 from sardonyx.ir import Node, Shape
 from sardonyx.ops.fact import UNKNOWN, Fact
+from sardonyx.providers.user_kernels import CpuKernel
 
 __all__ = ["PythonOperator", "ShapeFunction", "check_names", "op"]
 
@@ -68,6 +69,7 @@ def op(
     outputs: Sequence[str] | None = None,
     types: Mapping[str, str | Sequence[str]] | None = None,
     shape: ShapeFunction | None = None,
+    cpu_kernel: CpuKernel | None = None,
     since: int = 1,
     until: int = NEWEST,
 ) -> Callable[[Callable[P, R]], PythonOperator[P, R]]:
@@ -85,6 +87,7 @@ def op(
         types: input -> the element types that it takes, such as {"x": ["float", "double"]}; any where it is not listed.
         shape: gets the shape of each input (a tuple of ints and symbols; None for one left out) and the attributes that it names
             by keyword, and returns the shape of the output, or a tuple of shapes. Without it ranks are known when the model runs.
+        cpu_kernel: what the CPU provider compiles instead of calling the function, for the nodes that its claim takes.
         since: the first version of the domain in which the operator exists.
         until: the last.
 
@@ -96,6 +99,10 @@ def op(
         check_names(domain, name, since, until)
         signature = _signature(function)
         names = [item.name for item in signature.inputs]
+        if cpu_kernel is not None and not isinstance(cpu_kernel, CpuKernel):
+            raise InvalidArgument(
+                f"cpu_kernel of {domain}.{name} is {cpu_kernel!r:.100}; expected a sardonyx.cpu_kernels.CpuKernel"
+            )
         if outputs is None and not names:
             raise InvalidArgument(f"{domain}.{name} has no inputs; say by outputs=[…] which types its outputs have")
         description = _Description(
@@ -105,7 +112,8 @@ def op(
             _types(types or {}, names),
             shape,
         )
-        return PythonOperator(function, description.define(domain, name, function, since, until))
+        made = description.define(domain, name, function, since, until)
+        return PythonOperator(function, dataclasses.replace(made, cpu_kernel=cpu_kernel))
 
     return decorate
 

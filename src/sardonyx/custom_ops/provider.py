@@ -12,22 +12,27 @@ from sardonyx.ir import Graph, Node, TensorType
 from sardonyx.ops.schema import place_of
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
 
-__all__ = ["NAME", "CustomOperatorsProvider"]
+__all__ = ["LAST_NAME", "NAME", "CustomOperatorsProvider"]
 
 NAME = "CustomOperators"
 """The provider's name in reports; it is none that a session can be asked for."""
+LAST_NAME = "CustomOperatorsLeft"
+"""The name of the one that is asked after the others."""
 
 
 class CustomOperatorsProvider:
     """Runs the custom operators of one session, each by its definition, on the host."""
 
-    name = NAME
     preferred_layout = Layout.NCHW
     memory: Memory = HOST
 
-    def __init__(self, catalog: Catalog, config: Mapping[str, str]) -> None:
-        """Make the provider of the operators in `catalog`; `config` are the session's config entries."""
-        self._catalog, self._config = catalog, dict(config)
+    def __init__(self, catalog: Catalog, config: Mapping[str, str], *, is_first: bool = True) -> None:
+        """Make the provider of the operators in `catalog`; `config` are the session's config entries.
+
+        One that is not asked first takes the nodes that are left, among them those that a kernel of their own does not suit.
+        """
+        self._catalog, self._config, self._is_first = catalog, dict(config), is_first
+        self.name = NAME if is_first else LAST_NAME
 
     def capabilities(self, view: GraphView) -> Claims:
         """Claim every node that a definition serves."""
@@ -38,6 +43,8 @@ class CustomOperatorsProvider:
                 declined[node] = "no custom operator"
             elif found.create is None:
                 declined[node] = "an expression, which other providers compute"
+            elif found.cpu_kernel is not None and self._is_first:
+                declined[node] = "the CPU provider is asked before, for the operator's own kernel"
             else:
                 claims.append(Capability((node,)))
         return Claims(claims, declined)

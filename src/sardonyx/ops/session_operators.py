@@ -34,7 +34,8 @@ class SessionOperator:
         Args:
             schema: what nodes are checked against.
             infer: a function (node, input facts) -> output facts, which may raise InvalidGraph.
-            expression: what providers may compute it by (`providers.expressions` knows the type), None for nothing.
+            expression: what providers may compute it by (`providers.expressions` and `providers.user_kernels` know the types),
+                None for nothing.
         """
         self.schema, self.infer, self.expression = schema, infer, expression
 

@@ -22,6 +22,8 @@ __all__ = ["lookup_of", "with_custom_operators"]
 def with_custom_operators(settings: Settings, providers: ProviderList) -> tuple[Lookup | None, ProviderList]:
     """Return what knows the custom operators, and the providers with the one that runs them before the others.
 
+    Where an operator has a kernel for the CPU provider, another that takes what that leaves comes after them.
+
     Operators of `settings` come first, then those registered for the process, then those of installed packages. Without custom
     operators there is none, and the providers are as they were.
 
@@ -34,8 +36,11 @@ def with_custom_operators(settings: Settings, providers: ProviderList) -> tuple[
     with without_fork():
         from sardonyx.custom_ops.provider import CustomOperatorsProvider  # which few sessions need
 
-    first = CustomOperatorsProvider(catalog, settings.optimize.entries)
-    return catalog.find_operator, dataclasses.replace(providers, all=(first, *providers.all))
+    entries = settings.optimize.entries
+    asked = (CustomOperatorsProvider(catalog, entries), *providers.all)
+    if catalog.has_kernels:
+        asked += (CustomOperatorsProvider(catalog, entries, is_first=False),)
+    return catalog.find_operator, dataclasses.replace(providers, all=asked)
 
 
 def lookup_of(settings: Settings) -> Lookup | None:

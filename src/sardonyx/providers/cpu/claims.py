@@ -33,6 +33,7 @@ from sardonyx.provider import Capability
 from sardonyx.providers.cpu.fuse import Group, Joins, Member
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.expressions import expression_of
+from sardonyx.providers.user_kernels import kernel_of
 
 __all__ = ["ROWS", "Claimed", "NodeClaim", "claim_node", "find_claim", "lowers"]
 
@@ -73,13 +74,17 @@ def _joins_nothing(group: Group, spec: object, member: Member, value: Value) -> 
     return False
 
 
+def _counts_nothing(spec: object) -> bool:
+    return False
+
+
 def lowers(
     *op_types: str,
     claim: Callable[[Node], Spec | str],
     joins: Callable[[Group, Spec, Member, Value], bool] = _joins_nothing,
     domain: str = "",
     inputs: int = 1,
-    counts: Callable[[Spec], bool] = lambda spec: False,
+    counts: Callable[[Spec], bool] = _counts_nothing,
 ) -> Callable[[Callable[[Lowering, Group, Spec], None]], Callable[[Lowering, Group, Spec], None]]:
     """Register the decorated function, which adds the steps of a group, at every version whose meaning it knows.
 
@@ -95,19 +100,7 @@ def lowers(
 
     def register(lower: Callable[[Lowering, Group, Spec], None]) -> Callable[[Lowering, Group, Spec], None]:
         def claimed(node: Node) -> Claimed | str:
-            try:
-                spec = _problem_of(node, inputs) or claim(node)
-            except InvalidGraph as error:
-                return str(error).removeprefix(f"{node.place}: ")
-            if isinstance(spec, str):
-                return spec
-            return Claimed(
-                node,
-                spec,
-                lambda low, group: lower(low, group, spec),
-                lambda group, member, value: joins(group, spec, member, value),
-                counts(spec),
-            )
+            return _claimed(node, inputs, claim, lower, joins, counts)
 
         for op_type in op_types:
             if (domain, op_type) in _CLAIMS:
@@ -118,13 +111,42 @@ def lowers(
     return register
 
 
+def _claimed(
+    node: Node,
+    inputs: int,
+    claim: Callable[[Node], Spec | str],
+    lower: Callable[[Lowering, Group, Spec], None],
+    joins: Callable[[Group, Spec, Member, Value], bool],
+    counts: Callable[[Spec], bool],
+) -> Claimed | str:
+    try:
+        spec = _problem_of(node, inputs) or claim(node)
+    except InvalidGraph as error:
+        return str(error).removeprefix(f"{node.place}: ")
+    if isinstance(spec, str):
+        return spec
+    return Claimed(
+        node,
+        spec,
+        lambda low, group: lower(low, group, spec),
+        lambda group, member, value: joins(group, spec, member, value),
+        counts(spec),
+    )
+
+
 def find_claim(domain: str, op_type: str) -> Claim | None:
     """Return the function that claims nodes of the operator, or None."""
     return _CLAIMS.get((domain, op_type))
 
 
 def claim_node(node: Node) -> Claimed | str:
-    """Return how a node is lowered, or why it cannot be compiled; a custom operator that is an expression as Add is, or by rows."""
+    """Return how a node is lowered, or why it cannot be compiled; a custom operator that is an expression as Add is, or by rows.
+
+    A custom operator with a kernel of its own is lowered by that.
+    """
+    own = kernel_of(node)
+    if own is not None:
+        return _claimed(node, own.inputs, own.claim, own.lower, _joins_nothing, _counts_nothing)
     custom = expression_of(node)
     if custom is None:
         claim = find_claim(node.domain, node.op_type)
