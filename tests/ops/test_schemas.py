@@ -187,3 +187,16 @@ def test_layer_normalization_is_in_every_opset(version, since):
     """Before the standard had it, as onnxruntime has it, which writes it so."""
     schema = find_schema("", "LayerNormalization", version)
     assert (schema.since_version, schema.attributes["axis"].default) == (since, -1)
+
+
+def test_errors_hold_what_onnxruntime_says() -> None:
+    """Its own tools look for these words to know why a model cannot run."""
+    assert "com.microsoft:QLinearMatMul(-1) is not a registered function/op" in unknown_operator(
+        "com.microsoft", "QLinearMatMul", 1
+    )
+    node = Node("DynamicQuantizeLinear", [Value("input", TensorType(DataType.FLOAT16))], [Value("y")], version=19, name="n")
+    schema = find_schema("", "DynamicQuantizeLinear", 19)
+    assert schema is not None
+    expected = r"Type 'tensor\(float16\)' of input parameter \(input\) of operator \(DynamicQuantizeLinear\) is invalid"
+    with pytest.raises(InvalidGraph, match=expected):
+        check_types(node, schema)

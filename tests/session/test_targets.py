@@ -83,3 +83,17 @@ def test_an_unknown_output_is_refused() -> None:
     """With the known ones."""
     with pytest.raises(ort.InvalidArgument, match="no output 'q'; its outputs are"):
         session().compute(["y"], {"x": np.ones((3, 4), np.float32)}, None, {"q": np.zeros(1)})
+
+
+def test_an_output_that_is_declared_twice_fills_its_target() -> None:
+    """As models do that name their cache again: the memory bound takes the result, also where it is an input's own."""
+    graph = "graph(x: float[n, 4]) -> (y: float[n, 4], z: float[n, 4], z: float[n, 4]) {\ny = Exp(x)\nz = Neg(x)\n}"
+    held, x = session(graph), np.ones((2, 4), np.float32)
+    cache = ort.OrtValue.ortvalue_from_numpy(x.copy())
+    binding = held.io_binding()
+    binding.bind_ortvalue_input("x", cache)
+    binding.bind_output("y")
+    binding.bind_ortvalue_output("z", cache)
+    held.run_with_iobinding(binding)
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[1], -x)
+    np.testing.assert_array_equal(cache.numpy(), -x)

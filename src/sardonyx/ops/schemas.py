@@ -79,7 +79,10 @@ _BLOCKED_LAYOUT = "com.microsoft.nchwc"
 
 
 def unknown_operator(domain: str, op_type: str, version: int) -> str:
-    """Return the message for an operator without schema: what the nearest known ones are and which domains there are."""
+    """Return the message for an operator without schema: what the nearest known ones are and which domains there are.
+
+    In brackets are the words of onnxruntime's own error, which programs look for.
+    """
     label = f"{domain + '.' if domain else ''}{op_type}"
     domains = ", ".join(name or "ai.onnx" for name in known_domains())
     if domain == _BLOCKED_LAYOUT:
@@ -96,7 +99,10 @@ def unknown_operator(domain: str, op_type: str, version: int) -> str:
     others = [name for name in known_domains() if name != domain and op_type in _operator_names(name)]
     hints = [f"did you mean {' or '.join(close)}?"] if close else []
     hints += [f"the domain {name or 'ai.onnx'} has an operator of that name" for name in others]
-    return "; ".join([f"operator {label} is unknown at opset {version}", *hints, f"known domains are {domains}"])
+    unknown = (
+        f"operator {label} is unknown at opset {version} ({domain or 'ai.onnx'}:{op_type}(-1) is not a registered function/op)"
+    )
+    return "; ".join([unknown, *hints, f"known domains are {domains}"])
 
 
 def is_too_new(domain: str, op_type: str) -> bool:
@@ -189,8 +195,16 @@ def _check_type(node: Node, schema: OpSchema, index: int, type: str) -> None:
     types = accepted[min(index, len(accepted) - 1)]
     if type not in types:
         raise InvalidGraph(
-            f"{place_of(node)}: input {index} is {type}, but {schema.label} takes {', '.join(sorted(types))}; insert a Cast"
+            f"{place_of(node)}: input {index} is {type}, but {schema.label} takes {', '.join(sorted(types))}; insert a Cast "
+            f"({_in_onnxruntimes_words(node, index, type)})"
         )
+
+
+def _in_onnxruntimes_words(node: Node, index: int, type: str) -> str:
+    """Return what onnxruntime says of an input's type, which programs look for in its errors."""
+    value = node.inputs[index]
+    name = "" if value is None else value.name
+    return f"Type '{type}' of input parameter ({name}) of operator ({node.op_type}) is invalid"
 
 
 def _check_custom_type(node: Node, schema: OpSchema, index: int, type: str) -> None:

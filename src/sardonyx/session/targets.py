@@ -24,7 +24,9 @@ def checked_targets(targets: Mapping[str, OnnxValue], outputs: Sequence[NodeArg]
     Raises:
         InvalidArgument: an output is unknown, or a target is no writeable, dense array of its type.
     """
-    places = {argument.name: index for index, argument in enumerate(outputs)}
+    places: dict[str, int] = {}
+    for index, argument in enumerate(outputs):
+        places.setdefault(argument.name, index)  # of an output that is declared twice, the first is what runs give out by name
     for name, target in targets.items():
         if name not in places:
             raise InvalidArgument(f"model {label}: there is no output {name!r}; its outputs are {list(places)}")
