@@ -105,6 +105,17 @@ def test_sinks_take_probability_away() -> None:
     assert (smooth[3].sum(-1) < 1).all()
 
 
+@pytest.mark.parametrize("window", [-1, 2])
+def test_scores_of_keys_that_are_not_seen_are_zero(window: int) -> None:
+    """Before the softmax, behind the query and before its window, as onnxruntime writes them; the others are scaled products."""
+    scores = run(Q, K, V, None, None, np.array([4, 2]), np.array(5), local_window_size=window, qk_output=1, outputs=4)[3]
+    distance = np.arange(5)[:, None] - np.arange(5)
+    seen = (distance >= 0) & (distance < (window if window > 0 else 5)) & (np.arange(5) < np.array([5, 3])[:, None, None, None])
+    q4, k4 = (x.reshape(B, 5, -1, D).swapaxes(1, 2) for x in (Q, K))
+    products = q4 @ np.repeat(k4, N // M, axis=1).swapaxes(2, 3) / np.sqrt(D)
+    np.testing.assert_allclose(scores, np.where(seen, products, 0), rtol=1e-5, atol=1e-5)
+
+
 def test_query_and_key_may_be_normalized() -> None:
     """Weights of 1 scale each head to a mean square of 1."""
     ones = np.ones(D, np.float32)

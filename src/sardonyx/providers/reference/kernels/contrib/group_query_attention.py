@@ -88,7 +88,8 @@ def group_query_attention(
 
     Query (B, S, N x D), key and value (B, S, M x D), or all packed in the query. Past arrays (B, M, P, D) may be longer than
     what is used of them; C = max(P, total_sequence_length). A quantized cache is stored as quantized_cache.py says, and attended
-    to as it is stored. Source: com.microsoft GroupQueryAttention of ONNX Runtime 1.31.
+    to as it is stored. The fourth output has 0 for the keys that a query does not see.
+    Source: com.microsoft GroupQueryAttention of ONNX Runtime 1.31.
     """
     if qk_output not in _QK_OUTPUTS or (qk_output and sliding_window_cache):
         raise InvalidArgument(f"qk_output is {qk_output}; expected 0, 1 or 2, and 0 with sliding_window_cache")
@@ -118,16 +119,18 @@ def group_query_attention(
         return values.reshape(B, S, num_heads * D).astype(query.dtype, copy=False), present_key, present_value
     present_key = _append("past_key", past_key, k, progress, key_format)
     present_value = _append("past_value", past_value, v, progress, value_format)
+    blocked = _block(progress, S, bool(causal), local_window_size)
     result = attend(
         q.swapaxes(1, 2),
         key_format.decode(present_key[:, :, : progress.longest]),
         value_format.decode(present_value[:, :, : progress.longest]),
-        dataclasses.replace(scoring, blocked=_block(progress, S, bool(causal), local_window_size)),
+        dataclasses.replace(scoring, blocked=blocked),
     )
     y = result.values.reshape(B, S, num_heads * D).astype(query.dtype, copy=False)
     if result.scores is None:
         return y, present_key, present_value
-    return y, present_key, present_value, result.scores.astype(query.dtype, copy=False)
+    scores = result.scores if blocked is None else np.where(blocked, np.zeros((), result.scores.dtype), result.scores)
+    return y, present_key, present_value, scores.astype(query.dtype, copy=False)
 
 
 @kernel("SparseAttention", domain="com.microsoft")
