@@ -52,3 +52,10 @@ def test_a_model_that_is_none_is_an_error(tmp_path: Path) -> None:
     """With those that there are."""
     pytest.importorskip("onnxruntime")
     assert "made here are mlp, resnet, encoder" in _run("models.py", tmp_path, "no_such").stderr
+
+
+def test_soak_api_runs_every_kind(tmp_path: Path) -> None:
+    """On eight threads; what a short run says of growth is not asked."""
+    done = _run("soak_api.py", tmp_path, "--runs", "200")
+    assert "bytes a run" in done.stdout, done.stderr
+    assert done.stderr == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import operator
 from collections.abc import Callable
 
@@ -217,3 +218,12 @@ def test_a_quotient_by_a_size_of_0_counts_as_0() -> None:
     """As a division of integer elements by 0 does, and a remainder."""
     assert evaluate(N // C, {"N": 3, "C": 0}) == 0
     assert evaluate(N % C, {"N": 3, "C": 0}) == 0
+
+
+def test_anonymous_dimensions_are_not_kept() -> None:
+    """They never come again: a process that makes sessions would fill the table of symbols with them."""
+    gc.collect()
+    before = sum(isinstance(item, Expr) for item in gc.get_objects())
+    for _ in range(50):
+        assert is_anonymous(substitute(anonymous() * 2, {}))
+    assert sum(isinstance(item, Expr) for item in gc.get_objects()) - before < 10

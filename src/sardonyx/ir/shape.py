@@ -157,15 +157,21 @@ Shape: TypeAlias = tuple[Dim, ...]
 _ANONYMOUS = itertools.count()
 
 
-@functools.lru_cache(maxsize=4096)
 def symbol(name: str) -> Expr:
     """Return the dimension called `name`, any text but one that begins with "?" (those are anonymous)."""
-    return Expr({((_Atom("symbol", name, 0, 0), 1),): 1})
+    return _new_symbol(name) if name.startswith("?") else _known_symbol(name)
 
 
 def anonymous() -> Expr:
     """Return a dimension about which nothing is known, different from every other."""
-    return symbol(f"?{next(_ANONYMOUS)}")
+    return _new_symbol(f"?{next(_ANONYMOUS)}")
+
+
+def _new_symbol(name: str) -> Expr:
+    return Expr({((_Atom("symbol", name, 0, 0), 1),): 1})
+
+
+_known_symbol = functools.lru_cache(maxsize=4096)(_new_symbol)  # anonymous ones never come again, and would fill it
 
 
 def is_anonymous(dim: Dim) -> bool:
