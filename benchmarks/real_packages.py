@@ -68,6 +68,15 @@ for made in (RandomForestClassifier(5, random_state=0), make_pipeline(StandardSc
     found += [labels.tolist(), [[float(value) for value in share.values()] for share in shares]]
 answer(found)
 """,
+    "basic-pitch": """
+import numpy as np
+from basic_pitch import FilenameSuffix, build_icassp_2022_model_path
+from basic_pitch.inference import Model
+time = np.arange(43844) / 22050
+wave = (np.sin(2 * np.pi * 440 * time) + 0.5 * np.sin(2 * np.pi * 660 * time)).astype(np.float32)
+found = Model(build_icassp_2022_model_path(FilenameSuffix.onnx)).predict(wave[None, :, None])
+answer({key: [value.shape[-1], float(value.mean()), value.max(axis=(0, 1)).astype(float).tolist()[:88]] for key, value in found.items()})
+""",
     "openwakeword": """
 import numpy as np
 from openwakeword.model import Model
