@@ -76,7 +76,7 @@ from basic_pitch.inference import Model
 time = np.arange(43844) / 22050
 wave = (np.sin(2 * np.pi * 440 * time) + 0.5 * np.sin(2 * np.pi * 660 * time)).astype(np.float32)
 found = Model(build_icassp_2022_model_path(FilenameSuffix.onnx)).predict(wave[None, :, None])
-answer({key: [value.shape[-1], float(value.mean()), value.max(axis=(0, 1)).astype(float).tolist()[:88]] for key, value in found.items()})
+answer({key: [float(value.mean()), *value.max(axis=(0, 1)).astype(float).tolist()] for key, value in found.items()})
 """,
     "openwakeword": """
 import inspect

@@ -58,8 +58,7 @@ class CompiledKernel:
             self._info,
         )
         self._returns_status = operator.has("KernelComputeV2")
-        function = operator.callback("KernelComputeV2" if self._returns_status else "KernelCompute")
-        self._function = ctypes.cast(function, ctypes.c_void_p).value or 0
+        self._function = operator.address_of("KernelComputeV2" if self._returns_status else "KernelCompute")
         self._chains: list[Chain] = []
 
     def _create(self, operator: CustomOp, info: int, api: Api) -> int | None:

@@ -14,8 +14,8 @@ import functools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from sardonyx.custom_ops.abi.cpp_exceptions import protect
 from sardonyx.custom_ops.abi.custom_op import CustomOp
 from sardonyx.custom_ops.abi.entries.core import Domain, Registration
 from sardonyx.custom_ops.abi.entries.kernels import info_of_type
@@ -90,7 +90,7 @@ def register_with(function: int, path: str, config: Mapping[str, str]) -> Custom
     registration = Registration(given, [])
     handle = keep(registration)
     try:
-        register: Any = ctypes.CFUNCTYPE(POINTER, POINTER, POINTER)(function)
+        register = protect(function, POINTER, (POINTER, POINTER), f"{_SYMBOL} of {owner}")
         raise_status(register(handle, api.base), f"{_SYMBOL} of {owner}")
         raise_failures(f"{_SYMBOL} of {owner}")
     finally:

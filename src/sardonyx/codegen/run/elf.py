@@ -28,7 +28,7 @@ from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
 from sardonyx.held_memory import HeldKind, HeldMemory
 
-__all__ = ["MAGIC", "Image", "functions_outside", "is_supported"]
+__all__ = ["MAGIC", "Image", "Pages", "functions_outside", "is_supported"]
 
 MAGIC = b"\x7fELF"
 """How an object file begins."""
@@ -117,7 +117,7 @@ class Image:
                 block[place : place + section.size] = source.content(section)
         for name, place in stubs.items():
             _STUB.pack_into(block, place, _JUMP, _address_outside(name, source.exports))
-        self._pages = _Pages(len(block))
+        self._pages = Pages(len(block))
         base = self._pages.address
         for place, kind, symbol, addend in source.relocations(places):
             _apply(block, base, place, kind, _target(symbol, base, places, stubs) + addend)
@@ -190,10 +190,11 @@ class _Object:
                 yield _Symbol(names[name : names.index(b"\0", name)].decode(), info >> 4, where, value)
 
 
-class _Pages:
-    """Memory of whole pages: written once, then executable."""
+class Pages:
+    """Memory of whole pages: written once, then executable; given back when the object dies."""
 
     def __init__(self, size: int) -> None:
+        """Take at least `size` bytes; raises Fail where the system gives none."""
         libc = _libc()
         self.size_bytes = -(-max(size, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
         address = libc.mmap(None, self.size_bytes, _READ | _WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
@@ -203,7 +204,7 @@ class _Pages:
         weakref.finalize(self, libc.munmap, self.address, self.size_bytes).atexit = False
 
     def fill(self, content: bytes | bytearray) -> None:
-        """Write the content, and let it be executed."""
+        """Write the content, and let it be executed; raises Fail where the system does not."""
         ctypes.memmove(self.address, bytes(content), len(content))
         if _libc().mprotect(self.address, self.size_bytes, _READ | _EXECUTE):
             raise Fail(f"the system does not let kernels be executed: {_reason()}")

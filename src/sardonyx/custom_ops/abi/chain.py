@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx.custom_ops.abi.cpp_exceptions import GuardedCall
 from sardonyx.custom_ops.abi.frame import HEADER_WORDS, MADE, Frame, OutputType
 from sardonyx.custom_ops.abi.statuses import raise_failures, raise_status
 from sardonyx.custom_ops.abi.values import PRESENT, HostValue, blank_value, new_array
@@ -88,8 +89,9 @@ class Chain:
             for link in links
         ]
         words = [0, len(links), 0]
-        for link, frame in zip(links, self._frames, strict=True):
-            words += [link.function, link.kernel, frame.address, int(link.returns_status)]
+        self._calls = [GuardedCall(link.function, link.kernel, returns_status=link.returns_status) for link in links]
+        for link, call, frame in zip(links, self._calls, self._frames, strict=True):
+            words += [call.function, call.argument, frame.address, int(link.returns_status or call.is_guarded)]
         self._words: Any = (ctypes.c_int64 * len(words))(*words)
         self._address = ctypes.addressof(self._words)
         self._bounds = [(first, min(first + _STEPS_AT_ONCE, len(links))) for first in range(0, len(links), _STEPS_AT_ONCE)]
@@ -132,6 +134,7 @@ class Chain:
 
     def _fail(self, number: int) -> None:
         status, place = self._words[STATUS], self._links[number].place
+        self._calls[number].raise_thrown(place)
         try:
             raise_failures("the library")
         except SardonyxError as error:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
+from sardonyx.custom_ops.abi.cpp_exceptions import protect
 from sardonyx.custom_ops.abi.entry import INT32, POINTER, SIZE
 from sardonyx.custom_ops.abi.names import API_VERSION
 from sardonyx.custom_ops.definition import NEWEST, Arity, Parameter
@@ -57,11 +59,13 @@ class CustomOp:
         self.interface = ctypes.c_uint32.from_address(address).value
         if not 1 <= self.interface <= API_VERSION:
             raise Fail(f"{owner}: an operator is for version {self.interface} of the C interface; 1 to {API_VERSION} are provided")
-        self._callbacks: dict[str, Any] = {}
+        self._callbacks: dict[str, Callable[..., Any]] = {}
+        self._addresses: dict[str, int] = {}
         for index, (name, since, result, arguments) in enumerate(_FIELDS):
             pointer = ctypes.c_uint64.from_address(address + 8 + 8 * index).value if since <= self.interface else 0
             if pointer:
-                self._callbacks[name] = ctypes.CFUNCTYPE(result, *arguments)(pointer)
+                self._addresses[name] = pointer
+                self._callbacks[name] = protect(pointer, result, arguments, f"{name} of {owner}")
         self.name = (self.call("GetName") or b"").decode("utf-8", "replace")
         if not self.name:
             raise Fail(f"{owner}: an operator of version {self.interface} has no name")
@@ -76,6 +80,10 @@ class CustomOp:
     def callback(self, name: str) -> Any:
         """Return a callback as ctypes calls it; raises KeyError where it is not there."""
         return self._callbacks[name]
+
+    def address_of(self, name: str) -> int:
+        """Return the address of a callback; raises KeyError where it is not there."""
+        return self._addresses[name]
 
     def call(self, name: str, *arguments: object, default: object = None) -> Any:
         """Return what a callback that takes the operator first says, or `default` where it is not there."""

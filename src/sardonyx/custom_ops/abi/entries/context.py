@@ -7,6 +7,7 @@ import itertools
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from sardonyx.custom_ops.abi.cpp_exceptions import protect
 from sardonyx.custom_ops.abi.entries.core import LOGGER
 from sardonyx.custom_ops.abi.entries.memory import default_allocator
 from sardonyx.custom_ops.abi.entry import INT32, POINTER, SIZE, Entry, entry
@@ -94,7 +95,7 @@ def _parallel_for(context: int | None, function: int | None, total: int, batches
     find_frame(context)
     if not function:
         raise InvalidArgument("the library gave NULL for the function of a parallel loop")
-    call: object = ctypes.CFUNCTYPE(None, POINTER, SIZE)(function)
+    call = protect(function, None, (POINTER, SIZE), "the function of a parallel loop")
     threads = min(total, batches or total, _MOST_THREADS)
     if threads <= 1:
         _call_range(call, data, 0, total)
