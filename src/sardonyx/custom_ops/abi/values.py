@@ -20,7 +20,7 @@ import numpy as np
 
 from sardonyx.custom_ops.abi.c_memory import fallback_table
 from sardonyx.custom_ops.abi.strings import bytes_of
-from sardonyx.dtypes import Array, DataType, bit_width
+from sardonyx.dtypes import Array, DataType, OnnxValue, bit_width
 from sardonyx.errors import InvalidArgument
 from sardonyx.errors import NotImplemented as NotSupported
 from sardonyx.providers.cpu.addresses import address_of
@@ -32,6 +32,7 @@ __all__ = [
     "HostValue",
     "blank_value",
     "find_value",
+    "make_container",
     "make_info",
     "make_value",
     "new_array",
@@ -49,13 +50,15 @@ _VALUES: dict[int, HostValue] = {}
 class HostValue:
     """Python's side of a block of words."""
 
-    __slots__ = ("address", "array", "dims", "dtype", "encoded", "keeps", "shape", "symbols", "words")
+    __slots__ = ("address", "array", "container", "dims", "dtype", "encoded", "keeps", "shape", "symbols", "words")
 
     def __init__(self, words: Any, *, owned: bool) -> None:
         """Take over `words`, SLOT_WORDS of c_int64 (Any: ctypes arrays have no common class), and make its address known."""
         self.words = words
         self.address = ctypes.addressof(words)
         self.array: Array | None = None
+        self.container: OnnxValue = None
+        """The elements of a sequence or a map, which has no array."""
         self.dtype = DataType.UNDEFINED
         self.shape: tuple[int, ...] = ()
         self.symbols: tuple[str, ...] = ()
@@ -65,6 +68,11 @@ class HostValue:
         self.keeps: object = None
         words[DIMS], words[OWNED], words[FALLBACKS] = self.address + 8 * HEAD_WORDS, int(owned), fallback_table()
         _VALUES[self.address] = self
+
+    @property
+    def content(self) -> OnnxValue:
+        """The array, list or dict that it holds; None for nothing."""
+        return self.array if self.container is None else self.container
 
     def forget(self) -> None:
         """Make the address unknown."""
@@ -136,6 +144,13 @@ def make_value(array: Array, dtype: DataType | None = None) -> HostValue:
     except BaseException:
         value.forget()
         raise
+    return value
+
+
+def make_container(content: OnnxValue) -> HostValue:
+    """Return a new value that the library releases: a list or a dict, which no function for tensors reads."""
+    value = HostValue((ctypes.c_int64 * SLOT_WORDS)(), owned=True)
+    value.container = content
     return value
 
 

@@ -15,7 +15,7 @@ from sardonyx.custom_ops.abi.frame import Frame
 from sardonyx.custom_ops.abi.handles import keep
 from sardonyx.custom_ops.abi.node_info import NodeInfo
 from sardonyx.custom_ops.abi.statuses import raise_status
-from sardonyx.custom_ops.abi.values import find_value, make_info, make_value
+from sardonyx.custom_ops.abi.values import find_value, make_container, make_info, make_value
 from sardonyx.dtypes import DataType
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.errors import NotImplemented as NotSupported
@@ -124,3 +124,17 @@ def test_an_attribute_gives_its_tensor() -> None:
     assert found.tolist() == [1, 2]
     with pytest.raises(InvalidArgument, match="'axes' has type INTS, not TENSOR"):
         ask("OpAttr_GetTensorAttributeAsOrtValue", handles["axes"])
+
+
+def test_an_operator_of_the_runtime_takes_a_sequence() -> None:
+    """One that the library made, beside tensors."""
+    frame = Frame([], [], (), lambda index, given: given[0] or DataType.FLOAT, [])
+    op = _create(b"SequenceAt", 2, 1)
+    result = np.zeros(2, np.float32)
+    sequence = make_container([np.float32([1, 2]), np.float32([3, 4])]).address
+    given = (ctypes.c_uint64 * 2)(sequence, make_value(np.array(1)).address)
+    made = (ctypes.c_uint64 * 1)(make_value(result).address)
+    raise_status(
+        call("InvokeOp", frame.address, op, ctypes.byref(given), ctypes.c_int(2), ctypes.byref(made), ctypes.c_int(1)), "x"
+    )
+    assert result.tolist() == [3, 4]

@@ -15,10 +15,10 @@ from sardonyx.custom_ops.abi.handles import find, keep
 from sardonyx.custom_ops.abi.node_info import NodeInfo
 from sardonyx.custom_ops.abi.strings import address_of, bytes_of, read_text, text_of, write_int32, write_pointer, write_size
 from sardonyx.custom_ops.abi.values import HostValue, find_value, make_value
-from sardonyx.dtypes import Array, DataType, OnnxValue
+from sardonyx.dtypes import DataType, OnnxValue
 from sardonyx.errors import Fail, InvalidArgument
 from sardonyx.errors import NotImplemented as NotSupported
-from sardonyx.ir import Attribute, AttributeKind, Node, TensorType, Value
+from sardonyx.ir import Attribute, AttributeKind, MapType, Node, SequenceType, TensorType, Value, ValueType
 from sardonyx.providers.reference.provider import evaluate
 from sardonyx.providers.reference.registry import find_kernel
 
@@ -196,19 +196,16 @@ def _invoke_op(
             f"{operator.op_type} was made for {operator.input_count} inputs and {operator.output_count} outputs, "
             f"the library gives {input_count} and {output_count}"
         )
-    arrays = [_array(address) for address in _addresses(inputs, input_count)]
+    given = [find_value(address).content if address else None for address in _addresses(inputs, input_count)]
     targets = [find_value(address) if address else None for address in _addresses(outputs, output_count)]
-    results = _evaluate(operator, arrays, targets)
+    results = _evaluate(operator, given, targets)
     for index, (target, result) in enumerate(zip(targets, results, strict=False)):
         if target is not None:
             _store(operator, index, target, result)
 
 
-def _evaluate(operator: BuiltIn, arrays: list[Array | None], targets: list[HostValue | None]) -> list[OnnxValue]:
-    values = [
-        None if array is None else Value(f"x{index}", TensorType(DataType.from_numpy(array.dtype), array.shape))
-        for index, array in enumerate(arrays)
-    ]
+def _evaluate(operator: BuiltIn, given: list[OnnxValue], targets: list[HostValue | None]) -> list[OnnxValue]:
+    values = [None if content is None else Value(f"x{index}", _type_of(content)) for index, content in enumerate(given)]
     node = Node(
         operator.op_type,
         values,
@@ -219,12 +216,24 @@ def _evaluate(operator: BuiltIn, arrays: list[Array | None], targets: list[HostV
         name=f"called by a library: {operator.op_type}",
     )
     for value, target in zip(node.outputs, targets, strict=True):
-        if target is not None:
+        if target is not None and target.container is None:
             value.type = TensorType(target.dtype, target.shape)
-    return evaluate(node, arrays)
+    return evaluate(node, given)
+
+
+def _type_of(content: OnnxValue) -> ValueType:
+    if isinstance(content, np.ndarray):
+        return TensorType(DataType.from_numpy(content.dtype), content.shape)
+    if isinstance(content, list):
+        return SequenceType(_type_of(content[0]) if content else None)
+    key, value = next(iter(content.items()), (0, 0.0))
+    return MapType(DataType.STRING if isinstance(key, str) else DataType.INT64, _type_of(np.asarray(value)))
 
 
 def _store(operator: BuiltIn, index: int, target: HostValue, result: object) -> None:
+    if target.container is not None and type(target.container) is type(result):
+        target.container = result
+        return
     if target.array is None or not isinstance(result, np.ndarray) or target.array.shape != result.shape:
         found = list(result.shape) if isinstance(result, np.ndarray) else result
         raise InvalidArgument(f"output {index} of {operator.op_type} has shape {found}, the library's value {list(target.shape)}")
@@ -234,10 +243,6 @@ def _store(operator: BuiltIn, index: int, target: HostValue, result: object) -> 
 
 def _addresses(address: int | None, count: int) -> tuple[int, ...]:
     return tuple((ctypes.c_uint64 * count).from_address(address or 0)) if count > 0 else ()
-
-
-def _array(address: int) -> Array | None:
-    return find_value(address).array if address else None
 
 
 @entry(ENTRIES, "ShapeInferContext_GetInputCount", POINTER, POINTER)

@@ -112,21 +112,9 @@ def _get_onnx_type_from_type_info(info: int | None, out: int | None) -> None:
     write_int32(out, _TENSOR)
 
 
-@entry(ENTRIES, "GetValueType", POINTER, POINTER)
-def _get_value_type(value: int | None, out: int | None) -> None:
-    find_value(value)
-    write_int32(out, _TENSOR)
-
-
-@entry(ENTRIES, "IsTensor", POINTER, POINTER)
-def _is_tensor(value: int | None, out: int | None) -> None:
-    find_value(value)
-    write_int32(out, 1)
-
-
 @entry(ENTRIES, "HasValue", POINTER, POINTER)
 def _has_value(value: int | None, out: int | None) -> None:
-    write_int32(out, int(bool(value) and find_value(value).array is not None))
+    write_int32(out, int(bool(value) and find_value(value).content is not None))
 
 
 def _get_data(value: int | None, out: int | None) -> None:
