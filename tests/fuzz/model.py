@@ -13,7 +13,7 @@ from support.models import model
 from sardonyx.dtypes import Array
 from sardonyx.formats.onnx import to_bytes
 
-__all__ = ["HOSTILE", "Case", "Making"]
+__all__ = ["HOSTILE", "BodyText", "Case", "Making"]
 
 HOSTILE = (7, 33, -9, 1000, 1 << 20, -(1 << 20), (1 << 31) - 1, 1 << 31, -(1 << 31), 1 << 40, 1 << 62, (1 << 63) - 1, -(1 << 63))
 _SIZES = (3, 2, 1, 4, 0, 5, 6, 8, 9, 16, 17, 33)
@@ -26,6 +26,12 @@ _TYPES: dict[str, Any] = {
     "uint8": np.uint8,
     "bool": np.bool_,
 }
+
+
+class BodyText(str):
+    """A graph in the text form, as an attribute."""
+
+    __slots__ = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +119,7 @@ class Making:
     def feed(self, shape: Sequence[int], kind: str = "float", *, most: int | None = None) -> str:
         """An input of the graph, declared with its sizes, with symbols, or with symbols that other inputs have too."""
         array = self._filled(shape, kind, most)
-        name = self._name("x")
+        name = self.name("x")
         is_fixed = not self.draw.chance(2)
         dims = [str(size) if is_fixed else self._dim(size, f"{name}_{axis}") for axis, size in enumerate(shape)]
         self.is_float = self.is_float and kind in ("float", "int64", "bool")
@@ -129,7 +135,7 @@ class Making:
         if self.draw.chance(4) or np.prod(shape, dtype=float) > 5000:
             return self.feed(shape, kind, most=most)
         array = self._filled(shape, kind, most)
-        name = self._name("c")
+        name = self.name("c")
         self._lines.append(f"{name}: {kind}[{', '.join(map(str, array.shape))}] = {_text(array)}")
         return name
 
@@ -140,11 +146,11 @@ class Making:
         if kind == "int32":
             array = np.clip(array, -(1 << 31), (1 << 31) - 1).astype(np.int32)
         if self.draw.chance(6):
-            name = self._name("i")
+            name = self.name("i")
             self._inputs.append(f"{name}: {kind}[{', '.join(map(str, array.shape))}]")
             self._feeds[name] = array
             return name
-        name = self._name("k")
+        name = self.name("k")
         self._lines.append(f"{name}: {kind}[{', '.join(map(str, array.shape))}] = {_text(array)}")
         if array.shape == (1,) and kind == "int64" and self.draw.chance(5):
             return self._from_shape(name, int(array[0]))
@@ -159,10 +165,16 @@ class Making:
         shape = self.call("Shape", [source])
         return self.call("Add", [shape, self._constant([value - size])])
 
+    def flag(self, holds: bool) -> str:
+        """A condition that is constant."""
+        name = self.name("k")
+        self._lines.append(f"{name}: bool[] = {int(holds)}")
+        return name
+
     def floats(self, values: Sequence[float]) -> str:
         """Floats as a constant, as an input, or as quotients, which may be of 0."""
         way = self.draw.below(6)
-        name = self._name("f")
+        name = self.name("f")
         if way == 5:
             self._inputs.append(f"{name}: float[{len(values)}]")
             self._feeds[name] = np.array(values, np.float32)
@@ -170,24 +182,25 @@ class Making:
         self._lines.append(f"{name}: float[{len(values)}] = {_text(list(values))}")
         if way < 4:
             return name
-        zero = self._name("f")
+        zero = self.name("f")
         self._lines.append(f"{zero}: float[{len(values)}] = {_text([float(self.draw.below(2)) for _ in values])}")
         return self.call("Div", [name, zero])
 
     def _constant(self, values: Sequence[int]) -> str:
-        name = self._name("k")
+        name = self.name("k")
         self._lines.append(f"{name}: int64[{len(values)}] = [{', '.join(map(str, values))}]")
         return name
 
     def call(self, op: str, inputs: Sequence[str | None], outputs: int = 1, **attributes: Any) -> str:
         """A node; the name of its first output, the others follow by a comma."""
-        names = [self._name("v") for _ in range(outputs)]
+        names = [self.name("v") for _ in range(outputs)]
         told = ", ".join(f"{name} = {_text(value)}" for name, value in attributes.items() if value is not None)
         given = ", ".join("_" if name is None else name for name in inputs)
         self._lines.append(f"{', '.join(names)} = {op}({given})" + (f" {{{told}}}" if told else ""))
         return ", ".join(names)
 
-    def _name(self, prefix: str) -> str:
+    def name(self, prefix: str) -> str:
+        """A name that nothing else has."""
         self._count += 1
         return f"{prefix}{self._count}"
 
@@ -214,4 +227,6 @@ def _text(value: Any) -> str:
         return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, BodyText):
+        return value
     return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from fuzz.control import make_if, make_loop, make_scan
 from fuzz.draw import Draw
 from fuzz.model import Case, Making
 
@@ -399,6 +400,9 @@ OPERATORS: tuple[Callable[[Making], str], ...] = (
     _recurrent,
     _made,
     _broadcast,
+    make_if,
+    make_loop,
+    make_scan,
 )
 """Each adds a node with what it reads, and returns its outputs."""
 

@@ -170,3 +170,36 @@ def test_a_placed_node_that_its_provider_declines_is_an_error_or_falls_through()
     result = assign(held, providers, Terms({first: "B"}, [first]))
     assert _who(held, dict(result.units))["first"] == "A"
     assert result.declined[first] == {"B": "Relu is not among its operators"}
+
+
+BRANCHES = """graph(x: float[2], c: bool[]) -> (y) {
+    y = If(c) {then_branch = graph() -> (v) { v = Neg(x) }, else_branch = graph() -> (v) { v = Abs(x) }} }"""
+
+
+class _Owning(FusingProvider):
+    """Runs the bodies of its nodes itself."""
+
+    def capabilities(self, view: GraphView) -> Claims:
+        found = super().capabilities(view)
+        return Claims([dataclasses.replace(claim, owns_bodies=True) for claim in found.capabilities], found.declined)
+
+
+@pytest.mark.parametrize(("operators", "owner"), [({"Exp"}, "B"), ({"Abs"}, "C")])
+def test_a_body_in_which_an_earlier_provider_has_parts_is_not_anothers_own(operators: set[str], owner: str) -> None:
+    """Its node goes to one that has the bodies planned."""
+    held = graph(BRANCHES)
+    providers = [FusingProvider(operators, "A"), _Owning({"If"}, "B", fuse=False), FusingProvider({"If"}, "C")]
+    assignment = assign(held, providers)
+    (node,) = held
+    assert assignment.units[node].provider.name == owner
+    assert (assignment.declined[node].get("B") == "its body has parts for other providers") == (owner == "C")
+
+
+@pytest.mark.parametrize(("placed", "owner"), [("B", "B"), ("A", "C")])
+def test_a_body_with_nodes_that_are_placed_elsewhere_is_not_a_providers_own(placed: str, owner: str) -> None:
+    """Even where that provider is asked later, or does not claim them."""
+    held = graph(BRANCHES)
+    providers = [_Owning({"If"}, "B", fuse=False), FusingProvider({"If"}, "C")]
+    terms = Terms(placed_in=lambda body: {node: placed for node in body if node.op_type == "Abs"})
+    (node,) = held
+    assert assign(held, providers, terms).units[node].provider.name == owner

@@ -14,6 +14,7 @@ from sardonyx.dtypes import Array
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import Graph, Model
 from sardonyx.provider import Body, Layout, Partition
+from sardonyx.providers.cpu.loop_program import LoopProgram
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.provider import NAME, CpuProvider
 
@@ -42,7 +43,7 @@ class _Watched(CpuProvider):
         self.preferred_layout = layout
         self.steps: list[str] = []
 
-    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram:
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram | LoopProgram:
         program = super().compile(partition, bodies)
         self.steps += [step.partition(":")[0] for step in program.steps]
         return program

@@ -17,10 +17,11 @@ from sardonyx import errors
 from sardonyx.cancellation import check_cancelled
 from sardonyx.errors import EPFail, blamed
 from sardonyx.ir import Graph, Node
+from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.optimize.transposes.push import push_transposes
 from sardonyx.partition.budget import Accountant
-from sardonyx.partition.claims import ask, claimed_nodes
+from sardonyx.partition.claims import ask, claimed_nodes, claims_of
 from sardonyx.partition.contexts import context_claim, is_context
 from sardonyx.partition.layout import lay_out
 from sardonyx.partition.shape_nodes import shape_nodes
@@ -56,6 +57,8 @@ class Terms:
     """Called after each step of a layout conversion, when the graph is as that step left it."""
     accountant: Accountant | None = None
     """Says which claims fit into the memories of their providers."""
+    placed_in: Callable[[Graph], Mapping[Node, str]] | None = None
+    """For a graph inside a node which of its nodes are placed, and on which provider."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -127,21 +130,47 @@ class _Assigner:
         return Assignment(self._units, self._declined, self._free(), dataclasses.replace(self._terms, placed=self._placed))
 
     def _offer_once(self, providers: Sequence[Provider]) -> None:
-        for provider in providers:
+        for place, provider in enumerate(providers):
             nodes = self._offered(provider)
-            declined = self._claim(provider, nodes) if nodes else {}
+            declined = self._claim(provider, nodes, providers[:place]) if nodes else {}
             self._note_declined(provider, declined)
 
-    def _claim(self, provider: Provider, nodes: tuple[Node, ...]) -> Mapping[Node, str]:
-        """Let a provider take of `nodes` what it claims and has memory for; why it does not take the others."""
-        claims = _without_shape_nodes(provider, self._graph, ask(provider, self._graph, nodes), self._placed)
+    def _claim(self, provider: Provider, nodes: tuple[Node, ...], before: Sequence[Provider]) -> Mapping[Node, str]:
+        """Let a provider take of `nodes` what it claims and has memory for; why it does not take the others.
+
+        Bodies in which providers that were asked before have parts are not its own.
+        """
+        claims = self._asked(provider, nodes, before)
         claims, too_much = self._fitting(provider, claims)
         if provider.preferred_layout is Layout.NHWC and claims.capabilities:
-            claims = self._ask_after_layout(provider, claims, too_much)
+            claims = self._ask_after_layout(provider, claims, too_much, before)
         for capability in claims.capabilities:
             check_cancelled()
             self._take(provider, capability)
         return {**claims.declined, **too_much}
+
+    def _asked(
+        self, provider: Provider, nodes: tuple[Node, ...], before: Sequence[Provider], *, after_layout: bool = False
+    ) -> Claims:
+        claims = ask(provider, self._graph, nodes, after_layout=after_layout)
+        claims = _without_shape_nodes(provider, self._graph, claims, self._placed)
+        kept: list[Capability] = []
+        reasons: dict[Node, str] = {}
+        for claim in claims.capabilities:
+            if claim.owns_bodies and self._is_shared(provider, claim, before):
+                reasons.update(dict.fromkeys(claim.nodes, "its body has parts for other providers"))
+            else:
+                kept.append(claim)
+        return Claims(kept, {**claims.declined, **reasons})
+
+    def _is_shared(self, provider: Provider, claim: Capability, before: Sequence[Provider]) -> bool:
+        """Return whether something in the bodies of a claim is placed on another provider, or claimed by one asked before."""
+        graphs = (graph for node in claim.nodes for body in node.subgraphs for graph in nested_graphs(body))
+        for graph in graphs:
+            placed = {} if self._terms.placed_in is None else self._terms.placed_in(graph)
+            if any(name != provider.name for name in placed.values()) or claims_of(graph, before).claimed():
+                return True
+        return False
 
     def _fitting(self, provider: Provider, claims: Claims) -> tuple[Claims, Mapping[Node, str]]:
         """Return the claims that fit into the provider's memory, and why the others do not."""
@@ -150,7 +179,9 @@ class _Assigner:
         held = [unit.capability for unit in dict.fromkeys(self._units.values()) if unit.provider is provider]
         return self._terms.accountant.fit(provider.name, self._graph, claims, held)
 
-    def _ask_after_layout(self, provider: Provider, claims: Claims, too_much: Collection[Node]) -> Claims:
+    def _ask_after_layout(
+        self, provider: Provider, claims: Claims, too_much: Collection[Node], before: Sequence[Provider]
+    ) -> Claims:
         claimed = set(claimed_nodes(claims))
         kept = {node for capability in claims.capabilities if capability.keeps_layout for node in capability.nodes}
         converted = lay_out(self._graph, [node for node in self._graph if node in claimed and node not in kept])
@@ -161,8 +192,7 @@ class _Assigner:
         push_transposes(self._graph, claimed)
         watch("pushed")
         offered = tuple(node for node in self._offered(provider) if node not in too_much)
-        again = ask(provider, self._graph, offered, after_layout=True)
-        again = _without_shape_nodes(provider, self._graph, again, self._placed)
+        again = self._asked(provider, offered, before, after_layout=True)
         still = set(claimed_nodes(again))
         for node in converted:
             if node not in still:

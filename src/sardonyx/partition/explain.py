@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from sardonyx.ir import Graph, Node
+from sardonyx.ir import AttributeKind, Graph, Node
 from sardonyx.partition.cut import Cut
 
-__all__ = ["Placement", "explain"]
+__all__ = ["Placement", "body_paths", "explain"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,19 +34,39 @@ class Placement:
 
 
 def explain(graph: Graph, label: str, cuts: Sequence[Cut], declined: Mapping[Node, Mapping[str, str]]) -> list[Placement]:
-    """Describe the placement of each node of `graph`, in the order in which they run."""
+    """Describe the placement of each node of `graph`, in the order in which they run.
+
+    Nodes of bodies that a provider runs itself follow the node that holds them.
+    """
     return [
         Placement(
-            node=node.name or next((value.name for value in node.outputs if value.name), ""),
-            op_type=f"{node.domain}.{node.op_type}" if node.domain else node.op_type,
-            version=node.version,
-            graph=label,
+            node=inner.name or next((value.name for value in inner.outputs if value.name), ""),
+            op_type=f"{inner.domain}.{inner.op_type}" if inner.domain else inner.op_type,
+            version=inner.version,
+            graph=path,
             provider=part.provider.name,
             partition=part.partition.name,
             unit=unit.name if unit.fused else "",
-            declined=dict(declined.get(node, {})),
+            declined=dict(declined.get(inner, {})),
         )
         for part in cuts
         for unit in part.partition.units
         for node in unit.nodes
+        for path, inner in _with_bodies(node, label, unit.owns_bodies)
     ]
+
+
+def body_paths(node: Node, label: str) -> Iterator[tuple[Graph, str]]:
+    """Yield the graphs that a node of the graph `label` holds, each with the path that reports call it by."""
+    for name, attribute in node.attributes.items():
+        if attribute.kind is AttributeKind.GRAPH and isinstance(attribute.value, Graph):
+            yield attribute.value, f"{label}/{node.name or node.op_type}/{name}"
+
+
+def _with_bodies(node: Node, label: str, owns_bodies: bool) -> Iterator[tuple[str, Node]]:
+    """Yield a node and, where they are its provider's, those of its bodies at every depth, with the paths of their graphs."""
+    yield label, node
+    if owns_bodies:
+        for body, path in body_paths(node, label):
+            for inner in body:
+                yield from _with_bodies(inner, path, owns_bodies)

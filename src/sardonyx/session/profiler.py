@@ -180,7 +180,7 @@ class TimedProgram:
         partition, self._provider = part.partition, part.provider.name
         nodes = facts_of_nodes(partition.nodes, part, profiler.origins)
         self._stepping = program if isinstance(program, TimesSteps) else None
-        if self._stepping is not None and len(nodes) == 1 and program.makes_outputs:
+        if self._stepping is not None and program.makes_outputs and len(self._stepping.describe_steps()) == 1:
             self._stepping = None  # its inputs and outputs, whose shapes are known here, are those of the only step
         known = [] if is_context(partition.nodes[0]) else nodes  # the nodes that a compiled model's program counts are not at hand
         self._steps = steps_of(self._stepping.describe_steps(), known) if self._stepping is not None else []

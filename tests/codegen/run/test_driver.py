@@ -80,6 +80,44 @@ def test_a_failing_step_stops_the_run(engine: Engine, driver: Driver) -> None:
     assert (driver.run(table), table.status) == (-1, 0)
 
 
+def test_a_kernel_says_which_step_follows(driver: Driver) -> None:
+    """`count` skips one step, and goes back two until its number is 0: a run ends with the next number."""
+    module = Module(host_target())
+    with module.kernel("count") as b:
+        number, status = b.buffer(1, I64), b.buffer(0, I64)
+        number.store(number.load() - 1)
+        status.store(b.select(number.load() > 0, b.const(I64, -2), 1), 1)
+    with module.kernel("double") as b:
+        b.buffer(0, I64).store(b.buffer(0, I64).load() * 2)
+    engine = Engine(host_target())
+    engine.add(module)
+    left, x = np.array([5]), np.array([1])
+    double = KernelCall(engine.address("double"), [Buffer(2)], [])
+    table = StepTable([double, KernelCall(engine.address("count"), [Buffer(STATUS), Buffer(1)], []), double, double], 2)
+    table.set_bases(_addresses(left, x))
+    assert driver.run(table) == DONE
+    assert x.tolist() == [1 << 6]
+
+
+def test_a_kernel_asks_for_the_caller(driver: Driver) -> None:
+    """It reports less than 0, and is called again when he has answered; without him that is a failure."""
+    module = Module(host_target())
+    with module.kernel("ask") as b, b.when(b.buffer(1, I64).load() > 0):
+        b.buffer(0, I64).store(-3)
+    engine = Engine(host_target())
+    engine.add(module)
+    left = np.array([2])
+    table = StepTable([KernelCall(engine.address("ask"), [Buffer(STATUS), Buffer(1)], [])], 1)
+    table.set_bases(_addresses(left))
+    call = driver.prepare(table)
+    assert (call(), table.status) == (0, -3)
+
+    def answer() -> None:
+        left[0] -= 1
+
+    assert (call(0, None, answer), left.item(), table.status) == (DONE, 0, 0)
+
+
 def test_a_range_of_steps_runs_alone(engine: Engine, driver: Driver) -> None:
     """A profiler runs one step at a time."""
     x, y = np.ones(4, np.float32), np.zeros(4, np.float32)

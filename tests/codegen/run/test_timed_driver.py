@@ -74,6 +74,35 @@ def test_a_failing_step_stops_the_run(engine: Engine, driver: TimedDriver) -> No
     assert (driver.run(table, times.ctypes.data), table.status) == (1, 7)
 
 
+def test_a_step_that_runs_often_takes_what_it_took_in_all(driver: TimedDriver) -> None:
+    """`back` goes back three times: the step before it has four times; one that was skipped has none, and all lie in a line."""
+    module = Module(host_target())
+    with module.kernel("wait") as b:
+        word = b.buffer(0, I64)
+        with b.loop(0, 200_000) as number:
+            b.atomic_store(word.at(0), number)
+    with module.kernel("back") as b:
+        status, word = b.buffer(0, I64), b.buffer(1, I64)
+        word.store(word.load() - 1)
+        status.store(b.select(word.load() > 0, b.const(I64, -2), 1), 1)
+    engine = Engine(host_target())
+    engine.add(module)
+    word, left = np.zeros(1, np.int64), np.array([4])
+    wait = KernelCall(engine.address("wait"), [Buffer(1)], [])
+    table = StepTable([wait, wait, KernelCall(engine.address("back"), [Buffer(STATUS), Buffer(2)], []), wait, wait], 2)
+    table.set_bases([word.ctypes.data, left.ctypes.data])
+    times = TimedDriver.new_times(5)
+    before = time.perf_counter_ns()
+    assert driver.run(table, times.ctypes.data) == -1
+    after = time.perf_counter_ns()
+    found = _nanoseconds(TimedDriver.in_line(times))
+    first, often, back, skipped, last = np.diff(found)
+    assert before <= found[0] <= found[-1] <= after
+    assert often > 2 * first
+    assert skipped == 0
+    assert min(back, last) > 0
+
+
 def test_a_system_without_a_known_clock_has_no_such_driver() -> None:
     """It is refused, before anything is compiled."""
     import dataclasses

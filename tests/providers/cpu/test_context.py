@@ -45,6 +45,20 @@ def target() -> Target:
     return host_target(config.isa())
 
 
+_LOOP = """graph(x: float[n, 4]) -> (y: float[n, 4]) {
+    three: int64[] = 3
+    go: bool[] = 1
+    w: float[4, 4] = ... 1
+    u: float[n, 4] = Neg(x)
+    y = Loop(three, go, u) {body = graph(i: int64[], c: bool[], a: float[n, 4]) -> (c, e: float[n, 4]) {
+        k: float[4] = [1, 2, 3, 4]
+        p: float[n, 4] = MatMul(a, w)
+        b: float[n, 4] = Add(p, k)
+        e = Add(b, x)
+    }}
+}"""
+
+
 def _partition(body: str) -> Partition:
     held = graph(body)
     nodes = tuple(held)
@@ -75,7 +89,7 @@ def _run(program: Program, *inputs: Any) -> list[Any]:
     return list(program.run(bound, inputs, outputs, scratch))
 
 
-@pytest.mark.parametrize("body", [_PRODUCT, _SHAPES])
+@pytest.mark.parametrize("body", [_PRODUCT, _SHAPES, _LOOP])
 def test_a_loaded_program_computes_the_same(body: str, target: Target) -> None:
     """Bit for bit, for sizes that neither was bound to before; size values are among what it makes."""
     part = _partition(body)

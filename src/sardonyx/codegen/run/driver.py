@@ -13,7 +13,9 @@ Between steps and between tasks it may pause, as `pace` says: the call then retu
 whether the run goes on, and another call goes on with the next task.
 
 A kernel that finds a value it cannot work with (an index out of range) writes a number other than 0 where base STATUS points;
-the driver then stops and says which step it was.
+the driver then stops and says which step it was. A kernel that decides which step follows (the end of a loop's body, a branch)
+writes into the word behind it how many steps to skip, less than 0 to go back. What is less than 0 in the status is no failure: the
+kernel asks for the caller, and is called again afterwards.
 
 A table must not run twice at a time, since its pointers are its own: concurrent runs take copies.
 """
@@ -62,7 +64,7 @@ STATUS = 0
 DONE, PAUSED = -1, -2
 """What a run returns that has done all steps, or that has paused."""
 
-_STEPS, _RELOCATIONS, _THREADS, _POOL, _REPORT, _FIRST, _LAST, _STEP, _TASK, _FLUSH, _PACE = range(11)
+_STEPS, _RELOCATIONS, _THREADS, _POOL, _REPORT, _SKIP, _FIRST, _LAST, _STEP, _TASK, _FLUSH, _PACE = range(12)
 _BASES = _PACE + PACE_WORDS
 _KERNEL, _BUFFERS, _PARAMS, _TASKS, _TOGETHER = range(5)
 _STEP_WORDS = 5
@@ -163,6 +165,18 @@ class StepTable:
         """Say where the bases 1, 2, … are, for the runs that follow."""
         self._bases.pack_into(self._words.data, 8 * (_BASES + 1), *addresses)
 
+    def attend(self, result: int, paused: Callable[[], object] | None, asked: Callable[[], object] | None) -> bool:
+        """Call what a run that returned `result` waits for; return whether it is to go on, rather than has failed."""
+        if result == PAUSED:
+            if paused is not None:
+                paused()
+            return True
+        if asked is None or self.status >= 0:
+            return False
+        asked()
+        self._words[_REPORT] = 0
+        return True
+
     def set_range(self, first: int, last: int) -> None:
         """Let runs call the steps [first, last) only."""
         self._words[_FIRST], self._words[_LAST] = first, last
@@ -182,12 +196,15 @@ class StepTable:
 class Call(Protocol):
     """What runs a table on the bases that it has then; may be called often, by one thread at a time."""
 
-    def __call__(self, watch: int = 0, paused: Callable[[], object] | None = None) -> int:
+    def __call__(
+        self, watch: int = 0, paused: Callable[[], object] | None = None, asked: Callable[[], object] | None = None
+    ) -> int:
         """Run the table.
 
         Args:
             watch: the address of three words, as `pace` describes; 0 for a run that nothing ends.
             paused: is called whenever the run has paused; what it raises ends the run.
+            asked: is called whenever a kernel has asked for the caller; without it that is a failure.
 
         Returns:
             DONE, or the number of the step that failed, whose report is `table.status`.
@@ -214,6 +231,11 @@ class Driver:
         """What it was compiled for."""
         return self._engine.target
 
+    @property
+    def refusal(self) -> int:
+        """The address of a kernel that reports a failure: for a step that cannot run, where it may not come to it."""
+        return self._engine.address("driver_refuse")
+
     def prepare(self, table: StepTable) -> Call:
         """Return what runs `table`; it keeps the table and the driver.
 
@@ -222,13 +244,11 @@ class Driver:
         table.set_pool(self._pool.address)
         run, run_watched, resume, workers, pool = self._run, self._watch, self._resume, table.threads - 1, self._pool
 
-        def call(watch: int = 0, paused: Callable[[], object] | None = None) -> int:
+        def call(watch: int = 0, paused: Callable[[], object] | None = None, asked: Callable[[], object] | None = None) -> int:
             if pool.workers < workers:
                 pool.grow(workers, self._engine)
             result = run_watched(table.pointer, watch) if watch else run(table.pointer)
-            while result == PAUSED:
-                if paused is not None:
-                    paused()
+            while result != DONE and table.attend(result, paused, asked):
                 result = resume(table.pointer, watch)
             return result
 
@@ -252,6 +272,8 @@ class Driver:
 def write_driver(module: Module) -> None:
     """Write the driver, and the pool that it shares tasks with."""
     walk = _write_walk(module)
+    with module.kernel("driver_refuse") as b:
+        b.buffer(STATUS, I64).store(1)
     for name, watched in (("run", False), ("watch", True), ("resume", True)):
         with module.function(f"driver_{name}", _WORDS, *[I64] * watched, returns=I64, export=True) as b:
             table = b.addresses[0]
@@ -276,6 +298,7 @@ def _begin(b: Function, table: Pointer) -> None:
     """Let a table stand at its first step."""
     _relocate(b, table)
     table.store(0, _REPORT)
+    table.store(0, _SKIP)
     table.store(table.load(_FIRST), _STEP)
     table.store(0, _TASK)
 
@@ -325,12 +348,12 @@ def _write_walk(module: Module, stamp: Stamp | None = None) -> Function:
         with b.when(shared.value):
             shared.set(b.call(ways.pool.take, pool))
         entries, last = table.at(table.load(_STEPS)), table.load(_LAST)
-        step, task = b.variable(table.load(_STEP)), b.variable(table.load(_TASK))
+        step, task, done = b.variable(table.load(_STEP)), b.variable(table.load(_TASK)), b.variable(b.const(I64, 0))
         result = b.variable(b.const(I64, DONE))
         with b.repeat() as stepping:
             stepping.stop_if(step.value >= last)
             entry = entries.at(step.value * _STEP_WORDS)
-            may_be_long = (entry.load(_TASKS) > FIRST_CHUNK) | (step.value & _SHORT_STEPS).eq(_SHORT_STEPS)
+            may_be_long = (entry.load(_TASKS) > FIRST_CHUNK) | (done.value & _SHORT_STEPS).eq(_SHORT_STEPS)
             with b.when(looks.value & may_be_long), b.when(b.call(pace.look, state) < 0):
                 result.set(b.const(I64, PAUSED))
             stepping.stop_if(result.value.ne(DONE))
@@ -341,10 +364,13 @@ def _write_walk(module: Module, stamp: Stamp | None = None) -> Function:
                 lambda: result.set(b.select(task.value < entry.load(_TASKS), b.const(I64, PAUSED), DONE)),
             )
             stepping.stop_if(result.value.ne(DONE))
+            done.add(1)
             step.add(1)
             task.set(b.const(I64, 0))
             if stamp is not None:
                 stamp(b, step.value)
+            step.add(table.load(_SKIP))
+            table.store(0, _SKIP)
         with b.when(shared.value):
             b.call(ways.pool.leave, pool)
         table.store(step.value, _STEP)

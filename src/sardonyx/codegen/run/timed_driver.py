@@ -1,6 +1,9 @@
 """The driver that reads the clock between steps: a second function, so that runs which nobody times pay nothing.
 
-times: seconds, nanoseconds | seconds, nanoseconds | …      two words before the first step, and two after each
+times: seconds, nanoseconds, now | seconds, nanoseconds, spent | …      three words before the first step, and three after each
+
+What a step has spent, in nanoseconds, is summed over the times that it ran: a loop runs its steps often. `now` is the clock's last
+time, in nanoseconds.
 """
 
 from __future__ import annotations
@@ -14,8 +17,8 @@ import numpy as np
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I32
-from sardonyx.codegen.emit.values import Operand
-from sardonyx.codegen.run.driver import PAUSED, Call, StepTable, write_timed_driver
+from sardonyx.codegen.emit.values import Operand, Register
+from sardonyx.codegen.run.driver import DONE, Call, StepTable, write_timed_driver
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.thread_pool import ThreadPool, shared_pool
 from sardonyx.codegen.target import Target
@@ -26,7 +29,9 @@ __all__ = ["TimedDriver", "can_time"]
 
 _CLOCKS = {"linux": 1, "darwin": 8}
 """System -> the clock that `time.perf_counter_ns` reads: CLOCK_MONOTONIC (linux/time.h), CLOCK_UPTIME_RAW (macOS' time.h)."""
-_WORDS = 2
+_SECONDS, _NANOSECONDS, _SPENT = range(3)
+_WORDS = 3
+_BILLION = 1_000_000_000
 
 
 def can_time(target: Target) -> bool:
@@ -59,8 +64,22 @@ class TimedDriver:
 
     @staticmethod
     def new_times(steps: int) -> Array:
-        """Return an array for the times of a run of so many steps: int64 (steps + 1, 2)."""
-        return np.empty((steps + 1, _WORDS), np.int64)
+        """Return an array for the times of a run of so many steps: int64 (steps + 1, 2), a part of what the driver writes."""
+        return np.zeros((steps + 1, _WORDS), np.int64)[:, :_SPENT]
+
+    @staticmethod
+    def in_line(times: Array) -> Array:
+        """Return the times of a run as if steps had run one after another, each for as long as it took in all.
+
+        Args:
+            times: of `new_times`, after the run.
+        """
+        words = times.base
+        if words is None:
+            raise ValueError("the times are no part of what the driver writes; give those of new_times")
+        first = words[0, _SECONDS] * _BILLION + words[0, _NANOSECONDS]
+        ends = first + np.concatenate([[0], np.cumsum(words[1:, _SPENT])])
+        return np.stack([ends // _BILLION, ends % _BILLION], axis=1)
 
     def run(self, table: StepTable, times_address: int) -> int:
         """Run a table once, as `prepare` says."""
@@ -78,11 +97,9 @@ class TimedDriver:
         if self._pool.workers < table.threads - 1:
             self._pool.grow(table.threads - 1, self._engine)
 
-        def call(watch: int = 0, paused: Callable[[], object] | None = None) -> int:
+        def call(watch: int = 0, paused: Callable[[], object] | None = None, asked: Callable[[], object] | None = None) -> int:
             result = self._run(table.pointer, times_address, watch)
-            while result == PAUSED:
-                if paused is not None:
-                    paused()
+            while result != DONE and table.attend(result, paused, asked):
                 result = self._resume(table.pointer, times_address, watch)
             return result
 
@@ -94,3 +111,7 @@ def _write_stamp(clock: int, b: Function, number: Operand) -> None:
     place = times.at(number * _WORDS)
     b.line(f"call i32 @clock_gettime(i32 {clock}, ptr {place.ref})")
     b.declarations["clock_gettime"] = f"declare {I32} @clock_gettime(i32, ptr)"
+    now = place.load(_SECONDS) * _BILLION + place.load(_NANOSECONDS)
+    if isinstance(number, Register):
+        place.store(place.load(_SPENT) + (now - times.load(_SPENT)), _SPENT)
+    times.store(now, _SPENT)

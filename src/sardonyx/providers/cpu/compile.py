@@ -10,12 +10,12 @@ from sardonyx.codegen.run.driver import Driver
 from sardonyx.disk_cache import Cache
 from sardonyx.errors import EPFail
 from sardonyx.ir import Expr, Node, Value
+from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.views.reshape import Reshape
 from sardonyx.provider import Partition
 from sardonyx.providers.cpu.claims import Claimed, NodeClaim
-from sardonyx.providers.cpu.fuse import Group, Member, group_nodes
-from sardonyx.providers.cpu.kernels.constant import store_sizes
+from sardonyx.providers.cpu.kernels.bodies import lower_nodes
 from sardonyx.providers.cpu.kernels.elementwise import copy_to
 from sardonyx.providers.cpu.library import library_for
 from sardonyx.providers.cpu.liveness import live_steps
@@ -40,33 +40,26 @@ class Lowered:
     """The buffers of its outputs, each with memory of its own."""
 
 
-def lower_partition(low: Lowering, partition: Partition) -> Lowered:
+def lower_partition(low: Lowering, partition: Partition, *, counts: bool = False) -> Lowered:
     """Lower the groups of `partition`, as their claims say.
+
+    Args:
+        low: a new lowering.
+        partition: the partition.
+        counts: whether it is one Loop, whose number of iterations is one more output.
 
     Raises:
         EPFail: a node was claimed on the condition that it be converted to NHWC, and was not.
     """
     inputs = [low.of(value) for value in partition.inputs]
     sizes = {node: unit.elements for unit in partition.units if isinstance(unit, SizesClaim) for node in unit.nodes}
-    for node, elements in sizes.items():
-        store_sizes(low, node, elements)
     made = {node: unit.claimed for unit in partition.units if isinstance(unit, NodeClaim) for node in unit.nodes}
     check_cancelled()
     claims = {node: _claimed(node, made.get(node)) for node in partition.nodes if node not in sizes}
     check_cancelled()
-    low.specs.update((node, claimed.spec) for node, claimed in claims.items())
     low.places.update((node, place) for place, node in enumerate(partition.nodes))
-    outputs = set(partition.outputs)
-
-    def joins(group: Group, member: Member, value: Value) -> bool:
-        return value not in outputs and claims[group.node].joins(group, member, value)
-
-    for group in group_nodes(list(claims.values()), joins):
-        check_cancelled()
-        claims[group.node].lower(low, group)
-        low.release_packed(group.node.inputs)
-    check_cancelled()
-    made_outputs = _outputs(low, partition.outputs, inputs)
+    lower_nodes(low, claims, sizes, partition.outputs)
+    made_outputs = [*_outputs(low, partition.outputs, inputs), *([low.counters[partition.nodes[0]]] if counts else [])]
     return Lowered(live_steps(low.steps, made_outputs), inputs, made_outputs)
 
 
@@ -85,8 +78,17 @@ def make_program(partition: Partition, low: Lowering, lowered: Lowered, runner: 
     storage = Storage(steps, lowered.inputs, [buffer.root for buffer in outputs])
     low.forget()
     made = CpuProgram(partition.inputs, outputs, storage, kernels, engines, runner, low.threads, low.packs)
-    made.not_zero = [size for node in partition.nodes if _copies_sizes(node) for size in _not_zero(node)]
+    made.not_zero = [size for node in _all_nodes(partition) if _copies_sizes(node) for size in _not_zero(node)]
     return made
+
+
+def _all_nodes(partition: Partition) -> Iterable[Node]:
+    """Yield the nodes of a partition and those of their bodies."""
+    for node in partition.nodes:
+        yield node
+        for body in node.subgraphs:
+            for graph in nested_graphs(body):
+                yield from graph
 
 
 def _copies_sizes(node: Node) -> bool:

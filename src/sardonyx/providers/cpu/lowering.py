@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ops.schema import place_of
 from sardonyx.providers.cpu.expressions import ElementwiseSpec, argument_of
 from sardonyx.providers.cpu.fuse import Group, Member
-from sardonyx.providers.cpu.steps import Buffer, KernelLaunch, Plan
+from sardonyx.providers.cpu.steps import Buffer, Control, KernelLaunch, Plan
 
 __all__ = ["KeptWeights", "KernelSpec", "Lowering", "Write"]
 
@@ -58,7 +59,7 @@ class Lowering:
         """Begin a partition for `target`, to be run on `threads` threads; `kept` is what is left of weights packed before.
 
         `specs` is for what the claims of the partition's nodes made of them, since a kernel may look through what is before it;
-        `places` for where each node stands among the partition's.
+        `places` for where each node stands among the partition's; `counters` for what counts the iterations of each Loop.
         """
         self.target = target
         self.threads = threads
@@ -67,6 +68,7 @@ class Lowering:
         self.packs: list[Array] = []
         self.specs: dict[Node, object] = {}
         self.places: dict[Node, int] = {}
+        self.counters: dict[Node, Buffer] = {}
         self._kept = kept
         self.shared: dict[tuple[Hashable, ...], Buffer] = {}
         """What several nodes need, by what it is made of; lowerings fill it."""
@@ -85,6 +87,7 @@ class Lowering:
         self.writers.clear()
         self.specs.clear()
         self.places.clear()
+        self.counters.clear()
         self._buffers.clear()
         self._packed.clear()
         self.shared.clear()
@@ -137,6 +140,11 @@ class Lowering:
         found = self._buffers[value] = Buffer(_dtype(value), _shape(value), of.constant, of, offset)
         return found
 
+    def part(self, value: Value, of: Buffer) -> Buffer:
+        """Let `value`, which is no constant whatever `of` is, lie at the beginning of `of`."""
+        found = self._buffers[value] = Buffer(_dtype(value), _shape(value), base=of)
+        return found
+
     def place(self, part: Buffer, host: Buffer, offset: Dim, pitch: Dim | None = None) -> None:
         """Let `part`, which steps write, lie in the memory of `host` from now on, `offset` elements from its beginning."""
         self._index_steps()
@@ -153,6 +161,19 @@ class Lowering:
         """Return the steps so far that read or write the memory of `buffer`; None where other buffers were placed in it."""
         self._index_steps()
         return None if buffer in self._hosts else self._users.get(buffer, ())
+
+    @contextlib.contextmanager
+    def body(self) -> Iterator[None]:
+        """Lower the steps of a subgraph in the block: they run any number of times.
+
+        What others write stays where it is, and what is made there to be shared is not there afterwards.
+        """
+        self._index_steps()
+        users, written, self._users, self._written = self._users, self._written, {}, set()
+        shared, self.shared = self.shared, dict(self.shared)
+        yield
+        self._index_steps()
+        self._users, self._written, self.shared = users, written, shared
 
     def _index_steps(self) -> None:
         """Note which steps use which memory; each step is read once, so that asking about n buffers is not n times all steps."""
@@ -217,13 +238,14 @@ class Lowering:
         pitched: bool = False,
         together: int = 0,
         failure: str = "",
+        control: Control | None = None,
     ) -> None:
         """Run a kernel after the steps so far; the arguments are the fields of KernelLaunch."""
         name = "+".join(node.op_type for node in group.nodes)
         place = place_of(group.node)
         nodes = tuple(self.places[node] for node in group.nodes if node in self.places)
         launch = KernelLaunch(name, place, symbol, tuple(buffers), tuple(writes), plan, tuple(in_place), pitched, nodes)
-        self.steps.append(dataclasses.replace(launch, together=together, failure=failure))
+        self.steps.append(dataclasses.replace(launch, together=together, failure=failure, control=control))
 
     def move(self, name: str, symbol: str, buffers: Sequence[Buffer], plan: Plan, node: Node | None = None) -> None:
         """Run a kernel that copies its first buffer to its last, for `node` or for no node of the graph."""

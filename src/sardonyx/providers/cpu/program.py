@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +26,7 @@ from sardonyx.providers.cpu.guard import Fence, place_fenced
 from sardonyx.providers.cpu.library import timed_driver_for
 from sardonyx.providers.cpu.sizes import Sizes, solve
 from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
-from sardonyx.providers.cpu.storage import Home, Storage, addressed_bytes, item_bytes
+from sardonyx.providers.cpu.storage import Home, Storage, addressed_bytes, item_bytes, size_bytes
 
 if TYPE_CHECKING:
     from sardonyx.codegen.run.timed_driver import TimedDriver
@@ -102,34 +102,40 @@ class CpuProgram:
         fixed = (buffer for buffer in used if buffer.base is None and storage.homes[buffer][0] is not Home.ARENA)
         self._fixed = {buffer: self._place(buffer, (), Sizes({})) for buffer in fixed}
 
-    def bind(self, shapes: tuple[tuple[int, ...] | None, ...]) -> Bound:
-        """Fix all sizes for inputs of these shapes; raises InvalidArgument where they contradict what was compiled."""
-        sizes = solve(self._names, self._shapes, shapes)
+    def bind(self, shapes: tuple[tuple[int, ...] | None, ...], known: Mapping[str, int] | None = None) -> Bound:
+        """Fix all sizes for inputs of these shapes, and symbols that these do not show.
+
+        Raises:
+            InvalidArgument: they contradict what was compiled, or a step that runs in any case cannot work with them.
+        """
+        sizes = solve(self._names, self._shapes, shapes, known)
         for item in self.not_zero:
             if not sizes(item.size) and sizes(item.copied):
                 raise SizesNotInferred(
                     f"{item.place}: a size of its target shape is 0, which copies {sizes(item.copied)} of its input; give the "
                     "session a path, or bytes of at most a MiB, from which it can build the model for that"
                 )
-        for step in self._storage.steps:
-            _check_sizes(step, sizes)
-        steps = []
+        planned, broken = self._plan_steps(sizes)
+        empty = self._impossible(broken, sizes)
         blocks: list[int] = []
         if self._constants is None:
-            offsets, arena_bytes = self._storage.arena(sizes)
+            offsets, arena_bytes = self._storage.arena(sizes, empty)
         else:
-            blocks = self._storage.blocks(sizes)
+            blocks = self._storage.blocks(sizes, empty)
             offsets, arena_bytes = [block.first for block in place_fenced(blocks)], 0
-        for step in self._storage.steps:
-            params, tasks = _planned(step, sizes)
+        steps = []
+        for step, (params, tasks) in zip(self._storage.steps, planned, strict=True):
             buffers = [self._fixed.get(buffer) or self._place(buffer, offsets, sizes) for buffer in step.buffers]
             steps.append(driver.KernelCall(self._kernels[step.symbol], buffers, params, tasks, step.together))
+        for index in broken:
+            pointers = [driver.Buffer(driver.STATUS)] * max(len(steps[index].buffers), 1)
+            steps[index] = driver.KernelCall(self._driver.refusal, pointers, (), 1)
         bases = _FIRST_INPUT - 1 + len(self._shapes) + len(self._outputs)
         table = StepTable(steps, bases, threads=self._threads, flush=self.flushes_denormals)
         specs = tuple(
             TensorSpec(buffer.dtype, sizes.shape(buffer.shape)) if buffer.count is None else None for buffer in self._outputs
         )
-        return Bound(specs, arena_bytes, _Tables(table, self._driver, blocks, sizes, self._counted(offsets, sizes)))
+        return Bound(specs, arena_bytes, _Tables(table, self._driver, blocks, sizes, broken, self._counted(offsets, sizes)))
 
     def _counted(self, offsets: Sequence[int], sizes: Sizes) -> list[CountedOutput]:
         """Return where outputs lie whose size only the run shows."""
@@ -140,16 +146,61 @@ class CpuProgram:
             if buffer.count is not None
         ]
 
+    def _plan_steps(self, sizes: Sizes) -> tuple[list[tuple[Sequence[int], int]], dict[int, SardonyxError]]:
+        """Return the parameters and tasks of each step, and the errors of those in bodies that cannot work with such sizes.
+
+        These are errors of the run only if it comes to them.
+        """
+        flow, planned = self._storage.flow, []
+        broken: dict[int, SardonyxError] = {}
+        for index, step in enumerate(self._storage.steps):
+            try:
+                _check_sizes(step, sizes)
+                params, tasks = _planned(step, sizes)
+            except SardonyxError as error:
+                if not flow.is_conditional(index):
+                    raise
+                broken[index] = error
+                params, tasks = (), 0
+            planned.append((params if step.control is None else flow.params(index, step.control, params, sizes), tasks))
+        return planned, broken
+
+    def _impossible(self, broken: dict[int, SardonyxError], sizes: Sizes) -> set[Buffer]:
+        """Return buffers of steps in `broken` that no memory can hold, and add all other steps that use them to `broken`."""
+        steps = self._storage.steps
+        roots = {buffer.root: error for index, error in broken.items() for buffer in steps[index].buffers}
+        found = {root: error for root, error in roots.items() if not 0 <= size_bytes(root, sizes) <= LIMITS.tensor_bytes}
+        for index, step in enumerate(steps if found else ()):
+            error = next((found[buffer.root] for buffer in step.buffers if buffer.root in found), None)
+            if error is not None:
+                broken.setdefault(index, error)
+        return set(found)
+
     def run(
         self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer
     ) -> Sequence[OnnxValue]:
         """Run all steps in one native call, without the GIL; it pauses where the run may have been ended, or Python has signals."""
-        return self._execute(bound, inputs, outputs, scratch, None)
+        return self._execute(bound, inputs, outputs, scratch, None, None)
 
     def run_timed(self, bound: Bound, inputs: Sequence[OnnxValue], outputs: Sequence[OnnxValue], scratch: DeviceBuffer) -> TimedRun:
-        """Run all steps in one native call, which notes when each of them ended."""
-        times = None if self._timed is None else self._timed.new_times(len(self._storage.steps))
-        results = self._execute(bound, inputs, outputs, scratch, times)
+        """Run all steps in one native call, which notes how long each of them takes."""
+        return self.execute(bound, inputs, outputs, scratch, None, timed=True)
+
+    def execute(
+        self,
+        bound: Bound,
+        inputs: Sequence[OnnxValue],
+        outputs: Sequence[OnnxValue],
+        scratch: DeviceBuffer,
+        asked: Callable[[], object] | None,
+        *,
+        timed: bool,
+    ) -> TimedRun:
+        """Run all steps as `run` or `run_timed` does; `asked` is called whenever a loop has filled the room of its scan outputs."""
+        times = self._timed.new_times(len(self._storage.steps)) if timed and self._timed is not None else None
+        results = self._execute(bound, inputs, outputs, scratch, times, asked)
+        if times is not None and self._timed is not None and self._storage.flow.has_bodies:
+            times = self._timed.in_line(times)
         return TimedRun(results, times, bound.data.sizes.symbols)
 
     @property
@@ -167,15 +218,16 @@ class CpuProgram:
         outputs: Sequence[OnnxValue],
         scratch: DeviceBuffer,
         times: Array | None,
+        asked: Callable[[], object] | None,
     ) -> Sequence[OnnxValue]:
         given = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs]
         tables: _Tables = bound.data
         filled = with_room(tables.counted, outputs) if tables.counted else outputs
         if self._constants is not None:
-            scratch = self._run_fenced(tables, given, filled, times)
+            scratch = self._run_fenced(tables, given, filled, times, asked)
         else:
             arena = 0 if scratch is None else address_of(scratch)
-            self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, filled)], times)
+            self._call(tables, [arena, 0, *map(address_of, given), *map(address_of, filled)], times, asked)
         return cut_to_size(tables.counted, filled, scratch) if tables.counted else outputs
 
     def native_call(self, bound: Bound) -> NativeCall | None:
@@ -187,18 +239,18 @@ class CpuProgram:
         function, resume = self._driver.native(table)
         return NativeCall(function, table.address, table.bases_address, (table, self), resume)
 
-    def _call(self, tables: _Tables, bases: Sequence[int], times: Array | None) -> None:
+    def _call(self, tables: _Tables, bases: Sequence[int], times: Array | None, asked: Callable[[], object] | None = None) -> None:
         entry, cancellation = tables.take(), current_cancellation()
         call: Call = entry.call if times is None else self._timed_call(entry.table, times)
         try:
             entry.table.set_bases(bases)
-            failed = call() if cancellation is None else self._call_until(call, entry.table, cancellation)
+            failed = call(0, None, asked) if cancellation is None else self._call_until(call, entry.table, cancellation, asked)
             if failed >= 0:
-                raise self._failure(failed, entry.table.status)
+                raise tables.broken.get(failed) or self._failure(failed, entry.table.status)
         finally:
             tables.give_back(entry)
 
-    def _call_until(self, call: Call, table: StepTable, cancellation: Cancellation) -> int:
+    def _call_until(self, call: Call, table: StepTable, cancellation: Cancellation, asked: Callable[[], object] | None) -> int:
         """Run all steps unless the run is ended; the error says in which step it was."""
         cancellation.check()
 
@@ -206,13 +258,20 @@ class CpuProgram:
             with locating(f"in {self._storage.steps[table.step].place}"):
                 cancellation.check()
 
-        return call(cancellation.address, check)
+        return call(cancellation.address, check, asked)
 
     def _timed_call(self, table: StepTable, times: Array) -> Call:
         assert self._timed is not None  # else there is no array for times
         return self._timed.prepare(table, address_of(times))
 
-    def _run_fenced(self, tables: _Tables, inputs: Sequence[Array], outputs: Sequence[Array], times: Array | None) -> Array:
+    def _run_fenced(
+        self,
+        tables: _Tables,
+        inputs: Sequence[Array],
+        outputs: Sequence[OnnxValue],
+        times: Array | None,
+        asked: Callable[[], object] | None,
+    ) -> Array:
         """Run on copies of inputs and outputs with unmapped pages around each, and around each place in the arena.
 
         Returns:
@@ -222,11 +281,26 @@ class CpuProgram:
         fence = Fence([*tables.blocks, *(array.nbytes for array in arrays)])
         for index, array in enumerate(inputs, first):
             fence.fill(index, array)
-        self._call(tables, [fence.address, 0, *(fence.address_of(first + index) for index in range(len(arrays)))], times)
-        fence.check()
-        for index, array in enumerate(outputs, first + len(inputs)):
-            fence.copy_to(index, array)
+
+        def fetch() -> None:
+            fence.check()
+            for index, array in enumerate(outputs, first + len(inputs)):
+                fence.copy_to(index, array)
+
+        def answer() -> None:
+            fetch()
+            if asked is not None:
+                asked()
+
+        bases = [fence.address, 0, *(fence.address_of(first + index) for index in range(len(arrays)))]
+        self._call(tables, bases, times, None if asked is None else answer)
+        fetch()
         return fence.bytes
+
+    @property
+    def output_count(self) -> int:
+        """How many outputs it fills."""
+        return len(self._outputs)
 
     @property
     def steps(self) -> list[str]:
@@ -372,10 +446,16 @@ def _check_begin(step: KernelLaunch, buffer: Buffer, sizes: Sizes) -> None:
 class _Tables:
     """Copies of one table, so that concurrent runs have one each."""
 
-    __slots__ = ("_driver", "_idle", "_table", "blocks", "counted", "sizes")
+    __slots__ = ("_driver", "_idle", "_table", "blocks", "broken", "counted", "sizes")
 
     def __init__(
-        self, table: StepTable, runner: Driver, blocks: Sequence[int], sizes: Sizes, counted: Sequence[CountedOutput]
+        self,
+        table: StepTable,
+        runner: Driver,
+        blocks: Sequence[int],
+        sizes: Sizes,
+        broken: Mapping[int, SardonyxError],
+        counted: Sequence[CountedOutput],
     ) -> None:
         self.blocks = blocks
         """Where memory is fenced, the bytes of each place in the arena."""
@@ -383,6 +463,8 @@ class _Tables:
         """What symbolic dimensions are in this binding."""
         self.counted = counted
         """The outputs whose size only the run shows."""
+        self.broken = broken
+        """The errors of steps that cannot run with these sizes."""
         self._table = table
         self._driver = runner
         self._idle: collections.deque[_Table] = collections.deque(maxlen=8)

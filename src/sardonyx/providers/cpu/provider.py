@@ -13,6 +13,7 @@ from sardonyx.codegen.target import Target, host_target
 from sardonyx.dtypes import Array
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
+from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.views.normalize import GroupNormalization
 from sardonyx.option import COUNT, FLAG, Option
 from sardonyx.partition.layout import NHWC_DOMAIN
@@ -20,7 +21,9 @@ from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, Gra
 from sardonyx.providers.cpu.claims import NodeClaim, claim_node, find_claim
 from sardonyx.providers.cpu.compile import lower_partition, make_program
 from sardonyx.providers.cpu.context import compatibility_of, describe_target, load_program, save_program
+from sardonyx.providers.cpu.kernels.control_flow import LoopSpec
 from sardonyx.providers.cpu.library import driver_for
+from sardonyx.providers.cpu.loop_program import LoopProgram, make_loop_program, open_loop
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.size_values import Elements, SizesClaim, size_values, symbols_of
@@ -76,25 +79,35 @@ class CpuProvider:
                 claims.append(claim)
         return Claims(claims, declined)
 
-    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram:
+    def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram | LoopProgram:
         """Lower the partition to steps and compile the kernels that they need."""
         low = Lowering(self._target, self._threads)
+        lengths = open_loop(partition)
+        if lengths is not None:
+            return make_loop_program(partition, low, lengths, driver_for(self._target), flush=self._flushes_denormals)
         return self._made(make_program(partition, low, lower_partition(low, partition), driver_for(self._target)))
 
     def _made(self, program: CpuProgram) -> CpuProgram:
         program.flushes_denormals = self._flushes_denormals
         return program
 
-    def save(self, partition: Partition, program: Program) -> bytes:
-        """Return the bytes of a partition that was compiled; it is lowered anew, with the weights that `program` has packed."""
+    def save(self, partition: Partition, program: Program) -> bytes | None:
+        """Return the bytes of a partition that was compiled; it is lowered anew, with the weights that `program` has packed.
+
+        A loop whose scan outputs have lengths that only the run shows is not kept.
+        """
+        if isinstance(program, LoopProgram):
+            return None
         return save_program(self._target, self._threads, partition, _packs_of(program))
 
     def load(self, partition: Partition, content: memoryview) -> CpuProgram:
         """Return the program of saved bytes: no kernel is compiled, and no weight that was saved packed is packed."""
         return self._made(load_program(self._target, self._threads, partition, content))
 
-    def save_weightless(self, partition: Partition, program: Program) -> bytes:
+    def save_weightless(self, partition: Partition, program: Program) -> bytes | None:
         """Return what `save` returns, with weights as they are: they are packed whenever it is loaded."""
+        if isinstance(program, LoopProgram):
+            return None
         return save_program(self._target, self._threads, partition, _packs_of(program), packed=False)
 
     @property
@@ -168,13 +181,26 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
     found = find(node)
     if isinstance(found, str):
         return found
-    names = _symbols(node.inputs if found.is_counted else (*node.inputs, *node.outputs))
+    spec = found.spec
+    capacities = spec.capacities if isinstance(spec, LoopSpec) else frozenset()
+    inner = [each for body in node.subgraphs for graph in nested_graphs(body) for each in graph]
+    values = [value for each in inner for value in (*each.inputs, *each.outputs)]
+    known = _symbols((*node.inputs, *values) if found.is_counted else (*node.inputs, *values, *node.outputs))
+    names = [name for name in known if name not in capacities]
     missing = next((name for name in names if name not in witnesses or witnesses[name].producer is node), None)
     if missing is not None:
         return f"the size {missing} is known only when the model runs"
     reads = tuple(dict.fromkeys(witnesses[name] for name in names))
     if not converts:
-        return NodeClaim((node,), reads=reads, keeps_layout=_keeps_layout(node), ends=found.is_counted, claimed=found)
+        return NodeClaim(
+            (node,),
+            reads=reads,
+            keeps_layout=_keeps_layout(node),
+            ends=found.is_counted,
+            claimed=found,
+            owns_bodies=bool(node.subgraphs),
+            alone=bool(capacities),
+        )
     if any(value.use_count for value in node.outputs[1:]):
         return f"{node.op_type} with more than one output is not converted to NHWC"
     if not layout_follows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Dim, Expr, Shape
@@ -52,18 +52,24 @@ def solvable_symbols(shapes: Sequence[Shape]) -> set[str]:
     return {dim.name for shape in shapes for dim in shape if isinstance(dim, Expr) and dim.name is not None}
 
 
-def solve(names: Sequence[str], declared: Sequence[Shape], given: Sequence[tuple[int, ...] | None]) -> Sizes:
+def solve(
+    names: Sequence[str],
+    declared: Sequence[Shape],
+    given: Sequence[tuple[int, ...] | None],
+    known: Mapping[str, int] | None = None,
+) -> Sizes:
     """Find the symbols from the shapes that inputs have.
 
     Args:
         names: the inputs' names, for messages.
         declared: their shapes as compiled.
         given: their shapes now.
+        known: symbols that no input shows.
 
     Raises:
         InvalidArgument: a rank or a size contradicts what was compiled, or two inputs contradict one another.
     """
-    symbols: dict[str, int] = {}
+    symbols: dict[str, int] = dict(known or {})
     checks: list[tuple[str, Expr, int]] = []
     for name, shape, sizes in zip(names, declared, given, strict=True):
         if sizes is None or len(sizes) != len(shape):

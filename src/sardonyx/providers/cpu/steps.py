@@ -11,7 +11,7 @@ from sardonyx.ir import Dim, Shape
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.sizes import Sizes
 
-__all__ = ["STATUS", "Buffer", "KernelLaunch", "Plan"]
+__all__ = ["STATUS", "Buffer", "Control", "KernelLaunch", "Mark", "Move", "Plan"]
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -63,6 +63,40 @@ Plan: TypeAlias = Callable[[Sizes], tuple[Sequence[int], int]]
 """From the sizes of one binding to a kernel's integer parameters and its number of tasks; it generates no code."""
 
 
+class Mark:
+    """What a step that others go to is recognized by; compared by identity."""
+
+    __slots__ = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Move:
+    """A buffer of a loop's body that lies elsewhere in each iteration, as `codegen.kernels.control` has it."""
+
+    buffer: Buffer
+    """The buffer; views of it move along."""
+    role: int
+    """SLICE, READ or WRITE."""
+    number: Dim
+    """Which of the loop-carried values it is of; of a slice where the first one begins, in bytes from the first element."""
+    step_bytes: Dim = 0
+    """For a slice: from one to the next."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Control:
+    """What makes a step one that decides which step follows; its first parameter is how many steps it may skip."""
+
+    mark: Mark
+    """By which it is found."""
+    target: Mark
+    """The step that it may go to."""
+    is_beyond: bool
+    """Whether it goes to the step after that one."""
+    moves: tuple[Move, ...] | None = None
+    """For the end of a loop's body, whose target is the loop's beginning: what moves in between."""
+
+
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
 class KernelLaunch:
     """One launch of a kernel."""
@@ -92,3 +126,5 @@ class KernelLaunch:
 
     The tasks from one multiple of it to the next end before those that follow begin.
     """
+    control: Control | None = None
+    """For a step that decides which step follows: where it goes."""

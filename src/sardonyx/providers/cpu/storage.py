@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sardonyx.arena import Lifetime, PlacedBlock, place
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import product
+from sardonyx.providers.cpu.flow import Flow
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import STATUS, Buffer, KernelLaunch
 
@@ -51,6 +52,8 @@ class Storage:
                 first.setdefault(buffer.root, index)
                 last[buffer.root] = index
         last.update((buffer.count, len(steps)) for buffer in outputs if buffer.count is not None)
+        self.flow = Flow(steps)
+        self.flow.extend(first, last)
         for buffer in first:
             if buffer not in self.homes and buffer.constant is not None:
                 self.homes[buffer] = (Home.CONSTANT, 0)
@@ -66,13 +69,14 @@ class Storage:
         """Return the number of the place in the arena where a buffer lies."""
         return self.homes[buffer][1]
 
-    def blocks(self, sizes: Sizes) -> list[int]:
-        """Return for each place in the arena its size in bytes."""
-        return [size_bytes(tenant.buffer, sizes) for tenant in self._tenants]
+    def blocks(self, sizes: Sizes, empty: Collection[Buffer] = ()) -> list[int]:
+        """Return for each place in the arena its size in bytes; those of the buffers in `empty` take none."""
+        return [0 if tenant.buffer in empty else size_bytes(tenant.buffer, sizes) for tenant in self._tenants]
 
-    def arena(self, sizes: Sizes) -> tuple[list[int], int]:
-        """Return for each place in the arena its offset in bytes, and the bytes of the whole arena."""
-        return place([Lifetime(size_bytes(tenant.buffer, sizes), tenant.first, tenant.last) for tenant in self._tenants])
+    def arena(self, sizes: Sizes, empty: Collection[Buffer] = ()) -> tuple[list[int], int]:
+        """Return for each place in the arena its offset in bytes, and the bytes of the whole arena; `empty` as in `blocks`."""
+        blocks = self.blocks(sizes, empty)
+        return place([Lifetime(size, tenant.first, tenant.last) for size, tenant in zip(blocks, self._tenants, strict=True)])
 
     def placed(self, sizes: Sizes) -> list[PlacedBlock]:
         """Return what lies in the arena, called by the step that fills it first."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sardonyx import errors
 from sardonyx.errors import InvalidGraph, SardonyxError, locating
-from sardonyx.ir import AttributeKind, Graph, Model, Node, Value
+from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import captured_values
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.schemas import find_schema, unknown_operator
@@ -18,7 +18,7 @@ from sardonyx.partition.assign import Assignment, Terms, Watch, assign, dissolve
 from sardonyx.partition.budget import Accountant
 from sardonyx.partition.claims import claims_of
 from sardonyx.partition.cut import Cut, cut
-from sardonyx.partition.explain import Placement, explain
+from sardonyx.partition.explain import Placement, body_paths, explain
 from sardonyx.partition.measured import predict
 from sardonyx.partition.pins import Pins
 from sardonyx.partition.placement import placed_nodes
@@ -189,9 +189,7 @@ def _bodies(cuts: Sequence[Cut], label: str) -> Iterator[tuple[Graph, str]]:
     """Yield the subgraphs that are planned for their nodes, each with the path that reports call it by."""
     units = (unit for part in cuts for unit in part.partition.units if not unit.owns_bodies)
     for node in (node for unit in units for node in unit.nodes):
-        for name, attribute in node.attributes.items():
-            if attribute.kind is AttributeKind.GRAPH and isinstance(attribute.value, Graph):
-                yield attribute.value, f"{label}/{node.name or node.op_type}/{name}"
+        yield from body_paths(node, label)
 
 
 def _partition(model: Model, graph: Graph, label: str, rules: _Rules) -> tuple[list[Cut], dict[Node, dict[str, str]]]:
@@ -218,7 +216,8 @@ def _assign(graph: Graph, rules: _Rules) -> Assignment:
     loose = chosen.keys() - (() if rules.pins.fall_through else pinned.keys())
     if rules.pins.fall_through:
         loose |= pinned.keys()
-    return assign(graph, rules.providers, Terms(chosen | pinned, loose, rules.watch, rules.accountant))
+    terms = Terms(chosen | pinned, loose, rules.watch, rules.accountant, lambda body: _pinned(body, rules))
+    return assign(graph, rules.providers, terms)
 
 
 def _pinned(graph: Graph, rules: _Rules) -> dict[Node, str]:

@@ -3,6 +3,7 @@
 import sardonyx.providers.cpu.kernels.attention
 import sardonyx.providers.cpu.kernels.batch_norm
 import sardonyx.providers.cpu.kernels.constant
+import sardonyx.providers.cpu.kernels.control_flow
 import sardonyx.providers.cpu.kernels.conv
 import sardonyx.providers.cpu.kernels.conv_transpose
 import sardonyx.providers.cpu.kernels.elementwise

@@ -11,7 +11,7 @@ from sardonyx.codegen.emit.types import F32, F64, I16, I32, I64, Type
 from sardonyx.codegen.kernels.fill import TASK_ELEMENTS, write_count, write_eye, write_fill, write_store
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array, DataType
-from sardonyx.ir import Node, Value
+from sardonyx.ir import Node
 from sardonyx.ir.shape import product
 from sardonyx.providers.cpu.claims import lowers
 from sardonyx.providers.cpu.expressions import element_type
@@ -20,15 +20,16 @@ from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.size_values import Elements
 from sardonyx.providers.cpu.sizes import Sizes
+from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.strided import moved_type
 
-__all__ = ["store_sizes"]
+__all__ = ["store_sizes", "store_words"]
 
 
 def store_sizes(low: Lowering, node: Node, elements: tuple[Elements, ...]) -> None:
     """Add the steps that store the outputs of a node whose elements are sizes."""
     for value, dims in zip(node.outputs, elements, strict=True):
-        _store(low, node, value, dims)
+        store_words(low, node, low.result(value), dims)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ class StoreKernel:
         write_store(module, symbol, self.kind)
 
 
-def _store(low: Lowering, node: Node, value: Value, dims: Elements) -> None:
-    result = low.result(value)
+def store_words(low: Lowering, node: Node, result: Buffer, dims: Elements) -> None:
+    """Add the step that stores sizes in a buffer of as many elements, for `node`."""
     kind = element_type(result.dtype)
     if kind is None:
         raise TypeError(f"kernels do not store elements of {result.dtype}")

@@ -230,12 +230,17 @@ def lower(low: Lowering, group: Group, spec: ElementwiseSpec) -> None:
 def copy_to(low: Lowering, value: Value, source: Buffer) -> Buffer:
     """Copy `source` to a new buffer that holds `value` from now on."""
     result = low.result(value)
+    copy_between(low, source, result, value.producer)
+    return result
+
+
+def copy_between(low: Lowering, source: Buffer, result: Buffer, node: Node | None = None) -> None:
+    """Add the step that copies the elements of one buffer to another of as many, for `node` or for no node of the graph."""
     walk = Walk([product(result.shape)], [(True, True)])
     kind = element_type(source.dtype) or moved_type(source.dtype)
     if kind is None:
         raise TypeError(f"kernels do not move elements of {source.dtype}")
-    low.move("Copy", low.kernel(CopyKernel(kind)), [source, result], _plan(walk), value.producer)
-    return result
+    low.move("Copy", low.kernel(CopyKernel(kind)), [source, result], _plan(walk), node)
 
 
 def _plan(walk: Walk) -> Plan:
