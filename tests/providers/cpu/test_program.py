@@ -10,7 +10,7 @@ from support.cpu_run import cpu_session, run_cpu, steps_of
 from sardonyx.config import Limits
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
-from sardonyx.providers.cpu import program
+from sardonyx.providers.cpu import planning
 
 BODY = """graph(x: float[n, 8], z: float[n, 8]) -> (y: float[n, 8], s: float[n, 1]) {
     axes: int64[1] = [1]
@@ -135,7 +135,7 @@ def test_a_size_below_zero_is_an_error(missing: int) -> None:
 def test_a_step_may_write_the_limit_but_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is allocated for what is larger."""
     session = cpu_session("graph(x: float[n]) -> (y: float[n]) { y = Relu(x) }")
-    monkeypatch.setattr(program, "LIMITS", Limits(tensor_bytes=16))
+    monkeypatch.setattr(planning, "LIMITS", Limits(tensor_bytes=16))
     assert session.run(None, {"x": np.ones(4, np.float32)})[0].shape == (4,)
     with pytest.raises(InvalidArgument, match=r"shape \(5,\), that is 20 bytes; at most 16 are allowed"):
         session.run(None, {"x": np.ones(5, np.float32)})
