@@ -59,3 +59,17 @@ def test_soak_api_runs_every_kind(tmp_path: Path) -> None:
     done = _run("soak_api.py", tmp_path, "--runs", "200")
     assert "bytes a run" in done.stdout, done.stderr
     assert done.stderr == ""
+
+
+def test_startup_measures_a_model(tmp_path: Path) -> None:
+    """A line for each package has four times."""
+    from sardonyx.formats.onnx import to_bytes
+    from sardonyx.ir.text import parse_model
+
+    path = tmp_path / "tiny.onnx"
+    path.write_bytes(to_bytes(parse_model("ir_version 10\nopset 21\ngraph g(x: float[n, 2]) -> (y: float[n, 2]) { y = Relu(x) }")))
+    done = _run("startup.py", tmp_path, str(path), "--rounds", "1")
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [line[0] for line in lines[:2]] == ["model", "tiny"], done.stderr
+    assert all(float(seconds) > 0 for seconds in lines[1][2:])
+    assert len(lines[1]) == 6

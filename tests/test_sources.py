@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import compileall
 import importlib
+import os
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from types import CodeType, ModuleType
 
 import pytest
 
-from sardonyx.sources import digest_of
+from sardonyx.sources import digest_of, stamp_of
 
 _NAME = "packed_for_a_test"
 
@@ -134,3 +135,30 @@ def test_a_loader_that_does_not_list_its_modules_has_no_digest() -> None:
     importlib.import_module(_NAME)
     sys.modules[f"{_NAME}.hidden"] = ModuleType(f"{_NAME}.hidden")
     assert digest_of(_NAME) is None
+
+
+def test_the_stamp_changes_with_a_file(tmp_path: Path) -> None:
+    """Also where its size stays, and where tools set its time back."""
+    sys.path.insert(0, str(_written(tmp_path, 1)))
+    before = stamp_of.__wrapped__(_NAME)
+    kernel = tmp_path / _NAME / "inner" / "kernel.py"
+    status = kernel.stat()
+    kernel.write_text(kernel.read_text().replace("1", "2"))
+    os.utime(kernel, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert stamp_of.__wrapped__(_NAME) not in (before, None)
+
+
+def test_bytecode_beside_sources_does_not_count(tmp_path: Path) -> None:
+    """Python writes it when a module is first imported."""
+    sys.path.insert(0, str(_written(tmp_path, 1)))
+    before = stamp_of.__wrapped__(_NAME)
+    compileall.compile_dir(tmp_path, quiet=2)
+    assert stamp_of.__wrapped__(_NAME) == before
+
+
+def test_the_stamp_of_a_package_in_a_zip_is_its_digest(tmp_path: Path) -> None:
+    """There are no files whose times could be asked."""
+    _written(tmp_path, 1)
+    sys.path.insert(0, str(_zipped(tmp_path)))
+    importlib.invalidate_caches()
+    assert stamp_of.__wrapped__(_NAME) == digest_of(_NAME)

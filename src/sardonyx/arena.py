@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+
+from sardonyx import lazy_dataclasses as dataclasses
 
 __all__ = ["ALIGNMENT", "Lifetime", "PlacedBlock", "place", "place_apart"]
 

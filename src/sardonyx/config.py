@@ -8,11 +8,11 @@ No other module reads `os.environ`. Variables are read when asked for, so a test
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import warnings
 from typing import TYPE_CHECKING
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.forks import without_fork
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ __all__ = [
     "environment_with_cache",
     "guards_memory",
     "isa",
+    "keeps_decisions",
     "maps_weights",
     "num_threads",
     "reads_options_of_models",
@@ -175,6 +176,11 @@ def compiles_inline() -> bool:
 def runs_natively() -> bool:
     """Return whether sessions may be run by machine code from the call on, which `SARDONYX_NATIVE_RUN=0` forbids."""
     return os.environ.get("SARDONYX_NATIVE_RUN") != "0"
+
+
+def keeps_decisions() -> bool:
+    """Return whether what is decided of models is kept on disk, which `SARDONYX_KEEP_DECISIONS=0` forbids."""
+    return os.environ.get("SARDONYX_KEEP_DECISIONS") != "0"
 
 
 def guards_memory() -> bool:

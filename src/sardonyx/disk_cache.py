@@ -13,16 +13,15 @@ where it is the folder's fault.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import hashlib
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from sardonyx import config
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.private_files import folder_problem, make_private, read_private
 from sardonyx.trace import event
 
@@ -151,7 +150,7 @@ class DiskCache:
 
     def _write_problem(self) -> str:
         """Return why no file can be made in the folder; "" where one was made, and deleted again."""
-        draft = self.folder / f".{secrets.token_hex(8)}{_DRAFT_SUFFIX}"
+        draft = self.folder / f".{os.urandom(8).hex()}{_DRAFT_SUFFIX}"
         try:
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         except OSError as error:
@@ -181,7 +180,7 @@ class DiskCache:
             self._report(event, detail)
 
     def _write(self, path: Path, content: bytes) -> None:
-        draft = self.folder / f".{secrets.token_hex(8)}{_DRAFT_SUFFIX}"
+        draft = self.folder / f".{os.urandom(8).hex()}{_DRAFT_SUFFIX}"
         try:
             handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
             with os.fdopen(handle, "wb") as file:

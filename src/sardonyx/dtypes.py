@@ -74,13 +74,16 @@ class DataType(enum.IntEnum):
     @property
     def numpy(self) -> np.dtype[Any]:
         """The dtype of arrays that hold this type; raises KeyError for UNDEFINED."""
-        return _numpy_table()[self]
+        native = _native_table()
+        return native[self] if self in native else _extended_table()[self]
 
     @staticmethod
     def from_numpy(dtype: np.dtype[np.generic] | type) -> DataType:
         """Return the element type of arrays of `dtype`; raises KeyError where ONNX has none (a date, a record)."""
         found = np.dtype(dtype)
-        return DataType.STRING if found.kind in "OUST" else _onnx_table()[found]
+        if found.kind in "OUST":
+            return DataType.STRING
+        return _native_types().get(found) or _extended_types()[found]
 
     @staticmethod
     def parse(text: str) -> DataType:
@@ -134,17 +137,26 @@ _BITS = {
 
 
 @functools.cache
-def _numpy_table() -> dict[DataType, np.dtype[Any]]:
-    with without_fork():
-        import ml_dtypes
-
-    extended = {key: np.dtype(getattr(ml_dtypes, name)) for key, name in _ML_DTYPES.items()}
-    return {key: np.dtype(name) for key, name in _NATIVE.items()} | extended
+def _native_table() -> dict[DataType, np.dtype[Any]]:
+    return {key: np.dtype(name) for key, name in _NATIVE.items()}
 
 
 @functools.cache
-def _onnx_table() -> dict[np.dtype[np.generic], DataType]:
-    return {dtype: key for key, dtype in _numpy_table().items()}
+def _extended_table() -> dict[DataType, np.dtype[Any]]:
+    with without_fork():
+        import ml_dtypes
+
+    return {key: np.dtype(getattr(ml_dtypes, name)) for key, name in _ML_DTYPES.items()}
+
+
+@functools.cache
+def _native_types() -> dict[np.dtype[np.generic], DataType]:
+    return {dtype: key for key, dtype in _native_table().items()}
+
+
+@functools.cache
+def _extended_types() -> dict[np.dtype[np.generic], DataType]:
+    return {dtype: key for key, dtype in _extended_table().items()}
 
 
 def bit_width(dtype: DataType) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import mmap
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import OnnxValue
 
 __all__ = ["HeldKind", "HeldMemory", "common_bytes", "held_array", "union_bytes"]

@@ -10,10 +10,10 @@ Options are read by their own `read` only, and listed in tables, of which the do
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument
 from sardonyx.spelling import nearest
 

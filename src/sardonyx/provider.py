@@ -15,18 +15,18 @@ a callable that takes the provider options (a mapping of str to str) and returns
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arena import PlacedBlock
 from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array, DataType, OnnxValue
 from sardonyx.held_memory import HeldMemory
-from sardonyx.ir import Graph, Node, Shape, Value
+from sardonyx.ir import Dim, Graph, Node, Shape, Value
 from sardonyx.values.named import NamedEnum
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "PrefersOperators",
     "Program",
     "Provider",
+    "RemembersClaims",
     "ReportsMemory",
     "ShowsMemory",
     "StepInfo",
@@ -365,6 +366,29 @@ class LeavesOutWeights(Protocol):
 
         These are as they are in the model, so that they need not be kept.
         """
+
+
+@runtime_checkable
+class RemembersClaims(Protocol):
+    """A provider of this package that makes its claims again from what a session before noted of them."""
+
+    name: str
+    """Its name."""
+
+    def decision_key(self) -> str:
+        """Return all that its claims depend on besides the graph and the sources: its options, and what it compiles for."""
+
+    def decision_facts(self) -> tuple[str, ...]:
+        """Return texts that take long to find out and follow from the sources and packages that are installed."""
+
+    def take_facts(self, facts: tuple[str, ...]) -> None:
+        """Take what `decision_facts` returned in a process with the same sources and packages."""
+
+    def note(self, claim: Capability) -> tuple[tuple[Dim, ...], ...] | None:
+        """Return what of a claim does not follow from its node: the elements of outputs that are sizes; None for nothing."""
+
+    def claim_again(self, claim: Capability, noted: tuple[tuple[Dim, ...], ...] | None) -> Capability:
+        """Return a claim of the same nodes with what was noted of it; raises EPFail where the nodes cannot be claimed so."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ JSON. Without an observer a span costs one truth test.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from sardonyx import config
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.forks import new_lock, without_fork
 
 __all__ = ["Event", "Observer", "add_observer", "event", "observe", "remove_observer", "span", "watch"]

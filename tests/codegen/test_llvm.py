@@ -33,9 +33,17 @@ def test_the_version_names_llvmlite_and_the_size_of_its_library() -> None:
 def test_a_frozen_application_asks_the_package_for_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no records of what was installed."""
     known = llvm.version()
-    monkeypatch.setattr(llvm, "version_of", _no_records)
-    llvm.version.cache_clear()
+    monkeypatch.setattr("importlib.metadata.version", _no_records)
+    monkeypatch.setattr(llvm, "_VERSION", [])
     assert llvm.version() == known
+
+
+def test_a_version_that_another_process_found_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where none was found here yet."""
+    monkeypatch.setattr(llvm, "_VERSION", [])
+    llvm.know_version("1.0/7")
+    llvm.know_version("2.0/7")
+    assert llvm.version() == "1.0/7"
 
 
 def _no_records(package: str) -> str:

@@ -11,7 +11,7 @@ from support.sessions import settings_of
 
 from sardonyx.inspection.graph_facts import Facts
 from sardonyx.inspection.memory_facts import memory_facts
-from sardonyx.partition.cut import Cut
+from sardonyx.partition.part import Cut
 from sardonyx.provider import Provider
 from sardonyx.providers.cpu.provider import create
 from sardonyx.providers.reference.provider import ReferenceProvider

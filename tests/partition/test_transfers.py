@@ -9,7 +9,8 @@ from support.providers import DeviceProvider, FusingProvider
 import sardonyx as ort
 from sardonyx.formats.onnx import to_bytes
 from sardonyx.partition.assign import assign
-from sardonyx.partition.cut import Cut, cut
+from sardonyx.partition.cut import cut
+from sardonyx.partition.part import Cut
 from sardonyx.partition.transfers import entering_transfers, insert_transfers
 
 

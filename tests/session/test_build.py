@@ -15,7 +15,7 @@ from sardonyx.errors import EPFail, InvalidArgument
 from sardonyx.ir import Graph
 from sardonyx.provider import Body, Claims, GraphView, Partition, Program
 from sardonyx.providers.reference.provider import ReferenceProvider
-from sardonyx.session.build import Built
+from sardonyx.session.built import Built
 from sardonyx.session.options import SessionOptions
 from sardonyx.trace import Event, observe
 

@@ -195,7 +195,7 @@ def test_tensors_of_attributes_are_read() -> None:
     first, second = (next(iter(graph)) for graph in branch.subgraphs)
     first.attributes["value"].value = tensors[0]
     second.attributes["value"].value = (SparseTensor(tensors[1], tensors[2], (4,)), tensors[3])
-    read_attributes(held)
+    read_attributes(held.graph)
     assert len(asked) == 4
     for tensor in tensors:
         tensor.release()

@@ -4,7 +4,7 @@ from support.models import model
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import symbol
-from sardonyx.partition.cut import Cut
+from sardonyx.partition.part import Cut
 from sardonyx.provider import Partition, StepInfo
 from sardonyx.providers.reference.provider import ReferenceProvider
 from sardonyx.session.origins import Origins

@@ -7,7 +7,8 @@ from typing import Any
 from sardonyx import SessionOptions
 from sardonyx.ir import Model
 from sardonyx.provider import Provider
-from sardonyx.session.build import Built, build
+from sardonyx.session.build import build
+from sardonyx.session.built import Built
 from sardonyx.session.settings.settings import Settings, read_settings
 from sardonyx.session.stages.provider_list import ProviderList
 from sardonyx.session.stages.source import Source

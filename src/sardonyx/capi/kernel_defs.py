@@ -33,8 +33,7 @@ class KernelDef:
 def get_all_opkernel_def() -> list[KernelDef]:
     """Return the kernels of the reference provider, which has all, sorted."""
     with without_fork():
-        import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels; half a second that few programs need
-        from sardonyx.providers.reference.registry import kernels_of, registered_operators
+        from sardonyx.providers.reference.registry import kernels_of, registered_operators  # which load all kernels
 
     found: list[KernelDef] = []
     for domain, op_type in registered_operators():

@@ -21,14 +21,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-__all__ = ["binding", "compile_text", "link", "make_machine", "serve", "version"]
+__all__ = ["binding", "compile_text", "know_version", "link", "make_machine", "serve", "version"]
 
 LlvmObject: TypeAlias = Any
 """An object of llvmlite, or its module: the package has no type information."""
@@ -51,12 +48,26 @@ def binding() -> LlvmObject:
     return llvm
 
 
-@functools.cache
 def version() -> str:
     """Return the version of llvmlite and the size of its library in bytes, found without loading it.
 
     Objects are valid for no other.
     """
+    if not _VERSION:
+        _VERSION.append(_found_version())
+    return _VERSION[0]
+
+
+def know_version(text: str) -> None:
+    """Take what `version` returned in a process with the same packages installed."""
+    if not _VERSION:
+        _VERSION.append(text)
+
+
+_VERSION: list[str] = []
+
+
+def _found_version() -> str:
     spec = find_spec("llvmlite")
     folders = [Path(folder) / "binding" for folder in (spec.submodule_search_locations or ())] if spec is not None else []
     sizes = [str(path.stat().st_size) for folder in folders for path in sorted(folder.glob("*llvmlite*.*")) if path.suffix != ".py"]
@@ -65,6 +76,9 @@ def version() -> str:
 
 def _llvmlite_version() -> str:
     """Return the version from what was installed, or, in a frozen application that has no such records, from the package."""
+    from importlib.metadata import PackageNotFoundError  # which takes as long as all else here
+    from importlib.metadata import version as version_of
+
     try:
         return version_of("llvmlite")
     except PackageNotFoundError:
@@ -206,6 +220,8 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     patience = _Patience()
     threading.Thread(target=beat, daemon=True).start()
     binding()
+    from concurrent.futures import ThreadPoolExecutor  # for the program alone
+
     with ThreadPoolExecutor(threads) as pool, contextlib.suppress(EOFError):
         while True:
             request = marshal.load(requests)

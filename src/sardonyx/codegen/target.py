@@ -15,13 +15,13 @@ A lower level switches the features of the higher ones off, so that code for it 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import platform
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.llvm import binding
 from sardonyx.errors import InvalidArgument
 

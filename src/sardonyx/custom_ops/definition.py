@@ -9,11 +9,11 @@ A definition is immutable and holds no state of a session; what `create` returns
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Attribute, Node, TensorType
 from sardonyx.ops.fact import Fact

@@ -11,11 +11,11 @@ loaded, so that a run can never meet a missing byte:
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument, InvalidGraph
 from sardonyx.formats.files import Content, FileStamp, MemoryContent, open_content, read_file
 

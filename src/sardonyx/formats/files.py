@@ -55,9 +55,9 @@ class Content(Protocol):
 class MemoryContent:
     """Bytes that are in memory; what is read are views of them."""
 
-    def __init__(self, view: memoryview) -> None:
-        """Take `view`, of single bytes."""
-        self._view = view
+    def __init__(self, view: memoryview, *, is_copy: bool = False) -> None:
+        """Take `view`, of single bytes; `is_copy` says that they were read from a file, so that nobody else keeps them."""
+        self._view, self.is_copy = view, is_copy
 
     def __len__(self) -> int:
         return len(self._view)
@@ -134,7 +134,7 @@ def open_content(path: Path, what: str, *, follow_links: bool = True) -> tuple[C
         return (MemoryContent(map_file(path, what, follow_links=follow_links)) if config.maps_weights() else content), stamp_of(
             status
         )
-    return MemoryContent(memoryview(bytes(content.read(0, len(content))))), stamp_of(status)
+    return MemoryContent(memoryview(bytes(content.read(0, len(content)))), is_copy=True), stamp_of(status)
 
 
 def read_file(path: Path, what: str) -> memoryview:

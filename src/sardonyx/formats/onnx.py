@@ -20,12 +20,13 @@ from sardonyx.errors import Fail, InvalidArgument, InvalidProtobuf, SardonyxErro
 from sardonyx.forks import without_fork
 from sardonyx.formats.external_data import ExternalData, InMemory
 from sardonyx.formats.external_write import DataFile, Locate, store_where
-from sardonyx.formats.files import Content, FileStamp, MemoryContent, open_content
+from sardonyx.formats.files import Content, FileStamp, MemoryContent
 from sardonyx.formats.onnx_read import read_model
 from sardonyx.formats.onnx_tensor import TensorReader, write_tensor
 from sardonyx.formats.onnx_write import write_model
+from sardonyx.formats.opened import OpenedModel, open_model
 from sardonyx.formats.protos import Message, protos
-from sardonyx.formats.wire import Stripped, strip
+from sardonyx.formats.wire import Stripped
 from sardonyx.ir import Model, Tensor
 from sardonyx.ir.walk import all_graphs
 
@@ -34,7 +35,6 @@ __all__ = ["Source", "external_places", "load", "save", "save_located", "to_byte
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | Message"
 """What `load` takes; Any stands for onnx.ModelProto, so that naming the type does not import onnx."""
 
-_STRIP_BYTES = 4 << 20
 _NOTHING = Stripped(b"", {})
 _PROTOBUF_BYTES = 2**31 - 1
 _INLINE_BYTES = 3 << 29
@@ -50,7 +50,13 @@ _FOREIGN = (
 )
 
 
-def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None, in_memory: InMemory | None = None) -> Model:
+def load(
+    source: Source,
+    *,
+    external_dir: str | os.PathLike[str] | None = None,
+    in_memory: InMemory | None = None,
+    opened: OpenedModel | None = None,
+) -> Model:
     """Read a model.
 
     Args:
@@ -58,6 +64,7 @@ def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None, 
             a mutable buffer one copy is made.
         external_dir: the folder of external data; by default the one that the model file is in.
         in_memory: external data that the caller has in memory; no file is needed for it.
+        opened: what `open_model` returned for `source`, where it was asked already.
 
     Raises:
         NoSuchFile: the file, or its external data, does not exist.
@@ -71,10 +78,12 @@ def load(source: Source, *, external_dir: str | os.PathLike[str] | None = None, 
     folder = Path(external_dir) if external_dir is not None else path.parent if path is not None else None
     external = ExternalData(folder, path if external_dir is None else None, in_memory)
     try:
-        proto, content, stripped, stamp = _proto(source, path)
-        model = read_model(proto, TensorReader(content, stripped.blobs, external, stripped.lists), path)
+        proto, content, stripped, stamp = _proto(source, path, opened)
+        tensors = TensorReader(content, stripped.blobs, external, stripped.lists)
+        model = read_model(proto, tensors, path)
     except SardonyxError as error:
         raise located(error, repr(str(path)) if path is not None else "model") from error
+    model.placed = tensors.placed
     model.stamps = {**external.stamps, **({path: stamp} if path is not None and stamp is not None else {})}
     return model
 
@@ -227,38 +236,27 @@ def _data_bytes(model: Model) -> int:
     return sum(value.constant.size_bytes for value in initializers if value.constant is not None)
 
 
-def _proto(source: Source, path: Path | None) -> tuple[Message, Content, Stripped, FileStamp | None]:
+def _proto(
+    source: Source, path: Path | None, opened: OpenedModel | None = None
+) -> tuple[Message, Content, Stripped, FileStamp | None]:
     """Return the message, the bytes that the data of large tensors lies in, what was taken out of it, and the stamp of a file."""
     descriptor = getattr(source, "DESCRIPTOR", None)
     if descriptor is None:
-        content, stamp = open_content(path, "model file") if path is not None else (MemoryContent(_bytes(source)), None)
-        return *_parse(content), stamp
+        opened = open_model(source, path) if opened is None else opened
+        return _parse(opened), opened.content, opened.stripped or _NOTHING, opened.stamp
     if descriptor.full_name != "onnx.ModelProto":
         raise InvalidArgument(f"expected an onnx.ModelProto, got {descriptor.full_name}; wrap a graph with onnx.helper.make_model")
     return source, MemoryContent(memoryview(b"")), _NOTHING, None
 
 
-def _bytes(source: Source) -> memoryview:
-    content = source.read() if hasattr(source, "read") else source
-    if not isinstance(content, (bytes, bytearray, memoryview)):
-        if hasattr(source, "read"):
-            raise InvalidArgument(f"the file gave {type(content).__name__} when read; open it in binary mode, with 'rb'")
-        raise InvalidArgument(
-            f"a model cannot be loaded from {type(content).__name__}; "
-            f"expected a path, bytes, an open binary file or an onnx.ModelProto"
-        )
-    view = memoryview(content)
-    return view.cast("B") if view.readonly and view.c_contiguous else memoryview(bytes(view))
-
-
-def _parse(data: Content) -> tuple[Message, Content, Stripped]:
+def _parse(opened: OpenedModel) -> Message:
     with without_fork():
         from google.protobuf.message import DecodeError
 
+    data = opened.content
     if not len(data):
         raise InvalidProtobuf("it is empty (0 bytes); expected an ONNX model")
-    stripped = strip(data) if len(data) >= _STRIP_BYTES else None
-    content = _whole(data) if stripped is None else stripped.data
+    content = opened.whole() if opened.stripped is None else opened.stripped.data
     if len(content) > _PROTOBUF_BYTES:
         raise InvalidProtobuf(f"it has {len(data)} bytes, more than protobuf's 2 GiB, and no large tensors that would explain them")
     proto = protos().ModelProto()
@@ -268,14 +266,7 @@ def _parse(data: Content) -> tuple[Message, Content, Stripped]:
         raise InvalidProtobuf(f"its {len(data)} bytes are no ONNX model, or a part of one only ({error}){_guess(data)}") from error
     if not proto.HasField("graph"):
         raise InvalidProtobuf(f"its {len(data)} bytes hold no graph, so they are not an ONNX model{_guess(data)}")
-    return proto, data, stripped or _NOTHING
-
-
-def _whole(content: Content) -> bytes:
-    """Return all bytes: the object itself that they are a view of where it is a bytes, else a copy."""
-    data = content.read(0, len(content))
-    owner = data.obj
-    return owner if isinstance(owner, bytes) and len(owner) == len(data) else bytes(data)
+    return proto
 
 
 def _guess(data: Content) -> str:

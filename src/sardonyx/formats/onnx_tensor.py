@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -20,11 +19,12 @@ from sardonyx.dtypes import Array, DataType, bit_width
 from sardonyx.errors import InvalidGraph
 from sardonyx.formats.elements import pack, packed_size_bytes, unpack
 from sardonyx.formats.external_data import ExternalData
-from sardonyx.formats.files import Content, MemoryContent
+from sardonyx.formats.files import Content
 from sardonyx.formats.onnx_text import text_of
 from sardonyx.formats.protos import Message
+from sardonyx.formats.stored import stored
 from sardonyx.formats.wire import DOUBLE_DATA, FLOAT_DATA, Blob
-from sardonyx.ir import ArrayAttribute, KeptSource, SparseTensor, Tensor
+from sardonyx.ir import ArrayAttribute, SparseTensor, Tensor
 
 __all__ = ["TensorReader", "densified", "write_tensor"]
 
@@ -70,6 +70,9 @@ class TensorReader:
         """
         self.lists = lists or {}
         self._content, self._blobs, self._external = content, blobs, external
+        self._numbers = {key: number for number, key in enumerate(blobs)}
+        self.placed: dict[Tensor, int] = {}
+        """Tensors read so far whose data `blobs` point to, with the number of the entry."""
         self._widths = {int(dtype): bit_width(dtype) for dtype in _DATA_TYPES.values() if dtype is not DataType.STRING}
 
     def read(self, proto: Message, owner: str = "initializer") -> Tensor:
@@ -92,7 +95,11 @@ class TensorReader:
             _check_shape(shape, f"{owner} {name!r}")
         if raw and len(raw) * 8 == count * self._widths.get(number, 0) and raw not in self._blobs:  # what most tensors are like
             return Tensor(dtype, shape, functools.partial(unpack, raw, dtype, shape), name)
-        return Tensor(dtype, shape, self._source(proto, dtype, shape, count, raw, f"{owner} {name!r} ({dtype}{list(shape)})"), name)
+        source = self._source(proto, dtype, shape, count, raw, f"{owner} {name!r} ({dtype}{list(shape)})")
+        tensor = Tensor(dtype, shape, source, name)
+        if raw in self._numbers and proto.data_location != _EXTERNAL:
+            self.placed[tensor] = self._numbers[raw]
+        return tensor
 
     def _unknown_type(self, number: int, what: str) -> Exception:
         if number == 0:
@@ -108,7 +115,7 @@ class TensorReader:
             raise InvalidGraph(f"{what} has {needed} bytes; at most {most} are allowed; raise SARDONYX_MAX_TENSOR_BYTES")
         if proto.data_location == _EXTERNAL:
             entries = {text_of(entry.key): text_of(entry.value) for entry in proto.external_data}
-            return _stored(*self._external.find(entries, needed, what, text_of(proto.name)), needed, dtype, shape)
+            return stored(*self._external.find(entries, needed, what, text_of(proto.name)), needed, dtype, shape)
         if not raw:
             return self._typed(proto, dtype, shape, count, what)
         blob = self._blobs.get(raw)
@@ -119,7 +126,7 @@ class TensorReader:
             raise InvalidGraph(f"{what} has {size_bytes} bytes of data; its type and shape need {needed}")
         if blob is None:
             return functools.partial(unpack, raw, dtype, shape)
-        return _stored(self._content, blob.offset, needed, dtype, shape)
+        return stored(self._content, blob.offset, needed, dtype, shape)
 
     def _typed(self, proto: Message, dtype: DataType, shape: tuple[int, ...], count: int, what: str) -> _Source:
         """Return elements from the field of their type; copied at once, since a message keeps the whole model alive."""
@@ -157,40 +164,6 @@ class TensorReader:
         if places.size and ((places < 0) | (places >= limits)).any():
             raise InvalidGraph(f"{what}: an index lies outside the shape")
         return SparseTensor(values, indices, shape)
-
-
-class _Stored(KeptSource):
-    """Elements in a file. What was read is given again as long as somebody holds an array of it: weights are in memory once."""
-
-    __slots__ = ("_buffer", "_content", "_dtype", "_offset", "_shape", "_size_bytes")
-
-    def __init__(self, content: Content, offset: int, size_bytes: int, dtype: DataType, shape: tuple[int, ...]) -> None:
-        self._content, self._offset, self._size_bytes, self._dtype, self._shape = content, offset, size_bytes, dtype, shape
-        self._buffer: Callable[[], Any] = _nothing
-
-    def __call__(self) -> Array:
-        buffer = self._buffer()
-        if buffer is None:
-            buffer = self._content.read(self._offset, self._size_bytes).obj
-            self._buffer = weakref.ref(buffer)
-        return unpack(memoryview(buffer).toreadonly(), self._dtype, self._shape)
-
-    def rows(self, start: int, stop: int) -> Array:
-        row_bits = math.prod(self._shape[1:]) * bit_width(self._dtype)
-        if row_bits % 8 or self._buffer() is not None:
-            return self()[start:stop]
-        data = self._content.read(self._offset + start * row_bits // 8, (stop - start) * row_bits // 8)
-        return unpack(data, self._dtype, (stop - start, *self._shape[1:]))
-
-
-def _nothing() -> None:
-    """Stand for a buffer that is gone."""
-
-
-def _stored(content: Content, offset: int, size_bytes: int, dtype: DataType, shape: tuple[int, ...]) -> _Source:
-    if isinstance(content, MemoryContent):
-        return functools.partial(unpack, content.read(offset, size_bytes), dtype, shape)
-    return _Stored(content, offset, size_bytes, dtype, shape)
 
 
 def _check_field(blob: Blob, dtype: DataType, what: str) -> None:

@@ -10,10 +10,10 @@ address, size or instruction, since only arrays that decide none are weights (`p
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Iterable
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.errors import EPFail
 from sardonyx.formats.program_file import (

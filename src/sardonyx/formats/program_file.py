@@ -20,7 +20,6 @@ null where they are known to be right. In that model it may have another shape, 
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import math
@@ -30,6 +29,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, DataType, is_float
 from sardonyx.errors import EPFail, SardonyxError
 from sardonyx.ir import Graph, Value

@@ -16,9 +16,9 @@ Field numbers are those of onnx.proto; the wire format is https://protobuf.dev/p
 
 from __future__ import annotations
 
-import dataclasses
-import secrets
+import os
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.formats.files import Content, MemoryContent
 from sardonyx.formats.wire_lists import LISTS, read_list
 from sardonyx.ir import ArrayAttribute
@@ -108,7 +108,7 @@ class _Scanner:
         self._move(0)
         self.blobs: dict[bytes, Blob] = {}
         self.lists: dict[bytes, ArrayAttribute] = {}
-        self._nonce = secrets.token_bytes(16)
+        self._nonce = os.urandom(16)
 
     def message(self, kind: int, start: int, end: int, depth: int) -> bytes | None:
         """Return the message in [start, end) without large data, or None where it has none."""

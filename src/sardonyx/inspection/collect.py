@@ -21,8 +21,8 @@ from sardonyx.ir import Model, Value
 from sardonyx.ops.infer import infer_graph
 from sardonyx.ops.session_operators import session_operators
 from sardonyx.optimize.report import Report
-from sardonyx.partition.cut import Cut
 from sardonyx.partition.explain import Placement
+from sardonyx.partition.part import Cut
 from sardonyx.partition.profile import load_profile
 from sardonyx.provider import Provider
 from sardonyx.providers.cpu.roofline import roofline_for

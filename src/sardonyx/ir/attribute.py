@@ -9,12 +9,12 @@ whose value it takes.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Sequence
 from types import UnionType
 from typing import Any, TypeAlias
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.ir.tensor import Tensor
 from sardonyx.ir.types import MapType, OptionalType, SequenceType, SparseTensorType, TensorType

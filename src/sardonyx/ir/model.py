@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sardonyx.ir.attribute import Attribute
 from sardonyx.ir.graph import Graph
+from sardonyx.ir.tensor import Tensor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +67,7 @@ class Model:
         "metadata",
         "opset_imports",
         "path",
+        "placed",
         "producer_name",
         "producer_version",
         "stamps",
@@ -82,8 +84,9 @@ class Model:
             ir_version: the version of the file format; informative.
             path: the file it came from, for messages and to find external data; None if from memory.
 
-        `stamps` are the files that it was read from, with size, time of change, inode and device then; `training` and
-        `configurations` hold what a file says of training and devices, as the file format writes it.
+        `stamps` are the files that it was read from, with size, time of change, inode and device then; `placed` has the number of
+        each tensor whose data was left in the file, in the order of the file; `training` and `configurations` hold what a file
+        says of training and devices, as the file format writes it.
         """
         self.graph, self.opset_imports, self.ir_version, self.path = graph, opset_imports, ir_version, path
         self.functions: dict[FunctionId, Function] = {}
@@ -91,6 +94,7 @@ class Model:
         self.version = 0
         self.metadata: dict[str, str] = {}
         self.stamps: dict[Path, tuple[int, int, int, int]] = {}
+        self.placed: dict[Tensor, int] = {}
         self.training: tuple[bytes, ...] = ()
         self.configurations: tuple[bytes, ...] = ()
 

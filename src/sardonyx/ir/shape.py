@@ -132,6 +132,11 @@ class Expr:
     __repr__ = __str__
 
     @property
+    def terms(self) -> Iterable[tuple[_Monomial, int]]:
+        """The polynomial: products of atoms with their powers, and the factor of each."""
+        return self._terms.items()
+
+    @property
     def weight(self) -> int:
         """How much it takes to write the expression: the symbols and operations in it, powers counted out."""
         if not self._weight:

@@ -35,13 +35,15 @@ class KeptSource(abc.ABC):
 class Tensor:
     """A constant tensor; immutable once made."""
 
-    __slots__ = ("_array", "_source", "dtype", "name", "shape")
+    __slots__ = ("_array", "_source", "dtype", "name", "shape", "was_read")
 
     def __init__(self, dtype: DataType, shape: tuple[int, ...], source: Callable[[], Array], name: str = "") -> None:
         """Make a tensor whose array `source()` returns, with `dtype.numpy` elements and `shape`, when first needed."""
         self.dtype, self.shape, self.name = dtype, shape, name
         self._source: Callable[[], Array] | None = source
         self._array: Array | None = None
+        self.was_read = False
+        """Whether somebody has asked for elements, by which he may have decided something."""
 
     @staticmethod
     def from_array(array: object, name: str = "") -> Tensor:
@@ -85,7 +87,7 @@ class Tensor:
                 return self.numpy()
             array = source()
             array.flags.writeable = False
-            self._array = array
+            self._array, self.was_read = array, True
             if not isinstance(source, KeptSource):
                 self._source = None
         return array
@@ -93,6 +95,7 @@ class Tensor:
     def rows(self, start: int, stop: int) -> Array:
         """Return the elements [start, stop) along the first dimension, read alone where the others are in a file and not needed."""
         if self._array is None and isinstance(self._source, KeptSource):
+            self.was_read = True
             return self._source.rows(start, stop)
         return self.numpy()[start:stop]
 

@@ -15,7 +15,6 @@ of its symbols could make right, without naming the place, and leaves unknown wh
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Attribute, Dim, Operator, Shape, TensorType, ValueType
 

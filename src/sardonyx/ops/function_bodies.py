@@ -6,10 +6,10 @@ types of its inputs. Both come from the `onnx` package.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.forks import without_fork
 from sardonyx.ir import (
     Attribute,

@@ -10,12 +10,12 @@ inferred, and its symbols only for the inputs of the main graph: exporters give 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from sardonyx import errors
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled, raise_interrupt
 from sardonyx.config import LIMITS
 from sardonyx.errors import InvalidArgument, InvalidGraph, SardonyxError, located

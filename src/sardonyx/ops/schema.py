@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import AttributeKind, Node
 
 __all__ = ["AttributeSchema", "OpSchema", "ParameterOption", "ParameterSchema", "TypeConstraint", "place_of"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.ir import Model, Node, Value

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import textwrap
 from collections.abc import Iterable
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.optimize.report import NodeLabel
 
 __all__ = ["Attempt", "FusionReport", "Outcome", "label_text"]

@@ -9,12 +9,12 @@ level changes goes through BASIC again. At the end come the rules of `LATE_FUSIO
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Model
 from sardonyx.optimize.contract import Context, Evaluate, Level, Pass, RunModel

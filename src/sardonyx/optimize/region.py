@@ -10,9 +10,9 @@ numbers make no shape.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import captured_values

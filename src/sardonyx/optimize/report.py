@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterable
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Model, Node
 from sardonyx.optimize.contract import Level
 

@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Attribute, Graph, Node, Tensor, Value

@@ -15,9 +15,10 @@ has, or is given kernels for, the others. See decisions 10, 16 and 23.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+
+from sardonyx import lazy_dataclasses as dataclasses
 
 __all__ = ["OpKey", "OptIn", "Target", "exclusion_reason", "microsoft", "standard"]
 

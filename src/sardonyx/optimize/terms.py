@@ -5,12 +5,12 @@ A match so far (`Found`) is immutable: a term that binds something yields a new 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Graph, Node, Value
 from sardonyx.ir.attribute import AttributeValue
 from sardonyx.ops.schemas import find_schema

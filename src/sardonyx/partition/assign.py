@@ -9,11 +9,11 @@ A node that is placed (see `placement.py`) is offered to its provider only; wher
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from sardonyx import errors
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled
 from sardonyx.errors import EPFail, blamed
 from sardonyx.ir import Graph, Node

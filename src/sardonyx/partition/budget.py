@@ -9,9 +9,9 @@ not at all. A node takes one byte at least, so that a limit of 0 keeps all away.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Graph, Node, Tensor
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.partition.node_memory import NodeMemory, name_of, node_memory, weights_of

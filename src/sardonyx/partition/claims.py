@@ -13,10 +13,10 @@ changed.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled
 from sardonyx.errors import EPFail, SardonyxError, blamed, describe, located
 from sardonyx.ir import Graph, Node, Value

@@ -9,7 +9,6 @@ keeping the fewest partitions. O((nodes + edges) x providers).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from sardonyx.cancellation import check_cancelled
@@ -18,19 +17,10 @@ from sardonyx.ir import Graph, Node, Value
 from sardonyx.ir.graph import User
 from sardonyx.ir.walk import captured_values, nested_graphs
 from sardonyx.partition.assign import Unit
-from sardonyx.provider import Capability, Partition, Provider
+from sardonyx.partition.part import Cut
+from sardonyx.provider import Capability, Partition
 
-__all__ = ["Cut", "cut", "node_reads"]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Cut:
-    """A part of the graph and who runs it."""
-
-    provider: Provider
-    """Who runs it."""
-    partition: Partition
-    """The part."""
+__all__ = ["cut", "node_reads"]
 
 
 def cut(graph: Graph, units: Mapping[Node, Unit], prefix: str = "") -> tuple[list[Cut], list[Unit]]:

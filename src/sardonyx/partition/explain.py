@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import AttributeKind, Graph, Node
-from sardonyx.partition.cut import Cut
+from sardonyx.partition.part import Cut
 
 __all__ = ["Placement", "body_paths", "explain"]
 

@@ -8,9 +8,9 @@ of what they take more by themselves, where both sides are borders. `schedule.py
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Graph, Node, Value
 from sardonyx.ir.graph import User
 from sardonyx.partition.claims import ClaimTable

@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import Fail, InvalidArgument, NoSuchFile
 from sardonyx.ir import Node, Tensor
 from sardonyx.partition.profile import value_bytes

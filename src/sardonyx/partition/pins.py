@@ -8,9 +8,9 @@ annotation:encoder=CPUExecutionProvider   nodes whose metadata "layer_ann" begin
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument
 
 __all__ = ["Pins", "parse_pins"]

@@ -7,7 +7,6 @@ measured, time is interpolated over the bytes that it reads and makes, among the
 from __future__ import annotations
 
 import bisect
-import dataclasses
 import functools
 import hashlib
 import json
@@ -17,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType, bit_width
 from sardonyx.errors import InvalidArgument, NoSuchFile
 from sardonyx.ir import Graph, Node, Tensor, TensorType, Value

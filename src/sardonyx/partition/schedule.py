@@ -11,12 +11,12 @@ ends first. The result is the better of that and of the least sum, in this time.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.partition.min_cut import INFINITE, Network
 
 __all__ = ["HOST_SIDE", "Choice", "Flow", "Problem", "duration", "least_sum", "least_time", "total"]

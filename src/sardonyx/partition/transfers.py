@@ -7,12 +7,12 @@ A value goes from one device to another by way of the host. What the body of a L
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Graph, Value
-from sardonyx.partition.cut import Cut
+from sardonyx.partition.part import Cut
 from sardonyx.provider import HOST, Memory
 
 __all__ = ["Stage", "Transfer", "ValueInMemory", "entering_transfers", "insert_transfers"]

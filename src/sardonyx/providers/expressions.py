@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument
 from sardonyx.codegen.emit.row_expr import folds_rows
-from sardonyx.codegen.emit.types import F32, Type, of_dtype
+from sardonyx.codegen.emit.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Type, of_dtype
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Attribute, Node
 from sardonyx.ops.session_operators import find_session_operator
@@ -15,22 +15,19 @@ from sardonyx.ops.session_operators import find_session_operator
 __all__ = ["DATA_TYPES", "ElementwiseExpression", "expression_of"]
 
 DATA_TYPES: Mapping[Type, DataType] = {
-    of_dtype(dtype.numpy): dtype
-    for dtype in (
-        DataType.FLOAT,
-        DataType.DOUBLE,
-        DataType.FLOAT16,
-        DataType.BFLOAT16,
-        DataType.BOOL,
-        DataType.INT8,
-        DataType.INT16,
-        DataType.INT32,
-        DataType.INT64,
-        DataType.UINT8,
-        DataType.UINT16,
-        DataType.UINT32,
-        DataType.UINT64,
-    )
+    F32: DataType.FLOAT,
+    F64: DataType.DOUBLE,
+    F16: DataType.FLOAT16,
+    BF16: DataType.BFLOAT16,
+    BOOL: DataType.BOOL,
+    I8: DataType.INT8,
+    I16: DataType.INT16,
+    I32: DataType.INT32,
+    I64: DataType.INT64,
+    U8: DataType.UINT8,
+    U16: DataType.UINT16,
+    U32: DataType.UINT32,
+    U64: DataType.UINT64,
 }
 """Type of one element of an expression -> that of a tensor that holds it: all that expressions compute with."""
 

@@ -6,13 +6,13 @@ A new set of shapes costs one `bind` per step and one placement; a known one cos
 from __future__ import annotations
 
 import collections
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arena import Lifetime, place
 from sardonyx.dtypes import OnnxValue
 from sardonyx.forks import new_lock

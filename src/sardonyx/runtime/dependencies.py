@@ -8,8 +8,8 @@ first step is ready, and nothing waits for the binding.
 from __future__ import annotations
 
 import collections
-import dataclasses
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.runtime.plan import Plan, ProgramStep, Step, needs_no_shapes
 
 __all__ = ["BindingRegion", "Dependencies", "find_dependencies", "reads_of", "writes_of"]

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from sardonyx.dtypes import OnnxValue
+from sardonyx.forks import without_fork
 from sardonyx.runtime.executor_memory import ExecutorMemory
-from sardonyx.runtime.executors.dataflow import DataflowExecutor
-from sardonyx.runtime.executors.parallel import ParallelExecutor
 from sardonyx.runtime.executors.sequential import SequentialExecutor
 from sardonyx.runtime.memory import ArenaPool
 from sardonyx.runtime.plan import Plan
@@ -60,4 +59,8 @@ def make_executor(plan: Plan, name: str, threads: int, shared: ArenaPool | None 
     """
     if name == "sequential" or len(plan.steps) <= 1:
         return SequentialExecutor(plan, shared)
+    with without_fork():
+        from sardonyx.runtime.executors.dataflow import DataflowExecutor  # which few sessions have
+        from sardonyx.runtime.executors.parallel import ParallelExecutor
+
     return DataflowExecutor(plan, shared) if name == "dataflow" else ParallelExecutor(plan, threads, shared)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.held_memory import HeldKind, HeldMemory, held_array
 from sardonyx.provider import ReportsMemory
 from sardonyx.runtime.bind import Binding

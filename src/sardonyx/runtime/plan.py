@@ -7,13 +7,13 @@ shapes follow from the shapes that enter it, so a segment is bound as a whole.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.ir import Graph, Shape, TensorType, Value
-from sardonyx.partition.cut import Cut
+from sardonyx.partition.part import Cut
 from sardonyx.partition.transfers import Stage, Transfer, ValueInMemory
 from sardonyx.provider import HOST, BindsShapes, Memory, Partition, Program
 

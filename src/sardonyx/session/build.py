@@ -1,76 +1,34 @@
-"""The chain from a file to something that runs, stage by stage.
+"""From a file to something that runs: by what a session before decided of the model, else stage by stage.
 
     load -> Loaded -> prepare -> Prepared -> assign_model -> Assigned -> compile_model -> Compiled
 
-Each stage takes over the model of the one before; `stages/` has one file for each. Where the settings allow it, a provider that
+Each stage takes over the model of the one before; `stages/` has one file for each, and `whole_build.py` is the chain. Where the
+decisions of an earlier session are kept, only the last stage is left (`decisions/`). Where the settings allow it, a provider that
 fails on the way is left out and the chain begins anew without it.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sardonyx.cancellation import check_cancelled, raise_interrupt
-from sardonyx.dtypes import Array
 from sardonyx.errors import SardonyxError
-from sardonyx.formats.files import FileStamp
-from sardonyx.ir import Value
-from sardonyx.ops.session_operators import session_operators
-from sardonyx.ops.zero_sizes import with_zero_sizes
-from sardonyx.optimize.report import Report
-from sardonyx.partition.explain import Placement
-from sardonyx.partition.profile import load_profile
-from sardonyx.runtime.executor import Executor
-from sardonyx.session.custom_operators import with_custom_operators
-from sardonyx.session.memory.stats import MemoryRecorder, recorder_for
+from sardonyx.forks import without_fork
+from sardonyx.session.built import Built
+from sardonyx.session.decisions.keep import Attempt, begin
+from sardonyx.session.decisions.rebuild import rebuild
+from sardonyx.session.decisions.sharing import find_shared, share
 from sardonyx.session.settings.settings import Settings
-from sardonyx.session.stages.assign import assign_model
-from sardonyx.session.stages.compile import compile_model
-from sardonyx.session.stages.load import load
-from sardonyx.session.stages.prepare import prepare
 from sardonyx.session.stages.provider_list import ProviderList
 from sardonyx.session.stages.source import Source
-from sardonyx.session.values import ModelMetadata, NodeArg, completed
-from sardonyx.session.variant import Variant
-from sardonyx.trace import span
+from sardonyx.trace import event
 
 if TYPE_CHECKING:
     from sardonyx.session.profiler import Profiler
+    from sardonyx.session.variant import Variant
 
-__all__ = ["Built", "build"]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Built:
-    """A model ready to run."""
-
-    label: str
-    """What messages call the model."""
-    metadata: ModelMetadata
-    """What its file says about itself."""
-    inputs: tuple[Value, ...]
-    """The inputs that a feed may name, with those that have a default."""
-    declared: tuple[NodeArg, ...]
-    """The outputs as the model declares them, with what it leaves open as it was inferred."""
-    defaults: Mapping[str, Array]
-    """Input -> what it is where the feed leaves it out: initializers that a feed may override."""
-    executor: Executor
-    """What runs it."""
-    bodies: tuple[Executor, ...]
-    """What runs the graphs inside its nodes."""
-    placements: tuple[Placement, ...]
-    """Who runs each node, and why others do not."""
-    providers: ProviderList
-    """The session's, and those that failed and were left out."""
-    report: Report
-    """What the optimizer did."""
-    recorder: MemoryRecorder | None
-    """The per-run recorder of what nodes need of memory, where the settings ask for it."""
-    stamps: Mapping[Path, FileStamp]
-    """What the model's files were when it was read."""
+__all__ = ["build"]
 
 
 def build(
@@ -95,14 +53,29 @@ def build(
     """
     if variant is not None or providers.excluded:
         settings = settings.without_files()
+    attempt = None
+    if variant is None and profiler is None:
+        attempt = begin(source, settings, providers)
+        built = None if attempt is None else _known(attempt, source, settings)
+        if built is not None:
+            return built
+    with without_fork():
+        from sardonyx.ops.session_operators import session_operators
+        from sardonyx.ops.zero_sizes import with_zero_sizes
+        from sardonyx.session.custom_operators import with_custom_operators
+        from sardonyx.session.whole_build import build_whole  # most of the package, which a model that is known does not need
+
     while True:
         lookup, asked = with_custom_operators(settings, providers)
         try:
             source.check()
             with session_operators(lookup), with_zero_sizes(variant is not None and variant.has_zero_sizes):
-                built = _build(source, settings, asked, variant, profiler)
+                built = build_whole(source, settings, asked, variant, profiler, attempt)
             source.check()
-            return dataclasses.replace(built, providers=providers)
+            built = dataclasses.replace(built, providers=providers)
+            if attempt is not None and attempt.identity is not None:
+                share(attempt.identity, built)
+            return built
         except SardonyxError as error:
             check_cancelled()
             raise_interrupt(error)
@@ -111,33 +84,15 @@ def build(
             providers = providers.without(error.provider, str(error))
 
 
-def _build(
-    source: Source, settings: Settings, providers: ProviderList, variant: Variant | None, profiler: Profiler | None
-) -> Built:
-    loaded = load(source, settings.load, variant, settings.optimize.disabled)
-    try:
-        if profiler is not None:
-            profiler.remember(loaded.model.view())
-        profile = load_profile(settings.placement.profile) if settings.placement.measured else None
-        prepared = prepare(loaded, settings, providers, "" if profile is None else profile.widened_for)
-        declared = completed(loaded.declared, loaded.types, prepared.outputs)
-        recorder = recorder_for(prepared.model.view(), settings.memory.stats_name)
-        with span("session.compile"):
-            assigned = assign_model(prepared, settings, providers, profile)
-            compiled = compile_model(assigned, settings, prepared.defaults, profiler)
-    finally:
-        loaded.model.dismantle()
-    return Built(
-        label=prepared.model.label,
-        metadata=loaded.metadata,
-        inputs=prepared.inputs,
-        declared=declared,
-        defaults=prepared.defaults,
-        executor=compiled.executor,
-        bodies=compiled.bodies,
-        placements=assigned.placements,
-        providers=providers,
-        report=prepared.report,
-        recorder=recorder,
-        stamps=loaded.stamps,
-    )
+def _known(attempt: Attempt, source: Source, settings: Settings) -> Built | None:
+    """Return what another session of this process was built of, or what is built by the decisions of an earlier one."""
+    if attempt.identity is None:
+        return rebuild(attempt, source, settings)
+    built = find_shared(attempt.identity)
+    if built is None:
+        built = rebuild(attempt, source, settings)
+        if built is not None:
+            share(attempt.identity, built)
+    else:
+        event("decisions.shared", model=built.label)
+    return built

@@ -379,7 +379,7 @@ class InferenceSession(RemadeSession):
     @property
     def optimization_report(self) -> Report:
         """What the optimizer did: rules and how often they fired, times, and what was left out because it was wrong."""
-        return self._runner.built.report
+        return self._runner.built.report()
 
     def explain(self) -> list[Placement]:
         """Return for each node of the optimized model who runs it, and why those asked before do not."""

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from sardonyx.errors import Fail
 from sardonyx.formats.files import FileStamp, stamp_of
-from sardonyx.ir import Attribute, AttributeKind, Model, SparseTensor, Tensor
+from sardonyx.ir import Attribute, AttributeKind, Graph, SparseTensor, Tensor
 from sardonyx.ir.walk import nested_graphs
 
 __all__ = ["check_unchanged", "read_attributes"]
 
 
-def read_attributes(model: Model) -> None:
+def read_attributes(main: Graph) -> None:
     """Read those tensors among the attributes of nodes that are still in a file: programs may ask for them in any run."""
-    for graph in nested_graphs(model.graph):
+    for graph in nested_graphs(main):
         for node in graph:
             for attribute in node.attributes.values():
                 for tensor in _tensors(attribute):

@@ -10,7 +10,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Shape
 from sardonyx.ir.shape import evaluate
 from sardonyx.ops.flops import flops_of
-from sardonyx.partition.cut import Cut
+from sardonyx.partition.part import Cut
 from sardonyx.provider import StepInfo
 from sardonyx.session.origins import Origins
 

@@ -27,7 +27,7 @@ from sardonyx.forks import new_lock
 from sardonyx.held_memory import HeldMemory
 from sardonyx.ir import Model
 from sardonyx.partition.contexts import is_context
-from sardonyx.partition.cut import Cut
+from sardonyx.partition.part import Cut
 from sardonyx.provider import BindsShapes, Bound, DeviceBuffer, Program, ReportsMemory, TimesSteps
 from sardonyx.session.origins import Origins
 from sardonyx.session.profile_steps import facts_of_nodes, steps_of

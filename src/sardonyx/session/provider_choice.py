@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
-from sardonyx.partition.placement import find_provider
+from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.forks import without_fork
 from sardonyx.session.placement.cpu_fallback import check_named
 from sardonyx.session.providers import (
     CPU,
@@ -71,6 +71,11 @@ def choose_providers(
 
 def ask_in_order(wanted: Sequence[Wanted], order: Sequence[str]) -> list[Wanted]:
     """Return `wanted` with the providers of `order` first; raises InvalidArgument for one that is not among them."""
+    if not order:
+        return list(wanted)
+    with without_fork():
+        from sardonyx.partition.placement import find_provider  # which needs the operators' schemas
+
     names = [name for name, _, _ in wanted]
     known = names if REFERENCE in names else [*names, REFERENCE]
     first = [find_provider(name, known, "the order of placement") for name in order]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, cast
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import OnnxValue
 from sardonyx.errors import Fail
 from sardonyx.forks import without_fork

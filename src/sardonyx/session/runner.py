@@ -15,7 +15,8 @@ from sardonyx.errors import InvalidArgument, SardonyxError, SizesNotInferred
 from sardonyx.forks import new_lock
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.executor_memory import ExecutorMemory, joined
-from sardonyx.session.build import Built, build
+from sardonyx.session.build import build
+from sardonyx.session.built import Built
 from sardonyx.session.feeds import SharedSymbols, unknown_output
 from sardonyx.session.settings.settings import Settings
 from sardonyx.session.stages.provider_list import ProviderList

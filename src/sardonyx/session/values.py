@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Dim, Model, OptionalType, Shape, SparseTensorType, TensorType, Value, ValueType
 from sardonyx.ir.shape import Expr, is_anonymous
 

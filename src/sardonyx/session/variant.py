@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.forks import without_fork
 from sardonyx.ir import Model, TensorType
 from sardonyx.ir.shape import anonymous
 from sardonyx.ir.walk import all_graphs
-from sardonyx.session.named_values import find_values
 
 __all__ = ["Variant"]
 
@@ -30,6 +30,9 @@ class Variant:
         if not self.symbols_hold:
             _forget_symbols(model)
         if self.outputs is not None:
+            with without_fork():
+                from sardonyx.session.named_values import find_values  # which few sessions need
+
             wanted = find_values(model, self.outputs)
             model.graph.clear_outputs()
             for value in wanted:

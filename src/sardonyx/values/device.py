@@ -6,10 +6,10 @@ OrtDevice(OrtDevice.cpu(), 0, 0)          a device by type, memory type and inde
 
 from __future__ import annotations
 
-import dataclasses
 import operator
 from typing import SupportsIndex
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument
 from sardonyx.values.named import NamedEnum
 

@@ -56,7 +56,7 @@ def test_a_warm_cache_runs_no_code_generation(target: Target, tmp_path: Path, mo
     cache = DiskCache(tmp_path / "objects", report=lambda event, _: events.append(event))
     Engine(target, cache=cache).add(_adder(target, "f", 1))
     engine = Engine(target, cache=cache)
-    monkeypatch.setattr("sardonyx.codegen.run.jit.compile_texts", None)
+    monkeypatch.setattr("sardonyx.codegen.run.compile_process.compile_texts", None)
     engine.add(_adder(target, "f", 1))
     assert _call(engine, "f", 1) == 7
     assert events == ["disk_cache.miss", "disk_cache.hit"]

@@ -2,6 +2,8 @@
 
 import ast
 import dataclasses
+import inspect
+import pkgutil
 import re
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import Node
 from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import GraphView
+from sardonyx.providers.cpu import claims
+from sardonyx.providers.cpu import kernels as families
 from sardonyx.providers.cpu.claims import Claimed, NodeClaim, claim_node, find_claim, lowers
 from sardonyx.providers.cpu.fuse import Group
 from sardonyx.providers.cpu.lowering import Lowering
@@ -264,3 +268,15 @@ def test_an_operator_that_is_compiled_in_nhwc_only_says_so() -> None:
 def test_reasons_are_true(body: str, reason: str) -> None:
     """A scalar is called a scalar, a type is named, and what is computed is said to be."""
     assert claim_node(next(iter(graph(f"graph{body}")))) == reason
+
+
+def test_the_table_of_families_names_what_each_registers() -> None:
+    """An operator that it lacked would be left to others until something else imported its family."""
+    families.load_all()
+    found: dict[str, set[str]] = {name: set() for name in sorted(module.name for module in pkgutil.iter_modules(families.__path__))}
+    for (domain, op_type), claim in claims._CLAIMS.items():
+        lower = inspect.getclosurevars(claim).nonlocals["lower"]
+        package, _, family = lower.__module__.rpartition(".")
+        if package == families.__name__:
+            found[family].add(f"{domain}.{op_type}" if domain else op_type)
+    assert {name: set(operators) for name, operators in families.FAMILIES.items()} == {k: v for k, v in found.items() if v}

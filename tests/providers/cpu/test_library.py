@@ -27,7 +27,7 @@ from sardonyx.formats.onnx import to_bytes
 from sardonyx.ir import Graph
 from sardonyx.provider import Body, Partition
 from sardonyx.providers.cpu import library
-from sardonyx.providers.cpu.library import Library, driver_for, edition, kernel_cache, library_for
+from sardonyx.providers.cpu.library import Library, decision_facts, driver_for, edition, kernel_cache, library_for, take_facts
 from sardonyx.providers.cpu.lowering import Write
 from sardonyx.providers.cpu.program import CpuProgram
 from sardonyx.providers.cpu.provider import CpuProvider
@@ -170,13 +170,21 @@ def test_editions_of_a_zipped_application_have_kernels_of_their_own(tmp_path: Pa
 def test_without_sources_there_is_no_cache_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Objects on the disk could be those of another edition, and the edition is one that no other process has."""
     assert kernel_cache() is shared_cache()
-    library._sources.cache_clear()
-    library.edition.cache_clear()
+    library._digest.cache_clear()
+    monkeypatch.setattr(library._SOURCES, "known", None)
     monkeypatch.setattr(library, "digest_of", lambda *packages: None)
     try:
         assert kernel_cache() is None
         assert edition() == edition()
         assert edition().startswith("unknown-")
     finally:
-        library._sources.cache_clear()
-        library.edition.cache_clear()
+        library._digest.cache_clear()
+
+
+def test_facts_of_another_process_are_taken_where_none_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sources are not read, and what was found out here stays."""
+    monkeypatch.setattr(library._SOURCES, "known", None)
+    take_facts(("of another process", "1.0"))
+    assert edition() == "of another process"
+    take_facts(("of a third", "2.0"))
+    assert decision_facts()[0] == "of another process"

@@ -7,6 +7,7 @@ import pytest
 import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
 from sardonyx.ops.families import family_of
 from sardonyx.ops.views.attention import Attention
+from sardonyx.providers.reference import kernels as families
 from sardonyx.providers.reference.registry import Given, find_kernel, kernel, kernels_of, registered_operators
 
 
@@ -56,3 +57,14 @@ def test_versions_with_one_function_are_two_meanings() -> None:
 def test_what_is_given_without_a_value_is_left_out() -> None:
     """None and empty lists are not attributes."""
     assert Given.of("Conv", 11, "", {"pads": (), "strides": [], "group": None}).attributes == {}
+
+
+def test_the_table_of_families_names_what_each_registers() -> None:
+    """A kernel that it lacked would not be found."""
+    found: dict[str, set[str]] = {}
+    for domain, op_type in registered_operators():
+        for entry in kernels_of(op_type):
+            package, _, family = entry.function.__module__.partition("reference.kernels.")
+            if entry.domain == domain and package == "sardonyx.providers.":
+                found.setdefault(family, set()).add(f"{domain}.{op_type}" if domain else op_type)
+    assert {name: set(operators.split()) for name, operators in families.FAMILIES.items()} == found

@@ -8,7 +8,7 @@ from support.providers import DeviceProvider, FusingProvider
 from support.sessions import options_of
 
 from sardonyx.errors import NotImplemented as NoProvider
-from sardonyx.partition.cut import Cut
+from sardonyx.partition.part import Cut
 from sardonyx.provider import Provider
 from sardonyx.providers.reference.provider import ReferenceProvider
 from sardonyx.session.options import SessionOptions

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from sardonyx.codegen.emit.types import BOOL, F64, Type
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
     "OPERATORS",

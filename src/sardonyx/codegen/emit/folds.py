@@ -13,11 +13,11 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function, Variable
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.emit.values import Number, Register
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["MAX", "MIN", "PRODUCT", "SUM", "Fold", "Folding", "in_turns"]
 

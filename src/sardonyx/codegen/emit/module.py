@@ -14,13 +14,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.types import F32, F64, I64, PTR, VOID, Type, literal, of_dtype
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["Address", "Kernel", "Module", "float_word"]
 

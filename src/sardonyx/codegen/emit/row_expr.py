@@ -10,8 +10,7 @@ the tree what is folded, in order, and what is left to do for each element.
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, NumberedPrimitive, argument, number, rebuild, substitute
 
 __all__ = ["ROW_FOLDS", "RowFold", "SplitRows", "fold_row", "folds_rows", "read_back", "split_rows"]

@@ -13,9 +13,10 @@ from __future__ import annotations
 import enum
 import functools
 import struct
-from dataclasses import dataclass, field
 
 import numpy as np
+
+from sardonyx.lazy_dataclasses import dataclass, field
 
 __all__ = [
     "BF16",

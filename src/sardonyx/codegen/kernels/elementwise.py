@@ -14,13 +14,13 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.expr import ElementExpr
 from sardonyx.codegen.emit.expr_llvm import write_expressions
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["Access", "MapParams", "write_map"]
 

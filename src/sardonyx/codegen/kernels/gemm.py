@@ -26,7 +26,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +37,7 @@ from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.kernels.panels import LONGEST_CHAIN, Panels, WidePanels
 from sardonyx.codegen.target import Target
 from sardonyx.dtypes import Array
+from sardonyx.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

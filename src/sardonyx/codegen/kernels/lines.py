@@ -22,7 +22,6 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from sardonyx.codegen.emit.builder import Function
@@ -32,6 +31,7 @@ from sardonyx.codegen.emit.folds import Fold, Folding, in_turns
 from sardonyx.codegen.emit.module import Kernel
 from sardonyx.codegen.emit.types import F32, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
     "FIRST_FREE",

@@ -14,12 +14,12 @@ Columns behind the last are filled with zeros.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import F32
 from sardonyx.codegen.emit.values import Pointer, Register, Span
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["PackParams", "write_pack"]
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from sardonyx.codegen.emit.narrow import from_narrow
 from sardonyx.codegen.emit.types import F32, I32, U8, U32, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.dtypes import Array
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["LONGEST_CHAIN", "BlockLayout", "BlockPanels", "NarrowPanels", "Panels", "WidePanels"]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit import mathlib
 from sardonyx.codegen.emit.builder import Function
@@ -22,6 +21,7 @@ from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I32, I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register
 from sardonyx.codegen.kernels.lines import FIRST_FREE, Along, Strip, VectorPosition, strips
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["REDUCTIONS", "Reduction", "position_of", "write_cumulative", "write_extreme", "write_reduce"]
 

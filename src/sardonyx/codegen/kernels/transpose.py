@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Kernel, Module
 from sardonyx.codegen.emit.types import I64, Type
 from sardonyx.codegen.emit.values import Pointer, Register, Span
 from sardonyx.codegen.target import Target
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["PlaneParams", "tile_side", "transpose_tile", "write_deinterleave", "write_interleave", "write_transpose"]
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -40,6 +39,7 @@ from sardonyx.codegen.run.pace import FIRST_CHUNK, PACE_WORDS, Pace, begin_pace,
 from sardonyx.codegen.run.thread_pool import MAIN_THREAD, MOST_TASKS, PoolCode, ThreadPool, shared_pool, write_pool
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = [
     "DONE",

@@ -21,12 +21,12 @@ import struct
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sardonyx.errors import Fail
 from sardonyx.forks import without_fork
 from sardonyx.held_memory import HeldKind, HeldMemory
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["MAGIC", "Image", "Pages", "functions_outside", "is_supported"]
 

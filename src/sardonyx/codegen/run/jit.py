@@ -9,13 +9,13 @@ A process whose kernels are all in the cache never loads LLVM: `elf` links what 
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sardonyx.codegen import llvm
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.run import elf
-from sardonyx.codegen.run.compile_process import compile_texts, reap
 from sardonyx.codegen.run.externals import check_externals
 from sardonyx.codegen.target import Target
 from sardonyx.disk_cache import Cache
@@ -107,11 +107,14 @@ class Engine:
 
         `names` are those of the kernels, for errors.
         """
-        reap()
+        _reap()
         found = [None if self._cache is None else self._cache.load(key) for key in keys]
         missing = [number for number, machine_code in enumerate(found) if machine_code is None]
         if not missing:
             return [machine_code or b"" for machine_code in found]
+        with without_fork():
+            from sardonyx.codegen.run.compile_process import compile_texts  # which is not needed where all are known
+
         with span("codegen.compile", objects=len(missing)):
             event("codegen.begin", objects=len(missing))
             made = compile_texts((_written(write(number), names[number]) for number in missing), self.target, self._level)
@@ -140,6 +143,13 @@ class Engine:
             return llvm.link(machine_code, symbols, self.target.triple, self.target.features)
         except ValueError as error:
             raise Fail(str(error)) from error
+
+
+def _reap() -> None:
+    """Let go of the compiling process where it has ended, if there was one."""
+    module = sys.modules.get("sardonyx.codegen.run.compile_process")
+    if module is not None:
+        module.reap()
 
 
 def _written(text: str, name: str) -> str:

@@ -11,12 +11,11 @@ The state of one call lies in words of its own:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sardonyx.codegen.emit.builder import Function
 from sardonyx.codegen.emit.module import Address, Module
 from sardonyx.codegen.emit.types import I32, I64
 from sardonyx.codegen.emit.values import Pointer, Register
+from sardonyx.lazy_dataclasses import dataclass
 
 __all__ = ["FIRST_CHUNK", "NEVER", "PACE_WORDS", "Pace", "begin_pace", "next_chunk", "write_pace"]
 

@@ -26,7 +26,6 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,6 +38,7 @@ from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.run.pace import FIRST_CHUNK, Pace, next_chunk
 from sardonyx.codegen.target import Target
 from sardonyx.forks import new_lock, renew_in_child
+from sardonyx.lazy_dataclasses import dataclass
 from sardonyx.trace import event
 
 __all__ = ["MAIN_THREAD", "MOST_TASKS", "PoolCode", "ThreadPool", "shared_pool", "write_pool"]

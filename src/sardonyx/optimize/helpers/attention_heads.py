@@ -12,8 +12,7 @@ matter.
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.optimize.helpers.attention_scores import joined

@@ -11,11 +11,11 @@ S, T), or join them again may stand between.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.optimize.bounds import bounds_of

@@ -5,10 +5,9 @@ Weights of Conv are (M, C/group, ...), those of ConvTranspose (C, M/group, ...),
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Tensor, Value
 from sardonyx.ops.views.conv import Conv

@@ -8,10 +8,9 @@ but the first two a GlobalAveragePool. A scale may multiply the quotient, or the
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Node, Value
 from sardonyx.ops.views.inputs import COMPUTED
 from sardonyx.ops.views.reduce import Reduce

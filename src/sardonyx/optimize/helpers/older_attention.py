@@ -12,12 +12,12 @@ Dimension letters: B batch, H query heads, M heads of keys and values, S queries
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Shape, Value
 from sardonyx.ops.views.attention import Attention

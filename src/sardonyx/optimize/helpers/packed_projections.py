@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Node, Value
 from sardonyx.ops.views.normalize import LayerNormalization

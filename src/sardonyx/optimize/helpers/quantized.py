@@ -8,10 +8,9 @@ Scales and zero points must be constants. A zero point that is left out is 0 of 
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
 from sardonyx.ops.views.quantize import Quantization

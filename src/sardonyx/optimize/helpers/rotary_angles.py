@@ -11,10 +11,9 @@ Anything that is done alike to both of a pair (_STEPS) may follow, and is then d
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Shape, Value
 from sardonyx.ops.views.gather import Gather

@@ -9,8 +9,7 @@ Everything is recognized by shapes: which shape operand made them is no matter.
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Node, Value
 from sardonyx.ops.views.slice import Split
 from sardonyx.optimize.edit import small_constant

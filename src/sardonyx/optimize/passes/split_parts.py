@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.views.gather import Gather

@@ -16,10 +16,10 @@ one dimension to be found at run time.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Collection, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Dim, Node, Shape, TensorType, Value
 from sardonyx.ir.shape import product
 from sardonyx.optimize.transposes.edit import Edit

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Node, Value
 from sardonyx.optimize.transposes.edit import Edit
 from sardonyx.optimize.transposes.permutation import Permutation

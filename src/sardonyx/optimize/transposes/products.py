@@ -15,9 +15,9 @@ have a scale for each row; and those of more than `LIMITS.fold_bytes`, of which 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.config import LIMITS
 from sardonyx.ir import Node, Value
 from sardonyx.ops.views.matmul import Gemm

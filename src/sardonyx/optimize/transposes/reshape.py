@@ -15,7 +15,6 @@ on both sides of a cut, and a target that needs more than one dimension to be fo
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import operator
@@ -23,6 +22,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Node, Shape, TensorType
 from sardonyx.ops.views.reshape import Reshape
 from sardonyx.optimize.transposes.edit import Edit

@@ -22,20 +22,24 @@ and types, never weights, so that they keep no memory. A family that can fuse el
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import DataType
 from sardonyx.errors import InvalidGraph
+from sardonyx.forks import without_fork
 from sardonyx.ir import Node, TensorType, Value
 from sardonyx.provider import Capability
-from sardonyx.providers.cpu.fuse import Group, Joins, Member
+from sardonyx.providers.cpu.fuse import Group, Joins, Member, group_nodes
+from sardonyx.providers.cpu.kernels import load_family
 from sardonyx.providers.cpu.lowering import Lowering
+from sardonyx.providers.cpu.size_claims import Elements
 from sardonyx.providers.expressions import expression_of
 from sardonyx.providers.user_kernels import kernel_of
 
-__all__ = ["ROWS", "Claimed", "NodeClaim", "claim_node", "find_claim", "lowers"]
+__all__ = ["ROWS", "Claimed", "NodeClaim", "claim_node", "find_claim", "lower_nodes", "lowers"]
 
 Spec = TypeVar("Spec")
 """What a claim makes of a node: a frozen dataclass of its family."""
@@ -135,8 +139,11 @@ def _claimed(
 
 
 def find_claim(domain: str, op_type: str) -> Claim | None:
-    """Return the function that claims nodes of the operator, or None."""
-    return _CLAIMS.get((domain, op_type))
+    """Return the function that claims nodes of the operator, or None; its family is imported where it is not yet."""
+    found = _CLAIMS.get((domain, op_type))
+    if found is None and load_family(domain, op_type):
+        found = _CLAIMS.get((domain, op_type))
+    return found
 
 
 def claim_node(node: Node) -> Claimed | str:
@@ -173,3 +180,24 @@ def _unknown(value: Value) -> str | None:
     if not isinstance(value.type, TensorType):
         return f"no tensor, but {value.type}"
     return "a tensor whose rank is not known" if value.shape is None else None
+
+
+def lower_nodes(
+    low: Lowering, claims: Mapping[Node, Claimed], sizes: Mapping[Node, tuple[Elements, ...]], outputs: Iterable[Value]
+) -> None:
+    """Add the steps of nodes, which `claims` has in topological order, and of those that make sizes; `outputs` are needed whole."""
+    if sizes:
+        with without_fork():
+            from sardonyx.providers.cpu.kernels.constant import store_sizes  # which only models that read shapes need
+    for node, elements in sizes.items():
+        store_sizes(low, node, elements)
+    low.specs.update((node, claimed.spec) for node, claimed in claims.items())
+    kept = set(outputs)
+
+    def joins(group: Group, member: Member, value: Value) -> bool:
+        return value not in kept and claims[group.node].joins(group, member, value)
+
+    for group in group_nodes(list(claims.values()), joins):
+        check_cancelled()
+        claims[group.node].lower(low, group)
+        low.release_packed(group.node.inputs)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.disk_cache import Cache
 from sardonyx.errors import EPFail
+from sardonyx.forks import without_fork
 from sardonyx.ir import Expr, Node, Value
 from sardonyx.ir.walk import nested_graphs
 from sardonyx.ops.schema import place_of
 from sardonyx.ops.views.reshape import Reshape
 from sardonyx.provider import Partition
-from sardonyx.providers.cpu.claims import Claimed, NodeClaim
-from sardonyx.providers.cpu.kernels.bodies import lower_nodes
-from sardonyx.providers.cpu.kernels.elementwise import copy_to
+from sardonyx.providers.cpu.claims import Claimed, NodeClaim, lower_nodes
 from sardonyx.providers.cpu.library import library_for
 from sardonyx.providers.cpu.liveness import live_steps
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.program import CpuProgram, NotZero
-from sardonyx.providers.cpu.size_values import SizesClaim
+from sardonyx.providers.cpu.size_claims import SizesClaim
 from sardonyx.providers.cpu.steps import Buffer, KernelLaunch
 from sardonyx.providers.cpu.storage import Storage
 
@@ -113,6 +112,9 @@ def _outputs(low: Lowering, values: Iterable[Value], inputs: Sequence[Buffer]) -
     for value in values:
         buffer = low.of(value)
         if not buffer.is_whole or buffer.root in taken or buffer.root.constant is not None:
+            with without_fork():
+                from sardonyx.providers.cpu.kernels.elementwise import copy_to
+
             buffer = copy_to(low, value, buffer)
         taken.add(buffer.root)
         found.append(buffer)

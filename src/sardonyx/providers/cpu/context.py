@@ -29,7 +29,7 @@ from sardonyx.providers.cpu.context_lists import put_lists, take_lists
 from sardonyx.providers.cpu.library import edition, kernel_cache
 from sardonyx.providers.cpu.lowering import KeptWeights, Lowering
 from sardonyx.providers.cpu.program import CpuProgram
-from sardonyx.providers.cpu.size_values import SizesClaim
+from sardonyx.providers.cpu.size_claims import SizesClaim
 
 __all__ = ["compatibility_of", "describe_target", "load_program", "save_program"]
 

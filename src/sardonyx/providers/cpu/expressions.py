@@ -7,12 +7,12 @@ Each operator's entry says what it computes; those whose meaning needs an attrib
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import OPERATORS, ElementExpr, argument, constant, number
 from sardonyx.codegen.emit.types import BOOL, F16, F32, F64, Kind, Type, of_dtype
 from sardonyx.codegen.target import Target

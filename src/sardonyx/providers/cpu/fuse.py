@@ -9,9 +9,9 @@ shape of the node's output. The group runs at the place of its last node, when a
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled
 from sardonyx.ir import Node, Value
 

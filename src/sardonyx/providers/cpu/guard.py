@@ -10,13 +10,13 @@ beginning of its page, holds a known byte and is compared afterwards. Blocks are
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import mmap
 from collections.abc import Sequence
 
 import numpy as np
 
 from sardonyx import errors
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.errors import RuntimeException
 

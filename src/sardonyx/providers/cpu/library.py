@@ -7,12 +7,13 @@ kernels, is the library's edition, so that a new version never finds the objects
 from __future__ import annotations
 
 import functools
-import secrets
+import os
 import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sardonyx.cancellation import holding
+from sardonyx.codegen import llvm
 from sardonyx.codegen.run.driver import Driver
 from sardonyx.codegen.run.jit import Engine
 from sardonyx.codegen.target import Target
@@ -25,7 +26,16 @@ from sardonyx.trace import event
 if TYPE_CHECKING:
     from sardonyx.codegen.run.timed_driver import TimedDriver
 
-__all__ = ["Library", "driver_for", "edition", "kernel_cache", "library_for", "timed_driver_for"]
+__all__ = [
+    "Library",
+    "decision_facts",
+    "driver_for",
+    "edition",
+    "kernel_cache",
+    "library_for",
+    "take_facts",
+    "timed_driver_for",
+]
 
 
 class Library:
@@ -76,10 +86,22 @@ def timed_driver_for(target: Target) -> TimedDriver | None:
     return TimedDriver(target, cache=kernel_cache()) if can_time(target) else None
 
 
-@functools.cache
 def edition() -> str:
     """Return a digest of the sources that write kernels, or, where they cannot be read, what no other process returns."""
-    return _sources() or f"unknown-{secrets.token_hex(16)}"
+    return _sources() or _no_edition()
+
+
+def decision_facts() -> tuple[str, ...]:
+    """Return the edition and LLVM's version, which follow from the sources and the packages that are installed."""
+    return edition(), llvm.version()
+
+
+def take_facts(facts: tuple[str, ...]) -> None:
+    """Take what `decision_facts` returned in a process with the same sources and packages, without reading them all."""
+    known_edition, version = facts
+    if _SOURCES.known is None:
+        _SOURCES.known = known_edition
+    llvm.know_version(version)
 
 
 def kernel_cache() -> DiskCache | None:
@@ -89,8 +111,28 @@ def kernel_cache() -> DiskCache | None:
     return shared_cache()
 
 
+class _Sources:
+    """The digest of the sources, once it is known."""
+
+    known: str | None = None
+
+
+_SOURCES = _Sources()
+
+
 @functools.cache
+def _no_edition() -> str:
+    return f"unknown-{os.urandom(16).hex()}"
+
+
 def _sources() -> str | None:
+    if _SOURCES.known is None:
+        _SOURCES.known = _digest()
+    return _SOURCES.known
+
+
+@functools.cache
+def _digest() -> str | None:
     digest = digest_of("sardonyx.codegen", "sardonyx.providers.cpu")
     if digest is None:
         event("disk_cache.off", detail="the sources of the kernels cannot be read")

@@ -10,12 +10,12 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, substitute
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.target import Target

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arena import PlacedBlock
 from sardonyx.cancellation import Cancellation, current_cancellation
 from sardonyx.codegen.run import driver

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import sardonyx.providers.cpu.kernels  # noqa: F401  registers the lowerings
 from sardonyx import config
 from sardonyx.cancellation import check_cancelled
 from sardonyx.codegen.run.processors import available_processors
 from sardonyx.codegen.target import Target, host_target
 from sardonyx.dtypes import Array
+from sardonyx.errors import EPFail
+from sardonyx.forks import without_fork
 from sardonyx.ir import Expr, Graph, Node, TensorType, Value
 from sardonyx.ir.shape import symbols_in
 from sardonyx.ir.walk import nested_graphs
@@ -20,15 +22,15 @@ from sardonyx.partition.layout import NHWC_DOMAIN
 from sardonyx.provider import HOST, Body, Capability, Claims, Compatibility, GraphView, Layout, Memory, Partition, Program
 from sardonyx.providers.cpu.claims import NodeClaim, claim_node, find_claim
 from sardonyx.providers.cpu.compile import lower_partition, make_program
-from sardonyx.providers.cpu.context import compatibility_of, describe_target, load_program, save_program
-from sardonyx.providers.cpu.kernels.control_flow import LoopSpec
-from sardonyx.providers.cpu.library import driver_for
-from sardonyx.providers.cpu.loop_program import LoopProgram, make_loop_program, open_loop
+from sardonyx.providers.cpu.library import decision_facts, driver_for, take_facts
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.program import CpuProgram
-from sardonyx.providers.cpu.size_values import Elements, SizesClaim, size_values, symbols_of
+from sardonyx.providers.cpu.size_claims import Elements, SizesClaim, symbols_of
 from sardonyx.spelling import nearest
 from sardonyx.trace import event
+
+if TYPE_CHECKING:
+    from sardonyx.providers.cpu.loop_program import LoopProgram
 
 __all__ = ["NAME", "OPTIONS", "CpuProvider", "create"]
 
@@ -66,6 +68,9 @@ class CpuProvider:
 
     def capabilities(self, view: GraphView) -> Claims:
         """Claim what can be compiled: known types and ranks, and sizes that follow from the shapes of values at hand."""
+        with without_fork():
+            from sardonyx.providers.cpu.size_values import size_values  # with the shape functions, which are needed only here
+
         witnesses, sizes = _witnesses(view.graph), size_values(view.graph)
         layout_follows = self.preferred_layout is Layout.NHWC and not view.after_layout
         claims: list[Capability] = []
@@ -82,9 +87,13 @@ class CpuProvider:
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> CpuProgram | LoopProgram:
         """Lower the partition to steps and compile the kernels that they need."""
         low = Lowering(self._target, self._threads)
-        lengths = open_loop(partition)
-        if lengths is not None:
-            return make_loop_program(partition, low, lengths, driver_for(self._target), flush=self._flushes_denormals)
+        if partition.nodes[0].op_type == "Loop":
+            with without_fork():
+                from sardonyx.providers.cpu.loop_program import make_loop_program, open_loop  # which few sessions need
+
+            lengths = open_loop(partition)
+            if lengths is not None:
+                return make_loop_program(partition, low, lengths, driver_for(self._target), flush=self._flushes_denormals)
         return self._made(make_program(partition, low, lower_partition(low, partition), driver_for(self._target)))
 
     def _made(self, program: CpuProgram) -> CpuProgram:
@@ -96,16 +105,27 @@ class CpuProvider:
 
         A loop whose scan outputs have lengths that only the run shows is not kept.
         """
+        with without_fork():
+            from sardonyx.providers.cpu.context import save_program  # which few sessions need
+            from sardonyx.providers.cpu.loop_program import LoopProgram
+
         if isinstance(program, LoopProgram):
             return None
         return save_program(self._target, self._threads, partition, _packs_of(program))
 
     def load(self, partition: Partition, content: memoryview) -> CpuProgram:
         """Return the program of saved bytes: no kernel is compiled, and no weight that was saved packed is packed."""
+        with without_fork():
+            from sardonyx.providers.cpu.context import load_program  # which few sessions need
+
         return self._made(load_program(self._target, self._threads, partition, content))
 
     def save_weightless(self, partition: Partition, program: Program) -> bytes | None:
         """Return what `save` returns, with weights as they are: they are packed whenever it is loaded."""
+        with without_fork():
+            from sardonyx.providers.cpu.context import save_program  # which few sessions need
+            from sardonyx.providers.cpu.loop_program import LoopProgram
+
         if isinstance(program, LoopProgram):
             return None
         return save_program(self._target, self._threads, partition, _packs_of(program), packed=False)
@@ -117,11 +137,43 @@ class CpuProvider:
 
     def compatibility_info(self) -> str:
         """Return the sources, LLVM and the target that programs are made by and for."""
+        with without_fork():
+            from sardonyx.providers.cpu.context import describe_target  # which few sessions need
+
         return describe_target(self._target)
 
     def compatibility(self, info: str) -> Compatibility:
         """Return optimal for this target; to be compiled again for a lower one that this processor runs; else unsupported."""
+        with without_fork():
+            from sardonyx.providers.cpu.context import compatibility_of  # which few sessions need
+
         return compatibility_of(self._target, info)
+
+    def decision_key(self) -> str:
+        """Return the target, the number of threads and how denormal numbers are taken."""
+        return f"{self._target.key} {self._threads} {self._flushes_denormals}"
+
+    def decision_facts(self) -> tuple[str, ...]:
+        """Return the edition of the kernels and the version of LLVM."""
+        return decision_facts()
+
+    def take_facts(self, facts: tuple[str, ...]) -> None:
+        """Take them from a process with the same sources and packages."""
+        take_facts(facts)
+
+    def note(self, claim: Capability) -> tuple[Elements, ...] | None:
+        """Return the sizes that a node was claimed as; a claim as what it does follows from the node."""
+        return claim.elements if isinstance(claim, SizesClaim) else None
+
+    def claim_again(self, claim: Capability, noted: tuple[Elements, ...] | None) -> Capability:
+        """Return the claim of a node as the sizes noted, or as what it does; raises EPFail where that cannot be compiled."""
+        (node,) = claim.nodes
+        if noted is not None:
+            return SizesClaim((node,), reads=claim.reads, elements=noted)
+        found = claim_node(node)
+        if isinstance(found, str):
+            raise EPFail(f"{node.place} was claimed before, but cannot be compiled: {found}")
+        return NodeClaim((node,), reads=claim.reads, keeps_layout=claim.keeps_layout, ends=found.is_counted, claimed=found)
 
 
 def _packs_of(program: Program) -> Sequence[Array] | None:
@@ -181,8 +233,7 @@ def _claim(node: Node, witnesses: Mapping[str, Value], *, layout_follows: bool) 
     found = find(node)
     if isinstance(found, str):
         return found
-    spec = found.spec
-    capacities = spec.capacities if isinstance(spec, LoopSpec) else frozenset()
+    capacities: Collection[str] = getattr(found.spec, "capacities", ())
     inner = [each for body in node.subgraphs for graph in nested_graphs(body) for each in graph]
     values = [value for each in inner for value in (*each.inputs, *each.outputs)]
     known = _symbols((*node.inputs, *values) if found.is_counted else (*node.inputs, *values, *node.outputs))

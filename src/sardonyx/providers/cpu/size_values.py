@@ -8,32 +8,18 @@ stores them where anything reads them.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
 
-from sardonyx.ir import Dim, Expr, Node, Value
-from sardonyx.ir.shape import symbols_in
+from sardonyx.ir import Expr, Node, Value
 from sardonyx.ops.fact import Fact
 from sardonyx.ops.infer import infer_node
-from sardonyx.provider import Capability
 from sardonyx.providers.cpu.expressions import element_type
+from sardonyx.providers.cpu.size_claims import Elements
 
-__all__ = ["Elements", "SizesClaim", "size_values", "symbols_of"]
-
-Elements: TypeAlias = tuple[Dim, ...]
-"""The elements of one tensor in order."""
+__all__ = ["size_values"]
 
 _MOST_ELEMENTS = 64
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SizesClaim(Capability):
-    """A node that is claimed as the sizes that it makes."""
-
-    elements: tuple[Elements, ...] = ()
-    """For each output its elements."""
 
 
 def size_values(nodes: Iterable[Node]) -> Mapping[Node, tuple[Elements, ...]]:
@@ -53,11 +39,6 @@ def size_values(nodes: Iterable[Node]) -> Mapping[Node, tuple[Elements, ...]]:
         if len(known) == len(elements):
             found[node] = known
     return found
-
-
-def symbols_of(elements: Iterable[Elements]) -> list[str]:
-    """Return the symbols that elements depend on, each once."""
-    return list(dict.fromkeys(name for item in elements for dim in item for name in sorted(symbols_in(dim))))
 
 
 def _may_be_sizes(node: Node, facts: Mapping[Value, Fact]) -> bool:

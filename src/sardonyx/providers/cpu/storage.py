@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import math
 from collections.abc import Collection, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.arena import Lifetime, PlacedBlock, place
 from sardonyx.dtypes import DataType
 from sardonyx.ir.shape import product

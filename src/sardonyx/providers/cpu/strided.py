@@ -12,9 +12,9 @@ when sizes are known. What the last dimension is like decides on the kernel:
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import argument
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import I8, I16, I32, I64, Type

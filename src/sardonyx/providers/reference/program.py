@@ -7,7 +7,6 @@ slots, and empties the slots that nothing reads after it.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import itertools
 import time
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from sardonyx import errors
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.run.denormals import flushing_denormals
 from sardonyx.config import LIMITS
 from sardonyx.dtypes import Array, OnnxValue

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
 from sardonyx.dtypes import Array, OnnxValue
-from sardonyx.ir import Graph, Node
+from sardonyx.forks import without_fork
+from sardonyx.ir import Dim, Graph, Node
 from sardonyx.option import FLAG, Option
 from sardonyx.provider import HOST, Body, Capability, Claims, GraphView, Layout, Memory, Partition
-from sardonyx.providers.reference.expressions import kernel_of
-from sardonyx.providers.reference.program import ReferenceProgram
+
+if TYPE_CHECKING:
+    from sardonyx.providers.reference.program import ReferenceProgram
 
 __all__ = ["NAME", "OPTIONS", "ReferenceProvider", "create", "evaluate"]
 
@@ -50,9 +52,27 @@ class ReferenceProvider:
 
     def compile(self, partition: Partition, bodies: Callable[[Graph], Body]) -> ReferenceProgram:
         """Look up the kernels and decode the attributes of `partition`."""
-        made = ReferenceProgram(partition.nodes, partition.inputs, partition.constants, partition.outputs, bodies)
+        made = _program()(partition.nodes, partition.inputs, partition.constants, partition.outputs, bodies)
         made.flushes_denormals = self._flushes_denormals
         return made
+
+    def decision_key(self) -> str:
+        """Return how denormal numbers are taken."""
+        return str(self._flushes_denormals)
+
+    def decision_facts(self) -> tuple[str, ...]:
+        """Return nothing."""
+        return ()
+
+    def take_facts(self, facts: tuple[str, ...]) -> None:
+        """Take nothing."""
+
+    def note(self, claim: Capability) -> None:
+        """Return nothing: all follows from the node."""
+
+    def claim_again(self, claim: Capability, noted: tuple[tuple[Dim, ...], ...] | None) -> Capability:
+        """Return the claim."""
+        return claim
 
 
 def create(options: Mapping[str, str]) -> ReferenceProvider:
@@ -69,12 +89,23 @@ def evaluate(node: Node, inputs: Sequence[Array | None]) -> list[OnnxValue]:
     """
     reads = {value: None for value in node.inputs if value is not None}
     given = {value: array for value, array in zip(node.inputs, inputs, strict=True) if value is not None}
-    program = ReferenceProgram((node,), tuple(reads), (), node.outputs, _no_bodies)
+    program = _program()((node,), tuple(reads), (), node.outputs, _no_bodies)
     return program.run(None, [given[value] for value in reads], (), None)
+
+
+def _program() -> type[ReferenceProgram]:
+    """Return the class of programs, which a session whose nodes others run does without."""
+    with without_fork():
+        from sardonyx.providers.reference.program import ReferenceProgram
+
+    return ReferenceProgram
 
 
 def _reason(node: Node) -> str | None:
     """Return why the provider does not run a node; None where it does."""
+    with without_fork():
+        from sardonyx.providers.reference.expressions import kernel_of
+
     kernel = kernel_of(node)
     if kernel is None:
         return f"no kernel for {node.domain or 'ai.onnx'}.{node.op_type} at version {node.version}"

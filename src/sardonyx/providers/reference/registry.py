@@ -16,11 +16,13 @@ view of an input, and never writes to one.
 
 from __future__ import annotations
 
-import dataclasses
+import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any, Protocol, Self
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType, OnnxValue
 from sardonyx.ir import Attribute, Operator
 from sardonyx.ir.attribute import AttributeValue
@@ -169,6 +171,8 @@ def _entry(function: KernelFunction, op_type: str, domain: str, since: int, view
 def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:
     """Return the kernel whose range holds `version`, or None; O(versions of the operator)."""
     found = None
+    if (domain, op_type) not in _KERNELS:
+        _families().load_family(domain, op_type)
     for entry in _KERNELS.get((domain, op_type), ()):
         if entry.since > version:
             break
@@ -176,11 +180,18 @@ def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:
     return found
 
 
+def _families() -> ModuleType:
+    """Return what imports the families, each of which imports this module."""
+    return importlib.import_module("sardonyx.providers.reference.kernels")
+
+
 def registered_operators() -> Sequence[tuple[str, str]]:
     """Return every (domain, operator) with a kernel, sorted."""
+    _families().load_all()
     return sorted(_KERNELS)
 
 
 def kernels_of(op_type: str) -> list[Kernel]:
     """Return every kernel of the operator, of all domains and versions, by domain and version."""
+    _families().load_all()
     return [entry for (_, name), versions in sorted(_KERNELS.items()) if name == op_type for entry in versions]

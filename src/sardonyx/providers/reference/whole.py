@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import sardonyx.providers.reference.kernels  # noqa: F401  registers the kernels
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import InvalidArgument
 from sardonyx.ir import Graph, Model

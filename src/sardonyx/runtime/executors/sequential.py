@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import OnnxValue
 from sardonyx.provider import HOST, PlainProgram, check_cancelled
 from sardonyx.runtime.bind import Binder, Binding, Shapes, segment_binder

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import dataclasses
 import functools
 import io
 import os
@@ -17,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import Fail
 from sardonyx.forks import new_lock
 from sardonyx.formats.program_archive import Added, ProgramArchive

@@ -11,7 +11,7 @@ from sardonyx.formats.external_data import ExternalData
 from sardonyx.formats.program_copy import TakenProgram, take_program
 from sardonyx.ir import Model, Node
 from sardonyx.partition.contexts import fit_program
-from sardonyx.partition.cut import Cut
+from sardonyx.partition.part import Cut
 from sardonyx.provider import KeepsPrograms, Partition, Program
 from sardonyx.session.context.data import read_by
 from sardonyx.session.context.seal import noted_digest, seal_problem

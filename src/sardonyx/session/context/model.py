@@ -6,11 +6,11 @@ lies in the node itself, in base64 (`embed_mode` 1), or in a file beside the mod
 
 from __future__ import annotations
 
-import dataclasses
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.errors import EPFail, Fail, InvalidArgument, blamed
 from sardonyx.formats import onnx as onnx_format
@@ -18,7 +18,7 @@ from sardonyx.ir import Model, Node, Tensor, Value
 from sardonyx.ir.walk import all_graphs, all_nodes
 from sardonyx.ops.schemas import find_schema
 from sardonyx.partition.contexts import CONTEXT_DOMAIN, CONTEXT_OPERATOR, is_context
-from sardonyx.partition.cut import Cut
+from sardonyx.partition.part import Cut
 from sardonyx.provider import DescribesPrograms, JudgesPrograms, KeepsPrograms, LeavesOutWeights, Partition, Program, Provider
 from sardonyx.session.context.compatibility import METADATA_PREFIX
 from sardonyx.session.context.data import InitializerValue

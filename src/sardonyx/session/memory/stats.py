@@ -5,10 +5,10 @@ Sizes follow from the shapes that are fed; one that only the run itself shows co
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import OnnxValue
 from sardonyx.forks import new_lock
 from sardonyx.ir import Model, Node, Value

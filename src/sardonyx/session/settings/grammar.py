@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument
 from sardonyx.option import Kind, Unfit
 from sardonyx.partition.pins import parse_pins

@@ -29,6 +29,20 @@ EXTERNAL_FOLDER = Option(
     "the folder of a model's external data; beside the model where empty",
 )
 
+KEEP_DECISIONS = Option(
+    "session.keep_decisions",
+    FLAG,
+    True,
+    "keep in the folder of compiled kernels how the model was optimized and partitioned, for later sessions of it",
+)
+
+SHARE_PROGRAMS = Option(
+    "session.share_programs",
+    FLAG,
+    True,
+    "share programs and packed weights with the process's other sessions of the same model and options",
+)
+
 LEVEL_OF_OPTIMIZATION = Option("session.graph_optimization_level", LEVEL, 99, "`graph_optimization_level`")
 LOOPS = Option(
     "session.graph_optimizations_loop_level",
@@ -201,7 +215,7 @@ SHARED_ARENA = Option(
 )
 
 KEYS: Mapping[str, tuple[Option[object], ...]] = {
-    "Loading": (EXTERNAL_FOLDER, STRICT_SHAPES),
+    "Loading": (EXTERNAL_FOLDER, STRICT_SHAPES, KEEP_DECISIONS, SHARE_PROGRAMS),
     "Optimization": (
         LEVEL_OF_OPTIMIZATION,
         LOOPS,

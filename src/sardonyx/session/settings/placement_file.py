@@ -19,15 +19,14 @@ MyExecutionProvider = "65536"               KiB that it may take; see `session/m
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 import os
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidArgument, NoSuchFile
+from sardonyx.forks import without_fork
 from sardonyx.partition.pins import Pins
 from sardonyx.session.settings.grammar import Limit, read_limit
 
@@ -60,6 +59,9 @@ def read_placement_file(path: str | os.PathLike[str]) -> PlacementFile:
         NoSuchFile: there is no such file.
         InvalidArgument: it is malformed; the message names the file and the key.
     """
+    with without_fork():
+        import tomllib  # which few sessions need
+
     place = Path(path)
     if not place.is_file():
         raise NoSuchFile(f"there is no placement file {str(place)!r}")
@@ -83,6 +85,9 @@ def read_placement_file(path: str | os.PathLike[str]) -> PlacementFile:
 
 def hint(text: str, known: Sequence[str]) -> str:
     """Return the end of a message about a misspelt name: the nearest known one, or all."""
+    with without_fork():
+        import difflib  # which only messages need
+
     close = difflib.get_close_matches(text, known, 1)
     return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
 

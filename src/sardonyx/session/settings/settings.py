@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.run.processors import available_processors
 from sardonyx.config import num_threads
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument
+from sardonyx.forks import without_fork
 from sardonyx.formats.external_data import InMemory
-from sardonyx.optimize.names import own_names
 from sardonyx.partition.pins import Pins, parse_pins
 from sardonyx.process import check_own_threads, global_thread_counts
 from sardonyx.session.context.data import ContextOutput, ReadData
@@ -235,6 +235,10 @@ class Settings:
     """The severity from which on the session writes messages, -1 for the process's, and its logid."""
     custom_ops: tuple[Any, ...] = ()
     """What was registered of custom operators: objects with `definitions`."""
+    shares_programs: bool = True
+    """Whether sessions of one model in this process share programs and packed weights."""
+    keeps_decisions: bool = True
+    """Whether what is decided of the model is kept for later sessions, and taken from earlier ones."""
 
     def without_files(self) -> Settings:
         """Return settings that have no models written."""
@@ -287,6 +291,8 @@ def read_settings(options: SessionOptions, disabled: Iterable[str] = (), *, veri
         context=_context(options, entries),
         logs=(_severity(options, entries), options.logid or keys.LOG_ID.read(entries)),
         custom_ops=options.custom_ops,
+        shares_programs=keys.SHARE_PROGRAMS.read(entries),
+        keeps_decisions=keys.KEEP_DECISIONS.read(entries),
     )
 
 
@@ -298,7 +304,7 @@ def _optimize(options: SessionOptions, entries: Mapping[str, str], disabled: Ite
         level = keys.LEVEL_OF_OPTIMIZATION.read(entries)
     return OptimizeSettings(
         level=level,
-        disabled=own_names(disabled) | own_names(keys.DISABLED.read(entries)),
+        disabled=_own_names(disabled) | _own_names(keys.DISABLED.read(entries)),
         loops=int(keys.LOOPS.read(entries)),
         fold_bytes=keys.FOLD_BYTES.read(entries),
         fold_seconds=keys.FOLD_SECONDS.read(entries),
@@ -311,6 +317,16 @@ def _optimize(options: SessionOptions, entries: Mapping[str, str], disabled: Ite
         keeps_calls=keys.KEEP_CALLS.read(entries),
         keeps_narrow_floats=keys.KEEP_NARROW.read(entries),
     )
+
+
+def _own_names(names: Iterable[str]) -> frozenset[str]:
+    """Return the rules and passes that names stand for; the optimizer, which knows them, is imported only for that."""
+    if not names:
+        return frozenset()
+    with without_fork():
+        from sardonyx.optimize.names import own_names
+
+    return own_names(names)
 
 
 def _skips(name: str, chosen: str, entry: str) -> bool:

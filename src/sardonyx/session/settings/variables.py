@@ -33,6 +33,12 @@ VARIABLES = (
     ),
     Variable("SARDONYX_CACHE_DIR", "a folder; empty for none", "$XDG_CACHE_HOME/sardonyx", "where compiled kernels are kept"),
     Variable("SARDONYX_CACHE_BYTES", "a number of bytes", "1073741824", "how much that folder may hold"),
+    Variable(
+        "SARDONYX_KEEP_DECISIONS",
+        "0",
+        "",
+        "do not keep in that folder what is decided of models when they are optimized and partitioned, nor use what was kept",
+    ),
     Variable("SARDONYX_COMPILE", "inline", "", "run LLVM in this process, not in one of its own"),
     Variable("SARDONYX_NATIVE_RUN", "0", "", "enter every run through Python, also where machine code could take the call itself"),
     Variable("SARDONYX_GUARD", "1", "", "run compiled kernels in memory where leaving a buffer stops the process, to find defects"),

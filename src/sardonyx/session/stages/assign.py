@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sardonyx import errors
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.errors import InvalidGraph, SardonyxError, locating
 from sardonyx.ir import Graph, Model, Node, Value
 from sardonyx.ir.walk import captured_values
@@ -17,9 +17,10 @@ from sardonyx.ops.schemas import find_schema, unknown_operator
 from sardonyx.partition.assign import Assignment, Terms, Watch, assign, dissolve
 from sardonyx.partition.budget import Accountant
 from sardonyx.partition.claims import claims_of
-from sardonyx.partition.cut import Cut, cut
+from sardonyx.partition.cut import cut
 from sardonyx.partition.explain import Placement, body_paths, explain
 from sardonyx.partition.measured import predict
+from sardonyx.partition.part import Cut
 from sardonyx.partition.pins import Pins
 from sardonyx.partition.placement import placed_nodes
 from sardonyx.partition.profile import Profile, key_of_graph

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, OnnxValue
 from sardonyx.errors import EPFail, SardonyxError, blamed, describe, located, locating
 from sardonyx.ir import Graph, Value
 from sardonyx.partition.contexts import is_context
-from sardonyx.partition.cut import Cut
+from sardonyx.partition.part import Cut
 from sardonyx.provider import HOST, Body, Program
 from sardonyx.runtime.executor import Executor
 from sardonyx.runtime.plan import CopyStep, Plan, make_plan
@@ -66,7 +66,7 @@ def compile_model(
         event("placement.done", model=model.label, placements=assigned.placements, copies=copies)
         if target is not None:
             write_context(model, target, compiler.kept, defaults, settings.load)
-        read_attributes(model)
+        read_attributes(model.graph)
         model.dismantle()  # programs hold what they need of weights, packed or as they are
     return Compiled(main.executor, main.plan, tuple(compiler.executors))
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import InvalidArgument, InvalidGraph, SardonyxError, locating
 from sardonyx.formats.files import FileStamp
+from sardonyx.formats.opened import OpenedModel
 from sardonyx.ir import Model, OptionalType, SequenceType, SparseTensorType, Tensor, TensorType, ValueType
 from sardonyx.ir.verify import verify
 from sardonyx.ir.walk import all_nodes
@@ -49,9 +50,17 @@ class Loaded:
     """What the file says about itself."""
     stamps: Mapping[Path, FileStamp]
     """What the files that it was read from were then."""
+    placed: Mapping[Tensor, int]
+    """The numbers of tensors whose elements are in the model's own file."""
 
 
-def load(source: Source, settings: LoadSettings, variant: Variant | None = None, disabled: Collection[str] = frozenset()) -> Loaded:
+def load(
+    source: Source,
+    settings: LoadSettings,
+    variant: Variant | None = None,
+    disabled: Collection[str] = frozenset(),
+    opened: OpenedModel | None = None,
+) -> Loaded:
     """Read a model and check it.
 
     Args:
@@ -59,12 +68,13 @@ def load(source: Source, settings: LoadSettings, variant: Variant | None = None,
         settings: where its external data is, which initializers are replaced and which dimensions fixed.
         variant: in what the model is to differ from its file.
         disabled: passes that are not to run, of which one fixes the dimensions.
+        opened: the model's file, where it is open already.
 
     Raises:
         SardonyxError: the model cannot be read, or is invalid; the message begins with its name.
     """
     with span("session.load"):
-        model = source.read(settings)
+        model = source.read(settings, opened)
     owned = OwnedModel(model)
     try:
         with locating(f"model {model.label}"):
@@ -86,7 +96,7 @@ def load(source: Source, settings: LoadSettings, variant: Variant | None = None,
     except SardonyxError:
         owned.dismantle()
         raise
-    return Loaded(owned, declared, types, defaults, metadata_of(model), model.stamps)
+    return Loaded(owned, declared, types, defaults, metadata_of(model), model.stamps, model.placed)
 
 
 def fix_dimensions(model: Model, settings: LoadSettings, disabled: Collection[str] = frozenset()) -> None:

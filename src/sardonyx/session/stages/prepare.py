@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.cancellation import check_cancelled
 from sardonyx.dtypes import Array
 from sardonyx.errors import locating

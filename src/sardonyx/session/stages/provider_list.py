@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.provider import Provider
 from sardonyx.trace import event
 

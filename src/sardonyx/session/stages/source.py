@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from sardonyx.formats import onnx as onnx_format
+from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.forks import without_fork
 from sardonyx.formats.files import FileStamp
+from sardonyx.formats.opened import OpenedModel
 from sardonyx.ir import Function, Model
-from sardonyx.optimize.edit import clone_graph, clone_model
 from sardonyx.session.model_files import check_unchanged
 from sardonyx.session.settings.settings import LoadSettings
 
@@ -38,13 +38,20 @@ class Source:
             return cls(given.read(), is_copy=True)
         return cls(given)
 
-    def read(self, settings: LoadSettings) -> Model:
-        """Return the model, the caller's own; raises NoSuchFile, InvalidProtobuf or InvalidGraph."""
+    def read(self, settings: LoadSettings, opened: OpenedModel | None = None) -> Model:
+        """Return the model, the caller's own; raises NoSuchFile, InvalidProtobuf or InvalidGraph.
+
+        `opened` is its file where that is open already.
+        """
+        with without_fork():
+            from sardonyx.formats import onnx as onnx_format  # which a model that is known does not need
+            from sardonyx.optimize.edit import clone_model
+
         if isinstance(self.given, Model):
             copy = clone_model(self.given)
             copy.functions = {key: _copied(function) for key, function in copy.functions.items()}
             return copy
-        return onnx_format.load(self.given, external_dir=settings.external_folder, in_memory=settings.in_memory())
+        return onnx_format.load(self.given, external_dir=settings.external_folder, in_memory=settings.in_memory(), opened=opened)
 
     def check(self) -> None:
         """Raise Fail where a file of the model is not what it was when it was read before."""
@@ -68,6 +75,9 @@ class Source:
 
 
 def _copied(function: Function) -> Function:
+    with without_fork():
+        from sardonyx.optimize.edit import clone_graph
+
     copy = Function(
         function.domain,
         function.name,

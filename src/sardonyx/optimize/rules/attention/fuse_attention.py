@@ -29,9 +29,9 @@ Attention.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Value
 from sardonyx.ops.views.softmax import Softmax

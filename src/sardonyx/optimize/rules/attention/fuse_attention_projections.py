@@ -18,11 +18,11 @@ Left alone:
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Tensor, Value
 from sardonyx.ops.views.attention import Attention

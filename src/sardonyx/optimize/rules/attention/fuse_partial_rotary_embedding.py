@@ -12,8 +12,7 @@ Left alone:
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import product
 from sardonyx.ops.views.attention import RotaryEmbedding

@@ -21,8 +21,7 @@ Left alone:
 
 from __future__ import annotations
 
-import dataclasses
-
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ops.views.slice import Concat

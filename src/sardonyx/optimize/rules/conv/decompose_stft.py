@@ -15,10 +15,9 @@ Left alone:
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Value
 from sardonyx.optimize.contract import Level

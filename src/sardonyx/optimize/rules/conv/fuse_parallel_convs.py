@@ -16,11 +16,11 @@ Left alone:
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.ir import Node, Value
 from sardonyx.ops.views.conv import Conv

@@ -19,11 +19,11 @@ Left alone:
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import string
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Value
 from sardonyx.optimize.match import Match

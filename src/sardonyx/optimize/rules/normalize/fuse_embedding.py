@@ -17,10 +17,9 @@ The operator refuses ids below 0, which Gather counts from the end.
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Dim, Node, Value
 from sardonyx.ir.shape import minimum

@@ -17,10 +17,9 @@ Left alone:
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.dtypes import Array
 from sardonyx.ir import Dim, Shape, Value
 from sardonyx.ir.shape import product

@@ -1,35 +1,108 @@
-"""How the CPU provider lowers operators, by family; importing this package registers them all."""
+"""How the CPU provider lowers operators, by family: a family is imported when the first node of one of its operators is claimed."""
 
-import sardonyx.providers.cpu.kernels.attention
-import sardonyx.providers.cpu.kernels.batch_norm
-import sardonyx.providers.cpu.kernels.constant
-import sardonyx.providers.cpu.kernels.control_flow
-import sardonyx.providers.cpu.kernels.conv
-import sardonyx.providers.cpu.kernels.conv_transpose
-import sardonyx.providers.cpu.kernels.elementwise
-import sardonyx.providers.cpu.kernels.gather
-import sardonyx.providers.cpu.kernels.grid
-import sardonyx.providers.cpu.kernels.group_norm
-import sardonyx.providers.cpu.kernels.group_query
-import sardonyx.providers.cpu.kernels.lrn
-import sardonyx.providers.cpu.kernels.matmul
-import sardonyx.providers.cpu.kernels.ml_feature
-import sardonyx.providers.cpu.kernels.ml_linear
-import sardonyx.providers.cpu.kernels.ml_tree
-import sardonyx.providers.cpu.kernels.nbits
-import sardonyx.providers.cpu.kernels.normalize
-import sardonyx.providers.cpu.kernels.pool
-import sardonyx.providers.cpu.kernels.reduce
-import sardonyx.providers.cpu.kernels.reshape
-import sardonyx.providers.cpu.kernels.resize
-import sardonyx.providers.cpu.kernels.reverse
-import sardonyx.providers.cpu.kernels.rnn
-import sardonyx.providers.cpu.kernels.roi
-import sardonyx.providers.cpu.kernels.rotary
-import sardonyx.providers.cpu.kernels.rows
-import sardonyx.providers.cpu.kernels.select
-import sardonyx.providers.cpu.kernels.slice
-import sardonyx.providers.cpu.kernels.softmax
-import sardonyx.providers.cpu.kernels.sort
-import sardonyx.providers.cpu.kernels.top_k
-import sardonyx.providers.cpu.kernels.unpool
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+
+from sardonyx.forks import without_fork
+from sardonyx.providers.cpu.expressions import ELEMENTWISE
+
+__all__ = ["FAMILIES", "load_all", "load_family"]
+
+_NHWC, _ROWS, _CONTRIB, _ML = "sardonyx.nhwc.", "sardonyx.rows.", "com.microsoft.", "ai.onnx.ml."
+
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "attention": ("Attention",),
+    "batch_norm": ("BatchNormalization", f"{_NHWC}BatchNormalization"),
+    "constant": ("ConstantOfShape", "EyeLike", "Range"),
+    "control_flow": ("If", "Loop", "Scan"),
+    "conv": (f"{_NHWC}Conv",),
+    "conv_transpose": (f"{_NHWC}ConvTranspose",),
+    "elementwise": tuple(ELEMENTWISE),
+    "gather": ("Gather", "GatherElements", "GatherND", "OneHot", "Scatter", "ScatterElements", "ScatterND"),
+    "grid": ("GridSample", f"{_CONTRIB}GridSample"),
+    "group_norm": (f"{_NHWC}GroupNormalization",),
+    "group_query": (f"{_CONTRIB}GroupQueryAttention",),
+    "lrn": ("LRN",),
+    "matmul": ("Gemm", "MatMul"),
+    "ml_linear": (f"{_ML}SVMClassifier", f"{_ML}SVMRegressor"),
+    "ml_tree": (f"{_ML}TreeEnsemble", f"{_ML}TreeEnsembleClassifier", f"{_ML}TreeEnsembleRegressor"),
+    "nbits": (f"{_CONTRIB}MatMulNBits",),
+    "normalize": (
+        "GroupNormalization",
+        "InstanceNormalization",
+        "LayerNormalization",
+        "LpNormalization",
+        "RMSNormalization",
+        "SimplifiedLayerNormalization",
+        f"{_NHWC}InstanceNormalization",
+    ),
+    "pool": (f"{_NHWC}AveragePool", f"{_NHWC}LpPool", f"{_NHWC}MaxPool"),
+    "reduce": (
+        "ArgMax",
+        "ArgMin",
+        "CumProd",
+        "CumSum",
+        "GlobalAveragePool",
+        "GlobalMaxPool",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceLogSum",
+        "ReduceLogSumExp",
+        "ReduceMax",
+        "ReduceMean",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceSum",
+        "ReduceSumSquare",
+        f"{_NHWC}GlobalAveragePool",
+        f"{_NHWC}GlobalMaxPool",
+    ),
+    "reshape": (
+        "BitCast",
+        "DepthToSpace",
+        "Expand",
+        "Flatten",
+        "Identity",
+        "Reshape",
+        "SpaceToDepth",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+        f"{_NHWC}DepthToSpace",
+        f"{_NHWC}SpaceToDepth",
+    ),
+    "resize": ("Resize", "Upsample"),
+    "reverse": ("ReverseSequence",),
+    "roi": ("MaxRoiPool", "RoiAlign"),
+    "rotary": ("RotaryEmbedding",),
+    "rows": (f"{_ROWS}Rows",),
+    "select": ("Compress", "NonZero"),
+    "slice": ("Concat", "Pad", "Slice", "Split", "Trilu"),
+    "softmax": ("Hardmax", "LogSoftmax", "Softmax"),
+    "sort": ("NonMaxSuppression", "Unique"),
+    "top_k": ("TopK",),
+    "unpool": ("MaxUnpool",),
+}
+"""Module -> the operators that it registers, each with its domain where that is not ai.onnx."""
+
+_OWNERS = {operator: family for family, operators in FAMILIES.items() for operator in operators}
+
+
+def load_family(domain: str, op_type: str) -> bool:
+    """Import the family of an operator; return whether there is one."""
+    family = _OWNERS.get(f"{domain}.{op_type}" if domain else op_type)
+    if family is None:
+        return False
+    with without_fork():
+        importlib.import_module(f"{__name__}.{family}")
+    return True
+
+
+def load_all() -> None:
+    """Import all families."""
+    with without_fork():
+        for family in FAMILIES:
+            importlib.import_module(f"{__name__}.{family}")

@@ -11,17 +11,16 @@ from collections.abc import Iterable, Mapping
 from sardonyx.cancellation import check_cancelled
 from sardonyx.ir import Graph, Node, Value
 from sardonyx.ops.schema import place_of
-from sardonyx.providers.cpu.claims import Claimed, claim_node
+from sardonyx.providers.cpu.claims import Claimed, claim_node, lower_nodes
 from sardonyx.providers.cpu.expressions import element_type
-from sardonyx.providers.cpu.fuse import Group, Member, group_nodes
-from sardonyx.providers.cpu.kernels.constant import store_sizes
 from sardonyx.providers.cpu.kernels.elementwise import copy_between
 from sardonyx.providers.cpu.lowering import Lowering
-from sardonyx.providers.cpu.size_values import Elements, size_values
+from sardonyx.providers.cpu.size_claims import Elements
+from sardonyx.providers.cpu.size_values import size_values
 from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.strided import moved_type
 
-__all__ = ["BodySpec", "claim_body", "lower_body", "lower_nodes", "make_outputs"]
+__all__ = ["BodySpec", "claim_body", "lower_body", "make_outputs"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,24 +52,6 @@ def claim_body(graph: Graph) -> BodySpec | str:
         if found is not None:
             claims[node] = found
     return BodySpec(graph, claims, sizes)
-
-
-def lower_nodes(
-    low: Lowering, claims: Mapping[Node, Claimed], sizes: Mapping[Node, tuple[Elements, ...]], outputs: Iterable[Value]
-) -> None:
-    """Add the steps of nodes, which `claims` has in topological order, and of those that make sizes; `outputs` are needed whole."""
-    for node, elements in sizes.items():
-        store_sizes(low, node, elements)
-    low.specs.update((node, claimed.spec) for node, claimed in claims.items())
-    kept = set(outputs)
-
-    def joins(group: Group, member: Member, value: Value) -> bool:
-        return value not in kept and claims[group.node].joins(group, member, value)
-
-    for group in group_nodes(list(claims.values()), joins):
-        check_cancelled()
-        claims[group.node].lower(low, group)
-        low.release_packed(group.node.inputs)
 
 
 def lower_body(low: Lowering, node: Node, body: BodySpec) -> None:

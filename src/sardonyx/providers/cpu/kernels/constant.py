@@ -18,7 +18,7 @@ from sardonyx.providers.cpu.expressions import element_type
 from sardonyx.providers.cpu.fuse import Group, Member
 from sardonyx.providers.cpu.lowering import Lowering
 from sardonyx.providers.cpu.operands import given, shape_of
-from sardonyx.providers.cpu.size_values import Elements
+from sardonyx.providers.cpu.size_claims import Elements
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 from sardonyx.providers.cpu.strided import moved_type

@@ -6,9 +6,9 @@ the row that vectors go along, the one before it is walked by additions, the oth
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.expr import ElementExpr, argument, constant
 from sardonyx.codegen.emit.module import Module
 from sardonyx.codegen.emit.types import Type

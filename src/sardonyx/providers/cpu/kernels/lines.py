@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 
+from sardonyx import lazy_dataclasses as dataclasses
 from sardonyx.codegen.emit.types import Type
 from sardonyx.codegen.kernels.lines import Along, ExtraOperand, LineParams
 from sardonyx.dtypes import DataType

@@ -1,0 +1,207 @@
+"""Dataclasses whose methods are written when they are first called.
+
+    from sardonyx import lazy_dataclasses as dataclasses
+
+The standard's `dataclass` compiles up to six methods of each class when its module is imported, which was a third of the time to
+the first result of a small model; most classes of a process are never compared, hashed or printed, and many never made. Here a
+class with slots gets small functions in the place of these methods; each is replaced by what the standard would have written when
+it is first called. Everything else is the standard's: `fields`, `replace` and `is_dataclass` work as ever.
+"""
+
+from __future__ import annotations
+
+import dataclasses as standard
+import itertools
+import reprlib
+from collections.abc import Callable, Iterator
+from dataclasses import FrozenInstanceError as FrozenInstanceError
+from dataclasses import asdict as asdict
+from dataclasses import astuple as astuple
+from dataclasses import field as field
+from dataclasses import fields as fields
+from dataclasses import is_dataclass as is_dataclass
+from dataclasses import replace as replace
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["FrozenInstanceError", "asdict", "astuple", "dataclass", "field", "fields", "is_dataclass", "replace"]
+
+_FIELD = getattr(standard, "_FIELD", None)
+"""By which `fields` knows fields from what else annotations may say; None in a Python that has it no more."""
+_PLAIN_OPTIONS = {"frozen", "slots", "eq", "weakref_slot"}
+_OWN_METHODS = ("__init__", "__eq__", "__hash__", "__repr__", "__setattr__", "__delattr__", "__getstate__", "__setstate__")
+_NO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")
+
+
+class _Made:
+    """Stands for a default that is made anew for each object."""
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+
+    def dataclass(cls: type | None = None, /, **options: bool) -> Any:
+        """Make a dataclass as the standard does, of whatever options; the methods of one with slots are written later."""
+        if cls is None:
+            return lambda given: dataclass(given, **options)
+        found = _fields_of(cls) if _is_plain(cls, options) else None
+        if found is None:
+            return standard.dataclass(cls, **options)
+        return _made(cls, found, options)
+
+
+def _is_plain(cls: type, options: dict[str, bool]) -> bool:
+    """Return whether a class has slots, none of the methods that are written, and fields only."""
+    if _FIELD is None or not options.get("slots") or not options.keys() <= _PLAIN_OPTIONS:
+        return False
+    own = cls.__dict__
+    texts = own.get("__annotations__", {}).values()
+    return (
+        not any(name in own for name in _OWN_METHODS)
+        and "__slots__" not in own
+        and all(isinstance(text, str) and not any(word in text for word in _NO_FIELDS) for text in texts)
+        and all(hasattr(base, "__dataclass_fields__") == hasattr(base, "_lazy_fields") for base in cls.__mro__[1:])
+    )
+
+
+def _fields_of(cls: type) -> dict[str, Any] | None:
+    """Return the fields of a class, those of its bases first; None where one is not plain."""
+    found: dict[str, Any] = {}
+    for base in cls.__mro__[-1:0:-1]:
+        found.update(base.__dict__.get("__dataclass_fields__", {}))
+    for name, text in cls.__dict__.get("__annotations__", {}).items():  # noqa: RUF063  the texts
+        given = cls.__dict__.get(name, standard.MISSING)
+        own: Any = given if isinstance(given, standard.Field) else field(default=given)
+        if not own.init or own.kw_only is True or own.default.__class__.__hash__ is None:
+            return None
+        own.name, own.type, own.kw_only, own._field_type = name, text, False, _FIELD
+        found[name] = own
+    return found
+
+
+def _made(cls: type, found: dict[str, Any], options: dict[str, bool]) -> type:
+    """Return the class with slots."""
+    space = dict(cls.__dict__)
+    inherited = set(itertools.chain.from_iterable(_slots_of(base) for base in cls.__mro__[1:-1]))
+    names = (*found, *(("__weakref__",) if options.get("weakref_slot") else ()))
+    space["__slots__"] = tuple(name for name in names if name not in inherited)
+    for name in (*found, "__dict__", "__weakref__"):
+        space.pop(name, None)
+    is_frozen, has_eq = options.get("frozen", False), options.get("eq", True)
+    space.update(__dataclass_fields__=found, _lazy_fields=True, __match_args__=tuple(found), __repr__=_repr)
+    space["__dataclass_params__"] = _params(is_frozen=is_frozen, has_eq=has_eq)
+    space["__init__"] = _later("__init__", _init_source)
+    if has_eq:
+        space["__eq__"] = _later("__eq__", _eq_source)
+        space["__hash__"] = _later("__hash__", _hash_source) if is_frozen else None
+    if is_frozen:
+        space.update(__setattr__=_refuse_set, __delattr__=_refuse_delete, __getstate__=_state, __setstate__=_set_state)
+    made = type(cls)(cls.__name__, cls.__bases__, space)
+    made.__qualname__ = cls.__qualname__
+    for name in ("__init__", "__eq__", "__hash__"):
+        written = made.__dict__.get(name)
+        if written is not None:
+            written.owner = made
+    return made
+
+
+def _slots_of(base: type) -> Iterator[str]:
+    slots = base.__dict__.get("__slots__", ())
+    yield from (slots,) if isinstance(slots, str) else slots
+
+
+def _params(*, is_frozen: bool, has_eq: bool) -> Any:
+    return standard._DataclassParams(  # type: ignore[attr-defined]  # which the standard reads of bases
+        init=True, repr=True, eq=has_eq, order=False, unsafe_hash=False, frozen=is_frozen, **_MORE
+    )
+
+
+def _more_params() -> dict[str, bool]:
+    """Return what later versions of Python note of a dataclass besides."""
+    known = getattr(getattr(standard, "_DataclassParams", None), "__slots__", ())
+    return {
+        name: value
+        for name, value in {"match_args": True, "kw_only": False, "slots": True, "weakref_slot": False}.items()
+        if name in known
+    }
+
+
+_MORE = _more_params()
+
+
+def _later(name: str, source_of: Callable[[dict[str, Any], dict[str, Any]], str]) -> Any:
+    """Return a method that writes the real one when it is first called, puts it in its own place, and calls it."""
+
+    def method(self: Any, /, *arguments: Any, **named: Any) -> Any:
+        owner: Any = method.owner  # type: ignore[attr-defined]
+        space: dict[str, Any] = {"_checks": hasattr(owner, "__post_init__")}
+        text = source_of(owner.__dict__["__dataclass_fields__"], space)
+        exec(text, space)
+        written = space[name]
+        written.__qualname__ = f"{owner.__qualname__}.{name}"
+        written.__module__ = owner.__module__
+        setattr(owner, name, written)
+        return written(self, *arguments, **named)
+
+    method.__name__ = name
+    return method
+
+
+def _init_source(found: dict[str, Any], space: dict[str, Any]) -> str:
+    parameters, lines = ["self"], []
+    space.update(_set=object.__setattr__, _Made=_Made)
+    for name, item in found.items():
+        value = name
+        if item.default is not standard.MISSING:
+            space[f"_default_{name}"] = item.default
+            parameters.append(f"{name}=_default_{name}")
+        elif item.default_factory is not standard.MISSING:
+            space[f"_make_{name}"] = item.default_factory
+            parameters.append(f"{name}=_Made")
+            value = f"_make_{name}() if {name} is _Made else {name}"
+        else:
+            parameters.append(name)
+        lines.append(f" _set(self, {name!r}, {value})")
+    lines.append(" self.__post_init__()" if space["_checks"] else " pass")
+    return f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines)
+
+
+def _tuple(owner: str, names: list[str]) -> str:
+    return f"({''.join(f'{owner}.{name},' for name in names)})"
+
+
+def _eq_source(found: dict[str, Any], space: dict[str, Any]) -> str:
+    names = [name for name, item in found.items() if item.compare]
+    return (
+        "def __eq__(self, other):\n"
+        f" if other.__class__ is self.__class__: return {_tuple('self', names)} == {_tuple('other', names)}\n"
+        " return NotImplemented"
+    )
+
+
+def _hash_source(found: dict[str, Any], space: dict[str, Any]) -> str:
+    names = [name for name, item in found.items() if (item.compare if item.hash is None else item.hash)]
+    return f"def __hash__(self):\n return hash({_tuple('self', names)})"
+
+
+@reprlib.recursive_repr()
+def _repr(self: Any) -> str:
+    shown = ", ".join(f"{item.name}={getattr(self, item.name)!r}" for item in fields(self) if item.repr)
+    return f"{self.__class__.__qualname__}({shown})"
+
+
+def _refuse_set(self: Any, name: str, value: object) -> None:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_delete(self: Any, name: str) -> None:
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _state(self: Any) -> list[Any]:
+    return [getattr(self, item.name) for item in fields(self)]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for item, value in zip(fields(self), state, strict=True):
+        object.__setattr__(self, item.name, value)

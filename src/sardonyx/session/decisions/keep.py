@@ -1,0 +1,108 @@
+"""Looking up and keeping what was decided of a model; nothing that goes wrong with that is an error.
+
+attempt = begin(source, settings, providers)
+built = attempt.built()            what a session before decided, compiled; None where there is nothing of that
+attempt.keep(decided)              for later sessions
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from sardonyx import config
+from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.cancellation import check_cancelled, raise_interrupt
+from sardonyx.disk_cache import shared_cache
+from sardonyx.errors import SardonyxError
+from sardonyx.formats.opened import OpenedModel, open_model
+from sardonyx.session.decisions.key import key_of, remembering
+from sardonyx.session.decisions.record import Decided, Restored, StaleError, read_record, write_record
+from sardonyx.session.decisions.sharing import Identity, identity_of
+from sardonyx.session.settings.settings import Settings
+from sardonyx.session.stages.provider_list import ProviderList
+from sardonyx.session.stages.source import Source
+from sardonyx.trace import event, span
+
+__all__ = ["Attempt", "begin"]
+
+_T = TypeVar("_T")
+_MOST_MESSAGE_BYTES = 64 << 20
+"""The longest message, without large tensors, that is worth its digest."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Attempt:
+    """A session on its way, whose model has a key."""
+
+    opened: OpenedModel
+    """The model's file."""
+    key: str
+    """The key of what is decided of it."""
+    providers: ProviderList
+    """The session's."""
+    identity: Identity | None
+    """By which sessions of this process share what is built; None where they do not."""
+
+    def restored(self) -> Restored | None:
+        """Return what a session before decided of this model; None where there is nothing, or nothing that still holds."""
+        cache = shared_cache()
+        content = None if cache is None else cache.load(self.key)
+        if content is None:
+            return None
+        return self._without_errors(lambda: read_record(content, self.opened, {item.name: item for item in self.providers.all}))
+
+    def keep(self, decided: Decided) -> None:
+        """Keep what was decided, where that is possible."""
+        cache, able = shared_cache(), remembering(self.providers.all)
+        if cache is None or able is None:
+            return
+        with span("decisions.keep"):
+            content = self._without_errors(lambda: write_record(self.opened, decided, able))
+            if content is None:
+                event("decisions.not_kept", key=self.key)
+            else:
+                cache.store(self.key, content)
+
+    def _without_errors(self, work: Callable[[], _T]) -> _T | None:
+        try:
+            return work()
+        except (SardonyxError, StaleError) as error:
+            check_cancelled()
+            raise_interrupt(error)
+            event("decisions.failed", key=self.key, error=str(error))
+            return None
+
+
+def begin(source: Source, settings: Settings, providers: ProviderList) -> Attempt | None:
+    """Return the attempt to make a session by what was decided before; None where that is not kept for this session.
+
+    Args:
+        source: the model; a path or bytes, else there is no attempt.
+        settings: of the session.
+        providers: of the session.
+    """
+    if not settings.keeps_decisions or not config.keeps_decisions() or providers.excluded or _has_operators():
+        return None
+    given = source.given
+    if not isinstance(given, (str, os.PathLike, bytes)):
+        return None
+    try:
+        opened = open_model(given, None if isinstance(given, bytes) else Path(os.fsdecode(given)))
+        if len(opened.content if opened.message is None else opened.message) > _MOST_MESSAGE_BYTES:
+            return None
+        key = key_of(opened, settings, providers.all)
+        if key is None:
+            return None
+        return Attempt(opened, key, providers, identity_of(opened, key) if settings.shares_programs else None)
+    except (SardonyxError, ValueError):  # those who read the model again say what is wrong
+        return None
+
+
+def _has_operators() -> bool:
+    """Return whether the process knows operators of the user's; those of installed packages follow from the packages."""
+    module = sys.modules.get("sardonyx.custom_ops.registered")
+    return module is not None and bool(module.registered_operators())

@@ -1,0 +1,123 @@
+"""What the decisions about a model depend on, as one digest: equal keys, equal decisions.
+
+    the model      its message, without the elements of large tensors; those that were read are compared one by one (`record.py`)
+    the session    all that its options say, and its providers with what they compile for
+    the process    the sources of this package, installed packages, versions, environment variables, limits
+
+A session with something that has no plain form, such as a rule of the user's, an array or a callback, has no key.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import functools
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from sardonyx.config import LIMITS, settings_in_force
+from sardonyx.formats.opened import OpenedModel
+from sardonyx.provider import Provider, RemembersClaims
+from sardonyx.session.settings.settings import MemorySettings, PlacementSettings, SaveSettings, Settings
+from sardonyx.sources import stamp_of
+
+__all__ = ["installed_packages", "key_of", "remembering"]
+
+_FORM = "decisions 1"
+"""Changes with the form of records."""
+_OWN_MODULES = "sardonyx.providers."
+_WITHOUT_EFFECT = frozenset({"SARDONYX_CACHE_DIR", "SARDONYX_CACHE_BYTES", "SARDONYX_TRACE", "SARDONYX_KEEP_DECISIONS"})
+_RECORDS = (".dist-info", ".egg-info", ".egg-link")
+
+
+class _NoPlainTextError(Exception):
+    """A setting holds what is not a text, a number, or a collection of these."""
+
+
+def key_of(opened: OpenedModel, settings: Settings, providers: Sequence[Provider]) -> str | None:
+    """Return the key of a model's decisions, 64 hexadecimal digits; None where they are not to be kept.
+
+    Args:
+        opened: the model.
+        settings: of the session.
+        providers: of the session.
+    """
+    if not _is_plain(settings):
+        return None
+    able = remembering(providers)
+    sources, packages = stamp_of("sardonyx"), installed_packages(tuple(sys.path))
+    if able is None or sources is None or "llvmlite-" not in packages:
+        return None
+    try:
+        parts = (
+            _FORM,
+            opened.digest(),
+            _text(dataclasses.replace(settings, logs=(-1, ""))),
+            _text([(provider.name, provider.decision_key()) for provider in able]),
+            sources,
+            packages,
+            _text([type(finder).__qualname__ for finder in sys.meta_path]),
+            f"{sys.version} {sys.platform} {np.__version__}",
+            _text({name: text for name, text in settings_in_force().items() if name not in _WITHOUT_EFFECT}),
+            _text(LIMITS),
+        )
+    except _NoPlainTextError:
+        return None
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
+
+
+def remembering(providers: Sequence[Provider]) -> list[RemembersClaims] | None:
+    """Return the providers where all of them are of this package and can make their claims again; else None."""
+    able: list[RemembersClaims] = [provider for provider in providers if isinstance(provider, RemembersClaims)]
+    is_own = all(type(provider).__module__.startswith(_OWN_MODULES) for provider in able)
+    return able if is_own and len(able) == len(providers) else None
+
+
+def _is_plain(settings: Settings) -> bool:
+    """Return whether a session writes nothing while it is made, and depends on no file but the model's."""
+    placement = dataclasses.replace(settings.placement, order=(), forbids_fallback=False, records_assignment=False)
+    return (
+        settings.save == SaveSettings()
+        and settings.memory == MemorySettings()
+        and placement == PlacementSettings()
+        and not settings.context.writes
+        and not settings.optimize.verify
+        and not settings.custom_ops
+        and settings.execution.profile_prefix is None
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def installed_packages(path: tuple[str, ...]) -> str:
+    """Return the records of packages in the folders of `path`, which is sys.path; a change of the path is a new search."""
+    found = []
+    for folder in path:
+        with contextlib.suppress(OSError):
+            names = sorted(name for name in os.listdir(folder or ".") if name.endswith(_RECORDS))
+            if names:
+                found.append(f"{folder} {os.stat(folder or '.').st_mtime_ns} {' '.join(names)}")
+    return "\n".join(found)
+
+
+def _text(value: object) -> str:
+    """Return a text that differs for values that differ; raises _NoPlainTextError for what has no such text."""
+    if value is None or isinstance(value, (bool, int, float, str, bytes, enum.Enum)):
+        return repr(value)
+    if dataclasses.is_dataclass(value):
+        return f"{type(value).__name__}({_all(getattr(value, field.name) for field in dataclasses.fields(value))})"
+    if isinstance(value, Mapping):
+        return f"{{{_all(sorted(value.items()))}}}"
+    if isinstance(value, (set, frozenset)):
+        return f"{{{_all(sorted(value))}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{_all(value)}]"
+    raise _NoPlainTextError
+
+
+def _all(values: Iterable[object]) -> str:
+    return ",".join(map(_text, values))

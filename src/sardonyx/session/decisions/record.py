@@ -1,0 +1,237 @@
+"""Records of decisions: an optimized and partitioned model as bytes, without the weights that its file has.
+
+    content = write_record(opened, loaded, prepared, assigned)
+    restored = read_record(content, opened, providers)
+
+Weights of the model's file are numbers, by which they are found in it again. Whoever decided something by the elements of one has
+read it, so the digests of all that were read until now are in the record, and are compared before it is used. Weights that the
+optimizer computed are in the record, which is why there is none where they are large.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sardonyx import lazy_dataclasses as dataclasses
+from sardonyx.dtypes import Array, DataType
+from sardonyx.formats.opened import OpenedModel
+from sardonyx.formats.plain_graph import NoPlainForm, Plain, PlainReader, PlainWriter
+from sardonyx.formats.stored import stored
+from sardonyx.ir import Graph, Node, Tensor, Value
+from sardonyx.partition.explain import Placement
+from sardonyx.partition.part import Cut
+from sardonyx.provider import Capability, Partition, RemembersClaims
+from sardonyx.session.values import ModelMetadata, NodeArg
+
+__all__ = ["Decided", "Restored", "StaleError", "read_record", "write_record"]
+
+_MOST_HELD_BYTES = 16 << 20
+"""The most bytes of weights in a record: those that are small, or that the optimizer computed."""
+
+
+class StaleError(Exception):
+    """A record is of a model with other weights, or it cannot be read."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Decided:
+    """What is to be kept of a session that is being made."""
+
+    graph: Graph
+    """The graph, optimized."""
+    placed: Mapping[Tensor, int]
+    """The numbers of weights whose elements are in the file."""
+    inputs: Sequence[Value]
+    """The inputs that a feed may name."""
+    declared: Sequence[NodeArg]
+    """The outputs as the model declares them."""
+    defaults: Mapping[str, Array]
+    """Inputs that a feed may leave out."""
+    metadata: ModelMetadata
+    """What the file says about itself."""
+    cuts: Sequence[Cut]
+    """Who runs what, in an order in which that can run."""
+    placements: Sequence[Placement]
+    """The same for reports."""
+    report: Plain
+    """What the optimizer did."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Restored:
+    """What a record holds."""
+
+    graph: Graph
+    """The graph."""
+    inputs: tuple[Value, ...]
+    """The inputs that a feed may name."""
+    declared: tuple[NodeArg, ...]
+    """The outputs as the model declares them."""
+    defaults: Mapping[str, Array]
+    """Inputs that a feed may leave out."""
+    metadata: ModelMetadata
+    """What the file says about itself."""
+    cuts: tuple[Cut, ...]
+    """Who runs what."""
+    placements: tuple[Placement, ...]
+    """The same for reports."""
+    report: Plain
+    """What the optimizer did."""
+
+
+def write_record(opened: OpenedModel, decided: Decided, providers: Sequence[RemembersClaims]) -> bytes | None:
+    """Return the record of a model; None where it holds what cannot be kept, or much that is computed of weights.
+
+    Args:
+        opened: the model's file.
+        decided: what was decided.
+        providers: of the session.
+
+    Raises:
+        SardonyxError: the file has changed.
+    """
+    writer = PlainWriter(decided.placed, _MOST_HELD_BYTES)
+    try:
+        graph = writer.graph(
+            decided.graph, (*decided.inputs, *(value for part in decided.cuts for value in _values_of(part.partition)))
+        )
+        places = {node: place for place, node in enumerate(decided.graph)}
+        defaults = tuple((name, writer.array(array)) for name, array in decided.defaults.items())
+        content = (
+            tuple((item.name, item.decision_facts()) for item in providers),
+            _digests(opened, decided.placed),
+            graph,
+            writer.numbers(decided.inputs),
+            tuple((item.name, item.type, tuple(item.shape)) for item in decided.declared),
+            defaults,
+            tuple(getattr(decided.metadata, field.name) for field in dataclasses.fields(ModelMetadata)),
+            tuple(_cut(writer, places, part) for part in decided.cuts),
+            tuple(_placement(place) for place in decided.placements),
+            decided.report,
+        )
+        return marshal.dumps(content)
+    except (NoPlainForm, KeyError, ValueError):  # the last where a text or a number is of a type of somebody's own
+        return None
+
+
+def read_record(content: bytes, opened: OpenedModel, providers: Mapping[str, Any]) -> Restored:
+    """Return what a record holds.
+
+    Args:
+        content: what `write_record` returned.
+        opened: the file of a model with the same message.
+        providers: of the session, by name; Any: providers that remember claims.
+
+    Raises:
+        StaleError: the model has other weights, or the record is damaged.
+        SardonyxError: the file has changed, or a node cannot be claimed again.
+    """
+    try:
+        facts, digests, plain, inputs, declared, defaults, metadata, cuts, placements, report = marshal.loads(content)
+        places = list(opened.blobs.values())
+        for number, digest in digests:
+            if _digest(opened, number) != digest:
+                raise StaleError(f"weight {number} of the model has other elements")
+        for name, own in facts:
+            providers[name].take_facts(own)
+
+        def tensor_of(dtype: DataType, shape: tuple[int, ...], number: int) -> Tensor:
+            blob = places[number]
+            return Tensor(dtype, shape, stored(opened.content, blob.offset, blob.size_bytes, dtype, shape))
+
+        reader = PlainReader(tensor_of)
+        graph = reader.graph(plain)
+        nodes = tuple(graph)
+        return Restored(
+            graph,
+            reader.of(inputs),
+            tuple(NodeArg(name, kind, list(shape)) for name, kind, shape in declared),
+            {name: reader.array(array) for name, array in defaults},
+            ModelMetadata(*metadata),
+            tuple(_restored(reader, graph, nodes, providers, *part) for part in cuts),
+            tuple(_placed(*place) for place in placements),
+            report,
+        )
+    except (AttributeError, EOFError, LookupError, TypeError, ValueError) as error:
+        raise StaleError(f"{type(error).__name__}: {error}") from error
+
+
+def _values_of(partition: Partition) -> tuple[Value, ...]:
+    reads = (value for unit in partition.units for value in unit.reads)
+    return (*partition.inputs, *partition.constants, *partition.outputs, *reads)
+
+
+def _digests(opened: OpenedModel, placed: Mapping[Tensor, int]) -> Plain:
+    read = sorted({number for tensor, number in placed.items() if tensor.was_read})
+    return tuple((number, _digest(opened, number)) for number in read)
+
+
+def _digest(opened: OpenedModel, number: int) -> bytes:
+    blob = list(opened.blobs.values())[number]
+    return hashlib.sha256(opened.content.read(blob.offset, blob.size_bytes)).digest()
+
+
+def _cut(writer: PlainWriter, places: Mapping[Node, int], part: Cut) -> Plain:
+    partition, provider = part.partition, part.provider
+    if not isinstance(provider, RemembersClaims):
+        raise NoPlainForm(f"claims of {part.provider.name}")
+    return (
+        part.provider.name,
+        partition.name,
+        tuple(places[node] for node in partition.nodes),
+        tuple(_unit(writer, places, provider, unit) for unit in partition.units),
+        writer.numbers(partition.inputs),
+        writer.numbers(partition.constants),
+        writer.numbers(partition.outputs),
+    )
+
+
+def _unit(writer: PlainWriter, places: Mapping[Node, int], provider: RemembersClaims, unit: Capability) -> Plain:
+    if unit.owns_bodies or unit.alone:
+        raise NoPlainForm("a claim of a subgraph, or of a partition of its own")
+    noted = provider.note(unit)
+    return (
+        tuple(places[node] for node in unit.nodes),
+        unit.fused,
+        unit.name,
+        unit.keeps_layout,
+        writer.numbers(unit.reads),
+        None if noted is None else tuple(tuple(map(writer.dim, elements)) for elements in noted),
+    )
+
+
+def _restored(
+    reader: PlainReader,
+    graph: Graph,
+    nodes: Sequence[Node],
+    providers: Mapping[str, Any],
+    owner: str,
+    name: str,
+    places: Sequence[int],
+    units: Sequence[Plain],
+    inputs: Sequence[int],
+    constants: Sequence[int],
+    outputs: Sequence[int],
+) -> Cut:
+    provider, claims = providers[owner], []
+    for own, fused, title, keeps_layout, reads, noted in units:
+        claim = Capability(tuple(nodes[place] for place in own), fused, title, keeps_layout=keeps_layout, reads=reader.of(reads))
+        elements = None if noted is None else tuple(tuple(map(reader.dim, item)) for item in noted)
+        claims.append(provider.claim_again(claim, elements))
+    own_nodes = tuple(nodes[place] for place in places)
+    partition = Partition(name, graph, own_nodes, tuple(claims), reader.of(inputs), reader.of(constants), reader.of(outputs))
+    return Cut(provider, partition)
+
+
+def _placed(
+    node: str, op_type: str, version: int, graph: str, provider: str, partition: str, unit: str, declined: Sequence[tuple[str, str]]
+) -> Placement:
+    return Placement(node, op_type, version, graph, provider, partition, unit, dict(declined))
+
+
+def _placement(place: Placement) -> Plain:
+    fields = (getattr(place, field.name) for field in dataclasses.fields(Placement) if field.name != "declined")
+    return (*fields, tuple(place.declined.items()))
