@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
-import gc
 import os
 import subprocess
 import sys
@@ -208,19 +206,3 @@ def test_every_lock_is_renewed_in_the_child() -> None:
     assert [
         path for path, text in texts.items() if "threading.Lock(" in text or "RLock(" in text or "cached_property" in text
     ] == []
-
-
-def test_the_garbage_collector_waits_for_imports() -> None:
-    """It is on again afterwards, also after an error and after blocks in one another, and stays off where it was."""
-    assert gc.isenabled()
-    with contextlib.suppress(ValueError), without_fork(), without_fork():
-        assert not gc.isenabled()
-        raise ValueError
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        with without_fork():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()

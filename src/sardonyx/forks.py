@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401 - it and `logging` hook into forks: an import while a fork waits would be half hooked
 import contextlib
-import gc
 import os
 import threading
 import weakref
@@ -50,18 +49,9 @@ def renew_in_child(item: Renewed) -> None:
 
 @contextlib.contextmanager
 def without_fork() -> Iterator[None]:
-    """Have forks by other threads wait until the block ends; the block waits for no other thread of the program.
-
-    The garbage collector, which would go through all that modules make several times while they are imported, waits too.
-    """
+    """Have forks by other threads wait until the block ends; the block waits for no other thread of the program."""
     with _GATE:
-        collects = gc.isenabled()
-        gc.disable()
-        try:
-            yield
-        finally:
-            if collects:
-                gc.enable()
+        yield
 
 
 class _Fork:

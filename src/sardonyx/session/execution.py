@@ -18,8 +18,9 @@ def executor_for(plan: Plan, settings: ExecutionSettings) -> Executor:
     Where the settings leave the threads of a parallel one open there is one for each processor, and at least one for each
     provider, which may be busy without a processor.
     """
+    shared = shared_pool() if settings.shares_arenas else None
     if settings.executor == "sequential":
-        return make_executor(plan, settings.executor, 1)
+        return make_executor(plan, settings.executor, 1, shared)
     providers = {step.provider for step in plan.steps if isinstance(step, ProgramStep)}
     threads = settings.inter_op_threads or max(len(providers), config.num_threads() or available_processors())
-    return make_executor(plan, settings.executor, threads, shared_pool() if settings.shares_arenas else None)
+    return make_executor(plan, settings.executor, threads, shared)

@@ -8,6 +8,7 @@ import pytest
 from support.models import graph
 
 from sardonyx.formats.opened import OpenedModel, open_model
+from sardonyx.formats.wire import Blob, Stripped
 from sardonyx.ir import Graph, Tensor
 from sardonyx.partition.explain import Placement
 from sardonyx.partition.part import Cut
@@ -67,9 +68,7 @@ def _in_file(content: bytes, *, reads: bool) -> tuple[Decided, OpenedModel]:
     tensor = held.initializers["w"].constant
     assert tensor is not None
     tensor.was_read = reads
-    from sardonyx.formats.wire import Blob
-
-    opened = dataclasses.replace(open_model(content, None), blobs={b"k": Blob(0, 8, 9)})
+    opened = dataclasses.replace(open_model(content, None), stripped=Stripped(b"", {b"k": Blob(0, 8, 9)}))
     return _decided(held, {tensor: 0}), opened
 
 
