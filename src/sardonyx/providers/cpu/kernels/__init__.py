@@ -77,6 +77,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "resize": ("Resize", "Upsample"),
     "reverse": ("ReverseSequence",),
+    "rnn": ("GRU", "LSTM", "RNN"),
     "roi": ("MaxRoiPool", "RoiAlign"),
     "rotary": ("RotaryEmbedding",),
     "rows": (f"{_ML}Normalizer", f"{_ROWS}Rows"),
