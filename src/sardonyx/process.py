@@ -10,7 +10,7 @@ import sys
 from typing import SupportsIndex
 
 from sardonyx.errors import Fail, InvalidArgument
-from sardonyx.forks import new_lock
+from sardonyx.forks import new_lock, without_fork
 from sardonyx.version import ONNXRUNTIME_API, __version__
 
 __all__ = [
@@ -110,7 +110,8 @@ def resident_bytes() -> int:
     except OSError:
         pass
     try:
-        import resource
+        with without_fork():
+            import resource
     except ImportError:  # on Windows
         return 0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

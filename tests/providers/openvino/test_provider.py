@@ -94,7 +94,7 @@ DETECTION = """graph(x: float[1, 6, 4]) -> (picked: int64[k, 3]) {
     [
         (CONVOLUTIONS, ("MaxPool", "Softmax"), ("Add", "MaxPool")),
         (ATTENTION, ("Attention", "Softmax"), ("LayerNormalization",)),
-        (DETECTION, ("Sigmoid",), ()),
+        (DETECTION, ("Sigmoid",), ("NonMaxSuppression",)),
     ],
 )
 def test_a_model_runs_across_three_providers(body: str, to_cpu: tuple[str, ...], to_reference: tuple[str, ...]) -> None:

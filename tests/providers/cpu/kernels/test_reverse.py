@@ -33,3 +33,4 @@ def test_a_length_beyond_the_steps(wrong: int) -> None:
 def test_what_is_left_to_others() -> None:
     """Lengths that may be fewer than sequences."""
     assert "depends on sizes" in declined("graph(x: float[3, B], l: int64[C]) -> (y) { y = ReverseSequence(x, l) }")[0]
+    assert "data of 1 dimensions" in declined("graph(x: float[3], l: int64[3]) -> (y) { y = ReverseSequence(x, l) }")[0]

@@ -35,6 +35,8 @@ def claim(node: Node) -> ReverseSpec | str:
     shape, lengths, element, view = shape_of(node.inputs[0]), shape_of(node.inputs[1]), moved_as(node), ReverseSequence.of(node)
     if isinstance(element, str):
         return element
+    if len(shape) < 2:
+        return f"data of {len(shape)} dimensions, expected two for steps and sequences"
     if index_type(node.inputs[1]) != I64:
         return "lengths that are no int64"
     if lengths != (shape[1 - view.time_axis],):
