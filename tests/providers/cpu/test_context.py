@@ -16,6 +16,7 @@ from sardonyx.formats.program_file import read_program, write_program
 from sardonyx.ir import Graph, Node, Tensor, Value
 from sardonyx.provider import Compatibility, GraphView, Partition, Program
 from sardonyx.providers.cpu.context import compatibility_of, describe_target, load_program, save_program
+from sardonyx.providers.cpu.kernels import matmul
 from sardonyx.providers.cpu.provider import create
 from sardonyx.trace import observe
 
@@ -187,8 +188,9 @@ def test_weights_that_are_left_out_are_packed_when_it_is_loaded(target: Target) 
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_widened_weights_are_restored_as_narrow_ones(target: Target, packed: bool) -> None:
+def test_widened_weights_are_restored_as_narrow_ones(target: Target, packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernels of the file are those for narrow weights, also where these are packed anew."""
+    monkeypatch.setattr(matmul, "_CACHED_ELEMENTS", 0)
     part = _partition(_PRODUCT)
     weight = part.constants[0]
     weight.constant = Tensor.widened(Tensor.from_array(_array(weight).astype(np.float16)))

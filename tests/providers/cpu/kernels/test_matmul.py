@@ -6,6 +6,7 @@ from support.cpu_run import LEVELS, assert_close, assert_same_bits, cpu_session,
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.errors import InvalidArgument
+from sardonyx.providers.cpu.kernels import matmul
 
 
 def _x(*shape: int, seed: int = 0) -> Array:
@@ -221,8 +222,10 @@ def test_panels_that_are_packed_in_the_run_hold_zeros_behind_the_last_column() -
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("isa", LEVELS)
-def test_narrow_weights_stay_narrow(isa: str, dtype: str) -> None:
-    """They are packed in their own type, and multiplied in float32."""
+@pytest.mark.parametrize("cached", [0, 1 << 18])
+def test_narrow_weights_stay_narrow(isa: str, dtype: str, cached: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are packed in their own type, but for few, and multiplied in float32."""
+    monkeypatch.setattr(matmul, "_CACHED_ELEMENTS", cached)
     body = f"graph(x: {dtype}[m, 70]) -> (y: {dtype}[m, 67]) {{ w: {dtype}[70, 67] = ... 1 y = MatMul(x, w) }}"
     session = cpu_session(body, isa=isa)
     for rows in (1, 6, 13):

@@ -35,6 +35,9 @@ from sardonyx.providers.cpu.operands import given, shape_of
 from sardonyx.providers.cpu.sizes import Sizes
 from sardonyx.providers.cpu.steps import Buffer
 
+_CACHED_ELEMENTS = 1 << 18
+"""Weights that stay in the second-level cache from run to run: decoding them would cost more than it spares."""
+
 _FIRST_OPERAND = 3
 """Buffers of the epilogue come after A, B and C."""
 
@@ -189,8 +192,8 @@ def _panels_of(packed: Buffer) -> Panels:
 
 
 def _packed(weights: Tensor, width: int, is_transposed: bool) -> Array:
-    """Return the panels of `weights`; of narrow ones, where they are the same numbers."""
-    stored = weights if weights.narrow is None else weights.narrow
+    """Return the panels of `weights`; of narrow ones, where they are the same numbers and too many for a cache near the core."""
+    stored = weights if weights.narrow is None or weights.size <= _CACHED_ELEMENTS else weights.narrow
     rows, length = weights.shape
     return pack_rows(stored.rows, (rows, length), width, is_transposed=is_transposed, dtype=stored.dtype.numpy)
 
