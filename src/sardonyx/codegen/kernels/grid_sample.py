@@ -6,7 +6,8 @@ vector of positions at a time:
     y[n, c, p] = sum over neighbours i of axis 0, j of axis 1, …:  w0[i, p] * w1[j, p] * … * x[n, c, at0[i, p] + at1[j, p] + …]
 
 A position from -1 to 1 is counted in elements; NaN counts as 0, and what lies beyond 2^40 elements as 2^40. An index beyond an axis
-is 0 with the weight 0, moved to the border, or reflected; so no element outside is read.
+is 0 with the weight 0, moved to the border, or reflected; so no element outside is read. An element of weight 0 counts for nothing,
+even if it is not finite.
 """
 
 from __future__ import annotations
@@ -93,8 +94,8 @@ def _sampled(b: Function, x: Pointer, taps: Sequence[_Taps], count: int, i: Regi
         offset, weight = neighbours[0]
         for more, factor in neighbours[1:]:
             offset, weight = offset + more, weight * factor
-        term = _gathered(x, offset, span)
-        term = b.select(weight.ne(0.0), term, 0.0) if count == 1 else term * weight
+        element = b.select(weight.ne(0.0), _gathered(x, offset, span), 0.0)
+        term = element if count == 1 else element * weight
         total = term if total is None else total + term
     assert total is not None, "an axis has neighbours"
     return total

@@ -34,6 +34,20 @@ def test_every_way(mode: str, padding: str, isa: str) -> None:
                 np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("isa", LEVELS)
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_what_lies_outside_is_zero_whatever_the_first_element_is(mode: str, isa: str) -> None:
+    """NaN and infinities go to the positions near them alone."""
+    body = _text(2, f'mode = "{mode}", align_corners = 1')
+    x = np.random.default_rng(0).standard_normal((1, 1, 5, 6)).astype(np.float32)
+    x[0, 0, 0, 0] = np.nan
+    grid = np.random.default_rng(1).uniform(-1.5, 1.5, (1, 7, 10, 2)).astype(np.float32)
+    found = cpu_session(body, opset=22, isa=isa).run(None, {"x": x, "g": grid})[0]
+    wanted = reference(body, {"x": x, "g": grid}, opset=22)[0]
+    assert 0 < np.isnan(wanted).sum() < wanted.size / 2
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=2e-5)
+
+
 def test_threads_and_batches_do_not_change_bits() -> None:
     """Each image is sampled as it is alone."""
     random, body = np.random.default_rng(1), _text(2, "")
