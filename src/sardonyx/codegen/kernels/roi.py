@@ -114,7 +114,7 @@ def _pool_cells(
             with b.loop(0, channels) as channel:
                 source, place = x.at(channel * plane), channel * span.lanes
                 total = work.load(place, span.lanes)
-                terms = [b.select(weight.ne(0.0), _gathered(source, at, span), 0.0) * weight for at, weight in taps]
+                terms = [_gathered(source, at, span) * weight for at, weight in taps]
                 if takes_max:
                     for term in terms:
                         total = MAX.combine(b, total, term)
