@@ -155,7 +155,10 @@ def claim_normalizer(node: Node) -> RowsSpec | str:
     return RowsSpec(element / OPERATORS["select"](size.eq(0), 1, size), 0, ())
 
 
-lowers("Normalizer", claim=claim_normalizer, joins=joins_rows, domain=_ML)(rows)
+@lowers("Normalizer", claim=claim_normalizer, joins=joins_rows, domain=_ML)
+def normalizer(low: Lowering, group: Group, spec: RowsSpec) -> None:
+    """Divide each row by its norm."""
+    rows(low, group, spec)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
