@@ -69,7 +69,7 @@ def _fields_of(cls: type) -> dict[str, Any] | None:
     found: dict[str, Any] = {}
     for base in cls.__mro__[-1:0:-1]:
         found.update(base.__dict__.get("__dataclass_fields__", {}))
-    for name, text in cls.__dict__.get("__annotations__", {}).items():  # noqa: RUF063  the texts
+    for name, text in cls.__dict__.get("__annotations__", {}).items():  # noqa: RUF063  as texts: evaluating them takes time, and types that are imported for checking only
         given = cls.__dict__.get(name, standard.MISSING)
         own: Any = given if isinstance(given, standard.Field) else field(default=given)
         if not own.init or own.kw_only is True or own.default.__class__.__hash__ is None:
@@ -133,7 +133,7 @@ def _later(name: str, source_of: Callable[[dict[str, Any], dict[str, Any]], str]
     """Return a method that writes the real one when it is first called, puts it in its own place, and calls it."""
 
     def method(self: Any, /, *arguments: Any, **named: Any) -> Any:
-        owner: Any = method.owner  # type: ignore[attr-defined]
+        owner: Any = method.owner  # type: ignore[attr-defined]  # `_made` sets it
         space: dict[str, Any] = {"_checks": hasattr(owner, "__post_init__")}
         text = source_of(owner.__dict__["__dataclass_fields__"], space)
         exec(text, space)

@@ -15,10 +15,13 @@ from sardonyx.ir.attribute import AttributeValue
 from sardonyx.optimize.rule import Builder
 from sardonyx.optimize.target import OpKey
 
-__all__ = ["ML", "POST_TRANSFORMS", "Maker", "class_labels", "labelled", "ml", "post_transformed", "two_columns"]
+__all__ = ["ML", "NUMBERS", "POST_TRANSFORMS", "Maker", "class_labels", "labelled", "ml", "post_transformed", "two_columns"]
 
 ML = "ai.onnx.ml"
 """The domain of the operators that are taken apart."""
+
+NUMBERS = (DataType.FLOAT, DataType.DOUBLE, DataType.INT64, DataType.INT32)
+"""The types of numbers that operators of ai.onnx.ml take."""
 
 POST_TRANSFORMS = ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT")
 """All post transforms."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from sardonyx.dtypes import DataType
 from sardonyx.ir import Value
-from sardonyx.optimize.helpers.ml_scores import ML, Maker, ml
+from sardonyx.optimize.helpers.ml_scores import ML, NUMBERS, Maker, ml
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder
 from sardonyx.optimize.rule import Builder, Rule
@@ -25,7 +25,6 @@ from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_ARRAY_FEATURE_EXTRACTOR", "EXPAND_FEATURE_VECTORIZER", "EXPAND_ONE_HOT_ENCODER"]
 
-_NUMBERS = (DataType.FLOAT, DataType.DOUBLE, DataType.INT64, DataType.INT32)
 _MOST_PLACES = 1 << 20
 _NEVER_NEGATIVE = ("ArgMax", "ArgMin", "TopK")
 """Operators whose int64 results are places."""
@@ -37,7 +36,7 @@ def _extractor_pattern(op: PatternBuilder, x: Term, places: Term) -> Term:
 
 def _check_extractor(match: Match) -> str | None:
     x, places = match["x"], match["places"]
-    if x.dtype not in _NUMBERS or not x.shape or places.shape is None or places.dtype is not DataType.INT64:
+    if x.dtype not in NUMBERS or not x.shape or places.shape is None or places.dtype is not DataType.INT64:
         return f"data of type {x.dtype} and shape {x.shape}, places of type {places.dtype}"
     if match.tensor("places") is None:
         return None
@@ -81,7 +80,7 @@ def _check_vectorizer(match: Match) -> str | None:
     parts, widths = match.rest("parts"), match.root.integers("inputdimensions", ())
     if len(widths) not in (0, len(parts)) or not parts or any(width < 0 for width in widths):
         return f"{len(parts)} inputs, widths {widths}"
-    if any(part is None or part.dtype not in _NUMBERS or part.shape is None for part in parts):
+    if any(part is None or part.dtype not in NUMBERS or part.shape is None for part in parts):
         return "inputs of other types, or of unknown rank"
     return "columns of unknown number" if widths and any(_width(part) is None for part in parts) else None
 
@@ -127,7 +126,7 @@ def _encoder_pattern(op: PatternBuilder, x: Term) -> Term:
 def _check_encoder(match: Match) -> str | None:
     node, x = match.root, match["x"]
     categories = node.integers("cats_int64s", ())
-    if x.dtype not in _NUMBERS or x.shape is None or node.texts("cats_strings", ()):
+    if x.dtype not in NUMBERS or x.shape is None or node.texts("cats_strings", ()):
         return f"data of type {x.dtype} and shape {x.shape}"
     if not node.integer("zeros", 1):
         return "unknown elements are refused" if x.dtype is DataType.INT64 else None

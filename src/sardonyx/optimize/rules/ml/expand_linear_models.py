@@ -19,10 +19,11 @@ import dataclasses
 
 import numpy as np
 
-from sardonyx.dtypes import Array, DataType
+from sardonyx.dtypes import Array
 from sardonyx.ir import Value
 from sardonyx.optimize.helpers.ml_scores import (
     ML,
+    NUMBERS,
     POST_TRANSFORMS,
     Maker,
     class_labels,
@@ -37,8 +38,6 @@ from sardonyx.optimize.rule import Builder, Rule
 from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_LINEAR_CLASSIFIER", "EXPAND_LINEAR_REGRESSOR"]
-
-_NUMBERS = (DataType.FLOAT, DataType.DOUBLE, DataType.INT64, DataType.INT32)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ def _product(match: Match, rows: int, *, exact: bool) -> _Product | str:
     node, x = match.root, match["x"]
     if node.text("post_transform", "NONE") not in POST_TRANSFORMS:
         return "an unknown post transform"
-    if x.dtype not in _NUMBERS or x.shape is None or len(x.shape) not in (1, 2):
+    if x.dtype not in NUMBERS or x.shape is None or len(x.shape) not in (1, 2):
         return f"data of type {x.dtype} and shape {x.shape}"
     weights = np.array(node.numbers("coefficients", ()), np.float32)
     offsets = np.array(node.numbers("intercepts", ()), np.float32)

@@ -22,7 +22,7 @@ import numpy as np
 
 from sardonyx.dtypes import Array, DataType
 from sardonyx.ir import Node, Value
-from sardonyx.optimize.helpers.ml_scores import ML, Maker, ml
+from sardonyx.optimize.helpers.ml_scores import ML, NUMBERS, Maker, ml
 from sardonyx.optimize.match import Match
 from sardonyx.optimize.pattern import PatternBuilder, PatternFunction
 from sardonyx.optimize.rule import Builder, Rule
@@ -30,7 +30,6 @@ from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_BINARIZER", "EXPAND_IMPUTER", "EXPAND_NORMALIZER", "EXPAND_SCALER"]
 
-_NUMBERS = (DataType.FLOAT, DataType.DOUBLE, DataType.INT64, DataType.INT32)
 _NORMS = {"L1": "ReduceL1", "L2": "ReduceL2", "MAX": "ReduceMax"}
 
 
@@ -42,7 +41,7 @@ def _pattern(op_type: str) -> PatternFunction:
 
 
 def _type_reason(x: Value) -> str | None:
-    if x.dtype not in _NUMBERS:
+    if x.dtype not in NUMBERS:
         return f"elements of type {x.dtype}"
     return "data of unknown rank" if x.shape is None else None
 

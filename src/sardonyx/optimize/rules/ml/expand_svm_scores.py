@@ -21,6 +21,7 @@ from sardonyx.dtypes import DataType
 from sardonyx.ir import Attribute, Value
 from sardonyx.optimize.helpers.ml_scores import (
     ML,
+    NUMBERS,
     POST_TRANSFORMS,
     Maker,
     class_labels,
@@ -36,7 +37,6 @@ from sardonyx.optimize.terms import Term
 
 __all__ = ["EXPAND_SVM_CLASSIFIER", "EXPAND_SVM_REGRESSOR"]
 
-_NUMBERS = (DataType.FLOAT, DataType.DOUBLE, DataType.INT64, DataType.INT32)
 _OWN = ("post_transform", "classlabels_strings", "classlabels_ints")
 
 
@@ -53,7 +53,7 @@ class _Machine:
 def _machine(match: Match) -> _Machine | str:
     x, node = match["x"], match.root
     name = node.text("post_transform", "NONE")
-    if x.dtype not in _NUMBERS or x.shape is None or len(x.shape) not in (1, 2):
+    if x.dtype not in NUMBERS or x.shape is None or len(x.shape) not in (1, 2):
         return f"data of type {x.dtype} and shape {x.shape}"
     if name not in POST_TRANSFORMS:
         return "an unknown post transform"
